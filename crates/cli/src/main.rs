@@ -1,0 +1,2 @@
+//! The `dovetail` binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The embeddable database: catalog, sessions, sources.

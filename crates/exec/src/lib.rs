@@ -1,0 +1,1 @@
+//! Runs physical plans as trees of tasks.

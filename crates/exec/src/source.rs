@@ -1,0 +1,79 @@
+//! Where rows come from: the traits that `engine` implements over storage. A `dyn` call is made
+//! per part or per batch of keys, never per row.
+
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use runtime::IoCounters;
+use sql::plan::{LookupJoin, Scan};
+use types::SqlResult;
+
+/// A future that stays on its worker.
+pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// How many requests a piece of work may have in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// One: the next is issued when the last has completed (`serial`, and each part of `static`).
+    One,
+    /// As many as the work knows of (`ooo`).
+    Many,
+}
+
+/// What a source or lookup needs to know of the query around it.
+#[derive(Clone, Copy)]
+pub struct Access<'a> {
+    /// How many requests may be in flight.
+    pub depth: Depth,
+    /// Where reads are counted.
+    pub io: &'a IoCounters,
+}
+
+/// A piece of a source's work: an extent, the range under an inner node, a batch of keys to fetch.
+pub struct Part(pub Box<dyn Any + Send>);
+
+/// What became of a part: rows, or smaller parts, or both.
+pub struct Step {
+    /// Rows, of the scan's `columns`, unfiltered.
+    pub rows: Option<RecordBatch>,
+    /// Smaller parts in order.
+    pub parts: Vec<Part>,
+}
+
+/// The rows of a `Scan`.
+pub trait Source: Send + Sync {
+    /// The whole work, as few parts in order.
+    fn roots(&self) -> Vec<Part>;
+    /// Works on one part: cheap splitting or the reading of rows.
+    fn step<'a>(&'a self, part: Part, access: Access<'a>) -> LocalFuture<'a, SqlResult<Step>>;
+}
+
+/// Inner rows for a batch of keys.
+pub struct Matches {
+    /// For each match, the position of its key in the batch, ascending.
+    pub outer: UInt32Array,
+    /// For each match, the inner columns of the lookup's `columns`, unfiltered.
+    pub inner: RecordBatch,
+}
+
+/// The inner side of a `LookupJoin`.
+pub trait Lookup: Send + Sync {
+    /// All inner rows whose key starts with the row of `keys` (one column per key expression).
+    /// Keys with a null match nothing. Batches are small (`LOOKUP_BATCH_ROWS`).
+    fn lookup<'a>(
+        &'a self,
+        keys: &'a RecordBatch,
+        access: Access<'a>,
+    ) -> LocalFuture<'a, SqlResult<Matches>>;
+}
+
+/// Opens the access paths of a plan.
+pub trait Tables: Send + Sync {
+    /// The rows of a scan.
+    fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>>;
+    /// The inner side of an index join.
+    fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>>;
+}

@@ -1,0 +1,1 @@
+//! One worker per core: coroutines over a ring.

@@ -1,0 +1,93 @@
+//! What the planner knows of the database: tables, indexes, statistics.
+
+use std::sync::Arc;
+
+use datafusion_common::ScalarValue;
+use types::Schema;
+
+/// The id of a table; never used twice in one database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u32);
+
+/// The id of a secondary index; never used twice in one database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexId(pub u32);
+
+/// A table, clustered on its primary key (on a hidden row id when it has none).
+#[derive(Clone, Debug)]
+pub struct TableDef {
+    /// The id.
+    pub id: TableId,
+    /// The name.
+    pub name: String,
+    /// The columns.
+    pub schema: Schema,
+    /// Ordinals of the primary key's columns, in key order; empty when there is none.
+    pub primary_key: Vec<usize>,
+    /// The secondary indexes.
+    pub indexes: Vec<Arc<IndexDef>>,
+    /// What is known about the rows.
+    pub statistics: Arc<TableStatistics>,
+}
+
+/// A secondary index: entries hold the indexed columns, then the primary key (or row id).
+#[derive(Clone, Debug)]
+pub struct IndexDef {
+    /// The id.
+    pub id: IndexId,
+    /// The name.
+    pub name: String,
+    /// Ordinals of the indexed columns, in key order.
+    pub columns: Vec<usize>,
+    /// Whether no two rows may have the same (non-null) indexed values.
+    pub unique: bool,
+}
+
+impl TableDef {
+    /// The secondary index with this id.
+    pub fn index(&self, id: IndexId) -> Option<&Arc<IndexDef>> {
+        self.indexes.iter().find(|i| i.id == id)
+    }
+}
+
+/// Statistics of a table. `row_count` and `leaf_pages` are kept by loads; the rest by `ANALYZE`.
+#[derive(Clone, Debug, Default)]
+pub struct TableStatistics {
+    /// Rows.
+    pub row_count: u64,
+    /// Leaf pages of the clustered tree.
+    pub leaf_pages: u64,
+    /// Leaf pages of each secondary index, in the order of `TableDef::indexes`.
+    pub index_leaf_pages: Vec<u64>,
+    /// One per column; empty until `ANALYZE` ran.
+    pub columns: Vec<ColumnStatistics>,
+}
+
+/// Statistics of a column.
+#[derive(Clone, Debug, Default)]
+pub struct ColumnStatistics {
+    /// Share of nulls, 0 to 1.
+    pub null_fraction: f64,
+    /// Estimated number of distinct values.
+    pub distinct_count: f64,
+    /// Smallest value, of the column's Arrow type.
+    pub min: Option<ScalarValue>,
+    /// Largest value.
+    pub max: Option<ScalarValue>,
+    /// Bounds of buckets with equally many sampled values (first = min, last = max); may be empty.
+    pub histogram: Vec<ScalarValue>,
+    /// Most common values with their share of all rows; may be empty.
+    pub most_common: Vec<(ScalarValue, f64)>,
+    /// Average bytes of a value.
+    pub width: f64,
+    /// Correlation of the value's order with the clustering order, -1 to 1.
+    pub correlation: f64,
+}
+
+/// A view of the catalog, stable while one statement is planned.
+pub trait Catalog: Send + Sync {
+    /// The table named `name`.
+    fn table(&self, name: &str) -> Option<Arc<TableDef>>;
+    /// All tables, ordered by name.
+    fn tables(&self) -> Vec<Arc<TableDef>>;
+}

@@ -1,0 +1,1 @@
+//! Small things that std lacks: no I/O, no globals.

@@ -1,0 +1,1 @@
+//! Pages: buffer pool, B+tree, free space, checkpoint.

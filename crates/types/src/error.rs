@@ -1,0 +1,165 @@
+//! SQL errors: SQLSTATE, primary message, detail, hint and position, as PostgreSQL reports them.
+
+use std::fmt;
+
+/// A five-character SQLSTATE code (PostgreSQL documentation, appendix A).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SqlState(pub &'static str);
+
+macro_rules! states {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        impl SqlState { $($(#[$doc])* pub const $name: SqlState = SqlState($code);)* }
+    };
+}
+
+states! {
+    /// A feature that the engine does not have.
+    FEATURE_NOT_SUPPORTED = "0A000";
+    /// More than one row returned by a subquery used as an expression.
+    CARDINALITY_VIOLATION = "21000";
+    /// A value too long for its type.
+    STRING_DATA_RIGHT_TRUNCATION = "22001";
+    /// A number outside the range of its type.
+    NUMERIC_VALUE_OUT_OF_RANGE = "22003";
+    /// A date or time outside its range.
+    DATETIME_FIELD_OVERFLOW = "22008";
+    /// Division by zero.
+    DIVISION_BY_ZERO = "22012";
+    /// A parameter value out of range.
+    INVALID_PARAMETER_VALUE = "22023";
+    /// Text that is not valid UTF-8.
+    CHARACTER_NOT_IN_REPERTOIRE = "22021";
+    /// Text that does not parse as a value of its type.
+    INVALID_TEXT_REPRESENTATION = "22P02";
+    /// A malformed line of COPY input.
+    BAD_COPY_FILE_FORMAT = "22P04";
+    /// Null in a column declared not null.
+    NOT_NULL_VIOLATION = "23502";
+    /// A duplicate key.
+    UNIQUE_VIOLATION = "23505";
+    /// Text that is not SQL.
+    SYNTAX_ERROR = "42601";
+    /// A column that does not exist.
+    UNDEFINED_COLUMN = "42703";
+    /// A function or operator that does not exist.
+    UNDEFINED_FUNCTION = "42883";
+    /// A table that does not exist.
+    UNDEFINED_TABLE = "42P01";
+    /// An object (index, setting) that does not exist.
+    UNDEFINED_OBJECT = "42704";
+    /// A table that exists already.
+    DUPLICATE_TABLE = "42P07";
+    /// A column named twice.
+    DUPLICATE_COLUMN = "42701";
+    /// A name that fits more than one column.
+    AMBIGUOUS_COLUMN = "42702";
+    /// Operand types that do not go together.
+    DATATYPE_MISMATCH = "42804";
+    /// A column that must appear in GROUP BY.
+    GROUPING_ERROR = "42803";
+    /// An invalid table definition.
+    INVALID_TABLE_DEFINITION = "42P16";
+    /// The server is out of a resource.
+    OUT_OF_MEMORY = "53200";
+    /// The disk is full.
+    DISK_FULL = "53100";
+    /// A limit of the engine (columns, depth, size).
+    PROGRAM_LIMIT_EXCEEDED = "54000";
+    /// An object is in use.
+    OBJECT_IN_USE = "55006";
+    /// The statement was cancelled.
+    QUERY_CANCELED = "57014";
+    /// An input or output error.
+    IO_ERROR = "58030";
+    /// A file that does not exist.
+    UNDEFINED_FILE = "58P01";
+    /// A bug of the engine.
+    INTERNAL_ERROR = "XX000";
+    /// Damaged data.
+    DATA_CORRUPTED = "XX001";
+}
+
+impl fmt::Debug for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Display for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// An error as a client sees it. Messages are lower case, without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError {
+    /// The SQLSTATE.
+    pub state: SqlState,
+    /// The primary message: one line.
+    pub message: String,
+    /// More about what happened.
+    pub detail: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// One-based character position in the statement.
+    pub position: Option<usize>,
+}
+
+/// The result of everything that a user can make fail.
+pub type SqlResult<T> = Result<T, SqlError>;
+
+impl SqlError {
+    /// An error with a state and a primary message.
+    pub fn new(state: SqlState, message: impl Into<String>) -> SqlError {
+        SqlError { state, message: message.into(), detail: None, hint: None, position: None }
+    }
+
+    /// A bug of ours: XX000.
+    pub fn internal(message: impl Into<String>) -> SqlError {
+        SqlError::new(SqlState::INTERNAL_ERROR, message)
+    }
+
+    /// A feature that is not there: 0A000.
+    pub fn unsupported(what: impl fmt::Display) -> SqlError {
+        SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+    }
+
+    /// The statement was cancelled: 57014.
+    pub fn cancelled() -> SqlError {
+        SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
+    }
+
+    /// Adds a detail line.
+    pub fn with_detail(mut self, detail: impl Into<String>) -> SqlError {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds a hint line.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> SqlError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a one-based character position in the statement.
+    pub fn at(mut self, position: usize) -> SqlError {
+        self.position = Some(position);
+        self
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SQLSTATE {})", self.message, self.state)?;
+        if let Some(detail) = &self.detail {
+            write!(f, "\nDETAIL:  {detail}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\nHINT:  {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SqlError {}

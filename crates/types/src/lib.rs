@@ -1,0 +1,12 @@
+//! Logical types, schemas, SQL errors, and the byte layout of keys and rows.
+//!
+//! Vectors are Arrow arrays: the memory layout of the library is ours, so that its kernels work on
+//! our data and results leave without a copy. This crate does no I/O and has no `async fn`.
+
+mod error;
+pub mod key;
+mod logical;
+pub mod row;
+
+pub use error::{SqlError, SqlResult, SqlState};
+pub use logical::{Column, LogicalType, Schema};

@@ -1,0 +1,2 @@
+//! The one gate and the chores.
+fn main() {}
