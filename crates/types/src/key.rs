@@ -1,0 +1,247 @@
+//! Keys of trees: byte strings whose order is the order of the values (ascending, nulls last).
+//!
+//! The layout is specified in `docs/format/row.md`. Each encoding is prefix-free, so that the keys
+//! that start with the encoding of some leading values are exactly those with these values.
+
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+
+use crate::{LogicalType, SqlError, SqlResult, SqlState};
+
+const VALUE: u8 = 1;
+const NULL: u8 = 2;
+
+/// A column of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// Ordinal in the table; one past the last column for the hidden row id.
+    pub ordinal: usize,
+    /// The type.
+    pub ty: LogicalType,
+    /// Whether a byte tells null from value.
+    pub nullable: bool,
+}
+
+/// Encodes keys from vectors, a row at a time.
+pub struct KeyEncoder {
+    columns: Vec<(KeyColumn, ArrayRef)>,
+}
+
+impl KeyEncoder {
+    /// An encoder for the leading columns of a key; `arrays` may be fewer than `columns`.
+    ///
+    /// # Panics
+    /// If an array is not of its column's Arrow type: the caller's mistake.
+    pub fn new(columns: &[KeyColumn], arrays: &[ArrayRef]) -> KeyEncoder {
+        for (column, array) in columns.iter().zip(arrays) {
+            assert_eq!(&column.ty.arrow(), array.data_type(), "key column {}", column.ordinal);
+        }
+        KeyEncoder { columns: columns.iter().copied().zip(arrays.iter().cloned()).collect() }
+    }
+
+    /// Appends the key of `row` to `out`.
+    pub fn encode(&self, row: usize, out: &mut Vec<u8>) -> SqlResult<()> {
+        for (column, array) in &self.columns {
+            encode_value(column, array, row, out)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the row has a null among the columns.
+    pub fn has_null(&self, row: usize) -> bool {
+        self.columns.iter().any(|(_, array)| array.is_null(row))
+    }
+}
+
+fn encode_value(
+    column: &KeyColumn,
+    array: &ArrayRef,
+    row: usize,
+    out: &mut Vec<u8>,
+) -> SqlResult<()> {
+    if column.nullable {
+        out.push(if array.is_null(row) { NULL } else { VALUE });
+    }
+    if array.is_null(row) {
+        assert!(column.nullable, "null in key column {} that is not nullable", column.ordinal);
+        return Ok(());
+    }
+    match column.ty {
+        LogicalType::Bool => out.push(u8::from(array.as_boolean().value(row))),
+        LogicalType::Int16 => push_i16(out, array.as_primitive::<Int16Type>().value(row)),
+        LogicalType::Int32 => push_i32(out, array.as_primitive::<Int32Type>().value(row)),
+        LogicalType::Date => push_i32(out, array.as_primitive::<Date32Type>().value(row)),
+        LogicalType::Int64 => push_i64(out, array.as_primitive::<Int64Type>().value(row)),
+        LogicalType::Timestamp => {
+            push_i64(out, array.as_primitive::<TimestampMicrosecondType>().value(row));
+        }
+        LogicalType::Float32 => push_f32(out, array.as_primitive::<Float32Type>().value(row)),
+        LogicalType::Float64 => push_f64(out, array.as_primitive::<Float64Type>().value(row)),
+        LogicalType::Decimal { precision, .. } => {
+            push_decimal(out, array.as_primitive::<Decimal128Type>().value(row), precision);
+        }
+        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
+            push_text(out, array.as_string_view().value(row))?;
+        }
+    }
+    Ok(())
+}
+
+fn push_i16(out: &mut Vec<u8>, value: i16) {
+    out.extend_from_slice(&((value as u16) ^ (1 << 15)).to_be_bytes());
+}
+
+fn push_i32(out: &mut Vec<u8>, value: i32) {
+    out.extend_from_slice(&((value as u32) ^ (1 << 31)).to_be_bytes());
+}
+
+fn push_i64(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(&((value as u64) ^ (1 << 63)).to_be_bytes());
+}
+
+fn push_decimal(out: &mut Vec<u8>, value: i128, precision: u8) {
+    if precision <= DECIMAL_NARROW_PRECISION {
+        push_i64(out, i64::try_from(value).expect("value was checked against its precision"));
+    } else {
+        out.extend_from_slice(&((value as u128) ^ (1 << 127)).to_be_bytes());
+    }
+}
+
+/// Decimals of at most this precision fit 8 bytes.
+pub(crate) const DECIMAL_NARROW_PRECISION: u8 = 18;
+
+/// Total order as in PostgreSQL: -0 equals 0, NaN equals NaN and is greater than all.
+fn push_f64(out: &mut Vec<u8>, value: f64) {
+    let value = if value == 0.0 {
+        0.0
+    } else if value.is_nan() {
+        f64::NAN
+    } else {
+        value
+    };
+    let bits = value.to_bits();
+    let flipped = if bits >> 63 == 1 { !bits } else { bits ^ (1 << 63) };
+    out.extend_from_slice(&flipped.to_be_bytes());
+}
+
+fn push_f32(out: &mut Vec<u8>, value: f32) {
+    let value = if value == 0.0 {
+        0.0
+    } else if value.is_nan() {
+        f32::NAN
+    } else {
+        value
+    };
+    let bits = value.to_bits();
+    let flipped = if bits >> 31 == 1 { !bits } else { bits ^ (1 << 31) };
+    out.extend_from_slice(&flipped.to_be_bytes());
+}
+
+/// Text ends with a zero byte, which text itself never contains (as in PostgreSQL).
+fn push_text(out: &mut Vec<u8>, value: &str) -> SqlResult<()> {
+    if value.as_bytes().contains(&0) {
+        let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+        return Err(SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message));
+    }
+    out.extend_from_slice(value.as_bytes());
+    out.push(0);
+    Ok(())
+}
+
+/// The smallest byte string greater than all that start with `prefix`; `None` if there is none.
+pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&b| b != u8::MAX)?;
+    let mut next = prefix[..=last].to_vec();
+    next[last] += 1;
+    Some(next)
+}
+
+/// Appends the byte below which the values of a nullable column that are not null lie, to exclude
+/// nulls from a range without an upper bound.
+pub fn push_null_bound(out: &mut Vec<u8>) {
+    out.push(NULL);
+}
+
+/// A decoded value of a key, borrowing text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Decoded<'a> {
+    Null,
+    /// Booleans, integers, dates, timestamps and decimals.
+    Integer(i128),
+    Float(f64),
+    Text(&'a str),
+}
+
+/// Takes the value of `column` off the front of `key`.
+///
+/// # Panics
+/// If the bytes are not such a key: pages are checksummed, so this is a bug.
+pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<'a> {
+    if column.nullable && take::<1>(key)[0] == NULL {
+        return Decoded::Null;
+    }
+    match column.ty {
+        LogicalType::Bool => Decoded::Integer(i128::from(take::<1>(key)[0])),
+        LogicalType::Int16 => {
+            Decoded::Integer((u16::from_be_bytes(take(key)) ^ (1 << 15)).cast_signed().into())
+        }
+        LogicalType::Int32 | LogicalType::Date => {
+            Decoded::Integer((u32::from_be_bytes(take(key)) ^ (1 << 31)).cast_signed().into())
+        }
+        LogicalType::Int64 | LogicalType::Timestamp => Decoded::Integer(take_i64(key)),
+        LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => {
+            Decoded::Integer(take_i64(key))
+        }
+        LogicalType::Decimal { .. } => {
+            Decoded::Integer((u128::from_be_bytes(take(key)) ^ (1 << 127)).cast_signed())
+        }
+        LogicalType::Float64 => {
+            let bits = u64::from_be_bytes(take(key));
+            let bits = if bits >> 63 == 1 { bits ^ (1 << 63) } else { !bits };
+            Decoded::Float(f64::from_bits(bits))
+        }
+        LogicalType::Float32 => {
+            let bits = u32::from_be_bytes(take(key));
+            let bits = if bits >> 31 == 1 { bits ^ (1 << 31) } else { !bits };
+            Decoded::Float(f64::from(f32::from_bits(bits)))
+        }
+        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
+            Decoded::Text(take_text(key))
+        }
+    }
+}
+
+fn take<const N: usize>(key: &mut &[u8]) -> [u8; N] {
+    let (head, tail) = key.split_first_chunk::<N>().expect("key is complete");
+    *key = tail;
+    *head
+}
+
+fn take_i64(key: &mut &[u8]) -> i128 {
+    i128::from((u64::from_be_bytes(take(key)) ^ (1 << 63)).cast_signed())
+}
+
+fn take_text<'a>(key: &mut &'a [u8]) -> &'a str {
+    let end = key.iter().position(|&b| b == 0).expect("text in a key is terminated");
+    let text = std::str::from_utf8(&key[..end]).expect("text in a key is UTF-8");
+    *key = &key[end + 1..];
+    text
+}
+
+/// The bytes of each column in `key`, in key order.
+///
+/// # Panics
+/// If the bytes are not such a key.
+pub fn split_columns<'a>(columns: &[KeyColumn], key: &'a [u8]) -> Vec<&'a [u8]> {
+    let mut rest = key;
+    let piece = |column| {
+        let before = rest;
+        take_value(column, &mut rest);
+        &before[..before.len() - rest.len()]
+    };
+    columns.iter().map(piece).collect()
+}

@@ -10,3 +10,6 @@ pub mod row;
 
 pub use error::{SqlError, SqlResult, SqlState};
 pub use logical::{Column, LogicalType, Schema};
+
+#[cfg(test)]
+mod tests;

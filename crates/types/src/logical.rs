@@ -65,7 +65,13 @@ impl LogicalType {
             LogicalType::Int16 => 2,
             LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date => 4,
             LogicalType::Int64 | LogicalType::Float64 | LogicalType::Timestamp => 8,
-            LogicalType::Decimal { precision, .. } => if precision <= 18 { 8 } else { 16 },
+            LogicalType::Decimal { precision, .. } => {
+                if precision <= 18 {
+                    8
+                } else {
+                    16
+                }
+            }
             LogicalType::Text => 32,
             LogicalType::Varchar(n) | LogicalType::Char(n) => (n as usize).div_ceil(2).min(64) + 2,
         }

@@ -1,0 +1,219 @@
+//! Rows of clustered trees: where each column lies in key and value, encoding and decoding.
+//!
+//! The key holds the primary key (or the hidden row id), the value all other columns; nothing is
+//! stored twice. The layout is specified in `docs/format/row.md`.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+
+use crate::key::{DECIMAL_NARROW_PRECISION, KeyColumn};
+use crate::{LogicalType, Schema, SqlError, SqlResult, SqlState};
+
+mod batch;
+
+pub use batch::BatchBuilder;
+
+/// Where the columns of a table lie in the entries of one of its trees.
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    /// The table's columns.
+    pub schema: Schema,
+    /// The columns of the key, in order.
+    pub key: Vec<KeyColumn>,
+    /// For each table ordinal (and then the hidden row id): its place, if the tree has it.
+    pub(crate) places: Vec<Option<Place>>,
+    /// Ordinals in the value, in order: fixed and variable interleaved as in the table.
+    value_columns: Vec<usize>,
+    bitmap_bytes: usize,
+    fixed_bytes: usize,
+    variable_count: usize,
+}
+
+/// The place of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Position in the key.
+    Key(usize),
+    /// Byte offset in the value, and position in the null bitmap.
+    Fixed { offset: usize, bit: usize },
+    /// Number among the variable columns, and position in the null bitmap.
+    Variable { number: usize, bit: usize },
+}
+
+/// The hidden row id of a table without primary key: a bigint, one past the last column.
+fn row_id(schema: &Schema) -> KeyColumn {
+    KeyColumn { ordinal: schema.columns.len(), ty: LogicalType::Int64, nullable: false }
+}
+
+fn key_column(schema: &Schema, ordinal: usize) -> KeyColumn {
+    let column = &schema.columns[ordinal];
+    KeyColumn { ordinal, ty: column.ty, nullable: column.nullable }
+}
+
+/// The key columns of a clustered tree.
+pub fn primary_key_columns(schema: &Schema, primary_key: &[usize]) -> Vec<KeyColumn> {
+    match primary_key {
+        [] => vec![row_id(schema)],
+        columns => columns.iter().map(|&i| key_column(schema, i)).collect(),
+    }
+}
+
+/// The key columns of a secondary index: its own, then those of the primary key that are not among them.
+pub fn index_key_columns(
+    schema: &Schema,
+    primary_key: &[usize],
+    columns: &[usize],
+) -> Vec<KeyColumn> {
+    let own = columns.iter().map(|&i| key_column(schema, i));
+    let rest = primary_key_columns(schema, primary_key);
+    own.chain(rest.into_iter().filter(|c| !columns.contains(&c.ordinal))).collect()
+}
+
+impl RowLayout {
+    /// The clustered tree: the key, and all other columns in the value.
+    pub fn clustered(schema: &Schema, primary_key: &[usize]) -> RowLayout {
+        let key = primary_key_columns(schema, primary_key);
+        let in_key = |ordinal: &usize| key.iter().any(|k| k.ordinal == *ordinal);
+        let value: Vec<usize> = (0..schema.columns.len()).filter(|i| !in_key(i)).collect();
+        RowLayout::new(schema, key.clone(), value)
+    }
+
+    /// A secondary index: everything in the key, an empty value.
+    pub fn index(schema: &Schema, primary_key: &[usize], columns: &[usize]) -> RowLayout {
+        RowLayout::new(schema, index_key_columns(schema, primary_key, columns), vec![])
+    }
+
+    fn new(schema: &Schema, key: Vec<KeyColumn>, value_columns: Vec<usize>) -> RowLayout {
+        let mut places = vec![None; schema.columns.len() + 1];
+        for (position, column) in key.iter().enumerate() {
+            places[column.ordinal] = Some(Place::Key(position));
+        }
+        let bitmap_bytes = value_columns.len().div_ceil(8);
+        let (mut offset, mut variable_count) = (bitmap_bytes, 0);
+        for (bit, &ordinal) in value_columns.iter().enumerate() {
+            places[ordinal] = Some(match fixed_width(schema.columns[ordinal].ty) {
+                Some(width) => {
+                    offset += width;
+                    Place::Fixed { offset: offset - width, bit }
+                }
+                None => {
+                    variable_count += 1;
+                    Place::Variable { number: variable_count - 1, bit }
+                }
+            });
+        }
+        let fixed_bytes = offset - bitmap_bytes;
+        let schema = schema.clone();
+        RowLayout { schema, key, places, value_columns, bitmap_bytes, fixed_bytes, variable_count }
+    }
+
+    /// Whether entries of this tree hold the column.
+    pub fn holds(&self, ordinal: usize) -> bool {
+        self.places[ordinal].is_some()
+    }
+
+    /// Start of the offsets of variable columns in a value.
+    pub(crate) fn offsets_start(&self) -> usize {
+        self.bitmap_bytes + self.fixed_bytes
+    }
+
+    /// Start of the bytes of variable columns in a value.
+    pub(crate) fn variable_start(&self) -> usize {
+        self.offsets_start() + 2 * self.variable_count
+    }
+
+    /// Appends the value of `row` of `batch` (all table columns in order) to `out`.
+    pub fn encode_value(
+        &self,
+        batch: &RecordBatch,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        let start = out.len();
+        out.resize(start + self.variable_start(), 0);
+        for &ordinal in &self.value_columns {
+            let array = batch.column(ordinal);
+            match self.places[ordinal].expect("value column has a place") {
+                Place::Key(_) => unreachable!("value columns are not in the key"),
+                Place::Fixed { bit, .. } | Place::Variable { bit, .. } if array.is_null(row) => {
+                    out[start + bit / 8] |= 1 << (bit % 8);
+                    self.end_variable(ordinal, start, out)?;
+                }
+                Place::Fixed { offset, .. } => {
+                    write_fixed(
+                        self.schema.columns[ordinal].ty,
+                        array,
+                        row,
+                        &mut out[start + offset..],
+                    );
+                }
+                Place::Variable { .. } => {
+                    out.extend_from_slice(array.as_string_view().value(row).as_bytes());
+                    self.end_variable(ordinal, start, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes where a variable column ends, relative to the variable area.
+    fn end_variable(&self, ordinal: usize, start: usize, out: &mut [u8]) -> SqlResult<()> {
+        let Some(Place::Variable { number, .. }) = self.places[ordinal] else { return Ok(()) };
+        let end = out.len() - start - self.variable_start();
+        let Ok(end) = u16::try_from(end) else {
+            let message = format!("row is too big: {end} bytes of text");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        };
+        let at = start + self.offsets_start() + 2 * number;
+        out[at..at + 2].copy_from_slice(&end.to_le_bytes());
+        Ok(())
+    }
+}
+
+/// Bytes of a type in the fixed area of a value; `None` for text.
+pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
+    Some(match ty {
+        LogicalType::Bool => 1,
+        LogicalType::Int16 => 2,
+        LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date => 4,
+        LogicalType::Int64 | LogicalType::Float64 | LogicalType::Timestamp => 8,
+        LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => 8,
+        LogicalType::Decimal { .. } => 16,
+        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => return None,
+    })
+}
+
+fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
+    macro_rules! put {
+        ($arrow:ty) => {
+            put_bytes(out, &array.as_primitive::<$arrow>().value(row).to_le_bytes())
+        };
+    }
+    match ty {
+        LogicalType::Bool => out[0] = u8::from(array.as_boolean().value(row)),
+        LogicalType::Int16 => put!(Int16Type),
+        LogicalType::Int32 => put!(Int32Type),
+        LogicalType::Date => put!(Date32Type),
+        LogicalType::Int64 => put!(Int64Type),
+        LogicalType::Timestamp => put!(TimestampMicrosecondType),
+        LogicalType::Float32 => put!(Float32Type),
+        LogicalType::Float64 => put!(Float64Type),
+        LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => {
+            let value = array.as_primitive::<Decimal128Type>().value(row);
+            let narrow = i64::try_from(value).expect("value was checked against its precision");
+            put_bytes(out, &narrow.to_le_bytes());
+        }
+        LogicalType::Decimal { .. } => put!(Decimal128Type),
+        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
+            unreachable!("text is not fixed")
+        }
+    }
+}
+
+fn put_bytes(out: &mut [u8], bytes: &[u8]) {
+    out[..bytes.len()].copy_from_slice(bytes);
+}

@@ -1,0 +1,214 @@
+//! Decodes entries of a tree into vectors.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, StringViewBuilder};
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+
+use super::{Place, RowLayout, fixed_width};
+use crate::LogicalType;
+use crate::key::{Decoded, take_value};
+
+/// Builds a batch of chosen columns from entries of one tree.
+pub struct BatchBuilder {
+    layout: Arc<RowLayout>,
+    schema: SchemaRef,
+    columns: Vec<(Place, ColumnBuilder)>,
+    /// Key columns that must be decoded: up to the last wanted one.
+    key_count: usize,
+    /// For each key position, the wanted column that takes it.
+    key_targets: Vec<Option<usize>>,
+    row_count: usize,
+}
+
+impl BatchBuilder {
+    /// A builder of the columns at `ordinals`, in this order.
+    ///
+    /// # Panics
+    /// If the tree does not hold one of them.
+    pub fn new(layout: Arc<RowLayout>, ordinals: &[usize]) -> BatchBuilder {
+        let place = |&i: &usize| layout.places[i].expect("the tree holds the column");
+        let columns: Vec<_> = ordinals
+            .iter()
+            .map(|i| (place(i), ColumnBuilder::new(layout.schema.columns[*i].ty)))
+            .collect();
+        let mut key_targets = vec![None; layout.key.len()];
+        for (target, (place, _)) in columns.iter().enumerate() {
+            if let Place::Key(position) = place {
+                key_targets[*position] = Some(target);
+            }
+        }
+        let key_count = key_targets.iter().rposition(Option::is_some).map_or(0, |p| p + 1);
+        let schema = layout.schema.project(ordinals);
+        BatchBuilder { layout, schema, columns, key_count, key_targets, row_count: 0 }
+    }
+
+    /// Appends the row of an entry.
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        let mut rest = key;
+        for position in 0..self.key_count {
+            let decoded = take_value(&self.layout.key[position], &mut rest);
+            if let Some(target) = self.key_targets[position] {
+                self.columns[target].1.push_decoded(decoded);
+            }
+        }
+        for (place, builder) in &mut self.columns {
+            match *place {
+                Place::Key(_) => {}
+                Place::Fixed { bit, .. } | Place::Variable { bit, .. } if is_null(value, bit) => {
+                    builder.push_null();
+                }
+                Place::Fixed { offset, .. } => builder.push_fixed(&value[offset..]),
+                Place::Variable { number, .. } => {
+                    builder.push_text(variable(&self.layout, value, number));
+                }
+            }
+        }
+        self.row_count += 1;
+    }
+
+    /// Rows so far.
+    pub fn row_count(&self) -> usize {
+        self.row_count
+    }
+
+    /// The batch; the builder is empty afterwards.
+    pub fn finish(&mut self) -> RecordBatch {
+        let arrays = self.columns.iter_mut().map(|(_, builder)| builder.finish()).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.row_count));
+        self.row_count = 0;
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .expect("builders follow the schema")
+    }
+}
+
+fn is_null(value: &[u8], bit: usize) -> bool {
+    value[bit / 8] & (1 << (bit % 8)) != 0
+}
+
+fn variable<'a>(layout: &RowLayout, value: &'a [u8], number: usize) -> &'a str {
+    let end_of = |n: usize| {
+        let at = layout.offsets_start() + 2 * n;
+        usize::from(u16::from_le_bytes([value[at], value[at + 1]]))
+    };
+    let start = if number == 0 { 0 } else { end_of(number - 1) };
+    let area = &value[layout.variable_start()..];
+    std::str::from_utf8(&area[start..end_of(number)]).expect("stored text is UTF-8")
+}
+
+enum ColumnBuilder {
+    Bool(BooleanBuilder),
+    Int16(PrimitiveBuilder<Int16Type>),
+    Int32(PrimitiveBuilder<Int32Type>),
+    Int64(PrimitiveBuilder<Int64Type>),
+    Float32(PrimitiveBuilder<Float32Type>),
+    Float64(PrimitiveBuilder<Float64Type>),
+    Decimal(PrimitiveBuilder<Decimal128Type>, LogicalType),
+    Date(PrimitiveBuilder<Date32Type>),
+    Timestamp(PrimitiveBuilder<TimestampMicrosecondType>),
+    Text(StringViewBuilder),
+}
+
+macro_rules! each_builder {
+    ($self:expr, $b:ident => $body:expr) => {
+        match $self {
+            ColumnBuilder::Bool($b) => $body,
+            ColumnBuilder::Int16($b) => $body,
+            ColumnBuilder::Int32($b) => $body,
+            ColumnBuilder::Int64($b) => $body,
+            ColumnBuilder::Float32($b) => $body,
+            ColumnBuilder::Float64($b) => $body,
+            ColumnBuilder::Decimal($b, _) => $body,
+            ColumnBuilder::Date($b) => $body,
+            ColumnBuilder::Timestamp($b) => $body,
+            ColumnBuilder::Text($b) => $body,
+        }
+    };
+}
+
+impl ColumnBuilder {
+    fn new(ty: LogicalType) -> ColumnBuilder {
+        match ty {
+            LogicalType::Bool => ColumnBuilder::Bool(BooleanBuilder::new()),
+            LogicalType::Int16 => ColumnBuilder::Int16(PrimitiveBuilder::new()),
+            LogicalType::Int32 => ColumnBuilder::Int32(PrimitiveBuilder::new()),
+            LogicalType::Int64 => ColumnBuilder::Int64(PrimitiveBuilder::new()),
+            LogicalType::Float32 => ColumnBuilder::Float32(PrimitiveBuilder::new()),
+            LogicalType::Float64 => ColumnBuilder::Float64(PrimitiveBuilder::new()),
+            LogicalType::Decimal { .. } => {
+                ColumnBuilder::Decimal(PrimitiveBuilder::new().with_data_type(ty.arrow()), ty)
+            }
+            LogicalType::Date => ColumnBuilder::Date(PrimitiveBuilder::new()),
+            LogicalType::Timestamp => ColumnBuilder::Timestamp(PrimitiveBuilder::new()),
+            LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
+                ColumnBuilder::Text(StringViewBuilder::new())
+            }
+        }
+    }
+
+    fn push_null(&mut self) {
+        each_builder!(self, b => b.append_null());
+    }
+
+    fn push_text(&mut self, text: &str) {
+        let ColumnBuilder::Text(b) = self else { unreachable!("only text is variable") };
+        b.append_value(text);
+    }
+
+    fn push_decoded(&mut self, decoded: Decoded<'_>) {
+        match decoded {
+            Decoded::Null => self.push_null(),
+            Decoded::Integer(value) => self.push_integer(value),
+            Decoded::Float(value) => match self {
+                ColumnBuilder::Float32(b) => b.append_value(value as f32),
+                ColumnBuilder::Float64(b) => b.append_value(value),
+                _ => unreachable!("a float in a float column"),
+            },
+            Decoded::Text(text) => self.push_text(text),
+        }
+    }
+
+    fn push_integer(&mut self, value: i128) {
+        match self {
+            ColumnBuilder::Bool(b) => b.append_value(value != 0),
+            ColumnBuilder::Int16(b) => b.append_value(value as i16),
+            ColumnBuilder::Int32(b) => b.append_value(value as i32),
+            ColumnBuilder::Int64(b) => b.append_value(value as i64),
+            ColumnBuilder::Decimal(b, _) => b.append_value(value),
+            ColumnBuilder::Date(b) => b.append_value(value as i32),
+            ColumnBuilder::Timestamp(b) => b.append_value(value as i64),
+            _ => unreachable!("an integer in an integer column"),
+        }
+    }
+
+    fn push_fixed(&mut self, bytes: &[u8]) {
+        match self {
+            ColumnBuilder::Bool(b) => b.append_value(bytes[0] != 0),
+            ColumnBuilder::Int16(b) => b.append_value(i16::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Int32(b) => b.append_value(i32::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Int64(b) => b.append_value(i64::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Float32(b) => b.append_value(f32::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Float64(b) => b.append_value(f64::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Date(b) => b.append_value(i32::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Timestamp(b) => b.append_value(i64::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Decimal(b, ty) => b.append_value(match fixed_width(*ty) {
+                Some(8) => i128::from(i64::from_le_bytes(chunk(bytes))),
+                _ => i128::from_le_bytes(chunk(bytes)),
+            }),
+            ColumnBuilder::Text(_) => unreachable!("text is not fixed"),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        each_builder!(self, b => Arc::new(b.finish()) as ArrayRef)
+    }
+}
+
+fn chunk<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    *bytes.first_chunk::<N>().expect("value is complete")
+}
