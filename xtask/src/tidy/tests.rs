@@ -1,0 +1,160 @@
+//! Each rule with a text that keeps it and a text that breaks it.
+
+use serde_json::json;
+
+use super::files::Text;
+use super::map::Map;
+use super::{edges, files, functions, sources, unsafe_code};
+
+const ARCHITECTURE: &str = "# A
+
+## Who may use whom
+
+Prose.
+
+| crate | what | may use |
+|---|---|---|
+| `types` | values | – |
+| `exec` | runs | `types`, `runtime` |
+| `runtime` | ring | – |
+
+## External dependencies
+
+| package | used by | why |
+|---|---|---|
+| `libc` | `runtime` | system calls |
+
+## Where unsafe code stands
+
+| place | why |
+|---|---|
+| `crates/runtime/src/ring/` | shares memory with the kernel |
+";
+
+fn map() -> Map {
+    Map::parse(ARCHITECTURE).expect("the sample is well formed")
+}
+
+fn text(path: &str, text: &str) -> Text {
+    Text { path: path.to_string(), text: text.to_string() }
+}
+
+fn metadata(edges: &[(&str, &[&str], &[&str])]) -> serde_json::Value {
+    let package = |(name, ours, theirs): &(&str, &[&str], &[&str])| {
+        let ours = ours.iter().map(|n| json!({"name": n, "path": "x"}));
+        let theirs = theirs.iter().map(|n| json!({"name": n, "source": "registry"}));
+        json!({"name": name, "dependencies": ours.chain(theirs).collect::<Vec<_>>()})
+    };
+    json!({"packages": edges.iter().map(package).collect::<Vec<_>>()})
+}
+
+fn edge_messages(edges: &[(&str, &[&str], &[&str])]) -> Vec<String> {
+    let members = edges::members(&metadata(edges)).expect("sample");
+    edges::check(&map(), &members).into_iter().map(|f| f.message).collect()
+}
+
+#[test]
+fn the_map_is_read_from_its_tables() {
+    let map = map();
+    assert_eq!(map.uses["exec"].iter().collect::<Vec<_>>(), ["runtime", "types"]);
+    assert!(map.externals["libc"].contains("runtime"));
+    assert!(map.unsafe_paths.contains("crates/runtime/src/ring/"));
+}
+
+#[test]
+fn a_missing_table_or_reason_is_an_error() {
+    assert!(Map::parse("# nothing").is_err());
+    assert!(Map::parse(&ARCHITECTURE.replace("system calls", "")).is_err());
+}
+
+#[test]
+fn listed_edges_pass() {
+    let listed: &[(&str, &[&str], &[&str])] =
+        &[("types", &[], &[]), ("exec", &["types"], &[]), ("runtime", &[], &["libc"])];
+    assert_eq!(edge_messages(listed), [] as [String; 0]);
+}
+
+#[test]
+fn a_new_edge_fails() {
+    let found = edge_messages(&[
+        ("types", &["runtime"], &["libc"]),
+        ("exec", &["storage"], &["tokio"]),
+        ("runtime", &[], &["libc"]),
+        ("extra", &[], &[]),
+    ]);
+    let wanted = [
+        "new edge: `types` uses `runtime`",
+        "invariant: `types` never uses `runtime`",
+        "`types` uses `libc`, whose row does not list it",
+        "invariant: `exec` never uses `storage`",
+        "`exec` uses `tokio`: nothing runs on another async runtime",
+        "`exec` uses `tokio`: a new dependency needs a row",
+        "crate `extra` is missing",
+    ];
+    for want in wanted {
+        assert!(found.iter().any(|message| message.starts_with(want)), "{want}: {found:#?}");
+    }
+}
+
+#[test]
+fn rows_of_what_is_gone_fail() {
+    let found = edge_messages(&[("types", &[], &[]), ("exec", &[], &[])]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("no such crate"));
+    assert!(found[1].contains("no crate uses that package"));
+}
+
+#[test]
+fn machine_paths_fail() {
+    let bad = ["see /ro", "ot/x and (/ho", "me/a/b)"].concat();
+    assert_eq!(files::check(&text("a.md", &bad)).len(), 1);
+    let good = ["docs/wo", "rk/a ../ro", "ot/b"].concat();
+    assert_eq!(files::check(&text("a.md", &good)), []);
+}
+
+#[test]
+fn unfinished_work_fails() {
+    let bad = ["//! A.\nfn f() { to", "do!() }\n// TO", "DO later\n#[ign", "ore]\n"].concat();
+    let lines: Vec<usize> =
+        sources::check(&text("a.rs", &bad)).into_iter().map(|f| f.line).collect();
+    assert_eq!(lines, [2, 4, 3]);
+    let good = "//! A.\nconst S: &str = \"dbg!\"; // dbg! in words\n";
+    assert_eq!(sources::check(&text("a.rs", good)), []);
+}
+
+#[test]
+fn first_line_names_and_length_are_checked() {
+    assert_eq!(sources::check(&text("a.rs", "fn f() {}\n")).len(), 1);
+    assert_eq!(sources::check(&text("crates/x/src/utils/a.rs", "//! A.\n")).len(), 1);
+    let long = format!("//! A.\n{}", "\n".repeat(600));
+    assert_eq!(sources::check(&text("a.rs", &long)).len(), 1);
+    assert_eq!(sources::check(&text("a.rs", "//! A.\n")), []);
+}
+
+#[test]
+fn functions_are_measured() {
+    let source =
+        "trait T { fn a(x: [u8; 3]); }\nfn b<T>(s: &str) -> T\n{\n  let x = \"}\";\n}\nfn c() {}\n";
+    let found: Vec<(String, usize)> =
+        functions::functions(source).into_iter().map(|f| (f.name, f.line_count)).collect();
+    assert_eq!(found, [("b".to_string(), 4), ("c".to_string(), 1)]);
+}
+
+#[test]
+fn the_ratchet_forgives_no_more_than_it_says() {
+    let long = format!("//! A.\nfn long() {{{}}}\n", "\n".repeat(70));
+    let files = [text("a.rs", &long)];
+    assert_eq!(functions::check(&files, "long_function_count = 1\n"), []);
+    assert_eq!(functions::check(&files, "long_function_count = 0\n").len(), 1);
+    assert_eq!(functions::check(&files, "").len(), 1);
+}
+
+#[test]
+fn unsafe_stands_where_it_is_listed() {
+    let listed = text("crates/runtime/src/ring/a.rs", "//! A.\nunsafe fn f() {}\n");
+    assert_eq!(unsafe_code::check(std::slice::from_ref(&listed), &map()), []);
+    let elsewhere = text("crates/types/src/a.rs", "//! unsafe\n\nfn f() { unsafe {} }\n");
+    let found = unsafe_code::check(&[listed, elsewhere], &map());
+    assert_eq!(found.iter().map(|f| f.line).collect::<Vec<_>>(), [3]);
+    assert_eq!(unsafe_code::check(&[], &map()).len(), 1);
+}
