@@ -1,16 +1,33 @@
 //! Expressions and aggregates, evaluated a vector at a time.
 //!
-//! The library's physical expressions stay behind these two types, so that nothing else in the
+//! The library's physical expressions stay behind these types, so that nothing else in the
 //! workspace depends on it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::DataType;
-use datafusion_expr::GroupsAccumulator;
-use datafusion_physical_expr::PhysicalExpr;
+use arrow_schema::{DataType, Schema};
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_physical_expr::expressions::{CastExpr, Column, Literal};
+use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use types::SqlResult;
+
+use crate::error::from_library;
+
+mod accumulator;
+mod aggregate;
+mod average;
+mod exact;
+mod from_text;
+#[cfg(test)]
+mod tests;
+
+pub use accumulator::Accumulator;
+pub use aggregate::AggregateExpr;
+pub(crate) use exact::STRICT_CAST;
 
 /// A scalar expression over the columns of a batch.
 #[derive(Clone)]
@@ -27,6 +44,44 @@ impl fmt::Debug for Expr {
 }
 
 impl Expr {
+    /// The column at position `index` of the batch.
+    pub fn column(index: usize, name: &str, ty: DataType) -> Expr {
+        Expr { physical: Arc::new(Column::new(name, index)), ty, text: name.into() }
+    }
+
+    /// A constant.
+    pub fn literal(value: ScalarValue) -> Expr {
+        let text = crate::render::literal(&value);
+        Expr { ty: value.data_type(), text: text.into(), physical: Arc::new(Literal::new(value)) }
+    }
+
+    /// Compiles a bound and coerced expression over rows of `schema`.
+    pub(crate) fn compile(expr: &datafusion_expr::Expr, schema: &DFSchema) -> SqlResult<Expr> {
+        let text = crate::render::expression(expr);
+        Ok(Expr {
+            text: text.into(),
+            ..Expr::from_physical(compile_physical(expr, schema)?, schema.as_arrow())?
+        })
+    }
+
+    pub(crate) fn from_physical(
+        physical: Arc<dyn PhysicalExpr>,
+        schema: &Schema,
+    ) -> SqlResult<Expr> {
+        let ty = physical.data_type(schema).map_err(from_library)?;
+        let text = physical.to_string().into();
+        Ok(Expr { physical, ty, text })
+    }
+
+    /// The same value as another type; an error where a value does not fit.
+    pub(crate) fn cast(self, ty: &DataType) -> Expr {
+        if self.ty == *ty {
+            return self;
+        }
+        let cast = CastExpr::new(self.physical, ty.clone(), Some(STRICT_CAST));
+        Expr { physical: Arc::new(cast), ty: ty.clone(), text: self.text }
+    }
+
     /// The type of the result.
     pub fn data_type(&self) -> &DataType {
         &self.ty
@@ -37,36 +92,46 @@ impl Expr {
         &self.text
     }
 
-    /// The value for each row of `batch`.
-    pub fn evaluate(&self, _batch: &RecordBatch) -> SqlResult<ArrayRef> {
-        unreachable!("written by the planner")
+    /// The position of the column, if the expression is nothing but a column.
+    pub fn is_column(&self) -> Option<usize> {
+        self.as_physical::<Column>().map(Column::index)
+    }
+
+    /// The value, if the expression is nothing but a constant.
+    pub fn is_literal(&self) -> Option<&ScalarValue> {
+        self.as_physical::<Literal>().map(Literal::value)
+    }
+
+    fn as_physical<T: PhysicalExpr>(&self) -> Option<&T> {
+        (self.physical.as_ref() as &dyn std::any::Any).downcast_ref::<T>()
+    }
+
+    pub(crate) fn physical(&self) -> &Arc<dyn PhysicalExpr> {
+        &self.physical
+    }
+
+    /// The value for each row of `batch`: an array as long as the batch, of type `data_type()`.
+    ///
+    /// Errors: 22003 (a number out of range), 22012 (division by zero), 22P02 (text that is no value
+    /// of the type it is cast to), and what the functions used report.
+    pub fn evaluate(&self, batch: &RecordBatch) -> SqlResult<ArrayRef> {
+        let value = self.physical.evaluate(batch).map_err(from_library)?;
+        let array = value.into_array(batch.num_rows()).map_err(from_library)?;
+        if array.data_type() == &self.ty {
+            return Ok(array);
+        }
+        arrow_cast::cast_with_options(&array, &self.ty, &STRICT_CAST)
+            .map_err(crate::error::from_arrow)
     }
 }
 
-/// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
-#[derive(Clone)]
-pub struct AggregateExpr {
-    /// Over the input; empty for `count(*)`.
-    pub args: Vec<Expr>,
-    /// Only rows for which this is true.
-    pub filter: Option<Expr>,
-    text: Arc<str>,
-}
-
-impl fmt::Debug for AggregateExpr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl AggregateExpr {
-    /// New state for any number of groups (`update_batch`, `merge_batch`, `state`, `evaluate`).
-    pub fn accumulator(&self) -> SqlResult<Box<dyn GroupsAccumulator>> {
-        unreachable!("written by the planner")
-    }
-
-    /// The type of the result.
-    pub fn data_type(&self) -> DataType {
-        unreachable!("written by the planner")
-    }
+/// The library's physical expression, made exact.
+pub(crate) fn compile_physical(
+    expr: &datafusion_expr::Expr,
+    schema: &DFSchema,
+) -> SqlResult<Arc<dyn PhysicalExpr>> {
+    let context = PhysicalPlanningContext::default();
+    let physical = create_physical_expr(expr, schema, &ExecutionProps::new(), &context)
+        .map_err(from_library)?;
+    exact::harden(physical, schema.as_arrow()).map_err(from_library)
 }

@@ -1,0 +1,144 @@
+//! Names and types: queries bound against the catalog, as the library's logical plans.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{Constraint, Constraints, DataFusionError, Result, TableReference};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion_expr::registry::FunctionRegistry;
+use datafusion_expr::{
+    AggregateUDF, HigherOrderUDF, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
+};
+use types::{SqlError, SqlState};
+
+use crate::catalog::{Catalog, TableDef};
+use crate::error::nearest;
+use crate::library::LIBRARY;
+
+/// A table of the catalog as the library sees it.
+pub(crate) struct CatalogTable {
+    /// The table.
+    pub def: Arc<TableDef>,
+    schema: arrow_schema::SchemaRef,
+    constraints: Constraints,
+}
+
+impl CatalogTable {
+    fn new(def: Arc<TableDef>) -> CatalogTable {
+        let mut constraints = Vec::new();
+        if !def.primary_key.is_empty() {
+            constraints.push(Constraint::PrimaryKey(def.primary_key.clone()));
+        }
+        let not_null = |i: &usize| !def.schema.columns[*i].nullable;
+        for index in def.indexes.iter().filter(|i| i.unique && i.columns.iter().all(not_null)) {
+            constraints.push(Constraint::Unique(index.columns.clone()));
+        }
+        let schema = def.schema.arrow();
+        CatalogTable { def, schema, constraints: Constraints::new_unverified(constraints) }
+    }
+}
+
+impl TableSource for CatalogTable {
+    fn schema(&self) -> arrow_schema::SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&datafusion_expr::Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
+    }
+}
+
+/// What the library may ask about names.
+pub(crate) struct Names<'a>(pub &'a dyn Catalog);
+
+impl ContextProvider for Names<'_> {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        let schema = name.schema().unwrap_or("public");
+        let found = if schema == "public" { self.0.table(name.table()) } else { None };
+        match found {
+            Some(def) => Ok(Arc::new(CatalogTable::new(def))),
+            None => Err(DataFusionError::External(Box::new(unknown_table(self.0, &name)))),
+        }
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &LIBRARY.planners
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        LIBRARY.registry.udf(name).ok()
+    }
+
+    fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        LIBRARY.registry.udaf(name).ok()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        LIBRARY.registry.udwf(name).ok()
+    }
+
+    fn get_variable_type(&self, _variable_names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &LIBRARY.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        LIBRARY.registry.udfs().into_iter().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        LIBRARY.registry.udafs().into_iter().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        LIBRARY.registry.udwfs().into_iter().collect()
+    }
+}
+
+fn unknown_table(catalog: &dyn Catalog, name: &TableReference) -> SqlError {
+    table_not_found(catalog, &name.to_string())
+}
+
+/// 42P01, with the nearest name as a hint.
+pub(crate) fn table_not_found(catalog: &dyn Catalog, name: &str) -> SqlError {
+    let error =
+        SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"));
+    let tables = catalog.tables();
+    let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
+    match nearest(name, &names) {
+        Some(near) => error.with_hint(format!("perhaps you meant the table \"{near}\"")),
+        None => error,
+    }
+}
+
+/// A catalog without tables.
+pub(crate) struct NoTables;
+
+impl Catalog for NoTables {
+    fn table(&self, _name: &str) -> Option<Arc<TableDef>> {
+        None
+    }
+
+    fn tables(&self) -> Vec<Arc<TableDef>> {
+        Vec::new()
+    }
+}

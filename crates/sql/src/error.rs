@@ -1,0 +1,172 @@
+//! The library's errors as SQL errors: every failure gets the SQLSTATE a client expects.
+
+use arrow_schema::ArrowError;
+use datafusion_common::{DataFusionError, SchemaError};
+use types::{SqlError, SqlState};
+
+/// An error of the logical library.
+pub(crate) fn from_library(error: DataFusionError) -> SqlError {
+    match error {
+        DataFusionError::ArrowError(inner, _) => from_arrow(*inner),
+        DataFusionError::NotImplemented(message) => {
+            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, tidy(&message))
+        }
+        DataFusionError::SchemaError(inner, _) => from_schema(*inner),
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            from_library(*inner)
+        }
+        DataFusionError::Collection(mut all) if !all.is_empty() => from_library(all.swap_remove(0)),
+        DataFusionError::Shared(inner) => from_message(&inner.to_string()),
+        DataFusionError::External(inner) => match inner.downcast::<SqlError>() {
+            Ok(ours) => *ours,
+            Err(other) => from_message(&other.to_string()),
+        },
+        other => from_message(&other.strip_backtrace()),
+    }
+}
+
+/// An error of a vector kernel.
+pub(crate) fn from_arrow(error: ArrowError) -> SqlError {
+    match error {
+        ArrowError::DivideByZero => division_by_zero(),
+        ArrowError::ArithmeticOverflow(message) => out_of_range(&message),
+        ArrowError::ExternalError(inner) => match inner.downcast::<DataFusionError>() {
+            Ok(library) => from_library(*library),
+            Err(other) => from_message(&other.to_string()),
+        },
+        other => from_message(&other.to_string()),
+    }
+}
+
+/// 22012.
+pub(crate) fn division_by_zero() -> SqlError {
+    SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero")
+}
+
+/// 22003.
+pub(crate) fn out_of_range(detail: &str) -> SqlError {
+    let error = SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric value out of range");
+    if detail.is_empty() { error } else { error.with_detail(tidy(detail)) }
+}
+
+fn from_schema(error: SchemaError) -> SqlError {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let error = SqlError::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{}\" does not exist", field.flat_name()),
+            );
+            let names: Vec<&str> = valid_fields.iter().map(|c| c.name.as_str()).collect();
+            match nearest(&field.name, &names) {
+                Some(near) => error.with_hint(format!("perhaps you meant the column \"{near}\"")),
+                None => error,
+            }
+        }
+        SchemaError::AmbiguousReference { field } => SqlError::new(
+            SqlState::AMBIGUOUS_COLUMN,
+            format!("column reference \"{}\" is ambiguous", field.name),
+        ),
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => SqlError::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column name \"{name}\" appears more than once"),
+        )
+        .with_hint("give the columns or relations different aliases"),
+    }
+}
+
+/// What the library says only in words.
+fn from_message(message: &str) -> SqlError {
+    let text = tidy(message);
+    let lower = text.to_lowercase();
+    let has = |needles: &[&str]| needles.iter().any(|n| lower.contains(n));
+    let state = if has(&["divide by zero", "division by zero"]) {
+        return division_by_zero();
+    } else if has(&["subquery returned more than one row", "more than one row"]) {
+        return SqlError::new(
+            SqlState::CARDINALITY_VIOLATION,
+            "more than one row returned by a subquery used as an expression",
+        );
+    } else if has(&["overflow", "can't cast value", "is too large to store", "out of range"]) {
+        return out_of_range(&text);
+    } else if has(&["group by", "must appear in the group", "not allowed in the where"])
+        || has(&["aggregate functions are not allowed", "could not be resolved from available"])
+    {
+        SqlState::GROUPING_ERROR
+    } else if has(&["cannot cast string", "error parsing", "parser error", "invalid date"]) {
+        SqlState::INVALID_TEXT_REPRESENTATION
+    } else if has(&["cannot coerce arithmetic", "common argument type for comparison"])
+        || has(&["invalid function", "no function matches", "failed to coerce arguments"])
+        || has(&["failed to match any signature", "function_signature", "user-defined coercion"])
+    {
+        SqlState::UNDEFINED_FUNCTION
+    } else if has(&["cannot coerce", "cannot infer common", "incompatible types", "boolean"])
+        || has(&["unsupported cast", "type mismatch", "unexpected type", "data type", "data_type"])
+    {
+        SqlState::DATATYPE_MISMATCH
+    } else if has(&["ambiguous"]) {
+        SqlState::AMBIGUOUS_COLUMN
+    } else if has(&["duplicate", "more than once", "expressions have the same name"]) {
+        SqlState::DUPLICATE_COLUMN
+    } else if has(&["not supported", "unsupported", "not implemented"]) {
+        SqlState::FEATURE_NOT_SUPPORTED
+    } else if has(&["internal error"]) {
+        SqlState::INTERNAL_ERROR
+    } else {
+        SqlState::SYNTAX_ERROR
+    };
+    SqlError::new(state, text)
+}
+
+/// The first line, without the library's prefixes and the punctuation at its end.
+fn tidy(message: &str) -> String {
+    let mut text = message.lines().next().unwrap_or_default().trim();
+    let prefixes = [
+        "Error during planning:",
+        "Arrow error:",
+        "Cast error:",
+        "Compute error:",
+        "Arithmetic overflow:",
+        "Optimizer rule",
+        "Execution error:",
+        "Schema error:",
+        "SQL error:",
+        "This feature is not implemented:",
+        "Invalid argument error:",
+    ];
+    while let Some(rest) = prefixes.iter().find_map(|p| text.strip_prefix(p)) {
+        text = rest.trim_start();
+    }
+    let text = text.trim_end_matches(['.', ' ']);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_string(),
+    }
+}
+
+/// The candidate most like `name`, if it is like enough to be a slip of the finger.
+pub(crate) fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    let scored = candidates.iter().map(|c| (edits(name, c), *c));
+    scored.filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
+}
+
+/// Levenshtein's distance in characters, ignoring case.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let right: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in right.iter().enumerate() {
+            let replace = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}

@@ -1,0 +1,152 @@
+//! The running state of one aggregate for many groups.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array};
+use arrow_schema::DataType;
+use datafusion_expr::{EmitTo, GroupsAccumulator};
+use datafusion_functions_aggregate_common::aggregate::groups_accumulator::GroupsAccumulatorAdapter;
+use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use types::{SqlError, SqlResult};
+
+use super::aggregate::Kind;
+use super::average;
+use crate::error::from_library;
+
+/// The state of one aggregate for groups `0..group_count`.
+pub struct Accumulator {
+    state: State,
+    ty: DataType,
+}
+
+enum State {
+    Rows(Vec<i64>),
+    Library(Box<dyn GroupsAccumulator>),
+    Average {
+        sum: Box<dyn GroupsAccumulator>,
+        count: Box<dyn GroupsAccumulator>,
+        sum_columns: usize,
+    },
+}
+
+impl Accumulator {
+    pub(super) fn new(kind: &Kind, ty: &DataType) -> SqlResult<Accumulator> {
+        let state = match kind {
+            Kind::Rows => State::Rows(Vec::new()),
+            Kind::Library(function) => State::Library(groups(function)?),
+            Kind::Average { sum, count } => State::Average {
+                sum: groups(sum)?,
+                count: groups(count)?,
+                sum_columns: sum.state_fields().map_err(from_library)?.len(),
+            },
+        };
+        Ok(Accumulator { state, ty: ty.clone() })
+    }
+
+    /// Adds rows: `args` are the values of `AggregateExpr::args`, `group_indices` the group of each
+    /// row, `filter` the value of `AggregateExpr::filter`. `total_groups` never shrinks.
+    pub fn update(
+        &mut self,
+        args: &[ArrayRef],
+        group_indices: &[usize],
+        filter: Option<&BooleanArray>,
+        total_groups: usize,
+    ) -> SqlResult<()> {
+        match &mut self.state {
+            State::Rows(counts) => {
+                counts.resize(total_groups, 0);
+                let kept = |i: usize| filter.is_none_or(|f| f.is_valid(i) && f.value(i));
+                for (i, &group) in group_indices.iter().enumerate() {
+                    counts[group] += i64::from(kept(i));
+                }
+                Ok(())
+            }
+            State::Library(inner) => {
+                inner.update_batch(args, group_indices, filter, total_groups).map_err(from_library)
+            }
+            State::Average { sum, count, .. } => sum
+                .update_batch(args, group_indices, filter, total_groups)
+                .and_then(|()| count.update_batch(args, group_indices, filter, total_groups))
+                .map_err(from_library),
+        }
+    }
+
+    /// Adds the `state` of another accumulator of the same aggregate; `group_indices` says which group
+    /// of this one each of its groups is.
+    pub fn merge(
+        &mut self,
+        state: &[ArrayRef],
+        group_indices: &[usize],
+        total_groups: usize,
+    ) -> SqlResult<()> {
+        match &mut self.state {
+            State::Rows(counts) => {
+                counts.resize(total_groups, 0);
+                let [partial] = state else {
+                    return Err(SqlError::internal("a row count has one state column"));
+                };
+                for (&group, &n) in
+                    group_indices.iter().zip(partial.as_primitive::<Int64Type>().values())
+                {
+                    counts[group] += n;
+                }
+                Ok(())
+            }
+            State::Library(inner) => {
+                inner.merge_batch(state, group_indices, total_groups).map_err(from_library)
+            }
+            State::Average { sum, count, sum_columns } => {
+                let (sums, counts) = state.split_at(*sum_columns);
+                sum.merge_batch(sums, group_indices, total_groups)
+                    .and_then(|()| count.merge_batch(counts, group_indices, total_groups))
+                    .map_err(from_library)
+            }
+        }
+    }
+
+    /// Takes the partial state of all groups, to be merged into another accumulator.
+    pub fn state(&mut self) -> SqlResult<Vec<ArrayRef>> {
+        match &mut self.state {
+            State::Rows(counts) => Ok(vec![Arc::new(Int64Array::from(std::mem::take(counts)))]),
+            State::Library(inner) => inner.state(EmitTo::All).map_err(from_library),
+            State::Average { sum, count, .. } => {
+                let mut columns = sum.state(EmitTo::All).map_err(from_library)?;
+                columns.extend(count.state(EmitTo::All).map_err(from_library)?);
+                Ok(columns)
+            }
+        }
+    }
+
+    /// Takes the result for each group, in the order of groups.
+    pub fn evaluate(&mut self) -> SqlResult<ArrayRef> {
+        match &mut self.state {
+            State::Rows(counts) => Ok(Arc::new(Int64Array::from(std::mem::take(counts)))),
+            State::Library(inner) => inner.evaluate(EmitTo::All).map_err(from_library),
+            State::Average { sum, count, .. } => {
+                let sums = sum.evaluate(EmitTo::All).map_err(from_library)?;
+                let counts = count.evaluate(EmitTo::All).map_err(from_library)?;
+                average::divide(&sums, &counts, &self.ty).map_err(from_library)
+            }
+        }
+    }
+
+    /// Memory held by the state, in bytes.
+    pub fn size(&self) -> usize {
+        match &self.state {
+            State::Rows(counts) => counts.capacity() * size_of::<i64>(),
+            State::Library(inner) => inner.size(),
+            State::Average { sum, count, .. } => sum.size() + count.size(),
+        }
+    }
+}
+
+/// The library's vectorised accumulator, or one row accumulator per group where it has none.
+fn groups(function: &Arc<AggregateFunctionExpr>) -> SqlResult<Box<dyn GroupsAccumulator>> {
+    if function.groups_accumulator_supported() {
+        return function.create_groups_accumulator().map_err(from_library);
+    }
+    let function = Arc::clone(function);
+    Ok(Box::new(GroupsAccumulatorAdapter::new(move || function.create_accumulator())))
+}

@@ -1,0 +1,139 @@
+//! Aggregate functions with their arguments, `FILTER`, `DISTINCT` and order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::DFSchema;
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_functions_aggregate::count::count_udaf;
+use datafusion_functions_aggregate::sum::sum_udaf;
+use datafusion_physical_expr::aggregate::{
+    AggregateExprBuilder, AggregateFunctionExpr, LoweredAggregateBuilder,
+};
+use types::{SqlError, SqlResult};
+
+use super::{Accumulator, Expr};
+use crate::error::from_library;
+
+/// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
+#[derive(Clone)]
+pub struct AggregateExpr {
+    /// Over the input; empty for `count(*)`.
+    pub args: Vec<Expr>,
+    /// Only rows for which this is true.
+    pub filter: Option<Expr>,
+    kind: Kind,
+    ty: DataType,
+    text: Arc<str>,
+}
+
+/// How the aggregate is computed.
+#[derive(Clone)]
+pub(super) enum Kind {
+    /// `count(*)`.
+    Rows,
+    /// By the library.
+    Library(Arc<AggregateFunctionExpr>),
+    /// `avg` of a decimal: the library cuts digits off, we round.
+    Average {
+        /// The sum of the same values.
+        sum: Arc<AggregateFunctionExpr>,
+        /// Their number.
+        count: Arc<AggregateFunctionExpr>,
+    },
+}
+
+impl fmt::Debug for AggregateExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl AggregateExpr {
+    /// Compiles a bound and coerced aggregate over rows of `schema`.
+    pub(crate) fn compile(
+        expr: &datafusion_expr::Expr,
+        schema: &DFSchema,
+    ) -> SqlResult<AggregateExpr> {
+        let mut bare = expr;
+        while let datafusion_expr::Expr::Alias(alias) = bare {
+            bare = &alias.expr;
+        }
+        let datafusion_expr::Expr::AggregateFunction(call) = bare else {
+            return Err(SqlError::internal(format!("not an aggregate: {bare}")));
+        };
+        let text: Arc<str> = crate::render::expression(bare).into();
+        let filter = call.params.filter.as_deref().map(|f| Expr::compile(f, schema)).transpose()?;
+        if counts_rows(call) {
+            return Ok(AggregateExpr {
+                args: vec![],
+                filter,
+                kind: Kind::Rows,
+                ty: DataType::Int64,
+                text,
+            });
+        }
+        let mut args = call
+            .params
+            .args
+            .iter()
+            .map(|a| Expr::compile(a, schema))
+            .collect::<SqlResult<Vec<_>>>()?;
+        // The values that order the input travel behind the arguments.
+        for sort in &call.params.order_by {
+            args.push(Expr::compile(&sort.expr, schema)?);
+        }
+        let lowered = lower(bare, schema)?;
+        let ty = lowered.field().data_type().clone();
+        let kind = match &ty {
+            DataType::Decimal128(..) if call.func.name() == "avg" => average(&lowered, schema)?,
+            _ => Kind::Library(lowered),
+        };
+        Ok(AggregateExpr { args, filter, kind, ty, text })
+    }
+
+    /// New state for any number of groups.
+    pub fn accumulator(&self) -> SqlResult<Accumulator> {
+        Accumulator::new(&self.kind, &self.ty)
+    }
+
+    /// The type of the result.
+    pub fn data_type(&self) -> DataType {
+        self.ty.clone()
+    }
+
+    /// As SQL-like text, for `EXPLAIN`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// `count(*)` reaches us as the count of a constant that is not null.
+fn counts_rows(call: &AggregateFunction) -> bool {
+    let AggregateFunctionParams { args, distinct, .. } = &call.params;
+    let constant = |e: &datafusion_expr::Expr| matches!(e, datafusion_expr::Expr::Literal(v, _) if !v.is_null());
+    call.func.name() == "count" && !distinct && args.iter().all(constant)
+}
+
+fn lower(expr: &datafusion_expr::Expr, schema: &DFSchema) -> SqlResult<Arc<AggregateFunctionExpr>> {
+    let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    let lowered =
+        LoweredAggregateBuilder::new(expr, schema, schema.as_arrow(), &props, &context).build();
+    Ok(lowered.map_err(from_library)?.aggregate)
+}
+
+fn average(avg: &AggregateFunctionExpr, schema: &DFSchema) -> SqlResult<Kind> {
+    let build = |function, name: &str| {
+        AggregateExprBuilder::new(function, avg.expressions())
+            .schema(schema.inner().clone())
+            .alias(name)
+            .with_distinct(avg.is_distinct())
+            .build()
+            .map(Arc::new)
+            .map_err(from_library)
+    };
+    Ok(Kind::Average { sum: build(sum_udaf(), "sum")?, count: build(count_udaf(), "count")? })
+}
