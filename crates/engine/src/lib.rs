@@ -1,1 +1,45 @@
-//! The embeddable database: catalog, sessions, sources.
+//! The embeddable database: catalog, sessions, settings, and the sources that feed `exec` from
+//! `storage`.
+//!
+//! ```no_run
+//! use engine::{Database, Options};
+//! let db = Database::create("shop.dovetail".as_ref(), Options::default())?;
+//! let mut session = db.session();
+//! session.execute("create table t (a int primary key, b text)")?;
+//! session.execute("insert into t values (1, 'one')")?;
+//! for result in session.execute("select b from t where a = 1")? {
+//!     println!("{result:?}");
+//! }
+//! db.close()?;
+//! # Ok::<(), engine::SqlError>(())
+//! ```
+
+mod analyze;
+mod catalog;
+mod copy;
+mod database;
+mod ddl;
+mod explain;
+mod fault;
+mod fetch;
+mod insert;
+mod load;
+mod lookup;
+mod options;
+mod query;
+mod reader;
+mod result;
+mod session;
+mod settings;
+mod sorter;
+mod source;
+
+pub use database::Database;
+pub use load::{LoadReport, TableLoader};
+pub use options::{Options, RingKind};
+pub use query::{QueryFigures, StaticSpread};
+pub use result::{ResultSet, StatementResult};
+pub use session::{CancelHandle, Session};
+pub use settings::{ExecutionMode, Setting, Settings};
+pub use sql::catalog::{IndexDef, TableDef};
+pub use types::{SqlError, SqlResult, SqlState};

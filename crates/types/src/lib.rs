@@ -6,6 +6,7 @@
 mod error;
 pub mod key;
 mod logical;
+pub mod parse;
 pub mod row;
 
 pub use error::{SqlError, SqlResult, SqlState};

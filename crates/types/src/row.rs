@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::key::{DECIMAL_NARROW_PRECISION, KeyColumn};
-use crate::{LogicalType, Schema, SqlError, SqlResult, SqlState};
+use crate::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 mod batch;
 
@@ -20,7 +20,7 @@ pub use batch::BatchBuilder;
 /// Where the columns of a table lie in the entries of one of its trees.
 #[derive(Clone, Debug)]
 pub struct RowLayout {
-    /// The table's columns.
+    /// The table's columns, then the hidden row id of a table without primary key.
     pub schema: Schema,
     /// The columns of the key, in order.
     pub key: Vec<KeyColumn>,
@@ -47,6 +47,15 @@ pub(crate) enum Place {
 /// The hidden row id of a table without primary key: a bigint, one past the last column.
 fn row_id(schema: &Schema) -> KeyColumn {
     KeyColumn { ordinal: schema.columns.len(), ty: LogicalType::Int64, nullable: false }
+}
+
+fn with_row_id(schema: &Schema, primary_key: &[usize]) -> Schema {
+    let mut schema = schema.clone();
+    if primary_key.is_empty() {
+        let name = "row id".to_owned();
+        schema.columns.push(Column { name, ty: LogicalType::Int64, nullable: false });
+    }
+    schema
 }
 
 fn key_column(schema: &Schema, ordinal: usize) -> KeyColumn {
@@ -79,16 +88,17 @@ impl RowLayout {
         let key = primary_key_columns(schema, primary_key);
         let in_key = |ordinal: &usize| key.iter().any(|k| k.ordinal == *ordinal);
         let value: Vec<usize> = (0..schema.columns.len()).filter(|i| !in_key(i)).collect();
-        RowLayout::new(schema, key.clone(), value)
+        RowLayout::new(with_row_id(schema, primary_key), key.clone(), value)
     }
 
     /// A secondary index: everything in the key, an empty value.
     pub fn index(schema: &Schema, primary_key: &[usize], columns: &[usize]) -> RowLayout {
-        RowLayout::new(schema, index_key_columns(schema, primary_key, columns), vec![])
+        let key = index_key_columns(schema, primary_key, columns);
+        RowLayout::new(with_row_id(schema, primary_key), key, vec![])
     }
 
-    fn new(schema: &Schema, key: Vec<KeyColumn>, value_columns: Vec<usize>) -> RowLayout {
-        let mut places = vec![None; schema.columns.len() + 1];
+    fn new(schema: Schema, key: Vec<KeyColumn>, value_columns: Vec<usize>) -> RowLayout {
+        let mut places = vec![None; schema.columns.len()];
         for (position, column) in key.iter().enumerate() {
             places[column.ordinal] = Some(Place::Key(position));
         }
@@ -107,7 +117,6 @@ impl RowLayout {
             });
         }
         let fixed_bytes = offset - bitmap_bytes;
-        let schema = schema.clone();
         RowLayout { schema, key, places, value_columns, bitmap_bytes, fixed_bytes, variable_count }
     }
 

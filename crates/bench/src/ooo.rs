@@ -1,0 +1,99 @@
+//! `dovetail bench ooo`: six selective queries in three modes, cold, with a pool of a tenth of the
+//! data, beside the device's own limit (anagodb, section 3.3).
+
+use std::time::Duration;
+
+use engine::{Database, ExecutionMode, SqlResult};
+
+use crate::device;
+use crate::figure::{Figure, geometric_mean};
+use crate::modes::{self, ModeRun};
+
+/// Name and text of each query.
+pub const QUERIES: [(&str, &str); 6] = [
+    ("promotion", include_str!("../queries/ooo/promotion.sql")),
+    ("late_orders", include_str!("../queries/ooo/late_orders.sql")),
+    ("part_buyers", include_str!("../queries/ooo/part_buyers.sql")),
+    ("shipping", include_str!("../queries/ooo/shipping.sql")),
+    ("local_supplier", include_str!("../queries/ooo/local_supplier.sql")),
+    ("early_customers", include_str!("../queries/ooo/early_customers.sql")),
+];
+
+/// How long the device's limit is probed before each query.
+const PROBE: Duration = Duration::from_millis(700);
+
+/// The runs of one query.
+struct QueryRuns {
+    serial: Vec<ModeRun>,
+    partitioned: Vec<ModeRun>,
+    ooo: Vec<ModeRun>,
+    device_reads_per_s: Vec<f64>,
+}
+
+/// Runs all queries `n` times in turn and gives each figure to `emit`.
+pub fn run(db: &Database, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
+    let mut session = db.session();
+    session.settings().static_partitions = db.worker_count();
+    let (mut over_serial, mut over_static) = (vec![], vec![]);
+    for (name, text) in QUERIES {
+        let runs = alternate(db, &mut session, text, n)?;
+        let ratio = |other: &[ModeRun]| -> Vec<f64> {
+            other.iter().zip(&runs.ooo).map(|(o, r)| seconds(o) / seconds(r)).collect()
+        };
+        let serial = Figure::of(format!("ooo.{name}.over_serial"), "x", &ratio(&runs.serial));
+        let fixed = Figure::of(format!("ooo.{name}.over_static"), "x", &ratio(&runs.partitioned));
+        over_serial.push(serial.value);
+        over_static.push(fixed.value);
+        emit(serial);
+        emit(fixed.with_detail(spread(&runs.partitioned)));
+        report(name, &runs, &mut emit);
+    }
+    emit(Figure::of("ooo.geomean.over_serial", "x", &[geometric_mean(&over_serial)]));
+    emit(Figure::of("ooo.geomean.over_static", "x", &[geometric_mean(&over_static)]));
+    Ok(())
+}
+
+fn alternate(
+    db: &Database,
+    session: &mut engine::Session,
+    text: &str,
+    n: usize,
+) -> SqlResult<QueryRuns> {
+    let (serial, partitioned, ooo, device_reads_per_s) = (vec![], vec![], vec![], vec![]);
+    let mut runs = QueryRuns { serial, partitioned, ooo, device_reads_per_s };
+    for _ in 0..n {
+        runs.device_reads_per_s.push(device::random_reads_per_s(db, PROBE)?);
+        runs.serial.push(modes::run(session, text, ExecutionMode::Serial, true)?);
+        runs.partitioned.push(modes::run(session, text, ExecutionMode::Static, true)?);
+        runs.ooo.push(modes::run(session, text, ExecutionMode::OutOfOrder, true)?);
+    }
+    Ok(runs)
+}
+
+fn seconds(run: &ModeRun) -> f64 {
+    run.elapsed.as_secs_f64()
+}
+
+fn report(name: &str, runs: &QueryRuns, emit: &mut impl FnMut(Figure)) {
+    let modes = [("serial", &runs.serial), ("static", &runs.partitioned), ("ooo", &runs.ooo)];
+    for (mode, runs) in modes {
+        let ms: Vec<f64> = runs.iter().map(|r| seconds(r) * 1e3).collect();
+        let last = &runs[runs.len() - 1];
+        let detail = format!("reads {} tasks {} rows {}", last.reads, last.tasks, last.row_count);
+        emit(Figure::of(format!("ooo.{name}.{mode}.time"), "ms", &ms).with_detail(detail));
+        let cpu: Vec<f64> = runs.iter().map(|r| r.cpu.as_secs_f64() * 1e3).collect();
+        emit(Figure::of(format!("ooo.{name}.{mode}.cpu"), "ms", &cpu));
+    }
+    let pairs = runs.ooo.iter().zip(&runs.device_reads_per_s);
+    let shares: Vec<f64> = pairs.map(|(run, limit)| run.reads_per_s() / limit).collect();
+    let limit = runs.device_reads_per_s.iter().sum::<f64>() / shares.len() as f64;
+    emit(
+        Figure::of(format!("ooo.{name}.device_share"), "share", &shares)
+            .with_detail(format!("device: {limit:.0} random 4 KiB reads/s")),
+    );
+}
+
+fn spread(runs: &[ModeRun]) -> String {
+    let Some((min, max)) = runs.last().and_then(|r| r.spread) else { return String::new() };
+    format!("partitions {:.1}-{:.1} ms", min.as_secs_f64() * 1e3, max.as_secs_f64() * 1e3)
+}

@@ -1,0 +1,140 @@
+//! The catalog in memory: an immutable snapshot per version, swapped as a whole.
+
+mod persist;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
+use sql::plan::IndexRef;
+use storage::{Store, Tree, TreeId};
+use types::row::RowLayout;
+use types::{SqlError, SqlResult, SqlState};
+
+pub(crate) use persist::{load, save};
+
+/// A table with its trees.
+#[derive(Clone)]
+pub(crate) struct TableEntry {
+    pub(crate) def: Arc<TableDef>,
+    pub(crate) tree_id: TreeId,
+    pub(crate) tree: Tree,
+    pub(crate) layout: Arc<RowLayout>,
+    /// In the order of `def.indexes`.
+    pub(crate) indexes: Vec<IndexEntry>,
+    /// The next hidden row id, of a table without primary key.
+    pub(crate) next_row_id: i64,
+}
+
+/// A secondary index with its tree.
+#[derive(Clone)]
+pub(crate) struct IndexEntry {
+    pub(crate) id: IndexId,
+    pub(crate) tree_id: TreeId,
+    pub(crate) tree: Tree,
+    pub(crate) layout: Arc<RowLayout>,
+}
+
+impl TableEntry {
+    /// An entry for a table whose trees exist.
+    pub(crate) fn new(
+        store: &Store,
+        def: TableDef,
+        tree_id: TreeId,
+        index_tree_ids: &[TreeId],
+        next_row_id: i64,
+    ) -> TableEntry {
+        assert_eq!(def.indexes.len(), index_tree_ids.len(), "each index has a tree");
+        let layout = Arc::new(RowLayout::clustered(&def.schema, &def.primary_key));
+        let index = |(index, &tree_id): (&Arc<IndexDef>, &TreeId)| {
+            let layout = RowLayout::index(&def.schema, &def.primary_key, &index.columns);
+            let (tree, layout) = (store.tree(tree_id), Arc::new(layout));
+            IndexEntry { id: index.id, tree_id, tree, layout }
+        };
+        let indexes = def.indexes.iter().zip(index_tree_ids).map(index).collect();
+        let tree = store.tree(tree_id);
+        TableEntry { def: Arc::new(def), tree_id, tree, layout, indexes, next_row_id }
+    }
+
+    /// The tree that an access path names, with its layout.
+    pub(crate) fn tree_of(&self, index: &IndexRef) -> (Tree, Arc<RowLayout>) {
+        match index {
+            IndexRef::Primary => (self.tree.clone(), self.layout.clone()),
+            IndexRef::Secondary(def) => {
+                let entry = self.indexes.iter().find(|i| i.id == def.id);
+                let entry = entry.expect("plans are made from this catalog's snapshot");
+                (entry.tree.clone(), entry.layout.clone())
+            }
+        }
+    }
+
+    /// The same table with another definition (statistics), over the same trees.
+    pub(crate) fn with_def(&self, def: TableDef) -> TableEntry {
+        TableEntry { def: Arc::new(def), ..self.clone() }
+    }
+
+    /// All its trees.
+    pub(crate) fn tree_ids(&self) -> Vec<TreeId> {
+        let indexes = self.indexes.iter().map(|i| i.tree_id);
+        std::iter::once(self.tree_id).chain(indexes).collect()
+    }
+}
+
+/// A version of the catalog.
+#[derive(Clone, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
+    /// The next id of a table or index.
+    pub(crate) next_id: u32,
+    /// The tree that holds this version on disk.
+    pub(crate) tree_id: Option<TreeId>,
+    /// Counts the versions.
+    pub(crate) generation: u64,
+}
+
+impl Snapshot {
+    /// The table named `name`, or 42P01.
+    pub(crate) fn table(&self, name: &str) -> SqlResult<&Arc<TableEntry>> {
+        self.tables.get(name).ok_or_else(|| {
+            let message = format!("relation \"{name}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        })
+    }
+
+    /// The table with this id.
+    pub(crate) fn table_by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
+        self.tables.values().find(|t| t.def.id == id)
+    }
+
+    /// The table that has the index named `name`, and the index's position.
+    pub(crate) fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
+        let position = |t: &TableEntry| t.def.indexes.iter().position(|i| i.name == name);
+        self.tables.values().find_map(|t| position(t).map(|i| (t, i)))
+    }
+
+    /// Whether a table or an index has this name.
+    pub(crate) fn has_relation(&self, name: &str) -> bool {
+        self.tables.contains_key(name) || self.index(name).is_some()
+    }
+
+    /// A new id.
+    pub(crate) fn take_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Adds or replaces a table.
+    pub(crate) fn put(&mut self, entry: TableEntry) {
+        self.tables.insert(entry.def.name.clone(), Arc::new(entry));
+    }
+}
+
+impl sql::catalog::Catalog for Snapshot {
+    fn table(&self, name: &str) -> Option<Arc<TableDef>> {
+        self.tables.get(name).map(|t| t.def.clone())
+    }
+
+    fn tables(&self) -> Vec<Arc<TableDef>> {
+        self.tables.values().map(|t| t.def.clone()).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! The catalog on disk.
+//!
+//! Each version is a tree of its own, bulk loaded, so that a crash leaves the old or the new one.
+//! The store's catalog tree maps the version's number to the id of that tree; the last one counts.
+//! A table's record is cut into chunks that fit an entry: key = table id, chunk number.
+
+use std::ops::Bound;
+
+use runtime::IoCounters;
+use serde::{Deserialize, Serialize};
+use sql::catalog::TableDef;
+use storage::{Depth, Store, TreeId};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::{Snapshot, TableEntry};
+use crate::fault;
+
+/// Bytes of a chunk: with its key well below a quarter of the smallest page.
+const CHUNK_BYTES: usize = 512;
+
+#[derive(Serialize, Deserialize)]
+struct TableRecord {
+    def: Vec<u8>,
+    tree: u64,
+    index_trees: Vec<u64>,
+    next_row_id: i64,
+}
+
+/// The key before all tables: holds the next id.
+const HEAD: u32 = 0;
+
+/// Writes `snapshot` as the next version. Durable after the next checkpoint.
+pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
+    let tree_id = store.create_tree().await.map_err(fault::storage)?;
+    let mut loader = store.tree(tree_id).bulk_loader().await.map_err(fault::storage)?;
+    let head = (HEAD, snapshot.next_id.to_le_bytes().to_vec());
+    let mut records = vec![head];
+    for entry in snapshot.tables.values() {
+        records.push((entry.def.id.0, record(entry)?));
+    }
+    records.sort_by_key(|(id, _)| *id);
+    for (id, bytes) in records {
+        for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
+            let key = [&id.to_be_bytes()[..], &(number as u16).to_be_bytes()].concat();
+            loader.push(&key, chunk).await.map_err(fault::storage)?;
+        }
+    }
+    loader.finish().await.map_err(fault::storage)?;
+    snapshot.generation += 1;
+    let (key, value) = (snapshot.generation.to_be_bytes(), tree_id.0.to_le_bytes());
+    store.catalog().insert(&key, &value).await.map_err(fault::storage)?;
+    if let Some(old) = snapshot.tree_id.replace(tree_id) {
+        store.drop_tree(old).await.map_err(fault::storage)?;
+    }
+    Ok(())
+}
+
+fn record(entry: &TableEntry) -> SqlResult<Vec<u8>> {
+    let record = TableRecord {
+        def: sql::statistics::encode_table(&entry.def),
+        tree: entry.tree_id.0.into(),
+        index_trees: entry.indexes.iter().map(|i| i.tree_id.0.into()).collect(),
+        next_row_id: entry.next_row_id,
+    };
+    serde_json::to_vec(&record).map_err(|e| SqlError::internal(e.to_string()))
+}
+
+/// Reads the last version.
+pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
+    let versions = entries(store, store.catalog()).await?;
+    let mut snapshot = Snapshot::default();
+    let Some((generation, tree)) = versions.last() else { return Ok(snapshot) };
+    let tree_id = TreeId(u64::from_le_bytes(fixed(tree)?));
+    snapshot.generation = u64::from_be_bytes(fixed(generation)?);
+    snapshot.tree_id = Some(tree_id);
+    for (id, bytes) in records(&entries(store, store.tree(tree_id)).await?)? {
+        if id == HEAD {
+            snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?);
+        } else {
+            snapshot.put(table(store, &bytes)?);
+        }
+    }
+    Ok(snapshot)
+}
+
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+async fn entries(_store: &Store, tree: storage::Tree) -> SqlResult<Entries> {
+    let io = IoCounters::default();
+    let mut found = vec![];
+    let mut parts = vec![tree.root_part(Bound::Unbounded, Bound::Unbounded)];
+    while let Some(part) = parts.pop() {
+        let mut visit = |key: &[u8], value: &[u8]| found.push((key.to_vec(), value.to_vec()));
+        let children = tree.expand(part, Depth::Many, &io, &mut visit).await;
+        parts.extend(children.map_err(fault::storage)?.into_iter().rev());
+    }
+    Ok(found)
+}
+
+/// Chunks put together, by id.
+fn records(entries: &Entries) -> SqlResult<Vec<(u32, Vec<u8>)>> {
+    let mut records: Vec<(u32, Vec<u8>)> = vec![];
+    for (key, chunk) in entries {
+        let id = u32::from_be_bytes(fixed(key.get(..4).unwrap_or_default())?);
+        match records.last_mut() {
+            Some((last, bytes)) if *last == id => bytes.extend(chunk),
+            _ => records.push((id, chunk.clone())),
+        }
+    }
+    Ok(records)
+}
+
+fn table(store: &Store, bytes: &[u8]) -> SqlResult<TableEntry> {
+    let record: TableRecord = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
+    let def: TableDef = sql::statistics::decode_table(&record.def)?;
+    let index_trees: Vec<_> = record.index_trees.into_iter().map(TreeId).collect();
+    Ok(TableEntry::new(store, def, TreeId(record.tree), &index_trees, record.next_row_id))
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {
+    bytes.try_into().map_err(|_| damaged("a field has the wrong length"))
+}
+
+fn damaged(why: &str) -> SqlError {
+    SqlError::new(SqlState::DATA_CORRUPTED, format!("the catalog is damaged: {why}"))
+}

@@ -1,0 +1,274 @@
+//! A database: one file, one buffer pool, one runtime, any number of sessions.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use runtime::{Handle, RingChoice, RingReport, Runtime};
+use sql::catalog::TableDef;
+use storage::{PoolStats, Store, StoreOptions};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::catalog::{self, Snapshot};
+use crate::fault;
+use crate::load::TableLoader;
+use crate::options::{Options, RingKind};
+use crate::session::Session;
+
+/// Page size of new databases: the best of SSDs for random reads (DESIGN, section 4).
+pub(crate) const PAGE_BYTES: u32 = 4096;
+
+/// The smallest pool: enough frames for every worker's descents and one extent each.
+const MEMORY_BYTES_MIN: usize = 4 << 20;
+
+/// An open database. Cheap to clone; the last clone closes the file.
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    store: Store,
+    catalog: RwLock<Arc<Snapshot>>,
+    /// One statement writes at a time.
+    writer: Mutex<()>,
+    job: Mutex<Arc<Job>>,
+    /// The query that runs now, or ran last.
+    watched: Mutex<Option<Arc<exec::Progress>>>,
+    /// Last: the store's tasks end before the workers do.
+    runtime: Runtime,
+}
+
+/// A long piece of work, for progress bars.
+#[derive(Debug, Default)]
+pub struct Job {
+    /// What it is doing.
+    pub phase: String,
+    /// Steps done.
+    pub done: AtomicU64,
+    /// Steps in all.
+    pub total: u64,
+}
+
+/// What a statement does to store and catalog, on a worker.
+type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>
+    + Send;
+
+impl Database {
+    /// Creates a database file, which must not exist.
+    pub fn create(path: &Path, options: Options) -> SqlResult<Database> {
+        Database::start(path, options, true)
+    }
+
+    /// Opens a database file; recovers it if the last process died.
+    pub fn open(path: &Path, options: Options) -> SqlResult<Database> {
+        Database::start(path, options, false)
+    }
+
+    fn start(path: &Path, options: Options, create: bool) -> SqlResult<Database> {
+        if options.memory_bytes < MEMORY_BYTES_MIN {
+            let message = format!("memory of {} bytes is too small", options.memory_bytes);
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+                .with_hint(format!("Give at least {} MB.", MEMORY_BYTES_MIN >> 20)));
+        }
+        let runtime = Runtime::start(runtime_config(&options))
+            .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
+        let store_options = StoreOptions {
+            page_size: PAGE_BYTES,
+            pool_bytes: options.memory_bytes,
+            direct: options.direct,
+        };
+        let file = path.to_owned();
+        let (store, snapshot) = runtime.block_on(move || async move {
+            let store = match create {
+                true => Store::create(&file, store_options).await,
+                false => Store::open(&file, store_options).await,
+            };
+            let store = store.map_err(fault::storage)?;
+            remove_leftovers(&file).await;
+            let snapshot = catalog::load(&store).await?;
+            SqlResult::Ok((store, snapshot))
+        })?;
+        let inner = Inner {
+            path: path.to_owned(),
+            store,
+            catalog: RwLock::new(Arc::new(snapshot)),
+            writer: Mutex::new(()),
+            job: Mutex::default(),
+            watched: Mutex::default(),
+            runtime,
+        };
+        Ok(Database { inner: Arc::new(inner) })
+    }
+
+    /// A session: settings, and one statement at a time.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+
+    /// All tables, ordered by name.
+    pub fn tables(&self) -> Vec<Arc<TableDef>> {
+        sql::catalog::Catalog::tables(&*self.snapshot())
+    }
+
+    /// Fills the empty table named `table`.
+    pub fn load(&self, table: &str) -> SqlResult<TableLoader<'_>> {
+        TableLoader::new(self, table)
+    }
+
+    /// Which ring each worker runs on, and why.
+    pub fn rings(&self) -> &[RingReport] {
+        self.inner.runtime.rings()
+    }
+
+    /// The back end that serves the database file.
+    pub fn file_backend(&self) -> String {
+        self.inner.store.backend()
+    }
+
+    /// Number of workers.
+    pub fn worker_count(&self) -> usize {
+        self.inner.runtime.workers()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Figures of the buffer pool.
+    pub fn pool(&self) -> PoolStats {
+        self.inner.store.pool()
+    }
+
+    /// Pages of the file.
+    pub fn page_count(&self) -> u64 {
+        self.inner.store.page_count()
+    }
+
+    /// Evicts all pages, for cold runs.
+    pub fn drop_cache(&self) -> SqlResult<()> {
+        let store = self.store().clone();
+        self.handle().block_on(move || async move { store.drop_cache().await });
+        Ok(())
+    }
+
+    /// Makes everything durable.
+    pub fn checkpoint(&self) -> SqlResult<()> {
+        let _writer = self.writer();
+        let store = self.store().clone();
+        let done = self.handle().block_on(move || async move { store.checkpoint().await });
+        done.map_err(fault::storage)
+    }
+
+    /// Walks every tree and the free space; the report, or what is damaged.
+    pub fn verify(&self) -> SqlResult<storage::VerifyReport> {
+        let store = self.store().clone();
+        let verified = self.handle().block_on(move || async move { store.verify().await });
+        verified.map_err(fault::storage)
+    }
+
+    /// The long piece of work that runs now, or ran last.
+    pub fn job(&self) -> Arc<Job> {
+        lock(&self.inner.job).clone()
+    }
+
+    /// Closes the file: everything is durable, the lock is released.
+    pub fn close(self) -> SqlResult<()> {
+        let store = self.store().clone();
+        let closed = self.handle().block_on(move || async move { store.close().await });
+        closed.map_err(fault::storage)
+    }
+
+    /// Live figures of the query that runs now, or ran last.
+    pub fn query_progress(&self) -> Option<Arc<exec::Progress>> {
+        lock(&self.inner.watched).clone()
+    }
+
+    pub(crate) fn watch(&self, progress: &Arc<exec::Progress>) {
+        *lock(&self.inner.watched) = Some(progress.clone());
+    }
+
+    pub(crate) fn start_job(&self, phase: &str, total: u64) -> Arc<Job> {
+        let job = Arc::new(Job { phase: phase.to_owned(), done: AtomicU64::new(0), total });
+        *lock(&self.inner.job) = job.clone();
+        job
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.inner.runtime.handle()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The right to write; held for a whole statement.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, ()> {
+        lock(&self.inner.writer)
+    }
+
+    /// Where a sort may spill.
+    pub(crate) fn sort_path(&self, name: &str) -> PathBuf {
+        self.inner.path.with_added_extension(format!("sort-{name}"))
+    }
+
+    /// Applies a change, saves the catalog, makes both durable and visible.
+    ///
+    /// The caller holds [`Database::writer`]. On an error the visible catalog stays as it was.
+    pub(crate) fn change(
+        &self,
+        change: impl for<'a> FnOnce(
+            &'a Store,
+            &'a mut Snapshot,
+        ) -> Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>
+        + Send
+        + 'static,
+    ) -> SqlResult<()> {
+        let change: Box<Change> = Box::new(change);
+        let (store, mut snapshot) = (self.store().clone(), (*self.snapshot()).clone());
+        let snapshot = self.handle().block_on(move || async move {
+            change(&store, &mut snapshot).await?;
+            catalog::save(&store, &mut snapshot).await?;
+            store.checkpoint().await.map_err(fault::storage)?;
+            SqlResult::Ok(snapshot)
+        })?;
+        let mut current = self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(snapshot);
+        Ok(())
+    }
+}
+
+fn runtime_config(options: &Options) -> runtime::Config {
+    let ring = match options.ring {
+        RingKind::Auto => RingChoice::Auto,
+        RingKind::Uring => RingChoice::Uring,
+        RingKind::Threads => RingChoice::Threads,
+    };
+    runtime::Config { workers: options.workers, ring, ..runtime::Config::default() }
+}
+
+/// Removes what sorts of a process that died left behind.
+async fn remove_leftovers(path: &Path) {
+    let Some(directory) = path.parent() else { return };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let start = path.with_added_extension("sort-");
+    let start = start.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for name in runtime::fs::list(directory).await.unwrap_or_default() {
+        let text = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if text.starts_with(&start) {
+            runtime::fs::remove(&directory.join(text)).await.ok();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,330 @@
+//! Bulk load: rows are encoded, sorted per tree, and written bottom-up into new trees, which
+//! replace the old ones in one checkpoint. A crash at any moment leaves the old or the new table.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use sql::catalog::TableStatistics;
+use storage::{Store, TreeId};
+use types::key::{KeyColumn, KeyEncoder};
+use types::row::{RowLayout, index_key_columns};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::catalog::TableEntry;
+use crate::database::{Database, Job};
+use crate::fault;
+use crate::reader;
+use crate::sorter::{Sorted, Sorter};
+
+/// Memory for sorting, over all trees of a load: runs of this size merge at the device's
+/// sequential speed.
+const SORT_BYTES: usize = 512 << 20;
+
+/// Adds many rows to one table.
+///
+/// Lives on an ordinary thread; other writers wait until it is finished or dropped. Dropping it
+/// leaves the table as it was.
+pub struct TableLoader<'a> {
+    db: &'a Database,
+    entry: Arc<TableEntry>,
+    trees: Vec<TreeInput>,
+    next_row_id: i64,
+    _writer: std::sync::MutexGuard<'a, ()>,
+}
+
+/// What a load did.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadReport {
+    /// Rows in the table.
+    pub row_count: u64,
+}
+
+/// The entries of one tree to be.
+struct TreeInput {
+    sorter: Sorter,
+    key: Vec<KeyColumn>,
+    /// How many leading key columns must be unique, and the name of the constraint.
+    unique: Option<(usize, String)>,
+    clustered: bool,
+}
+
+impl<'a> TableLoader<'a> {
+    /// A loader that keeps the rows that are there: they are read and written again.
+    pub(crate) fn new(db: &'a Database, table: &str) -> SqlResult<TableLoader<'a>> {
+        let writer = db.writer();
+        let entry = db.snapshot().table(table)?.clone();
+        TableLoader::with_writer(db, entry, writer)
+    }
+
+    /// The same for a caller that has the right to write already.
+    pub(crate) fn with_writer(
+        db: &'a Database,
+        entry: Arc<TableEntry>,
+        writer: std::sync::MutexGuard<'a, ()>,
+    ) -> SqlResult<TableLoader<'a>> {
+        let trees = inputs(db, &entry);
+        let next_row_id = entry.next_row_id;
+        let mut loader = TableLoader { db, entry, trees, next_row_id, _writer: writer };
+        if loader.entry.def.statistics.row_count > 0 {
+            loader.keep_rows()?;
+        }
+        Ok(loader)
+    }
+
+    fn keep_rows(&mut self) -> SqlResult<()> {
+        let entry = self.entry.clone();
+        let job = self.db.start_job("reading", entry.def.statistics.row_count);
+        let column_count = entry.def.schema.columns.len();
+        let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
+        reader::read_table(self.db, &entry, &ordinals, &mut |batch| {
+            job.done.fetch_add(batch.num_rows() as u64, Relaxed);
+            let ids = match batch.columns().get(column_count) {
+                Some(ids) => ids.clone(),
+                None => row_ids(0, batch.num_rows()),
+            };
+            let columns: Vec<usize> = (0..column_count).collect();
+            let rows = batch.project(&columns).map_err(|e| SqlError::internal(e.to_string()))?;
+            self.push_rows(&rows, &ids)
+        })
+    }
+
+    /// Adds rows: all columns of the table in order.
+    pub fn push(&mut self, batch: &RecordBatch) -> SqlResult<()> {
+        let ids = row_ids(self.next_row_id, batch.num_rows());
+        self.next_row_id += batch.num_rows() as i64;
+        self.push_rows(batch, &ids)
+    }
+
+    fn push_rows(&mut self, batch: &RecordBatch, ids: &ArrayRef) -> SqlResult<()> {
+        for tree in &mut self.trees {
+            tree.push(&self.entry.layout, batch, ids)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the trees and makes them durable. Progress is in [`Database::job`].
+    pub fn finish(self) -> SqlResult<LoadReport> {
+        let row_count = self.trees[0].sorter.entry_count();
+        let entry_count: u64 = self.trees.iter().map(|t| t.sorter.entry_count()).sum();
+        let job = self.db.start_job("writing", entry_count);
+        let tree_ids = write_trees(self.db, self.trees, job)?;
+        let (old, next_row_id) = (self.entry, self.next_row_id);
+        self.db.change(move |store, snapshot| {
+            Box::pin(async move {
+                let entry = replaced(store, &old, &tree_ids, row_count, next_row_id);
+                snapshot.put(entry);
+                drop_trees(store, &old.tree_ids()).await
+            })
+        })?;
+        Ok(LoadReport { row_count })
+    }
+}
+
+/// The row ids of the next rows: one past the table's columns for [`KeyEncoder`].
+pub(crate) fn row_ids(first: i64, count: usize) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(first..first + count as i64))
+}
+
+/// The columns of a key in `batch`.
+pub(crate) fn key_arrays(key: &[KeyColumn], batch: &RecordBatch, ids: &ArrayRef) -> Vec<ArrayRef> {
+    let array = |k: &KeyColumn| match k.ordinal < batch.num_columns() {
+        true => batch.column(k.ordinal).clone(),
+        false => ids.clone(),
+    };
+    key.iter().map(array).collect()
+}
+
+fn inputs(db: &Database, entry: &TableEntry) -> Vec<TreeInput> {
+    let def = &entry.def;
+    let budget_bytes = SORT_BYTES / (1 + def.indexes.len());
+    let sorter = |number: usize| {
+        Sorter::new(db.handle(), db.sort_path(&format!("{}-{number}", def.id.0)), budget_bytes)
+    };
+    let constraint = format!("{}_pkey", def.name);
+    let clustered = TreeInput {
+        sorter: sorter(0),
+        key: entry.layout.key.clone(),
+        unique: Some((entry.layout.key.len(), constraint)),
+        clustered: true,
+    };
+    let indexes = def.indexes.iter().enumerate().map(|(number, index)| TreeInput {
+        sorter: sorter(number + 1),
+        key: index_key_columns(&def.schema, &def.primary_key, &index.columns),
+        unique: index.unique.then(|| (index.columns.len(), index.name.clone())),
+        clustered: false,
+    });
+    std::iter::once(clustered).chain(indexes).collect()
+}
+
+impl TreeInput {
+    fn push(&mut self, layout: &RowLayout, batch: &RecordBatch, ids: &ArrayRef) -> SqlResult<()> {
+        let arrays = key_arrays(&self.key, batch, ids);
+        if !self.clustered {
+            return self.push_keys(&arrays, batch.num_rows());
+        }
+        let encoder = KeyEncoder::new(&self.key, &arrays);
+        let (mut key, mut value) = (vec![], vec![]);
+        for row in 0..batch.num_rows() {
+            key.clear();
+            value.clear();
+            encoder.encode(row, &mut key)?;
+            layout.encode_value(batch, row, &mut value)?;
+            storage::check_entry_size(&key, &value).map_err(fault::storage)?;
+            self.sorter.push(&key, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Adds entries that are keys only, of columns in the order of the key.
+    fn push_keys(&mut self, arrays: &[ArrayRef], row_count: usize) -> SqlResult<()> {
+        let encoder = KeyEncoder::new(&self.key, arrays);
+        let mut key = vec![];
+        for row in 0..row_count {
+            key.clear();
+            encoder.encode(row, &mut key)?;
+            storage::check_entry_size(&key, &[]).map_err(fault::storage)?;
+            self.sorter.push(&key, &[])?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes each tree on a worker of its own; on an error none of them stays.
+fn write_trees(db: &Database, trees: Vec<TreeInput>, job: Arc<Job>) -> SqlResult<Vec<TreeId>> {
+    let mut inputs = vec![];
+    for tree in trees {
+        inputs.push((tree.sorter.finish()?, tree.key, tree.unique));
+    }
+    let store = db.store().clone();
+    db.handle().block_on(move || async move {
+        let mut running = vec![];
+        for (number, (sorted, key, unique)) in inputs.into_iter().enumerate() {
+            let (store, job) = (store.clone(), job.clone());
+            let worker = number % runtime::worker_count();
+            running.push(runtime::spawn_on(worker, move || async move {
+                write_tree(&store, sorted, &key, unique, &job).await
+            }));
+        }
+        let mut results = vec![];
+        for task in running {
+            let result = task.await;
+            let crashed = |_| Err(SqlError::internal("a load task was aborted"));
+            results.push(result.unwrap_or_else(crashed));
+        }
+        if results.iter().all(Result::is_ok) {
+            return results.into_iter().collect();
+        }
+        let written: Vec<_> = results.iter().filter_map(|r| r.as_ref().ok().copied()).collect();
+        drop_trees(&store, &written).await?;
+        results.into_iter().collect()
+    })
+}
+
+async fn write_tree(
+    store: &Store,
+    mut sorted: Sorted,
+    key: &[KeyColumn],
+    unique: Option<(usize, String)>,
+    job: &Job,
+) -> SqlResult<TreeId> {
+    let tree_id = store.create_tree().await.map_err(fault::storage)?;
+    let result = fill(store, tree_id, &mut sorted, key, unique, job).await;
+    if result.is_err() {
+        drop_trees(store, &[tree_id]).await?;
+    }
+    result.map(|()| tree_id)
+}
+
+async fn fill(
+    store: &Store,
+    tree_id: TreeId,
+    sorted: &mut Sorted,
+    key: &[KeyColumn],
+    unique: Option<(usize, String)>,
+    job: &Job,
+) -> SqlResult<()> {
+    let mut loader = store.tree(tree_id).bulk_loader().await.map_err(fault::storage)?;
+    let mut last: Vec<u8> = vec![];
+    while let Some((bytes, value)) = sorted.next().await? {
+        if let Some((count, constraint)) = &unique
+            && same_key(&key[..*count], key, &last, bytes)
+        {
+            return Err(duplicate_key(constraint));
+        }
+        loader.push(bytes, value).await.map_err(fault::storage)?;
+        last.clear();
+        last.extend_from_slice(bytes);
+        job.done.fetch_add(1, Relaxed);
+    }
+    loader.finish().await.map_err(fault::storage)
+}
+
+/// Whether two keys agree in the unique columns and none of these is null.
+fn same_key(unique: &[KeyColumn], key: &[KeyColumn], a: &[u8], b: &[u8]) -> bool {
+    if a.is_empty() || (unique.len() == key.len() && a != b) {
+        return false;
+    }
+    let (a, b) = (types::key::split_columns(key, a), types::key::split_columns(key, b));
+    let null = |(column, bytes): (&KeyColumn, &&[u8])| column.nullable && bytes.len() == 1;
+    a[..unique.len()] == b[..unique.len()] && !unique.iter().zip(&a).any(null)
+}
+
+/// 23505 for the constraint.
+pub(crate) fn duplicate_key(constraint: &str) -> SqlError {
+    let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
+    SqlError::new(SqlState::UNIQUE_VIOLATION, message)
+}
+
+pub(crate) async fn drop_trees(store: &Store, trees: &[TreeId]) -> SqlResult<()> {
+    for &tree in trees {
+        store.drop_tree(tree).await.map_err(fault::storage)?;
+    }
+    Ok(())
+}
+
+/// The table over its new trees, with fresh counts.
+fn replaced(
+    store: &Store,
+    old: &TableEntry,
+    trees: &[TreeId],
+    row_count: u64,
+    next_row_id: i64,
+) -> TableEntry {
+    let leaf_pages = |&tree: &TreeId| store.tree(tree).leaf_pages();
+    let statistics = TableStatistics {
+        row_count,
+        leaf_pages: leaf_pages(&trees[0]),
+        index_leaf_pages: trees[1..].iter().map(leaf_pages).collect(),
+        columns: vec![],
+    };
+    let mut def = (*old.def).clone();
+    def.statistics = Arc::new(statistics);
+    TableEntry::new(store, def, trees[0], &trees[1..], next_row_id)
+}
+
+/// Builds the tree of a new index over the rows of a table.
+pub(crate) fn build_index(
+    db: &Database,
+    entry: &TableEntry,
+    columns: &[usize],
+    unique: Option<String>,
+) -> SqlResult<TreeId> {
+    let def = &entry.def;
+    let path: PathBuf = db.sort_path(&format!("{}-index", def.id.0));
+    let mut tree = TreeInput {
+        sorter: Sorter::new(db.handle(), path, SORT_BYTES),
+        key: index_key_columns(&def.schema, &def.primary_key, columns),
+        unique: unique.map(|name| (columns.len(), name)),
+        clustered: false,
+    };
+    let job = db.start_job("reading", def.statistics.row_count);
+    let columns: Vec<usize> = tree.key.iter().map(|k| k.ordinal).collect();
+    reader::read_table(db, entry, &columns, &mut |batch| {
+        job.done.fetch_add(batch.num_rows() as u64, Relaxed);
+        tree.push_keys(batch.columns(), batch.num_rows())
+    })?;
+    let job = db.start_job("writing", tree.sorter.entry_count());
+    Ok(write_trees(db, vec![tree], job)?[0])
+}

@@ -1,0 +1,116 @@
+//! Runs a plan over the tables of a catalog snapshot and collects rows and figures.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use exec::{LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Source, Tables};
+use runtime::sync::{Cancel, Permits};
+use runtime::{Account, AccountSnapshot};
+use sql::plan::{LookupJoin, Plan, Scan};
+use types::{SqlError, SqlResult};
+
+use crate::catalog::{Snapshot, TableEntry};
+use crate::database::Database;
+use crate::lookup::TableLookup;
+use crate::settings::Settings;
+use crate::source::TableSource;
+
+/// What running a query took: counted at run time.
+#[derive(Clone, Debug)]
+pub struct QueryFigures {
+    /// From the start of execution to its end, planning apart.
+    pub elapsed: Duration,
+    /// Planning.
+    pub planning: Duration,
+    /// Tasks and figures per plan node.
+    pub progress: ProgressSnapshot,
+    /// The runtime's accounts: CPU, reads, bytes.
+    pub account: AccountSnapshot,
+}
+
+/// Fastest and slowest partition of a `static` run.
+#[derive(Clone, Copy, Debug)]
+pub struct StaticSpread {
+    /// The fastest partition's time.
+    pub min: Duration,
+    /// The slowest partition's time.
+    pub max: Duration,
+}
+
+impl QueryFigures {
+    /// Pages read from the device.
+    pub fn reads(&self) -> u64 {
+        self.progress.nodes.iter().map(|n| n.reads).sum()
+    }
+
+    /// Bytes read from the device.
+    pub fn read_bytes(&self) -> u64 {
+        self.progress.nodes.iter().map(|n| n.read_bytes).sum()
+    }
+
+    /// The spread of the partitions' times, of a `static` run.
+    pub fn static_spread(&self) -> Option<StaticSpread> {
+        let times = self.progress.partitions.iter().map(|p| Duration::from_nanos(p.elapsed_ns));
+        Some(StaticSpread { min: times.clone().min()?, max: times.max()? })
+    }
+}
+
+/// The tables of a snapshot as `exec` wants them.
+struct SnapshotTables(Arc<Snapshot>);
+
+impl SnapshotTables {
+    fn entry(&self, table: &sql::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
+        let found = self.0.table_by_id(table.id);
+        found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
+    }
+}
+
+impl Tables for SnapshotTables {
+    fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
+        Ok(Arc::new(TableSource::new(self.entry(&scan.table)?, scan)?))
+    }
+
+    fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>> {
+        Ok(Arc::new(TableLookup::new(self.entry(&join.table)?, join)))
+    }
+}
+
+/// Keeps all rows.
+#[derive(Default)]
+struct Collect(Mutex<Vec<RecordBatch>>);
+
+impl exec::Output for Collect {
+    fn push<'a>(&'a self, batch: RecordBatch) -> LocalFuture<'a, SqlResult<bool>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+        Box::pin(async { Ok(true) })
+    }
+}
+
+/// Runs `plan`; `planning` is reported back with the figures.
+pub(crate) fn run(
+    db: &Database,
+    snapshot: Arc<Snapshot>,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    cancel: Cancel,
+    planning: Duration,
+) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
+    let progress = Arc::new(Progress::new(plan.node_count, db.worker_count()));
+    db.watch(&progress);
+    let permits = Permits::new(settings.max_tasks);
+    let mut query = Query::new(settings.mode(), permits, cancel, progress.clone());
+    query.lookup_batch_rows = settings.lookup_batch_rows;
+    let (plan, output) = (plan.clone(), Arc::new(Collect::default()));
+    let (sink, account) = (output.clone(), Account::new());
+    let accounted = account.clone();
+    let elapsed = db.handle().block_on(move || async move {
+        let started = runtime::time::now();
+        let tables = Arc::new(SnapshotTables(snapshot));
+        accounted.enter(exec::execute(plan, tables, Arc::new(query), sink)).await?;
+        SqlResult::Ok(runtime::time::now() - started)
+    })?;
+    let batches = std::mem::take(&mut *output.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let progress = progress.snapshot();
+    Ok((batches, QueryFigures { elapsed, planning, progress, account: account.snapshot() }))
+}

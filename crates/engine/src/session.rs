@@ -1,0 +1,244 @@
+//! Sessions: statements in, results out.
+
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use runtime::sync::Cancel;
+use sql::plan::Plan;
+use sql::{CopySource, DropKind, PlannerOptions, Statement};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::catalog::Snapshot;
+use crate::copy::{CopyFormat, FileReader, copy_from};
+use crate::database::Database;
+use crate::result::{ResultSet, StatementResult};
+use crate::settings::{SETTINGS, Settings};
+use crate::{analyze, ddl, explain, insert, query};
+
+/// Settings and one statement at a time. Used from an ordinary thread, which blocks.
+pub struct Session {
+    db: Database,
+    settings: Settings,
+    cancel: Arc<Mutex<Cancel>>,
+}
+
+/// Cancels what a session is doing, from any thread.
+#[derive(Clone)]
+pub struct CancelHandle(Arc<Mutex<Cancel>>);
+
+impl CancelHandle {
+    /// Ends the running statement with 57014; nothing happens when none runs.
+    pub fn cancel(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+}
+
+impl Session {
+    pub(crate) fn new(db: Database) -> Session {
+        Session { db, settings: Settings::default(), cancel: Arc::default() }
+    }
+
+    /// The settings.
+    pub fn settings(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// Cancels this session's statements from another thread.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle(self.cancel.clone())
+    }
+
+    /// Runs all statements of `text` in order, up to the first error. Each is a transaction.
+    pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
+        let statements = sql::parse(text)?;
+        statements.into_iter().map(|statement| self.run(statement, None)).collect()
+    }
+
+    /// Runs `COPY table FROM STDIN` with `input` as its data.
+    pub fn copy_in(&mut self, text: &str, input: &mut dyn Read) -> SqlResult<StatementResult> {
+        let mut statements = sql::parse(text)?;
+        match (statements.pop(), statements.is_empty()) {
+            (Some(statement @ Statement::Copy { .. }), true) => self.run(statement, Some(input)),
+            _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "one COPY statement is expected")),
+        }
+    }
+
+    fn run(
+        &mut self,
+        statement: Statement,
+        input: Option<&mut dyn Read>,
+    ) -> SqlResult<StatementResult> {
+        let cancel = Cancel::default();
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        match statement {
+            Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
+            Statement::Explain { query, analyze, .. } => self.explain(&query, analyze, cancel),
+            Statement::Set { name, value } => self.settings.set(&name, &value).map(|()| tag("SET")),
+            Statement::Reset { name } => self.settings.reset(&name).map(|()| tag("RESET")),
+            Statement::Show { name } => self.show(&name),
+            other => self.write(other, input),
+        }
+    }
+
+    fn write(
+        &mut self,
+        statement: Statement,
+        input: Option<&mut dyn Read>,
+    ) -> SqlResult<StatementResult> {
+        let db = &self.db;
+        match statement {
+            Statement::CreateTable { name, schema, primary_key, if_not_exists } => {
+                ddl::create_table(db, &name, schema, primary_key, if_not_exists)?;
+                Ok(tag("CREATE TABLE"))
+            }
+            Statement::CreateIndex { name, table, columns, unique, if_not_exists } => {
+                let columns = ordinals(&db.snapshot(), &table, &columns)?;
+                ddl::create_index(db, &name, &table, columns, unique, if_not_exists)?;
+                Ok(tag("CREATE INDEX"))
+            }
+            Statement::Drop { kind: DropKind::Table, names, if_exists } => {
+                ddl::drop_tables(db, &names, if_exists)?;
+                Ok(tag("DROP TABLE"))
+            }
+            Statement::Drop { kind: DropKind::Index, names, if_exists } => {
+                ddl::drop_indexes(db, &names, if_exists)?;
+                Ok(tag("DROP INDEX"))
+            }
+            Statement::Insert(insert) => {
+                let batch = sql::insert_rows(&insert, &*db.snapshot())?;
+                insert::insert(db, &insert.table, &batch)?;
+                Ok(tag(&format!("INSERT 0 {}", batch.num_rows())))
+            }
+            Statement::Copy { .. } => self.copy(statement, input),
+            Statement::Analyze { tables } => {
+                analyze::analyze(db, &tables)?;
+                Ok(tag("ANALYZE"))
+            }
+            Statement::Checkpoint => {
+                db.checkpoint()?;
+                Ok(tag("CHECKPOINT"))
+            }
+            _ => Err(SqlError::internal("a statement was not dispatched")),
+        }
+    }
+
+    fn plan(&self, query: &sql::Query) -> SqlResult<(Arc<Snapshot>, Arc<Plan>, Duration)> {
+        let snapshot = self.db.snapshot();
+        let options = PlannerOptions {
+            enable_hashjoin: self.settings.enable_hashjoin,
+            enable_indexnestloop: self.settings.enable_indexnestloop,
+            enable_seqscan: self.settings.enable_seqscan,
+            ..PlannerOptions::default()
+        };
+        let started = runtime::time::now();
+        let plan = sql::plan_query(query, &*snapshot, &options)?;
+        Ok((snapshot, Arc::new(plan), runtime::time::now() - started))
+    }
+
+    fn query(&mut self, text: &sql::Query, cancel: Cancel) -> SqlResult<ResultSet> {
+        let (snapshot, plan, planning) = self.plan(text)?;
+        let schema = plan.root.schema.clone();
+        let (batches, figures) =
+            query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
+        let mut result = ResultSet { schema, batches, tag: String::new(), figures: Some(figures) };
+        result.tag = format!("SELECT {}", result.row_count());
+        Ok(result)
+    }
+
+    fn explain(
+        &mut self,
+        text: &sql::Query,
+        analyze: bool,
+        cancel: Cancel,
+    ) -> SqlResult<StatementResult> {
+        let (snapshot, plan, planning) = self.plan(text)?;
+        let lines = if analyze {
+            let (_, figures) =
+                query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
+            explain::analyzed(&plan, &figures, &self.settings)
+        } else {
+            sql::explain_text(&plan, None)
+        };
+        let rows = lines.into_iter().map(|line| vec![line]).collect();
+        Ok(StatementResult::Rows(ResultSet::text(&["QUERY PLAN"], rows, "EXPLAIN")))
+    }
+
+    fn show(&self, name: &str) -> SqlResult<StatementResult> {
+        if !name.eq_ignore_ascii_case("all") {
+            let value = self.settings.show(name)?;
+            return Ok(StatementResult::Rows(ResultSet::text(&[name], vec![vec![value]], "SHOW")));
+        }
+        let row = |s: &crate::settings::Setting| {
+            let value = self.settings.show(s.name)?;
+            Ok(vec![s.name.to_owned(), value, s.description.to_owned()])
+        };
+        let rows = SETTINGS.iter().map(row).collect::<SqlResult<_>>()?;
+        let columns = ["name", "setting", "description"];
+        Ok(StatementResult::Rows(ResultSet::text(&columns, rows, "SHOW")))
+    }
+
+    fn copy(
+        &mut self,
+        statement: Statement,
+        input: Option<&mut dyn Read>,
+    ) -> SqlResult<StatementResult> {
+        let Statement::Copy { table, columns, source, options } = statement else {
+            unreachable!("the caller matched COPY")
+        };
+        let snapshot = self.db.snapshot();
+        let ordinals = match columns.is_empty() {
+            true => (0..snapshot.table(&table)?.def.schema.columns.len()).collect(),
+            false => ordinals(&snapshot, &table, &columns)?,
+        };
+        let format = CopyFormat {
+            header: options.header,
+            delimiter: options.delimiter,
+            quote: options.quote,
+            escape: options.escape,
+            null: options.null,
+        };
+        let count = match (source, input) {
+            (CopySource::File(path), _) => {
+                let mut file = FileReader::open(&self.db, &path)?;
+                copy_from(&self.db, &table, &ordinals, &format, &mut file)?
+            }
+            (CopySource::Stdin, Some(input)) => {
+                copy_from(&self.db, &table, &ordinals, &format, input)?
+            }
+            (CopySource::Stdin, None) => {
+                let message = "COPY FROM STDIN needs data from the client";
+                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)
+                    .with_hint("Use a file name, or the shell's \\copy."));
+            }
+        };
+        Ok(tag(&format!("COPY {count}")))
+    }
+}
+
+fn tag(text: &str) -> StatementResult {
+    StatementResult::Command { tag: text.to_owned() }
+}
+
+/// The ordinals of the columns named; each must exist and occur once.
+fn ordinals(snapshot: &Snapshot, table: &str, names: &[String]) -> SqlResult<Vec<usize>> {
+    let schema = &snapshot.table(table)?.def.schema;
+    let mut found = vec![];
+    for name in names {
+        let ordinal = schema.ordinal(name).ok_or_else(|| {
+            let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+        })?;
+        if found.contains(&ordinal) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        found.push(ordinal);
+    }
+    Ok(found)
+}

@@ -1,0 +1,214 @@
+//! Values from their text form, with PostgreSQL's error messages.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Decimal128Builder, PrimitiveBuilder, StringViewBuilder,
+};
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{ArrayRef, ArrowPrimitiveType};
+use arrow_cast::parse::Parser;
+
+use crate::{Column, LogicalType, SqlError, SqlResult, SqlState};
+
+/// Builds a column from text fields.
+pub struct ColumnParser {
+    ty: LogicalType,
+    name: String,
+    nullable: bool,
+    values: Values,
+}
+
+enum Values {
+    Bool(BooleanBuilder),
+    Int16(PrimitiveBuilder<Int16Type>),
+    Int32(PrimitiveBuilder<Int32Type>),
+    Int64(PrimitiveBuilder<Int64Type>),
+    Float32(PrimitiveBuilder<Float32Type>),
+    Float64(PrimitiveBuilder<Float64Type>),
+    Decimal(Decimal128Builder),
+    Text(StringViewBuilder),
+    Date(PrimitiveBuilder<Date32Type>),
+    Timestamp(PrimitiveBuilder<TimestampMicrosecondType>),
+}
+
+impl ColumnParser {
+    /// A parser of the column's type that keeps its constraints.
+    pub fn new(column: &Column) -> ColumnParser {
+        let values = match column.ty {
+            LogicalType::Bool => Values::Bool(BooleanBuilder::new()),
+            LogicalType::Int16 => Values::Int16(PrimitiveBuilder::new()),
+            LogicalType::Int32 => Values::Int32(PrimitiveBuilder::new()),
+            LogicalType::Int64 => Values::Int64(PrimitiveBuilder::new()),
+            LogicalType::Float32 => Values::Float32(PrimitiveBuilder::new()),
+            LogicalType::Float64 => Values::Float64(PrimitiveBuilder::new()),
+            LogicalType::Decimal { .. } => {
+                Values::Decimal(Decimal128Builder::new().with_data_type(column.ty.arrow()))
+            }
+            LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
+                Values::Text(StringViewBuilder::new())
+            }
+            LogicalType::Date => Values::Date(PrimitiveBuilder::new()),
+            LogicalType::Timestamp => Values::Timestamp(PrimitiveBuilder::new()),
+        };
+        let Column { name, ty, nullable } = column.clone();
+        ColumnParser { ty, name, nullable, values }
+    }
+
+    /// Appends a field; `None` is null.
+    pub fn push(&mut self, field: Option<&str>) -> SqlResult<()> {
+        let Some(text) = field else { return self.push_null() };
+        let ty = self.ty;
+        match &mut self.values {
+            Values::Bool(b) => b.append_value(parse_bool(text)?),
+            Values::Int16(b) => b.append_value(parse_integer(text, ty)?),
+            Values::Int32(b) => b.append_value(parse_integer(text, ty)?),
+            Values::Int64(b) => b.append_value(parse_integer(text, ty)?),
+            Values::Float32(b) => b.append_value(parse_primitive::<Float32Type>(text, ty)?),
+            Values::Float64(b) => b.append_value(parse_primitive::<Float64Type>(text, ty)?),
+            Values::Decimal(b) => b.append_value(parse_decimal(text, ty)?),
+            Values::Text(b) => b.append_value(fit_text(text, ty)?),
+            Values::Date(b) => b.append_value(parse_primitive::<Date32Type>(text.trim(), ty)?),
+            Values::Timestamp(b) => {
+                b.append_value(parse_primitive::<TimestampMicrosecondType>(text.trim(), ty)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn push_null(&mut self) -> SqlResult<()> {
+        if !self.nullable {
+            let message =
+                format!("null value in column \"{}\" violates not-null constraint", self.name);
+            return Err(SqlError::new(SqlState::NOT_NULL_VIOLATION, message));
+        }
+        match &mut self.values {
+            Values::Bool(b) => b.append_null(),
+            Values::Int16(b) => b.append_null(),
+            Values::Int32(b) => b.append_null(),
+            Values::Int64(b) => b.append_null(),
+            Values::Float32(b) => b.append_null(),
+            Values::Float64(b) => b.append_null(),
+            Values::Decimal(b) => b.append_null(),
+            Values::Text(b) => b.append_null(),
+            Values::Date(b) => b.append_null(),
+            Values::Timestamp(b) => b.append_null(),
+        }
+        Ok(())
+    }
+
+    /// The column so far; the parser is empty afterwards.
+    pub fn finish(&mut self) -> ArrayRef {
+        match &mut self.values {
+            Values::Bool(b) => Arc::new(b.finish()),
+            Values::Int16(b) => Arc::new(b.finish()),
+            Values::Int32(b) => Arc::new(b.finish()),
+            Values::Int64(b) => Arc::new(b.finish()),
+            Values::Float32(b) => Arc::new(b.finish()),
+            Values::Float64(b) => Arc::new(b.finish()),
+            Values::Decimal(b) => Arc::new(b.finish()),
+            Values::Text(b) => Arc::new(b.finish()),
+            Values::Date(b) => Arc::new(b.finish()),
+            Values::Timestamp(b) => Arc::new(b.finish()),
+        }
+    }
+}
+
+fn invalid(text: &str, ty: LogicalType) -> SqlError {
+    let name = match ty {
+        LogicalType::Decimal { .. } => "numeric".to_owned(),
+        LogicalType::Timestamp => "timestamp".to_owned(),
+        _ => ty.to_string(),
+    };
+    let message = format!("invalid input syntax for type {name}: \"{text}\"");
+    SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+}
+
+fn parse_bool(text: &str) -> SqlResult<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "t" | "true" | "yes" | "y" | "on" | "1" => Ok(true),
+        "f" | "false" | "no" | "n" | "off" | "0" => Ok(false),
+        _ => Err(invalid(text, LogicalType::Bool)),
+    }
+}
+
+fn parse_integer<T: TryFrom<i128>>(text: &str, ty: LogicalType) -> SqlResult<T> {
+    let wide: i128 = text.trim().parse().map_err(|_| invalid(text, ty))?;
+    T::try_from(wide).map_err(|_| {
+        let message = format!("value \"{text}\" is out of range for type {ty}");
+        SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
+    })
+}
+
+fn parse_primitive<T: ArrowPrimitiveType + Parser>(
+    text: &str,
+    ty: LogicalType,
+) -> SqlResult<T::Native> {
+    T::parse(text).ok_or_else(|| invalid(text, ty))
+}
+
+/// Exact; digits beyond the scale are rounded half away from zero, as PostgreSQL does.
+fn parse_decimal(text: &str, ty: LogicalType) -> SqlResult<i128> {
+    let LogicalType::Decimal { precision, scale } = ty else { unreachable!("a decimal column") };
+    let trimmed = text.trim();
+    let (negative, digits) = match trimmed.as_bytes() {
+        [b'-', ..] => (true, &trimmed[1..]),
+        [b'+', ..] => (false, &trimmed[1..]),
+        _ => (false, trimmed),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !all_digits(whole) || !all_digits(fraction) {
+        return Err(invalid(text, ty));
+    }
+    let scale = usize::try_from(scale).expect("scales are not negative");
+    let kept = &fraction[..fraction.len().min(scale)];
+    let mut value = 0i128;
+    for digit in whole.bytes().chain(kept.bytes()) {
+        value = push_digit(value, digit, precision)?;
+    }
+    for _ in kept.len()..scale {
+        value = push_digit(value, b'0', precision)?;
+    }
+    if fraction.as_bytes().get(scale).is_some_and(|&b| b >= b'5') {
+        value += 1;
+    }
+    if value >= 10i128.pow(u32::from(precision)) {
+        return Err(overflow(precision));
+    }
+    Ok(if negative { -value } else { value })
+}
+
+fn push_digit(value: i128, digit: u8, precision: u8) -> SqlResult<i128> {
+    let next = value.checked_mul(10).and_then(|v| v.checked_add(i128::from(digit - b'0')));
+    next.ok_or_else(|| overflow(precision))
+}
+
+fn overflow(precision: u8) -> SqlError {
+    let detail = format!("A field with precision {precision} must hold fewer digits.");
+    SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")
+        .with_detail(detail)
+}
+
+/// Checks the length of `varchar(n)` and `char(n)`; blanks past the end are cut, as SQL has it.
+pub fn fit_text(text: &str, ty: LogicalType) -> SqlResult<&str> {
+    if text.as_bytes().contains(&0) {
+        let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+        return Err(SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message));
+    }
+    let (limit, text) = match ty {
+        LogicalType::Char(n) => (n, text.trim_end_matches(' ')),
+        LogicalType::Varchar(n) => (n, text),
+        _ => return Ok(text),
+    };
+    match text.char_indices().nth(limit as usize) {
+        None => Ok(text),
+        Some((end, _)) if text[end..].bytes().all(|b| b == b' ') => Ok(&text[..end]),
+        Some(_) => {
+            let message = format!("value too long for type {ty}");
+            Err(SqlError::new(SqlState::STRING_DATA_RIGHT_TRUNCATION, message))
+        }
+    }
+}
