@@ -8,6 +8,7 @@ pub mod key;
 mod logical;
 pub mod parse;
 pub mod row;
+pub mod text;
 
 pub use error::{SqlError, SqlResult, SqlState};
 pub use logical::{Column, LogicalType, Schema};

@@ -1,0 +1,236 @@
+//! Values as text, the way PostgreSQL prints them: one definition for the shell, CSV, the test
+//! harness and the reference answers.
+
+#[cfg(test)]
+mod tests;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNanoType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// From this decimal exponent on, PostgreSQL prints a `double precision` in scientific notation
+/// (and a `real` from the second): the digits that every value of the type is certain to hold.
+const FLOAT64_EXPONENT_MAX: i32 = 15;
+const FLOAT32_EXPONENT_MAX: i32 = 6;
+/// Below this exponent both are printed in scientific notation.
+const FLOAT_EXPONENT_MIN: i32 = -4;
+
+/// The value at `row`, as PostgreSQL prints it; `None` for null.
+pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
+    if array.is_null(row) || array.data_type() == &DataType::Null {
+        return None;
+    }
+    let text = match array.data_type() {
+        DataType::Boolean => (if array.as_boolean().value(row) { "t" } else { "f" }).to_string(),
+        DataType::Int8 => plain::<Int8Type>(array, row),
+        DataType::Int16 => plain::<Int16Type>(array, row),
+        DataType::Int32 => plain::<Int32Type>(array, row),
+        DataType::Int64 => plain::<Int64Type>(array, row),
+        DataType::UInt8 => plain::<UInt8Type>(array, row),
+        DataType::UInt16 => plain::<UInt16Type>(array, row),
+        DataType::UInt32 => plain::<UInt32Type>(array, row),
+        DataType::UInt64 => plain::<UInt64Type>(array, row),
+        DataType::Float32 => float32(value::<Float32Type>(array, row)),
+        DataType::Float64 => float64(value::<Float64Type>(array, row)),
+        DataType::Decimal128(_, scale) => decimal(value::<Decimal128Type>(array, row), *scale),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_string(),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_string(),
+        DataType::Utf8View => array.as_string_view().value(row).to_string(),
+        DataType::Date32 => date(i64::from(value::<Date32Type>(array, row))),
+        DataType::Timestamp(unit, zone) => {
+            let text = timestamp(micros(array, row, *unit));
+            if zone.is_some() { with_zone(&text) } else { text }
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let v = value::<IntervalMonthDayNanoType>(array, row);
+            interval(v.months, v.days, v.nanoseconds / 1_000)
+        }
+        _ => other(array, row),
+    };
+    Some(text)
+}
+
+fn value<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
+    array.as_primitive::<T>().value(row)
+}
+
+fn plain<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> String
+where
+    T::Native: ToString,
+{
+    let array: &PrimitiveArray<T> = array.as_primitive();
+    array.value(row).to_string()
+}
+
+/// Types that no column can have, such as a list: the vector library's own form.
+fn other(array: &dyn Array, row: usize) -> String {
+    let options = FormatOptions::default();
+    match ArrayFormatter::try_new(array, &options) {
+        Ok(formatter) => formatter.value(row).to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// `unscaled` / 10^`scale`, with all `scale` digits after the point.
+pub fn decimal(unscaled: i128, scale: i8) -> String {
+    let sign = if unscaled < 0 { "-" } else { "" };
+    let digits = unscaled.unsigned_abs().to_string();
+    let Ok(scale) = usize::try_from(scale) else {
+        let zeros = if unscaled == 0 { 0 } else { usize::from(scale.unsigned_abs()) };
+        return format!("{sign}{digits}{}", "0".repeat(zeros));
+    };
+    if scale == 0 {
+        return format!("{sign}{digits}");
+    }
+    let padded = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale);
+    format!("{sign}{whole}.{fraction}")
+}
+
+fn float64(v: f64) -> String {
+    float(format!("{v:e}"), v.is_finite(), FLOAT64_EXPONENT_MAX)
+}
+
+fn float32(v: f32) -> String {
+    float(format!("{v:e}"), v.is_finite(), FLOAT32_EXPONENT_MAX)
+}
+
+/// Turns Rust's shortest scientific form, `-1.25e-7`, into PostgreSQL's choice of notation.
+fn float(shortest: String, finite: bool, exponent_max: i32) -> String {
+    if !finite {
+        return shortest.replace("inf", "Infinity");
+    }
+    let (sign, rest) = match shortest.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", shortest.as_str()),
+    };
+    let (mantissa, exponent) = rest.split_once('e').unwrap_or((rest, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits = mantissa.replace('.', "");
+    if (FLOAT_EXPONENT_MIN..exponent_max).contains(&exponent) {
+        return format!("{sign}{}", positional(&digits, exponent));
+    }
+    let mark = if exponent < 0 { '-' } else { '+' };
+    format!("{sign}{mantissa}e{mark}{:02}", exponent.unsigned_abs())
+}
+
+/// The number `d.ddd × 10^exponent` without an exponent.
+fn positional(digits: &str, exponent: i32) -> String {
+    if exponent < 0 {
+        let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+        return format!("0.{zeros}{digits}");
+    }
+    let whole_len = exponent as usize + 1;
+    if digits.len() <= whole_len {
+        return format!("{digits}{}", "0".repeat(whole_len - digits.len()));
+    }
+    let (whole, fraction) = digits.split_at(whole_len);
+    format!("{whole}.{fraction}")
+}
+
+/// Days since 1970-01-01 as `YYYY-MM-DD`, years before 1 with ` BC`.
+fn date(days: i64) -> String {
+    let (year, month, day) = civil(days);
+    if year > 0 {
+        return format!("{year:04}-{month:02}-{day:02}");
+    }
+    format!("{:04}-{month:02}-{day:02} BC", 1 - year)
+}
+
+/// Microseconds since 1970-01-01 00:00:00.
+fn timestamp(micros: i64) -> String {
+    let seconds = micros.div_euclid(MICROS_PER_SECOND);
+    let fraction = micros.rem_euclid(MICROS_PER_SECOND);
+    let date = date(seconds.div_euclid(SECONDS_PER_DAY));
+    let time = time(seconds.rem_euclid(SECONDS_PER_DAY), fraction);
+    match date.strip_suffix(" BC") {
+        Some(date) => format!("{date} {time} BC"),
+        None => format!("{date} {time}"),
+    }
+}
+
+fn micros(array: &dyn Array, row: usize, unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => {
+            value::<TimestampSecondType>(array, row).saturating_mul(MICROS_PER_SECOND)
+        }
+        TimeUnit::Millisecond => {
+            value::<TimestampMillisecondType>(array, row).saturating_mul(1_000)
+        }
+        TimeUnit::Microsecond => value::<TimestampMicrosecondType>(array, row),
+        TimeUnit::Nanosecond => value::<TimestampNanosecondType>(array, row).div_euclid(1_000),
+    }
+}
+
+/// The engine keeps instants in UTC and prints them there.
+fn with_zone(timestamp: &str) -> String {
+    match timestamp.strip_suffix(" BC") {
+        Some(rest) => format!("{rest}+00 BC"),
+        None => format!("{timestamp}+00"),
+    }
+}
+
+/// `HH:MM:SS`, then the fraction without trailing zeros.
+fn time(seconds: i64, micros: i64) -> String {
+    let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if micros == 0 {
+        return format!("{h:02}:{m:02}:{s:02}");
+    }
+    let fraction = format!("{micros:06}");
+    format!("{h:02}:{m:02}:{s:02}.{}", fraction.trim_end_matches('0'))
+}
+
+/// PostgreSQL's `intervalstyle = postgres`: `1 year 2 mons -3 days +04:05:06`.
+fn interval(months: i32, days: i32, micros: i64) -> String {
+    let mut parts = Vec::new();
+    let mut negative_before = false;
+    for (count, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
+        if count == 0 {
+            continue;
+        }
+        let plus = if negative_before && count > 0 { "+" } else { "" };
+        let plural = if count == 1 { "" } else { "s" };
+        parts.push(format!("{plus}{count} {unit}{plural}"));
+        negative_before = count < 0;
+    }
+    if micros != 0 || parts.is_empty() {
+        let sign = if micros < 0 {
+            "-"
+        } else if negative_before {
+            "+"
+        } else {
+            ""
+        };
+        let micros = micros.unsigned_abs() as i64;
+        let clock = time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND);
+        parts.push(format!("{sign}{clock}"));
+    }
+    parts.join(" ")
+}
+
+/// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.
+///
+/// Counts in eras of 400 years that begin on March 1, so that the leap day is the last of a year.
+fn civil(days: i64) -> (i64, i64, i64) {
+    const DAYS_PER_ERA: i64 = 146_097;
+    const DAYS_TO_1970: i64 = 719_468;
+    let shifted = days + DAYS_TO_1970;
+    let (era, day_of_era) = (shifted.div_euclid(DAYS_PER_ERA), shifted.rem_euclid(DAYS_PER_ERA));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
