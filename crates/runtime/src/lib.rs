@@ -1,1 +1,34 @@
 //! One worker per core: coroutines over a ring.
+//!
+//! A runtime runs tasks on worker threads; a task that waits for the disk, a timer or another
+//! task suspends, and its worker goes on with the next. Idle workers sleep in the kernel.
+
+mod account;
+mod buf;
+mod clock;
+mod config;
+mod counters;
+pub mod fs;
+mod inbox;
+mod op;
+pub mod probe;
+mod ring;
+mod runtime;
+pub mod sim;
+mod stats;
+pub mod sync;
+mod task;
+pub mod time;
+mod timers;
+mod worker;
+mod yielding;
+
+pub use account::{Account, AccountSnapshot, Enter};
+pub use buf::{BUFFER_ALIGN, IoBuf};
+pub use config::WORKER_COUNT_MAX;
+pub use config::{Config, DEPTH_MAX, RingChoice, RingKind, RingReport, StartError};
+pub use counters::IoCounters;
+pub use runtime::{Handle, Runtime};
+pub use stats::WorkerStats;
+pub use task::{Aborted, JoinHandle, RemoteHandle, frame_bytes, spawn, spawn_on};
+pub use yielding::{interleave, need_preempt, random_u64, worker, worker_count, yield_now};

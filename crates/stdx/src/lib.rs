@@ -1,1 +1,17 @@
 //! Small things that std lacks: no I/O, no globals.
+
+mod bytes;
+mod duration;
+mod hash;
+mod padded;
+mod prng;
+mod slab;
+#[cfg(test)]
+mod tests;
+
+pub use bytes::{ByteSizeError, format_bytes, parse_bytes};
+pub use duration::format_duration;
+pub use hash::{HashMap, HashSet, SeededState};
+pub use padded::CachePadded;
+pub use prng::Prng;
+pub use slab::{Key, Slab};

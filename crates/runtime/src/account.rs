@@ -1,0 +1,237 @@
+//! What one query costs: counted per worker without contention, summed on demand.
+//!
+//! Busy time is charged when the running account changes and when a slice of polls ends, so tasks
+//! that take turns under one account cost no clock reading.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use stdx::CachePadded;
+
+use crate::config::WORKER_COUNT_MAX;
+use crate::worker::{self, Worker};
+
+/// The counters of one account on one worker. Only that worker writes them.
+#[derive(Default)]
+pub(crate) struct Shard {
+    pub(crate) created: AtomicU64,
+    pub(crate) done: AtomicU64,
+    pub(crate) runnable: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) read_bytes: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) write_bytes: AtomicU64,
+    pub(crate) cpu_ns: AtomicU64,
+    pub(crate) stall_ns: AtomicU64,
+    pub(crate) inflight: AtomicU64,
+}
+
+/// Adds to a counter with a single writer: no locked instruction.
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+/// Subtracts from a counter with a single writer.
+pub(crate) fn subtract(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_sub(n), Relaxed);
+}
+
+/// The account of one query. It belongs to one runtime: each worker has its own counters in it.
+pub struct Account {
+    shards: Box<[OnceLock<Box<CachePadded<Shard>>>]>,
+}
+
+/// The sums of an account at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountSnapshot {
+    /// Tasks spawned so far.
+    pub created: u64,
+    /// Tasks ready or being polled.
+    pub running: u64,
+    /// Tasks suspended.
+    pub waiting: u64,
+    /// Tasks finished, aborted ones included.
+    pub done: u64,
+    /// Read requests completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Requests in flight now.
+    pub inflight: u64,
+    /// Time that workers were busy with the account's tasks, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time that workers slept while the account had requests in flight there, nanoseconds.
+    pub stall_ns: u64,
+}
+
+impl Account {
+    /// An account with nothing in it.
+    #[expect(clippy::new_ret_no_self, reason = "an account is always shared")]
+    pub fn new() -> Arc<Account> {
+        let shards = (0..WORKER_COUNT_MAX).map(|_| OnceLock::new()).collect();
+        Arc::new(Account { shards })
+    }
+
+    /// Runs a future under this account, and so all tasks that it spawns.
+    pub fn enter<F: Future>(self: &Arc<Self>, future: F) -> Enter<F> {
+        Enter { account: self.clone(), local: None, future }
+    }
+
+    fn shard(&self, worker: usize) -> &Shard {
+        self.shards[worker].get_or_init(Default::default)
+    }
+
+    /// The sums now. Counts of different workers are read one after the other.
+    pub fn snapshot(&self) -> AccountSnapshot {
+        let mut sum = AccountSnapshot::default();
+        for shard in self.shards.iter().filter_map(OnceLock::get) {
+            sum.created += shard.created.load(Relaxed);
+            sum.done += shard.done.load(Relaxed);
+            sum.running += shard.runnable.load(Relaxed);
+            sum.reads += shard.reads.load(Relaxed);
+            sum.read_bytes += shard.read_bytes.load(Relaxed);
+            sum.writes += shard.writes.load(Relaxed);
+            sum.write_bytes += shard.write_bytes.load(Relaxed);
+            sum.inflight += shard.inflight.load(Relaxed);
+            sum.cpu_ns += shard.cpu_ns.load(Relaxed);
+            sum.stall_ns += shard.stall_ns.load(Relaxed);
+        }
+        sum.waiting = sum.created.saturating_sub(sum.done).saturating_sub(sum.running);
+        sum
+    }
+}
+
+/// An account as one worker holds it: counted without atomics, found without a lookup.
+pub(crate) struct LocalAccount {
+    account: Arc<Account>,
+    worker: usize,
+}
+
+impl LocalAccount {
+    #[inline]
+    pub(crate) fn shard(&self) -> &Shard {
+        self.account.shard(self.worker)
+    }
+
+    pub(crate) fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+}
+
+/// The accounts that a worker knows, and the one that pays now.
+#[derive(Default)]
+pub(crate) struct Till {
+    known: std::cell::RefCell<Vec<Rc<LocalAccount>>>,
+    payer: Cell<Option<std::ptr::NonNull<LocalAccount>>>,
+    charged_ns: Cell<u64>,
+}
+
+/// Known accounts beyond this are searched for unused ones when a new one comes.
+const KNOWN_COUNT_SWEEP: usize = 64;
+
+impl Till {
+    /// The worker's own handle of an account.
+    pub(crate) fn intern(&self, account: &Arc<Account>, worker: usize) -> Rc<LocalAccount> {
+        let mut known = self.known.borrow_mut();
+        if let Some(local) = known.iter().find(|local| Arc::ptr_eq(&local.account, account)) {
+            return local.clone();
+        }
+        if known.len() >= KNOWN_COUNT_SWEEP {
+            let payer = self.payer.get();
+            known.retain(|l| Rc::strong_count(l) > 1 || payer.is_some_and(|p| is(p, l)));
+        }
+        let local = Rc::new(LocalAccount { account: account.clone(), worker });
+        known.push(local.clone());
+        local
+    }
+
+    /// The account that pays now.
+    pub(crate) fn payer(&self) -> Option<Rc<LocalAccount>> {
+        let payer = self.payer.get()?;
+        self.known.borrow().iter().find(|local| is(payer, local)).cloned()
+    }
+
+    /// True when `next` pays already: the common case, without a clock reading.
+    #[inline]
+    pub(crate) fn pays(&self, next: Option<&Rc<LocalAccount>>) -> bool {
+        self.payer.get().map(|p| p.as_ptr().cast_const()) == next.map(Rc::as_ptr)
+    }
+
+    /// Charges the time since the last charge to the payer, and has `next` pay from now on.
+    pub(crate) fn switch(&self, next: Option<&Rc<LocalAccount>>, now_ns: u64) {
+        self.charge(now_ns);
+        self.payer.set(next.map(|rc| std::ptr::NonNull::from(&**rc)));
+    }
+
+    /// Charges the time since the last charge to the payer.
+    pub(crate) fn charge(&self, now_ns: u64) {
+        let ns = now_ns.saturating_sub(self.charged_ns.replace(now_ns));
+        if let Some(payer) = self.payer() {
+            add(&payer.shard().cpu_ns, ns);
+        }
+    }
+
+    /// Notes that the worker slept: charges nothing but the accounts that had requests in flight.
+    pub(crate) fn slept(&self, ns: u64, now_ns: u64) {
+        self.charged_ns.set(now_ns);
+        for local in self.known.borrow().iter() {
+            if local.shard().inflight.load(Relaxed) > 0 {
+                add(&local.shard().stall_ns, ns);
+            }
+        }
+    }
+}
+
+fn is(payer: std::ptr::NonNull<LocalAccount>, local: &Rc<LocalAccount>) -> bool {
+    std::ptr::eq(payer.as_ptr(), Rc::as_ptr(local))
+}
+
+/// Runs `f` with `account` paying.
+pub(crate) fn within<T>(
+    worker: &Worker,
+    account: Option<Arc<Account>>,
+    f: impl FnOnce() -> T,
+) -> T {
+    let local = account.map(|account| worker.till.intern(&account, worker.index));
+    let before = worker.till.payer();
+    worker.pay(local.as_ref());
+    let out = f();
+    worker.pay(before.as_ref());
+    out
+}
+
+/// A future that runs under an account; see [`Account::enter`].
+pub struct Enter<F> {
+    account: Arc<Account>,
+    local: Option<Rc<LocalAccount>>,
+    future: F,
+}
+
+impl<F: Future> Future for Enter<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        // SAFETY: `future` is pinned structurally: never moved out, and dropped in place.
+        let (account, local, future) = unsafe {
+            let this = self.get_unchecked_mut();
+            (&this.account, &mut this.local, Pin::new_unchecked(&mut this.future))
+        };
+        worker::with(|w| {
+            let local = local.get_or_insert_with(|| w.till.intern(account, w.index)).clone();
+            let before = w.till.payer();
+            w.pay(Some(&local));
+            let polled = future.poll(cx);
+            w.pay(before.as_ref());
+            polled
+        })
+    }
+}

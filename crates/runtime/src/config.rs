@@ -1,0 +1,137 @@
+//! How a runtime is set up, and what it reports about its start.
+
+use std::fmt;
+use std::io;
+
+use crate::sim;
+
+/// Most workers of one runtime; far above the cores of one socket, it bounds per-worker arrays.
+pub const WORKER_COUNT_MAX: usize = 128;
+
+/// The settings of a runtime.
+#[derive(Clone)]
+pub struct Config {
+    /// Kernel threads that run tasks, one per core by default.
+    pub workers: usize,
+    /// How workers reach the disk.
+    pub ring: RingChoice,
+    /// Tasks that take turns at each cache miss (CoroBase, section 3; 8 to 12 hide a miss).
+    pub window: usize,
+    /// Operations in flight per worker; more wait in the worker's backlog.
+    pub depth: u32,
+    /// Bind each worker to a core.
+    pub pin: bool,
+    /// The one seed of the run: random numbers, attacks, simulated schedules.
+    pub seed: u64,
+    /// Debug attack: ready tasks in random order, every `need_preempt` true.
+    pub attack: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Config {
+            workers: cores.min(WORKER_COUNT_MAX),
+            ring: RingChoice::Auto,
+            window: 10,
+            depth: 1024,
+            // Test binaries start many runtimes at once; pinned, all would share the first core.
+            pin: !cfg!(debug_assertions),
+            seed: 1,
+            attack: cfg!(debug_assertions),
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn check(&self) -> Result<(), StartError> {
+        let bad = |what: &str| Err(StartError::Config(what.to_owned()));
+        if self.workers == 0 || self.workers > WORKER_COUNT_MAX {
+            return bad(&format!("workers must be 1 to {WORKER_COUNT_MAX}, not {}", self.workers));
+        }
+        if self.window == 0 || self.window > 1024 {
+            return bad(&format!("window must be 1 to 1024, not {}", self.window));
+        }
+        if self.depth == 0 || self.depth > DEPTH_MAX {
+            return bad(&format!("depth must be 1 to {DEPTH_MAX}, not {}", self.depth));
+        }
+        Ok(())
+    }
+}
+
+/// Most operations in flight per worker: half of the largest completion queue that Linux grants
+/// (65536), so that completions never overflow.
+pub const DEPTH_MAX: u32 = 32_768;
+
+/// How workers reach the disk.
+#[derive(Clone, Default)]
+pub enum RingChoice {
+    /// io_uring where a probe allows it, else threads; `Runtime::rings` says which and why.
+    #[default]
+    Auto,
+    /// io_uring, or an error at start.
+    Uring,
+    /// A pool of threads with blocking reads and writes.
+    Threads,
+    /// A simulated disk, a simulated clock and a seeded schedule, all in one thread.
+    Sim(sim::Disk),
+}
+
+/// What a worker or a file got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingKind {
+    /// io_uring.
+    Uring,
+    /// Blocking system calls on a pool of threads.
+    Threads,
+    /// The simulation.
+    Sim,
+}
+
+impl fmt::Display for RingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RingKind::Uring => "uring",
+            RingKind::Threads => "threads",
+            RingKind::Sim => "sim",
+        })
+    }
+}
+
+/// The ring of one worker, and why it is that one.
+#[derive(Clone, Debug)]
+pub struct RingReport {
+    /// What the worker uses.
+    pub kind: RingKind,
+    /// For `uring` the flags obtained; for `threads` why not io_uring.
+    pub reason: String,
+}
+
+/// Why a runtime did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// A setting out of its range.
+    Config(String),
+    /// io_uring was demanded and is not to be had.
+    Ring(String),
+    /// The system refused a thread or a descriptor.
+    System(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Config(what) => write!(f, "bad runtime setting: {what}"),
+            StartError::Ring(why) => write!(f, "io_uring cannot be used: {why}"),
+            StartError::System(error) => write!(f, "the runtime cannot start: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> StartError {
+        StartError::System(error)
+    }
+}

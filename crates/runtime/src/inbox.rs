@@ -1,0 +1,166 @@
+//! What reaches a worker from other threads: wakes, new tasks, finished blocking work.
+//!
+//! The lost wake-up is ruled out as usual: the worker announces that it sleeps, then looks into
+//! its inbox once more; a sender fills the inbox, then looks whether the worker sleeps.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::thread::Thread;
+
+use stdx::Key;
+
+use crate::op::Outcome;
+
+/// Live workers in one process; a waker has 10 bits for its worker.
+const REGISTERED_MAX: usize = 1 << 10;
+
+pub(crate) enum Message {
+    /// A task has something to do.
+    Wake(Key),
+    /// Something to run on the worker, mostly the spawning of a task.
+    Run(Box<dyn FnOnce() + Send>),
+    /// An operation that a thread of the pool carried out.
+    Done(Key, Outcome),
+    /// Drop all tasks, drain, end.
+    Stop,
+}
+
+/// How a sleeping worker is woken.
+pub(crate) enum Bell {
+    /// Sleeps in its ring, which reads this event descriptor.
+    Event(OwnedFd),
+    /// Sleeps in `std::thread::park`.
+    Park(Thread),
+}
+
+impl Bell {
+    fn ring(&self) {
+        match self {
+            Bell::Park(thread) => thread.unpark(),
+            Bell::Event(fd) => {
+                let one = 1u64.to_ne_bytes();
+                // SAFETY: `one` is 8 readable bytes; the descriptor is open while `self` lives.
+                let written = unsafe { libc::write(fd.as_raw_fd(), one.as_ptr().cast(), 8) };
+                // A full counter (EAGAIN) means that a wake is under way already.
+                debug_assert!(written == 8 || written == -1);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    messages: Vec<Message>,
+    closed: bool,
+}
+
+/// The inbox of one worker.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    queue: Mutex<Queue>,
+    filled: AtomicBool,
+    asleep: AtomicBool,
+    bell: OnceLock<Bell>,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code that can panic runs under our locks; a poisoned one still guards whole data.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inbox {
+    pub(crate) fn set_bell(&self, bell: Bell) {
+        assert!(self.bell.set(bell).is_ok(), "a worker has one bell");
+    }
+
+    pub(crate) fn bell_fd(&self) -> Option<i32> {
+        match self.bell.get() {
+            Some(Bell::Event(fd)) => Some(fd.as_raw_fd()),
+            _ => None,
+        }
+    }
+
+    /// Hands a message over; false (and the message dropped) when the worker has ended.
+    pub(crate) fn send(&self, message: Message) -> bool {
+        {
+            let mut queue = lock(&self.queue);
+            if queue.closed {
+                drop(queue);
+                drop(message);
+                return false;
+            }
+            queue.messages.push(message);
+        }
+        self.filled.store(true, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst) {
+            self.bell.get().expect("a worker sets its bell before it sleeps").ring();
+        }
+        true
+    }
+
+    /// True when messages wait.
+    #[inline]
+    pub(crate) fn filled(&self) -> bool {
+        self.filled.load(Ordering::Acquire)
+    }
+
+    /// Takes all messages.
+    pub(crate) fn take(&self) -> Vec<Message> {
+        self.filled.store(false, Ordering::SeqCst);
+        std::mem::take(&mut lock(&self.queue).messages)
+    }
+
+    /// Announces sleep. False: a message came first, do not sleep.
+    pub(crate) fn fall_asleep(&self) -> bool {
+        self.asleep.store(true, Ordering::SeqCst);
+        if self.filled.load(Ordering::SeqCst) {
+            self.asleep.store(false, Ordering::SeqCst);
+            return false;
+        }
+        true
+    }
+
+    pub(crate) fn awake(&self) {
+        self.asleep.store(false, Ordering::SeqCst);
+    }
+
+    /// Refuses all messages from now on and returns the rest.
+    pub(crate) fn close(&self) -> Vec<Message> {
+        let mut queue = lock(&self.queue);
+        queue.closed = true;
+        std::mem::take(&mut queue.messages)
+    }
+}
+
+/// All live workers of the process, so that a waker needs only a number.
+static REGISTRY: RwLock<Vec<Option<Arc<Inbox>>>> = RwLock::new(Vec::new());
+
+/// Gives an inbox its number; `None` when the process has too many workers.
+pub(crate) fn register(inbox: &Arc<Inbox>) -> Option<u32> {
+    let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
+    let free = registry.iter().position(Option::is_none);
+    let index = free.unwrap_or(registry.len());
+    if index >= REGISTERED_MAX {
+        return None;
+    }
+    if index == registry.len() {
+        registry.push(None);
+    }
+    registry[index] = Some(inbox.clone());
+    Some(index as u32)
+}
+
+/// Frees the number of a worker that ended.
+pub(crate) fn unregister(id: u32) {
+    let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
+    registry[id as usize] = None;
+}
+
+/// Wakes a task of another thread's worker; nothing happens if that worker has ended.
+pub(crate) fn wake_remote(id: u32, task: Key) {
+    let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Some(inbox)) = registry.get(id as usize) {
+        inbox.send(Message::Wake(task));
+    }
+}

@@ -1,0 +1,219 @@
+//! Operations: what a task asks of the disk. An operation owns its buffers and its file until its
+//! final completion, whether or not somebody still waits for it.
+
+use std::future::Future;
+use std::io;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use stdx::Key;
+
+use crate::account::LocalAccount;
+use crate::buf::IoBuf;
+use crate::fs::{File, OpenOptions};
+use crate::worker;
+
+/// The memory of a transfer.
+pub(crate) enum Bufs {
+    One(IoBuf),
+    Many { bufs: Vec<IoBuf>, spans: Spans },
+}
+
+/// What the kernel's vectored calls read; points into the buffers beside it.
+#[derive(Default)]
+pub(crate) struct Spans(pub(crate) Vec<libc::iovec>);
+
+// SAFETY: the pointers are used only together with the buffers that they point into, which are
+// `Send` themselves.
+unsafe impl Send for Spans {}
+
+/// Bytes between a file and memory, from the buffers' byte `from` on.
+pub(crate) struct Transfer {
+    pub(crate) file: File,
+    pub(crate) bufs: Bufs,
+    pub(crate) from: usize,
+    pub(crate) offset: u64,
+}
+
+/// Everything about files that is not a transfer.
+#[derive(Clone)]
+pub(crate) enum Meta {
+    Open(PathBuf, OpenOptions),
+    Rename(PathBuf, PathBuf),
+    Remove(PathBuf),
+    Exists(PathBuf),
+    CreateDir(PathBuf),
+    SyncDir(PathBuf),
+    List(PathBuf),
+    Len(File),
+    SetLen(File, u64),
+    Allocate(File, u64, u64),
+}
+
+/// The answer to a [`Meta`].
+pub(crate) enum Answer {
+    Unit,
+    File(File),
+    Bool(bool),
+    Len(u64),
+    Names(Vec<String>),
+}
+
+pub(crate) enum Op {
+    Read(Transfer),
+    Write(Transfer),
+    SyncData(File),
+    Meta(Meta),
+}
+
+/// How an operation ended.
+pub(crate) enum Outcome {
+    Count(io::Result<usize>),
+    Answer(io::Result<Answer>),
+}
+
+impl Outcome {
+    pub(crate) fn failed(op: &Op, error: io::Error) -> Outcome {
+        match op {
+            Op::Meta(_) => Outcome::Answer(Err(error)),
+            _ => Outcome::Count(Err(error)),
+        }
+    }
+
+    pub(crate) fn into_count(self) -> io::Result<usize> {
+        match self {
+            Outcome::Count(count) => count,
+            Outcome::Answer(_) => unreachable!("a transfer ends with a count"),
+        }
+    }
+
+    pub(crate) fn into_answer(self) -> io::Result<Answer> {
+        match self {
+            Outcome::Answer(answer) => answer,
+            Outcome::Count(_) => unreachable!("a file operation ends with an answer"),
+        }
+    }
+}
+
+impl Transfer {
+    /// Bytes from `from` to the end of the buffers.
+    pub(crate) fn len(&self) -> usize {
+        let total: usize = match &self.bufs {
+            Bufs::One(buf) => buf.len(),
+            Bufs::Many { bufs, .. } => bufs.iter().map(IoBuf::len).sum(),
+        };
+        total - self.from
+    }
+
+    /// Memory and length of the whole transfer, when it is in one piece.
+    pub(crate) fn single(&self) -> Option<(*mut u8, usize)> {
+        let Bufs::One(buf) = &self.bufs else { return None };
+        assert!(self.from <= buf.len(), "a transfer starts inside of its buffer");
+        // SAFETY: in bounds by the assertion.
+        Some((unsafe { buf.as_ptr().add(self.from) }, buf.len() - self.from))
+    }
+
+    /// The pieces of memory, for the kernel's vectored calls; valid while the transfer lives.
+    pub(crate) fn spans(&mut self) -> &[libc::iovec] {
+        let mut skip = self.from;
+        if let Bufs::Many { bufs, spans } = &mut self.bufs {
+            spans.0.clear();
+            for buf in bufs.iter() {
+                let cut = skip.min(buf.len());
+                skip -= cut;
+                if cut < buf.len() {
+                    // SAFETY: `cut` is inside of the buffer.
+                    let base = unsafe { buf.as_ptr().add(cut) };
+                    spans.0.push(libc::iovec { iov_base: base.cast(), iov_len: buf.len() - cut });
+                }
+            }
+            return &spans.0;
+        }
+        &[]
+    }
+
+    /// Copies `bytes` into the buffers (the simulation's read). Returns how many fitted.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
+        let mut skip = self.from;
+        let mut rest = bytes;
+        let bufs = match &mut self.bufs {
+            Bufs::One(buf) => std::slice::from_mut(buf),
+            Bufs::Many { bufs, .. } => bufs.as_mut_slice(),
+        };
+        for buf in bufs {
+            let cut = skip.min(buf.len());
+            skip -= cut;
+            let target = &mut buf.as_mut_slice()[cut..];
+            let n = target.len().min(rest.len());
+            target[..n].copy_from_slice(&rest[..n]);
+            rest = &rest[n..];
+        }
+        bytes.len() - rest.len()
+    }
+
+    /// A copy of the buffers' bytes (the simulation's write).
+    pub(crate) fn gather(&self) -> Vec<u8> {
+        let bufs = match &self.bufs {
+            Bufs::One(buf) => std::slice::from_ref(buf),
+            Bufs::Many { bufs, .. } => bufs.as_slice(),
+        };
+        let mut bytes: Vec<u8> = bufs.iter().flat_map(|buf| buf.as_slice()).copied().collect();
+        bytes.drain(..self.from);
+        bytes
+    }
+}
+
+/// An operation in a worker's table.
+pub(crate) struct OpEntry {
+    pub(crate) op: Op,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) waker: Option<Waker>,
+    pub(crate) account: Option<Rc<LocalAccount>>,
+    /// Handed to the ring or the pool; from here on only a completion ends it.
+    pub(crate) started: bool,
+    /// Nobody waits any more.
+    pub(crate) orphan: bool,
+}
+
+/// Waits for an operation that is under way. Dropping it orphans the operation.
+pub(crate) struct Pending {
+    key: Key,
+    worker: u32,
+    taken: bool,
+    local: PhantomData<*const ()>,
+}
+
+/// Puts an operation under way on the current worker.
+pub(crate) fn begin(op: Op) -> Pending {
+    worker::with(|w| Pending { key: w.begin(op), worker: w.id, taken: false, local: PhantomData })
+}
+
+impl Future for Pending {
+    type Output = (Outcome, Op);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let ended = worker::with(|w| {
+            assert_eq!(w.id, self.worker, "an operation is awaited on its own worker");
+            w.poll_op(self.key, cx.waker())
+        });
+        match ended {
+            Some(ended) => {
+                self.taken = true;
+                Poll::Ready(ended)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if !self.taken {
+            // Without a worker the rings are closed already, and the operations gone.
+            worker::try_with(|w| w.orphan(self.key));
+        }
+    }
+}

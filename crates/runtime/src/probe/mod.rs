@@ -1,0 +1,5 @@
+//! What this machine offers.
+
+mod refusal;
+
+pub(crate) use refusal::explain_refusal;

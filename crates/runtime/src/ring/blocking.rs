@@ -1,0 +1,132 @@
+//! The operations as blocking system calls.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::pool::Memory;
+use super::sqe::TRANSFER_BYTES_MAX;
+use crate::fs::{File, open_file};
+use crate::op::{Answer, Meta};
+
+/// What the worker of a pool has to offer to the files that it opens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    pub(crate) uring: bool,
+}
+
+/// Repeats a system call that a signal has interrupted.
+fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+    loop {
+        let result = call();
+        if result >= 0 {
+            return Ok(result as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+pub(crate) fn transfer(write: bool, fd: i32, memory: &Memory, offset: u64) -> io::Result<usize> {
+    let at = i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    match *memory {
+        // SAFETY (all four): the memory belongs to an operation that waits in its worker's table;
+        // `Work` says why it stays valid and untouched.
+        Memory::Single(ptr, len) => {
+            let len = len.min(TRANSFER_BYTES_MAX);
+            match write {
+                // SAFETY: see above.
+                true => retry(|| unsafe { libc::pwrite(fd, ptr.cast(), len, at) }),
+                // SAFETY: see above.
+                false => retry(|| unsafe { libc::pread(fd, ptr.cast(), len, at) }),
+            }
+        }
+        Memory::Spans(spans, count) => match write {
+            // SAFETY: see above.
+            true => retry(|| unsafe { libc::pwritev(fd, spans, count as i32, at) }),
+            // SAFETY: see above.
+            false => retry(|| unsafe { libc::preadv(fd, spans, count as i32, at) }),
+        },
+    }
+}
+
+pub(crate) fn sync_data(fd: i32) -> io::Result<usize> {
+    // SAFETY: plain system call; the operation keeps the file open.
+    retry(|| unsafe { libc::fdatasync(fd) } as isize)
+}
+
+/// Carries out a file operation.
+pub(crate) fn answer(meta: &Meta, context: Context) -> io::Result<Answer> {
+    Ok(match meta {
+        Meta::Open(path, options) => Answer::File(open_file(path, options, context)?),
+        Meta::Rename(from, to) => std::fs::rename(from, to).map(|()| Answer::Unit)?,
+        Meta::Remove(path) => std::fs::remove_file(path).map(|()| Answer::Unit)?,
+        Meta::Exists(path) => Answer::Bool(path.try_exists()?),
+        Meta::CreateDir(path) => std::fs::create_dir_all(path).map(|()| Answer::Unit)?,
+        Meta::SyncDir(path) => std::fs::File::open(path)?.sync_all().map(|()| Answer::Unit)?,
+        Meta::List(path) => Answer::Names(names(path)?),
+        Meta::Len(file) => Answer::Len(len(file)?),
+        Meta::SetLen(file, len) => set_len(file, *len)?,
+        Meta::Allocate(file, offset, len) => allocate(file, *offset, *len)?,
+    })
+}
+
+fn names(path: &Path) -> io::Result<Vec<String>> {
+    let entries = std::fs::read_dir(path)?;
+    let mut names: Vec<String> = entries
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<io::Result<_>>()?;
+    names.sort();
+    Ok(names)
+}
+
+fn len(file: &File) -> io::Result<u64> {
+    // SAFETY: all-zero is a valid `stat`.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is a valid place for the answer.
+    retry(|| unsafe { libc::fstat(file.raw_fd(), &mut stat) } as isize)?;
+    Ok(stat.st_size as u64)
+}
+
+fn signed(n: u64) -> io::Result<i64> {
+    i64::try_from(n).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
+}
+
+fn set_len(file: &File, len: u64) -> io::Result<Answer> {
+    let len = signed(len)?;
+    // SAFETY: plain system call.
+    retry(|| unsafe { libc::ftruncate(file.raw_fd(), len) } as isize)?;
+    Ok(Answer::Unit)
+}
+
+/// Reserves space; a file system without reservations gets a longer, sparse file.
+fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<Answer> {
+    let (from, count) = (signed(offset)?, signed(bytes)?);
+    // SAFETY: plain system call.
+    let reserved = retry(|| unsafe { libc::fallocate(file.raw_fd(), 0, from, count) } as isize);
+    match reserved {
+        Ok(_) => Ok(Answer::Unit),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            let end = offset.saturating_add(bytes);
+            if len(file)? < end { set_len(file, end) } else { Ok(Answer::Unit) }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a descriptor with the given flags.
+pub(crate) fn open_fd(path: &Path, flags: i32) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = flags | libc::O_CLOEXEC;
+    // SAFETY: `path` is a terminated string.
+    let fd = retry(|| unsafe { libc::open(path.as_ptr(), flags, 0o644) } as isize)?;
+    // SAFETY: a fresh descriptor that nobody else owns.
+    let fd = unsafe { std::os::fd::OwnedFd::from_raw_fd(fd as i32) };
+    debug_assert!(fd.as_raw_fd() >= 0);
+    Ok(fd)
+}

@@ -1,0 +1,98 @@
+//! How operations reach the disk: one object per worker, so that nothing outside is generic.
+
+mod blocking;
+pub(crate) mod pool;
+mod sqe;
+pub(crate) mod uring;
+
+use stdx::Key;
+
+use crate::config::RingKind;
+use crate::op::{Op, Outcome};
+use crate::stats::{Counters, bump};
+use crate::worker::Worker;
+pub(crate) use blocking::{Context, open_fd};
+use pool::{Pool, Work};
+
+/// How long a visit of the ring may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Submit and collect only.
+    No,
+    /// Sleep until something happens, at most so many nanoseconds.
+    Ns(u64),
+    /// Sleep until something happens.
+    Forever,
+}
+
+/// The ring of one worker: io_uring or nothing, and always a pool for what blocks.
+pub(crate) struct Ring {
+    driver: Driver,
+    pool: Pool,
+}
+
+pub(crate) enum Driver {
+    Uring(Box<uring::Uring>),
+    Threads,
+    Sim(crate::sim::Port),
+}
+
+impl Ring {
+    pub(crate) fn new(driver: Driver, pool: Pool) -> Ring {
+        Ring { driver, pool }
+    }
+
+    /// Puts an operation under way; its completion comes through `turn`, the inbox, or the
+    /// simulation. The operation stays in the worker's table until then.
+    pub(crate) fn start(&mut self, key: Key, op: &mut Op, worker: &Worker) {
+        match &mut self.driver {
+            Driver::Sim(port) => port.start(key, op),
+            Driver::Uring(ring) if on_ring(op) => ring.push(key, op, worker.counters()),
+            Driver::Uring(_) | Driver::Threads => {
+                self.pool.send(key, Work::of(op), worker.inbox());
+            }
+        }
+    }
+
+    /// True when pending submissions should not wait for the end of the ready work.
+    #[inline]
+    pub(crate) fn wants_submit(&self) -> bool {
+        matches!(&self.driver, Driver::Uring(ring) if ring.wants_submit())
+    }
+
+    /// Submits, perhaps sleeps, and returns what has ended.
+    pub(crate) fn turn(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
+        match &mut self.driver {
+            Driver::Uring(ring) => ring.turn(wait, counters),
+            Driver::Threads => {
+                park(wait, counters);
+                Vec::new()
+            }
+            Driver::Sim(_) => Vec::new(),
+        }
+    }
+
+    /// Threads of the pool now, for tests and reports.
+    pub(crate) fn pool_threads(&self) -> usize {
+        self.pool.threads()
+    }
+}
+
+/// Transfers go to io_uring unless their file is better off with threads.
+fn on_ring(op: &Op) -> bool {
+    let file = match op {
+        Op::Read(transfer) | Op::Write(transfer) => &transfer.file,
+        Op::SyncData(file) => file,
+        Op::Meta(_) => return false,
+    };
+    file.backend().kind == RingKind::Uring
+}
+
+fn park(wait: Wait, counters: &Counters) {
+    match wait {
+        Wait::No => return,
+        Wait::Ns(ns) => std::thread::park_timeout(std::time::Duration::from_nanos(ns)),
+        Wait::Forever => std::thread::park(),
+    }
+    bump(&counters.enters, 1);
+}

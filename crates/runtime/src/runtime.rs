@@ -1,0 +1,237 @@
+//! Starting and stopping a runtime, and handing work to it from ordinary threads.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use crate::config::{Config, RingChoice, RingKind, RingReport, StartError};
+use crate::inbox::{self, Bell, Inbox, Message};
+use crate::ring::pool::Pool;
+use crate::ring::{Driver, Ring, uring};
+use crate::stats::WorkerStats;
+use crate::task::{Aborted, RemoteHandle, promise, send_task};
+use crate::worker::{self, Shared, Worker};
+
+/// Workers that run tasks. Dropping it stops them: tasks are dropped, operations in flight are
+/// awaited, rings closed, threads joined.
+pub struct Runtime {
+    handle: Handle,
+    rings: Vec<RingReport>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Hands work to a runtime; any number of clones, from any thread.
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Runtime {
+    /// Starts the workers.
+    pub fn start(config: Config) -> Result<Runtime, StartError> {
+        config.check()?;
+        let shared = Arc::new(share(&config)?);
+        let handle = Handle { shared: shared.clone() };
+        let mut runtime = Runtime { handle, rings: Vec::new(), threads: Vec::new() };
+        for index in 0..config.workers {
+            // On an error, dropping `runtime` stops the workers started so far.
+            let (thread, report) = start_worker(shared.clone(), index, &config)?;
+            runtime.threads.push(thread);
+            runtime.rings.push(report);
+        }
+        Ok(runtime)
+    }
+
+    /// The ring of each worker, and why it is that one.
+    pub fn rings(&self) -> &[RingReport] {
+        &self.rings
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.handle.shared.inboxes.len()
+    }
+
+    /// For ordinary threads that outlive this borrow.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// What each worker has done so far.
+    pub fn stats(&self) -> Vec<WorkerStats> {
+        self.handle.stats()
+    }
+
+    /// See [`Handle::block_on`].
+    pub fn block_on<T: Send + 'static, F: Future<Output = T> + 'static>(
+        &self,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> T {
+        self.handle.block_on(make)
+    }
+}
+
+impl Handle {
+    /// Runs a future on worker 0 while the calling ordinary thread sleeps. A panic of the future
+    /// is raised here again.
+    ///
+    /// # Panics
+    /// Inside of a task (it would block the worker), and when the runtime has stopped.
+    pub fn block_on<T: Send + 'static, F: Future<Output = T> + 'static>(
+        &self,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> T {
+        let inside = worker::try_with(|_| ()).is_some();
+        assert!(!inside, "block_on inside of a task would block its worker");
+        match self.spawn_on(0, make).wait() {
+            Ok(output) => output,
+            Err(Aborted::Panicked(message)) => resume_unwind(Box::new(message)),
+            Err(Aborted::Cancelled) => panic!("the runtime has stopped"),
+        }
+    }
+
+    /// Starts a task on a worker, from any thread.
+    pub fn spawn_on<T: Send + 'static, F: Future<Output = T> + 'static>(
+        &self,
+        worker: usize,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> RemoteHandle<T> {
+        let (promise, handle) = promise();
+        send_task(&self.shared.inboxes[worker], None, promise, make);
+        handle
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.shared.inboxes.len()
+    }
+
+    /// What each worker has done so far.
+    pub fn stats(&self) -> Vec<WorkerStats> {
+        self.shared.counters.iter().map(|counters| counters.read()).collect()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        for inbox in &self.handle.shared.inboxes {
+            inbox.send(Message::Stop);
+        }
+        for thread in self.threads.drain(..) {
+            // A worker that panics aborts the process, so there is no error to see.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.ids.iter().for_each(|id| inbox::unregister(*id));
+    }
+}
+
+fn share(config: &Config) -> Result<Shared, StartError> {
+    let mut shared = Shared {
+        inboxes: (0..config.workers).map(|_| Arc::<Inbox>::default()).collect(),
+        ids: Vec::new(),
+        counters: (0..config.workers).map(|_| Default::default()).collect(),
+        window: config.window,
+        depth: config.depth,
+        seed: config.seed,
+        attack: config.attack,
+    };
+    for index in 0..config.workers {
+        let Some(id) = inbox::register(&shared.inboxes[index]) else {
+            return Err(StartError::Config("too many workers in this process".to_owned()));
+        };
+        shared.ids.push(id);
+    }
+    Ok(shared)
+}
+
+type Started = Result<RingReport, StartError>;
+
+fn start_worker(
+    shared: Arc<Shared>,
+    index: usize,
+    config: &Config,
+) -> Result<(JoinHandle<()>, RingReport), StartError> {
+    let (tell, told) = mpsc::channel();
+    let config = config.clone();
+    let builder = std::thread::Builder::new().name(format!("dovetail-{index}"));
+    let thread = builder.spawn(move || worker_thread(shared, index, &config, &tell))?;
+    match told.recv().expect("a worker reports its start") {
+        Ok(report) => Ok((thread, report)),
+        Err(error) => {
+            let _ = thread.join();
+            Err(error)
+        }
+    }
+}
+
+fn worker_thread(shared: Arc<Shared>, index: usize, config: &Config, tell: &mpsc::Sender<Started>) {
+    if config.pin {
+        pin(index);
+    }
+    let (driver, report) = match choose_driver(&shared.inboxes[index], config) {
+        Ok(chosen) => chosen,
+        Err(error) => {
+            // The starter waits for exactly this message.
+            let _ = tell.send(Err(error));
+            return;
+        }
+    };
+    let pool = Pool::new(config.depth, report.kind == RingKind::Uring);
+    let worker = Worker::new(shared, index, Ring::new(driver, pool), None);
+    let _ = tell.send(Ok(report));
+    let entered = worker.enter();
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        worker.run();
+        worker.close();
+    }));
+    if ran.is_err() {
+        // Operations may be in flight into memory that unwinding would free.
+        std::process::abort();
+    }
+    drop(entered);
+}
+
+fn choose_driver(inbox: &Arc<Inbox>, config: &Config) -> Result<(Driver, RingReport), StartError> {
+    let threads = |reason: String| {
+        inbox.set_bell(Bell::Park(std::thread::current()));
+        (Driver::Threads, RingReport { kind: RingKind::Threads, reason })
+    };
+    if matches!(config.ring, RingChoice::Threads) {
+        return Ok(threads("as configured".to_owned()));
+    }
+    match uring::open(config.depth) {
+        Ok((ring, reason)) => {
+            let driver = Driver::Uring(Box::new(uring::Uring::new(ring, inbox)?));
+            Ok((driver, RingReport { kind: RingKind::Uring, reason }))
+        }
+        Err(reason) if matches!(config.ring, RingChoice::Uring) => Err(StartError::Ring(reason)),
+        Err(reason) => Ok(threads(reason)),
+    }
+}
+
+/// Binds the calling thread to the `index`-th core that it may use; without effect if refused.
+fn pin(index: usize) {
+    // SAFETY: all-zero is a valid (empty) set.
+    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: `allowed` is a valid place of the given size; 0 is the calling thread.
+    if unsafe { libc::sched_getaffinity(0, size, &mut allowed) } != 0 {
+        return;
+    }
+    // SAFETY: the index is below the size of the set.
+    let is_allowed = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &allowed) };
+    let cpus: Vec<usize> = (0..libc::CPU_SETSIZE as usize).filter(is_allowed).collect();
+    let Some(cpu) = cpus.get(index % cpus.len().max(1)) else { return };
+    // SAFETY: as above, for a set of our own.
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(*cpu, &mut one);
+        libc::sched_setaffinity(0, size, &one);
+    }
+}

@@ -1,0 +1,81 @@
+//! What each worker counts of itself, readable by any thread.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The counters of one worker; only the worker writes them.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) polls: AtomicU64,
+    pub(crate) spawned: AtomicU64,
+    pub(crate) finished: AtomicU64,
+    pub(crate) panicked: AtomicU64,
+    pub(crate) ops: AtomicU64,
+    pub(crate) enters: AtomicU64,
+    pub(crate) sleeps: AtomicU64,
+    pub(crate) busy_ns: AtomicU64,
+    pub(crate) idle_ns: AtomicU64,
+    live_tasks: AtomicU64,
+    frame_bytes: AtomicU64,
+    inflight: AtomicU64,
+}
+
+/// Adds to a counter of the current worker.
+#[inline]
+pub(crate) fn bump(counter: &AtomicU64, n: u64) {
+    crate::account::add(counter, n);
+}
+
+impl Counters {
+    pub(crate) fn gauges(&self, tasks: usize, bytes: usize, inflight: u32) {
+        self.live_tasks.store(tasks as u64, Relaxed);
+        self.frame_bytes.store(bytes as u64, Relaxed);
+        self.inflight.store(u64::from(inflight), Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> WorkerStats {
+        let get = |counter: &AtomicU64| counter.load(Relaxed);
+        WorkerStats {
+            poll_count: get(&self.polls),
+            spawn_count: get(&self.spawned),
+            finish_count: get(&self.finished),
+            panic_count: get(&self.panicked),
+            op_count: get(&self.ops),
+            enter_count: get(&self.enters),
+            sleep_count: get(&self.sleeps),
+            busy_ns: get(&self.busy_ns),
+            idle_ns: get(&self.idle_ns),
+            live_task_count: get(&self.live_tasks),
+            frame_bytes: get(&self.frame_bytes),
+            inflight_count: get(&self.inflight),
+        }
+    }
+}
+
+/// What a worker has done since its start. The last three are gauges of the latest slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerStats {
+    /// Polls of tasks.
+    pub poll_count: u64,
+    /// Tasks spawned.
+    pub spawn_count: u64,
+    /// Tasks finished, aborted or panicked.
+    pub finish_count: u64,
+    /// Tasks that panicked.
+    pub panic_count: u64,
+    /// Operations handed to the ring or the pool.
+    pub op_count: u64,
+    /// System calls into the ring.
+    pub enter_count: u64,
+    /// Times that the worker slept in the kernel.
+    pub sleep_count: u64,
+    /// Nanoseconds spent polling tasks.
+    pub busy_ns: u64,
+    /// Nanoseconds asleep.
+    pub idle_ns: u64,
+    /// Tasks alive.
+    pub live_task_count: u64,
+    /// Bytes of their frames.
+    pub frame_bytes: u64,
+    /// Operations in flight.
+    pub inflight_count: u64,
+}

@@ -1,0 +1,16 @@
+//! Waiting for each other. Everything here is `Send + Sync`: wakers may be woken from any worker
+//! or thread.
+
+mod cancel;
+mod event;
+mod gate;
+mod permits;
+mod semaphore;
+mod wait_queue;
+
+pub use cancel::Cancel;
+pub use event::Event;
+pub use gate::{Gate, Pass};
+pub use permits::{Permit, Permits};
+pub use semaphore::{Semaphore, SemaphorePermit};
+pub use wait_queue::{Wait, WaitQueue};

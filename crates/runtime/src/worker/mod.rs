@@ -1,0 +1,196 @@
+//! A worker: its tasks, its queues, its operations, its ring. One thread owns it all.
+
+mod operations;
+mod run;
+mod tasks;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ptr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+
+use stdx::{Key, Prng, Slab};
+
+use crate::account::{Account, LocalAccount, Till};
+use crate::clock::monotonic_ns;
+use crate::inbox::Inbox;
+use crate::op::OpEntry;
+use crate::ring::Ring;
+use crate::stats::Counters;
+use crate::task::FramePool;
+use crate::timers::Timers;
+pub(crate) use tasks::TaskEntry;
+
+/// What all workers of a runtime know.
+pub(crate) struct Shared {
+    pub(crate) inboxes: Vec<Arc<Inbox>>,
+    pub(crate) ids: Vec<u32>,
+    pub(crate) counters: Vec<stdx::CachePadded<Counters>>,
+    pub(crate) window: usize,
+    pub(crate) depth: u32,
+    pub(crate) seed: u64,
+    pub(crate) attack: bool,
+}
+
+/// Where a task that gives way goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// The tail of the ready queue.
+    Ready,
+    /// The tail of the interleave window.
+    Window,
+}
+
+pub(crate) struct Worker {
+    /// Its place in the runtime.
+    pub(crate) index: usize,
+    /// Its number in the process, as wakers carry it.
+    pub(crate) id: u32,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) tasks: RefCell<Slab<TaskEntry>>,
+    frames: FramePool,
+    ready: RefCell<VecDeque<Key>>,
+    window: RefCell<VecDeque<Key>>,
+    current: Cell<Option<Key>>,
+    gave_way: Cell<Option<Queue>>,
+    pub(crate) ops: RefCell<Slab<OpEntry>>,
+    backlog: RefCell<VecDeque<Key>>,
+    pub(crate) inflight: Cell<u32>,
+    pub(crate) ring: RefCell<Ring>,
+    pub(crate) timers: RefCell<Timers>,
+    pub(crate) random: RefCell<Prng>,
+    pub(crate) till: Till,
+    stopping: Cell<bool>,
+    slice_start_ns: Cell<u64>,
+    preempt_calls: Cell<u32>,
+    preempt: Cell<bool>,
+    clock: Option<Rc<Cell<u64>>>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+/// Runs `f` with the current worker, if this thread is inside of one.
+#[inline]
+pub(crate) fn try_with<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
+    // A thread-local destructor may come here after CURRENT is gone: then there is no worker.
+    let worker = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
+    // SAFETY: `Entered` keeps the pointer set only while it borrows the worker.
+    unsafe { worker.as_ref() }.map(f)
+}
+
+/// Runs `f` with the current worker.
+///
+/// # Panics
+/// Outside of a worker.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(&Worker) -> R) -> R {
+    match try_with(f) {
+        Some(out) => out,
+        None => panic!("this can be used only inside of a task of the runtime"),
+    }
+}
+
+/// Makes a worker the thread's current one until dropped.
+pub(crate) struct Entered<'a>(#[expect(dead_code, reason = "the borrow matters")] &'a Worker);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null());
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        index: usize,
+        ring: Ring,
+        clock: Option<Rc<Cell<u64>>>,
+    ) -> Worker {
+        let mut seeds = Prng::new(shared.seed ^ (index as u64) << 32);
+        Worker {
+            index,
+            id: shared.ids[index],
+            tasks: RefCell::default(),
+            frames: FramePool::new(),
+            ready: RefCell::default(),
+            window: RefCell::default(),
+            current: Cell::new(None),
+            gave_way: Cell::new(None),
+            ops: RefCell::default(),
+            backlog: RefCell::default(),
+            inflight: Cell::new(0),
+            ring: RefCell::new(ring),
+            timers: RefCell::default(),
+            random: RefCell::new(seeds.fork()),
+            till: Till::default(),
+            stopping: Cell::new(false),
+            slice_start_ns: Cell::new(0),
+            preempt_calls: Cell::new(0),
+            preempt: Cell::new(false),
+            clock,
+            shared,
+        }
+    }
+
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        assert!(CURRENT.get().is_null(), "a thread is inside of one worker at a time");
+        CURRENT.set(self);
+        Entered(self)
+    }
+
+    pub(crate) fn inbox(&self) -> &Arc<Inbox> {
+        &self.shared.inboxes[self.index]
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.shared.counters[self.index]
+    }
+
+    /// The simulated clock in a simulation, else the system's.
+    #[inline]
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.as_ref().map_or_else(monotonic_ns, |clock| clock.get())
+    }
+
+    pub(crate) fn current_account(&self) -> Option<Arc<Account>> {
+        self.till.payer().map(|local| local.account().clone())
+    }
+
+    /// Has `next` pay for what follows.
+    #[inline]
+    pub(crate) fn pay(&self, next: Option<&Rc<LocalAccount>>) {
+        if !self.till.pays(next) {
+            self.till.switch(next, self.now_ns());
+        }
+    }
+
+    /// Notes that the running task gives way. A foreign waker (of a combinator inside of the
+    /// task) would not learn of the queue, so it is simply woken.
+    #[inline]
+    pub(crate) fn give_way(&self, queue: Queue, waker: &Waker) {
+        let task = self.current.get().expect("a future is polled inside of a task");
+        if crate::task::waker::is_task(waker, self.id, task) {
+            self.gave_way.set(Some(queue));
+        } else {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// True when the slice is used up; the clock is read at every 16th call.
+    pub(crate) fn need_preempt(&self) -> bool {
+        if self.shared.attack || self.preempt.get() {
+            return true;
+        }
+        let calls = self.preempt_calls.get().wrapping_add(1);
+        self.preempt_calls.set(calls);
+        if calls.is_multiple_of(16) {
+            let used_ns = self.now_ns().saturating_sub(self.slice_start_ns.get());
+            self.preempt.set(used_ns > run::SLICE_NS);
+        }
+        self.preempt.get()
+    }
+}

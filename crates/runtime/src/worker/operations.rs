@@ -1,0 +1,123 @@
+//! The worker's table of operations: begun, started, completed, orphaned.
+
+use std::task::Waker;
+
+use stdx::Key;
+
+use super::Worker;
+use crate::account::{Shard, add, subtract};
+use crate::op::{Op, OpEntry, Outcome};
+use crate::stats::bump;
+
+impl Worker {
+    /// Takes an operation over; it starts at once unless too many are in flight.
+    pub(crate) fn begin(&self, op: Op) -> Key {
+        let account = self.till.payer();
+        if let Some(local) = &account {
+            add(&local.shard().inflight, 1);
+        }
+        let entry =
+            OpEntry { op, outcome: None, waker: None, account, started: false, orphan: false };
+        let key = self.ops.borrow_mut().insert(entry);
+        if self.inflight.get() < self.shared.depth {
+            self.start(key);
+        } else {
+            self.backlog.borrow_mut().push_back(key);
+        }
+        key
+    }
+
+    fn start(&self, key: Key) {
+        let mut ops = self.ops.borrow_mut();
+        let entry = ops.get_mut(key).expect("an operation is started once");
+        assert!(!entry.started, "an operation is started once");
+        entry.started = true;
+        self.inflight.set(self.inflight.get() + 1);
+        bump(&self.counters().ops, 1);
+        self.ring.borrow_mut().start(key, &mut entry.op, self);
+    }
+
+    /// Starts what waits in the backlog while there is room.
+    fn refill(&self) {
+        while self.inflight.get() < self.shared.depth {
+            let Some(key) = self.backlog.borrow_mut().pop_front() else { return };
+            // An orphan that never started has left its key behind.
+            if self.ops.borrow().get(key).is_some() {
+                self.start(key);
+            }
+        }
+    }
+
+    /// The final completion of an operation.
+    pub(crate) fn complete(&self, key: Key, outcome: Outcome) {
+        assert!(self.inflight.get() > 0, "a completion without an operation in flight");
+        self.inflight.set(self.inflight.get() - 1);
+        let (waker, ended) = {
+            let mut ops = self.ops.borrow_mut();
+            let entry = ops.get_mut(key).expect("a completion of a known operation");
+            assert!(entry.started && entry.outcome.is_none(), "an operation completes once");
+            if let Some(local) = &entry.account {
+                count(local.shard(), &entry.op, &outcome);
+            }
+            entry.outcome = Some(outcome);
+            let waker = entry.waker.take();
+            (waker, if entry.orphan { ops.remove(key) } else { None })
+        };
+        // Destructors and wakers are foreign code: they run with nothing borrowed.
+        drop(ended);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        self.refill();
+    }
+
+    /// Takes an operation that has ended, or notes who waits for it.
+    pub(crate) fn poll_op(&self, key: Key, waker: &Waker) -> Option<(Outcome, Op)> {
+        let mut ops = self.ops.borrow_mut();
+        let entry = ops.get_mut(key).expect("an operation lives until it is taken");
+        if entry.outcome.is_none() {
+            match &mut entry.waker {
+                Some(old) => old.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+            return None;
+        }
+        let entry = ops.remove(key)?;
+        Some((entry.outcome?, entry.op))
+    }
+
+    /// Nobody waits for the operation any more. Its memory is freed at once if the kernel has
+    /// not seen it or is done with it, else at the completion.
+    pub(crate) fn orphan(&self, key: Key) {
+        let ended = {
+            let mut ops = self.ops.borrow_mut();
+            let Some(entry) = ops.get_mut(key) else { return };
+            entry.orphan = true;
+            entry.waker = None;
+            if entry.started && entry.outcome.is_none() {
+                return;
+            }
+            if let (Some(local), false) = (&entry.account, entry.started) {
+                subtract(&local.shard().inflight, 1);
+            }
+            ops.remove(key)
+        };
+        drop(ended);
+    }
+}
+
+fn count(shard: &Shard, op: &Op, outcome: &Outcome) {
+    subtract(&shard.inflight, 1);
+    let Outcome::Count(Ok(bytes)) = outcome else { return };
+    match op {
+        Op::Read(_) => {
+            add(&shard.reads, 1);
+            add(&shard.read_bytes, *bytes as u64);
+        }
+        Op::Write(_) => {
+            add(&shard.writes, 1);
+            add(&shard.write_bytes, *bytes as u64);
+        }
+        Op::SyncData(_) | Op::Meta(_) => {}
+    }
+}

@@ -1,0 +1,177 @@
+//! The scheduling loop: slices of polls, then timers, submissions, completions, sleep.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Worker;
+use crate::inbox::Message;
+use crate::ring::Wait;
+use crate::stats::bump;
+
+/// Polls between two looks at the inbox, the ring and the clock.
+const SLICE_POLL_COUNT: u32 = 64;
+
+/// A task that runs longer than this should give way, so that completions, which the ring
+/// delivers only when asked (DEFER_TASKRUN), are not left lying. About one SSD read.
+pub(super) const SLICE_NS: u64 = 100_000;
+
+impl Worker {
+    /// Runs until told to stop, then drains.
+    pub(crate) fn run(&self) {
+        loop {
+            self.take_messages();
+            if self.stopping.get() {
+                self.drop_tasks();
+                if self.inflight.get() == 0 {
+                    return;
+                }
+            }
+            let idle = !self.slice(SLICE_POLL_COUNT);
+            self.fire_timers();
+            match idle && !self.has_ready() {
+                true => self.sleep(),
+                false => self.visit_ring(),
+            }
+        }
+    }
+
+    /// Carries out what other threads asked for.
+    pub(crate) fn take_messages(&self) -> bool {
+        if !self.inbox().filled() {
+            return false;
+        }
+        for message in self.inbox().take() {
+            match message {
+                Message::Wake(task) => drop(self.wake(task)),
+                Message::Done(op, outcome) => self.complete(op, outcome),
+                Message::Stop => self.stopping.set(true),
+                Message::Run(run) => self.run_message(run),
+            }
+        }
+        true
+    }
+
+    fn run_message(&self, run: Box<dyn FnOnce() + Send>) {
+        // Spawning catches the panics of the future; only its allocation could fail here.
+        let ran = catch_unwind(AssertUnwindSafe(run));
+        bump(&self.counters().panicked, u64::from(ran.is_err()));
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.borrow().is_empty() || !self.window.borrow().is_empty()
+    }
+
+    /// Polls up to `limit` tasks; false when there was none.
+    pub(crate) fn slice(&self, limit: u32) -> bool {
+        self.slice_start_ns.set(self.now_ns());
+        self.preempt.set(false);
+        self.rotate_window();
+        let mut polls = 0;
+        while polls < limit {
+            let Some(task) = self.next_task() else { break };
+            self.poll_task(task);
+            polls += 1;
+            if self.ring.borrow_mut().wants_submit() && self.has_ready() {
+                self.visit_ring();
+            }
+        }
+        let now_ns = self.now_ns();
+        self.till.charge(now_ns);
+        let counters = self.counters();
+        bump(&counters.polls, u64::from(polls));
+        bump(&counters.busy_ns, now_ns - self.slice_start_ns.get());
+        self.publish();
+        polls > 0
+    }
+
+    /// Fills the window from the ready queue: a ready task runs first while there is room beside
+    /// it, so the window never holds more than its size.
+    #[inline]
+    fn next_task(&self) -> Option<stdx::Key> {
+        let mut window = self.window.borrow_mut();
+        if window.len() < self.shared.window {
+            let mut ready = self.ready.borrow_mut();
+            if self.shared.attack && ready.len() > 1 {
+                let other = self.random.borrow_mut().below(ready.len() as u64) as usize;
+                ready.swap(0, other);
+            }
+            if let Some(task) = ready.pop_front() {
+                return Some(task);
+            }
+        }
+        window.pop_front()
+    }
+
+    /// Once per slice the oldest task of a full window changes places with the ready queue, so
+    /// that tasks which interleave for ever do not starve completions.
+    fn rotate_window(&self) {
+        let mut window = self.window.borrow_mut();
+        let mut ready = self.ready.borrow_mut();
+        if window.len() >= self.shared.window
+            && !ready.is_empty()
+            && let Some(oldest) = window.pop_front()
+        {
+            ready.push_back(oldest);
+        }
+    }
+
+    pub(crate) fn fire_timers(&self) {
+        if self.timers.borrow_mut().next_ns().is_none() {
+            return;
+        }
+        let now_ns = self.now_ns();
+        loop {
+            let due = self.timers.borrow_mut().pop_due(now_ns);
+            let Some(waker) = due else { return };
+            waker.wake();
+        }
+    }
+
+    /// Submits and collects without waiting.
+    fn visit_ring(&self) {
+        self.turn(Wait::No);
+    }
+
+    /// Waits in the kernel for a completion, a message or the next timer.
+    fn sleep(&self) {
+        if !self.inbox().fall_asleep() {
+            return;
+        }
+        let before_ns = self.now_ns();
+        let deadline = self.timers.borrow_mut().next_ns();
+        let wait = deadline.map_or(Wait::Forever, |ns| Wait::Ns(ns.saturating_sub(before_ns)));
+        self.turn(wait);
+        self.inbox().awake();
+        let now_ns = self.now_ns();
+        self.till.slept(now_ns - before_ns, now_ns);
+        bump(&self.counters().sleeps, 1);
+        bump(&self.counters().idle_ns, now_ns - before_ns);
+    }
+
+    fn turn(&self, wait: Wait) {
+        let ended = self.ring.borrow_mut().turn(wait, self.counters());
+        for (key, outcome) in ended {
+            self.complete(key, outcome);
+        }
+    }
+
+    /// Makes the worker's gauges visible to other threads.
+    pub(crate) fn publish(&self) {
+        let (tasks, bytes) = self.live_tasks();
+        self.counters().gauges(tasks, bytes, self.inflight.get());
+    }
+
+    /// Frees everything in the order that the kernel needs: tasks, operations in flight (already
+    /// drained by `run`), the ring.
+    pub(crate) fn close(&self) {
+        assert_eq!(self.inflight.get(), 0, "a worker closes with nothing in flight");
+        // Unkept promises in late messages tell their handles.
+        drop(self.inbox().close());
+        self.drop_tasks();
+        self.ops.replace(stdx::Slab::default());
+        self.publish();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.get()
+    }
+}

@@ -1,0 +1,60 @@
+//! Giving way: to the other tasks of the interleave window, or to all ready tasks.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::worker::{self, Queue};
+
+/// Suspends once; the queue says where the task waits for its next turn.
+struct Yield {
+    queue: Queue,
+    done: bool,
+}
+
+impl Future for Yield {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.done {
+            return Poll::Ready(());
+        }
+        self.done = true;
+        worker::with(|w| w.give_way(self.queue, cx.waker()));
+        Poll::Pending
+    }
+}
+
+/// Goes to the tail of the ready queue: everything that is ready gets its turn first.
+pub async fn yield_now() {
+    Yield { queue: Queue::Ready, done: false }.await;
+}
+
+/// To be called after a prefetch: goes to the tail of the small interleave window, so that a few
+/// other tasks run while the cache line travels (CoroBase, section 3).
+#[inline]
+pub async fn interleave() {
+    Yield { queue: Queue::Window, done: false }.await;
+}
+
+/// True when the task has used up its time slice and should `yield_now`. Cheap: the clock is read
+/// at every 16th call. Always true under `Config::attack`.
+pub fn need_preempt() -> bool {
+    worker::with(|w| w.need_preempt())
+}
+
+/// The index of the current worker.
+pub fn worker() -> usize {
+    worker::with(|w| w.index)
+}
+
+/// How many workers the current runtime has.
+pub fn worker_count() -> usize {
+    worker::with(|w| w.shared.inboxes.len())
+}
+
+/// A number from the worker's generator, which follows from the run's seed.
+pub fn random_u64() -> u64 {
+    worker::with(|w| w.random.borrow_mut().next_u64())
+}
