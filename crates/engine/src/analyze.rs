@@ -12,13 +12,13 @@ use crate::reader;
 /// 30 thousand rows, but ours come in extents and need more to see as many places.
 const SAMPLE_EXTENTS: usize = 64;
 
-/// Analyzes `tables`, or all of them.
-pub(crate) fn analyze(db: &Database, tables: &[String]) -> SqlResult<()> {
+/// Analyzes one table, or all of them.
+pub(crate) fn analyze(db: &Database, table: Option<&str>) -> SqlResult<()> {
     let _writer = db.writer();
     let snapshot = db.snapshot();
-    let names: Vec<String> = match tables {
-        [] => snapshot.tables.keys().cloned().collect(),
-        some => some.to_vec(),
+    let names: Vec<String> = match table {
+        None => snapshot.tables.keys().cloned().collect(),
+        Some(name) => vec![name.to_owned()],
     };
     let job = db.start_job("analyzing", names.len() as u64);
     let mut entries = vec![];

@@ -11,6 +11,8 @@ use storage::{Store, Tree, TreeId};
 use types::row::RowLayout;
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::fault;
+
 pub(crate) use persist::{load, save};
 
 /// A table with its trees.
@@ -43,17 +45,18 @@ impl TableEntry {
         tree_id: TreeId,
         index_tree_ids: &[TreeId],
         next_row_id: i64,
-    ) -> TableEntry {
+    ) -> SqlResult<TableEntry> {
         assert_eq!(def.indexes.len(), index_tree_ids.len(), "each index has a tree");
         let layout = Arc::new(RowLayout::clustered(&def.schema, &def.primary_key));
         let index = |(index, &tree_id): (&Arc<IndexDef>, &TreeId)| {
             let layout = RowLayout::index(&def.schema, &def.primary_key, &index.columns);
-            let (tree, layout) = (store.tree(tree_id), Arc::new(layout));
-            IndexEntry { id: index.id, tree_id, tree, layout }
+            let tree = store.tree(tree_id).map_err(fault::storage)?;
+            Ok(IndexEntry { id: index.id, tree_id, tree, layout: Arc::new(layout) })
         };
-        let indexes = def.indexes.iter().zip(index_tree_ids).map(index).collect();
-        let tree = store.tree(tree_id);
-        TableEntry { def: Arc::new(def), tree_id, tree, layout, indexes, next_row_id }
+        let indexes = def.indexes.iter().zip(index_tree_ids).map(index);
+        let indexes = indexes.collect::<SqlResult<_>>()?;
+        let tree = store.tree(tree_id).map_err(fault::storage)?;
+        Ok(TableEntry { def: Arc::new(def), tree_id, tree, layout, indexes, next_row_id })
     }
 
     /// The tree that an access path names, with its layout.

@@ -1,7 +1,8 @@
-//! `COPY table FROM`: CSV as PostgreSQL reads it. A bad row fails the whole statement and the
+//! `COPY table FROM`: CSV and text as PostgreSQL reads them. A bad row fails the whole statement and the
 //! table stays as it was.
 
 mod csv;
+mod tabbed;
 
 use std::io::Read;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use runtime::fs::{File, OpenOptions};
 use runtime::{Handle, IoBuf};
+use sql::parse::{CopyFormat, CopyOptions};
 use types::parse::ColumnParser;
 use types::{Schema, SqlError, SqlResult, SqlState};
 
@@ -16,28 +18,17 @@ use crate::database::Database;
 use crate::insert::{in_place_bytes_max, insert};
 use crate::load::TableLoader;
 
-pub(crate) use csv::{CsvReader, Field};
+use csv::{CsvReader, Field};
 
 /// Rows that are parsed before they are handed on.
 const BATCH_ROWS: usize = 4096;
-
-/// What `COPY` was told of the format.
-#[derive(Clone, Debug)]
-pub(crate) struct CopyFormat {
-    pub(crate) header: bool,
-    pub(crate) delimiter: u8,
-    pub(crate) quote: u8,
-    pub(crate) escape: u8,
-    /// An unquoted field with this text is null.
-    pub(crate) null: String,
-}
 
 /// Copies rows of `input` into the columns at `ordinals`; the number of rows.
 pub(crate) fn copy_from(
     db: &Database,
     table: &str,
     ordinals: &[usize],
-    format: &CopyFormat,
+    format: &CopyOptions,
     input: &mut dyn Read,
 ) -> SqlResult<u64> {
     let schema = db.snapshot().table(table)?.def.schema.clone();
@@ -82,7 +73,7 @@ struct Rows<'a> {
     table: &'a str,
     schema: &'a Schema,
     ordinals: &'a [usize],
-    format: &'a CopyFormat,
+    format: &'a CopyOptions,
     csv: CsvReader<'a>,
     header_pending: bool,
 }
@@ -92,10 +83,10 @@ impl<'a> Rows<'a> {
         table: &'a str,
         schema: &'a Schema,
         ordinals: &'a [usize],
-        format: &'a CopyFormat,
+        format: &'a CopyOptions,
         input: &'a mut dyn Read,
     ) -> Rows<'a> {
-        let csv = CsvReader::new(input, format.delimiter, format.quote, format.escape);
+        let csv = CsvReader::new(input, format);
         Rows { table, schema, ordinals, format, csv, header_pending: format.header }
     }
 
@@ -103,7 +94,11 @@ impl<'a> Rows<'a> {
         let mut parsers: Vec<_> = self.schema.columns.iter().map(ColumnParser::new).collect();
         let mut row_count = 0;
         while row_count < BATCH_ROWS {
-            let Some(fields) = self.csv.next_record().map_err(|e| self.at_line(e))? else { break };
+            let record = match self.format.format {
+                CopyFormat::Csv => self.csv.next_record(),
+                CopyFormat::Text => self.csv.next_tabbed(),
+            };
+            let Some(fields) = record.map_err(|e| self.at_line(e))? else { break };
             if std::mem::take(&mut self.header_pending) {
                 continue;
             }

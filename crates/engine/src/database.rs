@@ -146,7 +146,7 @@ impl Database {
 
     /// Pages of the file.
     pub fn page_count(&self) -> u64 {
-        self.inner.store.page_count()
+        self.inner.store.page_counts().1
     }
 
     /// Evicts all pages, for cold runs.
@@ -179,8 +179,9 @@ impl Database {
     /// Closes the file: everything is durable, the lock is released.
     pub fn close(self) -> SqlResult<()> {
         let store = self.store().clone();
-        let closed = self.handle().block_on(move || async move { store.close().await });
-        closed.map_err(fault::storage)
+        self.checkpoint()?;
+        self.handle().block_on(move || async move { store.close().await });
+        Ok(())
     }
 
     /// Live figures of the query that runs now, or ran last.
@@ -262,9 +263,8 @@ async fn remove_leftovers(path: &Path) {
     let start = path.with_added_extension("sort-");
     let start = start.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for name in runtime::fs::list(directory).await.unwrap_or_default() {
-        let text = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if text.starts_with(&start) {
-            runtime::fs::remove(&directory.join(text)).await.ok();
+        if name.starts_with(&start) {
+            runtime::fs::remove(directory.join(name)).await.ok();
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStatistics};
-use types::{Schema, SqlError, SqlResult, SqlState};
+use sql::parse::{CreateIndex, CreateTable};
+use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
 use crate::database::Database;
@@ -15,67 +16,61 @@ fn exists(name: &str) -> SqlError {
     SqlError::new(SqlState::DUPLICATE_TABLE, message)
 }
 
-/// Creates an empty table; false when it was there and that is fine.
-pub(crate) fn create_table(
-    db: &Database,
-    name: &str,
-    schema: Schema,
-    primary_key: Vec<usize>,
-    if_not_exists: bool,
-) -> SqlResult<bool> {
+/// Creates an empty table, with an index for each of its unique constraints.
+pub(crate) fn create_table(db: &Database, table: CreateTable) -> SqlResult<()> {
     let _writer = db.writer();
-    if db.snapshot().has_relation(name) {
-        return if if_not_exists { Ok(false) } else { Err(exists(name)) };
+    if db.snapshot().has_relation(&table.name) {
+        return if table.if_not_exists { Ok(()) } else { Err(exists(&table.name)) };
     }
-    let name = name.to_owned();
     db.change(move |store, snapshot| {
         Box::pin(async move {
             let id = TableId(snapshot.take_id());
-            let statistics = Arc::new(TableStatistics::default());
-            let indexes = vec![];
+            let (mut indexes, mut trees) = (vec![], vec![]);
+            for columns in table.unique {
+                let names = columns.iter().map(|&c| table.schema.columns[c].name.as_str());
+                let names = names.collect::<Vec<_>>().join("_");
+                let (id, name) = (IndexId(snapshot.take_id()), format!("{}_{names}_key", table.name));
+                indexes.push(Arc::new(IndexDef { id, name, columns, unique: true }));
+                trees.push(store.create_tree().await.map_err(fault::storage)?);
+            }
+            let index_leaf_pages = vec![1; indexes.len()];
+            let statistics = Arc::new(TableStatistics { index_leaf_pages, ..Default::default() });
+            let CreateTable { name, schema, primary_key, .. } = table;
             let def = TableDef { id, name, schema, primary_key, indexes, statistics };
             let tree = store.create_tree().await.map_err(fault::storage)?;
-            snapshot.put(TableEntry::new(store, def, tree, &[], 1));
+            snapshot.put(TableEntry::new(store, def, tree, &trees, 1)?);
             Ok(())
         })
-    })?;
-    Ok(true)
+    })
 }
 
-/// Creates an index over the rows that are there; false when it was there and that is fine.
-pub(crate) fn create_index(
-    db: &Database,
-    name: &str,
-    table: &str,
-    columns: Vec<usize>,
-    unique: bool,
-    if_not_exists: bool,
-) -> SqlResult<bool> {
+/// Creates an index on `columns` over the rows that are there.
+pub(crate) fn create_index(db: &Database, index: &CreateIndex, columns: Vec<usize>) -> SqlResult<()> {
     let _writer = db.writer();
     let snapshot = db.snapshot();
-    if snapshot.has_relation(name) {
-        return if if_not_exists { Ok(false) } else { Err(exists(name)) };
+    let (name, unique) = (index.name.clone(), index.unique);
+    if snapshot.has_relation(&name) {
+        return if index.if_not_exists { Ok(()) } else { Err(exists(&name)) };
     }
-    let entry = snapshot.table(table)?.clone();
-    let tree = build_index(db, &entry, &columns, unique.then(|| name.to_owned()))?;
-    let name = name.to_owned();
+    let entry = snapshot.table(&index.table)?.clone();
+    let tree = build_index(db, &entry, &columns, unique.then(|| name.clone()))?;
     db.change(move |store, snapshot| {
         Box::pin(async move {
             let id = IndexId(snapshot.take_id());
             let mut def = (*entry.def).clone();
             def.indexes.push(Arc::new(IndexDef { id, name, columns, unique }));
             let mut statistics = (*def.statistics).clone();
-            statistics.index_leaf_pages.push(store.tree(tree).leaf_pages());
+            let built = store.tree(tree).map_err(fault::storage)?;
+            statistics.index_leaf_pages.push(built.stats().leaf_pages);
             def.statistics = Arc::new(statistics);
             let trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).chain([tree]).collect();
-            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id));
+            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
             Ok(())
         })
-    })?;
-    Ok(true)
+    })
 }
 
-/// Drops tables; false for each that was not there when that is fine.
+/// Drops tables.
 pub(crate) fn drop_tables(db: &Database, names: &[String], if_exists: bool) -> SqlResult<()> {
     let _writer = db.writer();
     let snapshot = db.snapshot();
@@ -128,7 +123,7 @@ fn drop_index(db: &Database, entry: Arc<TableEntry>, position: usize) -> SqlResu
             def.statistics = Arc::new(statistics);
             let mut trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).collect();
             let dropped = trees.remove(position);
-            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id));
+            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
             drop_trees(store, &[dropped]).await
         })
     })

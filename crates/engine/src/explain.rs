@@ -23,7 +23,7 @@ pub(crate) fn analyzed(plan: &Plan, figures: &QueryFigures, settings: &Settings)
     lines.push(format!(
         "I/O: {} reads, {}  CPU: {}",
         figures.reads(),
-        stdx::bytes::format(figures.read_bytes()),
+        stdx::format_bytes(figures.read_bytes()),
         milliseconds(Duration::from_nanos(account.cpu_ns)),
     ));
     if let Some(spread) = figures.static_spread() {

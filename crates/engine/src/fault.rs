@@ -1,21 +1,51 @@
 //! Errors of the layers below as SQL errors.
 
-use storage::StorageError;
-use types::{SqlError, SqlState};
+use std::io::ErrorKind;
+
+use storage::{StorageError, Tree};
+use types::{SqlError, SqlResult, SqlState};
 
 /// What a client is told of a storage error.
 pub(crate) fn storage(error: StorageError) -> SqlError {
     let message = error.to_string();
-    match error {
-        StorageError::Corrupt { .. } => SqlError::new(SqlState::DATA_CORRUPTED, message)
+    let new = |state| SqlError::new(state, message.clone());
+    match &error {
+        StorageError::Corrupt { .. } => new(SqlState::DATA_CORRUPTED)
             .with_hint("Restore the database file from a copy; nothing was changed."),
-        StorageError::Locked { .. } => SqlError::new(SqlState::OBJECT_IN_USE, message)
+        StorageError::Locked => new(SqlState::OBJECT_IN_USE)
             .with_hint("Stop the other process, or open another file."),
-        StorageError::NotADatabase { .. }
-        | StorageError::Version { .. }
-        | StorageError::Truncated { .. } => SqlError::new(SqlState::DATA_CORRUPTED, message),
-        StorageError::TooLarge { .. } => SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message),
-        StorageError::Io { .. } => SqlError::new(SqlState::IO_ERROR, message),
+        StorageError::NotADatabase => new(SqlState::DATA_CORRUPTED)
+            .with_hint("Give the path of a file that Dovetail created."),
+        StorageError::NewerVersion { .. } => {
+            new(SqlState::DATA_CORRUPTED).with_hint("Use the version of Dovetail that wrote it.")
+        }
+        StorageError::Truncated { .. } => new(SqlState::DATA_CORRUPTED)
+            .with_hint("Restore the database file from a copy; nothing was changed."),
+        StorageError::TooLarge { .. } => new(SqlState::PROGRAM_LIMIT_EXCEEDED),
+        StorageError::Full => new(SqlState::DISK_FULL),
+        StorageError::Poisoned(_) => {
+            new(SqlState::IO_ERROR).with_hint("Open the database again; it recovers.")
+        }
+        StorageError::Option(_) => new(SqlState::INVALID_PARAMETER_VALUE),
+        StorageError::Io { kind, .. } => new(io_state(*kind)),
         _ => SqlError::internal(message),
     }
+}
+
+fn io_state(kind: ErrorKind) -> SqlState {
+    match kind {
+        ErrorKind::NotFound => SqlState::UNDEFINED_FILE,
+        ErrorKind::StorageFull => SqlState::DISK_FULL,
+        _ => SqlState::IO_ERROR,
+    }
+}
+
+/// Refuses an entry that does not fit a page of the tree.
+pub(crate) fn check_entry(tree: &Tree, key: &[u8], value: &[u8]) -> SqlResult<()> {
+    let (key_len_max, entry_len_max) = tree.entry_limits();
+    if key.len() <= key_len_max && key.len() + value.len() <= entry_len_max {
+        return Ok(());
+    }
+    let (key_len, value_len) = (key.len(), value.len());
+    Err(storage(StorageError::TooLarge { key_len, value_len, key_len_max, entry_len_max }))
 }

@@ -51,13 +51,13 @@ pub(crate) fn insert(db: &Database, table: &str, batch: &RecordBatch) -> SqlResu
             let mut def = (*entry.def).clone();
             let mut statistics = (*def.statistics).clone();
             statistics.row_count += row_count;
-            statistics.leaf_pages = entry.tree.leaf_pages();
-            let pages = entry.indexes.iter().map(|i| i.tree.leaf_pages());
+            statistics.leaf_pages = entry.tree.stats().leaf_pages;
+            let pages = entry.indexes.iter().map(|i| i.tree.stats().leaf_pages);
             statistics.index_leaf_pages = pages.collect();
             def.statistics = Arc::new(statistics);
             let next_row_id = entry.next_row_id + row_count as i64;
             let trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).collect();
-            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, next_row_id));
+            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, next_row_id)?);
             Ok(())
         })
     })
@@ -95,7 +95,7 @@ fn entries(entry: &TableEntry, batch: &RecordBatch) -> SqlResult<Vec<Entries>> {
             if number == 0 {
                 entry.layout.encode_value(batch, row, &mut value)?;
             }
-            storage::check_entry_size(&key, &value).map_err(fault::storage)?;
+            fault::check_entry(&tree.tree, &key, &value)?;
             tree.rows.push((key, value));
         }
     }

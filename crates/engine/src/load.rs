@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use sql::catalog::TableStatistics;
-use storage::{Store, TreeId};
+use storage::{Store, Tree, TreeId};
 use types::key::{KeyColumn, KeyEncoder};
 use types::row::{RowLayout, index_key_columns};
 use types::{SqlError, SqlResult, SqlState};
@@ -43,6 +43,8 @@ pub struct LoadReport {
 
 /// The entries of one tree to be.
 struct TreeInput {
+    /// A tree of the store, for its limits; the entries go into a new one.
+    tree: Tree,
     sorter: Sorter,
     key: Vec<KeyColumn>,
     /// How many leading key columns must be unique, and the name of the constraint.
@@ -113,7 +115,7 @@ impl<'a> TableLoader<'a> {
         let (old, next_row_id) = (self.entry, self.next_row_id);
         self.db.change(move |store, snapshot| {
             Box::pin(async move {
-                let entry = replaced(store, &old, &tree_ids, row_count, next_row_id);
+                let entry = replaced(store, &old, &tree_ids, row_count, next_row_id)?;
                 snapshot.put(entry);
                 drop_trees(store, &old.tree_ids()).await
             })
@@ -144,12 +146,14 @@ fn inputs(db: &Database, entry: &TableEntry) -> Vec<TreeInput> {
     };
     let constraint = format!("{}_pkey", def.name);
     let clustered = TreeInput {
+        tree: entry.tree.clone(),
         sorter: sorter(0),
         key: entry.layout.key.clone(),
         unique: Some((entry.layout.key.len(), constraint)),
         clustered: true,
     };
     let indexes = def.indexes.iter().enumerate().map(|(number, index)| TreeInput {
+        tree: entry.tree.clone(),
         sorter: sorter(number + 1),
         key: index_key_columns(&def.schema, &def.primary_key, &index.columns),
         unique: index.unique.then(|| (index.columns.len(), index.name.clone())),
@@ -171,7 +175,7 @@ impl TreeInput {
             value.clear();
             encoder.encode(row, &mut key)?;
             layout.encode_value(batch, row, &mut value)?;
-            storage::check_entry_size(&key, &value).map_err(fault::storage)?;
+            fault::check_entry(&self.tree, &key, &value)?;
             self.sorter.push(&key, &value)?;
         }
         Ok(())
@@ -184,7 +188,7 @@ impl TreeInput {
         for row in 0..row_count {
             key.clear();
             encoder.encode(row, &mut key)?;
-            storage::check_entry_size(&key, &[]).map_err(fault::storage)?;
+            fault::check_entry(&self.tree, &key, &[])?;
             self.sorter.push(&key, &[])?;
         }
         Ok(())
@@ -245,7 +249,8 @@ async fn fill(
     unique: Option<(usize, String)>,
     job: &Job,
 ) -> SqlResult<()> {
-    let mut loader = store.tree(tree_id).bulk_loader().await.map_err(fault::storage)?;
+    let tree = store.tree(tree_id).map_err(fault::storage)?;
+    let mut loader = tree.bulk_loader().await.map_err(fault::storage)?;
     let mut last: Vec<u8> = vec![];
     while let Some((bytes, value)) = sorted.next().await? {
         if let Some((count, constraint)) = &unique
@@ -291,12 +296,14 @@ fn replaced(
     trees: &[TreeId],
     row_count: u64,
     next_row_id: i64,
-) -> TableEntry {
-    let leaf_pages = |&tree: &TreeId| store.tree(tree).leaf_pages();
+) -> SqlResult<TableEntry> {
+    let tree = |&tree: &TreeId| store.tree(tree).map_err(fault::storage);
+    let leaf_pages = trees.iter().map(|id| Ok(tree(id)?.stats().leaf_pages));
+    let leaf_pages = leaf_pages.collect::<SqlResult<Vec<_>>>()?;
     let statistics = TableStatistics {
         row_count,
-        leaf_pages: leaf_pages(&trees[0]),
-        index_leaf_pages: trees[1..].iter().map(leaf_pages).collect(),
+        leaf_pages: leaf_pages[0],
+        index_leaf_pages: leaf_pages[1..].to_vec(),
         columns: vec![],
     };
     let mut def = (*old.def).clone();
@@ -314,6 +321,7 @@ pub(crate) fn build_index(
     let def = &entry.def;
     let path: PathBuf = db.sort_path(&format!("{}-index", def.id.0));
     let mut tree = TreeInput {
+        tree: entry.tree.clone(),
         sorter: Sorter::new(db.handle(), path, SORT_BYTES),
         key: index_key_columns(&def.schema, &def.primary_key, columns),
         unique: unique.map(|name| (columns.len(), name)),

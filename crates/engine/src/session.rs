@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use runtime::sync::Cancel;
 use sql::plan::Plan;
-use sql::{CopySource, DropKind, PlannerOptions, Statement};
+use sql::parse::{self, Copy, CopySource, DropObject, Statement};
+use sql::{PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
-use crate::copy::{CopyFormat, FileReader, copy_from};
+use crate::copy::{FileReader, copy_from};
 use crate::database::Database;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{SETTINGS, Settings};
@@ -56,15 +57,15 @@ impl Session {
 
     /// Runs all statements of `text` in order, up to the first error. Each is a transaction.
     pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
-        let statements = sql::parse(text)?;
+        let statements = parse::parse(text)?;
         statements.into_iter().map(|statement| self.run(statement, None)).collect()
     }
 
     /// Runs `COPY table FROM STDIN` with `input` as its data.
     pub fn copy_in(&mut self, text: &str, input: &mut dyn Read) -> SqlResult<StatementResult> {
-        let mut statements = sql::parse(text)?;
+        let mut statements = parse::parse(text)?;
         match (statements.pop(), statements.is_empty()) {
-            (Some(statement @ Statement::Copy { .. }), true) => self.run(statement, Some(input)),
+            (Some(statement @ Statement::Copy(_)), true) => self.run(statement, Some(input)),
             _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "one COPY statement is expected")),
         }
     }
@@ -78,9 +79,16 @@ impl Session {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
         match statement {
             Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
-            Statement::Explain { query, analyze, .. } => self.explain(&query, analyze, cancel),
-            Statement::Set { name, value } => self.settings.set(&name, &value).map(|()| tag("SET")),
-            Statement::Reset { name } => self.settings.reset(&name).map(|()| tag("RESET")),
+            Statement::Explain(e) => self.explain(&e.query, e.analyze, cancel),
+            Statement::Set { name, value: Some(value) } => {
+                self.settings.set(&name, &value).map(|()| tag("SET"))
+            }
+            Statement::Set { name, value: None } => {
+                self.settings.reset(&name).map(|()| tag("SET"))
+            }
+            Statement::Reset { name } => {
+                self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
+            }
             Statement::Show { name } => self.show(&name),
             other => self.write(other, input),
         }
@@ -93,31 +101,33 @@ impl Session {
     ) -> SqlResult<StatementResult> {
         let db = &self.db;
         match statement {
-            Statement::CreateTable { name, schema, primary_key, if_not_exists } => {
-                ddl::create_table(db, &name, schema, primary_key, if_not_exists)?;
+            Statement::CreateTable(table) => {
+                ddl::create_table(db, table)?;
                 Ok(tag("CREATE TABLE"))
             }
-            Statement::CreateIndex { name, table, columns, unique, if_not_exists } => {
-                let columns = ordinals(&db.snapshot(), &table, &columns)?;
-                ddl::create_index(db, &name, &table, columns, unique, if_not_exists)?;
+            Statement::CreateIndex(index) => {
+                let columns = ordinals(&db.snapshot(), &index.table, &index.columns)?;
+                ddl::create_index(db, &index, columns)?;
                 Ok(tag("CREATE INDEX"))
             }
-            Statement::Drop { kind: DropKind::Table, names, if_exists } => {
-                ddl::drop_tables(db, &names, if_exists)?;
-                Ok(tag("DROP TABLE"))
-            }
-            Statement::Drop { kind: DropKind::Index, names, if_exists } => {
-                ddl::drop_indexes(db, &names, if_exists)?;
-                Ok(tag("DROP INDEX"))
-            }
+            Statement::Drop(drop) => match drop.object {
+                DropObject::Table => {
+                    ddl::drop_tables(db, &drop.names, drop.if_exists)?;
+                    Ok(tag("DROP TABLE"))
+                }
+                DropObject::Index => {
+                    ddl::drop_indexes(db, &drop.names, drop.if_exists)?;
+                    Ok(tag("DROP INDEX"))
+                }
+            },
             Statement::Insert(insert) => {
                 let batch = sql::insert_rows(&insert, &*db.snapshot())?;
                 insert::insert(db, &insert.table, &batch)?;
                 Ok(tag(&format!("INSERT 0 {}", batch.num_rows())))
             }
-            Statement::Copy { .. } => self.copy(statement, input),
-            Statement::Analyze { tables } => {
-                analyze::analyze(db, &tables)?;
+            Statement::Copy(copy) => self.copy(&copy, input),
+            Statement::Analyze { table } => {
+                analyze::analyze(db, table.as_deref())?;
                 Ok(tag("ANALYZE"))
             }
             Statement::Checkpoint => {
@@ -128,9 +138,10 @@ impl Session {
         }
     }
 
-    fn plan(&self, query: &sql::Query) -> SqlResult<(Arc<Snapshot>, Arc<Plan>, Duration)> {
+    fn plan(&self, query: &Query) -> SqlResult<(Arc<Snapshot>, Arc<Plan>, Duration)> {
         let snapshot = self.db.snapshot();
         let options = PlannerOptions {
+            workers: self.db.worker_count(),
             enable_hashjoin: self.settings.enable_hashjoin,
             enable_indexnestloop: self.settings.enable_indexnestloop,
             enable_seqscan: self.settings.enable_seqscan,
@@ -141,7 +152,7 @@ impl Session {
         Ok((snapshot, Arc::new(plan), runtime::time::now() - started))
     }
 
-    fn query(&mut self, text: &sql::Query, cancel: Cancel) -> SqlResult<ResultSet> {
+    fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
         let (snapshot, plan, planning) = self.plan(text)?;
         let schema = plan.root.schema.clone();
         let (batches, figures) =
@@ -153,7 +164,7 @@ impl Session {
 
     fn explain(
         &mut self,
-        text: &sql::Query,
+        text: &Query,
         analyze: bool,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
@@ -183,33 +194,20 @@ impl Session {
         Ok(StatementResult::Rows(ResultSet::text(&columns, rows, "SHOW")))
     }
 
-    fn copy(
-        &mut self,
-        statement: Statement,
-        input: Option<&mut dyn Read>,
-    ) -> SqlResult<StatementResult> {
-        let Statement::Copy { table, columns, source, options } = statement else {
-            unreachable!("the caller matched COPY")
+    fn copy(&mut self, copy: &Copy, input: Option<&mut dyn Read>) -> SqlResult<StatementResult> {
+        let (table, snapshot) = (&copy.table, self.db.snapshot());
+        let ordinals = match copy.columns.is_empty() {
+            true => (0..snapshot.table(table)?.def.schema.columns.len()).collect(),
+            false => ordinals(&snapshot, table, &copy.columns)?,
         };
-        let snapshot = self.db.snapshot();
-        let ordinals = match columns.is_empty() {
-            true => (0..snapshot.table(&table)?.def.schema.columns.len()).collect(),
-            false => ordinals(&snapshot, &table, &columns)?,
-        };
-        let format = CopyFormat {
-            header: options.header,
-            delimiter: options.delimiter,
-            quote: options.quote,
-            escape: options.escape,
-            null: options.null,
-        };
-        let count = match (source, input) {
+        let options = &copy.options;
+        let count = match (&copy.source, input) {
             (CopySource::File(path), _) => {
-                let mut file = FileReader::open(&self.db, &path)?;
-                copy_from(&self.db, &table, &ordinals, &format, &mut file)?
+                let mut file = FileReader::open(&self.db, path)?;
+                copy_from(&self.db, table, &ordinals, options, &mut file)?
             }
             (CopySource::Stdin, Some(input)) => {
-                copy_from(&self.db, &table, &ordinals, &format, input)?
+                copy_from(&self.db, table, &ordinals, options, input)?
             }
             (CopySource::Stdin, None) => {
                 let message = "COPY FROM STDIN needs data from the client";

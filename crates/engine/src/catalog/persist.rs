@@ -21,8 +21,8 @@ const CHUNK_BYTES: usize = 512;
 #[derive(Serialize, Deserialize)]
 struct TableRecord {
     def: Vec<u8>,
-    tree: u64,
-    index_trees: Vec<u64>,
+    tree: u32,
+    index_trees: Vec<u32>,
     next_row_id: i64,
 }
 
@@ -32,7 +32,8 @@ const HEAD: u32 = 0;
 /// Writes `snapshot` as the next version. Durable after the next checkpoint.
 pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
     let tree_id = store.create_tree().await.map_err(fault::storage)?;
-    let mut loader = store.tree(tree_id).bulk_loader().await.map_err(fault::storage)?;
+    let tree = store.tree(tree_id).map_err(fault::storage)?;
+    let mut loader = tree.bulk_loader().await.map_err(fault::storage)?;
     let head = (HEAD, snapshot.next_id.to_le_bytes().to_vec());
     let mut records = vec![head];
     for entry in snapshot.tables.values() {
@@ -58,8 +59,8 @@ pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()
 fn record(entry: &TableEntry) -> SqlResult<Vec<u8>> {
     let record = TableRecord {
         def: sql::statistics::encode_table(&entry.def),
-        tree: entry.tree_id.0.into(),
-        index_trees: entry.indexes.iter().map(|i| i.tree_id.0.into()).collect(),
+        tree: entry.tree_id.0,
+        index_trees: entry.indexes.iter().map(|i| i.tree_id.0).collect(),
         next_row_id: entry.next_row_id,
     };
     serde_json::to_vec(&record).map_err(|e| SqlError::internal(e.to_string()))
@@ -67,13 +68,14 @@ fn record(entry: &TableEntry) -> SqlResult<Vec<u8>> {
 
 /// Reads the last version.
 pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
-    let versions = entries(store, store.catalog()).await?;
+    let versions = entries(store.catalog()).await?;
     let mut snapshot = Snapshot::default();
     let Some((generation, tree)) = versions.last() else { return Ok(snapshot) };
-    let tree_id = TreeId(u64::from_le_bytes(fixed(tree)?));
+    let tree_id = TreeId(u32::from_le_bytes(fixed(tree)?));
     snapshot.generation = u64::from_be_bytes(fixed(generation)?);
     snapshot.tree_id = Some(tree_id);
-    for (id, bytes) in records(&entries(store, store.tree(tree_id)).await?)? {
+    let tree = store.tree(tree_id).map_err(fault::storage)?;
+    for (id, bytes) in records(&entries(tree).await?)? {
         if id == HEAD {
             snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?);
         } else {
@@ -85,7 +87,7 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-async fn entries(_store: &Store, tree: storage::Tree) -> SqlResult<Entries> {
+async fn entries(tree: storage::Tree) -> SqlResult<Entries> {
     let io = IoCounters::default();
     let mut found = vec![];
     let mut parts = vec![tree.root_part(Bound::Unbounded, Bound::Unbounded)];
@@ -114,7 +116,7 @@ fn table(store: &Store, bytes: &[u8]) -> SqlResult<TableEntry> {
     let record: TableRecord = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
     let def: TableDef = sql::statistics::decode_table(&record.def)?;
     let index_trees: Vec<_> = record.index_trees.into_iter().map(TreeId).collect();
-    Ok(TableEntry::new(store, def, TreeId(record.tree), &index_trees, record.next_row_id))
+    TableEntry::new(store, def, TreeId(record.tree), &index_trees, record.next_row_id)
 }
 
 fn fixed<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {

@@ -3,13 +3,14 @@
 
 use std::io::Read;
 
+use sql::parse::CopyOptions;
 use types::{SqlError, SqlResult, SqlState};
 
 /// Bytes that are read at once.
 const BLOCK_BYTES: usize = 1 << 18;
 
 /// A record may not be longer: a missing quote would otherwise take all memory.
-const RECORD_BYTES_MAX: usize = 64 << 20;
+pub(super) const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// One field of a record.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,15 +41,18 @@ pub(crate) struct CsvReader<'a> {
     input: &'a mut dyn Read,
     block: Vec<u8>,
     position: usize,
-    delimiter: u8,
+    pub(super) delimiter: u8,
     quote: u8,
     escape: u8,
-    line: u64,
-    next_line: u64,
+    pub(super) line: u64,
+    pub(super) next_line: u64,
 }
 
 impl<'a> CsvReader<'a> {
-    pub(crate) fn new(input: &'a mut dyn Read, delimiter: u8, quote: u8, escape: u8) -> Self {
+    pub(crate) fn new(input: &'a mut dyn Read, options: &CopyOptions) -> Self {
+        // The parser of the statement admits single-byte characters only.
+        let [delimiter, quote, escape] =
+            [options.delimiter, options.quote, options.escape].map(|c| c as u8);
         let (block, position) = (vec![], 0);
         CsvReader { input, block, position, delimiter, quote, escape, line: 0, next_line: 1 }
     }
@@ -58,7 +62,7 @@ impl<'a> CsvReader<'a> {
         self.line
     }
 
-    fn peek(&mut self) -> SqlResult<Option<u8>> {
+    pub(super) fn peek(&mut self) -> SqlResult<Option<u8>> {
         if self.position == self.block.len() {
             self.block.resize(BLOCK_BYTES, 0);
             self.position = 0;
@@ -71,7 +75,7 @@ impl<'a> CsvReader<'a> {
         Ok(self.block.get(self.position).copied())
     }
 
-    fn take(&mut self) -> SqlResult<Option<u8>> {
+    pub(super) fn take(&mut self) -> SqlResult<Option<u8>> {
         let byte = self.peek()?;
         self.position += usize::from(byte.is_some());
         self.next_line += u64::from(byte == Some(b'\n'));
@@ -127,42 +131,10 @@ impl<'a> CsvReader<'a> {
     }
 }
 
-fn too_long() -> SqlError {
+pub(super) fn too_long() -> SqlError {
     let message = format!("a CSV record is longer than {} MB", RECORD_BYTES_MAX >> 20);
     SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).with_hint("Is a quote missing?")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn records(text: &str) -> SqlResult<Vec<Vec<(String, bool)>>> {
-        let mut input = text.as_bytes();
-        let mut reader = CsvReader::new(&mut input, b',', b'"', b'"');
-        let mut records = vec![];
-        while let Some(fields) = reader.next_record()? {
-            let field = |f: &Field| (f.text().unwrap().to_owned(), f.quoted);
-            records.push(fields.iter().map(field).collect());
-        }
-        Ok(records)
-    }
-
-    #[test]
-    fn quotes_lines_and_empty_fields() {
-        let got = records("a,\"b \"\"c\"\"\",\r\n\"x\ny\",\"\"\n\nlast").unwrap();
-        let own = |fields: &[(&str, bool)]| -> Vec<(String, bool)> {
-            fields.iter().map(|(s, q)| ((*s).to_owned(), *q)).collect()
-        };
-        assert_eq!(got[0], own(&[("a", false), ("b \"c\"", true), ("", false)]));
-        assert_eq!(got[1], own(&[("x\ny", true), ("", true)]));
-        assert_eq!(got[2], own(&[("", false)]));
-        assert_eq!(got[3], own(&[("last", false)]));
-        assert_eq!(got.len(), 4);
-    }
-
-    #[test]
-    fn an_open_quote_is_an_error() {
-        let error = records("a,\"b\nc").unwrap_err();
-        assert_eq!(error.state, SqlState::BAD_COPY_FILE_FORMAT);
-    }
-}
+mod tests;

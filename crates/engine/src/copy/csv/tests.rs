@@ -1,0 +1,52 @@
+//! Records of CSV and of the text format.
+
+use sql::parse::{CopyFormat, CopyOptions};
+
+use super::*;
+
+type Fields = Vec<(String, bool)>;
+
+fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
+    let mut input = text.as_bytes();
+    let delimiter = if format == CopyFormat::Csv { ',' } else { '\t' };
+    let null = String::new();
+    let options =
+        CopyOptions { format, header: false, delimiter, null, quote: '"', escape: '"' };
+    let mut reader = CsvReader::new(&mut input, &options);
+    let mut records = vec![];
+    loop {
+        let record = match format {
+            CopyFormat::Csv => reader.next_record()?,
+            CopyFormat::Text => reader.next_tabbed()?,
+        };
+        let Some(fields) = record else { return Ok(records) };
+        let field = |f: &Field| (f.text().unwrap().to_owned(), f.quoted);
+        records.push(fields.iter().map(field).collect());
+    }
+}
+
+fn own(fields: &[(&str, bool)]) -> Fields {
+    fields.iter().map(|(s, q)| ((*s).to_owned(), *q)).collect()
+}
+
+#[test]
+fn quotes_lines_and_empty_fields() {
+    let got = records("a,\"b \"\"c\"\"\",\r\n\"x\ny\",\"\"\n\nlast", CopyFormat::Csv).unwrap();
+    assert_eq!(got[0], own(&[("a", false), ("b \"c\"", true), ("", false)]));
+    assert_eq!(got[1], own(&[("x\ny", true), ("", true)]));
+    assert_eq!(got[2], own(&[("", false)]));
+    assert_eq!(got[3], own(&[("last", false)]));
+    assert_eq!(got.len(), 4);
+}
+
+#[test]
+fn an_open_quote_is_an_error() {
+    let error = records("a,\"b\nc", CopyFormat::Csv).unwrap_err();
+    assert_eq!(error.state, SqlState::BAD_COPY_FILE_FORMAT);
+}
+
+#[test]
+fn text_has_backslash_escapes() {
+    let got = records("a\\tb\t\\N\t\\\\N\r\n", CopyFormat::Text).unwrap();
+    assert_eq!(got, [own(&[("a\tb", true), ("\\N", false), ("\\N", true)])]);
+}
