@@ -1,2 +1,60 @@
-//! The `dovetail` binary.
-fn main() {}
+//! The `dovetail` binary: quickstart, shell, TPC-H, figures, doctor.
+#![allow(clippy::disallowed_methods)] // a program for people: has files, clocks and threads of its own
+
+mod bench;
+mod doctor;
+mod progress;
+mod quickstart;
+mod shell;
+mod size;
+mod sql;
+mod tpch;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::shell::exit;
+
+/// A SQL engine in which a core never waits.
+#[derive(Parser)]
+#[command(name = "dovetail", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Quickstart(quickstart::QuickstartArgs),
+    Sql(sql::SqlArgs),
+    Tpch(tpch::TpchArgs),
+    Bench(bench::BenchArgs),
+    Doctor(doctor::DoctorArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // `--help` and `--version` come this way too; a closed output is no reason to fail.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::from(exit::FATAL)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let result = match &cli.command {
+        Command::Quickstart(args) => quickstart::run(args),
+        Command::Sql(args) => Ok(ExitCode::from(sql::run(args))),
+        Command::Tpch(args) => tpch::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Doctor(args) => doctor::run(args),
+    };
+    result.unwrap_or_else(|error| {
+        eprint!("dovetail: {}", shell::fatal_text(&error));
+        ExitCode::from(exit::FATAL)
+    })
+}
