@@ -1,0 +1,152 @@
+//! What may go wrong in storage, told apart by what the caller can do about it.
+
+use std::{fmt, io};
+
+use crate::{page::PageId, store::TreeId};
+
+/// An error of the storage layer. Cheap enough to clone: one failed load may have many waiters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StorageError {
+    /// The operating system refused an operation.
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The kind of error.
+        kind: io::ErrorKind,
+        /// The system's own words.
+        message: String,
+    },
+    /// Bytes from disk are not what was written. The page is never served.
+    Corrupt {
+        /// The damaged page.
+        pid: PageId,
+        /// What is wrong with it.
+        reason: Damage,
+    },
+    /// The file is not a Dovetail database.
+    NotADatabase,
+    /// The file was written by a later version of the format.
+    NewerVersion {
+        /// Version found in the file.
+        found: u32,
+        /// Highest version that this program reads.
+        supported: u32,
+    },
+    /// The file is shorter than its header says.
+    Truncated {
+        /// Length according to the header, in bytes.
+        expected_bytes: u64,
+        /// Length found, in bytes.
+        found_bytes: u64,
+    },
+    /// Another process (or another store of this one) has the file open.
+    Locked,
+    /// An option is out of its range.
+    Option(&'static str),
+    /// A key or an entry does not fit a page.
+    TooLarge {
+        /// Length of the key in bytes.
+        key_len: usize,
+        /// Length of the value in bytes.
+        value_len: usize,
+        /// Greatest length of a key in bytes.
+        key_len_max: usize,
+        /// Greatest length of key and value together in bytes.
+        entry_len_max: usize,
+    },
+    /// A bulk load was given keys that do not ascend strictly.
+    OutOfOrder,
+    /// A bulk load needs an empty tree.
+    NotEmpty(TreeId),
+    /// There is no such tree.
+    NoSuchTree(TreeId),
+    /// The file would grow past the greatest page number.
+    Full,
+    /// A write or sync failed earlier: open the file again, it recovers to its last checkpoint.
+    Poisoned(String),
+    /// The runtime was stopped while a page was being read.
+    Stopped,
+}
+
+/// The kinds of damage that a page can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// The page does not begin with the magic number.
+    Magic,
+    /// The page's format version is unknown.
+    Version(u8),
+    /// The page carries another page's number: a misdirected or lost write.
+    WrongPage(u64),
+    /// The checksum does not match.
+    Checksum,
+    /// The page ends before it begins: the file is too short.
+    BeyondEnd,
+    /// The page is intact but does not belong where it is referenced.
+    Misplaced(&'static str),
+    /// Both header slots are damaged.
+    Header,
+    /// The journal of an unfinished checkpoint does not match its checksum.
+    Journal,
+    /// The directory of trees and free pages cannot be decoded.
+    Directory,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Magic => write!(f, "no page magic"),
+            Damage::Version(found) => write!(f, "unknown page version {found}"),
+            Damage::WrongPage(found) => write!(f, "holds page {found} instead"),
+            Damage::Checksum => write!(f, "checksum mismatch"),
+            Damage::BeyondEnd => write!(f, "beyond the end of the file"),
+            Damage::Misplaced(what) => write!(f, "{what}"),
+            Damage::Header => write!(f, "both header slots are damaged"),
+            Damage::Journal => write!(f, "journal checksum mismatch"),
+            Damage::Directory => write!(f, "directory cannot be decoded"),
+        }
+    }
+}
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StorageError::Io { action, message, .. } => write!(f, "could not {action}: {message}"),
+            StorageError::Corrupt { pid, reason } => write!(f, "page {pid} is damaged: {reason}"),
+            StorageError::NotADatabase => write!(f, "the file is not a Dovetail database"),
+            StorageError::NewerVersion { found, supported } => {
+                write!(f, "the file has format version {found}, this program reads up to {supported}")
+            }
+            StorageError::Truncated { expected_bytes, found_bytes } => {
+                write!(f, "the file is truncated: {found_bytes} of {expected_bytes} bytes")
+            }
+            StorageError::Locked => write!(f, "the database file is in use by another process"),
+            StorageError::Option(what) => write!(f, "invalid storage option: {what}"),
+            StorageError::TooLarge { key_len, value_len, key_len_max, entry_len_max } => write!(
+                f,
+                "entry too large: key {key_len} bytes (at most {key_len_max}), with value {} bytes \
+                 (at most {entry_len_max})",
+                key_len + value_len
+            ),
+            StorageError::OutOfOrder => write!(f, "bulk load keys must ascend strictly"),
+            StorageError::NotEmpty(tree) => write!(f, "tree {tree} is not empty"),
+            StorageError::NoSuchTree(tree) => write!(f, "there is no tree {tree}"),
+            StorageError::Full => write!(f, "the file has reached its greatest number of pages"),
+            StorageError::Poisoned(cause) => {
+                write!(f, "an earlier write failed, the file must be opened again: {cause}")
+            }
+            StorageError::Stopped => write!(f, "the runtime was stopped"),
+        }
+    }
+}
+
+impl std::error::Error for StorageError {}
+
+impl StorageError {
+    /// Wraps an error of the operating system with what was being done.
+    pub(crate) fn io(action: &'static str, error: &io::Error) -> StorageError {
+        StorageError::Io { action, kind: error.kind(), message: error.to_string() }
+    }
+}
+
+/// Result of a storage operation.
+pub type Result<T> = std::result::Result<T, StorageError>;

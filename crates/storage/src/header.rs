@@ -1,0 +1,109 @@
+//! The two header slots of the file (`docs/format/file.md`, section 1).
+
+use crate::error::{Damage, Result, StorageError};
+use crate::le::{set_u32, set_u64, u32_at, u64_at};
+use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
+
+/// First eight bytes of a database file.
+pub const FILE_MAGIC: &[u8; 8] = b"DOVETAIL";
+/// Version of the file format that this program writes.
+pub const FILE_VERSION: u32 = 1;
+/// Bytes of a slot that mean something.
+pub(crate) const HEADER_BYTES: usize = 128;
+
+const CHECKSUM: usize = 124;
+
+/// The state of a file, as one header slot tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub page_size: u32,
+    pub sequence: u64,
+    pub checkpoint: u64,
+    pub page_count: u32,
+    pub meta_pid: PageId,
+    pub meta_pages: u32,
+    pub next_tree: u32,
+    pub catalog_tree: u32,
+    pub journal: Journal,
+}
+
+/// Where the page images of an unfinished checkpoint lie; no pages: nothing to replay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Journal {
+    pub pid: PageId,
+    pub pages: u32,
+    pub checksum: u32,
+}
+
+/// Writes `header` into the first bytes of a slot's page.
+pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
+    assert!(slot.len() >= HEADER_BYTES, "a slot of {} bytes", slot.len());
+    slot.fill(0);
+    slot[..8].copy_from_slice(FILE_MAGIC);
+    set_u32(slot, 8, FILE_VERSION);
+    set_u32(slot, 12, header.page_size);
+    set_u64(slot, 16, header.sequence);
+    set_u64(slot, 24, header.checkpoint);
+    set_u32(slot, 32, header.page_count);
+    set_u32(slot, 36, header.meta_pid);
+    set_u32(slot, 40, header.meta_pages);
+    set_u32(slot, 44, header.next_tree);
+    set_u32(slot, 48, header.catalog_tree);
+    set_u32(slot, 52, header.journal.pid);
+    set_u32(slot, 56, header.journal.pages);
+    set_u32(slot, 60, header.journal.checksum);
+    let sum = crc32c::crc32c(&slot[..CHECKSUM]);
+    set_u32(slot, CHECKSUM, sum);
+}
+
+/// Reads one slot.
+///
+/// # Errors
+/// `NotADatabase` without the magic, `NewerVersion`, `Corrupt` when the checksum does not match.
+pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
+    if slot.len() < HEADER_BYTES || &slot[..8] != FILE_MAGIC {
+        return Err(StorageError::NotADatabase);
+    }
+    let page_size = u32_at(slot, 12);
+    let intact = crc32c::crc32c(&slot[..CHECKSUM]) == u32_at(slot, CHECKSUM);
+    let version = u32_at(slot, 8);
+    if intact && version > FILE_VERSION {
+        return Err(StorageError::NewerVersion { found: version, supported: FILE_VERSION });
+    }
+    if !intact || version != FILE_VERSION || !page_size_is_valid(page_size) {
+        return Err(StorageError::Corrupt { pid, reason: Damage::Header });
+    }
+    Ok(Header {
+        page_size,
+        sequence: u64_at(slot, 16),
+        checkpoint: u64_at(slot, 24),
+        page_count: u32_at(slot, 32),
+        meta_pid: u32_at(slot, 36),
+        meta_pages: u32_at(slot, 40),
+        next_tree: u32_at(slot, 44),
+        catalog_tree: u32_at(slot, 48),
+        journal: Journal {
+            pid: u32_at(slot, 52),
+            pages: u32_at(slot, 56),
+            checksum: u32_at(slot, 60),
+        },
+    })
+}
+
+/// Whether a page size is one that the format allows.
+pub(crate) fn page_size_is_valid(page_size: u32) -> bool {
+    page_size.is_power_of_two() && (PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&page_size)
+}
+
+/// Chooses between the slots: the valid one with the greater sequence.
+///
+/// # Errors
+/// The more telling of the two errors when neither slot is valid.
+pub(crate) fn choose(first: Result<Header>, second: Result<Header>) -> Result<Header> {
+    match (first, second) {
+        (Ok(a), Ok(b)) => Ok(if a.sequence >= b.sequence { a } else { b }),
+        (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
+        (Err(StorageError::NotADatabase), Err(other)) => Err(other),
+        (Err(error), Err(_)) => Err(error),
+    }
+}

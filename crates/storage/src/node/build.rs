@@ -1,0 +1,176 @@
+//! Making nodes: from sorted entries at once, or by inserting one.
+
+use super::Node;
+use super::layout::{
+    CELL_BYTES, COUNT, HEAP_TOP, HINT_COUNT, HINTS, LEVEL, LOWER_LEN, LOWER_OFF, PREFIX_LEN,
+    SLOT_BYTES, SLOTS, UPPER_INF, UPPER_LEN, UPPER_OFF,
+};
+use super::search::head_of;
+use crate::le::{set_u16, set_u32, u16_at, u32_at};
+use crate::page::{self, Identity, PageKind};
+
+/// What a node is, apart from its entries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape<'a> {
+    pub level: u8,
+    pub lower: &'a [u8],
+    pub upper: Option<&'a [u8]>,
+}
+
+/// Sorted entries in one piece of memory.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    bytes: Vec<u8>,
+    /// For each entry: where its key ends and where its value ends.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Entries {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.ends.push((key_end, self.bytes.len()));
+    }
+
+    pub fn key(&self, position: usize) -> &[u8] {
+        &self.bytes[self.begin(position)..self.ends[position].0]
+    }
+
+    pub fn value(&self, position: usize) -> &[u8] {
+        &self.bytes[self.ends[position].0..self.ends[position].1]
+    }
+
+    /// Bytes of keys and values of an entry.
+    pub fn entry_len(&self, position: usize) -> usize {
+        self.ends[position].1 - self.begin(position)
+    }
+
+    fn begin(&self, position: usize) -> usize {
+        if position == 0 { 0 } else { self.ends[position - 1].1 }
+    }
+
+    /// Removes the first `count` entries.
+    pub fn drain_front(&mut self, count: usize) {
+        let cut = self.begin(count);
+        self.bytes.drain(..cut);
+        self.ends.drain(..count);
+        for end in &mut self.ends {
+            *end = (end.0 - cut, end.1 - cut);
+        }
+    }
+}
+
+/// Length of the longest common prefix.
+pub(crate) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+/// The shortest key above `left` that is not above `right`: a prefix of `right`.
+pub(crate) fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+    assert!(left < right, "a separator lies between ascending keys");
+    &right[..common_prefix_len(left, right) + 1]
+}
+
+/// Bytes of a page that `count` entries of `entries_len` bytes in all need within these fences.
+pub(crate) fn bytes_needed(
+    lower: &[u8],
+    upper: Option<&[u8]>,
+    count: usize,
+    entries_len: usize,
+) -> usize {
+    let prefix = upper.map_or(0, |upper| common_prefix_len(lower, upper));
+    let fences = lower.len() + upper.map_or(0, <[u8]>::len);
+    SLOTS + fences + count * (SLOT_BYTES + CELL_BYTES) + entries_len - count * prefix
+}
+
+/// Writes a whole node into `page`.
+pub(crate) fn build<'e>(
+    page: &mut [u8],
+    identity: Identity,
+    shape: Shape<'_>,
+    entries: impl Iterator<Item = (&'e [u8], &'e [u8])>,
+) {
+    let kind = if shape.level == 0 { PageKind::Leaf } else { PageKind::Inner };
+    page::init(page, kind, identity);
+    let prefix_len = shape.upper.map_or(0, |upper| common_prefix_len(shape.lower, upper));
+    let end = page.len();
+    set_u16(page, HEAP_TOP, fit(end));
+    page[LEVEL] = shape.level;
+    page[UPPER_INF] = u8::from(shape.upper.is_none());
+    write_fence(page, LOWER_OFF, LOWER_LEN, shape.lower);
+    write_fence(page, UPPER_OFF, UPPER_LEN, shape.upper.unwrap_or_default());
+    set_u16(page, PREFIX_LEN, fit(prefix_len));
+    let mut count = 0;
+    for (key, value) in entries {
+        write_entry(page, count, &key[prefix_len..], value);
+        count += 1;
+        set_u16(page, COUNT, fit(count));
+    }
+    refresh_hints(page);
+}
+
+/// Inserts an entry at `position`, where `lower_bound` said that it belongs; false when there is no room.
+pub(crate) fn insert(page: &mut [u8], position: usize, key: &[u8], value: &[u8]) -> bool {
+    let node = Node::new(page);
+    let (count, free) = (node.count(), node.free_bytes());
+    assert!(node.covers(key), "the key lies within the fences");
+    assert!(position <= count, "position {position} of {count}");
+    let suffix = &key[node.prefix_len()..];
+    if free < SLOT_BYTES + CELL_BYTES + suffix.len() + value.len() {
+        return false;
+    }
+    let slot = SLOTS + position * SLOT_BYTES;
+    page.copy_within(slot..SLOTS + count * SLOT_BYTES, slot + SLOT_BYTES);
+    write_entry(page, position, suffix, value);
+    set_u16(page, COUNT, fit(count + 1));
+    refresh_hints(page);
+    true
+}
+
+fn write_fence(page: &mut [u8], offset: usize, len: usize, fence: &[u8]) {
+    let at = take_heap(page, fence.len());
+    page[at..at + fence.len()].copy_from_slice(fence);
+    set_u16(page, offset, fit(at));
+    set_u16(page, len, fit(fence.len()));
+}
+
+fn write_entry(page: &mut [u8], position: usize, suffix: &[u8], value: &[u8]) {
+    let slot = SLOTS + position * SLOT_BYTES;
+    let cell = take_heap(page, CELL_BYTES + suffix.len() + value.len());
+    assert!(cell >= slot + SLOT_BYTES, "entry {position} does not fit its node");
+    set_u16(page, cell, fit(value.len()));
+    let value_at = cell + CELL_BYTES + suffix.len();
+    page[cell + CELL_BYTES..value_at].copy_from_slice(suffix);
+    page[value_at..value_at + value.len()].copy_from_slice(value);
+    set_u32(page, slot, head_of(suffix));
+    set_u16(page, slot + 4, fit(cell));
+    set_u16(page, slot + 6, fit(suffix.len()));
+}
+
+fn take_heap(page: &mut [u8], len: usize) -> usize {
+    let top = usize::from(u16_at(page, HEAP_TOP));
+    assert!(len <= top, "the heap of a node overflows");
+    set_u16(page, HEAP_TOP, fit(top - len));
+    top - len
+}
+
+fn refresh_hints(page: &mut [u8]) {
+    let count = usize::from(u16_at(page, COUNT));
+    if count <= 2 * HINT_COUNT {
+        return;
+    }
+    let distance = count / (HINT_COUNT + 1);
+    for index in 0..HINT_COUNT {
+        let head = u32_at(page, SLOTS + (index + 1) * distance * SLOT_BYTES);
+        set_u32(page, HINTS + 4 * index, head);
+    }
+}
+
+fn fit(value: usize) -> u16 {
+    u16::try_from(value).expect("offsets in a page fit 16 bits")
+}

@@ -1,0 +1,161 @@
+//! Tree nodes as slotted pages: pure functions over the bytes of a page.
+//!
+//! ```text
+//! parent:        | ... | X | Y | ...      child at X: lower fence X, upper fence Y, X <= keys < Y
+//! node:   header | hints | slots -> ... free ... <- cells, fences
+//! ```
+//!
+//! The form is that of the slotted nodes with prefix truncation, fences, heads and hints of LeanStore and vmcache,
+//! to which the storage engines of the io_uring paper (section 3.1) and of this one belong.
+
+mod build;
+mod layout;
+mod search;
+mod split;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+use std::ops::Range;
+
+pub(crate) use build::{Entries, Shape, build, bytes_needed, common_prefix_len, insert, separator};
+pub use layout::{entry_len_max, key_len_max};
+pub(crate) use split::{Split, plan_split};
+pub(crate) use verify::verify;
+
+use crate::le::{u16_at, u32_at};
+use crate::page::PageId;
+use layout::{
+    CELL_BYTES, COUNT, HEAP_TOP, LEVEL, LOWER_LEN, LOWER_OFF, PREFIX_LEN, SLOT_BYTES, SLOTS, UPPER_INF,
+    UPPER_LEN, UPPER_OFF,
+};
+
+/// A view of a tree node.
+#[derive(Clone, Copy)]
+pub(crate) struct Node<'a> {
+    page: &'a [u8],
+}
+
+impl<'a> Node<'a> {
+    #[inline]
+    pub fn new(page: &'a [u8]) -> Node<'a> {
+        Node { page }
+    }
+
+    /// Number of entries.
+    #[inline]
+    pub fn count(&self) -> usize {
+        usize::from(u16_at(self.page, COUNT))
+    }
+
+    /// Distance to the leaves; 0 for a leaf.
+    #[inline]
+    pub fn level(&self) -> u8 {
+        self.page[LEVEL]
+    }
+
+    #[inline]
+    pub fn is_leaf(&self) -> bool {
+        self.level() == 0
+    }
+
+    /// Least key that the node may hold.
+    #[inline]
+    pub fn lower(&self) -> &'a [u8] {
+        self.heap(u16_at(self.page, LOWER_OFF), u16_at(self.page, LOWER_LEN))
+    }
+
+    /// The key from which on the next node is responsible, `None` for the last node of the level.
+    #[inline]
+    pub fn upper(&self) -> Option<&'a [u8]> {
+        if self.page[UPPER_INF] != 0 {
+            return None;
+        }
+        Some(self.heap(u16_at(self.page, UPPER_OFF), u16_at(self.page, UPPER_LEN)))
+    }
+
+    /// Length of the prefix cut from each key.
+    #[inline]
+    fn prefix_len(&self) -> usize {
+        usize::from(u16_at(self.page, PREFIX_LEN))
+    }
+
+    /// The prefix cut from each key.
+    #[inline]
+    pub fn prefix(&self) -> &'a [u8] {
+        &self.lower()[..self.prefix_len()]
+    }
+
+    /// Whether the node is responsible for `key`.
+    #[inline]
+    pub fn covers(&self, key: &[u8]) -> bool {
+        self.lower() <= key && self.upper().is_none_or(|upper| key < upper)
+    }
+
+    /// Free bytes between slots and heap.
+    pub fn free_bytes(&self) -> usize {
+        usize::from(u16_at(self.page, HEAP_TOP)) - (SLOTS + self.count() * SLOT_BYTES)
+    }
+
+    #[inline]
+    fn heap(&self, offset: u16, len: u16) -> &'a [u8] {
+        &self.page[usize::from(offset)..usize::from(offset) + usize::from(len)]
+    }
+
+    #[inline]
+    fn head(&self, position: usize) -> u32 {
+        u32_at(self.page, SLOTS + position * SLOT_BYTES)
+    }
+
+    #[inline]
+    fn cell(&self, position: usize) -> (usize, usize) {
+        let slot = SLOTS + position * SLOT_BYTES;
+        (usize::from(u16_at(self.page, slot + 4)), usize::from(u16_at(self.page, slot + 6)))
+    }
+
+    /// Key of an entry without the node's prefix.
+    #[inline]
+    pub fn suffix(&self, position: usize) -> &'a [u8] {
+        let (cell, suffix_len) = self.cell(position);
+        &self.page[cell + CELL_BYTES..cell + CELL_BYTES + suffix_len]
+    }
+
+    /// Value of an entry.
+    #[inline]
+    pub fn value(&self, position: usize) -> &'a [u8] {
+        let (cell, suffix_len) = self.cell(position);
+        let begin = cell + CELL_BYTES + suffix_len;
+        &self.page[begin..begin + usize::from(u16_at(self.page, cell))]
+    }
+
+    /// Child of an inner entry.
+    #[inline]
+    pub fn child(&self, position: usize) -> PageId {
+        u32_at(self.value(position), 0)
+    }
+
+    /// Writes the whole key of an entry into `key`.
+    #[inline]
+    pub fn key_into(&self, position: usize, key: &mut Vec<u8>) {
+        key.clear();
+        key.extend_from_slice(self.prefix());
+        key.extend_from_slice(self.suffix(position));
+    }
+
+    /// The whole key of an entry.
+    pub fn key(&self, position: usize) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.key_into(position, &mut key);
+        key
+    }
+
+    /// Calls `visit` with key and value of each entry in `positions`.
+    pub fn visit(&self, positions: Range<usize>, visit: &mut dyn FnMut(&[u8], &[u8])) {
+        let mut key = self.prefix().to_vec();
+        for position in positions {
+            key.truncate(self.prefix_len());
+            key.extend_from_slice(self.suffix(position));
+            visit(&key, self.value(position));
+        }
+    }
+}

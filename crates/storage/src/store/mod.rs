@@ -1,0 +1,2 @@
+//! x
+pub type TreeId = u32;
