@@ -95,14 +95,15 @@ pub(crate) fn page_size_is_valid(page_size: u32) -> bool {
     page_size.is_power_of_two() && (PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&page_size)
 }
 
-/// Chooses between the slots: the valid one with the greater sequence.
+/// Chooses between the slots: the valid one with the greater sequence, and which one that is.
 ///
 /// # Errors
 /// The more telling of the two errors when neither slot is valid.
-pub(crate) fn choose(first: Result<Header>, second: Result<Header>) -> Result<Header> {
+pub(crate) fn choose(first: Result<Header>, second: Result<Header>) -> Result<(Header, PageId)> {
     match (first, second) {
-        (Ok(a), Ok(b)) => Ok(if a.sequence >= b.sequence { a } else { b }),
-        (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
+        (Ok(a), Ok(b)) if a.sequence < b.sequence => Ok((b, 1)),
+        (Ok(a), _) => Ok((a, 0)),
+        (Err(_), Ok(b)) => Ok((b, 1)),
         (Err(StorageError::NotADatabase), Err(other)) => Err(other),
         (Err(error), Err(_)) => Err(error),
     }

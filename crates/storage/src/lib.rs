@@ -1,8 +1,29 @@
 //! Pages: buffer pool, B+tree, free space, checkpoint.
+//!
+//! A [`Store`] is one file of [`Tree`]s. All reading goes through the buffer pool, whose `fix` is the one place where a
+//! search suspends; all changes become durable by [`Store::checkpoint`]. The file's form is specified in `docs/format/`,
+//! the rules of the pool in this crate's `README.md`.
 
+mod directory;
 mod error;
+mod gate;
 mod header;
+pub mod latch;
 mod le;
+mod meta;
 mod node;
 mod page;
+mod pool;
+mod space;
 mod store;
+mod tree;
+
+pub use error::{Damage, Result, StorageError};
+pub use header::{FILE_MAGIC, FILE_VERSION};
+pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
+pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
+pub use store::{Store, StoreOptions, TreeId};
+pub use tree::{
+    BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, RangePart, Tree,
+    TreeReport, TreeStats,
+};

@@ -18,7 +18,9 @@ mod verify;
 
 use std::ops::Range;
 
-pub(crate) use build::{Entries, Shape, build, bytes_needed, common_prefix_len, insert, separator};
+pub(crate) use build::{
+    Entries, Shape, build, build_empty, bytes_needed, insert, separator,
+};
 pub use layout::{entry_len_max, key_len_max};
 pub(crate) use split::{Split, plan_split};
 pub(crate) use verify::verify;
@@ -95,6 +97,12 @@ impl<'a> Node<'a> {
     /// Free bytes between slots and heap.
     pub fn free_bytes(&self) -> usize {
         usize::from(u16_at(self.page, HEAP_TOP)) - (SLOTS + self.count() * SLOT_BYTES)
+    }
+
+    /// Whether an entry with a key and a value of these lengths fits.
+    pub fn has_room(&self, key_len: usize, value_len: usize) -> bool {
+        let needed = SLOT_BYTES + CELL_BYTES + key_len + value_len;
+        self.free_bytes() + self.prefix_len() >= needed
     }
 
     #[inline]

@@ -1,2 +1,267 @@
-//! x
-pub type TreeId = u32;
+//! A store: one file of trees, with its pool, its free space and its checkpoints.
+
+mod checkpoint;
+mod open;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use runtime::IoCounters;
+
+use crate::error::{Result, StorageError};
+use crate::gate::Turnstile;
+use crate::header::Header;
+use crate::page::{self, Identity, PageId};
+use crate::pool::{Pin, Pool, PoolStats};
+use crate::space::{Extent, Space, merge};
+use crate::tree::{Tree, TreeShared};
+
+/// Number of a tree, never used again after the tree is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeId(pub u32);
+
+impl fmt::Display for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// Bytes of a page; a power of two from 4096 to 32768. Used by `create` only, an existing file keeps its own.
+    pub page_size: u32,
+    /// Memory for pages in bytes, at least 32 pages.
+    pub pool_bytes: usize,
+    /// Whether to bypass the kernel's page cache.
+    pub direct: bool,
+}
+
+impl Default for StoreOptions {
+    fn default() -> StoreOptions {
+        StoreOptions { page_size: page::PAGE_SIZE_MIN, pool_bytes: 64 << 20, direct: true }
+    }
+}
+
+/// A file of trees. Clones share it.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<StoreInner>,
+}
+
+pub(crate) struct StoreInner {
+    pub pool: Arc<Pool>,
+    pub space: Mutex<Space>,
+    pub trees: Mutex<BTreeMap<TreeId, Arc<TreeShared>>>,
+    next_tree: AtomicU32,
+    catalog: TreeId,
+    /// Whoever changes pages passes together, a checkpoint alone.
+    pub writers: Turnstile,
+    /// Whoever changes inner nodes passes alone: the bound on pins that are held while waiting.
+    pub structure: Turnstile,
+    /// The directory differs from the last checkpoint's.
+    changed: AtomicBool,
+    /// The header that the file holds now.
+    header: Mutex<Header>,
+    /// Reads and waits of changes, which are nobody's query.
+    pub io: IoCounters,
+}
+
+impl Store {
+    /// Creates a file with an empty catalog tree.
+    ///
+    /// # Errors
+    /// `Io` when the file exists or cannot be made, `Option` for a bad page size or too small a pool.
+    pub async fn create(path: &Path, options: StoreOptions) -> Result<Store> {
+        open::create(path, &options).await
+    }
+
+    /// Opens a file in the state of its last completed checkpoint.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`, `NotADatabase`, `NewerVersion`, `Truncated`, `Corrupt`, `Option`.
+    pub async fn open(path: &Path, options: StoreOptions) -> Result<Store> {
+        open::open(path, &options).await
+    }
+
+    /// Makes everything done so far durable, atomically: after a crash the file holds the state of the last completed
+    /// checkpoint, whole. Runs to its end even when the caller is dropped.
+    ///
+    /// # Errors
+    /// `Io` when a write or sync failed: the store is poisoned then. `Poisoned` when it already was.
+    pub async fn checkpoint(&self) -> Result<()> {
+        self.inner.checkpoint().await
+    }
+
+    /// Whether changed old pages take so much of the pool (a quarter) that a checkpoint is due.
+    /// Without one, an insert makes its own at three eighths, in the middle of whatever statement it belongs to.
+    pub fn needs_checkpoint(&self) -> bool {
+        self.inner.pool.kept() >= self.inner.pool.frame_count() / 4
+    }
+
+    /// The tree of the catalog: keys and values are its user's business.
+    pub fn catalog(&self) -> Tree {
+        let trees = self.inner.trees();
+        let shared = trees.get(&self.inner.catalog).expect("every store has a catalog tree");
+        Tree::new(Arc::clone(&self.inner), Arc::clone(shared))
+    }
+
+    /// A tree by its number.
+    ///
+    /// # Errors
+    /// `NoSuchTree`.
+    pub fn tree(&self, id: TreeId) -> Result<Tree> {
+        let trees = self.inner.trees();
+        let shared = trees.get(&id).ok_or(StorageError::NoSuchTree(id))?;
+        Ok(Tree::new(Arc::clone(&self.inner), Arc::clone(shared)))
+    }
+
+    /// All trees, the catalog included, in ascending order.
+    pub fn tree_ids(&self) -> Vec<TreeId> {
+        self.inner.trees().keys().copied().collect()
+    }
+
+    /// Makes an empty tree. Durable with the next checkpoint, and gone without a trace if there is none.
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`.
+    pub async fn create_tree(&self) -> Result<TreeId> {
+        let id = TreeId(self.inner.next_tree.fetch_add(1, Ordering::Relaxed));
+        self.inner.create_tree(id).await?;
+        Ok(id)
+    }
+
+    /// Drops a tree. Its pages are used again after the next checkpoint, and not before every handle is gone.
+    ///
+    /// # Errors
+    /// `NoSuchTree`; `Io`, `Corrupt` when an inner node cannot be read, the tree stays then.
+    pub async fn drop_tree(&self, id: TreeId) -> Result<()> {
+        let tree = self.tree(id)?;
+        if id == self.inner.catalog {
+            return Err(StorageError::Option("the catalog tree cannot be dropped"));
+        }
+        let _pass = self.inner.writers.together().await;
+        self.inner.check_writable()?;
+        let extents = tree.pages(&self.inner.io).await?.into_iter();
+        let extents = merge(extents.map(|start| Extent { start, pages: 1 }).collect());
+        let shared = self.inner.trees().remove(&id).ok_or(StorageError::NoSuchTree(id))?;
+        self.inner.space().bury(extents, shared);
+        self.inner.mark_changed();
+        Ok(())
+    }
+
+    /// Counts of the pool's frames by state.
+    pub fn pool(&self) -> PoolStats {
+        self.inner.pool.stats()
+    }
+
+    /// Pages of the file and pages of it that are free now.
+    pub fn page_counts(&self) -> (u32, u64) {
+        let space = self.inner.space();
+        (space.page_count(), space.free_pages())
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.inner.pool.page_size()
+    }
+
+    /// Evicts all clean pages, for cold runs. Call `checkpoint` before: dirty pages stay.
+    pub async fn drop_cache(&self) {
+        let _settled = self.inner.pool.writing.alone().await;
+        self.inner.pool.drop_clean();
+    }
+
+    /// Waits until nothing of this store is in progress. What no checkpoint has covered is lost.
+    pub async fn close(self) {
+        let _no_writers = self.inner.writers.alone().await;
+        let _no_writes = self.inner.pool.writing.alone().await;
+    }
+}
+
+impl StoreInner {
+    pub fn space(&self) -> MutexGuard<'_, Space> {
+        self.space.lock().expect("space")
+    }
+
+    pub fn trees(&self) -> MutexGuard<'_, BTreeMap<TreeId, Arc<TreeShared>>> {
+        self.trees.lock().expect("trees")
+    }
+
+    /// The directory has to be written by the next checkpoint.
+    pub fn mark_changed(&self) {
+        self.changed.store(true, Ordering::Relaxed);
+    }
+
+    /// # Errors
+    /// `Poisoned` after a failed write.
+    pub fn check_writable(&self) -> Result<()> {
+        self.pool.poison().map_or(Ok(()), Err)
+    }
+
+    /// Whether changed old pages take so much of the pool that nothing old may be changed before a checkpoint.
+    /// Three eighths leave room for the pins of a split in the smallest pool.
+    pub fn is_crowded(&self) -> bool {
+        self.pool.kept() >= self.pool.frame_count() * 3 / 8
+    }
+
+    async fn create_tree(self: &Arc<Self>, id: TreeId) -> Result<()> {
+        let _pass = self.writers.together().await;
+        self.check_writable()?;
+        let page = NewPage::make(self, id).await?;
+        let root = page.keep();
+        self.trees().insert(id, Arc::new(TreeShared::empty(id, root)));
+        self.mark_changed();
+        Ok(())
+    }
+}
+
+/// A page that has been allocated and made, and becomes part of something or is given back.
+pub(crate) struct NewPage<'s> {
+    store: &'s Arc<StoreInner>,
+    pid: PageId,
+    pin: Option<Pin<'s>>,
+}
+
+impl<'s> NewPage<'s> {
+    /// Allocates a page and makes it an empty leaf.
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`.
+    pub async fn make(store: &'s Arc<StoreInner>, tree: TreeId) -> Result<NewPage<'s>> {
+        let pid = store.space().take(1)?.start;
+        let mut page = NewPage { store, pid, pin: None };
+        let identity = Identity { pid, tree: tree.0, epoch: store.pool.epoch() };
+        let init = |bytes: &mut [u8]| crate::node::build_empty(bytes, identity);
+        page.pin = Some(store.pool.create(pid, init).await?);
+        Ok(page)
+    }
+
+    pub fn pid(&self) -> PageId {
+        self.pid
+    }
+
+    pub fn pin(&self) -> &Pin<'s> {
+        self.pin.as_ref().expect("a new page is pinned")
+    }
+
+    /// The page is part of a tree now.
+    pub fn keep(self) -> PageId {
+        let pid = self.pid;
+        let mut this = std::mem::ManuallyDrop::new(self);
+        this.pin = None;
+        pid
+    }
+}
+
+impl Drop for NewPage<'_> {
+    fn drop(&mut self) {
+        if let Some(pin) = self.pin.take() {
+            self.store.pool.discard(pin);
+        }
+        self.store.space().give(Extent { start: self.pid, pages: 1 });
+    }
+}

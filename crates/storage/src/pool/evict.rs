@@ -1,0 +1,188 @@
+//! Taking frames back: second chance, clean pages at once, dirty ones after a batched write.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use runtime::IoBuf;
+
+use super::memory::Place;
+use super::state::Attempt;
+use super::{Pin, Pool, PoolFrame};
+use crate::error::{Result, StorageError};
+use crate::latch::SharedGuard;
+use crate::page::{self, PageId};
+
+/// Victims of one sweep: enough to make the sweep's lock and the batch's writes cheap per page.
+const SWEEP_FRAMES: usize = 64;
+
+impl Pool {
+    /// A sweep in advance, when few frames are left: it spares the next fixes the wait.
+    pub(super) fn replenish(self: &Arc<Self>) {
+        self.sweep(SWEEP_FRAMES / 2, 4 * SWEEP_FRAMES);
+    }
+
+    /// A sweep because somebody waits: twice around, so that each page has had its second chance.
+    pub(super) fn relieve(self: &Arc<Self>) {
+        let wanted = self.free.waiting().clamp(1, SWEEP_FRAMES);
+        let found = self.sweep(wanted, 2 * self.frames.len());
+        if !found && let Some(error) = self.poison() {
+            self.free.fail_all(&error);
+        }
+    }
+
+    /// Moves the clock's hand until `wanted` frames are found or `steps_max` frames are passed. True when it found any.
+    fn sweep(self: &Arc<Self>, wanted: usize, steps_max: usize) -> bool {
+        let mut dirty = Vec::new();
+        let mut freed = 0;
+        let mut hand = self.hand.lock().expect("clock hand");
+        for _ in 0..steps_max {
+            if freed + dirty.len() >= wanted {
+                break;
+            }
+            let frame = *hand;
+            *hand = (*hand + 1) % self.frames.len() as u32;
+            let state = &self.frames[frame as usize].state;
+            let snapshot = state.snapshot();
+            if !snapshot.is_idle() || snapshot.is_kept() {
+                continue;
+            }
+            if snapshot.is_referenced() {
+                state.clear_reference();
+            } else if !snapshot.is_dirty() {
+                freed += usize::from(self.evict(frame, false));
+            } else if self.poison().is_none() && state.try_begin_write() {
+                dirty.push(frame);
+            }
+        }
+        drop(hand);
+        let found = freed + dirty.len() > 0;
+        if !dirty.is_empty() {
+            drop(runtime::spawn(write_back(Arc::clone(self), dirty)));
+        }
+        found
+    }
+
+    /// Takes the frame from its page, if nobody uses it. `dirty`: also if the page's changes are lost.
+    /// The caller holds the hand, so frames do not change pages meanwhile.
+    fn evict(&self, frame: u32, dirty: bool) -> bool {
+        let PoolFrame { state, .. } = &self.frames[frame as usize];
+        let pid = self.frames[frame as usize].pid();
+        let shard = self.shard(pid);
+        let was_dirty = state.snapshot();
+        if !state.try_evict(dirty) {
+            return false;
+        }
+        self.forget_dirty(was_dirty);
+        self.translation.set(pid, Place::Absent);
+        drop(shard);
+        self.release_frame(frame);
+        true
+    }
+
+    /// Drops whatever the pool holds of `pid`, changes included: the page is not part of anything any more.
+    /// False when somebody still uses it.
+    pub(crate) fn forget(&self, pid: PageId) -> bool {
+        let _hand = self.hand.lock().expect("clock hand");
+        match self.translation.get(pid) {
+            Place::Absent => true,
+            Place::Loading => false,
+            Place::Frame(frame) => self.evict(frame, true),
+        }
+    }
+
+    /// Drops a new page that has not become part of anything.
+    pub(crate) fn discard(&self, pin: Pin<'_>) {
+        let _hand = self.hand.lock().expect("clock hand");
+        let frame = pin.frame;
+        drop(pin);
+        assert!(self.evict(frame, true), "somebody else uses a page that was never published");
+    }
+
+    /// Evicts all clean pages that nobody uses.
+    pub(crate) fn drop_clean(&self) {
+        let _hand = self.hand.lock().expect("clock hand");
+        for frame in 0..self.frames.len() as u32 {
+            let snapshot = self.frames[frame as usize].state.snapshot();
+            if snapshot.is_idle() && !snapshot.is_dirty() {
+                self.evict(frame, false);
+            }
+        }
+    }
+
+    /// A sealed copy of a resident page and its version, or `None` while somebody changes it.
+    pub(crate) fn image(&self, frame: u32) -> Option<(IoBuf, u64)> {
+        let state = &self.frames[frame as usize].state;
+        if state.try_pin_shared() != Attempt::Taken {
+            return None;
+        }
+        let guard = SharedGuard { pool: self, frame, not_send: PhantomData };
+        let version = state.snapshot().version();
+        let mut copy = IoBuf::copy_of(guard.page());
+        page::seal(copy.as_mut_slice(), self.frames[frame as usize].pid());
+        Some((copy, version))
+    }
+
+    /// Writes sealed images to their places, consecutive pages in one request, all requests in flight together.
+    pub(crate) async fn write_images(&self, mut images: Vec<(PageId, IoBuf)>) -> Result<()> {
+        images.sort_by_key(|(pid, _)| *pid);
+        let mut writes = Vec::new();
+        let mut images = images.into_iter().peekable();
+        while let Some((first, image)) = images.next() {
+            let mut run = vec![image];
+            while let Some((_, image)) =
+                images.next_if(|(pid, _)| *pid as usize == first as usize + run.len())
+            {
+                run.push(image);
+            }
+            let (file, offset) = (self.file.clone(), self.offset(first));
+            writes.push(runtime::spawn(async move { file.write_vectored_all_at(run, offset).await.0 }));
+        }
+        let mut outcome = Ok(());
+        for write in writes {
+            let written = write.await.map_err(|_| StorageError::Stopped);
+            let written = written.and_then(|r| r.map_err(|e| StorageError::io("write a page", &e)));
+            outcome = outcome.and(written);
+        }
+        outcome.inspect_err(|error| self.set_poison(error))
+    }
+}
+
+/// Writes dirty victims and frees those that nobody has touched meanwhile.
+async fn write_back(pool: Arc<Pool>, victims: Vec<u32>) {
+    let mut marks = Marks { pool: &pool, frames: victims };
+    let permit = pool.writing.together().await;
+    let mut versions = Vec::new();
+    let mut images = Vec::new();
+    for &frame in &marks.frames {
+        let image = pool.image(frame);
+        versions.push(image.as_ref().map(|(_, version)| *version));
+        images.extend(image.map(|(copy, _)| (pool.frames[frame as usize].pid(), copy)));
+    }
+    let written = pool.write_images(images).await.is_ok();
+    for (frame, version) in std::mem::take(&mut marks.frames).into_iter().zip(versions) {
+        if pool.frames[frame as usize].state.end_write(version.filter(|_| written)) {
+            pool.dirty.fetch_sub(1, Ordering::Relaxed);
+            let _hand = pool.hand.lock().expect("clock hand");
+            pool.evict(frame, false);
+        }
+    }
+    drop(permit);
+    if pool.free.waiting() > 0 {
+        pool.free.nudge();
+    }
+}
+
+/// Frames marked as being written; unmarked on drop, so that a stopped runtime leaves none behind.
+struct Marks<'p> {
+    pool: &'p Pool,
+    frames: Vec<u32>,
+}
+
+impl Drop for Marks<'_> {
+    fn drop(&mut self) {
+        for frame in self.frames.drain(..) {
+            self.pool.frames[frame as usize].state.end_write(None);
+        }
+    }
+}

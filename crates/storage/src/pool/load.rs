@@ -1,0 +1,318 @@
+//! Loading pages: one read per absent page, however many tasks ask for it.
+//!
+//! A load is a task of its own, detached from whoever started it: a dropped fixer never disturbs the read that others wait for.
+//! This is the asynchronous parking lot that the Umbra paper (section 5) leaves as future work: waiters sleep on the load
+//! and each is handed a pin when the page arrives, so it cannot be evicted before they run.
+
+use std::future::Future;
+use std::pin::Pin as Pinned;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use runtime::{IoBuf, IoCounters};
+
+use super::free::TakeFrame;
+use super::memory::Place;
+use super::{Pin, Pool};
+use crate::error::{Damage, Result, StorageError};
+use crate::page::{self, PageId};
+
+/// Most pages that one vectored read asks for: 256 KiB of 4 KiB pages, from where larger requests gain little.
+pub const RUN_PAGES_MAX: usize = 64;
+
+/// A page on its way into the pool.
+pub(super) struct Load {
+    state: Mutex<LoadState>,
+}
+
+enum LoadState {
+    Pending(Waiters),
+    Loaded(u32),
+    Failed(StorageError),
+}
+
+/// Those who wait for a load; each keeps its place until it has its pin or gives up.
+#[derive(Default)]
+struct Waiters {
+    present: u64,
+    wakers: Vec<Option<Waker>>,
+}
+
+impl Load {
+    pub fn new() -> Arc<Load> {
+        Arc::new(Load { state: Mutex::new(LoadState::Pending(Waiters::default())) })
+    }
+
+    /// Registers a waiter; the caller holds the page's shard, so the load is still pending.
+    pub fn join<'p>(self: &Arc<Self>, pool: &'p Pool) -> LoadWait<'p> {
+        let mut state = self.state.lock().expect("load");
+        let LoadState::Pending(waiters) = &mut *state else {
+            panic!("a load in the list of loads has ended");
+        };
+        waiters.present += 1;
+        waiters.wakers.push(None);
+        let place = waiters.wakers.len() - 1;
+        LoadWait { pool, load: Arc::clone(self), place, over: false }
+    }
+
+    /// Ends the load. `publish` is told the number of waiters while they cannot change.
+    fn end(&self, outcome: Result<u32>, publish: impl FnOnce(u64)) {
+        let mut state = self.state.lock().expect("load");
+        let next = match outcome {
+            Ok(frame) => LoadState::Loaded(frame),
+            Err(error) => LoadState::Failed(error),
+        };
+        let LoadState::Pending(waiters) = std::mem::replace(&mut *state, next) else {
+            panic!("a load ends twice");
+        };
+        publish(waiters.present);
+        drop(state);
+        waiters.wakers.into_iter().flatten().for_each(Waker::wake);
+    }
+}
+
+/// Waits for a load, and becomes a pin.
+pub(super) struct LoadWait<'p> {
+    pool: &'p Pool,
+    load: Arc<Load>,
+    place: usize,
+    over: bool,
+}
+
+impl<'p> Future for LoadWait<'p> {
+    type Output = Result<Pin<'p>>;
+
+    fn poll(mut self: Pinned<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = match &mut *self.load.state.lock().expect("load") {
+            LoadState::Pending(waiters) => {
+                waiters.wakers[self.place] = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            LoadState::Loaded(frame) => Ok(Pin { pool: self.pool, frame: *frame }),
+            LoadState::Failed(error) => Err(error.clone()),
+        };
+        self.over = true;
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for LoadWait<'_> {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let handed = match &mut *self.load.state.lock().expect("load") {
+            LoadState::Pending(waiters) => {
+                waiters.present -= 1;
+                waiters.wakers[self.place] = None;
+                None
+            }
+            LoadState::Loaded(frame) => Some(*frame),
+            LoadState::Failed(_) => None,
+        };
+        if let Some(frame) = handed {
+            drop(Pin { pool: self.pool, frame });
+        }
+    }
+}
+
+/// One page of a read.
+struct Item {
+    pid: PageId,
+    load: Arc<Load>,
+    frame: Option<u32>,
+    /// The operating system may still write into the frame.
+    in_flight: bool,
+}
+
+/// The pages of one read; whatever happens, each load in it ends.
+struct Batch {
+    pool: Arc<Pool>,
+    items: Vec<Item>,
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // Reached with items left only when the task is dropped, that is when the runtime stops.
+        while let Some(item) = self.items.pop() {
+            self.pool.finish_load(item, Err(StorageError::Stopped));
+        }
+    }
+}
+
+impl Pool {
+    /// Starts reading `pid`; the caller has entered it as loading and waits on `load`.
+    pub(super) fn spawn_load(self: &Arc<Self>, pid: PageId, load: Arc<Load>, io: &IoCounters) {
+        io.add_read(self.page_size as u64);
+        let item = Item { pid, load, frame: None, in_flight: false };
+        let batch = Batch { pool: Arc::clone(self), items: vec![item] };
+        drop(runtime::spawn(load_one(batch)));
+    }
+
+    /// Starts reading all pages of `pids` that are absent, without waiting: runs of consecutive
+    /// numbers in one request each. Gives up silently when free frames are short, since a fix will do the same later.
+    pub fn prefetch(self: &Arc<Self>, pids: impl IntoIterator<Item = PageId>, io: &IoCounters) {
+        let mut run: Vec<Item> = Vec::new();
+        for pid in pids {
+            if self.translation.get(pid) != Place::Absent {
+                continue;
+            }
+            let adjoins = run.last().is_none_or(|last| last.pid + 1 == pid);
+            if !adjoins || run.len() == RUN_PAGES_MAX {
+                self.spawn_run(std::mem::take(&mut run), io);
+            }
+            match self.claim(pid) {
+                Claim::Item(item) => run.push(item),
+                Claim::Busy => {}
+                Claim::NoFrame => break,
+            }
+        }
+        self.spawn_run(run, io);
+    }
+
+    fn spawn_run(self: &Arc<Self>, items: Vec<Item>, io: &IoCounters) {
+        if items.is_empty() {
+            return;
+        }
+        io.add_read((items.len() * self.page_size) as u64);
+        let batch = Batch { pool: Arc::clone(self), items };
+        drop(runtime::spawn(load_run(batch)));
+    }
+
+    /// Enters `pid` as loading into a frame that is free now.
+    fn claim(&self, pid: PageId) -> Claim {
+        let Some(frame) = self.take_free_frame(self.prefetch_reserve) else {
+            return Claim::NoFrame;
+        };
+        let mut loads = self.shard(pid);
+        if self.translation.get(pid) != Place::Absent {
+            drop(loads);
+            self.release_frame(frame);
+            return Claim::Busy;
+        }
+        let load = Load::new();
+        loads.push((pid, Arc::clone(&load)));
+        self.translation.set(pid, Place::Loading);
+        Claim::Item(Item { pid, load, frame: Some(frame), in_flight: false })
+    }
+
+    /// Ends the load of one page: publishes the frame with a pin for each waiter, or frees it and tells the waiters why.
+    fn finish_load(&self, item: Item, outcome: Result<()>) {
+        let mut loads = self.shard(item.pid);
+        let position = loads.iter().position(|(pid, _)| *pid == item.pid);
+        loads.swap_remove(position.expect("the load is listed until it ends"));
+        match (outcome, item.frame) {
+            (Ok(()), Some(frame)) => item.load.end(Ok(frame), |waiters| {
+                self.frames[frame as usize].set_pid(item.pid);
+                self.frames[frame as usize].state.publish(waiters, false);
+                self.translation.set(item.pid, Place::Frame(frame));
+            }),
+            (Ok(()), None) => panic!("page {} was loaded into no frame", item.pid),
+            (Err(error), frame) => {
+                item.load.end(Err(error), |_| self.translation.set(item.pid, Place::Absent));
+                drop(loads);
+                // A frame that the system may still write into is lost until the pool is gone.
+                if let Some(frame) = frame.filter(|_| !item.in_flight) {
+                    self.release_frame(frame);
+                }
+                return;
+            }
+        }
+        drop(loads);
+        if self.free.waiting() > 0 {
+            self.free.nudge();
+        }
+    }
+
+    fn frame_buffer(self: &Arc<Self>, frame: u32) -> IoBuf {
+        let address = self.arena.at(frame as usize * self.page_size);
+        let owner: Arc<dyn std::any::Any + Send + Sync> = self.arena.clone();
+        // SAFETY: the frame is in state Loading and belongs to the load that asks, which hands the
+        // buffer to one read and looks at the bytes only after it has come back; the arena outlives the buffer as its owner.
+        unsafe { IoBuf::from_arena(owner, address, self.page_size) }
+    }
+}
+
+enum Claim {
+    Item(Item),
+    Busy,
+    NoFrame,
+}
+
+async fn load_one(mut batch: Batch) {
+    let pool = Arc::clone(&batch.pool);
+    let outcome = match TakeFrame::new(&pool).await {
+        Ok(frame) => {
+            batch.items[0].frame = Some(frame);
+            read_page(&pool, &mut batch.items[0]).await
+        }
+        Err(error) => Err(error),
+    };
+    let item = batch.items.pop().expect("the batch holds its one item");
+    pool.finish_load(item, outcome);
+}
+
+async fn load_run(mut batch: Batch) {
+    let pool = Arc::clone(&batch.pool);
+    let arrived = match batch.items.len() {
+        1 => 0,
+        _ => read_together(&pool, &mut batch.items).await,
+    };
+    for _ in 0..arrived {
+        let item = batch.items.remove(0);
+        let outcome = pool.check_frame(&item);
+        pool.finish_load(item, outcome);
+    }
+    while !batch.items.is_empty() {
+        let outcome = read_page(&pool, &mut batch.items[0]).await;
+        let item = batch.items.remove(0);
+        pool.finish_load(item, outcome);
+    }
+}
+
+/// One request for the whole run; returns the number of whole pages that came. The rest is read page by
+/// page, so that an error is pinned on the right one.
+async fn read_together(pool: &Arc<Pool>, items: &mut [Item]) -> usize {
+    let buffers = items
+        .iter_mut()
+        .map(|item| {
+            item.in_flight = true;
+            pool.frame_buffer(item.frame.expect("a run has its frames"))
+        })
+        .collect();
+    let (outcome, _) = pool.file.read_vectored_at(buffers, pool.offset(items[0].pid)).await;
+    items.iter_mut().for_each(|item| item.in_flight = false);
+    (outcome.unwrap_or(0) / pool.page_size).min(items.len())
+}
+
+/// Reads and checks one page. A failed read is tried once more: a disk may recover a weak sector
+/// (RELIABILITY.md, section 2, rule 15); a damaged page is not.
+async fn read_page(pool: &Arc<Pool>, item: &mut Item) -> Result<()> {
+    let frame = item.frame.expect("a page is read into a frame");
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        item.in_flight = true;
+        let buffer = pool.frame_buffer(frame);
+        let (outcome, _) = pool.file.read_exact_at(buffer, pool.offset(item.pid)).await;
+        item.in_flight = false;
+        match outcome {
+            Ok(()) => return pool.check_frame(item),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                return Err(StorageError::Corrupt { pid: item.pid, reason: Damage::BeyondEnd });
+            }
+            Err(error) if attempts == 2 => return Err(StorageError::io("read a page", &error)),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Pool {
+    fn check_frame(&self, item: &Item) -> Result<()> {
+        let frame = item.frame.expect("a loaded page has a frame");
+        // SAFETY: the frame is Loading and its read has ended: this load is the only one that knows it.
+        let bytes = unsafe { self.frame_bytes(frame) };
+        page::check(bytes, item.pid)
+            .map_err(|reason| StorageError::Corrupt { pid: item.pid, reason })
+    }
+}

@@ -1,0 +1,141 @@
+//! Memory that is reserved at once and backed by the kernel only where it is touched.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::{Result, StorageError};
+use crate::page::PageId;
+
+/// Greatest number of pages of a file: 2^30, which is 4 TiB of 4 KiB pages. The translation array
+/// reserves 4 bytes of address space for each.
+pub(crate) const PAGE_COUNT_MAX: u32 = 1 << 30;
+
+/// From here on the kernel is asked for huge pages: below it there is nothing to gain.
+const HUGE_FROM_BYTES: usize = 2 << 20;
+
+/// An anonymous mapping, zeroed, freed on drop.
+pub(crate) struct Region {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a region is plain memory; who may touch which part of it is settled by the frame states above it.
+unsafe impl Send for Region {}
+// SAFETY: as above; the region itself offers only its address.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Reserves `len` bytes.
+    pub fn reserve(len: usize) -> Result<Region> {
+        assert!(len > 0, "a region of no bytes");
+        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no memory of ours.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            let error = std::io::Error::last_os_error();
+            return Err(StorageError::io("reserve memory for the buffer pool", &error));
+        }
+        let base = NonNull::new(address.cast()).expect("the kernel maps nothing at address 0");
+        Ok(Region { base, len })
+    }
+
+    /// Asks for huge pages. Only advice: without it everything works, with more misses in the TLB.
+    pub fn advise_huge(&self) {
+        if self.len >= HUGE_FROM_BYTES {
+            // SAFETY: the range is exactly this mapping; the advice changes no contents.
+            unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
+        }
+    }
+
+    /// Address of the byte at `offset`.
+    #[inline]
+    pub fn at(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset < self.len, "offset {offset} of a region of {} bytes", self.len);
+        // SAFETY: the offset lies within the mapping, as asserted.
+        unsafe { self.base.add(offset) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `reserve` and nothing borrows from it any more: all users hold it by `Arc`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Where a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On disk only.
+    Absent,
+    /// A load is under way; its waiters are found under the page's shard.
+    Loading,
+    /// In this frame.
+    Frame(u32),
+}
+
+const LOADING: u32 = u32::MAX;
+
+/// Page number to frame: one word for each possible page, untouched parts cost no memory.
+pub(super) struct Translation {
+    region: Region,
+}
+
+impl Translation {
+    pub fn new() -> Result<Translation> {
+        Ok(Translation { region: Region::reserve(PAGE_COUNT_MAX as usize * 4)? })
+    }
+
+    #[inline]
+    fn entry(&self, pid: PageId) -> &AtomicU32 {
+        assert!(pid < PAGE_COUNT_MAX, "page {pid} is out of range");
+        // SAFETY: the region has one aligned, zero-initialised word per page, and all access to it is atomic.
+        unsafe { self.region.at(pid as usize * 4).cast::<AtomicU32>().as_ref() }
+    }
+
+    #[inline]
+    pub fn get(&self, pid: PageId) -> Place {
+        match self.entry(pid).load(Ordering::Acquire) {
+            0 => Place::Absent,
+            LOADING => Place::Loading,
+            frame => Place::Frame(frame - 1),
+        }
+    }
+
+    /// Changes an entry; the caller holds the page's shard.
+    pub fn set(&self, pid: PageId, place: Place) {
+        let word = match place {
+            Place::Absent => 0,
+            Place::Loading => LOADING,
+            Place::Frame(frame) => frame + 1,
+        };
+        self.entry(pid).store(word, Ordering::Release);
+    }
+
+    /// Brings the entry's cache line closer.
+    #[inline]
+    pub fn prefetch(&self, pid: PageId) {
+        prefetch_line(self.region.at(pid as usize * 4));
+    }
+}
+
+/// Asks the processor for the cache line at `address`, without waiting for it.
+#[inline]
+pub(crate) fn prefetch_line(address: NonNull<u8>) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint and reads nothing architecturally, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.as_ptr().cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

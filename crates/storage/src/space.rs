@@ -1,0 +1,178 @@
+//! Free space: which pages are in use, free, or waiting to become free.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Result, StorageError};
+use crate::page::PageId;
+use crate::pool::Pool;
+use crate::pool::memory::PAGE_COUNT_MAX;
+use crate::tree::TreeShared;
+
+/// Consecutive pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Extent {
+    pub start: PageId,
+    pub pages: u32,
+}
+
+impl Extent {
+    pub fn pids(self) -> std::ops::Range<PageId> {
+        self.start..self.start + self.pages
+    }
+}
+
+/// Pages that a dropped tree has left behind.
+struct Limbo {
+    extents: Vec<Extent>,
+    /// While anybody else holds the tree, its pages may still be read.
+    tree: Arc<TreeShared>,
+}
+
+/// The allocator of a file's pages.
+pub(crate) struct Space {
+    page_count: u32,
+    /// Pages that may be taken now: start to length, never adjoining.
+    free: BTreeMap<PageId, u32>,
+    limbo: Vec<Limbo>,
+    /// Pages that bulk loads have taken and not yet tied to a tree, by load.
+    unfinished: BTreeMap<u64, Vec<Extent>>,
+    load_count: u64,
+}
+
+impl Space {
+    /// The space of a file with `page_count` pages, of which `free` are free.
+    pub fn new(page_count: u32, free: &[Extent]) -> Space {
+        let mut space = Space {
+            page_count,
+            free: BTreeMap::new(),
+            limbo: Vec::new(),
+            unfinished: BTreeMap::new(),
+            load_count: 0,
+        };
+        free.iter().for_each(|extent| space.give(*extent));
+        space
+    }
+
+    /// Pages of the file, in use or not.
+    pub fn page_count(&self) -> u32 {
+        self.page_count
+    }
+
+    /// Pages that may be taken without growing the file.
+    pub fn free_pages(&self) -> u64 {
+        self.free.values().map(|pages| u64::from(*pages)).sum()
+    }
+
+    /// Takes `pages` consecutive pages: the first free run that is long enough, else the file grows.
+    ///
+    /// # Errors
+    /// `Full` when the file cannot grow.
+    pub fn take(&mut self, pages: u32) -> Result<Extent> {
+        assert!(pages > 0, "an extent of no pages");
+        let fitting = self.free.iter().find(|(_, len)| **len >= pages);
+        if let Some((&start, &len)) = fitting {
+            self.free.remove(&start);
+            if len > pages {
+                self.free.insert(start + pages, len - pages);
+            }
+            return Ok(Extent { start, pages });
+        }
+        let start = self.page_count;
+        let end = start.checked_add(pages).filter(|end| *end <= PAGE_COUNT_MAX);
+        self.page_count = end.ok_or(StorageError::Full)?;
+        Ok(Extent { start, pages })
+    }
+
+    /// Makes pages free at once: nothing durable refers to them.
+    pub fn give(&mut self, extent: Extent) {
+        let Extent { mut start, mut pages } = extent;
+        assert!(start >= 2 && start + pages <= self.page_count, "{extent:?} is not of this file");
+        if let Some((&before, &len)) = self.free.range(..start).next_back() {
+            assert!(before + len <= start, "{extent:?} is free already");
+            if before + len == start {
+                self.free.remove(&before);
+                (start, pages) = (before, len + pages);
+            }
+        }
+        if let Some((&after, &len)) = self.free.range(start + pages..).next()
+            && after == start + pages
+        {
+            self.free.remove(&after);
+            pages += len;
+        }
+        assert!(self.free.range(start..start + pages).next().is_none(), "{extent:?} is free already");
+        self.free.insert(start, pages);
+    }
+
+    /// Remembers the pages of a dropped tree: the last checkpoint still needs them.
+    pub fn bury(&mut self, extents: Vec<Extent>, tree: Arc<TreeShared>) {
+        self.limbo.push(Limbo { extents, tree });
+    }
+
+    /// After a checkpoint: frees the pages of dropped trees that nobody holds any more.
+    pub fn settle(&mut self, pool: &Pool) {
+        for mut limbo in std::mem::take(&mut self.limbo) {
+            if Arc::strong_count(&limbo.tree) == 1 {
+                limbo.extents.retain(|extent| !self.free_if_idle(*extent, pool));
+            }
+            if !limbo.extents.is_empty() {
+                self.limbo.push(limbo);
+            }
+        }
+    }
+
+    fn free_if_idle(&mut self, extent: Extent, pool: &Pool) -> bool {
+        let idle = extent.pids().all(|pid| pool.forget(pid));
+        if idle {
+            self.give(extent);
+        }
+        idle
+    }
+
+    /// Begins a bulk load.
+    pub fn begin_load(&mut self) -> u64 {
+        self.load_count += 1;
+        self.unfinished.insert(self.load_count, Vec::new());
+        self.load_count
+    }
+
+    /// Takes pages for a bulk load.
+    ///
+    /// # Errors
+    /// `Full`, as [`Space::take`].
+    pub fn take_for_load(&mut self, load: u64, pages: u32) -> Result<Extent> {
+        let extent = self.take(pages)?;
+        self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
+        Ok(extent)
+    }
+
+    /// Ends a bulk load: `unused` of its pages, or all of them, become free.
+    pub fn end_load(&mut self, load: u64, unused: Option<&[Extent]>) {
+        let taken = self.unfinished.remove(&load).expect("the load has begun");
+        unused.unwrap_or(&taken).iter().for_each(|extent| self.give(*extent));
+    }
+
+    /// What a restart may use: everything that the coming checkpoint does not reach.
+    pub fn free_after_restart(&self, also: &[Extent]) -> Vec<Extent> {
+        let mut all: Vec<Extent> =
+            self.free.iter().map(|(&start, &pages)| Extent { start, pages }).collect();
+        all.extend(self.limbo.iter().flat_map(|limbo| &limbo.extents));
+        all.extend(self.unfinished.values().flatten());
+        all.extend(also);
+        merge(all)
+    }
+}
+
+/// Joins adjoining extents.
+pub(crate) fn merge(mut extents: Vec<Extent>) -> Vec<Extent> {
+    extents.sort_unstable();
+    let mut merged: Vec<Extent> = Vec::new();
+    for extent in extents {
+        match merged.last_mut() {
+            Some(last) if last.start + last.pages == extent.start => last.pages += extent.pages,
+            _ => merged.push(extent),
+        }
+    }
+    merged
+}

@@ -1,0 +1,202 @@
+//! The checkpoint (`docs/format/file.md`, section 2): the only way in which changes become durable.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use runtime::IoBuf;
+
+use super::StoreInner;
+use crate::directory::{Directory, encoded_len};
+use crate::error::{Result, StorageError};
+use crate::header::{self, Header, Journal};
+use crate::meta;
+use crate::page::{self, Identity, PageId};
+use crate::space::Extent;
+
+/// Images in memory at a time: 1 MiB of 4 KiB pages.
+const CHUNK_PAGES: usize = 256;
+
+/// A dirty page and its frame.
+type Dirty = (PageId, u32);
+
+/// Where a checkpoint puts what it writes besides pages in their places.
+struct Places {
+    meta: Extent,
+    journal: Option<Extent>,
+    directory: Directory,
+}
+
+impl StoreInner {
+    /// Runs a checkpoint as a task of its own: a caller that is dropped does not stop it halfway.
+    pub async fn checkpoint(self: &Arc<Self>) -> Result<()> {
+        let store = Arc::clone(self);
+        runtime::spawn(async move { store.run_checkpoint().await })
+            .await
+            .unwrap_or(Err(StorageError::Stopped))
+    }
+
+    async fn run_checkpoint(self: Arc<Self>) -> Result<()> {
+        let _no_writers = self.writers.alone().await;
+        let _no_write_backs = self.pool.writing.alone().await;
+        self.check_writable()?;
+        let dirty = self.pool.dirty_frames();
+        if dirty.is_empty() && !self.changed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let written = self.write_checkpoint(&dirty).await;
+        written.inspect_err(|error| self.pool.set_poison(error))?;
+        self.changed.store(false, Ordering::Relaxed);
+        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
+        Ok(())
+    }
+
+    async fn write_checkpoint(&self, dirty: &[(PageId, u32, bool)]) -> Result<()> {
+        let before = self.header.lock().expect("header").clone();
+        let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
+        let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
+        let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
+        let old_meta = Extent { start: before.meta_pid, pages: before.meta_pages };
+        let places = self.choose_places(&old, old_meta)?;
+        self.reserve_file().await?;
+        self.write_pages(&new).await?;
+        self.write_directory(&places).await?;
+        let checksum = match places.journal {
+            Some(extent) => self.write_journal(&old, extent).await?,
+            None => 0,
+        };
+        self.sync().await?;
+        let mut header = Header {
+            sequence: before.sequence + 1,
+            checkpoint: before.checkpoint + 1,
+            page_count: self.space().page_count(),
+            meta_pid: places.meta.start,
+            meta_pages: places.meta.pages,
+            next_tree: self.next_tree.load(Ordering::Relaxed),
+            ..before
+        };
+        if let Some(extent) = places.journal {
+            header.journal = Journal { pid: extent.start, pages: extent.pages, checksum };
+            self.write_slot(&header, 0).await?;
+            self.write_pages(&old).await?;
+            self.sync().await?;
+            header.sequence += 1;
+            header.journal = Journal::default();
+        }
+        // Slot 0 holds the journal's header, or the old one; either is whole until slot 1 holds the new one.
+        self.write_both_slots(&header, 1).await?;
+        self.finish(header, &places, old_meta);
+        Ok(())
+    }
+
+    /// Takes pages for directory and journal, and makes the directory: which must tell of these very pages.
+    fn choose_places(&self, old: &[Dirty], old_meta: Extent) -> Result<Places> {
+        let trees: Vec<_> = self.trees().values().map(|tree| tree.record()).collect();
+        let mut space = self.space();
+        let journal = match old.len() {
+            0 => None,
+            count => Some(space.take(count as u32)?),
+        };
+        let freed: Vec<Extent> =
+            journal.into_iter().chain((old_meta.pages > 0).then_some(old_meta)).collect();
+        // Taking the pages of the directory never adds an extent to those listed before.
+        let extents_max = space.free_after_restart(&freed).len();
+        let capacity = meta::capacity(self.pool.page_size());
+        let meta_pages = encoded_len(trees.len(), extents_max).div_ceil(capacity);
+        let meta = space.take(meta_pages as u32)?;
+        let free = space.free_after_restart(&freed);
+        assert!(free.len() <= extents_max + 1, "the list of free pages grew by taking from it");
+        Ok(Places { meta, journal, directory: Directory { trees, free } })
+    }
+
+    /// Grows the file to hold all its pages before anything refers to them.
+    async fn reserve_file(&self) -> Result<()> {
+        let needed = self.pool.offset(self.space().page_count());
+        let file = self.pool.file();
+        let len = file.len().await.map_err(|e| StorageError::io("ask for the file's length", &e))?;
+        if len >= needed {
+            return Ok(());
+        }
+        file.set_len(needed).await.map_err(|e| StorageError::io("grow the database file", &e))
+    }
+
+    fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
+        let image = |&(pid, frame): &Dirty| {
+            let copied = self.pool.image(frame);
+            (pid, copied.expect("nobody changes pages during a checkpoint").0)
+        };
+        pages.iter().map(image).collect()
+    }
+
+    async fn write_pages(&self, pages: &[Dirty]) -> Result<()> {
+        for chunk in pages.chunks(CHUNK_PAGES) {
+            self.pool.write_images(self.images(chunk)).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_directory(&self, places: &Places) -> Result<()> {
+        let bytes = places.directory.encode();
+        let page_size = self.pool.page_size();
+        let mut pieces = bytes.chunks(meta::capacity(page_size));
+        let mut images = Vec::new();
+        for pid in places.meta.pids() {
+            let mut image = IoBuf::alloc(page_size);
+            let identity = Identity { pid, tree: 0, epoch: self.pool.epoch() };
+            meta::build(image.as_mut_slice(), identity, pieces.next().unwrap_or_default());
+            page::seal(image.as_mut_slice(), pid);
+            images.push((pid, image));
+        }
+        assert!(pieces.next().is_none(), "the directory does not fit its pages");
+        self.pool.write_images(images).await
+    }
+
+    /// Writes the images of changed old pages to the journal; returns the checksum over their checksums.
+    async fn write_journal(&self, old: &[Dirty], extent: Extent) -> Result<u32> {
+        let mut sum = 0;
+        let mut at = extent.start;
+        for chunk in old.chunks(CHUNK_PAGES) {
+            let images = self.images(chunk);
+            for (_, image) in &images {
+                sum = crc32c::crc32c_append(sum, &page::stored_checksum(image.as_slice()).to_le_bytes());
+            }
+            let placed = images.into_iter().zip(at..).map(|((_, image), pid)| (pid, image));
+            self.pool.write_images(placed.collect()).await?;
+            at += chunk.len() as u32;
+        }
+        assert_eq!(at, extent.start + extent.pages, "the journal fills its extent");
+        Ok(sum)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        let synced = self.pool.file().sync_data().await;
+        synced.map_err(|error| StorageError::io("sync the database file", &error))
+    }
+
+    /// Writes a header to slot `first` and then to the other, each synced: at rest both hold the same.
+    /// The other slot has to hold a header that leads to the same state, or to the last one.
+    pub(super) async fn write_both_slots(&self, header: &Header, first: PageId) -> Result<()> {
+        assert!(first < 2, "there are two slots");
+        self.write_slot(header, first).await?;
+        self.write_slot(header, 1 - first).await
+    }
+
+    async fn write_slot(&self, header: &Header, slot: PageId) -> Result<()> {
+        let mut image = IoBuf::alloc(self.pool.page_size());
+        header::encode(header, image.as_mut_slice());
+        let written = self.pool.file().write_all_at(image, self.pool.offset(slot)).await.0;
+        written.map_err(|error| StorageError::io("write the file header", &error))?;
+        self.sync().await
+    }
+
+    /// The new checkpoint exists: what only the old one needed is free.
+    fn finish(&self, header: Header, places: &Places, old_meta: Extent) {
+        self.pool.set_epoch(header.checkpoint + 1);
+        *self.header.lock().expect("header") = header;
+        let mut space = self.space();
+        places.journal.into_iter().for_each(|extent| space.give(extent));
+        if old_meta.pages > 0 {
+            space.give(old_meta);
+        }
+        space.settle(&self.pool);
+    }
+}

@@ -1,0 +1,261 @@
+//! Creating and opening a file, recovery included (`docs/format/file.md`, section 2).
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, Mutex};
+
+use runtime::fs::{self, File, OpenOptions};
+use runtime::{IoBuf, IoCounters};
+
+use super::{Store, StoreInner, StoreOptions, TreeId};
+use crate::directory::Directory;
+use crate::error::{Damage, Result, StorageError};
+use crate::gate::Turnstile;
+use crate::header::{self, Header, Journal};
+use crate::meta;
+use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
+use crate::pool::Pool;
+use crate::space::Space;
+use crate::tree::TreeShared;
+
+/// Number of the catalog tree in files that this program creates.
+const CATALOG: TreeId = TreeId(1);
+
+/// Pages that recovery reads and writes at a time: 1 MiB of 4 KiB pages.
+const REPLAY_PAGES: u32 = 256;
+
+pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store> {
+    if !header::page_size_is_valid(options.page_size) {
+        return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
+    }
+    let file = open_file(path, options, true).await?;
+    let pool = Pool::new(file, options.page_size, options.pool_bytes, 1)?;
+    let first = Header {
+        page_size: options.page_size,
+        sequence: 0,
+        checkpoint: 0,
+        page_count: 2,
+        meta_pid: 0,
+        meta_pages: 0,
+        next_tree: CATALOG.0 + 1,
+        catalog_tree: CATALOG.0,
+        journal: Journal::default(),
+    };
+    let store = assemble(pool, first, Directory::default());
+    store.inner.create_tree(CATALOG).await?;
+    store.checkpoint().await?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let synced = fs::sync_dir(parent.unwrap_or(Path::new("."))).await;
+    synced.map_err(|error| StorageError::io("sync the directory of the database file", &error))?;
+    Ok(store)
+}
+
+pub(super) async fn open(path: &Path, options: &StoreOptions) -> Result<Store> {
+    let file = open_file(path, options, false).await?;
+    // What an earlier process wrote and did not sync must not be read as if it were durable.
+    let synced = file.sync_data().await;
+    synced.map_err(|error| StorageError::io("sync the database file", &error))?;
+    let Slots { mut header, slot, alike } = read_header(&file).await?;
+    check_length(&file, &header).await?;
+    if header.journal.pages > 0 {
+        replay(&file, &header).await?;
+    }
+    let pool = Pool::new(file, header.page_size, options.pool_bytes, header.checkpoint + 1)?;
+    let directory = read_directory(&pool, &header).await?;
+    if header.journal.pages > 0 || !alike {
+        header.sequence += 1;
+        header.journal = Journal::default();
+        let store = assemble(pool, header.clone(), directory);
+        // The slot that was read stays until the other one is written.
+        store.inner.write_both_slots(&header, 1 - slot).await?;
+        return check_catalog(store);
+    }
+    check_catalog(assemble(pool, header, directory))
+}
+
+fn check_catalog(store: Store) -> Result<Store> {
+    let pid = store.inner.header.lock().expect("header").meta_pid;
+    if store.inner.trees().contains_key(&store.inner.catalog) {
+        return Ok(store);
+    }
+    Err(StorageError::Corrupt { pid, reason: Damage::Directory })
+}
+
+async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<File> {
+    let open = OpenOptions {
+        read: true,
+        write: true,
+        create: false,
+        create_new: create,
+        direct: options.direct,
+        lock: true,
+    };
+    File::open(path, open).await.map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::ResourceBusy => StorageError::Locked,
+        _ => StorageError::io("open the database file", &error),
+    })
+}
+
+fn assemble(pool: Pool, header: Header, directory: Directory) -> Store {
+    let trees: BTreeMap<_, _> = directory
+        .trees
+        .iter()
+        .map(|record| (record.id, Arc::new(TreeShared::from_record(record))))
+        .collect();
+    let inner = StoreInner {
+        pool: Arc::new(pool),
+        space: Mutex::new(Space::new(header.page_count, &directory.free)),
+        trees: Mutex::new(trees),
+        next_tree: AtomicU32::new(header.next_tree),
+        catalog: TreeId(header.catalog_tree),
+        writers: Turnstile::new(),
+        structure: Turnstile::new(),
+        changed: AtomicBool::new(false),
+        header: Mutex::new(header),
+        io: IoCounters::default(),
+    };
+    Store { inner: Arc::new(inner) }
+}
+
+/// What the two slots say.
+struct Slots {
+    /// The header that counts.
+    header: Header,
+    /// The slot that holds it.
+    slot: PageId,
+    /// Whether the other one does, too.
+    alike: bool,
+}
+
+async fn read_header(file: &File) -> Result<Slots> {
+    let first = read_slot(file, 0).await?;
+    let first = first.map_or(Err(StorageError::NotADatabase), |slot| header::decode(&slot, 0));
+    let candidates = match &first {
+        Ok(header) => vec![header.page_size],
+        Err(newer @ StorageError::NewerVersion { .. }) => return Err(newer.clone()),
+        // The first slot cannot tell where the second one is.
+        Err(_) => {
+            (PAGE_SIZE_MIN.ilog2()..=PAGE_SIZE_MAX.ilog2()).map(|bits| 1 << bits).collect()
+        }
+    };
+    let mut second = Err(StorageError::NotADatabase);
+    for page_size in candidates {
+        if let Some(slot) = read_slot(file, u64::from(page_size)).await? {
+            let found = header::decode(&slot, 1).and_then(|header| {
+                let misplaced = StorageError::Corrupt { pid: 1, reason: Damage::Header };
+                if header.page_size == page_size { Ok(header) } else { Err(misplaced) }
+            });
+            second = if second.is_ok() { second } else { found };
+        }
+    }
+    let alike = first.is_ok() && first == second;
+    let (header, slot) = header::choose(first, second)?;
+    Ok(Slots { header, slot, alike })
+}
+
+/// The bytes of a slot, `None` when the file ends before.
+async fn read_slot(file: &File, offset: u64) -> Result<Option<Vec<u8>>> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let buffer = IoBuf::alloc(PAGE_SIZE_MIN as usize);
+        match file.read_exact_at(buffer, offset).await {
+            (Ok(()), buffer) => return Ok(Some(buffer.as_slice().to_vec())),
+            (Err(error), _) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            (Err(error), _) if attempts == 2 => {
+                return Err(StorageError::io("read the file header", &error));
+            }
+            (Err(_), _) => {}
+        }
+    }
+}
+
+async fn check_length(file: &File, header: &Header) -> Result<()> {
+    let found = file.len().await;
+    let found_bytes =
+        found.map_err(|error| StorageError::io("ask for the file's length", &error))?;
+    let expected_bytes = u64::from(header.page_count) * u64::from(header.page_size);
+    if found_bytes < expected_bytes {
+        return Err(StorageError::Truncated { expected_bytes, found_bytes });
+    }
+    Ok(())
+}
+
+/// Writes the images of the journal to their places. May be interrupted anywhere and done again.
+async fn replay(file: &File, header: &Header) -> Result<()> {
+    let damaged = StorageError::Corrupt { pid: header.journal.pid, reason: Damage::Journal };
+    let mut sum = 0;
+    // First pass: the journal as a whole, so that a damaged one changes nothing.
+    for (start, pages) in chunks(header.journal) {
+        for image in read_pages(file, header.page_size, start, pages).await? {
+            let pid = page::stored_pid(image.as_slice());
+            let known = pid >= 2 && pid < u64::from(header.page_count);
+            if page::check_any(image.as_slice()).is_err() || !known {
+                return Err(damaged);
+            }
+            sum = crc32c::crc32c_append(sum, &image.as_slice()[4..8]);
+        }
+    }
+    if sum != header.journal.checksum {
+        return Err(damaged);
+    }
+    for (start, pages) in chunks(header.journal) {
+        for image in read_pages(file, header.page_size, start, pages).await? {
+            let offset = page::stored_pid(image.as_slice()) * u64::from(header.page_size);
+            let written = file.write_all_at(image, offset).await.0;
+            written.map_err(|error| StorageError::io("replay the journal", &error))?;
+        }
+    }
+    let synced = file.sync_data().await;
+    synced.map_err(|error| StorageError::io("sync the database file", &error))
+}
+
+fn chunks(journal: Journal) -> impl Iterator<Item = (PageId, u32)> {
+    let starts = (0..journal.pages).step_by(REPLAY_PAGES as usize);
+    starts.map(move |at| (journal.pid + at, REPLAY_PAGES.min(journal.pages - at)))
+}
+
+async fn read_pages(
+    file: &File,
+    page_size: u32,
+    start: PageId,
+    pages: u32,
+) -> Result<Vec<IoBuf>> {
+    let mut images = Vec::new();
+    for pid in start..start + pages {
+        images.push(read_page(file, page_size, pid).await?);
+    }
+    Ok(images)
+}
+
+/// Reads a page outside of the pool, twice if need be, unchecked.
+async fn read_page(file: &File, page_size: u32, pid: PageId) -> Result<IoBuf> {
+    let offset = u64::from(pid) * u64::from(page_size);
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match file.read_exact_at(IoBuf::alloc(page_size as usize), offset).await {
+            (Ok(()), buffer) => return Ok(buffer),
+            (Err(error), _) if attempts == 2 => {
+                return Err(StorageError::io("read a page", &error));
+            }
+            (Err(_), _) => {}
+        }
+    }
+}
+
+async fn read_directory(pool: &Pool, header: &Header) -> Result<Directory> {
+    let mut payload = Vec::new();
+    for pid in header.meta_pid..header.meta_pid.saturating_add(header.meta_pages) {
+        let image = read_page(pool.file(), header.page_size, pid).await?;
+        page::check(image.as_slice(), pid)
+            .map_err(|reason| StorageError::Corrupt { pid, reason })?;
+        let piece = meta::payload(image.as_slice());
+        let damaged = StorageError::Corrupt { pid, reason: Damage::Directory };
+        payload.extend_from_slice(piece.ok_or(damaged)?);
+    }
+    let damaged = StorageError::Corrupt { pid: header.meta_pid, reason: Damage::Directory };
+    Directory::decode(&payload, header.page_count).ok_or(damaged)
+}

@@ -1,0 +1,110 @@
+//! A batch of keys, descended together: level by level, each node once.
+
+use std::ops::Range;
+
+use runtime::IoCounters;
+
+use super::{Depth, Step, Tree};
+use crate::error::Result;
+use crate::node::Node;
+use crate::page::PageId;
+
+/// Nodes whose reads are started ahead of the one that is being searched.
+const WINDOW_NODES: usize = 128;
+
+/// Nodes ahead of the current one whose translation entries, and whose first lines, are fetched into the processor's cache.
+const HINT_ENTRY_AHEAD: usize = 16;
+const HINT_PAGE_AHEAD: usize = 8;
+
+/// From this many nodes in a level on, hints pay.
+const HINT_NODES_MIN: usize = 16;
+
+/// A node and the keys that lead to it, as positions in the sorted order.
+struct Group {
+    pid: PageId,
+    keys: Range<u32>,
+}
+
+impl Tree {
+    /// Looks up all `keys`, in any order, duplicates included; `visit` is told the position in `keys` and the value of each that the tree
+    /// holds, in no particular order.
+    ///
+    /// With [`Depth::Many`] the reads of a level are started together, consecutive pages in one request.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when a page cannot be read; some values may have been visited by then.
+    pub async fn get_batch(
+        &self,
+        keys: &[impl AsRef<[u8]>],
+        depth: Depth,
+        io: &IoCounters,
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let mut order: Vec<u32> = (0..keys.len() as u32).collect();
+        order.sort_unstable_by(|a, b| keys[*a as usize].as_ref().cmp(keys[*b as usize].as_ref()));
+        let key = |at: u32| keys[order[at as usize] as usize].as_ref();
+        let mut strays: Vec<u32> = Vec::new();
+        let mut groups = vec![Group { pid: self.shared.root, keys: 0..keys.len() as u32 }];
+        while !groups.is_empty() {
+            let mut next = Vec::with_capacity(groups.len());
+            for index in 0..groups.len() {
+                self.look_ahead(index, groups.len(), |i| groups[i].pid, depth, io);
+                let group = &groups[index];
+                let look = |page: &[u8]| {
+                    for at in group.keys.clone() {
+                        match self.step(page, key(at)) {
+                            Step::Down(child, _) => extend(&mut next, child, at),
+                            Step::Leaf => {
+                                let node = Node::new(page);
+                                if let (position, true) = node.lower_bound(key(at)) {
+                                    visit(order[at as usize] as usize, node.value(position));
+                                }
+                            }
+                            Step::Astray => strays.push(at),
+                        }
+                    }
+                };
+                self.store.pool.read(group.pid, io, look).await?;
+            }
+            groups = next;
+        }
+        for at in strays {
+            let position = order[at as usize] as usize;
+            self.get(key(at), io, |value| visit(position, value)).await?;
+        }
+        Ok(())
+    }
+
+    /// Called before node `index` of a level is searched: starts reads of the nodes after it, and brings resident ones closer.
+    pub(super) fn look_ahead(
+        &self,
+        index: usize,
+        count: usize,
+        pid: impl Fn(usize) -> PageId,
+        depth: Depth,
+        io: &IoCounters,
+    ) {
+        let pool = &self.store.pool;
+        if depth == Depth::Many && index.is_multiple_of(WINDOW_NODES / 2) && count > 1 {
+            let begin = if index == 0 { 0 } else { index + WINDOW_NODES / 2 };
+            let end = count.min(index + WINDOW_NODES);
+            pool.prefetch((begin..end).map(&pid), io);
+        }
+        if count < HINT_NODES_MIN {
+            return;
+        }
+        if index + HINT_ENTRY_AHEAD < count {
+            pool.hint_entry(pid(index + HINT_ENTRY_AHEAD));
+        }
+        if index + HINT_PAGE_AHEAD < count {
+            pool.hint_page(pid(index + HINT_PAGE_AHEAD));
+        }
+    }
+}
+
+fn extend(groups: &mut Vec<Group>, pid: PageId, at: u32) {
+    match groups.last_mut() {
+        Some(last) if last.pid == pid && last.keys.end == at => last.keys.end = at + 1,
+        _ => groups.push(Group { pid, keys: at..at + 1 }),
+    }
+}

@@ -1,0 +1,314 @@
+//! B+trees: entries of bytes in the order of their keys.
+//!
+//! A tree's root page never moves, nodes are never merged, and a split moves the upper part of a node away. So a reader needs no
+//! latch but on the node it looks at: the fences of the next node tell whether it is the right one, and if not, the descent begins anew.
+//! That is why a reader holds nothing while it waits.
+
+mod batch;
+mod bulk;
+mod cursor;
+mod insert;
+mod part;
+mod ranges;
+mod runs;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use runtime::IoCounters;
+
+pub use bulk::BulkLoader;
+pub use cursor::{Cursor, Direction, LeafRows};
+pub use insert::Inserted;
+pub use part::{EXTENT_PAGES, RangePart};
+pub use verify::TreeReport;
+
+use crate::directory::TreeRecord;
+use crate::error::{Damage, Result, StorageError};
+use crate::node::{Node, entry_len_max, key_len_max};
+use crate::page::{self, PageId};
+use crate::store::{StoreInner, TreeId};
+
+/// How many reads a search may have in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// One request at a time, as a thread that blocks would.
+    One,
+    /// All that are known to be needed.
+    Many,
+}
+
+/// Descents that go astray in a row before the tree is called damaged. One is a concurrent split; so many are not.
+const ASTRAY_MAX: u32 = 1000;
+
+/// Levels with fewer bytes than this stay in the cache of a core, so that a yield would cost more than the miss.
+const CACHED_BYTES: u64 = 8 << 20;
+
+/// What the tree is, apart from its pages.
+pub(crate) struct TreeShared {
+    pub id: TreeId,
+    pub root: PageId,
+    height: AtomicU32,
+    leaf_pages: AtomicU64,
+    inner_pages: AtomicU64,
+    entries: AtomicU64,
+    /// Whether a bulk load is under way.
+    loading: AtomicBool,
+}
+
+/// Size of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeStats {
+    /// Levels; 1: the root is a leaf.
+    pub height: u32,
+    /// Number of leaves.
+    pub leaf_pages: u64,
+    /// Number of inner nodes.
+    pub inner_pages: u64,
+    /// Number of entries.
+    pub entries: u64,
+}
+
+/// A handle on a tree. Pages of a dropped tree are not used again while a handle lives.
+#[derive(Clone)]
+pub struct Tree {
+    pub(crate) store: Arc<StoreInner>,
+    pub(crate) shared: Arc<TreeShared>,
+    interleaved: bool,
+}
+
+/// What a node says about a key.
+pub(crate) enum Step {
+    /// Go on in this child, which has this level.
+    Down(PageId, u8),
+    /// The node is the leaf responsible for the key.
+    Leaf,
+    /// The node is not responsible for the key.
+    Astray,
+}
+
+impl TreeShared {
+    /// An empty tree whose root is an empty leaf.
+    pub fn empty(id: TreeId, root: PageId) -> TreeShared {
+        TreeShared::from_record(&TreeRecord {
+            id,
+            root,
+            height: 1,
+            leaf_pages: 1,
+            inner_pages: 0,
+            entries: 0,
+        })
+    }
+
+    pub fn from_record(record: &TreeRecord) -> TreeShared {
+        TreeShared {
+            id: record.id,
+            root: record.root,
+            height: AtomicU32::new(record.height),
+            leaf_pages: AtomicU64::new(record.leaf_pages),
+            inner_pages: AtomicU64::new(record.inner_pages),
+            entries: AtomicU64::new(record.entries),
+            loading: AtomicBool::new(false),
+        }
+    }
+
+    pub fn record(&self) -> TreeRecord {
+        TreeRecord {
+            id: self.id,
+            root: self.root,
+            height: self.height.load(Ordering::Relaxed),
+            leaf_pages: self.leaf_pages.load(Ordering::Relaxed),
+            inner_pages: self.inner_pages.load(Ordering::Relaxed),
+            entries: self.entries.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Tree {
+    pub(crate) fn new(store: Arc<StoreInner>, shared: Arc<TreeShared>) -> Tree {
+        Tree { store, shared, interleaved: false }
+    }
+
+    /// The same tree, whose `get` prefetches nodes that are likely out of the processor's caches and lets other tasks of the
+    /// interleave window run meanwhile (corobase paper, section 4).
+    pub fn interleaved(mut self, on: bool) -> Tree {
+        self.interleaved = on;
+        self
+    }
+
+    /// The tree's number.
+    pub fn id(&self) -> TreeId {
+        self.shared.id
+    }
+
+    /// The tree's size now.
+    pub fn stats(&self) -> TreeStats {
+        let TreeRecord { height, leaf_pages, inner_pages, entries, .. } = self.shared.record();
+        TreeStats { height, leaf_pages, inner_pages, entries }
+    }
+
+    /// Longest key, and greatest length of key and value together, in bytes.
+    pub fn entry_limits(&self) -> (usize, usize) {
+        let page_size = self.store.pool.page_size();
+        (key_len_max(page_size), entry_len_max(page_size))
+    }
+
+    fn check_size(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (key_len_max, entry_len_max) = self.entry_limits();
+        if key.len() <= key_len_max && key.len() + value.len() <= entry_len_max {
+            return Ok(());
+        }
+        let (key_len, value_len) = (key.len(), value.len());
+        Err(StorageError::TooLarge { key_len, value_len, key_len_max, entry_len_max })
+    }
+
+    /// Looks up `key` and gives its value to `f`; `None` when the tree does not hold it.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when a page of the path cannot be read.
+    pub async fn get<R>(
+        &self,
+        key: &[u8],
+        io: &IoCounters,
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let mut f = Some(f);
+        let mut descent = Descent::new(self);
+        loop {
+            let step = self
+                .store
+                .pool
+                .read(descent.pid, io, |page| match self.step(page, key) {
+                    Step::Leaf => Err(find(page, key, &mut f)),
+                    step => Ok(step),
+                })
+                .await?;
+            match step {
+                Err(found) => return Ok(found),
+                Ok(step) => descent.follow(step)?,
+            }
+            if self.interleaved && self.is_out_of_cache(descent.level) {
+                self.store.pool.hint_entry(descent.pid);
+                runtime::interleave().await;
+                self.store.pool.hint_page(descent.pid);
+                runtime::interleave().await;
+            }
+        }
+    }
+
+    /// Whether a level is so large that its nodes are rarely in the processor's caches.
+    #[inline]
+    fn is_out_of_cache(&self, level: u8) -> bool {
+        let pages = match level {
+            0 => self.shared.leaf_pages.load(Ordering::Relaxed),
+            _ => self.shared.inner_pages.load(Ordering::Relaxed) >> (8 * u32::from(level - 1).min(7)),
+        };
+        pages * self.store.pool.page_size() as u64 > CACHED_BYTES
+    }
+
+    /// What a page says about `key`; a page of another tree is astray.
+    #[inline]
+    pub(crate) fn step(&self, page: &[u8], key: &[u8]) -> Step {
+        let node = Node::new(page);
+        if !self.owns(page) || !node.covers(key) {
+            return Step::Astray;
+        }
+        match node.level() {
+            0 => Step::Leaf,
+            level => Step::Down(node.child(node.child_position(key)), level - 1),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn owns(&self, page: &[u8]) -> bool {
+        page::tree(page) == self.shared.id.0
+    }
+
+    /// The leaf responsible for `key`, now; by the time it is looked at it may have been split.
+    pub(crate) async fn leaf_for(&self, key: &[u8], io: &IoCounters) -> Result<PageId> {
+        let mut descent = Descent::new(self);
+        loop {
+            let pid = descent.pid;
+            match self.store.pool.read(pid, io, |page| self.step(page, key)).await? {
+                Step::Leaf => return Ok(pid),
+                step => descent.follow(step)?,
+            }
+        }
+    }
+
+    /// All pages of the tree, leaves included, without reading the leaves.
+    pub(crate) async fn pages(&self, io: &IoCounters) -> Result<Vec<PageId>> {
+        let mut all = vec![self.shared.root];
+        let mut level = vec![self.shared.root];
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for pid in level {
+                let above_leaves = self
+                    .store
+                    .pool
+                    .read(pid, io, |page| {
+                        let node = Node::new(page);
+                        let children = 0..if node.is_leaf() { 0 } else { node.count() };
+                        all.extend(children.clone().map(|i| node.child(i)));
+                        if node.level() > 1 {
+                            next.extend(children.map(|i| node.child(i)));
+                        }
+                        self.owns(page)
+                    })
+                    .await?;
+                if !above_leaves {
+                    return Err(misplaced(pid, "a child of another tree"));
+                }
+            }
+            level = next;
+        }
+        Ok(all)
+    }
+}
+
+fn find<R, F: FnOnce(&[u8]) -> R>(page: &[u8], key: &[u8], f: &mut Option<F>) -> Option<R> {
+    let node = Node::new(page);
+    let (position, found) = node.lower_bound(key);
+    let f = f.take().filter(|_| found)?;
+    Some(f(node.value(position)))
+}
+
+pub(crate) fn misplaced(pid: PageId, what: &'static str) -> StorageError {
+    StorageError::Corrupt { pid, reason: Damage::Misplaced(what) }
+}
+
+/// A way down the tree, begun anew when a node turns out not to be responsible.
+pub(crate) struct Descent {
+    root: PageId,
+    pub pid: PageId,
+    /// Level of `pid`, unknown (255) for the root.
+    pub level: u8,
+    astray: u32,
+}
+
+impl Descent {
+    pub fn new(tree: &Tree) -> Descent {
+        Descent { root: tree.shared.root, pid: tree.shared.root, level: u8::MAX, astray: 0 }
+    }
+
+    /// Takes a step that is not a leaf.
+    ///
+    /// # Errors
+    /// `Corrupt` when descents keep going astray.
+    #[inline]
+    pub fn follow(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Down(child, level) => (self.pid, self.level) = (child, level),
+            Step::Leaf => {}
+            Step::Astray => {
+                self.astray += 1;
+                if self.astray > ASTRAY_MAX || self.pid == self.root {
+                    return Err(misplaced(self.pid, "a node that is not responsible for its keys"));
+                }
+                (self.pid, self.level) = (self.root, u8::MAX);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! Range search decomposed at inner nodes (anagodb paper, section 2): a part is a piece of the search, to be expanded by a task of its own.
+
+use std::ops::Bound;
+
+use runtime::IoCounters;
+
+use super::runs::Stretch;
+use super::{Depth, Tree};
+use crate::error::Result;
+use crate::node::Node;
+use crate::page::PageId;
+
+/// Most leaves of one part.
+pub const EXTENT_PAGES: usize = 64;
+
+/// A piece of a range search: a subtree, or an extent of leaves, with the bounds of the search.
+#[derive(Debug, Clone)]
+pub struct RangePart {
+    stretch: Stretch,
+    target: Target,
+}
+
+#[derive(Debug, Clone)]
+enum Target {
+    /// All of the tree that lies in the stretch.
+    Root,
+    /// The subtree below this node.
+    Subtree(PageId),
+    /// These leaves, in key order.
+    Extent(Vec<PageId>),
+}
+
+impl RangePart {
+    /// Whether expanding the part visits entries, and yields no parts unless the tree has changed its shape.
+    pub fn is_extent(&self) -> bool {
+        matches!(self.target, Target::Extent(_))
+    }
+
+    /// Number of leaves of an extent, 0 for a subtree.
+    pub fn leaf_count(&self) -> usize {
+        match &self.target {
+            Target::Extent(leaves) => leaves.len(),
+            Target::Root | Target::Subtree(_) => 0,
+        }
+    }
+}
+
+impl Tree {
+    /// The whole of a range search.
+    pub fn root_part(&self, lo: Bound<Vec<u8>>, hi: Bound<Vec<u8>>) -> RangePart {
+        RangePart { stretch: Stretch::new(lo, hi), target: Target::Root }
+    }
+
+    /// Takes a search one step further. At an inner node: the parts for its children, in key order, at most [`EXTENT_PAGES`] leaves in each;
+    /// nothing is visited. At leaves: `visit` is called with each key and value in range, in key order; there are no parts.
+    /// A tree that consists of its root only is visited at once.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when a page cannot be read.
+    pub async fn expand(
+        &self,
+        part: RangePart,
+        depth: Depth,
+        io: &IoCounters,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<Vec<RangePart>> {
+        let RangePart { stretch, target } = part;
+        if stretch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pid = match target {
+            Target::Extent(leaves) => {
+                self.walk(&leaves, stretch, depth, io, visit).await?;
+                return Ok(Vec::new());
+            }
+            Target::Subtree(pid) => pid,
+            Target::Root => self.shared.root,
+        };
+        match self.store.pool.read(pid, io, |page| self.cut(page, &stretch)).await? {
+            Cut::Parts(parts) => Ok(parts),
+            Cut::Leaf => {
+                self.walk(&[pid], stretch, depth, io, visit).await?;
+                Ok(Vec::new())
+            }
+            // The node was split since: the search for this stretch begins at the root again.
+            Cut::Astray => Ok(vec![RangePart { stretch, target: Target::Root }]),
+        }
+    }
+
+    fn cut(&self, page: &[u8], stretch: &Stretch) -> Cut {
+        let node = Node::new(page);
+        if !self.owns(page) || !node.covers(&stretch.lo) || stretch.goes_beyond(node.upper()) {
+            return Cut::Astray;
+        }
+        if node.is_leaf() {
+            return Cut::Leaf;
+        }
+        let first = node.child_position(&stretch.lo);
+        let end = stretch.hi.as_ref().map_or(node.count(), |hi| node.lower_bound(hi).0);
+        let positions = first..end.max(first + 1);
+        let step = if node.level() == 1 { EXTENT_PAGES } else { 1 };
+        let parts = positions.clone().step_by(step).map(|begin| {
+            let children = begin..(begin + step).min(positions.end);
+            let lo = if begin == first { stretch.lo.clone() } else { node.key(begin) };
+            let hi = if children.end == positions.end {
+                stretch.hi.clone()
+            } else {
+                Some(node.key(children.end))
+            };
+            let target = match node.level() {
+                1 => Target::Extent(children.map(|i| node.child(i)).collect()),
+                _ => Target::Subtree(node.child(begin)),
+            };
+            RangePart { stretch: Stretch { lo, hi }, target }
+        });
+        Cut::Parts(parts.collect())
+    }
+}
+
+/// What a node makes of a part.
+enum Cut {
+    Parts(Vec<RangePart>),
+    Leaf,
+    Astray,
+}

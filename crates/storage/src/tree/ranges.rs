@@ -1,0 +1,141 @@
+//! A batch of short ranges, descended together: the index prefixes of a nested-loop join, say.
+
+use std::ops::Range;
+
+use runtime::IoCounters;
+
+use super::{ASTRAY_MAX, Depth, Tree, misplaced};
+use crate::error::Result;
+use crate::node::Node;
+use crate::page::PageId;
+
+/// A piece of one range below one node. Bounds that are the range's own are not repeated.
+struct Piece {
+    pid: PageId,
+    range: u32,
+    lo: Option<Vec<u8>>,
+    hi: Option<Vec<u8>>,
+}
+
+type Bounds = (Vec<u8>, Vec<u8>);
+
+impl Piece {
+    fn lo<'a>(&'a self, ranges: &'a [Bounds]) -> &'a [u8] {
+        self.lo.as_deref().unwrap_or(&ranges[self.range as usize].0)
+    }
+
+    fn hi<'a>(&'a self, ranges: &'a [Bounds]) -> &'a [u8] {
+        self.hi.as_deref().unwrap_or(&ranges[self.range as usize].1)
+    }
+}
+
+impl Tree {
+    /// Visits the entries of all `ranges`, each from its first key up to and without its second: `visit` is told the
+    /// position in `ranges`, key and value. Entries of one range come in key order as long as nobody inserts meanwhile;
+    /// ranges come in no particular order.
+    ///
+    /// With [`Depth::Many`] the reads of a level are started together, consecutive pages in one request.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when a page cannot be read; some entries may have been visited by then.
+    pub async fn range_batch(
+        &self,
+        ranges: &[(Vec<u8>, Vec<u8>)],
+        depth: Depth,
+        io: &IoCounters,
+        visit: &mut dyn FnMut(usize, &[u8], &[u8]),
+    ) -> Result<()> {
+        let root = self.shared.root;
+        let mut pieces: Vec<Piece> = (0..ranges.len() as u32)
+            .filter(|range| ranges[*range as usize].0 < ranges[*range as usize].1)
+            .map(|range| Piece { pid: root, range, lo: None, hi: None })
+            .collect();
+        pieces.sort_by(|a, b| a.lo(ranges).cmp(b.lo(ranges)));
+        let mut astray = 0;
+        while !pieces.is_empty() {
+            let mut next = Vec::with_capacity(pieces.len());
+            let groups: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.pid == b.pid).collect();
+            let mut strayed = false;
+            for (index, group) in groups.iter().enumerate() {
+                self.look_ahead(index, groups.len(), |i| groups[i][0].pid, depth, io);
+                let look = |page: &[u8]| {
+                    for piece in *group {
+                        strayed |= !self.spread(page, piece, ranges, &mut next, visit);
+                    }
+                };
+                self.store.pool.read(group[0].pid, io, look).await?;
+            }
+            astray += u32::from(strayed);
+            if astray > ASTRAY_MAX {
+                return Err(misplaced(root, "a tree whose nodes do not cover its keys"));
+            }
+            pieces = next;
+        }
+        Ok(())
+    }
+
+    /// Takes a piece one level down, or visits its entries. False when a part of it has to begin at the root again.
+    fn spread(
+        &self,
+        page: &[u8],
+        piece: &Piece,
+        ranges: &[Bounds],
+        next: &mut Vec<Piece>,
+        visit: &mut dyn FnMut(usize, &[u8], &[u8]),
+    ) -> bool {
+        let node = Node::new(page);
+        let (lo, hi) = (piece.lo(ranges), piece.hi(ranges));
+        let root = self.shared.root;
+        if !self.owns(page) || !node.covers(lo) {
+            next.push(piece.again(root, piece.lo.clone()));
+            return false;
+        }
+        let end = match node.upper() {
+            Some(upper) if upper <= hi => node.count(),
+            _ => node.lower_bound(hi).0,
+        };
+        if node.is_leaf() {
+            let begin = node.lower_bound(lo).0;
+            node.visit(begin..end.max(begin), &mut |key, value| visit(piece.range as usize, key, value));
+        } else {
+            let first = node.child_position(lo);
+            self.descend(&node, piece, first..end.max(first + 1), hi, next);
+        }
+        match node.upper() {
+            Some(upper) if upper < hi => {
+                next.push(piece.again(root, Some(upper.to_vec())));
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// A piece for each child from `first` up to `end`; the last one ends where the piece or the node ends.
+    fn descend(
+        &self,
+        node: &Node<'_>,
+        piece: &Piece,
+        positions: Range<usize>,
+        hi: &[u8],
+        next: &mut Vec<Piece>,
+    ) {
+        for position in positions.clone() {
+            let lo = match position == positions.start {
+                true => piece.lo.clone(),
+                false => Some(node.key(position)),
+            };
+            let hi = match (position + 1 == positions.end, node.upper()) {
+                (false, _) => Some(node.key(position + 1)),
+                (true, Some(upper)) if upper < hi => Some(upper.to_vec()),
+                (true, _) => piece.hi.clone(),
+            };
+            next.push(Piece { pid: node.child(position), range: piece.range, lo, hi });
+        }
+    }
+}
+
+impl Piece {
+    fn again(&self, root: PageId, lo: Option<Vec<u8>>) -> Piece {
+        Piece { pid: root, range: self.range, lo, hi: self.hi.clone() }
+    }
+}

@@ -1,0 +1,151 @@
+//! Stretches of keys: bounds in one form, and walking the leaves of a stretch.
+
+use std::ops::Bound;
+
+use runtime::IoCounters;
+
+use super::{Depth, Tree, misplaced};
+use crate::error::Result;
+use crate::node::Node;
+use crate::page::PageId;
+use crate::pool::RUN_PAGES_MAX;
+
+/// Keys from `lo` up to and without `hi`; no `hi`: to the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub lo: Vec<u8>,
+    pub hi: Option<Vec<u8>>,
+}
+
+impl Stretch {
+    /// The stretch between two bounds. The key that follows `k` is `k` and a zero byte.
+    pub fn new(lo: Bound<Vec<u8>>, hi: Bound<Vec<u8>>) -> Stretch {
+        let after = |mut key: Vec<u8>| {
+            key.push(0);
+            key
+        };
+        let lo = match lo {
+            Bound::Included(key) => key,
+            Bound::Excluded(key) => after(key),
+            Bound::Unbounded => Vec::new(),
+        };
+        let hi = match hi {
+            Bound::Included(key) => Some(after(key)),
+            Bound::Excluded(key) => Some(key),
+            Bound::Unbounded => None,
+        };
+        Stretch { lo, hi }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.hi.as_ref().is_some_and(|hi| *hi <= self.lo)
+    }
+
+    /// Whether a node that ends at `upper` is not the last one of the stretch.
+    pub fn goes_beyond(&self, upper: Option<&[u8]>) -> bool {
+        match (&self.hi, upper) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(hi), Some(upper)) => upper < hi.as_slice(),
+        }
+    }
+
+    /// Positions of the node's entries that lie in the stretch.
+    pub fn positions(&self, node: &Node<'_>) -> std::ops::Range<usize> {
+        let begin = node.lower_bound(&self.lo).0;
+        let end = match &self.hi {
+            Some(hi) if self.hi_cuts(node) => node.lower_bound(hi).0,
+            _ => node.count(),
+        };
+        begin..end.max(begin)
+    }
+
+    fn hi_cuts(&self, node: &Node<'_>) -> bool {
+        let hi = self.hi.as_deref();
+        node.upper().is_none_or(|upper| hi.is_some_and(|hi| hi < upper))
+    }
+}
+
+impl Tree {
+    /// Visits all entries of `stretch`. `leaves` says where its leaves were lately, in key order; where that is no longer
+    /// so, the leaf is looked for from the root.
+    pub(super) async fn walk(
+        &self,
+        leaves: &[PageId],
+        mut stretch: Stretch,
+        depth: Depth,
+        io: &IoCounters,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<()> {
+        let mut known = 0;
+        let mut misses = 0;
+        while !stretch.is_empty() {
+            let pid = match leaves.get(known) {
+                Some(&pid) if misses == 0 => {
+                    self.read_ahead(leaves, known, depth, io);
+                    pid
+                }
+                _ => self.leaf_for(&stretch.lo, io).await?,
+            };
+            let look = |page: &[u8]| self.visit_leaf(page, &stretch, visit);
+            match self.store.pool.read(pid, io, look).await? {
+                Visit::Over => return Ok(()),
+                Visit::Until(upper) => {
+                    stretch.lo = upper;
+                    known += usize::from(leaves.get(known) == Some(&pid));
+                    misses = 0;
+                }
+                Visit::Astray if misses == super::ASTRAY_MAX => {
+                    return Err(misplaced(pid, "a leaf that is not responsible for its keys"));
+                }
+                Visit::Astray => misses += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the reads that the depth allows before leaf `known` is looked at.
+    fn read_ahead(&self, leaves: &[PageId], known: usize, depth: Depth, io: &IoCounters) {
+        let pool = &self.store.pool;
+        let window = &leaves[known..leaves.len().min(known + RUN_PAGES_MAX)];
+        match depth {
+            Depth::Many if known.is_multiple_of(RUN_PAGES_MAX / 2) => {
+                pool.prefetch(window.iter().copied(), io);
+            }
+            // One request: the pages that follow each other on disk from this one on.
+            Depth::One if pool.is_absent(window[0]) => {
+                let adjoining = window.iter().zip(window[0]..).take_while(|(pid, next)| *pid == next);
+                let absent = adjoining.map(|(pid, _)| *pid).take_while(|pid| pool.is_absent(*pid));
+                pool.prefetch(absent, io);
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_leaf(
+        &self,
+        page: &[u8],
+        stretch: &Stretch,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Visit {
+        let node = Node::new(page);
+        if !self.owns(page) || !node.is_leaf() || !node.covers(&stretch.lo) {
+            return Visit::Astray;
+        }
+        node.visit(stretch.positions(&node), visit);
+        match node.upper() {
+            Some(upper) if stretch.goes_beyond(Some(upper)) => Visit::Until(upper.to_vec()),
+            _ => Visit::Over,
+        }
+    }
+}
+
+/// How far a leaf went.
+enum Visit {
+    /// To the end of the stretch.
+    Over,
+    /// To this key.
+    Until(Vec<u8>),
+    /// Nowhere: it is not responsible.
+    Astray,
+}

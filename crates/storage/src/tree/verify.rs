@@ -1,0 +1,109 @@
+//! Checks a whole tree, page by page.
+
+use std::collections::HashSet;
+
+use runtime::IoCounters;
+
+use super::{Tree, misplaced};
+use crate::error::Result;
+use crate::node::{self, Node};
+use crate::page::{self, PageId, PageKind};
+
+/// What a check of a tree has seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TreeReport {
+    /// Levels.
+    pub height: u32,
+    /// Leaves.
+    pub leaf_pages: u64,
+    /// Inner nodes.
+    pub inner_pages: u64,
+    /// Entries.
+    pub entries: u64,
+}
+
+/// A node to be visited, and what its parent says of it.
+struct Expected {
+    pid: PageId,
+    level: Option<u8>,
+    lower: Vec<u8>,
+    upper: Option<Vec<u8>>,
+}
+
+impl Tree {
+    /// Reads every page of the tree and checks it: structure, order, fences, levels, and the counts that the store keeps.
+    /// Nobody may insert meanwhile.
+    ///
+    /// # Errors
+    /// `Corrupt` with the first page that is not as it should be; `Io`.
+    pub async fn verify(&self, io: &IoCounters) -> Result<TreeReport> {
+        self.verify_into(io, &mut HashSet::new()).await
+    }
+
+    /// As `verify`; adds each page to `seen`, and refuses those that are there already.
+    pub(crate) async fn verify_into(
+        &self,
+        io: &IoCounters,
+        seen: &mut HashSet<PageId>,
+    ) -> Result<TreeReport> {
+        let mut report = TreeReport::default();
+        let root = Expected { pid: self.shared.root, level: None, lower: Vec::new(), upper: None };
+        let mut level = vec![root];
+        while !level.is_empty() {
+            self.store.pool.prefetch(level.iter().map(|node| node.pid), io);
+            let mut next = Vec::new();
+            for node in &level {
+                if !seen.insert(node.pid) {
+                    return Err(misplaced(node.pid, "a page that is referenced twice"));
+                }
+                let look = |page: &[u8]| self.check_node(page, node, &mut report, &mut next);
+                let checked = self.store.pool.read(node.pid, io, look).await?;
+                checked.map_err(|what| misplaced(node.pid, what))?;
+            }
+            report.height += 1;
+            level = next;
+        }
+        let stats = self.stats();
+        let counted = (stats.height, stats.leaf_pages, stats.inner_pages, stats.entries);
+        if counted != (report.height, report.leaf_pages, report.inner_pages, report.entries) {
+            return Err(misplaced(self.shared.root, "the tree's counts are wrong"));
+        }
+        Ok(report)
+    }
+
+    fn check_node(
+        &self,
+        page: &[u8],
+        expected: &Expected,
+        report: &mut TreeReport,
+        next: &mut Vec<Expected>,
+    ) -> std::result::Result<(), &'static str> {
+        let node = Node::new(page);
+        let kind = if node.is_leaf() { PageKind::Leaf } else { PageKind::Inner };
+        if !self.owns(page) || page::kind(page) != Some(kind) {
+            return Err("a page of another tree or kind");
+        }
+        node::verify(page)?;
+        if expected.level.is_some_and(|level| level != node.level()) {
+            return Err("a node at the wrong level");
+        }
+        if node.lower() != expected.lower || node.upper() != expected.upper.as_deref() {
+            return Err("fences that differ from the parent's separators");
+        }
+        if node.is_leaf() {
+            report.leaf_pages += 1;
+            report.entries += node.count() as u64;
+            return Ok(());
+        }
+        report.inner_pages += 1;
+        for position in 0..node.count() {
+            let upper = match position + 1 == node.count() {
+                true => expected.upper.clone(),
+                false => Some(node.key(position + 1)),
+            };
+            let (pid, lower) = (node.child(position), node.key(position));
+            next.push(Expected { pid, level: Some(node.level() - 1), lower, upper });
+        }
+        Ok(())
+    }
+}
