@@ -114,7 +114,10 @@ impl fmt::Display for StorageError {
             StorageError::Corrupt { pid, reason } => write!(f, "page {pid} is damaged: {reason}"),
             StorageError::NotADatabase => write!(f, "the file is not a Dovetail database"),
             StorageError::NewerVersion { found, supported } => {
-                write!(f, "the file has format version {found}, this program reads up to {supported}")
+                write!(
+                    f,
+                    "the file has format version {found}, this program reads up to {supported}"
+                )
             }
             StorageError::Truncated { expected_bytes, found_bytes } => {
                 write!(f, "the file is truncated: {found_bytes} of {expected_bytes} bytes")

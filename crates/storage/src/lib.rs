@@ -22,7 +22,7 @@ pub use error::{Damage, Result, StorageError};
 pub use header::{FILE_MAGIC, FILE_VERSION};
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
-pub use store::{Store, StoreOptions, TreeId};
+pub use store::{Store, StoreOptions, TreeId, VerifyReport};
 pub use tree::{
     BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, RangePart, Tree,
     TreeReport, TreeStats,

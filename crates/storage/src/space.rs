@@ -101,7 +101,10 @@ impl Space {
             self.free.remove(&after);
             pages += len;
         }
-        assert!(self.free.range(start..start + pages).next().is_none(), "{extent:?} is free already");
+        assert!(
+            self.free.range(start..start + pages).next().is_none(),
+            "{extent:?} is free already"
+        );
         self.free.insert(start, pages);
     }
 

@@ -18,9 +18,7 @@ mod verify;
 
 use std::ops::Range;
 
-pub(crate) use build::{
-    Entries, Shape, build, build_empty, bytes_needed, insert, separator,
-};
+pub(crate) use build::{Entries, Shape, build, build_empty, bytes_needed, insert, separator};
 pub use layout::{entry_len_max, key_len_max};
 pub(crate) use split::{Split, plan_split};
 pub(crate) use verify::verify;
@@ -28,8 +26,8 @@ pub(crate) use verify::verify;
 use crate::le::{u16_at, u32_at};
 use crate::page::PageId;
 use layout::{
-    CELL_BYTES, COUNT, HEAP_TOP, LEVEL, LOWER_LEN, LOWER_OFF, PREFIX_LEN, SLOT_BYTES, SLOTS, UPPER_INF,
-    UPPER_LEN, UPPER_OFF,
+    CELL_BYTES, COUNT, HEAP_TOP, LEVEL, LOWER_LEN, LOWER_OFF, PREFIX_LEN, SLOT_BYTES, SLOTS,
+    UPPER_INF, UPPER_LEN, UPPER_OFF,
 };
 
 /// A view of a tree node.

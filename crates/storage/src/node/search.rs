@@ -29,8 +29,7 @@ impl Node<'_> {
         let (mut low, mut high) = self.hinted(head);
         while low < high {
             let middle = low.midpoint(high);
-            let order =
-                self.head(middle).cmp(&head).then_with(|| self.suffix(middle).cmp(suffix));
+            let order = self.head(middle).cmp(&head).then_with(|| self.suffix(middle).cmp(suffix));
             match order {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,

@@ -72,8 +72,7 @@ fn balanced_cut(entries: &Entries) -> usize {
 impl Split {
     /// Writes the left half.
     pub fn build_left(&self, page: &mut [u8], identity: Identity) {
-        let shape =
-            Shape { level: self.level, lower: &self.lower, upper: Some(&self.separator) };
+        let shape = Shape { level: self.level, lower: &self.lower, upper: Some(&self.separator) };
         self.build_part(page, identity, shape, 0..self.cut);
     }
 

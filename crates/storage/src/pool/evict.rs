@@ -136,7 +136,9 @@ impl Pool {
                 run.push(image);
             }
             let (file, offset) = (self.file.clone(), self.offset(first));
-            writes.push(runtime::spawn(async move { file.write_vectored_all_at(run, offset).await.0 }));
+            writes.push(runtime::spawn(
+                async move { file.write_vectored_all_at(run, offset).await.0 },
+            ));
         }
         let mut outcome = Ok(());
         for write in writes {

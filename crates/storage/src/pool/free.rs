@@ -41,10 +41,6 @@ impl FreeFrames {
         FreeFrames { inner: Mutex::new(inner), waiting: AtomicUsize::new(0) }
     }
 
-    pub fn len(&self) -> usize {
-        self.inner.lock().expect("free frames").frames.len()
-    }
-
     /// Number of tasks that wait for a frame.
     #[inline]
     pub fn waiting(&self) -> usize {
@@ -175,8 +171,11 @@ impl Future for TakeFrame<'_> {
             pool.relieve();
             outcome = turn.poll(cx);
         }
-        if outcome.is_ready() {
+        if let Poll::Ready(taken) = &outcome {
             self.turn = None;
+            if let Ok(frame) = taken {
+                pool.frames[*frame as usize].state.begin_loading();
+            }
             // The next in the queue had left the search for victims to this one.
             pool.free.nudge();
         }

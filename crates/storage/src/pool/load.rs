@@ -180,7 +180,7 @@ impl Pool {
     }
 
     /// Enters `pid` as loading into a frame that is free now.
-    fn claim(&self, pid: PageId) -> Claim {
+    fn claim(self: &Arc<Self>, pid: PageId) -> Claim {
         let Some(frame) = self.take_free_frame(self.prefetch_reserve) else {
             return Claim::NoFrame;
         };

@@ -20,8 +20,8 @@ use crate::gate::Turnstile;
 use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
 use free::{FreeFrames, TakeFrame};
-use load::{Load, LoadWait};
 pub use load::RUN_PAGES_MAX;
+use load::{Load, LoadWait};
 use memory::{PAGE_COUNT_MAX, Place, Region, Translation, prefetch_line};
 use state::{Attempt, Snapshot, StateWord, Tag};
 
@@ -123,11 +123,6 @@ impl<'p> Pin<'p> {
             changed: false,
             not_send: PhantomData,
         })
-    }
-
-    /// The page's number.
-    pub fn pid(&self) -> PageId {
-        self.pool.frames[self.frame as usize].pid()
     }
 }
 

@@ -112,7 +112,8 @@ impl StoreInner {
     async fn reserve_file(&self) -> Result<()> {
         let needed = self.pool.offset(self.space().page_count());
         let file = self.pool.file();
-        let len = file.len().await.map_err(|e| StorageError::io("ask for the file's length", &e))?;
+        let len =
+            file.len().await.map_err(|e| StorageError::io("ask for the file's length", &e))?;
         if len >= needed {
             return Ok(());
         }
@@ -157,7 +158,10 @@ impl StoreInner {
         for chunk in old.chunks(CHUNK_PAGES) {
             let images = self.images(chunk);
             for (_, image) in &images {
-                sum = crc32c::crc32c_append(sum, &page::stored_checksum(image.as_slice()).to_le_bytes());
+                sum = crc32c::crc32c_append(
+                    sum,
+                    &page::stored_checksum(image.as_slice()).to_le_bytes(),
+                );
             }
             let placed = images.into_iter().zip(at..).map(|((_, image), pid)| (pid, image));
             self.pool.write_images(placed.collect()).await?;

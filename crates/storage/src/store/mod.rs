@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod open;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use runtime::IoCounters;
+
+pub use verify::VerifyReport;
 
 use crate::error::{Result, StorageError};
 use crate::gate::Turnstile;

@@ -136,9 +136,7 @@ async fn read_header(file: &File) -> Result<Slots> {
         Ok(header) => vec![header.page_size],
         Err(newer @ StorageError::NewerVersion { .. }) => return Err(newer.clone()),
         // The first slot cannot tell where the second one is.
-        Err(_) => {
-            (PAGE_SIZE_MIN.ilog2()..=PAGE_SIZE_MAX.ilog2()).map(|bits| 1 << bits).collect()
-        }
+        Err(_) => (PAGE_SIZE_MIN.ilog2()..=PAGE_SIZE_MAX.ilog2()).map(|bits| 1 << bits).collect(),
     };
     let mut second = Err(StorageError::NotADatabase);
     for page_size in candidates {
@@ -217,12 +215,7 @@ fn chunks(journal: Journal) -> impl Iterator<Item = (PageId, u32)> {
     starts.map(move |at| (journal.pid + at, REPLAY_PAGES.min(journal.pages - at)))
 }
 
-async fn read_pages(
-    file: &File,
-    page_size: u32,
-    start: PageId,
-    pages: u32,
-) -> Result<Vec<IoBuf>> {
+async fn read_pages(file: &File, page_size: u32, start: PageId, pages: u32) -> Result<Vec<IoBuf>> {
     let mut images = Vec::new();
     for pid in start..start + pages {
         images.push(read_page(file, page_size, pid).await?);

@@ -269,7 +269,8 @@ impl BulkLoader {
     /// The pages are part of the tree now.
     fn settle(&self, level: usize) {
         let (store, shared) = (&self.tree.store, &self.tree.shared);
-        let below = |from: usize| self.levels[from..level.max(from)].iter().map(|l| l.nodes).sum::<u64>();
+        let below =
+            |from: usize| self.levels[from..level.max(from)].iter().map(|l| l.nodes).sum::<u64>();
         shared.height.store(level as u32 + 1, Ordering::Relaxed);
         shared.leaf_pages.store(below(0) - below(1) + u64::from(level == 0), Ordering::Relaxed);
         shared.inner_pages.store(below(1) + u64::from(level > 0), Ordering::Relaxed);

@@ -92,7 +92,9 @@ impl Cursor {
             return Ok(None);
         };
         match Node::new(&rows.page).upper() {
-            Some(upper) if self.stretch.goes_beyond(Some(upper)) => self.stretch.lo = upper.to_vec(),
+            Some(upper) if self.stretch.goes_beyond(Some(upper)) => {
+                self.stretch.lo = upper.to_vec()
+            }
             _ => self.over = true,
         }
         Ok(Some(rows))

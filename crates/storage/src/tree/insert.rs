@@ -134,8 +134,8 @@ impl Tree {
         key: &[u8],
         value: &[u8],
     ) -> AtPath {
-        let latch = |pin: &Pin<'_>| pin.try_exclusive();
-        let Some(mut nodes) = path.iter().map(|pin| pin.try_exclusive()).collect::<Option<Vec<_>>>()
+        let Some(mut nodes) =
+            path.iter().map(|pin| pin.try_exclusive()).collect::<Option<Vec<_>>>()
         else {
             return AtPath::Latched;
         };
@@ -150,11 +150,13 @@ impl Tree {
         let used: Vec<NewPage<'_>> = fresh.drain(..plan.pages_needed).collect();
         let mut new: Vec<_> = used
             .iter()
-            .map(|page| latch(page.pin()).expect("nobody else knows a new page"))
+            .map(|page| page.pin().try_exclusive().expect("nobody else knows a new page"))
             .collect();
         self.carry_out(&plan, &mut nodes, &mut new, &used);
         drop((new, nodes));
-        used.into_iter().for_each(|page| drop(page.keep()));
+        for page in used {
+            page.keep();
+        }
         self.count_entry();
         AtPath::Done(Inserted::New)
     }
@@ -167,7 +169,8 @@ impl Tree {
         key: &[u8],
         value: &[u8],
     ) -> Plan {
-        let mut plan = Plan { splits: Vec::new(), pages_needed: 0, key: key.to_vec(), value: value.to_vec() };
+        let mut plan =
+            Plan { splits: Vec::new(), pages_needed: 0, key: key.to_vec(), value: value.to_vec() };
         for (depth, guard) in nodes.iter().enumerate().rev() {
             let node = Node::new(guard.page());
             if has_room(guard.page(), &plan.key, &plan.value) {
@@ -208,7 +211,8 @@ impl Tree {
                 split.build_left(nodes[depth].page_mut(), kept);
                 used += 1;
             }
-            let pages = if height == 0 { &self.shared.leaf_pages } else { &self.shared.inner_pages };
+            let pages =
+                if height == 0 { &self.shared.leaf_pages } else { &self.shared.inner_pages };
             pages.fetch_add(1, Ordering::Relaxed);
         }
         assert_eq!(used, plan.pages_needed, "each new page is used");
@@ -221,7 +225,13 @@ impl Tree {
     }
 
     /// Makes the root an inner node above its two halves.
-    fn raise_root(&self, root: &mut ExclusiveGuard<'_>, split: &Split, left: PageId, right: PageId) {
+    fn raise_root(
+        &self,
+        root: &mut ExclusiveGuard<'_>,
+        split: &Split,
+        left: PageId,
+        right: PageId,
+    ) {
         let identity = self.identity_of(root.page());
         let level = Node::new(root.page()).level() + 1;
         let (left, right) = (left.to_le_bytes(), right.to_le_bytes());

@@ -202,7 +202,9 @@ impl Tree {
     fn is_out_of_cache(&self, level: u8) -> bool {
         let pages = match level {
             0 => self.shared.leaf_pages.load(Ordering::Relaxed),
-            _ => self.shared.inner_pages.load(Ordering::Relaxed) >> (8 * u32::from(level - 1).min(7)),
+            _ => {
+                self.shared.inner_pages.load(Ordering::Relaxed) >> (8 * u32::from(level - 1).min(7))
+            }
         };
         pages * self.store.pool.page_size() as u64 > CACHED_BYTES
     }

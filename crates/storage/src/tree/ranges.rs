@@ -96,7 +96,9 @@ impl Tree {
         };
         if node.is_leaf() {
             let begin = node.lower_bound(lo).0;
-            node.visit(begin..end.max(begin), &mut |key, value| visit(piece.range as usize, key, value));
+            node.visit(begin..end.max(begin), &mut |key, value| {
+                visit(piece.range as usize, key, value)
+            });
         } else {
             let first = node.child_position(lo);
             self.descend(&node, piece, first..end.max(first + 1), hi, next);

@@ -114,7 +114,8 @@ impl Tree {
             }
             // One request: the pages that follow each other on disk from this one on.
             Depth::One if pool.is_absent(window[0]) => {
-                let adjoining = window.iter().zip(window[0]..).take_while(|(pid, next)| *pid == next);
+                let adjoining =
+                    window.iter().zip(window[0]..).take_while(|(pid, next)| *pid == next);
                 let absent = adjoining.map(|(pid, _)| *pid).take_while(|pid| pool.is_absent(*pid));
                 pool.prefetch(absent, io);
             }
