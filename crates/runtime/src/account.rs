@@ -75,7 +75,6 @@ pub struct AccountSnapshot {
 
 impl Account {
     /// An account with nothing in it.
-    #[expect(clippy::new_ret_no_self, reason = "an account is always shared")]
     pub fn new() -> Arc<Account> {
         let shards = (0..WORKER_COUNT_MAX).map(|_| OnceLock::new()).collect();
         Arc::new(Account { shards })

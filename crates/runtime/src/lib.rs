@@ -3,6 +3,8 @@
 //! A runtime runs tasks on worker threads; a task that waits for the disk, a timer or another
 //! task suspends, and its worker goes on with the next. Idle workers sleep in the kernel.
 
+#![allow(clippy::disallowed_methods, reason = "this crate is the seam to the system")]
+
 mod account;
 mod buf;
 mod clock;

@@ -135,6 +135,19 @@ impl Transfer {
         &[]
     }
 
+    /// True when memory and length of each piece are multiples of `unit`.
+    pub(crate) fn is_aligned(&self, unit: u64) -> bool {
+        let unit = unit as usize;
+        let bufs = match &self.bufs {
+            Bufs::One(buf) => std::slice::from_ref(buf),
+            Bufs::Many { bufs, .. } => bufs.as_slice(),
+        };
+        self.from.is_multiple_of(unit)
+            && bufs.iter().all(|buf| {
+                buf.len().is_multiple_of(unit) && buf.as_ptr().addr().is_multiple_of(unit)
+            })
+    }
+
     /// Copies `bytes` into the buffers (the simulation's read). Returns how many fitted.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         let mut skip = self.from;

@@ -2,15 +2,17 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
 use crate::config::{Config, RingChoice, RingKind, RingReport, StartError};
-use crate::inbox::{self, Bell, Inbox, Message};
+use crate::inbox::{self, Bell, Inbox, Message, lock};
 use crate::ring::pool::Pool;
 use crate::ring::{Driver, Ring, uring};
+use crate::sim;
 use crate::stats::WorkerStats;
-use crate::task::{Aborted, RemoteHandle, promise, send_task};
+use crate::task::{Aborted, RemoteHandle, Urgency, promise, send_task};
 use crate::worker::{self, Shared, Worker};
 
 /// Workers that run tasks. Dropping it stops them: tasks are dropped, operations in flight are
@@ -34,6 +36,11 @@ impl Runtime {
         let shared = Arc::new(share(&config)?);
         let handle = Handle { shared: shared.clone() };
         let mut runtime = Runtime { handle, rings: Vec::new(), threads: Vec::new() };
+        if let RingChoice::Sim(disk) = config.ring {
+            runtime.rings = simulated(config.workers);
+            runtime.threads.push(start_simulation(shared, disk)?);
+            return Ok(runtime);
+        }
         for index in 0..config.workers {
             // On an error, dropping `runtime` stops the workers started so far.
             let (thread, report) = start_worker(shared.clone(), index, &config)?;
@@ -84,10 +91,20 @@ impl Handle {
     ) -> T {
         let inside = worker::try_with(|_| ()).is_some();
         assert!(!inside, "block_on inside of a task would block its worker");
-        match self.spawn_on(0, make).wait() {
+        let (promise, output) = promise();
+        send_task(&self.shared.inboxes[0], None, Urgency::Awaited, promise, make);
+        match output.wait() {
             Ok(output) => output,
             Err(Aborted::Panicked(message)) => resume_unwind(Box::new(message)),
-            Err(Aborted::Cancelled) => panic!("the runtime has stopped"),
+            Err(Aborted::Cancelled) => self.explain_end(),
+        }
+    }
+
+    fn explain_end(&self) -> ! {
+        let failure = lock(&self.shared.failure).clone();
+        match failure {
+            Some(message) => panic!("{message}"),
+            None => panic!("the runtime has stopped"),
         }
     }
 
@@ -98,7 +115,7 @@ impl Handle {
         make: impl FnOnce() -> F + Send + 'static,
     ) -> RemoteHandle<T> {
         let (promise, handle) = promise();
-        send_task(&self.shared.inboxes[worker], None, promise, make);
+        send_task(&self.shared.inboxes[worker], None, Urgency::Free, promise, make);
         handle
     }
 
@@ -140,6 +157,8 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         depth: config.depth,
         seed: config.seed,
         attack: config.attack,
+        job_count: AtomicUsize::new(0),
+        failure: Mutex::new(None),
     };
     for index in 0..config.workers {
         let Some(id) = inbox::register(&shared.inboxes[index]) else {
@@ -148,6 +167,22 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         shared.ids.push(id);
     }
     Ok(shared)
+}
+
+fn simulated(workers: usize) -> Vec<RingReport> {
+    let report = RingReport { kind: RingKind::Sim, reason: "as configured".to_owned() };
+    vec![report; workers]
+}
+
+/// All workers of a simulation share a thread: one thread, since their tasks need not be `Send`.
+fn start_simulation(shared: Arc<Shared>, disk: sim::Disk) -> Result<JoinHandle<()>, StartError> {
+    let builder = std::thread::Builder::new().name("dovetail-sim".to_owned());
+    let thread = builder.spawn(move || {
+        if catch_unwind(AssertUnwindSafe(|| sim::start(shared, disk))).is_err() {
+            std::process::abort();
+        }
+    })?;
+    Ok(thread)
 }
 
 type Started = Result<RingReport, StartError>;

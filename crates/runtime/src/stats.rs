@@ -17,6 +17,7 @@ pub(crate) struct Counters {
     live_tasks: AtomicU64,
     frame_bytes: AtomicU64,
     inflight: AtomicU64,
+    pool_threads: AtomicU64,
 }
 
 /// Adds to a counter of the current worker.
@@ -26,10 +27,11 @@ pub(crate) fn bump(counter: &AtomicU64, n: u64) {
 }
 
 impl Counters {
-    pub(crate) fn gauges(&self, tasks: usize, bytes: usize, inflight: u32) {
+    pub(crate) fn gauges(&self, tasks: usize, bytes: usize, inflight: u32, pool: usize) {
         self.live_tasks.store(tasks as u64, Relaxed);
         self.frame_bytes.store(bytes as u64, Relaxed);
         self.inflight.store(u64::from(inflight), Relaxed);
+        self.pool_threads.store(pool as u64, Relaxed);
     }
 
     pub(crate) fn read(&self) -> WorkerStats {
@@ -47,11 +49,12 @@ impl Counters {
             live_task_count: get(&self.live_tasks),
             frame_bytes: get(&self.frame_bytes),
             inflight_count: get(&self.inflight),
+            pool_thread_count: get(&self.pool_threads),
         }
     }
 }
 
-/// What a worker has done since its start. The last three are gauges of the latest slice.
+/// What a worker has done since its start. The last four are gauges of the latest slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerStats {
     /// Polls of tasks.
@@ -78,4 +81,6 @@ pub struct WorkerStats {
     pub frame_bytes: u64,
     /// Operations in flight.
     pub inflight_count: u64,
+    /// Threads of the pool for what blocks.
+    pub pool_thread_count: u64,
 }

@@ -1,12 +1,17 @@
 //! Files on each real ring: whole, short and vectored transfers, names, locks, back ends.
+#![allow(clippy::disallowed_methods, reason = "tests look at the system from outside")]
 
-mod support;
+#[path = "support/rings.rs"]
+mod rings;
+#[path = "support/temp_dir.rs"]
+mod temp_dir;
 
 use std::io::ErrorKind;
 
+use rings::on_both;
 use runtime::fs::{self, File, OpenOptions};
 use runtime::{IoBuf, RingKind};
-use support::{TempDir, on_both};
+use temp_dir::TempDir;
 
 fn writable() -> OpenOptions {
     OpenOptions { read: true, write: true, create: true, ..OpenOptions::default() }

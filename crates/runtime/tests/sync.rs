@@ -1,15 +1,17 @@
 //! Semaphores, gates, events, permits, cancellation.
+#![allow(clippy::disallowed_methods, reason = "tests look at the system from outside")]
 
-mod support;
+#[path = "support/rings.rs"]
+mod rings;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rings::on_both;
 use runtime::sync::{Cancel, Event, Gate, Permits, Semaphore, WaitQueue};
 use runtime::{Config, RingChoice, Runtime, spawn, spawn_on, time, yield_now};
-use support::on_both;
 
 /// One worker whose ready queue keeps its order.
 fn orderly() -> Runtime {

@@ -72,7 +72,7 @@ impl Ring {
         }
     }
 
-    /// Threads of the pool now, for tests and reports.
+    /// Threads of the pool now.
     pub(crate) fn pool_threads(&self) -> usize {
         self.pool.threads()
     }

@@ -1,22 +1,20 @@
-//! The simulation.
+//! Deterministic simulation: all workers in one thread, virtual time, a disk of memory that
+//! loses, tears, delays and refuses. One seed, one run: the same seed gives the same trace hash.
+//!
+//! The workers, their tasks and the scheduling are the real ones. Simulated are the clock, the
+//! order in which workers take turns and operations complete, and the disk.
 
-use std::sync::Arc;
+mod crash;
+mod disk;
+mod faults;
+mod flights;
+mod image;
+mod names;
+mod run;
+mod trace;
 
-use stdx::Key;
-
-use crate::op::Op;
-
-/// A simulated disk.
-#[derive(Clone, Debug)]
-pub struct Disk(Arc<()>);
-
-#[derive(Debug)]
-pub(crate) struct Handle(#[expect(dead_code)] Disk);
-
-pub(crate) struct Port(#[expect(dead_code)] Disk);
-
-impl Port {
-    pub(crate) fn start(&mut self, _key: Key, _op: &mut Op) {
-        unreachable!("no simulated worker is started yet")
-    }
-}
+pub(crate) use disk::Handle;
+pub use disk::{Disk, SECTOR_BYTES};
+pub use faults::{FaultPlan, Latency};
+pub(crate) use flights::Port;
+pub(crate) use run::start;

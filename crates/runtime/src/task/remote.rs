@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use super::{Aborted, panic_text};
 use crate::account::{self, Account};
 use crate::inbox::{Inbox, Message, lock};
-use crate::worker;
+use crate::worker::{self, Shared};
 
 enum State<T> {
     Empty,
@@ -108,8 +108,37 @@ impl<T> Future for RemoteHandle<T> {
     }
 }
 
+/// Whether a thread outside sleeps until the task is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// A `block_on`: a simulation runs as long as there is one.
+    Awaited,
+    Free,
+}
+
+/// Counts a `block_on` while it lives. It begins on the worker, so that a simulation never sees a
+/// job whose task has not arrived.
+struct Job(Arc<Shared>);
+
+impl Job {
+    fn begin(shared: &Arc<Shared>) -> Job {
+        shared.job_count.fetch_add(1, Ordering::SeqCst);
+        Job(shared.clone())
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.0.job_count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Runs a future to its end, its panic or its abortion, and keeps the promise.
-async fn fulfil<T, F: Future<Output = T>>(promise: Promise<T>, make: impl FnOnce() -> F) {
+async fn fulfil<T, F: Future<Output = T>>(
+    promise: Promise<T>,
+    job: Option<Job>,
+    make: impl FnOnce() -> F,
+) {
     let cell = promise.0.clone();
     let output = {
         let mut future = match catch_unwind(AssertUnwindSafe(make)) {
@@ -129,6 +158,8 @@ async fn fulfil<T, F: Future<Output = T>>(promise: Promise<T>, make: impl FnOnce
         })
         .await
     };
+    // First: who gets the output must find the simulation standing still.
+    drop(job);
     promise.keep(output);
 }
 
@@ -136,11 +167,15 @@ async fn fulfil<T, F: Future<Output = T>>(promise: Promise<T>, make: impl FnOnce
 pub(crate) fn send_task<T: Send + 'static, F: Future<Output = T> + 'static>(
     inbox: &Inbox,
     account: Option<Arc<Account>>,
+    urgency: Urgency,
     promise: Promise<T>,
     make: impl FnOnce() -> F + Send + 'static,
 ) -> bool {
     inbox.send(Message::Run(Box::new(move || {
-        worker::with(|w| account::within(w, account, || w.spawn(fulfil(promise, make), false)));
+        worker::with(|w| {
+            let job = (urgency == Urgency::Awaited).then(|| Job::begin(&w.shared));
+            account::within(w, account, || w.spawn(fulfil(promise, job, make), false));
+        });
     })))
 }
 
@@ -156,7 +191,7 @@ pub fn spawn_on<F: Future<Output = T> + 'static, T: Send + 'static>(
     let (promise, handle) = promise();
     worker::with(|w| {
         let inbox = &w.shared.inboxes[worker];
-        send_task(inbox, w.current_account(), promise, make);
+        send_task(inbox, w.current_account(), Urgency::Free, promise, make);
     });
     handle
 }

@@ -8,7 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ptr;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use stdx::{Key, Prng, Slab};
@@ -32,6 +33,10 @@ pub(crate) struct Shared {
     pub(crate) depth: u32,
     pub(crate) seed: u64,
     pub(crate) attack: bool,
+    /// Calls of `block_on` under way; a simulation stands still without one.
+    pub(crate) job_count: AtomicUsize,
+    /// Why a simulation ended by itself.
+    pub(crate) failure: Mutex<Option<String>>,
 }
 
 /// Where a task that gives way goes.

@@ -157,7 +157,8 @@ impl Worker {
     /// Makes the worker's gauges visible to other threads.
     pub(crate) fn publish(&self) {
         let (tasks, bytes) = self.live_tasks();
-        self.counters().gauges(tasks, bytes, self.inflight.get());
+        let pool = self.ring.borrow().pool_threads();
+        self.counters().gauges(tasks, bytes, self.inflight.get(), pool);
     }
 
     /// Frees everything in the order that the kernel needs: tasks, operations in flight (already
@@ -169,6 +170,13 @@ impl Worker {
         self.drop_tasks();
         self.ops.replace(stdx::Slab::default());
         self.publish();
+    }
+
+    /// Stops the worker of a simulation: no task survives.
+    pub(crate) fn stop(&self) {
+        self.stopping.set(true);
+        self.take_messages();
+        self.drop_tasks();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -1,0 +1,134 @@
+//! The bytes of one file: as readers see them, as they would survive, and what lies between.
+
+use stdx::Prng;
+
+use super::disk::SECTOR_BYTES;
+
+/// A change that no sync has covered.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) sequence: u64,
+    pub(super) kind: ChangeKind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ChangeKind {
+    Write { offset: u64, bytes: Vec<u8> },
+    SetLen(u64),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Image {
+    written: Vec<u8>,
+    synced: Vec<u8>,
+    unsynced: Vec<Change>,
+}
+
+fn put(target: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
+    let begin = offset as usize;
+    let end = begin + bytes.len();
+    if target.len() < end {
+        target.resize(end, 0);
+    }
+    target[begin..end].copy_from_slice(bytes);
+}
+
+fn apply(target: &mut Vec<u8>, kind: &ChangeKind) {
+    match kind {
+        ChangeKind::Write { offset, bytes } => put(target, *offset, bytes),
+        ChangeKind::SetLen(len) => target.resize(*len as usize, 0),
+    }
+}
+
+/// The pieces of a write, one per sector that it touches.
+fn sectors(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let first = (SECTOR_BYTES - offset % SECTOR_BYTES).min(bytes.len() as u64) as usize;
+    let (head, rest) = bytes.split_at(first);
+    let tail = rest.chunks(SECTOR_BYTES as usize).enumerate();
+    let begin = offset + first as u64;
+    std::iter::once((offset, head))
+        .chain(tail.map(move |(i, piece)| (begin + i as u64 * SECTOR_BYTES, piece)))
+}
+
+impl Image {
+    pub(super) fn of(bytes: Vec<u8>) -> Image {
+        Image { written: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.written
+    }
+
+    /// Flips bits on the medium itself: readers see it, and it survives.
+    pub(super) fn rot(&mut self, offset: usize, mask: u8) -> bool {
+        let found = self.written.get_mut(offset).map(|byte| *byte ^= mask).is_some();
+        if let Some(byte) = self.synced.get_mut(offset) {
+            *byte ^= mask;
+        }
+        found
+    }
+
+    pub(super) fn change(&mut self, sequence: u64, kind: ChangeKind) {
+        apply(&mut self.written, &kind);
+        self.unsynced.push(Change { sequence, kind });
+    }
+
+    /// Some sectors of a failed write.
+    pub(super) fn tear(&mut self, sequence: u64, offset: u64, bytes: &[u8], prng: &mut Prng) {
+        for (offset, piece) in sectors(offset, bytes) {
+            if prng.chance(0.5) {
+                let kind = ChangeKind::Write { offset, bytes: piece.to_vec() };
+                self.change(sequence, kind);
+            }
+        }
+    }
+
+    fn covered(&mut self, upto: u64) -> Vec<Change> {
+        let split = self.unsynced.partition_point(|change| change.sequence <= upto);
+        let rest = self.unsynced.split_off(split);
+        std::mem::replace(&mut self.unsynced, rest)
+    }
+
+    /// Makes everything up to `upto` durable.
+    pub(super) fn sync(&mut self, upto: u64) {
+        for change in self.covered(upto) {
+            apply(&mut self.synced, &change.kind);
+        }
+    }
+
+    /// A failed sync: what it covered survives in part, and no later sync will know of the rest.
+    pub(super) fn fail_sync(&mut self, upto: u64, prng: &mut Prng) {
+        let covered = self.covered(upto);
+        self.synced = survive(&self.synced, &covered, 0.5, prng);
+    }
+
+    /// What the medium holds after a crash, with writes that were still under way.
+    pub(super) fn crash(&self, under_way: Vec<Change>, survival: f64, prng: &mut Prng) -> Vec<u8> {
+        let mut changes = self.unsynced.clone();
+        changes.extend(under_way);
+        survive(&self.synced, &changes, survival, prng)
+    }
+}
+
+/// Any subset of the changes, sector by sector; a lost change of length cuts what lies beyond.
+fn survive(base: &[u8], changes: &[Change], survival: f64, prng: &mut Prng) -> Vec<u8> {
+    let mut bytes = base.to_vec();
+    let growth_survives = survival > 0.0 && (survival >= 1.0 || prng.chance(0.5));
+    for change in changes {
+        match &change.kind {
+            ChangeKind::SetLen(_) if prng.chance(survival) => apply(&mut bytes, &change.kind),
+            ChangeKind::SetLen(_) => {}
+            ChangeKind::Write { offset, bytes: new } => {
+                for (at, piece) in sectors(*offset, new) {
+                    if prng.chance(survival) {
+                        put(&mut bytes, at, piece);
+                    }
+                }
+            }
+        }
+    }
+    if !growth_survives && bytes.len() > base.len() {
+        bytes.truncate(base.len());
+    }
+    bytes
+}
