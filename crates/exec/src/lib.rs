@@ -1,1 +1,43 @@
 //! Runs physical plans as trees of tasks.
+//!
+//! A plan is cut into pipelines (source, streaming operators, sink). How much of a pipeline is in
+//! progress at once is the answer of a decomposition [`policy`]: the same operators run one after the
+//! other, statically partitioned, or out of order as a tree of tasks (anagodb paper, section 2).
+//! The rules that the code keeps are numbered in the crate's README.
+
+mod aggregate;
+mod batch;
+mod bell;
+mod collect;
+mod drive;
+mod flow;
+mod groups;
+mod hash_join;
+mod join_table;
+mod keys;
+mod lookup;
+mod nested;
+mod pairs;
+mod policy;
+mod progress;
+mod query;
+mod run;
+mod scope;
+mod sequential;
+mod shared;
+mod sink;
+mod sort;
+mod source;
+mod stage;
+mod statics;
+mod streaming;
+mod task;
+
+pub use progress::{
+    NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,
+};
+pub use query::{
+    LOOKUP_BATCH_ROWS, Mode, Output, PARTS_PER_WORKER, Query, RESULT_BATCH_ROWS,
+};
+pub use run::execute;
+pub use source::{Access, Depth, LocalFuture, Lookup, Matches, Part, Source, Step, Tables};

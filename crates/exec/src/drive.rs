@@ -1,0 +1,344 @@
+//! From a plan to pipelines: cuts at the breakers, runs the inputs first, then the stage itself.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use arrow_array::RecordBatch;
+use sql::plan::{Node, Operator};
+use types::SqlResult;
+
+use crate::aggregate::AggregateSink;
+use crate::batch;
+use crate::collect::{Collect, First};
+use crate::groups::Grouping;
+use crate::hash_join::{BuildSink, JoinRules, Probe};
+use crate::lookup::LookupOp;
+use crate::nested::NestedLoop;
+use crate::run::Run;
+use crate::scope::Scope;
+use crate::sink::{Target, halted};
+use crate::sort::SortSink;
+use crate::source::LocalFuture;
+use crate::stage::{Driver, Op, Order, Piece, Tail, run_stage};
+use crate::streaming::{Filter, Project, ScanRows, Skip};
+
+/// Runs the subtree of `node` and passes its rows through `tail`.
+pub(crate) fn drive<'a>(
+    run: &'a Arc<Run>,
+    node: &'a Node,
+    scope: Arc<Scope>,
+    tail: Tail,
+) -> LocalFuture<'a, SqlResult<()>> {
+    Box::pin(async move {
+        let (spine, leaf) = spine(node);
+        let inputs = inputs(run, &spine, leaf, &scope).await?;
+        let pipeline = assemble(run, &spine, leaf, inputs, tail)?;
+        pipeline.run(run, leaf, &scope).await
+    })
+}
+
+/// What a node of a pipeline needs before the pipeline can start.
+enum Input {
+    /// Nothing.
+    None,
+    /// The finished build side.
+    Probe(Arc<Probe>),
+    /// The materialised right side.
+    Nested(Arc<NestedLoop>),
+    /// The rows of a breaker.
+    Rows(Vec<RecordBatch>),
+}
+
+/// The streaming nodes from `node` down, lowest first, and the node that yields their rows.
+fn spine(node: &Node) -> (Vec<&Node>, &Node) {
+    let mut spine = Vec::new();
+    let mut at = node;
+    loop {
+        let next = match &at.operator {
+            Operator::Filter { input, .. } | Operator::Project { input, .. } => input,
+            Operator::Limit { input, fetch: None, .. } => input,
+            Operator::LookupJoin(join) => &join.outer,
+            Operator::HashJoin(join) => &join.probe,
+            Operator::NestedLoopJoin(join) => &join.left,
+            _ => break,
+        };
+        spine.push(at);
+        at = next;
+    }
+    spine.reverse();
+    (spine, at)
+}
+
+/// Whether rows leave `node` in an order that its plan asks for.
+fn is_ordered(node: &Node) -> bool {
+    match &node.operator {
+        Operator::Sort { .. } => true,
+        Operator::Limit { input, .. }
+        | Operator::Filter { input, .. }
+        | Operator::Project { input, .. } => is_ordered(input),
+        Operator::LookupJoin(join) => is_ordered(&join.outer),
+        _ => false,
+    }
+}
+
+/// Computes the inputs of all nodes of a pipeline, the leaf's last: at once or one after the other.
+async fn inputs<'a>(
+    run: &'a Arc<Run>,
+    spine: &[&'a Node],
+    leaf: &'a Node,
+    scope: &Arc<Scope>,
+) -> SqlResult<Vec<Input>> {
+    let nodes = spine.iter().chain([&leaf]);
+    let works: Vec<_> = nodes.map(|&n| input(run, n, Arc::clone(scope))).collect();
+    if run.policy.inputs_at_once() {
+        return all(run, works).await;
+    }
+    let mut inputs = Vec::new();
+    for work in works {
+        inputs.push(work.await?);
+    }
+    Ok(inputs)
+}
+
+/// Polls all works until all have ended; an error of one stops the query and with it the others.
+async fn all<T>(run: &Run, works: Vec<LocalFuture<'_, SqlResult<T>>>) -> SqlResult<Vec<T>> {
+    let mut results: Vec<Option<SqlResult<T>>> = works.iter().map(|_| None).collect();
+    let mut works = works;
+    poll_fn(|cx| {
+        let mut open = false;
+        for (work, result) in works.iter_mut().zip(&mut results) {
+            if result.is_some() {
+                continue;
+            }
+            match work.as_mut().poll(cx) {
+                Poll::Ready(Err(error)) => {
+                    if !run.root.is_stopped() {
+                        run.fail(error.clone());
+                    }
+                    *result = Some(Err(error));
+                }
+                Poll::Ready(done) => *result = Some(done),
+                Poll::Pending => open = true,
+            }
+        }
+        if open { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    results.into_iter().map(|r| r.unwrap_or_else(|| Err(halted()))).collect()
+}
+
+/// Computes what `node` needs before its pipeline starts.
+fn input<'a>(
+    run: &'a Arc<Run>,
+    node: &'a Node,
+    scope: Arc<Scope>,
+) -> LocalFuture<'a, SqlResult<Input>> {
+    Box::pin(async move {
+        let (workers, batch_rows) = (run.worker_count, run.query.batch_rows.max(1));
+        match &node.operator {
+            Operator::HashJoin(join) => {
+                let rules = Arc::new(JoinRules::new(node, join, batch_rows)?);
+                let sink = Arc::new(BuildSink::new(Arc::clone(&rules), workers));
+                fill(run, &join.build, scope, Target::unordered(sink.clone())).await?;
+                Ok(Input::Probe(Arc::new(Probe::new(rules, sink.finish()?))))
+            }
+            Operator::NestedLoopJoin(join) => {
+                let sink = Arc::new(Collect::new(batch::relaxed(&join.right.schema), workers));
+                fill(run, &join.right, scope, Target::unordered(sink.clone())).await?;
+                let nested = NestedLoop::new(node, join, sink.finish()?, batch_rows);
+                Ok(Input::Nested(Arc::new(nested)))
+            }
+            Operator::Aggregate { input, group_by, aggregates } => {
+                let (from, to) = (batch::relaxed(&input.schema), batch::relaxed(&node.schema));
+                let grouping = Grouping::new(group_by.clone(), aggregates.clone(), from, to)?;
+                let sink = Arc::new(AggregateSink::new(grouping, workers, batch_rows));
+                fill(run, input, scope, Target::unordered(sink.clone())).await?;
+                Ok(Input::Rows(sink.finish()?))
+            }
+            Operator::Sort { input, keys, fetch } => {
+                let schema = batch::relaxed(&input.schema);
+                let sink = Arc::new(SortSink::new(keys, *fetch, schema, workers, batch_rows)?);
+                fill(run, input, scope, Target::unordered(sink.clone())).await?;
+                Ok(Input::Rows(sink.finish()?))
+            }
+            Operator::Limit { input, skip, fetch: Some(fetch) } => {
+                first_rows(run, input, scope, *skip, *fetch).await.map(Input::Rows)
+            }
+            Operator::Values(rows) => Ok(Input::Rows(batch::slices(rows, batch_rows))),
+            _ => Ok(Input::None),
+        }
+    })
+}
+
+/// Runs the subtree of `node` into a sink.
+fn fill<'a>(
+    run: &'a Arc<Run>,
+    node: &'a Node,
+    scope: Arc<Scope>,
+    target: Target,
+) -> LocalFuture<'a, SqlResult<()>> {
+    drive(run, node, scope, Tail { ops: vec![], target })
+}
+
+/// The rows of a limit. What produces them runs in a scope of its own, which ends with the last row.
+async fn first_rows(
+    run: &Arc<Run>,
+    input: &Node,
+    scope: Arc<Scope>,
+    skip: usize,
+    fetch: usize,
+) -> SqlResult<Vec<RecordBatch>> {
+    let inside = Scope::inside(&scope);
+    let sink = Arc::new(First::new(run, &inside, skip, fetch));
+    if fetch == 0 {
+        return Ok(vec![]);
+    }
+    let target = Target::Sink { sink: sink.clone(), ordered: true };
+    let result = fill(run, input, inside, target).await;
+    if scope.is_stopped() {
+        return Err(halted());
+    }
+    if !sink.is_full() {
+        result?;
+    }
+    Ok(sink.finish())
+}
+
+/// A pipeline, ready to run.
+struct Pipeline {
+    tail: Tail,
+    /// Joins with rows due at the end: the operator after the join, and the join.
+    flushes: Vec<(usize, Input)>,
+    /// Nothing that enters before this operator can leave it.
+    void_until: usize,
+    rows: Option<Vec<RecordBatch>>,
+}
+
+fn assemble(
+    run: &Run,
+    spine: &[&Node],
+    leaf: &Node,
+    mut inputs: Vec<Input>,
+    tail: Tail,
+) -> SqlResult<Pipeline> {
+    let rows = match inputs.pop() {
+        Some(Input::Rows(rows)) => Some(rows),
+        _ => None,
+    };
+    let mut pipeline = Pipeline {
+        tail: Tail { ops: leaf_op(leaf), target: tail.target.clone() },
+        flushes: vec![],
+        void_until: 0,
+        rows,
+    };
+    for (node, input) in spine.iter().zip(inputs) {
+        let op = streaming_op(run, node, &input)?;
+        pipeline.tail.ops.push(op);
+        let after = pipeline.tail.ops.len();
+        let is_void = match &input {
+            Input::Probe(probe) => probe.is_void(),
+            Input::Nested(nested) => nested.is_void(),
+            Input::None | Input::Rows(_) => false,
+        };
+        if is_void {
+            pipeline.void_until = after;
+        }
+        pipeline.flushes.push((after, input));
+    }
+    pipeline.tail.ops.extend(tail.ops);
+    Ok(pipeline)
+}
+
+fn leaf_op(leaf: &Node) -> Vec<Op> {
+    match &leaf.operator {
+        Operator::Scan(scan) => vec![Op::Map(Arc::new(ScanRows::new(leaf, scan)))],
+        _ => vec![],
+    }
+}
+
+fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
+    Ok(match (&node.operator, input) {
+        (Operator::Filter { predicate, .. }, _) => {
+            Op::Map(Arc::new(Filter { node: node.id, predicate: predicate.clone() }))
+        }
+        (Operator::Project { exprs, .. }, _) => {
+            let schema = batch::relaxed(&node.schema);
+            Op::Map(Arc::new(Project { node: node.id, exprs: exprs.clone(), schema }))
+        }
+        (Operator::Limit { skip, .. }, _) => Op::Map(Arc::new(Skip::new(node.id, *skip))),
+        (Operator::LookupJoin(join), _) => {
+            let lookup = run.tables.lookup(join)?;
+            Op::Lookup(Arc::new(LookupOp::new(node, join, lookup)))
+        }
+        (_, Input::Probe(probe)) => Op::Map(Arc::clone(probe) as _),
+        (_, Input::Nested(nested)) => Op::Map(Arc::clone(nested) as _),
+        _ => return Err(types::SqlError::internal("not a streaming operator")),
+    })
+}
+
+impl Pipeline {
+    async fn run(self, run: &Arc<Run>, leaf: &Node, scope: &Arc<Scope>) -> SqlResult<()> {
+        let Pipeline { tail, flushes, void_until, rows } = self;
+        if scope.is_stopped() {
+            return Err(halted());
+        }
+        if void_until == 0 {
+            leaf_rows(run, leaf, scope, &tail, rows).await?;
+        }
+        for (first, input) in flushes {
+            let rows = match &input {
+                _ if first <= void_until => vec![],
+                Input::Probe(probe) => probe.rest()?,
+                Input::Nested(nested) => nested.rest()?,
+                Input::None | Input::Rows(_) => vec![],
+            };
+            let pieces = rows.into_iter().map(Piece::Rows).collect();
+            let order = Order { pieces, first, ..Order::new(scope, &tail) };
+            run_stage(run, order).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Order {
+    fn new(scope: &Arc<Scope>, tail: &Tail) -> Order {
+        Order {
+            scope: Arc::clone(scope),
+            tail: tail.clone(),
+            first: 0,
+            driver: None,
+            pieces: vec![],
+            order_matters: false,
+        }
+    }
+}
+
+/// Runs the rows of the leaf through the pipeline.
+async fn leaf_rows(
+    run: &Arc<Run>,
+    leaf: &Node,
+    scope: &Arc<Scope>,
+    tail: &Tail,
+    rows: Option<Vec<RecordBatch>>,
+) -> SqlResult<()> {
+    if let Operator::Union { inputs } = &leaf.operator {
+        for input in inputs {
+            drive(run, input, Arc::clone(scope), tail.clone()).await?;
+        }
+        return Ok(());
+    }
+    let order = Order::new(scope, tail);
+    if let Operator::Scan(scan) = &leaf.operator {
+        let source = run.tables.source(scan)?;
+        let pieces = source.roots().into_iter().map(Piece::Part).collect();
+        let driver = Some(Driver { source, node: leaf.id });
+        return run_stage(run, Order { pieces, driver, ..order }).await;
+    }
+    let rows = rows.unwrap_or_default();
+    let figures = run.query.progress.node(leaf.id);
+    rows.iter().for_each(|b| figures.produced(b.num_rows()));
+    let order_matters = tail.target.order_matters() && is_ordered(leaf);
+    let pieces = rows.into_iter().map(Piece::Rows).collect();
+    run_stage(run, Order { pieces, order_matters, ..order }).await
+}

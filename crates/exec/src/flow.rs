@@ -1,0 +1,149 @@
+//! The way of a task's batches through the operators of its stage, depth first.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use types::SqlResult;
+
+use crate::batch;
+use crate::lookup::LookupOp;
+use crate::shared::spawn_lookup;
+use crate::stage::{Map, Op, Stage, breathe, busy, timed};
+
+/// The batches that one task has in hand.
+pub(crate) struct Flow {
+    stage: Arc<Stage>,
+    /// Batches with the operator that comes next; the last is worked on first, so that a batch is
+    /// through the whole pipeline before the next one enters.
+    stack: Vec<(usize, RecordBatch)>,
+    /// Where look-ups are not split off: rows gathered before each operator.
+    gathered: Vec<Vec<RecordBatch>>,
+}
+
+impl Flow {
+    pub(crate) fn new(stage: &Arc<Stage>) -> Flow {
+        let gathered = if stage.splits { vec![] } else { vec![vec![]; stage.tail.ops.len()] };
+        Flow { stage: Arc::clone(stage), stack: vec![], gathered }
+    }
+
+    /// Passes `batch` through all operators from the one at `at` on.
+    pub(crate) async fn feed(&mut self, at: usize, batch: RecordBatch) -> SqlResult<()> {
+        self.stack.push((at, batch));
+        self.drain().await
+    }
+
+    /// Passes on what was gathered; the last call.
+    pub(crate) async fn finish(mut self) -> SqlResult<()> {
+        for at in 0..self.gathered.len() {
+            let batches = std::mem::take(&mut self.gathered[at]);
+            let (Some(first), Op::Lookup(op)) = (batches.first(), &self.stage.tail.ops[at]) else {
+                continue;
+            };
+            let op = Arc::clone(op);
+            let chunk = batch::concat(&first.schema(), &batches)?;
+            self.look_up_here(at, &op, chunk).await?;
+            self.drain().await?;
+        }
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> SqlResult<()> {
+        while let Some((at, batch)) = self.stack.pop() {
+            breathe().await;
+            if self.stage.scope.is_stopped() {
+                self.stack.clear();
+                return Ok(());
+            }
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            match self.stage.tail.ops.get(at).cloned() {
+                None => self.stage.tail.target.push(&self.stage.run, batch).await?,
+                Some(Op::Map(map)) => self.apply(at, map.as_ref(), batch)?,
+                Some(Op::Lookup(op)) => self.look_up(at, &op, batch).await?,
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, at: usize, map: &dyn Map, batch: RecordBatch) -> SqlResult<()> {
+        let figures = self.stage.run.query.progress.node(map.node());
+        let applied = timed(&figures.busy_ns, || map.apply(batch))?;
+        if let Some(rest) = applied.rest {
+            self.stack.push((at, rest));
+        }
+        for out in applied.out.into_iter().rev().filter(|b| b.num_rows() > 0) {
+            figures.produced(out.num_rows());
+            self.stack.push((at + 1, out));
+        }
+        Ok(())
+    }
+
+    async fn look_up(
+        &mut self,
+        at: usize,
+        op: &Arc<LookupOp>,
+        batch: RecordBatch,
+    ) -> SqlResult<()> {
+        let row_count = self.stage.run.query.lookup_batch_rows.max(1);
+        let batch = if self.stage.splits { Some(batch) } else { self.gather(at, batch, row_count)? };
+        let Some(batch) = batch else { return Ok(()) };
+        let chunk = if batch.num_rows() > row_count {
+            self.stack.push((at, batch.slice(row_count, batch.num_rows() - row_count)));
+            batch.slice(0, row_count)
+        } else {
+            batch
+        };
+        if self.stage.splits
+            && let Some(permit) = self.stage.run.policy.child(&self.stage.run.query.permits)
+        {
+            spawn_lookup(&self.stage, at, chunk, permit);
+            return Ok(());
+        }
+        self.look_up_here(at, op, chunk).await
+    }
+
+    /// Adds to the rows gathered before `at`; returns them all when they are enough for a look-up.
+    fn gather(
+        &mut self,
+        at: usize,
+        batch: RecordBatch,
+        row_count: usize,
+    ) -> SqlResult<Option<RecordBatch>> {
+        let gathered = &mut self.gathered[at];
+        let schema = batch.schema();
+        gathered.push(batch);
+        if gathered.iter().map(RecordBatch::num_rows).sum::<usize>() < row_count {
+            return Ok(None);
+        }
+        let batches = std::mem::take(gathered);
+        match <[RecordBatch; 1]>::try_from(batches) {
+            Ok([one]) => Ok(Some(one)),
+            Err(many) => batch::concat(&schema, &many).map(Some),
+        }
+    }
+
+    /// Looks up `chunk` in this task; the result is next on the stack.
+    pub(crate) async fn look_up_here(
+        &mut self,
+        at: usize,
+        op: &LookupOp,
+        chunk: RecordBatch,
+    ) -> SqlResult<()> {
+        let figures = self.stage.run.query.progress.node(op.node());
+        let out = busy(&figures.busy_ns, op.look_up(&chunk, self.stage.depth, &figures.io)).await?;
+        if out.num_rows() > 0 {
+            figures.produced(out.num_rows());
+            self.stack.push((at + 1, out));
+        }
+        Ok(())
+    }
+
+    /// Looks up `chunk` and passes the result on: the whole work of a look-up task.
+    pub(crate) async fn look_up_all(mut self, at: usize, chunk: RecordBatch) -> SqlResult<()> {
+        if let Some(Op::Lookup(op)) = self.stage.tail.ops.get(at).cloned() {
+            self.look_up_here(at, &op, chunk).await?;
+        }
+        self.drain().await
+    }
+}

@@ -1,0 +1,302 @@
+//! The hash join: the build side as a sink, the probe side as a streaming operator.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_schema::SchemaRef;
+use sql::expr::Expr;
+use sql::plan::{HashJoin, HashJoinKind, Node};
+use types::{SqlError, SqlResult};
+
+use crate::batch;
+use crate::groups::evaluate_all;
+use crate::join_table::{JoinTable, SharedBits};
+use crate::keys::{KeyBatch, KeyCoder, Keys};
+use crate::pairs::{PairShape, Pairs};
+use crate::sink::{Locals, Sink};
+use crate::stage::{Applied, Map};
+
+/// Pairs that a batch of probe rows may make before the rest of it waits, in result batches.
+const PAIR_BATCHES: usize = 16;
+
+/// What both sides know of the join.
+pub(crate) struct JoinRules {
+    node: usize,
+    kind: HashJoinKind,
+    null_aware: bool,
+    nulls_match: bool,
+    build_keys: Vec<Expr>,
+    probe_keys: Vec<Expr>,
+    coder: KeyCoder,
+    build_schema: SchemaRef,
+    shape: PairShape,
+    batch_rows: usize,
+}
+
+impl JoinRules {
+    pub(crate) fn new(node: &Node, join: &HashJoin, batch_rows: usize) -> SqlResult<JoinRules> {
+        if join.build_keys.is_empty() {
+            return Err(SqlError::internal("a hash join without keys"));
+        }
+        let anti = matches!(join.kind, HashJoinKind::BuildAnti | HashJoinKind::ProbeAnti);
+        if join.null_aware && (!anti || join.filter.is_some() || join.build_keys.len() > 1) {
+            return Err(SqlError::unsupported("NOT IN of several columns or with a condition"));
+        }
+        Ok(JoinRules {
+            node: node.id,
+            kind: join.kind,
+            null_aware: join.null_aware,
+            nulls_match: join.null_equals_null,
+            build_keys: join.build_keys.clone(),
+            probe_keys: join.probe_keys.clone(),
+            coder: KeyCoder::of(&join.build_keys, join.null_equals_null)?,
+            build_schema: batch::relaxed(&join.build.schema),
+            shape: PairShape::new(
+                &join.build.schema,
+                &join.probe.schema,
+                join.filter.clone(),
+                join.output.clone(),
+                &node.schema,
+            ),
+            batch_rows,
+        })
+    }
+
+    fn encode(&self, exprs: &[Expr], rows: &RecordBatch) -> SqlResult<KeyBatch> {
+        self.coder.encode(&evaluate_all(exprs, rows)?)
+    }
+}
+
+/// Collects the build side: rows and their encoded keys, per worker.
+pub(crate) struct BuildSink {
+    rules: Arc<JoinRules>,
+    locals: Locals<Vec<(RecordBatch, KeyBatch)>>,
+}
+
+impl BuildSink {
+    pub(crate) fn new(rules: Arc<JoinRules>, worker_count: usize) -> BuildSink {
+        BuildSink { rules, locals: Locals::new(worker_count) }
+    }
+
+    /// Combines the workers' rows into the hash table.
+    pub(crate) fn finish(&self) -> SqlResult<JoinTable> {
+        let rules = &self.rules;
+        let mut rows = Vec::new();
+        let mut all = KeyBatch { keys: rules.coder.empty(), hashes: vec![], nulls: None };
+        let mut null_bits: Vec<bool> = Vec::new();
+        for (batch, keys) in self.locals.take().into_iter().flatten() {
+            let is_null = |i| keys.nulls.as_ref().is_some_and(|n| n.is_null(i));
+            null_bits.extend((0..batch.num_rows()).map(|i| !is_null(i)));
+            rows.push(batch);
+            all.keys.append(keys.keys);
+            all.hashes.extend(keys.hashes);
+        }
+        if null_bits.contains(&false) {
+            all.nulls = Some(null_bits.into());
+        }
+        let rows = batch::concat(&rules.build_schema, &rows)?;
+        Ok(JoinTable::new(rows, all, rules.nulls_match))
+    }
+}
+
+impl Sink for BuildSink {
+    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<()> {
+        let keys = self.rules.encode(&self.rules.build_keys, &rows)?;
+        self.locals.of(worker).push((batch::compact(rows), keys));
+        Ok(())
+    }
+}
+
+/// The probe side.
+pub(crate) struct Probe {
+    rules: Arc<JoinRules>,
+    table: JoinTable,
+    /// Build rows with a partner, where the kind asks for them.
+    matched: Option<SharedBits>,
+    saw_rows: AtomicBool,
+    saw_null: AtomicBool,
+}
+
+/// The partners of the first rows of a batch.
+struct Found {
+    pairs: Pairs,
+    /// Per probe row: has it a partner?
+    partnered: Vec<bool>,
+    row_count: usize,
+}
+
+impl Probe {
+    pub(crate) fn new(rules: Arc<JoinRules>, table: JoinTable) -> Probe {
+        use HashJoinKind as K;
+        let wanted = matches!(
+            rules.kind,
+            K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti | K::BuildMark
+        );
+        let matched = wanted.then(|| SharedBits::new(table.rows.num_rows()));
+        let (saw_rows, saw_null) = Default::default();
+        Probe { rules, table, matched, saw_rows, saw_null }
+    }
+
+    /// Whether no probe row can produce anything, nor change what [`Probe::rest`] produces.
+    pub(crate) fn is_void(&self) -> bool {
+        use HashJoinKind as K;
+        self.table.rows.num_rows() == 0
+            && !matches!(
+                self.rules.kind,
+                K::ProbeOuter | K::FullOuter | K::ProbeAnti | K::ProbeMark
+            )
+    }
+
+    /// Build rows that are due when all probe rows have passed.
+    pub(crate) fn rest(&self) -> SqlResult<Vec<RecordBatch>> {
+        use HashJoinKind as K;
+        let Some(matched) = &self.matched else { return Ok(vec![]) };
+        let shape = &self.rules.shape;
+        let out = match self.rules.kind {
+            K::BuildOuter | K::FullOuter => {
+                let rows = matched.positions(false);
+                let nulls = UInt32Array::new_null(rows.len());
+                let no_probe = RecordBatch::new_empty(self.probe_schema());
+                shape.gather(&self.table.rows, &rows, &no_probe, &nulls)?
+            }
+            K::BuildSemi => self.build_rows(&matched.positions(true))?,
+            K::BuildAnti => self.build_anti(matched)?,
+            K::BuildMark => {
+                let mark: ArrayRef = Arc::new(matched.to_array());
+                shape.left_only(&self.table.rows, Some(&mark))?
+            }
+            _ => return Ok(vec![]),
+        };
+        Ok(batch::slices(&out, self.rules.batch_rows))
+    }
+
+    fn probe_schema(&self) -> SchemaRef {
+        self.rules.shape.right_schema()
+    }
+
+    fn build_rows(&self, at: &UInt32Array) -> SqlResult<RecordBatch> {
+        self.rules.shape.left_only(&batch::take(&self.table.rows, at)?, None)
+    }
+
+    fn build_anti(&self, matched: &SharedBits) -> SqlResult<RecordBatch> {
+        let lonely = matched.positions(false);
+        if !self.rules.null_aware || !self.saw_rows.load(Relaxed) {
+            return self.build_rows(&lonely);
+        }
+        // NOT IN (.., null): never true.
+        if self.saw_null.load(Relaxed) {
+            return Ok(self.rules.shape.no_rows());
+        }
+        // null NOT IN (something): not true either.
+        let nulls = self.table.null_rows.values();
+        let known = lonely.values().iter().filter(|i| nulls.binary_search(i).is_err());
+        self.build_rows(&known.copied().collect())
+    }
+
+    /// Finds partners for rows of the batch until they are many.
+    fn find(&self, rows: &RecordBatch, keys: &KeyBatch) -> SqlResult<Found> {
+        let enough = PAIR_BATCHES * self.rules.batch_rows;
+        let one_will_do = self.needs_one_partner();
+        let mut pairs = Pairs::default();
+        let mut row_count = 0;
+        while row_count < rows.num_rows() && pairs.left.len() < enough {
+            let i = row_count;
+            row_count += 1;
+            if !self.rules.nulls_match && keys.nulls.as_ref().is_some_and(|n| n.is_null(i)) {
+                continue;
+            }
+            self.table.each_match(keys, i, |build| {
+                pairs.left.push(build);
+                pairs.right.push(i as u32);
+                !one_will_do
+            });
+        }
+        let (table, batch_rows) = (&self.table.rows, self.rules.batch_rows);
+        let pairs = self.rules.shape.passing(table, rows, pairs, batch_rows)?;
+        let mut partnered = vec![false; row_count];
+        pairs.right.iter().for_each(|&i| partnered[i as usize] = true);
+        if let Some(matched) = &self.matched {
+            pairs.left.iter().for_each(|&i| matched.set(i as usize));
+        }
+        Ok(Found { pairs, partnered, row_count })
+    }
+
+    /// Semi and anti joins of the probe side without a condition stop at the first partner.
+    fn needs_one_partner(&self) -> bool {
+        use HashJoinKind as K;
+        !self.rules.shape.has_condition()
+            && matches!(self.rules.kind, K::ProbeSemi | K::ProbeAnti | K::ProbeMark)
+    }
+
+    fn output(&self, rows: &RecordBatch, keys: &KeyBatch, found: Found) -> SqlResult<Vec<RecordBatch>> {
+        use HashJoinKind as K;
+        let shape = &self.rules.shape;
+        let worked_on = rows.slice(0, found.row_count);
+        match self.rules.kind {
+            K::Inner | K::BuildOuter => self.paired(rows, &found.pairs),
+            K::ProbeOuter | K::FullOuter => {
+                let mut out = self.paired(rows, &found.pairs)?;
+                let lonely = (0..found.row_count as u32).filter(|&i| !found.partnered[i as usize]);
+                let lonely: UInt32Array = lonely.collect();
+                let nulls = UInt32Array::new_null(lonely.len());
+                out.push(shape.gather(&self.table.rows, &nulls, rows, &lonely)?);
+                Ok(out)
+            }
+            K::ProbeSemi => {
+                let kept = batch::keep(&worked_on, &found.partnered.into())?;
+                Ok(vec![shape.right_only(&kept, None)?])
+            }
+            K::ProbeAnti => {
+                let kept = batch::keep(&worked_on, &self.without_partner(keys, &found))?;
+                Ok(vec![shape.right_only(&kept, None)?])
+            }
+            K::ProbeMark => {
+                let mark: ArrayRef = Arc::new(BooleanArray::from(found.partnered));
+                Ok(vec![shape.right_only(&worked_on, Some(&mark))?])
+            }
+            K::BuildSemi | K::BuildAnti | K::BuildMark => Ok(vec![]),
+        }
+    }
+
+    /// Which probe rows an anti join passes.
+    fn without_partner(&self, keys: &KeyBatch, found: &Found) -> BooleanArray {
+        let lonely = found.partnered.iter().map(|p| !p);
+        if !self.rules.null_aware || self.table.rows.num_rows() == 0 {
+            return lonely.collect::<Vec<_>>().into();
+        }
+        let build_has_null = !self.table.null_rows.is_empty();
+        let is_null = |i| keys.nulls.as_ref().is_some_and(|n| n.is_null(i));
+        let known = lonely.enumerate().map(|(i, l)| l && !build_has_null && !is_null(i));
+        known.collect::<Vec<_>>().into()
+    }
+
+    fn paired(&self, rows: &RecordBatch, pairs: &Pairs) -> SqlResult<Vec<RecordBatch>> {
+        let size = self.rules.batch_rows.max(1);
+        let chunks = pairs.left.chunks(size).zip(pairs.right.chunks(size));
+        let gather = |(l, r): (&[u32], &[u32])| {
+            let (l, r) = (l.to_vec().into(), r.to_vec().into());
+            self.rules.shape.gather(&self.table.rows, &l, rows, &r)
+        };
+        chunks.map(gather).collect()
+    }
+}
+
+impl Map for Probe {
+    fn node(&self) -> usize {
+        self.rules.node
+    }
+
+    fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        let keys = self.rules.encode(&self.rules.probe_keys, &rows)?;
+        self.saw_rows.store(true, Relaxed);
+        if keys.nulls.as_ref().is_some_and(|n| n.null_count() > 0) {
+            self.saw_null.store(true, Relaxed);
+        }
+        let found = self.find(&rows, &keys)?;
+        let row_count = found.row_count;
+        let rest = rows.num_rows() - row_count;
+        let out = self.output(&rows, &keys, found)?;
+        Ok(Applied { out, rest: (rest > 0).then(|| rows.slice(row_count, rest)) })
+    }
+}

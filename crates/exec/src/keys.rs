@@ -1,0 +1,246 @@
+//! Keys of joins and groups: one integer column as it is, everything else as comparable bytes.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::{DataType, TimeUnit};
+use sql::expr::Expr;
+use types::SqlResult;
+
+use crate::batch::arrow;
+
+/// Key values, one per row.
+#[derive(Debug)]
+pub(crate) enum Keys {
+    /// A single integer or date column; the value of a null is arbitrary.
+    Ints(Vec<i64>),
+    /// Any columns in the row format of the vector library.
+    Bytes(ByteKeys),
+}
+
+/// Byte strings one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct ByteKeys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// The keys of a batch.
+pub(crate) struct KeyBatch {
+    pub(crate) keys: Keys,
+    pub(crate) hashes: Vec<u64>,
+    /// Rows that have a null in a key column; `None` is no row.
+    pub(crate) nulls: Option<NullBuffer>,
+}
+
+/// Encodes key columns of fixed types.
+pub(crate) struct KeyCoder {
+    types: Vec<DataType>,
+    converter: Option<RowConverter>,
+}
+
+impl ByteKeys {
+    pub(crate) fn get(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.bytes[start..self.ends[i]]
+    }
+
+    pub(crate) fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+impl Keys {
+    /// Whether key `i` of this equals key `j` of `other`, made by a coder of the same types.
+    pub(crate) fn equal(&self, i: usize, other: &Keys, j: usize) -> bool {
+        match (self, other) {
+            (Keys::Ints(a), Keys::Ints(b)) => a[i] == b[j],
+            (Keys::Bytes(a), Keys::Bytes(b)) => a.get(i) == b.get(j),
+            _ => false,
+        }
+    }
+
+    /// Appends key `j` of `other`.
+    pub(crate) fn push_from(&mut self, other: &Keys, j: usize) {
+        match (self, other) {
+            (Keys::Ints(a), Keys::Ints(b)) => a.push(b[j]),
+            (Keys::Bytes(a), Keys::Bytes(b)) => a.push(b.get(j)),
+            _ => unreachable!("keys of one coder have one shape"),
+        }
+    }
+
+    /// Appends all keys of `other`.
+    pub(crate) fn append(&mut self, other: Keys) {
+        match (self, other) {
+            (Keys::Ints(a), Keys::Ints(b)) => a.extend(b),
+            (Keys::Bytes(a), Keys::Bytes(b)) => (0..b.len()).for_each(|i| a.push(b.get(i))),
+            _ => unreachable!("keys of one coder have one shape"),
+        }
+    }
+}
+
+impl KeyCoder {
+    /// A coder for columns of `types`. Only with `distinct_nulls` are null keys unlike all others.
+    pub(crate) fn new(types: Vec<DataType>, distinct_nulls: bool) -> SqlResult<KeyCoder> {
+        let converter = match types.as_slice() {
+            [one] if is_int(one) && !distinct_nulls => None,
+            _ => {
+                let fields = types.iter().map(|t| SortField::new(t.clone())).collect();
+                Some(RowConverter::new(fields).map_err(arrow)?)
+            }
+        };
+        Ok(KeyCoder { types, converter })
+    }
+
+    /// A coder for the values of expressions.
+    pub(crate) fn of(exprs: &[Expr], distinct_nulls: bool) -> SqlResult<KeyCoder> {
+        KeyCoder::new(exprs.iter().map(|e| e.data_type().clone()).collect(), distinct_nulls)
+    }
+
+    /// No keys, of this coder's shape.
+    pub(crate) fn empty(&self) -> Keys {
+        match self.converter {
+            None => Keys::Ints(Vec::new()),
+            Some(_) => Keys::Bytes(ByteKeys::default()),
+        }
+    }
+
+    /// Encodes and hashes.
+    pub(crate) fn encode(&self, columns: &[ArrayRef]) -> SqlResult<KeyBatch> {
+        let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
+        let nulls =
+            columns.iter().fold(None, |all, c| NullBuffer::union(all.as_ref(), c.nulls()));
+        let Some(converter) = &self.converter else {
+            let values = int_values(&columns[0]);
+            let hashes = values.iter().map(|&v| hash_int(v)).collect();
+            return Ok(KeyBatch { keys: Keys::Ints(values), hashes, nulls });
+        };
+        let rows = converter.convert_columns(&columns).map_err(arrow)?;
+        let mut keys = ByteKeys::default();
+        let mut hashes = Vec::with_capacity(rows.num_rows());
+        for row in &rows {
+            keys.push(row.data());
+            hashes.push(hash_bytes(row.data()));
+        }
+        Ok(KeyBatch { keys: Keys::Bytes(keys), hashes, nulls })
+    }
+
+    /// The columns that `keys` were made of; `null` is the position of the one null integer key.
+    pub(crate) fn decode(&self, keys: &Keys, null: Option<usize>) -> SqlResult<Vec<ArrayRef>> {
+        match (keys, &self.converter) {
+            (Keys::Ints(values), _) => Ok(vec![int_array(&self.types[0], values, null)]),
+            (Keys::Bytes(keys), Some(converter)) => {
+                let parser = converter.parser();
+                let rows = (0..keys.len()).map(|i| parser.parse(keys.get(i)));
+                converter.convert_rows(rows).map_err(arrow)
+            }
+            (Keys::Bytes(_), None) => unreachable!("byte keys come from a converter"),
+        }
+    }
+}
+
+fn is_int(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Int8
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::Date32
+            | DataType::Timestamp(TimeUnit::Microsecond, None)
+    )
+}
+
+fn int_values(column: &ArrayRef) -> Vec<i64> {
+    fn widen<T: arrow_array::ArrowPrimitiveType>(column: &ArrayRef) -> Vec<i64>
+    where
+        T::Native: Into<i64>,
+    {
+        column.as_primitive::<T>().values().iter().map(|&v| v.into()).collect()
+    }
+    match column.data_type() {
+        DataType::Int8 => widen::<Int8Type>(column),
+        DataType::Int16 => widen::<Int16Type>(column),
+        DataType::Int32 => widen::<Int32Type>(column),
+        DataType::Int64 => widen::<Int64Type>(column),
+        DataType::Date32 => widen::<Date32Type>(column),
+        DataType::Timestamp(..) => widen::<TimestampMicrosecondType>(column),
+        other => unreachable!("{other} is no integer key"),
+    }
+}
+
+fn int_array(ty: &DataType, values: &[i64], null: Option<usize>) -> ArrayRef {
+    let nulls = null.map(|at| (0..values.len()).map(|i| i != at).collect::<NullBuffer>());
+    macro_rules! narrow {
+        ($t:ty, $native:ty) => {
+            // The values came from this type, so they fit.
+            Arc::new(PrimitiveArray::<$t>::new(
+                values.iter().map(|&v| v as $native).collect::<Vec<_>>().into(),
+                nulls,
+            ))
+        };
+    }
+    match ty {
+        DataType::Int8 => narrow!(Int8Type, i8),
+        DataType::Int16 => narrow!(Int16Type, i16),
+        DataType::Int32 => narrow!(Int32Type, i32),
+        DataType::Int64 => narrow!(Int64Type, i64),
+        DataType::Date32 => narrow!(Date32Type, i32),
+        DataType::Timestamp(..) => narrow!(TimestampMicrosecondType, i64),
+        other => unreachable!("{other} is no integer key"),
+    }
+}
+
+/// Makes equal floats have equal bits: one zero, one NaN.
+pub(crate) fn canonical(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Float32 => Arc::new(
+            column
+                .as_primitive::<Float32Type>()
+                .unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }),
+        ),
+        DataType::Float64 => Arc::new(
+            column
+                .as_primitive::<Float64Type>()
+                .unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 }),
+        ),
+        _ => Arc::clone(column),
+    }
+}
+
+/// Folds the 128-bit product: every bit of the input reaches every bit of the result.
+fn mix(x: u64) -> u64 {
+    let product =
+        u128::from(x ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+fn hash_int(value: i64) -> u64 {
+    mix(value as u64)
+}
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut hash = mix(bytes.len() as u64);
+    for word in words {
+        hash = mix(hash ^ u64::from_le_bytes(*word));
+    }
+    if !tail.is_empty() {
+        let mut last = [0; 8];
+        last[..tail.len()].copy_from_slice(tail);
+        hash = mix(hash ^ u64::from_le_bytes(last));
+    }
+    hash
+}

@@ -1,0 +1,112 @@
+//! One execution of a plan, from start to its last task's end.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+
+use sql::plan::Plan;
+use types::{SqlError, SqlResult};
+
+use crate::bell::{Latch, locked};
+use crate::drive::drive;
+use crate::policy::Policy;
+use crate::query::{Output, Query};
+use crate::scope::{Scope, Sleepers};
+use crate::sink::Target;
+use crate::source::Tables;
+use crate::stage::Tail;
+use crate::task::poll_caught;
+
+/// What all tasks of a query share.
+pub(crate) struct Run {
+    pub(crate) query: Arc<Query>,
+    pub(crate) tables: Arc<dyn Tables>,
+    pub(crate) policy: Policy,
+    pub(crate) worker_count: usize,
+    pub(crate) root: Arc<Scope>,
+    pub(crate) sleepers: Sleepers,
+    /// All living tasks.
+    pub(crate) alive: Latch,
+    error: Mutex<Option<SqlError>>,
+}
+
+impl Run {
+    /// Ends the query with `error`, unless another came first.
+    pub(crate) fn fail(&self, error: SqlError) {
+        locked(&self.error).get_or_insert(error);
+        self.stop(&self.root);
+    }
+
+    /// Stops all tasks of `scope`: each ends at its next suspension, the suspended ones now.
+    pub(crate) fn stop(&self, scope: &Scope) {
+        scope.set();
+        self.sleepers.wake_all();
+    }
+}
+
+/// Stops what is left when the caller drops the execution.
+struct StopWhenDropped(Arc<Run>);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.stop(&self.0.root);
+    }
+}
+
+/// Runs `plan` and pushes its rows to `output`. Call it as a task of worker 0: its pipelines use
+/// all workers. Returns when no task of the query is left, whatever the outcome; the first error
+/// of any task is the result (57014 when the query was cancelled, XX000 when a task panicked).
+///
+/// Dropping the future stops the query too; its tasks then end on their own.
+pub async fn execute(
+    plan: Arc<Plan>,
+    tables: Arc<dyn Tables>,
+    query: Arc<Query>,
+    output: Arc<dyn Output>,
+) -> SqlResult<()> {
+    if query.cancel.is_cancelled() {
+        return Err(SqlError::cancelled());
+    }
+    let worker_count = runtime::worker_count();
+    let run = Arc::new(Run {
+        policy: Policy::new(query.mode),
+        worker_count,
+        root: Scope::root(),
+        sleepers: Sleepers::new(worker_count),
+        alive: Latch::default(),
+        error: Mutex::new(None),
+        query,
+        tables,
+    });
+    let _stop = StopWhenDropped(Arc::clone(&run));
+    let result = watched(&run, &plan, output).await;
+    // Nothing is left after success; after a panic of this coordinator something may be.
+    run.stop(&run.root);
+    run.alive.empty().await;
+    match locked(&run.error).take() {
+        Some(error) => Err(error),
+        None => result,
+    }
+}
+
+/// Drives the plan while listening for a cancel.
+async fn watched(run: &Arc<Run>, plan: &Plan, output: Arc<dyn Output>) -> SqlResult<()> {
+    let tail = Tail { ops: vec![], target: Target::output(&plan.root, output) };
+    let mut work = drive(run, &plan.root, Arc::clone(&run.root), tail);
+    let query = Arc::clone(&run.query);
+    let mut cancelled = pin!(query.cancel.cancelled());
+    let mut listening = true;
+    let result = poll_fn(|cx| {
+        if listening && cancelled.as_mut().poll(cx).is_ready() {
+            listening = false;
+            run.fail(SqlError::cancelled());
+        }
+        poll_caught(work.as_mut(), cx)
+    })
+    .await;
+    match result {
+        // The output wanted no more: that is how it ends, not an error.
+        Err(_) if run.root.is_stopped() => Ok(()),
+        other => other,
+    }
+}

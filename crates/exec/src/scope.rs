@@ -1,0 +1,96 @@
+//! What can be stopped: a query, or the part of it below a satisfied limit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use crate::bell::locked;
+
+/// A subtree of tasks that is stopped as one. Stopping a scope stops the scopes inside it.
+pub(crate) struct Scope {
+    stopped: AtomicBool,
+    parent: Option<Arc<Scope>>,
+}
+
+impl Scope {
+    pub(crate) fn root() -> Arc<Scope> {
+        Arc::new(Scope { stopped: AtomicBool::new(false), parent: None })
+    }
+
+    pub(crate) fn inside(parent: &Arc<Scope>) -> Arc<Scope> {
+        Arc::new(Scope { stopped: AtomicBool::new(false), parent: Some(Arc::clone(parent)) })
+    }
+
+    /// Whether this scope or one around it was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let mut scope = self;
+        loop {
+            if scope.stopped.load(Ordering::Acquire) {
+                return true;
+            }
+            match &scope.parent {
+                Some(parent) => scope = parent,
+                None => return false,
+            }
+        }
+    }
+
+    /// Sets the flag only; [`Sleepers::wake_all`] makes suspended tasks see it.
+    pub(crate) fn set(&self) {
+        self.stopped.store(true, Ordering::Release);
+    }
+}
+
+/// The wakers of a query's living tasks, by worker, so that a stop reaches every suspended task.
+pub(crate) struct Sleepers {
+    workers: Vec<Mutex<Beds>>,
+}
+
+#[derive(Default)]
+struct Beds {
+    wakers: Vec<Option<Waker>>,
+    free: Vec<usize>,
+}
+
+impl Sleepers {
+    pub(crate) fn new(worker_count: usize) -> Sleepers {
+        Sleepers { workers: (0..worker_count.max(1)).map(|_| Mutex::default()).collect() }
+    }
+
+    fn beds(&self, worker: usize) -> &Mutex<Beds> {
+        &self.workers[worker % self.workers.len()]
+    }
+
+    /// Registers a task's waker. A task that registers *before* it looks at its scope misses no stop.
+    pub(crate) fn enter(&self, worker: usize, waker: Waker) -> usize {
+        let mut beds = locked(self.beds(worker));
+        match beds.free.pop() {
+            Some(bed) => {
+                beds.wakers[bed] = Some(waker);
+                bed
+            }
+            None => {
+                beds.wakers.push(Some(waker));
+                beds.wakers.len() - 1
+            }
+        }
+    }
+
+    pub(crate) fn replace(&self, worker: usize, bed: usize, waker: Waker) {
+        locked(self.beds(worker)).wakers[bed] = Some(waker);
+    }
+
+    pub(crate) fn leave(&self, worker: usize, bed: usize) {
+        let mut beds = locked(self.beds(worker));
+        beds.wakers[bed] = None;
+        beds.free.push(bed);
+    }
+
+    /// Wakes every living task; those whose scope was not stopped go back to sleep.
+    pub(crate) fn wake_all(&self) {
+        for worker in &self.workers {
+            let wakers: Vec<Waker> = locked(worker).wakers.iter().flatten().cloned().collect();
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Out-of-order driving: parts not yet started lie in one queue, and each worker's feeder turns
+//! them into tasks while there are permits. Started tasks never move (anagodb paper, section 2).
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatch;
+use runtime::sync::Permit;
+use types::SqlResult;
+
+use crate::bell::{Bell, locked};
+use crate::flow::Flow;
+use crate::stage::{Op, Piece, Stage, breathe};
+
+/// A worker with fewer tasks of the stage than this is about to run dry: look-ups not yet started
+/// are sent to it. A few, since each of them waits for the device most of its life.
+const DRY_TASKS: usize = 4;
+
+/// The work of a stage that can still move between workers.
+pub(crate) struct Shared {
+    /// The last is taken first: a depth-first walk keeps the queue short.
+    queue: Mutex<Vec<Piece>>,
+    desks: Vec<Desk>,
+    /// Pieces in the queue, and tasks not yet ended: at zero the feeders go home.
+    pending: AtomicUsize,
+}
+
+/// One worker's place.
+#[derive(Default)]
+struct Desk {
+    bell: Bell,
+    has_feeder: AtomicBool,
+    /// Tasks given to this worker that have not ended.
+    live: AtomicUsize,
+    /// Of these, how many work on parts.
+    parts: AtomicUsize,
+    gifts: Mutex<VecDeque<Gift>>,
+}
+
+/// A look-up that moves to another worker before it starts. It holds its permit already.
+struct Gift {
+    at: usize,
+    chunk: RecordBatch,
+    permit: Permit,
+}
+
+impl Shared {
+    pub(crate) fn new(worker_count: usize) -> Shared {
+        Shared {
+            queue: Mutex::default(),
+            desks: (0..worker_count).map(|_| Desk::default()).collect(),
+            pending: AtomicUsize::new(0),
+        }
+    }
+
+    /// Drops what was not started; called when no task is left.
+    pub(crate) fn clear(&self) {
+        let pieces = std::mem::take(&mut *locked(&self.queue));
+        drop(pieces);
+        for desk in &self.desks {
+            let gifts = std::mem::take(&mut *locked(&desk.gifts));
+            drop(gifts);
+        }
+    }
+}
+
+/// A task's or inline part's place in the counts, given up when dropped.
+struct Ticket {
+    stage: Arc<Stage>,
+    worker: usize,
+    is_part: bool,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let shared = &self.stage.shared;
+        let desk = &shared.desks[self.worker];
+        desk.live.fetch_sub(1, Ordering::Relaxed);
+        if self.is_part {
+            desk.parts.fetch_sub(1, Ordering::Relaxed);
+            desk.bell.ring();
+        }
+        if shared.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+            shared.desks.iter().for_each(|d| d.bell.ring());
+        }
+    }
+}
+
+/// Starts the driving of `pieces` by all workers.
+pub(crate) fn share(stage: &Arc<Stage>, pieces: Vec<Piece>) {
+    enqueue(stage, pieces);
+}
+
+/// Adds pieces, in order, to be taken before those already there; calls workers to take them.
+fn enqueue(stage: &Arc<Stage>, pieces: Vec<Piece>) {
+    let piece_count = pieces.len();
+    if piece_count == 0 {
+        return;
+    }
+    stage.shared.pending.fetch_add(piece_count, Ordering::AcqRel);
+    locked(&stage.shared.queue).extend(pieces.into_iter().rev());
+    let (here, worker_count) = (runtime::worker(), stage.run.worker_count);
+    for i in 0..piece_count.min(worker_count) {
+        call(stage, (here + i) % worker_count);
+    }
+}
+
+/// Wakes the feeder of `worker`, or starts it.
+fn call(stage: &Arc<Stage>, worker: usize) {
+    let desk = &stage.shared.desks[worker];
+    if desk.has_feeder.swap(true, Ordering::AcqRel) {
+        desk.bell.ring();
+    } else {
+        let inner = Arc::clone(stage);
+        stage.launch(worker, move || Box::pin(feed(inner, worker)));
+    }
+}
+
+/// The feeder of a worker: starts tasks for gifts and parts; without a permit works on a part itself.
+async fn feed(stage: Arc<Stage>, worker: usize) -> SqlResult<()> {
+    let shared = &stage.shared;
+    let desk = &shared.desks[worker];
+    loop {
+        let gift = locked(&desk.gifts).pop_front();
+        if let Some(gift) = gift {
+            start_lookup(&stage, worker, gift);
+        } else if let Some(piece) = next_piece(&stage, worker) {
+            start_piece(&stage, worker, piece).await?;
+        } else if shared.pending.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        } else {
+            desk.bell.heard().await;
+        }
+        breathe().await;
+    }
+}
+
+/// Takes a piece if this worker may have more in work.
+fn next_piece(stage: &Arc<Stage>, worker: usize) -> Option<Piece> {
+    let in_work = stage.shared.desks[worker].parts.load(Ordering::Relaxed);
+    if in_work >= stage.run.query.parts_per_worker.max(1) {
+        return None;
+    }
+    locked(&stage.shared.queue).pop()
+}
+
+async fn start_piece(stage: &Arc<Stage>, worker: usize, piece: Piece) -> SqlResult<()> {
+    let desk = &stage.shared.desks[worker];
+    desk.live.fetch_add(1, Ordering::Relaxed);
+    desk.parts.fetch_add(1, Ordering::Relaxed);
+    let ticket = Ticket { stage: Arc::clone(stage), worker, is_part: true };
+    let Some(permit) = stage.run.policy.child(&stage.run.query.permits) else {
+        return work_on(ticket, piece).await;
+    };
+    stage.part_task();
+    stage.launch(worker, move || {
+        Box::pin(async move {
+            let _permit = permit;
+            work_on(ticket, piece).await
+        })
+    });
+    Ok(())
+}
+
+async fn work_on(ticket: Ticket, piece: Piece) -> SqlResult<()> {
+    let stage = &ticket.stage;
+    let mut flow = Flow::new(stage);
+    match piece {
+        Piece::Rows(rows) => flow.feed(stage.first, rows).await,
+        Piece::Part(part) => {
+            let (rows, parts) = stage.step(part).await?;
+            enqueue(stage, parts.into_iter().map(Piece::Part).collect());
+            if let Some(rows) = rows {
+                flow.feed(stage.first, rows).await?;
+            }
+            stage.part_done();
+            Ok(())
+        }
+    }
+}
+
+/// Makes a task of a look-up and the rest of its pipeline: here, or on a worker that runs dry.
+pub(crate) fn spawn_lookup(stage: &Arc<Stage>, at: usize, chunk: RecordBatch, permit: Permit) {
+    if let Some(Op::Lookup(op)) = stage.tail.ops.get(at) {
+        let figures = stage.run.query.progress.node(op.node());
+        figures.tasks.fetch_add(1, Ordering::Relaxed);
+    }
+    let shared = &stage.shared;
+    let here = runtime::worker();
+    let worker = dry_worker(shared, here).unwrap_or(here);
+    shared.pending.fetch_add(1, Ordering::AcqRel);
+    shared.desks[worker].live.fetch_add(1, Ordering::Relaxed);
+    let gift = Gift { at, chunk, permit };
+    if worker == here {
+        start_lookup(stage, worker, gift);
+    } else {
+        locked(&shared.desks[worker].gifts).push_back(gift);
+        call(stage, worker);
+    }
+}
+
+/// Another worker that is nearly out of work while this one has plenty.
+fn dry_worker(shared: &Shared, here: usize) -> Option<usize> {
+    let busy = shared.desks[here].live.load(Ordering::Relaxed);
+    let worker_count = shared.desks.len();
+    // One candidate, another one each time: a scan of all desks would cost more than it gains.
+    let there = (here + 1 + busy % worker_count.max(2).saturating_sub(1)) % worker_count;
+    let idle = shared.desks[there].live.load(Ordering::Relaxed);
+    (there != here && idle < DRY_TASKS && idle < busy).then_some(there)
+}
+
+fn start_lookup(stage: &Arc<Stage>, worker: usize, gift: Gift) {
+    let ticket = Ticket { stage: Arc::clone(stage), worker, is_part: false };
+    let Gift { at, chunk, permit } = gift;
+    stage.launch(worker, move || {
+        Box::pin(async move {
+            let _permit = permit;
+            Flow::new(&ticket.stage).look_up_all(at, chunk).await
+        })
+    });
+}

@@ -1,0 +1,192 @@
+//! A stage: one run of a pipeline over one source.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
+
+use arrow_array::RecordBatch;
+use types::SqlResult;
+
+use crate::bell::Latch;
+use crate::lookup::LookupOp;
+use crate::policy::Driving;
+use crate::run::Run;
+use crate::scope::Scope;
+use crate::sequential::sequential;
+use crate::shared::{Shared, share};
+use crate::sink::{Target, halted};
+use crate::source::{Access, Depth, Part, Source};
+use crate::statics::partition;
+use crate::task::launch;
+
+/// What a streaming operator made of a batch.
+pub(crate) struct Applied {
+    /// Rows for the next operator, in order.
+    pub(crate) out: Vec<RecordBatch>,
+    /// Rows not looked at yet, to be given again when `out` has been passed on.
+    pub(crate) rest: Option<RecordBatch>,
+}
+
+/// A streaming operator that computes without waiting.
+pub(crate) trait Map: Send + Sync {
+    /// The plan node.
+    fn node(&self) -> usize;
+    /// Works on a batch, or a first part of it.
+    fn apply(&self, batch: RecordBatch) -> SqlResult<Applied>;
+}
+
+/// A streaming operator.
+#[derive(Clone)]
+pub(crate) enum Op {
+    Map(Arc<dyn Map>),
+    Lookup(Arc<LookupOp>),
+}
+
+/// The operators from some point of a pipeline to its end.
+#[derive(Clone)]
+pub(crate) struct Tail {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) target: Target,
+}
+
+/// The scan that drives a stage.
+#[derive(Clone)]
+pub(crate) struct Driver {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) node: usize,
+}
+
+/// A piece of a stage's work that nobody has started.
+pub(crate) enum Piece {
+    /// A part of the source.
+    Part(Part),
+    /// Rows that enter at the stage's first operator.
+    Rows(RecordBatch),
+}
+
+/// One run of a pipeline.
+pub(crate) struct Stage {
+    pub(crate) run: Arc<Run>,
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) latch: Arc<Latch>,
+    pub(crate) tail: Tail,
+    /// The operator at which the source's rows enter.
+    pub(crate) first: usize,
+    pub(crate) driver: Option<Driver>,
+    /// Whether look-ups become tasks of their own.
+    pub(crate) splits: bool,
+    pub(crate) depth: Depth,
+    pub(crate) shared: Shared,
+}
+
+/// What a stage is to do.
+pub(crate) struct Order {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) tail: Tail,
+    pub(crate) first: usize,
+    pub(crate) driver: Option<Driver>,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) order_matters: bool,
+}
+
+/// Runs a stage to its end: no task of it is left when this returns.
+pub(crate) async fn run_stage(run: &Arc<Run>, order: Order) -> SqlResult<()> {
+    let driving = run.policy.driving(order.order_matters);
+    let stage = Arc::new(Stage {
+        run: Arc::clone(run),
+        scope: order.scope,
+        latch: Arc::new(Latch::default()),
+        tail: order.tail,
+        first: order.first,
+        driver: order.driver,
+        splits: driving == Driving::Shared,
+        depth: run.policy.depth(),
+        shared: Shared::new(run.worker_count),
+    });
+    stage.parts_known(order.pieces.len());
+    let pieces = order.pieces;
+    match driving {
+        _ if pieces.is_empty() => {}
+        Driving::One => {
+            let inner = Arc::clone(&stage);
+            stage.launch(runtime::worker(), move || Box::pin(sequential(inner, pieces)));
+        }
+        Driving::Runs(count) => {
+            let inner = Arc::clone(&stage);
+            stage.launch(runtime::worker(), move || Box::pin(partition(inner, pieces, count)));
+        }
+        Driving::Shared => share(&stage, pieces),
+    }
+    stage.latch.empty().await;
+    stage.shared.clear();
+    if stage.scope.is_stopped() { Err(halted()) } else { Ok(()) }
+}
+
+impl Stage {
+    /// Starts a task of this stage.
+    pub(crate) fn launch<M>(&self, worker: usize, make: M)
+    where
+        M: FnOnce() -> crate::source::LocalFuture<'static, SqlResult<()>> + Send + 'static,
+    {
+        launch(&self.run, &self.scope, &self.latch, worker, make);
+    }
+
+    /// Works on one part of the source: rows for the pipeline, and smaller parts.
+    pub(crate) async fn step(&self, part: Part) -> SqlResult<(Option<RecordBatch>, Vec<Part>)> {
+        let Some(driver) = &self.driver else { return Ok((None, vec![])) };
+        let figures = self.run.query.progress.node(driver.node);
+        let access = Access { depth: self.depth, io: &figures.io };
+        let step = busy(&figures.busy_ns, driver.source.step(part, access)).await?;
+        self.parts_known(step.parts.len());
+        Ok((step.rows, step.parts))
+    }
+
+    fn parts_known(&self, part_count: usize) {
+        if let Some(driver) = &self.driver {
+            let figures = self.run.query.progress.node(driver.node);
+            figures.parts_known.fetch_add(part_count as u64, Relaxed);
+        }
+    }
+
+    /// Counts a part whose rows have passed the pipeline (or were handed on).
+    pub(crate) fn part_done(&self) {
+        if let Some(driver) = &self.driver {
+            self.run.query.progress.node(driver.node).parts_done.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Counts a task made for a part.
+    pub(crate) fn part_task(&self) {
+        if let Some(driver) = &self.driver {
+            self.run.query.progress.node(driver.node).tasks.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Gives other tasks their turn when the time slice is used up.
+pub(crate) async fn breathe() {
+    if runtime::need_preempt() {
+        runtime::yield_now().await;
+    }
+}
+
+/// Counts the time in which `work` computes, not that in which it waits.
+pub(crate) async fn busy<T>(busy_ns: &AtomicU64, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|cx| -> Poll<T> { timed(busy_ns, || work.as_mut().poll(cx)) }).await
+}
+
+/// Counts the time that `work` takes.
+pub(crate) fn timed<T>(busy_ns: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let start = runtime::time::now();
+    let result = work();
+    busy_ns.fetch_add(elapsed_ns(start), Relaxed);
+    result
+}
+
+/// Nanoseconds since `start`.
+pub(crate) fn elapsed_ns(start: runtime::time::Instant) -> u64 {
+    (runtime::time::now() - start).as_nanos() as u64
+}

@@ -1,0 +1,93 @@
+//! Static partitioning: the source is split once, by position, into runs of equal size.
+//!
+//! This is the scenario that the anagodb paper compares with (section 3.3): its weakness, that
+//! partitions take very different times, is measured here and not mended.
+
+use std::sync::Arc;
+
+use types::SqlResult;
+
+use crate::progress::PartitionTime;
+use crate::sequential::sequential;
+use crate::source::Part;
+use crate::stage::{Piece, Stage, elapsed_ns};
+
+/// Parts per partition aimed at, so that runs of whole parts differ little in size.
+const PARTS_PER_PARTITION: usize = 4;
+
+/// Splits `pieces` into `count` runs and starts a task for each, round robin over the workers.
+pub(crate) async fn partition(
+    stage: Arc<Stage>,
+    pieces: Vec<Piece>,
+    count: usize,
+) -> SqlResult<()> {
+    let pieces = expand(&stage, pieces, count * PARTS_PER_PARTITION).await?;
+    for (partition, run) in runs(pieces, count).into_iter().enumerate() {
+        let worker = partition % stage.run.worker_count;
+        let inner = Arc::clone(&stage);
+        stage.launch(worker, move || Box::pin(timed_run(inner, run, partition, worker)));
+    }
+    Ok(())
+}
+
+async fn timed_run(
+    stage: Arc<Stage>,
+    run: Vec<Piece>,
+    partition: usize,
+    worker: usize,
+) -> SqlResult<()> {
+    let start = runtime::time::now();
+    let node = stage.driver.as_ref().map(|d| d.node);
+    sequential(Arc::clone(&stage), run).await?;
+    if let Some(node) = node {
+        let time = PartitionTime { node, partition, worker, elapsed_ns: elapsed_ns(start) };
+        stage.run.query.progress.partition_ended(time);
+    }
+    Ok(())
+}
+
+/// Splits parts level by level until there are `wanted` or they give rows instead of parts.
+async fn expand(stage: &Stage, mut pieces: Vec<Piece>, wanted: usize) -> SqlResult<Vec<Piece>> {
+    while pieces.len() < wanted {
+        let mut next = Vec::new();
+        let mut split = true;
+        let mut first = true;
+        for piece in pieces {
+            match piece {
+                Piece::Part(part) if split => {
+                    let parts = step_once(stage, part, &mut next).await?;
+                    // All parts of a level are of one kind: where the first gives rows, so do the
+                    // others, and reading them is the partitions' work.
+                    split = !first || parts > 0;
+                    first = false;
+                }
+                other => next.push(other),
+            }
+        }
+        pieces = next;
+        if first || !split {
+            break;
+        }
+    }
+    Ok(pieces)
+}
+
+/// Replaces a part by its rows and smaller parts; returns how many parts.
+async fn step_once(stage: &Stage, part: Part, next: &mut Vec<Piece>) -> SqlResult<usize> {
+    let (rows, parts) = stage.step(part).await?;
+    stage.part_done();
+    next.extend(rows.map(Piece::Rows));
+    let part_count = parts.len();
+    next.extend(parts.into_iter().map(Piece::Part));
+    Ok(part_count)
+}
+
+/// Cuts into at most `count` contiguous runs whose lengths differ by at most one.
+fn runs(pieces: Vec<Piece>, count: usize) -> Vec<Vec<Piece>> {
+    let total = pieces.len();
+    let count = count.min(total);
+    let mut rest = pieces.into_iter();
+    (0..count)
+        .map(|i| rest.by_ref().take((i + 1) * total / count - i * total / count).collect())
+        .collect()
+}
