@@ -21,7 +21,7 @@ use crate::sink::{Target, halted};
 use crate::sort::SortSink;
 use crate::source::LocalFuture;
 use crate::stage::{Driver, Op, Order, Piece, Tail, run_stage};
-use crate::streaming::{Filter, Project, ScanRows, Skip};
+use crate::streaming::{Filter, Pass, Project, ScanRows, Skip};
 
 /// Runs the subtree of `node` and passes its rows through `tail`.
 pub(crate) fn drive<'a>(
@@ -208,8 +208,8 @@ async fn first_rows(
 /// A pipeline, ready to run.
 struct Pipeline {
     tail: Tail,
-    /// Joins with rows due at the end: the operator after the join, and the join.
-    flushes: Vec<(usize, Input)>,
+    /// Per spine node, lowest first: its plan node, the operator after it, and what it was made of.
+    flushes: Vec<(usize, usize, Input)>,
     /// Nothing that enters before this operator can leave it.
     void_until: usize,
     rows: Option<Vec<RecordBatch>>,
@@ -244,7 +244,7 @@ fn assemble(
         if is_void {
             pipeline.void_until = after;
         }
-        pipeline.flushes.push((after, input));
+        pipeline.flushes.push((node.id, after, input));
     }
     pipeline.tail.ops.extend(tail.ops);
     Ok(pipeline)
@@ -253,6 +253,9 @@ fn assemble(
 fn leaf_op(leaf: &Node) -> Vec<Op> {
     match &leaf.operator {
         Operator::Scan(scan) => vec![Op::Map(Arc::new(ScanRows::new(leaf, scan)))],
+        Operator::Union { .. } => {
+            vec![Op::Map(Arc::new(Pass { node: leaf.id, schema: batch::relaxed(&leaf.schema) }))]
+        }
         _ => vec![],
     }
 }
@@ -286,13 +289,14 @@ impl Pipeline {
         if void_until == 0 {
             leaf_rows(run, leaf, scope, &tail, rows).await?;
         }
-        for (first, input) in flushes {
+        for (node, first, input) in flushes {
             let rows = match &input {
                 _ if first <= void_until => vec![],
                 Input::Probe(probe) => probe.rest()?,
                 Input::Nested(nested) => nested.rest()?,
                 Input::None | Input::Rows(_) => vec![],
             };
+            produced(run, node, &rows);
             let pieces = rows.into_iter().map(Piece::Rows).collect();
             let order = Order { pieces, first, ..Order::new(scope, &tail) };
             run_stage(run, order).await?;
@@ -336,9 +340,13 @@ async fn leaf_rows(
         return run_stage(run, Order { pieces, driver, ..order }).await;
     }
     let rows = rows.unwrap_or_default();
-    let figures = run.query.progress.node(leaf.id);
-    rows.iter().for_each(|b| figures.produced(b.num_rows()));
+    produced(run, leaf.id, &rows);
     let order_matters = tail.target.order_matters() && is_ordered(leaf);
     let pieces = rows.into_iter().map(Piece::Rows).collect();
     run_stage(run, Order { pieces, order_matters, ..order }).await
+}
+
+fn produced(run: &Run, node: usize, rows: &[RecordBatch]) {
+    let figures = run.query.progress.node(node);
+    rows.iter().for_each(|b| figures.produced(b.num_rows()));
 }

@@ -113,3 +113,19 @@ impl Map for Skip {
         Applied::whole(rows.slice(dropped, rows.num_rows() - dropped))
     }
 }
+
+/// Passes rows on under the names of a union.
+pub(crate) struct Pass {
+    pub(crate) node: usize,
+    pub(crate) schema: SchemaRef,
+}
+
+impl Map for Pass {
+    fn node(&self) -> usize {
+        self.node
+    }
+
+    fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        Applied::whole(batch::retitle(&rows, &self.schema)?)
+    }
+}

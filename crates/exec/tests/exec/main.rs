@@ -1,0 +1,10 @@
+//! Plans against a naive reference, in all modes, with artificial suspensions.
+
+mod build;
+mod joins;
+mod memory;
+mod operators;
+mod random;
+mod reference;
+mod rig;
+mod stop;
