@@ -212,6 +212,8 @@ struct Pipeline {
     flushes: Vec<(usize, usize, Input)>,
     /// Nothing that enters before this operator can leave it.
     void_until: usize,
+    /// Whether an operator depends on the order of its rows (an offset).
+    order_matters: bool,
     rows: Option<Vec<RecordBatch>>,
 }
 
@@ -230,6 +232,7 @@ fn assemble(
         tail: Tail { ops: leaf_op(leaf), target: tail.target.clone() },
         flushes: vec![],
         void_until: 0,
+        order_matters: spine.iter().any(|n| matches!(n.operator, Operator::Limit { .. })),
         rows,
     };
     for (node, input) in spine.iter().zip(inputs) {
@@ -282,12 +285,14 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
 
 impl Pipeline {
     async fn run(self, run: &Arc<Run>, leaf: &Node, scope: &Arc<Scope>) -> SqlResult<()> {
-        let Pipeline { tail, flushes, void_until, rows } = self;
+        let Pipeline { tail, flushes, void_until, order_matters, rows } = self;
         if scope.is_stopped() {
             return Err(halted());
         }
         if void_until == 0 {
-            leaf_rows(run, leaf, scope, &tail, rows).await?;
+            let order_matters = order_matters || tail.target.order_matters();
+            let order_matters = order_matters && is_ordered(leaf);
+            leaf_rows(run, leaf, Order { order_matters, ..Order::new(scope, &tail) }, rows).await?;
         }
         for (node, first, input) in flushes {
             let rows = match &input {
@@ -322,28 +327,29 @@ impl Order {
 async fn leaf_rows(
     run: &Arc<Run>,
     leaf: &Node,
-    scope: &Arc<Scope>,
-    tail: &Tail,
+    order: Order,
     rows: Option<Vec<RecordBatch>>,
 ) -> SqlResult<()> {
-    if let Operator::Union { inputs } = &leaf.operator {
-        for input in inputs {
-            drive(run, input, Arc::clone(scope), tail.clone()).await?;
+    match &leaf.operator {
+        Operator::Union { inputs } => {
+            for input in inputs {
+                drive(run, input, Arc::clone(&order.scope), order.tail.clone()).await?;
+            }
+            Ok(())
         }
-        return Ok(());
+        Operator::Scan(scan) => {
+            let source = run.tables.source(scan)?;
+            let pieces = source.roots().into_iter().map(Piece::Part).collect();
+            let driver = Some(Driver { source, node: leaf.id });
+            run_stage(run, Order { pieces, driver, ..order }).await
+        }
+        _ => {
+            let rows = rows.unwrap_or_default();
+            produced(run, leaf.id, &rows);
+            let pieces = rows.into_iter().map(Piece::Rows).collect();
+            run_stage(run, Order { pieces, ..order }).await
+        }
     }
-    let order = Order::new(scope, tail);
-    if let Operator::Scan(scan) = &leaf.operator {
-        let source = run.tables.source(scan)?;
-        let pieces = source.roots().into_iter().map(Piece::Part).collect();
-        let driver = Some(Driver { source, node: leaf.id });
-        return run_stage(run, Order { pieces, driver, ..order }).await;
-    }
-    let rows = rows.unwrap_or_default();
-    produced(run, leaf.id, &rows);
-    let order_matters = tail.target.order_matters() && is_ordered(leaf);
-    let pieces = rows.into_iter().map(Piece::Rows).collect();
-    run_stage(run, Order { pieces, order_matters, ..order }).await
 }
 
 fn produced(run: &Run, node: usize, rows: &[RecordBatch]) {

@@ -86,7 +86,8 @@ impl Flow {
         batch: RecordBatch,
     ) -> SqlResult<()> {
         let row_count = self.stage.run.query.lookup_batch_rows.max(1);
-        let batch = if self.stage.splits { Some(batch) } else { self.gather(at, batch, row_count)? };
+        let batch =
+            if self.stage.splits { Some(batch) } else { self.gather(at, batch, row_count)? };
         let Some(batch) = batch else { return Ok(()) };
         let chunk = if batch.num_rows() > row_count {
             self.stack.push((at, batch.slice(row_count, batch.num_rows() - row_count)));

@@ -1,6 +1,6 @@
 //! A table of groups with the state of their aggregates.
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow_schema::SchemaRef;
 use hashbrown::HashTable;
 use sql::expr::{Accumulator, AggregateExpr, Expr};
@@ -58,7 +58,7 @@ impl Groups {
         };
         if grouping.coder.is_none() {
             groups.count = 1;
-            groups.update(grouping, &RecordBatch::new_empty(grouping.input.clone()))?;
+            groups.add_empty_group(grouping)?;
         }
         Ok(groups)
     }
@@ -80,6 +80,17 @@ impl Groups {
             let filter = aggregate.filter.as_ref().map(|f| f.evaluate(batch)).transpose()?;
             let filter = filter.as_ref().map(batch::mask).transpose()?;
             accumulator.update(&args, &self.indices, filter, self.count)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the group of no rows known by a row that the filter drops: to the library a group
+    /// without any row would be one whose values have all been seen.
+    fn add_empty_group(&mut self, grouping: &Grouping) -> SqlResult<()> {
+        let dropped = BooleanArray::from(vec![false]);
+        for (aggregate, accumulator) in grouping.aggregates.iter().zip(&mut self.accumulators) {
+            let args = aggregate.args.iter().map(|a| new_null_array(a.data_type(), 1));
+            accumulator.update(&args.collect::<Vec<_>>(), &[0], Some(&dropped), 1)?;
         }
         Ok(())
     }
@@ -128,9 +139,7 @@ impl Groups {
     fn group(&mut self, batch: &KeyBatch, i: usize) -> usize {
         let hash = batch.hashes[i];
         let (keys, hashes) = (&self.keys, &self.hashes);
-        let same = |&g: &u32| {
-            hashes[g as usize] == hash && keys.equal(g as usize, &batch.keys, i)
-        };
+        let same = |&g: &u32| hashes[g as usize] == hash && keys.equal(g as usize, &batch.keys, i);
         if let Some(&group) = self.table.find(hash, same) {
             return group as usize;
         }

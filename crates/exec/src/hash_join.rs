@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use sql::expr::Expr;
 use sql::plan::{HashJoin, HashJoinKind, Node};
@@ -12,7 +12,7 @@ use types::{SqlError, SqlResult};
 use crate::batch;
 use crate::groups::evaluate_all;
 use crate::join_table::{JoinTable, SharedBits};
-use crate::keys::{KeyBatch, KeyCoder, Keys};
+use crate::keys::{KeyBatch, KeyCoder};
 use crate::pairs::{PairShape, Pairs};
 use crate::sink::{Locals, Sink};
 use crate::stage::{Applied, Map};
@@ -229,7 +229,12 @@ impl Probe {
             && matches!(self.rules.kind, K::ProbeSemi | K::ProbeAnti | K::ProbeMark)
     }
 
-    fn output(&self, rows: &RecordBatch, keys: &KeyBatch, found: Found) -> SqlResult<Vec<RecordBatch>> {
+    fn output(
+        &self,
+        rows: &RecordBatch,
+        keys: &KeyBatch,
+        found: Found,
+    ) -> SqlResult<Vec<RecordBatch>> {
         use HashJoinKind as K;
         let shape = &self.rules.shape;
         let worked_on = rows.slice(0, found.row_count);

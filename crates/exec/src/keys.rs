@@ -120,8 +120,7 @@ impl KeyCoder {
     /// Encodes and hashes.
     pub(crate) fn encode(&self, columns: &[ArrayRef]) -> SqlResult<KeyBatch> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
-        let nulls =
-            columns.iter().fold(None, |all, c| NullBuffer::union(all.as_ref(), c.nulls()));
+        let nulls = columns.iter().fold(None, |all, c| NullBuffer::union(all.as_ref(), c.nulls()));
         let Some(converter) = &self.converter else {
             let values = int_values(&columns[0]);
             let hashes = values.iter().map(|&v| hash_int(v)).collect();
@@ -222,8 +221,8 @@ pub(crate) fn canonical(column: &ArrayRef) -> ArrayRef {
 
 /// Folds the 128-bit product: every bit of the input reaches every bit of the result.
 fn mix(x: u64) -> u64 {
-    let product =
-        u128::from(x ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F);
+    let product = u128::from(x ^ 0x9E37_79B9_7F4A_7C15)
+        .wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F);
     (product as u64) ^ ((product >> 64) as u64)
 }
 

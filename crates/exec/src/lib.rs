@@ -36,8 +36,6 @@ mod task;
 pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,
 };
-pub use query::{
-    LOOKUP_BATCH_ROWS, Mode, Output, PARTS_PER_WORKER, Query, RESULT_BATCH_ROWS,
-};
+pub use query::{LOOKUP_BATCH_ROWS, Mode, Output, PARTS_PER_WORKER, Query, RESULT_BATCH_ROWS};
 pub use run::execute;
 pub use source::{Access, Depth, LocalFuture, Lookup, Matches, Part, Source, Step, Tables};

@@ -27,9 +27,8 @@ pub(crate) struct LookupOp {
 
 impl LookupOp {
     pub(crate) fn new(node: &Node, join: &LookupJoin, lookup: Arc<dyn Lookup>) -> LookupOp {
-        let field = |(i, e): (usize, &Expr)| {
-            Field::new(format!("key{i}"), e.data_type().clone(), true)
-        };
+        let field =
+            |(i, e): (usize, &Expr)| Field::new(format!("key{i}"), e.data_type().clone(), true);
         let inner = join.table.schema.project(&join.columns);
         let (filter, output) = (join.filter.clone(), join.output.clone());
         LookupOp {

@@ -106,7 +106,9 @@ impl NestedLoop {
                 Ok(out)
             }
             K::BuildSemi => Ok(vec![self.shape.left_only(&batch::keep(left, &with(true))?, None)?]),
-            K::BuildAnti => Ok(vec![self.shape.left_only(&batch::keep(left, &with(false))?, None)?]),
+            K::BuildAnti => {
+                Ok(vec![self.shape.left_only(&batch::keep(left, &with(false))?, None)?])
+            }
             K::BuildMark => {
                 let mark: ArrayRef = Arc::new(with(true));
                 Ok(vec![self.shape.left_only(left, Some(&mark))?])

@@ -121,7 +121,8 @@ impl Progress {
 
     /// Tasks now. Counts of different workers are read one after the other, not at one instant.
     pub fn tasks(&self) -> TaskCounts {
-        let sum = |f: fn(&Shard) -> &AtomicU64| self.shards.iter().map(|s| f(s).load(Relaxed)).sum();
+        let sum =
+            |f: fn(&Shard) -> &AtomicU64| self.shards.iter().map(|s| f(s).load(Relaxed)).sum();
         // Read what ends before what begins, so that no difference is negative but for races
         // between workers, which saturate.
         let done: u64 = sum(|s| &s.done);

@@ -30,11 +30,7 @@ pub(crate) async fn sequential(stage: Arc<Stage>, pieces: Vec<Piece>) -> SqlResu
 }
 
 /// Works on a part: its rows flow, its smaller parts are returned.
-pub(crate) async fn step_into(
-    stage: &Stage,
-    flow: &mut Flow,
-    part: Part,
-) -> SqlResult<Vec<Part>> {
+pub(crate) async fn step_into(stage: &Stage, flow: &mut Flow, part: Part) -> SqlResult<Vec<Part>> {
     let (rows, parts) = stage.step(part).await?;
     if let Some(rows) = rows {
         flow.feed(stage.first, rows).await?;

@@ -36,7 +36,12 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
-    pub(crate) fn new(run: &Arc<Run>, scope: &Arc<Scope>, latch: &Arc<Latch>, worker: usize) -> Birth {
+    pub(crate) fn new(
+        run: &Arc<Run>,
+        scope: &Arc<Scope>,
+        latch: &Arc<Latch>,
+        worker: usize,
+    ) -> Birth {
         latch.enter();
         run.query.progress.created(worker);
         Birth {

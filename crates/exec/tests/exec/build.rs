@@ -192,8 +192,7 @@ pub struct HashSpec<'a> {
 }
 
 pub fn hash_join(build: Node, probe: Node, spec: &HashSpec<'_>) -> Node {
-    let output =
-        join_output(spec.kind, build.schema.fields().len(), probe.schema.fields().len());
+    let output = join_output(spec.kind, build.schema.fields().len(), probe.schema.fields().len());
     let types = output_types(&output, &build, &probe);
     let join = HashJoin {
         build_keys: spec.build_keys.iter().map(|k| expr(k, &build)).collect(),

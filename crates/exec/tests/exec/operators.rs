@@ -59,6 +59,20 @@ fn aggregates() {
 }
 
 #[test]
+fn aggregates_of_nothing() {
+    let all = ["count(*)", "count(c0)", "sum(c1)", "min(c2)", "avg(c1)", "count(distinct c0)"];
+    let plan = plan(aggregate(scan("empty"), &[], &all));
+    let memory = Arc::new(memory(&mut Dice(1), 1));
+    for (workers, runtime) in &runtimes() {
+        for way in WAYS {
+            let rows = run(runtime, &plan, &memory, query(&plan, *workers, way)).rows;
+            let zero = || Some("0".to_owned());
+            assert_eq!(rows, [vec![zero(), zero(), None, None, None, zero()]], "{way:?}");
+        }
+    }
+}
+
+#[test]
 fn zero_and_nan_are_one_group_each() {
     let column = Float64Array::from(vec![0.0, -0.0, f64::NAN, -f64::NAN, 1.0]);
     let rows = RecordBatch::try_new(named([DataType::Float64]), vec![Arc::new(column)]).unwrap();
@@ -97,7 +111,8 @@ fn sorts_and_limits() {
 #[test]
 fn order_survives_look_ups() {
     let make = || {
-        let spec = LookupSpec { kind: LookupKind::Left, keys: &["c0"], inner_filter: None, filter: None };
+        let spec =
+            LookupSpec { kind: LookupKind::Left, keys: &["c0"], inner_filter: None, filter: None };
         let joined = lookup_join(sort(scan("t"), &[(1, false, false)], Some(40)), "u", &spec);
         project(joined, &["c1", "c0", "c2", "c3", "c4", "c5"])
     };
@@ -108,7 +123,8 @@ fn order_survives_look_ups() {
 fn unions() {
     same(|| union(vec![scan("t"), scan("u"), scan("empty"), scan("v")]), false, "union");
     let nested = || {
-        let both = union(vec![filter(scan("t"), "c0 > 2"), limit(sort(scan("u"), &[], None), 1, Some(5))]);
+        let both =
+            union(vec![filter(scan("t"), "c0 > 2"), limit(sort(scan("u"), &[], None), 1, Some(5))]);
         aggregate(project(both, &["c2", "c0"]), &["c0"], &["count(*)", "max(c1)"])
     };
     same(nested, false, "union of a limit");
@@ -142,7 +158,8 @@ fn figures_say_what_happened() {
     let memory = Arc::new(memory(&mut Dice(77), 400));
     let row_count = memory.tables["t"].num_rows() as u64;
     assert!(row_count > 100, "the seed gives a large table");
-    let spec = LookupSpec { kind: LookupKind::Inner, keys: &["c0"], inner_filter: None, filter: None };
+    let spec =
+        LookupSpec { kind: LookupKind::Inner, keys: &["c0"], inner_filter: None, filter: None };
     let plan = plan(aggregate(lookup_join(scan("t"), "u", &spec), &[], &["count(*)"]));
     let runtime = runtime(2);
     for way in WAYS {
@@ -170,9 +187,12 @@ fn figures_say_what_happened() {
 #[test]
 fn serial_has_one_request_in_flight() {
     let mut memory = memory(&mut Dice(78), 400);
-    memory.behaviour = Arc::new(crate::memory::Behaviour { waits: 5, ..Default::default() });
+    memory.behaviour = Arc::new(crate::memory::Behaviour { waits: 9, ..Default::default() });
+    // Parts of many look-ups.
+    memory.leaf_rows = 50;
     let memory = Arc::new(memory);
-    let spec = LookupSpec { kind: LookupKind::Inner, keys: &["c0"], inner_filter: None, filter: None };
+    let spec =
+        LookupSpec { kind: LookupKind::Inner, keys: &["c0"], inner_filter: None, filter: None };
     let plan = plan(lookup_join(scan("t"), "u", &spec));
     let runtime = runtime(2);
     let most = |way: Way| {

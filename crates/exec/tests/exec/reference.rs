@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+};
 use arrow_cast::display::array_value_to_string;
 use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_schema::{SchemaRef, SortOptions};
@@ -144,19 +146,20 @@ fn join(
     let right_has = |r: usize| m.iter().any(|row| row[r]);
     let (lefts, rights) = (0..left.num_rows(), 0..right.num_rows());
     let mut at: Vec<(Option<u32>, Option<u32>, bool)> = Vec::new();
-    if matches!(kind, K::Inner | K::BuildOuter | K::ProbeOuter | K::FullOuter) {
-        for l in lefts.clone() {
-            let partners = rights.clone().filter(|&r| m[l][r]);
-            at.extend(partners.map(|r| (Some(l as u32), Some(r as u32), true)));
-        }
-    }
+    let pairs = matches!(kind, K::Inner | K::BuildOuter | K::ProbeOuter | K::FullOuter);
     let keep_left = |l: &usize| match kind {
         K::BuildOuter | K::FullOuter | K::BuildAnti => !left_has(*l),
         K::BuildSemi => left_has(*l),
         K::BuildMark => true,
         _ => false,
     };
-    at.extend(lefts.filter(keep_left).map(|l| (Some(l as u32), None, left_has(l))));
+    for l in lefts {
+        let partners = rights.clone().filter(|&r| pairs && m[l][r]);
+        at.extend(partners.map(|r| (Some(l as u32), Some(r as u32), true)));
+        if keep_left(&l) {
+            at.push((Some(l as u32), None, left_has(l)));
+        }
+    }
     let keep_right = |r: &usize| match kind {
         K::ProbeOuter | K::FullOuter | K::ProbeAnti => !right_has(*r),
         K::ProbeSemi => right_has(*r),
@@ -178,9 +181,7 @@ fn hash(node: &Node, spec: &HashJoin, memory: &Memory) -> RecordBatch {
     let (left, right) = (evaluate(&spec.build, memory), evaluate(&spec.probe, memory));
     let (lk, rk) = (keys(&spec.build_keys, &left), keys(&spec.probe_keys, &right));
     let has_null = |key: &Vec<Cell>| key.iter().any(Option::is_none);
-    let equal = |l: usize, r: usize| {
-        lk[l] == rk[r] && (spec.null_equals_null || !has_null(&lk[l]))
-    };
+    let equal = |l: usize, r: usize| lk[l] == rk[r] && (spec.null_equals_null || !has_null(&lk[l]));
     let mut matrix = matrix(&left, &right, spec.filter.as_ref(), equal);
     if spec.null_aware {
         // Unknown counts as a partner: the row does not pass NOT IN.
@@ -249,6 +250,12 @@ fn one_group(aggregate: &AggregateExpr, rows: &RecordBatch) -> ArrayRef {
     let args: Vec<_> = aggregate.args.iter().map(|a| a.evaluate(rows).unwrap()).collect();
     let filter = aggregate.filter.as_ref().map(|f| f.evaluate(rows).unwrap());
     let mut state = aggregate.accumulator().unwrap();
+    if rows.num_rows() == 0 {
+        // No row is a row that does not count.
+        let nulls: Vec<_> = args.iter().map(|a| new_null_array(a.data_type(), 1)).collect();
+        state.update(&nulls, &[0], Some(&BooleanArray::from(vec![false])), 1).unwrap();
+        return state.evaluate().unwrap();
+    }
     let groups = vec![0; rows.num_rows()];
     state.update(&args, &groups, filter.as_ref().map(|f| f.as_boolean()), 1).unwrap();
     state.evaluate().unwrap()

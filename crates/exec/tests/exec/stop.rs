@@ -27,7 +27,8 @@ fn large(seed: u64, row_count: usize) -> Memory {
 
 /// Scan, look-up, hash join, aggregate, sort.
 fn busy_plan() -> Arc<Plan> {
-    let look = LookupSpec { kind: LookupKind::Left, keys: &["c0"], inner_filter: None, filter: None };
+    let look =
+        LookupSpec { kind: LookupKind::Left, keys: &["c0"], inner_filter: None, filter: None };
     let spec = HashSpec {
         kind: HashJoinKind::ProbeOuter,
         build_keys: &["c0"],
@@ -45,7 +46,10 @@ fn a_limit_stops_the_scan() {
     let runtimes = runtimes();
     let memory = Arc::new(large(1, 4000));
     let all_parts = 4000 / 4;
-    for plan in [plan(limit(scan("t"), 0, Some(10))), plan(aggregate(limit(scan("t"), 0, Some(10)), &[], &["count(*)"]))] {
+    for plan in [
+        plan(limit(scan("t"), 0, Some(10))),
+        plan(aggregate(limit(scan("t"), 0, Some(10)), &[], &["count(*)"])),
+    ] {
         for (workers, runtime) in &runtimes {
             for way in WAYS {
                 memory.behaviour.begun.store(0, SeqCst);
