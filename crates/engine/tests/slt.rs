@@ -1,0 +1,198 @@
+//! Runs `tests/sql/**/*.slt` in every execution mode and on every ring: the rows and the SQLSTATEs
+//! must be PostgreSQL's, whatever the mode (see `tests/sql/README.md`).
+#![allow(clippy::disallowed_methods)] // tests read their files without a runtime
+
+use std::path::{Path, PathBuf};
+
+use arrow_schema::DataType;
+use engine::{
+    Database, ExecutionMode, Options, ResultSet, RingKind, Session, SqlError, StatementResult,
+};
+use sqllogictest::{ColumnType, DB, DBOutput, DefaultColumnType, Normalizer, Runner};
+use types::text::format_value;
+
+/// A small pool, so that the larger files do not fit.
+const MEMORY_BYTES: usize = 8 << 20;
+
+#[test]
+fn sql_files_serial_uring() {
+    run_all(ExecutionMode::Serial, RingKind::Uring);
+}
+
+#[test]
+fn sql_files_static_uring() {
+    run_all(ExecutionMode::Static, RingKind::Uring);
+}
+
+#[test]
+fn sql_files_ooo_uring() {
+    run_all(ExecutionMode::OutOfOrder, RingKind::Uring);
+}
+
+#[test]
+fn sql_files_serial_threads() {
+    run_all(ExecutionMode::Serial, RingKind::Threads);
+}
+
+#[test]
+fn sql_files_static_threads() {
+    run_all(ExecutionMode::Static, RingKind::Threads);
+}
+
+#[test]
+fn sql_files_ooo_threads() {
+    run_all(ExecutionMode::OutOfOrder, RingKind::Threads);
+}
+
+/// Runs every file and reports all failures, not only the first.
+fn run_all(mode: ExecutionMode, ring: RingKind) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql");
+    let folder = Folder::new(&format!("{}-{ring:?}", mode.name()));
+    let mut files = Vec::new();
+    find(&root, &mut files);
+    files.sort();
+    assert!(!files.is_empty(), "no files in {}", root.display());
+    let failures: Vec<String> = files
+        .iter()
+        .enumerate()
+        .filter_map(|(number, file)| {
+            let database = folder.0.join(format!("{number}.dovetail"));
+            run_file(file, &root, &database, mode, ring).err()
+        })
+        .collect();
+    assert!(failures.is_empty(), "{} files failed:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("the folder of the SQL tests").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            find(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "slt") {
+            files.push(path);
+        }
+    }
+}
+
+/// Runs one file on a fresh database.
+fn run_file(
+    file: &Path,
+    root: &Path,
+    database: &Path,
+    mode: ExecutionMode,
+    ring: RingKind,
+) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let data = root.join("data").canonicalize().map_err(|error| error.to_string())?;
+    let text = text.replace("{data}", &data.to_string_lossy());
+    let options = Options { memory_bytes: MEMORY_BYTES, workers: 2, ring, ..Options::default() };
+    let db = Database::create(database, options).map_err(|error| error.to_string())?;
+    let name = file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned();
+    let result = {
+        let open = db.clone();
+        let mut runner = Runner::new(move || {
+            let mut session = open.session();
+            session.settings().execution_mode = mode;
+            async move { Ok::<_, Failure>(Connection { session }) }
+        });
+        runner.with_validator(same_rows);
+        runner.with_column_validator(same_kinds);
+        runner.run_script_with_name(&text, name).map_err(|error| error.to_string())
+    };
+    db.close().map_err(|error| error.to_string())?;
+    result
+}
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("dovetail-slt-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Left-over files in the temporary folder are no reason to fail.
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+struct Connection {
+    session: Session,
+}
+
+/// A [`SqlError`] as the runner wants it.
+#[derive(Debug)]
+struct Failure(SqlError);
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl DB for Connection {
+    type Error = Failure;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
+        match self.session.execute(sql).map_err(Failure)?.pop() {
+            Some(StatementResult::Rows(result)) => Ok(rows_of(&result)),
+            _ => Ok(DBOutput::StatementComplete(0)),
+        }
+    }
+
+    fn engine_name(&self) -> &str {
+        "dovetail"
+    }
+
+    fn error_sql_state(error: &Failure) -> Option<String> {
+        Some(error.0.state.to_string())
+    }
+}
+
+fn rows_of(result: &ResultSet) -> DBOutput<DefaultColumnType> {
+    let types = result.schema.fields().iter().map(|field| kind(field.data_type())).collect();
+    let mut rows = Vec::with_capacity(result.row_count());
+    for batch in &result.batches {
+        for row in 0..batch.num_rows() {
+            let cell = |column| match format_value(column, row) {
+                None => "NULL".to_string(),
+                Some(text) if text.is_empty() => "(empty)".to_string(),
+                Some(text) => text,
+            };
+            rows.push(batch.columns().iter().map(|column| cell(column.as_ref())).collect());
+        }
+    }
+    DBOutput::Rows { types, rows }
+}
+
+fn kind(ty: &DataType) -> DefaultColumnType {
+    match ty {
+        ty if ty.is_integer() => DefaultColumnType::Integer,
+        ty if ty.is_numeric() => DefaultColumnType::FloatingPoint,
+        _ => DefaultColumnType::Text,
+    }
+}
+
+/// Rows are equal to the letter: no space is forgiven.
+fn same_rows(_: Normalizer, actual: &[Vec<String>], expected: &[String]) -> bool {
+    actual.len() == expected.len()
+        && actual.iter().zip(expected).all(|(row, line)| &row.join("|") == line)
+}
+
+/// As many columns, and numbers where numbers are expected. (PostgreSQL has `numeric` in places
+/// where `bigint` is enough, so integers and other numbers are not told apart.)
+#[allow(clippy::ptr_arg)] // the runner's signature
+fn same_kinds(actual: &Vec<DefaultColumnType>, expected: &Vec<DefaultColumnType>) -> bool {
+    let is_text = |ty: &DefaultColumnType| ty.to_char() == 'T';
+    actual.len() == expected.len()
+        && actual.iter().zip(expected).all(|(a, e)| is_text(a) == is_text(e))
+}
