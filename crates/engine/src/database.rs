@@ -126,7 +126,9 @@ impl Database {
 
     /// The back end that serves the database file.
     pub fn file_backend(&self) -> String {
-        self.inner.store.backend()
+        let backend = self.inner.store.backend();
+        let direct = if backend.direct { "direct" } else { "buffered" };
+        format!("{:?}, {direct} I/O ({})", backend.kind, backend.reason).to_lowercase()
     }
 
     /// Number of workers.
@@ -146,7 +148,7 @@ impl Database {
 
     /// Pages of the file.
     pub fn page_count(&self) -> u64 {
-        self.inner.store.page_counts().1
+        self.inner.store.page_counts().0.into()
     }
 
     /// Evicts all pages, for cold runs.

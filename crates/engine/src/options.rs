@@ -24,15 +24,15 @@ pub enum RingKind {
     Threads,
 }
 
-/// Of a machine's memory, the default pool takes a quarter, as PostgreSQL advises for its own.
-const MEMORY_SHARE: usize = 4;
+/// The default pool: small enough for a laptop, large enough for the inner nodes of 100 GB.
+const MEMORY_BYTES: usize = 1 << 30;
 
 impl Default for Options {
     fn default() -> Options {
         Options {
-            memory_bytes: runtime::probe::memory_bytes() / MEMORY_SHARE,
+            memory_bytes: MEMORY_BYTES,
             ring: RingKind::Auto,
-            workers: runtime::probe::core_count(),
+            workers: runtime::Config::default().workers,
             direct: true,
         }
     }

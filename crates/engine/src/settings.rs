@@ -63,7 +63,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             execution_mode: ExecutionMode::OutOfOrder,
-            static_partitions: runtime::probe::core_count(),
+            static_partitions: runtime::Config::default().workers,
             max_tasks: 4096,
             lookup_batch_rows: 128,
             enable_hashjoin: true,

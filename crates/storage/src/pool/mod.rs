@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use runtime::fs::File;
+use runtime::fs::{File, FileBackend};
 use runtime::{IoCounters, time};
 
 use crate::error::{Damage, Result, StorageError};
@@ -131,6 +131,11 @@ impl Pool {
     ///
     /// # Errors
     /// `Option` for fewer than [`FRAME_COUNT_MIN`] frames; `Io` when the address space cannot be reserved.
+    /// How the file's requests travel.
+    pub(crate) fn backend(&self) -> &FileBackend {
+        self.file.backend()
+    }
+
     pub(crate) fn new(file: File, page_size: u32, bytes: usize, epoch: u64) -> Result<Pool> {
         let page_size = page_size as usize;
         let frame_count = bytes / page_size;

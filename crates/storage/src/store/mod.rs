@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use runtime::IoCounters;
+use runtime::fs::FileBackend;
 
 pub use verify::VerifyReport;
 
@@ -170,6 +171,11 @@ impl Store {
     /// Bytes of a page.
     pub fn page_size(&self) -> usize {
         self.inner.pool.page_size()
+    }
+
+    /// How requests for the file travel: which ring, and whether the page cache is bypassed.
+    pub fn backend(&self) -> &FileBackend {
+        self.inner.pool.backend()
     }
 
     /// Evicts all clean pages, for cold runs. Call `checkpoint` before: dirty pages stay.
