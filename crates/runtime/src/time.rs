@@ -9,7 +9,7 @@ pub use std::time::Duration;
 use stdx::Key;
 
 use crate::clock::monotonic_ns;
-use crate::worker;
+use crate::worker::{self, Worker};
 
 /// A moment of the monotonic (or simulated) clock, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,10 +77,8 @@ impl Future for Sleep {
                 return Poll::Pending;
             };
             assert_eq!(w.id, id, "a timer is awaited on its own worker");
-            match w.timers.borrow_mut().update(timer, cx.waker()) {
-                true => Poll::Pending,
-                false => Poll::Ready(()),
-            }
+            let old = w.timers.borrow_mut().update(timer, cx.waker());
+            if old.is_some() { Poll::Pending } else { Poll::Ready(()) }
         })
     }
 }
@@ -88,7 +86,9 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some((id, timer)) = self.timer {
-            worker::try_with(|w| (w.id == id).then(|| w.timers.borrow_mut().cancel(timer)));
+            let cancel = |w: &Worker| (w.id == id).then(|| w.timers.borrow_mut().cancel(timer));
+            // The waker is dropped here, with nothing borrowed.
+            drop(worker::try_with(cancel));
         }
     }
 }

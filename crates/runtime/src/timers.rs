@@ -25,20 +25,21 @@ impl Timers {
         key
     }
 
-    /// Replaces the waker; false when the timer has fired.
-    pub(crate) fn update(&mut self, key: Key, waker: &Waker) -> bool {
-        let Some(old) = self.wakers.get_mut(key) else { return false };
-        old.clone_from(waker);
-        true
+    /// Replaces the waker and returns the old one, whose destructor is foreign code; `None` when
+    /// the timer has fired.
+    pub(crate) fn update(&mut self, key: Key, waker: &Waker) -> Option<Waker> {
+        let old = self.wakers.get_mut(key)?;
+        Some(std::mem::replace(old, waker.clone()))
     }
 
-    /// Forgets a timer.
-    pub(crate) fn cancel(&mut self, key: Key) {
-        self.wakers.remove(key);
+    /// Forgets a timer and returns its waker.
+    pub(crate) fn cancel(&mut self, key: Key) -> Option<Waker> {
+        let waker = self.wakers.remove(key);
         if self.heap.len() > STALE_COUNT_MIN + 2 * self.wakers.len() {
             let wakers = &self.wakers;
             self.heap.retain(|Reverse((_, _, key))| wakers.get(*key).is_some());
         }
+        waker
     }
 
     /// The earliest deadline.

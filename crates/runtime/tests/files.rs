@@ -117,9 +117,8 @@ fn thousands_of_reads_are_in_flight_at_once() {
 fn names_are_created_listed_renamed_and_removed() {
     on_both(1, |runtime| {
         let dir = TempDir::new();
-        let root = dir.path().to_owned();
+        let inner = dir.file("a/b");
         runtime.block_on(move || async move {
-            let inner = root.join("a/b");
             fs::create_dir(&inner).await.unwrap();
             let (one, two) = (inner.join("one"), inner.join("two"));
             let file = File::open(&one, OpenOptions { create_new: true, ..writable() }).await;

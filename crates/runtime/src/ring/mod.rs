@@ -60,6 +60,15 @@ impl Ring {
         matches!(&self.driver, Driver::Uring(ring) if ring.wants_submit())
     }
 
+    /// True when the kernel holds completions back until it is entered, or has delivered some.
+    #[inline]
+    pub(crate) fn has_completions(&mut self) -> bool {
+        match &mut self.driver {
+            Driver::Uring(ring) => ring.has_completions(),
+            Driver::Threads | Driver::Sim(_) => false,
+        }
+    }
+
     /// Submits, perhaps sleeps, and returns what has ended.
     pub(crate) fn turn(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
         match &mut self.driver {

@@ -120,6 +120,12 @@ impl Uring {
             && (self.pending >= BATCH_COUNT_MAX || self.pending * PENDING_SHARE >= self.in_kernel)
     }
 
+    /// True when completions wait, in the queue or behind the kernel's door (DEFER_TASKRUN).
+    #[inline]
+    pub(crate) fn has_completions(&mut self) -> bool {
+        self.ring.submission().taskrun() || !self.ring.completion().is_empty()
+    }
+
     pub(crate) fn turn(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
         if wait != Wait::No {
             self.arm_bell(counters);

@@ -132,6 +132,7 @@ impl Machine {
             land(&self.disk, flight, &mut entry.op, self.clock.get())
         };
         worker.complete(flight.key, outcome);
+        worker.publish();
     }
 
     /// Sets the clock to the next completion or timer; false when there is none.

@@ -148,7 +148,9 @@ impl Future for Acquire {
         let mut state = lock(&self.state);
         match state.waiters.get_mut(&ticket) {
             Some(Waiter::Waiting { waker, .. }) => {
-                waker.clone_from(cx.waker());
+                let old = std::mem::replace(waker, cx.waker().clone());
+                drop(state);
+                drop(old);
                 return Poll::Pending;
             }
             granted => assert!(granted.is_some(), "a waiter leaves only by itself"),
@@ -164,9 +166,10 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         let left = lock(&self.state).waiters.remove(&ticket);
+        // `left` lives on to the end: a foreign waker is dropped with nothing locked.
         // Permits already granted go back; a waiter that leaves may unblock those behind it.
-        match left {
-            Some(Waiter::Granted { count }) => give_back(&self.state, count),
+        match &left {
+            Some(Waiter::Granted { count }) => give_back(&self.state, *count),
             _ => give_back(&self.state, 0),
         }
     }

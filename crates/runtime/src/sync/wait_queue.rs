@@ -74,7 +74,10 @@ impl WaitQueue {
             }
         };
         *ticket = Some(number);
-        state.waiting.insert(number, waker.clone());
+        let old = state.waiting.insert(number, waker.clone());
+        drop(state);
+        // A foreign waker's destructor may come back here: nothing is locked any more.
+        drop(old);
     }
 }
 
@@ -112,7 +115,8 @@ impl<R> Wait<'_, R> {
     /// Gives the ticket back. True when it had been called up.
     fn leave(&mut self) -> bool {
         let Some(ticket) = self.ticket.take() else { return false };
-        lock(&self.queue.state).waiting.remove(&ticket).is_none()
+        let waker = lock(&self.queue.state).waiting.remove(&ticket);
+        waker.is_none()
     }
 }
 

@@ -100,8 +100,10 @@ impl<T> Future for RemoteHandle<T> {
         match std::mem::replace(&mut *state, State::Taken) {
             State::Full(output) => Poll::Ready(output),
             State::Taken => panic!("a RemoteHandle was polled after its output was taken"),
-            State::Empty | State::Waiting(_) => {
+            old @ (State::Empty | State::Waiting(_)) => {
                 *state = State::Waiting(cx.waker().clone());
+                drop(state);
+                drop(old);
                 Poll::Pending
             }
         }

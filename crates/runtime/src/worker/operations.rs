@@ -1,5 +1,6 @@
 //! The worker's table of operations: begun, started, completed, orphaned.
 
+use std::io;
 use std::task::Waker;
 
 use stdx::Key;
@@ -13,11 +14,18 @@ impl Worker {
     /// Takes an operation over; it starts at once unless too many are in flight.
     pub(crate) fn begin(&self, op: Op) -> Key {
         let account = self.till.payer();
-        if let Some(local) = &account {
+        let mut entry =
+            OpEntry { op, outcome: None, waker: None, account, started: false, orphan: false };
+        if self.is_stopping() {
+            // Only destructors come here: the drain must not see new work.
+            let error = io::Error::from_raw_os_error(libc::ECANCELED);
+            entry.outcome = Some(Outcome::failed(&entry.op, error));
+            entry.account = None;
+            return self.ops.borrow_mut().insert(entry);
+        }
+        if let Some(local) = &entry.account {
             add(&local.shard().inflight, 1);
         }
-        let entry =
-            OpEntry { op, outcome: None, waker: None, account, started: false, orphan: false };
         let key = self.ops.borrow_mut().insert(entry);
         if self.inflight.get() < self.shared.depth {
             self.start(key);
@@ -76,10 +84,10 @@ impl Worker {
         let mut ops = self.ops.borrow_mut();
         let entry = ops.get_mut(key).expect("an operation lives until it is taken");
         if entry.outcome.is_none() {
-            match &mut entry.waker {
-                Some(old) => old.clone_from(waker),
-                none => *none = Some(waker.clone()),
-            }
+            let old = replace_waker(&mut entry.waker, waker);
+            drop(ops);
+            // A foreign waker's destructor may come back here: nothing is borrowed any more.
+            drop(old);
             return None;
         }
         let entry = ops.remove(key)?;
@@ -89,21 +97,27 @@ impl Worker {
     /// Nobody waits for the operation any more. Its memory is freed at once if the kernel has
     /// not seen it or is done with it, else at the completion.
     pub(crate) fn orphan(&self, key: Key) {
-        let ended = {
+        let (waker, ended) = {
             let mut ops = self.ops.borrow_mut();
             let Some(entry) = ops.get_mut(key) else { return };
             entry.orphan = true;
-            entry.waker = None;
-            if entry.started && entry.outcome.is_none() {
-                return;
-            }
+            let waker = entry.waker.take();
+            let under_way = entry.started && entry.outcome.is_none();
             if let (Some(local), false) = (&entry.account, entry.started) {
                 subtract(&local.shard().inflight, 1);
             }
-            ops.remove(key)
+            (waker, if under_way { None } else { ops.remove(key) })
         };
-        drop(ended);
+        drop((waker, ended));
     }
+}
+
+/// Stores a waker unless the old one does; returns what is no longer needed.
+fn replace_waker(place: &mut Option<Waker>, waker: &Waker) -> Option<Waker> {
+    if place.as_ref().is_some_and(|old| old.will_wake(waker)) {
+        return None;
+    }
+    place.replace(waker.clone())
 }
 
 fn count(shard: &Shard, op: &Op, outcome: &Outcome) {

@@ -1,6 +1,6 @@
 //! Directories of the tests' own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory that is removed at the end of the test.
@@ -14,10 +14,6 @@ impl TempDir {
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a temporary directory");
         TempDir(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
     }
 
     pub fn file(&self, name: &str) -> PathBuf {

@@ -1,0 +1,120 @@
+//! The device's own limit: random reads of 4 KiB, so that a workload can be set against it in
+//! the same run.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::buf::IoBuf;
+use crate::config::RingKind;
+use crate::fs::{File, OpenOptions};
+use crate::time::now;
+use crate::{random_u64, spawn, spawn_on, worker_count};
+
+/// The size of a read in bytes: the unit that SSDs serve best at random.
+pub const READ_BYTES: usize = 4096;
+
+/// What a device gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceReport {
+    /// Reads completed.
+    pub read_count: u64,
+    /// From the first submission to the last completion.
+    pub elapsed: Duration,
+    /// Reads in flight at once, over all workers.
+    pub depth: usize,
+    /// The median of a read's latency.
+    pub latency_median: Duration,
+    /// 99 of 100 reads were faster.
+    pub latency_p99: Duration,
+    /// How the requests travelled.
+    pub kind: RingKind,
+    /// Whether they went past the page cache; otherwise this is no figure of the device.
+    pub direct: bool,
+}
+
+impl DeviceReport {
+    /// Reads per second.
+    pub fn rate(&self) -> f64 {
+        self.read_count as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Reads 4 KiB pages of a file at random for about `duration`, with `depth` reads in flight spread
+/// over all workers. To be called inside of a task.
+pub async fn device(
+    path: impl AsRef<Path>,
+    depth: usize,
+    duration: Duration,
+) -> io::Result<DeviceReport> {
+    let workers = worker_count().min(depth.max(1));
+    let depth = depth.max(1);
+    let begin = now();
+    let part = |index: usize| {
+        let path = path.as_ref().to_owned();
+        let share = depth / workers + usize::from(index < depth % workers);
+        spawn_on(index, move || on_one_worker(path, share, duration))
+    };
+    let parts: Vec<_> = (0..workers).map(part).collect();
+    let mut latencies_ns = Vec::new();
+    let mut backend = None;
+    for part in parts {
+        let (latencies, file) = part.await.map_err(io::Error::other)??;
+        latencies_ns.extend(latencies);
+        backend = Some(file.backend().clone());
+    }
+    let elapsed = begin.elapsed();
+    let backend = backend.expect("there is at least one worker");
+    latencies_ns.sort_unstable();
+    Ok(DeviceReport {
+        read_count: latencies_ns.len() as u64,
+        elapsed,
+        depth,
+        latency_median: quantile(&latencies_ns, 50),
+        latency_p99: quantile(&latencies_ns, 99),
+        kind: backend.kind,
+        direct: backend.direct,
+    })
+}
+
+fn quantile(sorted_ns: &[u64], percent: usize) -> Duration {
+    let index = (sorted_ns.len() * percent / 100).min(sorted_ns.len().saturating_sub(1));
+    Duration::from_nanos(sorted_ns.get(index).copied().unwrap_or(0))
+}
+
+async fn on_one_worker(
+    path: PathBuf,
+    depth: usize,
+    duration: Duration,
+) -> io::Result<(Vec<u64>, File)> {
+    let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
+    let file = File::open(path, options).await?;
+    let pages = file.len().await? / READ_BYTES as u64;
+    if pages == 0 {
+        let message = "the file is shorter than one read of 4096 bytes";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let deadline = now() + duration;
+    let reader = |_| {
+        let file = file.clone();
+        spawn(async move {
+            let mut latencies_ns = Vec::new();
+            let mut buf = IoBuf::alloc(READ_BYTES);
+            while now() < deadline {
+                let begin = now();
+                let offset = random_u64() % pages * READ_BYTES as u64;
+                let (result, back) = file.read_exact_at(buf, offset).await;
+                result?;
+                buf = back;
+                latencies_ns.push(begin.elapsed().as_nanos() as u64);
+            }
+            io::Result::Ok(latencies_ns)
+        })
+    };
+    let readers: Vec<_> = (0..depth).map(reader).collect();
+    let mut all = Vec::new();
+    for reader in readers {
+        all.extend(reader.await.map_err(io::Error::other)??);
+    }
+    Ok((all, file))
+}
