@@ -9,7 +9,7 @@ The queries are those of `tests/tpch/duckdb`, with the specification's validatio
 They differ from the engine's own texts in three ways, all for exactness:
 
 - An average or a quotient is asked for as two exact columns, `x__num` and `x__den`; this script
-  divides them, truncated to 20 digits after the point. (DuckDB divides in binary floating point.)
+  divides them, truncated to 25 digits after the point. (DuckDB divides in binary floating point.)
 - A comparison with an average (Q17, Q22) is multiplied out.
 - The fraction of Q11 is 0.0001 / SF.
 
@@ -43,7 +43,7 @@ SCHEMA = {
     "l_comment varchar",
 }
 
-QUOTIENT_STEP = decimal.Decimal(1).scaleb(-20)
+QUOTIENT_STEP = decimal.Decimal(1).scaleb(-25)
 
 
 def load(connection, folder):
@@ -60,7 +60,7 @@ def load(connection, folder):
 
 
 def quotient(numerator, denominator):
-    """The exact quotient, cut after 20 digits; null when either side is."""
+    """The exact quotient, cut after 25 digits; null when either side is."""
     if numerator is None or denominator is None:
         return None
     with decimal.localcontext() as context:

@@ -18,7 +18,7 @@ pub use embedded::{Scale, order_columns, reference};
 /// Digits after the point that a quotient must have at least; exact values have all of theirs.
 const QUOTIENT_SCALE_MIN: u32 = 6;
 /// Digits after the point at which the reference cuts a quotient off.
-const QUOTIENT_SCALE: u32 = 20;
+const QUOTIENT_SCALE: u32 = 25;
 
 /// A query's result in text form, null being `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -28,13 +28,13 @@ fn exact_numbers_may_gain_zeros_but_lose_no_digit() {
 
 #[test]
 fn quotients_are_rounded_to_our_digits_half_away_from_zero() {
-    let third = "v\n-0.66666666666666666666\n";
+    let third = "v\n-0.6666666666666666666666666\n";
     assert_eq!(check(third, &[], "v\n-0.666667\n"), Ok(()));
     assert_eq!(check(third, &[], "v\n-0.6666666666666667\n"), Ok(()));
-    assert_eq!(check(third, &[], "v\n-0.66666666666666666666667\n"), Ok(()));
+    assert_eq!(check(third, &[], "v\n-0.66666666666666666666666666667\n"), Ok(()));
     assert!(check(third, &[], "v\n-0.666666\n").is_err(), "half a unit, nothing looser");
     assert!(check(third, &[], "v\n-0.66667\n").is_err(), "too few digits");
-    let half = "v\n0.00000050000000000000\n";
+    let half = "v\n0.0000005000000000000000000\n";
     assert_eq!(check(half, &[], "v\n0.000001\n"), Ok(()));
     assert!(check(half, &[], "v\n0.000000\n").is_err());
 }
