@@ -162,7 +162,10 @@ impl<B: Backend> Shell<B> {
     fn piece(&mut self, piece: &Piece, lines: &mut dyn Lines) -> Flow {
         match piece {
             Piece::Statement(text) => self.statement(text, lines),
-            Piece::Meta(command) => self.meta(command, lines),
+            Piece::Meta(command) => {
+                lines.remember(&format!("\\{command}"));
+                self.meta(command, lines)
+            }
         }
     }
 
