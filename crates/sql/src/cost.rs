@@ -1,0 +1,143 @@
+//! The cost model: microseconds of device and processor time.
+//!
+//! Reads are priced as the asynchronous executor pays for them: with many in flight, a random read
+//! costs one over the device's rate, not its latency. So random access is only a few times dearer
+//! than sequential access, and index joins stay worth-while far longer than under the usual model.
+
+use crate::options::PlannerOptions;
+
+/// Price of a disabled operator: dearer than any plan, so that it is the last resort.
+const DISABLED_US: f64 = 1e12;
+
+/// Processor time in microseconds; relative sizes matter, absolute ones are of one slow core.
+mod cpu {
+    /// A row that a scan decodes and tests.
+    pub const SCAN_ROW: f64 = 0.10;
+    /// A key that is descended in a tree.
+    pub const DESCEND: f64 = 0.80;
+    /// A row that is taken from a leaf after a descent.
+    pub const LOOKUP_ROW: f64 = 0.15;
+    /// A row that enters a hash table.
+    pub const BUILD_ROW: f64 = 0.12;
+    /// A row that probes a hash table.
+    pub const PROBE_ROW: f64 = 0.06;
+    /// A row that an operator produces.
+    pub const OUTPUT_ROW: f64 = 0.02;
+    /// A pair that a nested loop tests.
+    pub const PAIR: f64 = 0.005;
+    /// A row that is added to its group.
+    pub const GROUP_ROW: f64 = 0.10;
+    /// One comparison of a sort.
+    pub const COMPARE: f64 = 0.02;
+}
+
+/// How many distinct pages of `pages` hold `rows` randomly chosen rows (Cardenas 1975; the limit for
+/// many rows a page).
+pub(crate) fn distinct_pages(pages: f64, rows: f64) -> f64 {
+    if pages <= 1.0 { rows.min(pages.max(0.0)) } else { pages * -(-rows / pages).exp_m1() }
+}
+
+/// Rows behind keys in one tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    /// Keys that are looked up.
+    pub keys: f64,
+    /// Rows that match, before any filter.
+    pub matches: f64,
+    /// Rows of the tree.
+    pub tree_rows: f64,
+    /// Leaf pages of the tree.
+    pub tree_pages: f64,
+    /// Leaf pages of the clustered tree, where rows must be fetched from it.
+    pub fetch_pages: Option<f64>,
+    /// How far the keys come in the order of the tree, 0 (at random) to 1.
+    pub order: f64,
+}
+
+/// The model for one set of options.
+#[derive(Clone, Copy)]
+pub(crate) struct Costs<'a>(pub &'a PlannerOptions);
+
+impl Costs<'_> {
+    fn random(&self, pages: f64) -> f64 {
+        let device = &self.0.device;
+        pages * (1.0 - device.cached_fraction) * 1e6 / device.random_reads_per_s
+    }
+
+    fn sequential(&self, pages: f64) -> f64 {
+        let device = &self.0.device;
+        let bytes = pages * device.page_bytes * (1.0 - device.cached_fraction);
+        bytes * 1e6 / device.sequential_bytes_per_s
+    }
+
+    fn cpu(&self, us: f64) -> f64 {
+        us / self.0.workers.max(1) as f64
+    }
+
+    fn allowed(&self, enabled: bool) -> f64 {
+        if enabled { 0.0 } else { DISABLED_US }
+    }
+
+    /// A scan of a whole tree.
+    pub fn full_scan(&self, rows: f64, pages: f64) -> f64 {
+        self.sequential(pages)
+            + self.cpu(rows * cpu::SCAN_ROW)
+            + self.allowed(self.0.enable_seqscan)
+    }
+
+    /// A scan of `ranges` key ranges that hold `share` of a tree.
+    pub fn range_scan(&self, ranges: f64, share: f64, tree_rows: f64, tree_pages: f64) -> f64 {
+        let pages = (share * tree_pages).max(ranges.min(tree_pages));
+        let rows = share * tree_rows;
+        // The first page of a range costs a seek, the rest come in order.
+        let io = self.random(ranges) + self.sequential((pages - ranges).max(0.0));
+        io + self.cpu(ranges * cpu::DESCEND + rows * cpu::SCAN_ROW)
+    }
+
+    /// Rows fetched from the clustered tree by key, in an order with this correlation to it.
+    pub fn fetch(&self, rows: f64, tree_rows: f64, tree_pages: f64, order: f64) -> f64 {
+        let random = distinct_pages(tree_pages, rows);
+        let near = rows * tree_pages / tree_rows.max(1.0);
+        let pages = random + order * order * (near.min(random) - random);
+        self.random(pages) + self.cpu(rows * (cpu::DESCEND + cpu::LOOKUP_ROW))
+    }
+
+    /// The inner side of an index nested-loop join.
+    pub fn lookup(&self, probe: Probe) -> f64 {
+        let near = probe.matches.max(probe.keys) * probe.tree_pages / probe.tree_rows.max(1.0);
+        let random = distinct_pages(probe.tree_pages, probe.keys).max(near.min(probe.tree_pages));
+        let pages = random + probe.order * probe.order * (near.min(random) - random);
+        let cpu = probe.keys * cpu::DESCEND + probe.matches * cpu::LOOKUP_ROW;
+        let fetch = match probe.fetch_pages {
+            Some(pages) => self.fetch(probe.matches, probe.tree_rows, pages, 0.0),
+            None => 0.0,
+        };
+        self.random(pages) + self.cpu(cpu) + fetch + self.allowed(self.0.enable_indexnestloop)
+    }
+
+    /// A hash join, its inputs excluded.
+    pub fn hash_join(&self, build: f64, probe: f64, output: f64) -> f64 {
+        let cpu = build * cpu::BUILD_ROW + probe * cpu::PROBE_ROW + output * cpu::OUTPUT_ROW;
+        self.cpu(cpu) + self.allowed(self.0.enable_hashjoin)
+    }
+
+    /// A nested-loop join, its inputs excluded.
+    pub fn nested_loop(&self, left: f64, right: f64, output: f64) -> f64 {
+        self.cpu(left * right * cpu::PAIR + output * cpu::OUTPUT_ROW)
+    }
+
+    /// Grouping, its input excluded.
+    pub fn aggregate(&self, input: f64, groups: f64) -> f64 {
+        self.cpu(input * cpu::GROUP_ROW + groups * cpu::BUILD_ROW)
+    }
+
+    /// Sorting, its input excluded; `kept` rows are in memory at a time.
+    pub fn sort(&self, input: f64, kept: f64) -> f64 {
+        self.cpu(input * kept.max(2.0).log2() * cpu::COMPARE)
+    }
+
+    /// Passing rows through expressions.
+    pub fn output(&self, rows: f64) -> f64 {
+        self.cpu(rows * cpu::OUTPUT_ROW)
+    }
+}

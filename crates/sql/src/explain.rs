@@ -1,0 +1,224 @@
+//! Plans as indented text.
+
+use std::ops::Bound;
+
+use crate::plan::{
+    Access, HashJoinKind, IndexRef, KeyRange, LookupJoin, LookupKind, Node, Operator, Plan, Scan,
+    SortKey,
+};
+
+/// What really happened in a node, as text to stand behind the estimates.
+pub type Actual<'a> = &'a dyn Fn(usize) -> Option<String>;
+
+/// The plan as lines: an indented tree with estimated rows and cost (milliseconds), access paths,
+/// key conditions and filters.
+pub fn explain_text(plan: &Plan) -> Vec<String> {
+    explain_with(plan, &|_| None)
+}
+
+/// The same with what `actual` says of each node (by its id) behind its estimates.
+pub fn explain_with(plan: &Plan, actual: Actual) -> Vec<String> {
+    let mut lines = Vec::new();
+    write_node(&plan.root, 0, actual, &mut lines);
+    lines
+}
+
+fn write_node(node: &Node, depth: usize, actual: Actual, lines: &mut Vec<String>) {
+    let indent = "  ".repeat(depth);
+    let arrow = if depth == 0 { "" } else { "-> " };
+    let estimates = format!("(rows={} cost={})", count(node.rows), milliseconds(node.cost));
+    let happened = actual(node.id).map(|a| format!(" ({a})")).unwrap_or_default();
+    lines.push(format!("{indent}{arrow}{}  {estimates}{happened}", title(&node.operator)));
+    let inner = if depth == 0 { "  ".to_string() } else { format!("{indent}     ") };
+    for (name, text) in details(&node.operator) {
+        lines.push(format!("{inner}{name}: {text}"));
+    }
+    for child in node.children() {
+        write_node(child, depth + 1, actual, lines);
+    }
+}
+
+fn count(rows: f64) -> String {
+    format!("{:.0}", rows.max(0.0))
+}
+
+fn milliseconds(us: f64) -> String {
+    if us < 10_000.0 { format!("{:.2} ms", us / 1e3) } else { format!("{:.0} ms", us / 1e3) }
+}
+
+fn title(operator: &Operator) -> String {
+    match operator {
+        Operator::Values(batch) => format!("Values ({} rows)", batch.num_rows()),
+        Operator::Scan(scan) => scan_title(scan),
+        Operator::Filter { .. } => "Filter".into(),
+        Operator::Project { .. } => "Project".into(),
+        Operator::LookupJoin(join) => format!(
+            "Index {}Nested Loop Join on {} using {}",
+            lookup_word(join.kind),
+            join.table.name,
+            index_name(&join.table.name, &join.index),
+        ),
+        Operator::HashJoin(join) => {
+            let aware = if join.null_aware { " (null-aware)" } else { "" };
+            format!("Hash {}Join{aware}", join_word(join.kind))
+        }
+        Operator::NestedLoopJoin(join) => format!("Nested Loop {}Join", join_word(join.kind)),
+        Operator::Aggregate { group_by, aggregates, .. } => {
+            match (group_by.is_empty(), aggregates.is_empty()) {
+                (true, _) => "Aggregate".into(),
+                (false, true) => "Distinct".into(),
+                (false, false) => "Hash Aggregate".into(),
+            }
+        }
+        Operator::Sort { fetch: Some(n), .. } => format!("Top {n}"),
+        Operator::Sort { .. } => "Sort".into(),
+        Operator::Limit { skip: 0, fetch: Some(n), .. } => format!("Limit {n}"),
+        Operator::Limit { skip, fetch: Some(n), .. } => format!("Limit {n} offset {skip}"),
+        Operator::Limit { skip, .. } => format!("Offset {skip}"),
+        Operator::Union { .. } => "Append".into(),
+    }
+}
+
+fn scan_title(scan: &Scan) -> String {
+    let table = &scan.table.name;
+    match &scan.access {
+        Access::Full => format!("Full Scan on {table}"),
+        Access::Range { index, fetch, .. } => {
+            let only = if *fetch || matches!(index, IndexRef::Primary) { "" } else { "Only " };
+            format!("Index {only}Scan on {table} using {}", index_name(table, index))
+        }
+    }
+}
+
+fn index_name(table: &str, index: &IndexRef) -> String {
+    match index {
+        IndexRef::Primary => format!("{table}_pkey"),
+        IndexRef::Secondary(index) => index.name.clone(),
+    }
+}
+
+fn lookup_word(kind: LookupKind) -> &'static str {
+    match kind {
+        LookupKind::Inner => "",
+        LookupKind::Left => "Left ",
+        LookupKind::Semi => "Semi ",
+        LookupKind::Anti => "Anti ",
+    }
+}
+
+fn join_word(kind: HashJoinKind) -> &'static str {
+    use HashJoinKind as K;
+    match kind {
+        K::Inner => "",
+        K::BuildOuter => "Build Outer ",
+        K::ProbeOuter => "Probe Outer ",
+        K::FullOuter => "Full ",
+        K::BuildSemi => "Build Semi ",
+        K::ProbeSemi => "Semi ",
+        K::BuildAnti => "Build Anti ",
+        K::ProbeAnti => "Anti ",
+        K::ProbeMark => "Mark ",
+        K::BuildMark => "Build Mark ",
+    }
+}
+
+fn details(operator: &Operator) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    match operator {
+        Operator::Scan(scan) => {
+            if let Access::Range { index, ranges, .. } = &scan.access {
+                lines.push(("Index Cond", ranges_text(scan, index, ranges)));
+            }
+            lines.extend(scan.filter.iter().map(|f| ("Filter", f.text().to_string())));
+        }
+        Operator::Filter { predicate, .. } => lines.push(("Filter", predicate.text().to_string())),
+        Operator::Project { exprs, .. } => {
+            lines.push(("Output", texts(exprs.iter().map(|e| e.text()))));
+        }
+        Operator::LookupJoin(join) => lookup_details(join, &mut lines),
+        Operator::HashJoin(join) => {
+            let pairs = join.build_keys.iter().zip(&join.probe_keys);
+            let text: Vec<String> =
+                pairs.map(|(b, p)| format!("{} = {}", p.text(), b.text())).collect();
+            lines.push(("Hash Cond", text.join(" AND ")));
+            lines.extend(join.filter.iter().map(|f| ("Join Filter", f.text().to_string())));
+        }
+        Operator::NestedLoopJoin(join) => {
+            lines.extend(join.filter.iter().map(|f| ("Join Filter", f.text().to_string())));
+        }
+        Operator::Aggregate { group_by, aggregates, .. } => {
+            if !group_by.is_empty() {
+                lines.push(("Group Key", texts(group_by.iter().map(|e| e.text()))));
+            }
+            if !aggregates.is_empty() {
+                lines.push(("Aggregates", texts(aggregates.iter().map(|e| e.text()))));
+            }
+        }
+        Operator::Sort { keys, .. } => {
+            let text: Vec<String> = keys.iter().map(key_text).collect();
+            lines.push(("Sort Key", text.join(", ")));
+        }
+        Operator::Values(_) | Operator::Limit { .. } | Operator::Union { .. } => {}
+    }
+    lines
+}
+
+fn lookup_details(join: &LookupJoin, lines: &mut Vec<(&'static str, String)>) {
+    let names = join.index.key_columns(&join.table).iter();
+    let names = names.map(|&c| join.table.schema.columns[c].name.as_str());
+    let pairs: Vec<String> =
+        names.zip(&join.keys).map(|(n, k)| format!("{n} = {}", k.text())).collect();
+    lines.push(("Index Cond", pairs.join(" AND ")));
+    lines.extend(join.inner_filter.iter().map(|f| ("Inner Filter", f.text().to_string())));
+    lines.extend(join.filter.iter().map(|f| ("Join Filter", f.text().to_string())));
+    if matches!(join.index, IndexRef::Secondary(_)) && !join.fetch {
+        lines.push(("Index Only", "yes".into()));
+    }
+}
+
+fn texts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn key_text(key: &SortKey) -> String {
+    let order = if key.descending { " DESC" } else { "" };
+    // The default: nulls are larger than all values.
+    let nulls = match (key.descending, key.nulls_first) {
+        (false, true) => " NULLS FIRST",
+        (true, false) => " NULLS LAST",
+        _ => "",
+    };
+    format!("{}{order}{nulls}", key.expr.text())
+}
+
+fn ranges_text(scan: &Scan, index: &IndexRef, ranges: &[KeyRange]) -> String {
+    const SHOWN: usize = 4;
+    let names: Vec<&str> = index
+        .key_columns(&scan.table)
+        .iter()
+        .map(|&c| scan.table.schema.columns[c].name.as_str())
+        .collect();
+    let mut shown: Vec<String> = ranges.iter().take(SHOWN).map(|r| range_text(&names, r)).collect();
+    if ranges.len() > SHOWN {
+        shown.push(format!(".. {} ranges", ranges.len()));
+    }
+    shown.join(" OR ")
+}
+
+fn range_text(names: &[&str], range: &KeyRange) -> String {
+    let literal = crate::render::literal;
+    let mut parts: Vec<String> =
+        names.iter().zip(&range.prefix).map(|(n, v)| format!("{n} = {}", literal(v))).collect();
+    let next = names.get(range.prefix.len()).copied().unwrap_or("");
+    match &range.lower {
+        Bound::Included(v) => parts.push(format!("{next} >= {}", literal(v))),
+        Bound::Excluded(v) => parts.push(format!("{next} > {}", literal(v))),
+        Bound::Unbounded => {}
+    }
+    match &range.upper {
+        Bound::Included(v) => parts.push(format!("{next} <= {}", literal(v))),
+        Bound::Excluded(v) => parts.push(format!("{next} < {}", literal(v))),
+        Bound::Unbounded => {}
+    }
+    format!("({})", parts.join(" AND "))
+}

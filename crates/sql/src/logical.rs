@@ -1,0 +1,157 @@
+//! A parsed query as an optimised logical plan: the library's rules, our join order between them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::config::ConfigOptions;
+use datafusion_expr::LogicalPlan;
+use datafusion_expr::registry::FunctionRegistry;
+use datafusion_optimizer::analyzer::Analyzer;
+use datafusion_optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
+use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
+use datafusion_optimizer::decorrelate_lateral_join::DecorrelateLateralJoin;
+use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
+use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
+use datafusion_optimizer::eliminate_filter::EliminateFilter;
+use datafusion_optimizer::eliminate_group_by_constant::EliminateGroupByConstant;
+use datafusion_optimizer::eliminate_join::EliminateJoin;
+use datafusion_optimizer::eliminate_limit::EliminateLimit;
+use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
+use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion_optimizer::optimize_projections::OptimizeProjections;
+use datafusion_optimizer::optimize_unions::OptimizeUnions;
+use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
+use datafusion_optimizer::push_down_filter::PushDownFilter;
+use datafusion_optimizer::push_down_limit::PushDownLimit;
+use datafusion_optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
+use datafusion_optimizer::rewrite_set_comparison::RewriteSetComparison;
+use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
+use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
+use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
+use datafusion_optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion_sql::planner::SqlToRel;
+use datafusion_sql::sqlparser::ast;
+use types::{SqlError, SqlResult};
+
+use crate::bind::Names;
+use crate::catalog::Catalog;
+use crate::error::from_library;
+use crate::library::{ExactSum, LIBRARY};
+use crate::options::PlannerOptions;
+use crate::parse::Query;
+
+mod constants;
+mod join_graph;
+mod join_order;
+mod leftovers;
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// Binds, checks and optimises a query.
+pub(crate) fn optimized(
+    query: &Query,
+    catalog: &dyn Catalog,
+    options: &PlannerOptions,
+) -> SqlResult<LogicalPlan> {
+    guarded(|| {
+        let config = Config { aliases: Arc::new(AliasGenerator::new()) };
+        let bound = bind(query, catalog)?;
+        let first = run(first_rules(), bound, &config)?;
+        leftovers::check(&first)?;
+        let ordered = join_order::reorder(first, options)?;
+        let last = run(last_rules(), ordered, &config)?;
+        leftovers::check(&last)?;
+        Ok(last)
+    })
+}
+
+/// The library has panics on paths that its own engine never takes: they become errors.
+fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
+    catch_unwind(AssertUnwindSafe(plan)).unwrap_or_else(|payload| {
+        let said = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied());
+        Err(SqlError::internal("the planner failed on this query")
+            .with_detail(said.unwrap_or("no message").to_string())
+            .with_hint("please report the query; a simpler form of it may work"))
+    })
+}
+
+fn bind(query: &Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
+    let names = Names(catalog);
+    let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
+    let statement = ast::Statement::Query(query.ast.clone());
+    let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
+    let analyzer = Analyzer::with_rules(vec![
+        Arc::new(ExactSum),
+        Arc::new(ResolveGroupingFunction::new()),
+        Arc::new(TypeCoercion::new()),
+        Arc::new(constants::ExactConstants),
+    ]);
+    analyzer.execute_and_check(plan, &LIBRARY.options, |_, _| {}).map_err(from_library)
+}
+
+fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
+    Optimizer::with_rules(rules).optimize(plan, config, |_, _| {}).map_err(from_library)
+}
+
+/// The library's rules, less those that put projections between joins or make semi joins of
+/// them: join order is chosen on trees of inner joins.
+fn first_rules() -> Vec<Rule> {
+    vec![
+        Arc::new(RewriteSetComparison::new()),
+        Arc::new(OptimizeUnions::new()),
+        Arc::new(SimplifyExpressions::new()),
+        Arc::new(ReplaceDistinctWithAggregate::new()),
+        Arc::new(DecorrelatePredicateSubquery::new()),
+        Arc::new(ScalarSubqueryToJoin::new()),
+        Arc::new(DecorrelateLateralJoin::new()),
+        Arc::new(ExtractEquijoinPredicate::new()),
+        Arc::new(EliminateDuplicatedExpr::new()),
+        Arc::new(EliminateFilter::new()),
+        Arc::new(EliminateCrossJoin::new()),
+        Arc::new(EliminateLimit::new()),
+        Arc::new(PropagateEmptyRelation::new()),
+        Arc::new(EliminateOuterJoin::new()),
+        Arc::new(PushDownLimit::new()),
+        Arc::new(PushDownFilter::new()),
+        Arc::new(SingleDistinctToGroupBy::new()),
+        Arc::new(EliminateGroupByConstant::new()),
+    ]
+}
+
+fn last_rules() -> Vec<Rule> {
+    vec![
+        Arc::new(EliminateJoin::new()),
+        Arc::new(PushDownFilter::new()),
+        Arc::new(CommonSubexprEliminate::new()),
+        Arc::new(OptimizeProjections::new()),
+    ]
+}
+
+/// What the rules may ask. Without a function registry, `DISTINCT ON` panics.
+struct Config {
+    aliases: Arc<AliasGenerator>,
+}
+
+impl OptimizerConfig for Config {
+    fn query_execution_start_time(&self) -> Option<chrono::DateTime<chrono::Utc>> {
+        None
+    }
+
+    fn alias_generator(&self) -> &Arc<AliasGenerator> {
+        &self.aliases
+    }
+
+    fn options(&self) -> Arc<ConfigOptions> {
+        Arc::clone(&LIBRARY.options)
+    }
+
+    fn function_registry(&self) -> Option<&dyn FunctionRegistry> {
+        Some(&LIBRARY.registry)
+    }
+}

@@ -1,0 +1,76 @@
+//! Constant arithmetic, folded by our exact rules before the library folds it by its own, which wrap
+//! around and cut off.
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion_optimizer::AnalyzerRule;
+use std::sync::Arc;
+use types::{SqlError, SqlState};
+
+/// Folds arithmetic of two constants, and casts of one.
+#[derive(Debug)]
+pub(super) struct ExactConstants;
+
+impl AnalyzerRule for ExactConstants {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|node| {
+            let preserver = NamePreserver::new(&node);
+            node.map_expressions(|expr| {
+                let name = preserver.save(&expr);
+                Ok(expr.transform_up(fold)?.update_data(|e| name.restore(e)))
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "exact_constants"
+    }
+}
+
+fn fold(expr: Expr) -> Result<Transformed<Expr>> {
+    if !foldable(&expr) {
+        return Ok(Transformed::no(expr));
+    }
+    match evaluate(&expr) {
+        Ok(value) => Ok(Transformed::yes(Expr::Literal(value, None))),
+        // It may stand in a branch that is never taken: the executor will say.
+        Err(error) if error.state == SqlState::DIVISION_BY_ZERO => Ok(Transformed::no(expr)),
+        Err(error) => Err(DataFusionError::External(Box::new(error))),
+    }
+}
+
+fn foldable(expr: &Expr) -> bool {
+    let number = |e: &Expr| matches!(e, Expr::Literal(v, _) if v.data_type().is_numeric());
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let arithmetic = matches!(
+                op,
+                Operator::Plus
+                    | Operator::Minus
+                    | Operator::Multiply
+                    | Operator::Divide
+                    | Operator::Modulo
+            );
+            arithmetic && number(left) && number(right)
+        }
+        Expr::Negative(inner) => number(inner),
+        Expr::Cast(cast) => number(&cast.expr) && cast.field.data_type().is_integer(),
+        _ => false,
+    }
+}
+
+/// The value of a constant expression.
+fn evaluate(expr: &Expr) -> std::result::Result<ScalarValue, SqlError> {
+    let compiled = crate::expr::Expr::compile(expr, &DFSchema::empty())?;
+    let one_row = RecordBatchOptions::new().with_row_count(Some(1));
+    let schema = Arc::new(arrow_schema::Schema::empty());
+    let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)
+        .map_err(crate::error::from_arrow)?;
+    let array = compiled.evaluate(&batch)?;
+    ScalarValue::try_from_array(&array, 0).map_err(crate::error::from_library)
+}

@@ -1,0 +1,43 @@
+//! What the library could not decorrelate stays in the plan without an error: it is refused here.
+
+use std::ops::ControlFlow;
+
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Expr, LogicalPlan};
+use types::{SqlError, SqlResult};
+
+/// 0A000 when a subquery or an outer reference is left.
+pub(super) fn check(plan: &LogicalPlan) -> SqlResult<()> {
+    let mut found = ControlFlow::Continue(());
+    let walked = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|e| {
+                if let Some(what) = leftover(e) {
+                    found = ControlFlow::Break(what);
+                    return Ok(TreeNodeRecursion::Stop);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    walked.map_err(crate::error::from_library)?;
+    match found {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(what) => Err(SqlError::unsupported(what)
+            .with_hint("rewrite the subquery as a join, or without LIMIT, UNION and OR around it")),
+    }
+}
+
+fn leftover(expr: &Expr) -> Option<&'static str> {
+    match expr {
+        Expr::OuterReferenceColumn(..) => Some("this correlated subquery"),
+        Expr::ScalarSubquery(_) => Some("this scalar subquery"),
+        Expr::InSubquery(_) => Some("this IN subquery"),
+        Expr::Exists(_) => Some("this EXISTS subquery"),
+        Expr::SetComparison(_) => Some("this ANY or ALL subquery"),
+        Expr::WindowFunction(_) => Some("a window function"),
+        Expr::GroupingSet(_) => Some("GROUPING SETS, ROLLUP and CUBE"),
+        Expr::Placeholder(_) => Some("a parameter"),
+        _ => None,
+    }
+}

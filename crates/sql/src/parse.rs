@@ -1,0 +1,283 @@
+//! Text to statements. The syntax tree is dispatched here: only queries go on to the library.
+
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use types::{Schema, SqlError, SqlResult, SqlState};
+
+mod copy;
+mod ddl;
+mod refuse;
+mod setting;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
+pub(crate) use ddl::column_type;
+pub(crate) use tokens::syntax_error;
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// `SELECT`, `VALUES`, `WITH`.
+    Query(Query),
+    /// `EXPLAIN [ANALYZE]`.
+    Explain(Explain),
+    /// `CREATE TABLE`.
+    CreateTable(CreateTable),
+    /// `CREATE INDEX`.
+    CreateIndex(CreateIndex),
+    /// `DROP TABLE` or `DROP INDEX`.
+    Drop(Drop),
+    /// `INSERT INTO .. VALUES`.
+    Insert(Insert),
+    /// `COPY .. FROM`.
+    Copy(Copy),
+    /// `ANALYZE`, of one table or of all.
+    Analyze {
+        /// The table; `None` is all.
+        table: Option<String>,
+    },
+    /// `SET name = value`; `None` is `DEFAULT`.
+    Set {
+        /// Setting.
+        name: String,
+        /// New value as text.
+        value: Option<String>,
+    },
+    /// `SHOW name`; the name may be `all` or `tables`.
+    Show {
+        /// Setting.
+        name: String,
+    },
+    /// `RESET name`; `None` is `ALL`.
+    Reset {
+        /// Setting.
+        name: Option<String>,
+    },
+    /// `CHECKPOINT`.
+    Checkpoint,
+}
+
+/// A parsed query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub(crate) ast: Box<ast::Query>,
+}
+
+/// `EXPLAIN` with its options.
+#[derive(Clone, Debug)]
+pub struct Explain {
+    /// Run the query and show what happened.
+    pub analyze: bool,
+    /// Show more.
+    pub verbose: bool,
+    /// The query.
+    pub query: Query,
+}
+
+/// `CREATE TABLE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    /// The name.
+    pub name: String,
+    /// No error if it exists.
+    pub if_not_exists: bool,
+    /// The columns; those of the primary key are not null.
+    pub schema: Schema,
+    /// Ordinals of the primary key's columns; may be empty.
+    pub primary_key: Vec<usize>,
+    /// Ordinals of the columns of each `UNIQUE` constraint.
+    pub unique: Vec<Vec<usize>>,
+}
+
+/// `CREATE INDEX`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateIndex {
+    /// The name; made of table and columns when the statement gives none.
+    pub name: String,
+    /// The table.
+    pub table: String,
+    /// Names of the indexed columns, in key order.
+    pub columns: Vec<String>,
+    /// Whether duplicates are refused.
+    pub unique: bool,
+    /// No error if it exists.
+    pub if_not_exists: bool,
+}
+
+/// `DROP`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// What kind of object.
+    pub object: DropObject,
+    /// The names.
+    pub names: Vec<String>,
+    /// No error if one does not exist.
+    pub if_exists: bool,
+}
+
+/// What `DROP` drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropObject {
+    /// A table with its indexes.
+    Table,
+    /// A secondary index.
+    Index,
+}
+
+/// `INSERT INTO .. VALUES`; evaluated by [`crate::insert_rows`].
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// The table.
+    pub table: String,
+    /// Column names; empty means all in order.
+    pub columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<ast::Expr>>,
+}
+
+/// Parses all statements of `text`, separated by semicolons.
+///
+/// Errors: 42601 with the position of the first token that does not fit, 54000 and 54001 for text
+/// that is too long or too deep, 0A000 for statements that the engine does not have.
+pub fn parse(text: &str) -> SqlResult<Vec<Statement>> {
+    let statements = tokens::split(text)?;
+    statements.into_iter().map(|tokens| parse_one(text, tokens)).collect()
+}
+
+fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
+    if tokens::is_word(&tokens, "checkpoint") {
+        return Ok(Statement::Checkpoint);
+    }
+    let mut parser = Parser::new(&PostgreSqlDialect {})
+        .with_recursion_limit(tokens::NESTING_MAX)
+        .with_tokens_with_locations(tokens);
+    let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
+    let rest = parser.peek_token();
+    if rest.token != datafusion_sql::sqlparser::tokenizer::Token::EOF {
+        return Err(tokens::unexpected(text, &rest));
+    }
+    refuse::dropped_silently(&statement)?;
+    dispatch(statement)
+}
+
+fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
+    use ast::Statement as S;
+    Ok(match statement {
+        S::Query(ast) => Statement::Query(query(ast)?),
+        S::Explain { analyze, verbose, statement, format, options, .. } => {
+            explain(analyze, verbose, *statement, format, options)?
+        }
+        S::CreateTable(create) => Statement::CreateTable(ddl::create_table(create)?),
+        S::CreateIndex(create) => Statement::CreateIndex(ddl::create_index(create)?),
+        S::Drop { object_type, if_exists, names, cascade: false, temporary: false, .. } => {
+            Statement::Drop(ddl::drop(object_type, if_exists, &names)?)
+        }
+        S::Insert(insert) => Statement::Insert(insert_values(insert)?),
+        S::Copy { source, to: false, target, options, legacy_options, .. } => {
+            Statement::Copy(copy::copy(source, target, options, legacy_options)?)
+        }
+        S::Analyze(analyze) => {
+            Statement::Analyze { table: analyze.table_name.as_ref().map(name).transpose()? }
+        }
+        S::Set(set) => setting::set(set)?,
+        S::ShowVariable { variable } => setting::show(&variable),
+        S::ShowTables { .. } => Statement::Show { name: "tables".into() },
+        S::Reset(reset) => setting::reset(&reset.reset)?,
+        other => return Err(unsupported(&other)),
+    })
+}
+
+fn query(ast: Box<ast::Query>) -> SqlResult<Query> {
+    match ast.body.as_ref() {
+        ast::SetExpr::Insert(s)
+        | ast::SetExpr::Update(s)
+        | ast::SetExpr::Delete(s)
+        | ast::SetExpr::Merge(s) => Err(unsupported(s)),
+        _ => Ok(Query { ast }),
+    }
+}
+
+fn explain(
+    mut analyze: bool,
+    mut verbose: bool,
+    statement: ast::Statement,
+    format: Option<ast::AnalyzeFormatKind>,
+    options: Option<Vec<ast::UtilityOption>>,
+) -> SqlResult<Statement> {
+    if format.is_some_and(|f| !f.to_string().to_lowercase().ends_with("text")) {
+        return Err(SqlError::unsupported("this EXPLAIN format"));
+    }
+    for option in options.unwrap_or_default() {
+        let argument = option.arg.map(|a| a.to_string().to_lowercase());
+        let on = !matches!(argument.as_deref(), Some("false" | "off" | "0"));
+        match (option.name.value.to_lowercase().as_str(), argument.as_deref()) {
+            ("analyze", _) => analyze = on,
+            ("verbose", _) => verbose = on,
+            ("costs" | "buffers" | "timing" | "summary", _) | ("format", Some("text")) => {}
+            (other, _) => return Err(SqlError::unsupported(format!("EXPLAIN option {other}"))),
+        }
+    }
+    match statement {
+        ast::Statement::Query(ast) => {
+            Ok(Statement::Explain(Explain { analyze, verbose, query: query(ast)? }))
+        }
+        other => Err(SqlError::unsupported(format!("EXPLAIN {}", keywords(&other)))),
+    }
+}
+
+fn insert_values(insert: ast::Insert) -> SqlResult<Insert> {
+    let ast::TableObject::TableName(table) = &insert.table else {
+        return Err(SqlError::unsupported("INSERT into a function"));
+    };
+    if insert.on.is_some() {
+        return Err(SqlError::unsupported("INSERT .. ON CONFLICT"));
+    }
+    if insert.returning.is_some() {
+        return Err(SqlError::unsupported("INSERT .. RETURNING"));
+    }
+    let body = insert.source.map(|query| *query.body);
+    let Some(ast::SetExpr::Values(values)) = body else {
+        return Err(SqlError::unsupported("INSERT without VALUES")
+            .with_hint("write INSERT INTO table (columns) VALUES (..), or load with COPY"));
+    };
+    let rows = values.rows.into_iter().map(|row| row.content).collect();
+    let columns = insert.columns.iter().map(name).collect::<SqlResult<_>>()?;
+    Ok(Insert { table: name(table)?, columns, rows })
+}
+
+/// The plain name of an object; only the schema `public` exists.
+pub(crate) fn name(object: &ast::ObjectName) -> SqlResult<String> {
+    let parts: Vec<String> = object.0.iter().filter_map(|p| p.as_ident()).map(identifier).collect();
+    match parts.as_slice() {
+        [name] => Ok(name.clone()),
+        [schema, name] if schema == "public" => Ok(name.clone()),
+        _ => Err(SqlError::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("there is no schema for \"{object}\""),
+        )
+        .with_hint("all tables are in the schema public")),
+    }
+}
+
+/// An identifier, lower case unless it was quoted.
+pub(crate) fn identifier(ident: &ast::Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+fn unsupported(statement: &ast::Statement) -> SqlError {
+    SqlError::unsupported(keywords(statement))
+}
+
+/// The leading keywords of a statement, to name it in a message.
+fn keywords(statement: &ast::Statement) -> String {
+    let text = statement.to_string();
+    let words = text.split_whitespace();
+    let upper = |w: &&str| !w.is_empty() && w.chars().all(|c| c.is_ascii_uppercase());
+    let words: Vec<&str> = words.take_while(upper).take(3).collect();
+    if words.is_empty() { "this statement".into() } else { words.join(" ") }
+}

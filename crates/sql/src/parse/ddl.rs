@@ -1,0 +1,224 @@
+//! `CREATE TABLE`, `CREATE INDEX`, `DROP`, and the names of types.
+
+use datafusion_sql::sqlparser::ast::{
+    self, CharacterLength, ColumnOption, DataType, ExactNumberInfo, IndexColumn, ObjectType,
+    TableConstraint, TimezoneInfo,
+};
+use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
+
+use super::{CreateIndex, CreateTable, Drop, DropObject, identifier, name};
+
+/// Most columns of a table.
+const COLUMNS_MAX: usize = 1000;
+
+pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
+    let plain = !create.temporary
+        && !create.or_replace
+        && create.query.is_none()
+        && create.like.is_none()
+        && create.inherits.is_none()
+        && create.partition_of.is_none()
+        && create.partition_by.is_none()
+        && create.table_options == ast::CreateTableOptions::None;
+    if !plain {
+        return Err(SqlError::unsupported("this form of CREATE TABLE")
+            .with_hint("only columns, PRIMARY KEY, UNIQUE and NOT NULL are supported"));
+    }
+    let mut table = CreateTable {
+        name: name(&create.name)?,
+        if_not_exists: create.if_not_exists,
+        schema: Schema::default(),
+        primary_key: Vec::new(),
+        unique: Vec::new(),
+    };
+    create.columns.iter().try_for_each(|c| add_column(&mut table, c))?;
+    create.constraints.iter().try_for_each(|c| add_constraint(&mut table, c))?;
+    for &ordinal in &table.primary_key {
+        table.schema.columns[ordinal].nullable = false;
+    }
+    match table.schema.columns.len() {
+        0 => Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, "a table needs a column")),
+        n if n > COLUMNS_MAX => {
+            Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "too many columns"))
+        }
+        _ => Ok(table),
+    }
+}
+
+fn add_column(table: &mut CreateTable, column: &ast::ColumnDef) -> SqlResult<()> {
+    let ordinal = table.schema.columns.len();
+    let name = identifier(&column.name);
+    if table.schema.ordinal(&name).is_some() {
+        return Err(SqlError::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column \"{name}\" specified more than once"),
+        ));
+    }
+    let mut nullable = true;
+    for option in &column.options {
+        match &option.option {
+            ColumnOption::Null => {}
+            ColumnOption::NotNull => nullable = false,
+            ColumnOption::PrimaryKey(_) => set_primary_key(table, vec![ordinal])?,
+            ColumnOption::Unique(_) => table.unique.push(vec![ordinal]),
+            other => {
+                return Err(SqlError::unsupported(format!("column constraint {other}")));
+            }
+        }
+    }
+    table.schema.columns.push(Column { name, ty: column_type(&column.data_type)?, nullable });
+    Ok(())
+}
+
+fn add_constraint(table: &mut CreateTable, constraint: &TableConstraint) -> SqlResult<()> {
+    match constraint {
+        TableConstraint::PrimaryKey(key) => {
+            let ordinals = ordinals(table, &key.columns)?;
+            set_primary_key(table, ordinals)
+        }
+        TableConstraint::Unique(key) => {
+            let ordinals = ordinals(table, &key.columns)?;
+            table.unique.push(ordinals);
+            Ok(())
+        }
+        other => Err(SqlError::unsupported(format!("table constraint {other}"))),
+    }
+}
+
+fn set_primary_key(table: &mut CreateTable, ordinals: Vec<usize>) -> SqlResult<()> {
+    if !table.primary_key.is_empty() {
+        return Err(SqlError::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("multiple primary keys for table \"{}\" are not allowed", table.name),
+        ));
+    }
+    table.primary_key = ordinals;
+    Ok(())
+}
+
+fn ordinals(table: &CreateTable, columns: &[IndexColumn]) -> SqlResult<Vec<usize>> {
+    let mut ordinals = Vec::new();
+    for name in index_columns(columns)? {
+        let Some(ordinal) = table.schema.ordinal(&name) else {
+            return Err(SqlError::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" named in key does not exist"),
+            ));
+        };
+        if ordinals.contains(&ordinal) {
+            return Err(SqlError::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" appears twice in a key"),
+            ));
+        }
+        ordinals.push(ordinal);
+    }
+    Ok(ordinals)
+}
+
+pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
+    if create.predicate.is_some() || !create.include.is_empty() || !create.with.is_empty() {
+        return Err(SqlError::unsupported("CREATE INDEX with WHERE, INCLUDE or WITH"));
+    }
+    let method = create.using.as_ref().map(|m| m.to_string().to_lowercase());
+    if method.as_deref().is_some_and(|m| m != "btree") {
+        return Err(SqlError::unsupported("an index method other than btree"));
+    }
+    let table = name(&create.table_name)?;
+    let columns = index_columns(&create.columns)?;
+    let name = match &create.name {
+        Some(given) => name(given)?,
+        None => format!("{table}_{}_idx", columns.join("_")),
+    };
+    let (unique, if_not_exists) = (create.unique, create.if_not_exists);
+    Ok(CreateIndex { name, table, columns, unique, if_not_exists })
+}
+
+fn index_columns(columns: &[IndexColumn]) -> SqlResult<Vec<String>> {
+    let column = |c: &IndexColumn| match (&c.column.expr, c.column.options.asc) {
+        (_, Some(false)) => Err(SqlError::unsupported("a descending key column")),
+        (ast::Expr::Identifier(ident), _) if c.operator_class.is_none() => Ok(identifier(ident)),
+        (other, _) => Err(SqlError::unsupported(format!("an index on the expression {other}"))),
+    };
+    columns.iter().map(column).collect()
+}
+
+pub(super) fn drop(
+    object: ObjectType,
+    if_exists: bool,
+    names: &[ast::ObjectName],
+) -> SqlResult<Drop> {
+    let object = match object {
+        ObjectType::Table => DropObject::Table,
+        ObjectType::Index => DropObject::Index,
+        other => return Err(SqlError::unsupported(format!("DROP {other}"))),
+    };
+    let names = names.iter().map(name).collect::<SqlResult<_>>()?;
+    Ok(Drop { object, names, if_exists })
+}
+
+/// The type that a PostgreSQL type name means.
+pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
+    Ok(match ty {
+        DataType::Bool | DataType::Boolean => LogicalType::Bool,
+        DataType::SmallInt(None) | DataType::Int2(None) => LogicalType::Int16,
+        DataType::Int(None) | DataType::Integer(None) | DataType::Int4(None) => LogicalType::Int32,
+        DataType::BigInt(None) | DataType::Int8(None) => LogicalType::Int64,
+        DataType::Real | DataType::Float4 => LogicalType::Float32,
+        DataType::DoublePrecision | DataType::Float8 => LogicalType::Float64,
+        DataType::Double(ExactNumberInfo::None) => LogicalType::Float64,
+        DataType::Float(ExactNumberInfo::None) => LogicalType::Float64,
+        DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => decimal(info)?,
+        DataType::Text => LogicalType::Text,
+        DataType::Varchar(None) | DataType::CharacterVarying(None) => LogicalType::Text,
+        DataType::Varchar(Some(length)) | DataType::CharacterVarying(Some(length)) => {
+            LogicalType::Varchar(characters(length)?)
+        }
+        DataType::Char(None) | DataType::Character(None) => LogicalType::Char(1),
+        DataType::Char(Some(length)) | DataType::Character(Some(length)) => {
+            LogicalType::Char(characters(length)?)
+        }
+        DataType::Date => LogicalType::Date,
+        DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            LogicalType::Timestamp
+        }
+        other => return Err(SqlError::unsupported(format!("type {other}"))),
+    })
+}
+
+fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => {
+            return Err(SqlError::unsupported("numeric without a precision")
+                .with_hint("write numeric(precision, scale) with at most 38 digits"));
+        }
+        ExactNumberInfo::Precision(p) => (*p, 0),
+        ExactNumberInfo::PrecisionAndScale(p, s) => (*p, *s),
+    };
+    let error = |message: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    let digits = u8::try_from(precision).ok().filter(|p| (1..=38).contains(p));
+    let Some(digits) = digits else {
+        return Err(error(format!("numeric precision {precision} must be between 1 and 38")));
+    };
+    match i8::try_from(scale) {
+        Ok(scale) if (0..=digits as i8).contains(&scale) => {
+            Ok(LogicalType::Decimal { precision: digits, scale })
+        }
+        _ => Err(error(format!("numeric scale {scale} must be between 0 and {digits}"))),
+    }
+}
+
+fn characters(length: &CharacterLength) -> SqlResult<u32> {
+    let error = || {
+        SqlError::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            format!("length {length} of a character type must be between 1 and 10485760"),
+        )
+    };
+    match length {
+        CharacterLength::IntegerLength { length, .. } if (1..=10_485_760).contains(length) => {
+            u32::try_from(*length).map_err(|_| error())
+        }
+        _ => Err(error()),
+    }
+}

@@ -1,0 +1,52 @@
+//! `SET`, `SHOW` and `RESET`.
+
+use datafusion_sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
+use types::{SqlError, SqlResult};
+
+use super::{Statement, identifier};
+
+pub(super) fn set(set: Set) -> SqlResult<Statement> {
+    match set {
+        Set::SingleAssignment { scope, hivevar: false, variable, values } => {
+            if scope.is_some_and(|s| s != ContextModifier::Session) {
+                return Err(SqlError::unsupported("SET LOCAL"));
+            }
+            let name = variable.to_string().to_lowercase();
+            let words: Vec<String> = values.iter().map(word).collect();
+            let value = words.join(", ");
+            let default = matches!(values.as_slice(), [Expr::Identifier(i)] if is_default(i));
+            Ok(Statement::Set { name, value: (!default).then_some(value) })
+        }
+        other => Err(SqlError::unsupported(other.to_string())),
+    }
+}
+
+fn is_default(ident: &Ident) -> bool {
+    ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default")
+}
+
+/// A value as plain text: `'x'`, `x` and `"x"` all mean x.
+fn word(expr: &Expr) -> String {
+    match expr {
+        Expr::Identifier(ident) => identifier(ident),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(s) | Value::DoubleQuotedString(s) => s.clone(),
+            other => other.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn show(variable: &[Ident]) -> Statement {
+    let name: Vec<String> = variable.iter().map(identifier).collect();
+    Statement::Show { name: name.join(".") }
+}
+
+pub(super) fn reset(reset: &Reset) -> SqlResult<Statement> {
+    Ok(match reset {
+        Reset::ALL => Statement::Reset { name: None },
+        Reset::ConfigurationParameter(name) => {
+            Statement::Reset { name: Some(name.to_string().to_lowercase()) }
+        }
+    })
+}

@@ -1,0 +1,132 @@
+//! Tokens: statements split at semicolons, limits on size and depth, positions of errors.
+
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::ParserError;
+use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use types::{SqlError, SqlResult, SqlState};
+
+/// The tokens of one statement.
+pub(crate) type Tokens = Vec<TokenWithSpan>;
+
+/// Longest text that is parsed, in bytes: tokens take some 100 bytes each, so this bounds memory.
+pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// Deepest nesting of parentheses and subqueries that the parser follows. Parser, binder and optimiser
+/// recurse once or more per level.
+pub(crate) const NESTING_MAX: usize = 48;
+
+/// Most tokens in a row without a comma on the path to any point of a statement: a chain of
+/// operators (`1 + 1 + ..`) makes a tree as deep as it is long, and all that follows recurses over it.
+const CHAIN_MAX: usize = 800;
+
+/// Splits text into the tokens of its statements; empty statements vanish.
+pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the statement is too long")
+            .with_hint("load large amounts of data with COPY"));
+    }
+    let tokens =
+        Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(|e| {
+            SqlError::new(SqlState::SYNTAX_ERROR, e.message.to_lowercase()).at(position(
+                text,
+                e.location.line,
+                e.location.column,
+            ))
+        })?;
+    let mut statements = vec![Tokens::new()];
+    for token in tokens {
+        match token.token {
+            Token::SemiColon => statements.push(Tokens::new()),
+            Token::Whitespace(_) | Token::EOF => {}
+            _ => statements.last_mut().into_iter().for_each(|s| s.push(token.clone())),
+        }
+    }
+    statements.retain(|s| !s.is_empty());
+    statements.iter().try_for_each(|s| check_depth(text, s))?;
+    Ok(statements)
+}
+
+/// Refuses statements whose syntax tree would be too deep for the stack.
+fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
+    let mut chains = vec![0usize];
+    let mut total = 0;
+    for token in tokens {
+        match token.token {
+            Token::LParen | Token::LBracket => chains.push(0),
+            Token::RParen | Token::RBracket if chains.len() > 1 => {
+                total -= chains.pop().unwrap_or(0)
+            }
+            Token::Comma => total -= chains.last_mut().map_or(0, std::mem::take),
+            _ => {
+                total += 1;
+                chains.last_mut().into_iter().for_each(|n| *n += 1);
+            }
+        }
+        if chains.len() > NESTING_MAX || total > CHAIN_MAX {
+            let Location { line, column } = token.span.start;
+            return Err(too_deep().at(position(text, line, column)));
+        }
+    }
+    Ok(())
+}
+
+fn too_deep() -> SqlError {
+    SqlError::new(SqlState("54001"), "the statement is nested too deeply")
+        .with_hint("use IN lists or joins instead of long chains of operators")
+}
+
+/// Whether the statement is this one word.
+pub(crate) fn is_word(tokens: &Tokens, word: &str) -> bool {
+    match tokens.as_slice() {
+        [only] => matches!(&only.token, Token::Word(w) if w.value.eq_ignore_ascii_case(word)),
+        _ => false,
+    }
+}
+
+/// 42601 at a token that should not be there.
+pub(crate) fn unexpected(text: &str, token: &TokenWithSpan) -> SqlError {
+    let Location { line, column } = token.span.start;
+    let message = format!("syntax error at or near \"{}\"", token.token);
+    SqlError::new(SqlState::SYNTAX_ERROR, message).at(position(text, line, column))
+}
+
+/// The parser's error in PostgreSQL's words.
+pub(crate) fn syntax_error(text: &str, error: ParserError) -> SqlError {
+    let message = match error {
+        ParserError::RecursionLimitExceeded => return too_deep(),
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+    };
+    let (message, place) = match message.rsplit_once(" at Line: ") {
+        Some((message, place)) => (message.to_string(), location(place)),
+        None => (message, None),
+    };
+    let (expected, found) = match message.split_once(", found: ") {
+        Some((expected, found)) => (expected.strip_prefix("Expected: "), Some(found)),
+        None => (None, None),
+    };
+    let primary = match found {
+        Some("EOF") => "syntax error at end of input".to_string(),
+        Some(found) => format!("syntax error at or near \"{found}\""),
+        None => format!("syntax error: {}", message.to_lowercase()),
+    };
+    let mut error = SqlError::new(SqlState::SYNTAX_ERROR, primary);
+    error.detail = expected.map(|e| format!("expected {e}"));
+    error.position = match (found, place) {
+        (Some("EOF"), _) => Some(text.chars().count() + 1),
+        (_, Some((line, column))) => Some(position(text, line, column)),
+        _ => None,
+    };
+    error
+}
+
+fn location(place: &str) -> Option<(u64, u64)> {
+    let (line, column) = place.split_once(", Column: ")?;
+    Some((line.trim().parse().ok()?, column.trim().parse().ok()?))
+}
+
+/// The one-based position in characters of a line and column.
+fn position(text: &str, line: u64, column: u64) -> usize {
+    let before = usize::try_from(line).unwrap_or(1).saturating_sub(1);
+    let earlier: usize = text.split_inclusive('\n').take(before).map(|l| l.chars().count()).sum();
+    earlier + usize::try_from(column).unwrap_or(1).max(1)
+}

@@ -1,0 +1,69 @@
+//! Grouping and aggregation.
+
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema};
+use datafusion_expr::{Aggregate, LogicalPlan};
+use types::SqlResult;
+
+use super::{Built, Physical, built_as, projected};
+use crate::estimate::{ColumnProfile, KeyProfile, Profile};
+use crate::expr::{AggregateExpr, Expr};
+use crate::plan::Operator;
+
+impl Physical<'_> {
+    pub(super) fn aggregate(&self, aggregate: &Aggregate) -> SqlResult<Built> {
+        let input = self.build(&aggregate.input)?;
+        let all = aggregate.group_expr.iter().chain(&aggregate.aggr_expr);
+        let input = self.keep_used(input, all);
+        let group_by = aggregate
+            .group_expr
+            .iter()
+            .map(|e| Expr::compile(e, &input.schema))
+            .collect::<SqlResult<Vec<_>>>()?;
+        let aggregates = aggregate
+            .aggr_expr
+            .iter()
+            .map(|e| AggregateExpr::compile(e, &input.schema))
+            .collect::<SqlResult<Vec<_>>>()?;
+        let groups = projected(&aggregate.group_expr, &input);
+        let profile = grouped(groups, aggregates.len());
+        let cost = input.node.cost + self.costs.aggregate(input.profile.rows, profile.rows);
+        let types = group_by.iter().map(|e| e.data_type().clone());
+        let types = types.chain(aggregates.iter().map(AggregateExpr::data_type));
+        let names = aggregate.schema.fields().iter();
+        let fields: Vec<Field> =
+            names.zip(types).map(|(f, ty)| Field::new(f.name(), ty, true)).collect();
+        let operator = Operator::Aggregate { input: Box::new(input.node), group_by, aggregates };
+        let schema = Arc::clone(&aggregate.schema);
+        Ok(built_as(operator, Arc::new(Schema::new(fields)), schema, profile, cost))
+    }
+
+    pub(super) fn distinct(&self, input: &LogicalPlan) -> SqlResult<Built> {
+        let input = self.build(input)?;
+        let columns = 0..input.profile.columns.len();
+        let group_by = columns.map(|i| super::column_of(&input.node, i)).collect();
+        let types = Arc::clone(&input.node.schema);
+        let cost = input.node.cost + self.costs.aggregate(input.profile.rows, input.profile.rows);
+        let profile = grouped(input.profile, 0);
+        let operator =
+            Operator::Aggregate { input: Box::new(input.node), group_by, aggregates: vec![] };
+        Ok(built_as(operator, types, input.schema, profile, cost))
+    }
+}
+
+/// The profile of the groups, given that of their columns over the input's rows.
+fn grouped(columns: Profile, aggregate_count: usize) -> Profile {
+    let rows = if columns.columns.is_empty() {
+        1.0
+    } else {
+        columns.group_count(&columns.columns.iter().collect::<Vec<_>>())
+    };
+    let mut profile = Profile { rows, ..columns }.without_order();
+    profile.keys = match profile.columns.len() {
+        0 => Vec::new(),
+        n => vec![KeyProfile { columns: (0..n).collect(), domain: rows }],
+    };
+    profile.columns.extend(vec![ColumnProfile::of_domain(rows); aggregate_count]);
+    profile
+}

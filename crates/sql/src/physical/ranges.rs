@@ -1,0 +1,261 @@
+//! Predicates as key ranges.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
+use datafusion_expr::{Expr, Operator};
+
+use crate::catalog::TableDef;
+use crate::plan::KeyRange;
+
+/// Most ranges of one scan: each costs a descent.
+const RANGES_MAX: usize = 1000;
+
+/// What a predicate demands of one column.
+#[derive(Clone, Debug)]
+pub(super) struct Demand {
+    /// Table ordinal.
+    pub column: usize,
+    /// Which predicate of the scan said so.
+    pub predicate: usize,
+    /// What it is.
+    pub kind: DemandKind,
+    /// The demand is all that the predicate says, so that it need not be tested again.
+    pub complete: bool,
+}
+
+/// A sargable demand.
+#[derive(Clone, Debug)]
+pub(super) enum DemandKind {
+    /// One of these values, of the column's type, ascending and distinct.
+    OneOf(Vec<ScalarValue>),
+    /// Between bounds.
+    Between(Bound<ScalarValue>, Bound<ScalarValue>),
+}
+
+/// What `predicate` (number `number`) demands of single columns of the table.
+pub(super) fn demands(predicate: &Expr, number: usize, def: &TableDef) -> Vec<Demand> {
+    let demand = |column, kind, complete| Demand { column, predicate: number, kind, complete };
+    match predicate {
+        Expr::BinaryExpr(b) => {
+            let oriented = match (b.left.as_ref(), b.right.as_ref()) {
+                (Expr::Column(c), Expr::Literal(v, _)) => Some((c, b.op, v)),
+                (Expr::Literal(v, _), Expr::Column(c)) => b.op.swap().map(|op| (c, op, v)),
+                _ => None,
+            };
+            let found = oriented.and_then(|(c, op, v)| {
+                let (column, value) = typed(def, &c.name, v)?;
+                Some(demand(column, compared(op, value)?, true))
+            });
+            found.into_iter().collect()
+        }
+        Expr::Between(b) if !b.negated => {
+            between(b, def).map(|(column, kind)| demand(column, kind, true)).into_iter().collect()
+        }
+        Expr::InList(list) if !list.negated && list.list.len() <= RANGES_MAX => in_list(list, def)
+            .map(|(column, kind)| demand(column, kind, true))
+            .into_iter()
+            .collect(),
+        Expr::Like(like) if !like.negated && !like.case_insensitive => like_prefix(like, def)
+            .map(|(column, kind)| demand(column, kind, false))
+            .into_iter()
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn compared(op: Operator, value: ScalarValue) -> Option<DemandKind> {
+    let (lower, upper) = match op {
+        Operator::Eq => return Some(DemandKind::OneOf(vec![value])),
+        Operator::Lt => (Bound::Unbounded, Bound::Excluded(value)),
+        Operator::LtEq => (Bound::Unbounded, Bound::Included(value)),
+        Operator::Gt => (Bound::Excluded(value), Bound::Unbounded),
+        Operator::GtEq => (Bound::Included(value), Bound::Unbounded),
+        _ => return None,
+    };
+    Some(DemandKind::Between(lower, upper))
+}
+
+fn between(b: &datafusion_expr::Between, def: &TableDef) -> Option<(usize, DemandKind)> {
+    let (Expr::Column(column), Expr::Literal(low, _), Expr::Literal(high, _)) =
+        (b.expr.as_ref(), b.low.as_ref(), b.high.as_ref())
+    else {
+        return None;
+    };
+    let (ordinal, low) = typed(def, &column.name, low)?;
+    let (_, high) = typed(def, &column.name, high)?;
+    Some((ordinal, DemandKind::Between(Bound::Included(low), Bound::Included(high))))
+}
+
+fn in_list(list: &datafusion_expr::expr::InList, def: &TableDef) -> Option<(usize, DemandKind)> {
+    let Expr::Column(column) = list.expr.as_ref() else { return None };
+    let mut values = Vec::new();
+    let mut ordinal = None;
+    for item in &list.list {
+        let Expr::Literal(value, _) = item else { return None };
+        let (found, value) = typed(def, &column.name, value)?;
+        ordinal = Some(found);
+        values.push(value);
+    }
+    sort_distinct(&mut values)?;
+    Some((ordinal?, DemandKind::OneOf(values)))
+}
+
+/// Sorts values and drops repetitions; `None` where two do not compare (NaN).
+fn sort_distinct(values: &mut Vec<ScalarValue>) -> Option<()> {
+    let mut comparable = true;
+    values.sort_by(|a, b| {
+        a.partial_cmp(b).unwrap_or_else(|| {
+            comparable = false;
+            Ordering::Equal
+        })
+    });
+    values.dedup();
+    comparable.then_some(())
+}
+
+/// `x LIKE 'abc%'` lies between `abc` and `abd`.
+fn like_prefix(like: &datafusion_expr::Like, def: &TableDef) -> Option<(usize, DemandKind)> {
+    let (Expr::Column(column), Expr::Literal(pattern, _)) =
+        (like.expr.as_ref(), like.pattern.as_ref())
+    else {
+        return None;
+    };
+    let pattern = pattern.try_as_str()??;
+    let special = |c: char| matches!(c, '%' | '_' | '\\') || Some(c) == like.escape_char;
+    let prefix: String = pattern.chars().take_while(|c| !special(*c)).collect();
+    let mut above = prefix.clone();
+    let last = above.pop()?;
+    // The next character in the order of code points, which is the order of UTF-8 bytes.
+    above.push(char::from_u32(last as u32 + 1)?);
+    let text = |s: String| ScalarValue::Utf8View(Some(s));
+    let (ordinal, low) = typed(def, &column.name, &text(prefix))?;
+    let (_, high) = typed(def, &column.name, &text(above))?;
+    Some((ordinal, DemandKind::Between(Bound::Included(low), Bound::Excluded(high))))
+}
+
+/// The column and the value as exactly its type; `None` when it has no such value.
+fn typed(def: &TableDef, name: &str, value: &ScalarValue) -> Option<(usize, ScalarValue)> {
+    let ordinal = def.schema.ordinal(name)?;
+    let ty = def.schema.columns[ordinal].ty.arrow();
+    exactly(value, &ty).map(|v| (ordinal, v))
+}
+
+/// `value` as type `ty`, if nothing is lost by it.
+pub(super) fn exactly(value: &ScalarValue, ty: &DataType) -> Option<ScalarValue> {
+    if value.is_null() || matches!(ty, DataType::Float32 | DataType::Float64) {
+        return None;
+    }
+    if value.data_type() == *ty {
+        return Some(value.clone());
+    }
+    let there = value.cast_to(ty).ok()?;
+    let back = there.cast_to(&value.data_type()).ok()?;
+    (back == *value && !there.is_null()).then_some(there)
+}
+
+/// Key ranges of one tree that hold all rows the predicates allow.
+#[derive(Clone, Debug)]
+pub(super) struct Ranges {
+    /// Disjoint and ascending.
+    pub ranges: Vec<KeyRange>,
+    /// Predicates that the ranges guarantee.
+    pub guaranteed: Vec<usize>,
+    /// Predicates that shaped the ranges.
+    pub used: Vec<usize>,
+}
+
+/// The tightest ranges of a key with these columns.
+pub(super) fn ranges(key: &[usize], demands: &[Demand], def: &TableDef) -> Option<Ranges> {
+    let mut found = Ranges { ranges: Vec::new(), guaranteed: vec![], used: vec![] };
+    let mut prefixes: Vec<Vec<ScalarValue>> = vec![Vec::new()];
+    for &column in key {
+        let of_column: Vec<&Demand> = demands.iter().filter(|d| d.column == column).collect();
+        if let Some((demand, values)) = smallest_list(&of_column)
+            && prefixes.len() * values.len() <= RANGES_MAX
+        {
+            prefixes = extend(prefixes, values);
+            found.note(demand, demand.complete);
+            continue;
+        }
+        let (lower, upper, shaping) = intersect(&of_column);
+        if shaping.is_empty() {
+            break;
+        }
+        let half = matches!((&lower, &upper), (Bound::Unbounded, _) | (_, Bound::Unbounded));
+        // Where nulls are stored within the order is not the planner's business.
+        let sure = !(half && def.schema.columns[column].nullable);
+        shaping.iter().for_each(|d| found.note(d, d.complete && sure));
+        found.ranges = prefixes
+            .into_iter()
+            .map(|prefix| KeyRange { prefix, lower: lower.clone(), upper: upper.clone() })
+            .collect();
+        return Some(found);
+    }
+    if found.used.is_empty() {
+        return None;
+    }
+    let all = |prefix| KeyRange { prefix, lower: Bound::Unbounded, upper: Bound::Unbounded };
+    found.ranges = prefixes.into_iter().map(all).collect();
+    Some(found)
+}
+
+impl Ranges {
+    fn note(&mut self, demand: &Demand, guaranteed: bool) {
+        self.used.push(demand.predicate);
+        if guaranteed {
+            self.guaranteed.push(demand.predicate);
+        }
+    }
+}
+
+fn smallest_list<'a>(demands: &[&'a Demand]) -> Option<(&'a Demand, &'a [ScalarValue])> {
+    let lists = demands.iter().filter_map(|d| match &d.kind {
+        DemandKind::OneOf(values) => Some((*d, values.as_slice())),
+        DemandKind::Between(..) => None,
+    });
+    lists.min_by_key(|(_, values)| values.len())
+}
+
+fn extend(prefixes: Vec<Vec<ScalarValue>>, values: &[ScalarValue]) -> Vec<Vec<ScalarValue>> {
+    let with = |prefix: &Vec<ScalarValue>, v: &ScalarValue| {
+        prefix.iter().chain(std::iter::once(v)).cloned().collect()
+    };
+    prefixes.iter().flat_map(|p| values.iter().map(move |v| with(p, v))).collect()
+}
+
+type Interval<'a> = (Bound<ScalarValue>, Bound<ScalarValue>, Vec<&'a Demand>);
+
+/// The intersection of all intervals of a column.
+fn intersect<'a>(demands: &[&'a Demand]) -> Interval<'a> {
+    let mut result: Interval = (Bound::Unbounded, Bound::Unbounded, Vec::new());
+    for demand in demands {
+        if let DemandKind::Between(lower, upper) = &demand.kind {
+            if tighter(lower, &result.0, Ordering::Greater) {
+                result.0 = lower.clone();
+            }
+            if tighter(upper, &result.1, Ordering::Less) {
+                result.1 = upper.clone();
+            }
+            result.2.push(demand);
+        }
+    }
+    result
+}
+
+/// Whether `new` restricts more than `old` on the side where `inward` values are further in.
+fn tighter(new: &Bound<ScalarValue>, old: &Bound<ScalarValue>, inward: Ordering) -> bool {
+    match (new, old) {
+        (Bound::Unbounded, _) => false,
+        (_, Bound::Unbounded) => true,
+        (Bound::Included(n), Bound::Included(o) | Bound::Excluded(o)) => {
+            n.partial_cmp(o) == Some(inward)
+        }
+        (Bound::Excluded(n), Bound::Excluded(o)) => n.partial_cmp(o) == Some(inward),
+        (Bound::Excluded(n), Bound::Included(o)) => {
+            matches!(n.partial_cmp(o), Some(Ordering::Equal)) || n.partial_cmp(o) == Some(inward)
+        }
+    }
+}

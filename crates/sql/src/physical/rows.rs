@@ -1,0 +1,113 @@
+//! Literal rows, unions and limits.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion_common::DFSchema;
+use datafusion_expr::{EmptyRelation, FetchType, Limit, SkipType, Union, Values};
+use types::{SqlError, SqlResult};
+
+use super::{Built, Physical, built_as, nullable};
+use crate::error::{from_arrow, from_library};
+use crate::estimate::{ColumnProfile, Profile};
+use crate::expr::{Expr, STRICT_CAST};
+use crate::plan::{Node, Operator};
+
+impl Physical<'_> {
+    pub(super) fn empty(&self, empty: &EmptyRelation) -> SqlResult<Built> {
+        let schema = nullable(empty.schema.as_arrow());
+        let rows = usize::from(empty.produce_one_row);
+        let columns: Vec<ArrayRef> = schema
+            .fields()
+            .iter()
+            .map(|f| arrow_array::new_null_array(f.data_type(), rows))
+            .collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
+            .map_err(from_arrow)?;
+        let profile = literal_profile(rows, schema.fields().len());
+        Ok(built_as(Operator::Values(batch), schema, Arc::clone(&empty.schema), profile, 0.0))
+    }
+
+    pub(super) fn values(&self, values: &Values) -> SqlResult<Built> {
+        let schema = nullable(values.schema.as_arrow());
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let one = RecordBatch::try_new_with_options(
+            Arc::new(arrow_schema::Schema::empty()),
+            vec![],
+            &options,
+        )
+        .map_err(from_arrow)?;
+        let mut rows: Vec<RecordBatch> = Vec::with_capacity(values.values.len());
+        for row in &values.values {
+            let cell = |(expr, field): (&datafusion_expr::Expr, &Arc<arrow_schema::Field>)| {
+                let value = Expr::compile(expr, &DFSchema::empty())?.evaluate(&one)?;
+                arrow_cast::cast_with_options(&value, field.data_type(), &STRICT_CAST)
+                    .map_err(from_arrow)
+            };
+            let cells = row.iter().zip(schema.fields()).map(cell).collect::<SqlResult<Vec<_>>>()?;
+            rows.push(RecordBatch::try_new(Arc::clone(&schema), cells).map_err(from_arrow)?);
+        }
+        let batch = arrow_select::concat::concat_batches(&schema, &rows).map_err(from_arrow)?;
+        let profile = literal_profile(batch.num_rows(), batch.num_columns());
+        Ok(built_as(Operator::Values(batch), schema, Arc::clone(&values.schema), profile, 0.0))
+    }
+
+    pub(super) fn union(&self, union: &Union) -> SqlResult<Built> {
+        let types = nullable(union.schema.as_arrow());
+        let inputs =
+            union.inputs.iter().map(|i| self.build(i)).collect::<SqlResult<Vec<Built>>>()?;
+        let rows = inputs.iter().map(|i| i.profile.rows).sum();
+        let cost = inputs.iter().map(|i| i.node.cost).sum();
+        let column = |i: usize| {
+            ColumnProfile::of_domain(inputs.iter().map(|b| b.profile.columns[i].domain).sum())
+        };
+        let columns = (0..types.fields().len()).map(column).collect();
+        let profile = Profile { rows, columns, keys: vec![] };
+        let inputs = inputs.into_iter().map(|i| cast_to(i.node, &types)).collect();
+        let operator = Operator::Union { inputs };
+        Ok(built_as(operator, types, Arc::clone(&union.schema), profile, cost))
+    }
+
+    pub(super) fn limit(&self, limit: &Limit) -> SqlResult<Built> {
+        let negative = |e| {
+            let mut error = from_library(e);
+            error.state = types::SqlState("2201W");
+            error
+        };
+        let SkipType::Literal(skip) = limit.get_skip_type().map_err(negative)? else {
+            return Err(SqlError::unsupported("OFFSET with an expression"));
+        };
+        let FetchType::Literal(fetch) = limit.get_fetch_type().map_err(negative)? else {
+            return Err(SqlError::unsupported("LIMIT with an expression"));
+        };
+        let input = self.build(&limit.input)?;
+        let passed = (input.profile.rows - skip as f64).max(0.0);
+        let rows = fetch.map_or(passed, |n| passed.min(n as f64));
+        let cost = input.node.cost;
+        let types = Arc::clone(&input.node.schema);
+        let profile = Profile { rows, ..input.profile };
+        let operator = Operator::Limit { input: Box::new(input.node), skip, fetch };
+        Ok(built_as(operator, types, input.schema, profile, cost))
+    }
+}
+
+fn literal_profile(rows: usize, columns: usize) -> Profile {
+    let rows = rows as f64;
+    Profile { rows, columns: vec![ColumnProfile::of_domain(rows); columns], keys: vec![] }
+}
+
+/// The node with its columns as these types.
+fn cast_to(node: Node, types: &arrow_schema::SchemaRef) -> Node {
+    let same = |(a, b): (&Arc<arrow_schema::Field>, &Arc<arrow_schema::Field>)| {
+        a.data_type() == b.data_type()
+    };
+    if node.schema.fields().iter().zip(types.fields()).all(same) {
+        return node;
+    }
+    let column = |i: usize| super::column_of(&node, i).cast(types.field(i).data_type());
+    let exprs: Vec<Expr> = (0..types.fields().len()).map(column).collect();
+    let (rows, cost) = (node.rows, node.cost);
+    let operator = Operator::Project { input: Box::new(node), exprs };
+    Node { id: 0, operator, schema: Arc::clone(types), rows, cost }
+}
