@@ -7,27 +7,22 @@ use crate::plan::{
     SortKey,
 };
 
-/// What really happened in a node, as text to stand behind the estimates.
-pub type Actual<'a> = &'a dyn Fn(usize) -> Option<String>;
+/// What really happened in the node with this id, as text to stand behind its estimates.
+pub type Actual<'a> = &'a dyn Fn(usize) -> String;
 
-/// The plan as lines: an indented tree with estimated rows and cost (milliseconds), access paths,
-/// key conditions and filters.
-pub fn explain_text(plan: &Plan) -> Vec<String> {
-    explain_with(plan, &|_| None)
-}
-
-/// The same with what `actual` says of each node (by its id) behind its estimates.
-pub fn explain_with(plan: &Plan, actual: Actual) -> Vec<String> {
+/// The plan as lines: an indented tree with estimated rows and cost, access paths, key conditions and
+/// filters; with `actual`, also what happened.
+pub fn explain_text(plan: &Plan, actual: Option<Actual>) -> Vec<String> {
     let mut lines = Vec::new();
     write_node(&plan.root, 0, actual, &mut lines);
     lines
 }
 
-fn write_node(node: &Node, depth: usize, actual: Actual, lines: &mut Vec<String>) {
+fn write_node(node: &Node, depth: usize, actual: Option<Actual>, lines: &mut Vec<String>) {
     let indent = "  ".repeat(depth);
     let arrow = if depth == 0 { "" } else { "-> " };
     let estimates = format!("(rows={} cost={})", count(node.rows), milliseconds(node.cost));
-    let happened = actual(node.id).map(|a| format!(" ({a})")).unwrap_or_default();
+    let happened = actual.map(|a| format!(" ({})", a(node.id))).unwrap_or_default();
     lines.push(format!("{indent}{arrow}{}  {estimates}{happened}", title(&node.operator)));
     let inner = if depth == 0 { "  ".to_string() } else { format!("{indent}     ") };
     for (name, text) in details(&node.operator) {

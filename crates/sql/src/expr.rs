@@ -28,6 +28,7 @@ mod tests;
 pub use accumulator::Accumulator;
 pub use aggregate::AggregateExpr;
 pub(crate) use exact::STRICT_CAST;
+pub(crate) use from_text::bind_scalar;
 
 /// A scalar expression over the columns of a batch.
 #[derive(Clone)]
@@ -104,10 +105,6 @@ impl Expr {
 
     fn as_physical<T: PhysicalExpr>(&self) -> Option<&T> {
         (self.physical.as_ref() as &dyn std::any::Any).downcast_ref::<T>()
-    }
-
-    pub(crate) fn physical(&self) -> &Arc<dyn PhysicalExpr> {
-        &self.physical
     }
 
     /// The value for each row of `batch`: an array as long as the batch, of type `data_type()`.

@@ -7,12 +7,14 @@ pub mod catalog;
 pub mod expr;
 pub mod parse;
 pub mod plan;
+pub mod statistics;
 
 mod bind;
 mod cost;
 mod error;
 mod estimate;
 mod explain;
+mod insert;
 mod library;
 mod logical;
 mod options;
@@ -24,7 +26,9 @@ mod tests;
 #[cfg(test)]
 mod tpch;
 
-pub use explain::{Actual, explain_text, explain_with};
+pub use datafusion_common::ScalarValue;
+pub use explain::{Actual, explain_text};
+pub use insert::insert_rows;
 pub use options::{DeviceProfile, PlannerOptions};
 pub use parse::{Query, Statement, parse};
 pub use planner::plan_query;

@@ -1,8 +1,10 @@
 //! Expressions as SQL text, for `EXPLAIN` and messages.
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{AggregateFunctionParams, InList};
 use datafusion_expr::{Case, Expr, Operator};
+use types::text::format_value;
 
 /// A bound expression as SQL.
 pub(crate) fn expression(expr: &Expr) -> String {
@@ -58,27 +60,28 @@ pub(crate) fn literal(value: &ScalarValue) -> String {
 }
 
 /// A value without quotes.
-pub(crate) fn plain(value: &ScalarValue) -> String {
-    match value {
-        ScalarValue::Decimal128(Some(v), _, scale) => decimal(*v, *scale),
-        _ => value.cast_to(&arrow_schema::DataType::Utf8).map_or_else(
-            |_| value.to_string(),
-            |text| match text {
-                ScalarValue::Utf8(Some(text)) => text,
-                other => other.to_string(),
-            },
-        ),
-    }
+fn plain(value: &ScalarValue) -> String {
+    let text = value.to_array().ok().and_then(|array| format_value(&array, 0));
+    text.unwrap_or_else(|| value.to_string())
 }
 
-fn decimal(value: i128, scale: i8) -> String {
-    let Ok(scale) = usize::try_from(scale) else {
-        return format!("{value}{}", "0".repeat(scale.unsigned_abs().into()));
-    };
-    let sign = if value < 0 { "-" } else { "" };
-    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - scale);
-    if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+/// PostgreSQL's name of a vector type.
+pub(crate) fn type_name(ty: &DataType) -> String {
+    match ty {
+        DataType::Null => "unknown".into(),
+        DataType::Boolean => "boolean".into(),
+        DataType::Int16 => "smallint".into(),
+        DataType::Int32 => "integer".into(),
+        DataType::Int64 => "bigint".into(),
+        DataType::Float32 => "real".into(),
+        DataType::Float64 => "double precision".into(),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => "numeric".into(),
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => "text".into(),
+        DataType::Date32 => "date".into(),
+        DataType::Timestamp(_, None) => "timestamp without time zone".into(),
+        DataType::Interval(_) => "interval".into(),
+        other => other.to_string().to_lowercase(),
+    }
 }
 
 fn operator(op: Operator) -> String {

@@ -26,7 +26,7 @@ fn show() {
         }
         println!("---- Q{n}");
         match plan(&query(n)) {
-            Ok(plan) => println!("{}", explain_text(&plan).join("\n")),
+            Ok(plan) => println!("{}", explain_text(&plan, None).join("\n")),
             Err(error) => println!("ERROR {error}"),
         }
     }

@@ -159,20 +159,13 @@ fn equality(profile: &ColumnProfile, value: &ScalarValue) -> f64 {
 
 /// The share of the non-null values that equal `value`.
 fn equal_share(known: &ColumnStatistics, value: &ScalarValue) -> f64 {
+    let present = (1.0 - known.null_fraction).max(1e-9);
     if let Some((_, share)) = known.most_common.iter().find(|(v, _)| same(v, value)) {
-        return *share;
-    }
-    let outside = |bound: &Option<ScalarValue>, order| {
-        bound.as_ref().is_some_and(|b| value.partial_cmp(b) == Some(order))
-    };
-    if outside(&known.min, std::cmp::Ordering::Less)
-        || outside(&known.max, std::cmp::Ordering::Greater)
-    {
-        return 0.0;
+        return share / present;
     }
     let common: f64 = known.most_common.iter().map(|(_, share)| share).sum();
     let others = known.distinct_count - known.most_common.len() as f64;
-    (1.0 - common).max(0.0) / others.max(1.0)
+    (present - common).max(0.0) / present / others.max(1.0)
 }
 
 /// Equality that sees through string representations.
@@ -227,9 +220,9 @@ fn by_sample(predicate: &Expr, named: &Named) -> Option<f64> {
         let hits = evaluate(predicate, column, &rare)?;
         let hit_count = hits.iter().filter(|hit| **hit).count() as f64;
         let fraction = hit_count.max(0.5) / rare.len() as f64;
-        share += fraction * (1.0 - covered).max(0.0);
+        share += fraction * (1.0 - profile.null_fraction - covered).max(0.0);
     }
-    Some(share * (1.0 - profile.null_fraction))
+    Some(share)
 }
 
 fn evaluate(predicate: &Expr, column: &Column, values: &[ScalarValue]) -> Option<Vec<bool>> {

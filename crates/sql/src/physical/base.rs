@@ -6,7 +6,7 @@ use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, TableScan};
 
 use crate::bind::CatalogTable;
 use crate::catalog::TableDef;
-use crate::estimate::{Named, Profile, conjunction};
+use crate::estimate::Profile;
 use crate::plan::IndexRef;
 
 /// A plan that is nothing but a scan of one table, perhaps renamed and narrowed.
@@ -43,17 +43,6 @@ pub(crate) fn base_of(plan: &LogicalPlan) -> Option<Base<'_>> {
 }
 
 impl Base<'_> {
-    /// The share of rows that pass the scan's own filters.
-    pub fn filter_share(&self) -> f64 {
-        let all: Vec<usize> = (0..self.def.schema.columns.len()).collect();
-        let profile = Profile::of_table(&self.def, &all);
-        let Ok(schema) = super::scan::names(&self.scan.table_name, &self.def, &all) else {
-            return 1.0;
-        };
-        let named = Named { schema: &schema, profile: &profile };
-        conjunction(self.scan.filters.iter(), &named)
-    }
-
     /// Table ordinals that the scan's filters use.
     pub fn filter_columns(&self) -> Vec<usize> {
         let refs = self.scan.filters.iter().flat_map(|f| f.column_refs());
