@@ -5,7 +5,9 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::groups::{Grouping, Groups};
+use crate::scope::Scope;
 use crate::sink::{Locals, Sink};
+use crate::stage::go_on;
 
 /// Groups and aggregates rows.
 pub(crate) struct AggregateSink {
@@ -28,16 +30,17 @@ impl AggregateSink {
     }
 
     /// Merges the workers' groups; one row per group.
-    pub(crate) fn finish(&self) -> SqlResult<Vec<RecordBatch>> {
+    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<Vec<RecordBatch>> {
         let mut all: Option<Groups> = None;
         for mut local in self.locals.take() {
             self.flush(&mut local)?;
             let Some(groups) = local.groups else { continue };
             match &mut all {
                 None => all = Some(groups),
-                Some(all) => all.merge(&self.grouping, groups)?,
+                Some(all) => all.merge(&self.grouping, groups, scope).await?,
             }
         }
+        go_on(scope).await?;
         let all = all.map_or_else(|| Groups::new(&self.grouping), Ok)?;
         Ok(batch::slices(&all.finish(&self.grouping)?, self.batch_rows))
     }
@@ -64,7 +67,8 @@ impl Sink for AggregateSink {
     fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<()> {
         let mut local = self.locals.of(worker);
         local.waiting_rows += rows.num_rows();
-        local.waiting.push(rows);
+        // Few rows may point into the strings of many.
+        local.waiting.push(batch::compact(rows));
         if local.waiting_rows >= self.batch_rows {
             self.flush(&mut local)?;
         }

@@ -20,7 +20,7 @@ use crate::scope::Scope;
 use crate::sink::{Target, halted};
 use crate::sort::SortSink;
 use crate::source::LocalFuture;
-use crate::stage::{Driver, Op, Order, Piece, Tail, run_stage};
+use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage};
 use crate::streaming::{Filter, Pass, Project, ScanRows, Skip};
 
 /// Runs the subtree of `node` and passes its rows through `tail`.
@@ -92,7 +92,7 @@ async fn inputs<'a>(
     let nodes = spine.iter().chain([&leaf]);
     let works: Vec<_> = nodes.map(|&n| input(run, n, Arc::clone(scope))).collect();
     if run.policy.inputs_at_once() {
-        return all(run, works).await;
+        return all(run, scope, works).await;
     }
     let mut inputs = Vec::new();
     for work in works {
@@ -102,9 +102,12 @@ async fn inputs<'a>(
 }
 
 /// Polls all works until all have ended; an error of one stops the query and with it the others.
-async fn all<T>(run: &Run, works: Vec<LocalFuture<'_, SqlResult<T>>>) -> SqlResult<Vec<T>> {
+async fn all<T>(
+    run: &Run,
+    scope: &Scope,
+    mut works: Vec<LocalFuture<'_, SqlResult<T>>>,
+) -> SqlResult<Vec<T>> {
     let mut results: Vec<Option<SqlResult<T>>> = works.iter().map(|_| None).collect();
-    let mut works = works;
     poll_fn(|cx| {
         let mut open = false;
         for (work, result) in works.iter_mut().zip(&mut results) {
@@ -113,7 +116,7 @@ async fn all<T>(run: &Run, works: Vec<LocalFuture<'_, SqlResult<T>>>) -> SqlResu
             }
             match work.as_mut().poll(cx) {
                 Poll::Ready(Err(error)) => {
-                    if !run.root.is_stopped() {
+                    if !scope.is_stopped() {
                         run.fail(error.clone());
                     }
                     *result = Some(Err(error));
@@ -136,16 +139,19 @@ fn input<'a>(
 ) -> LocalFuture<'a, SqlResult<Input>> {
     Box::pin(async move {
         let (workers, batch_rows) = (run.worker_count, run.query.batch_rows.max(1));
+        let busy_ns = &run.query.progress.node(node.id).busy_ns;
         match &node.operator {
             Operator::HashJoin(join) => {
                 let rules = Arc::new(JoinRules::new(node, join, batch_rows)?);
                 let sink = Arc::new(BuildSink::new(Arc::clone(&rules), workers));
-                fill(run, &join.build, scope, Target::unordered(sink.clone())).await?;
-                Ok(Input::Probe(Arc::new(Probe::new(rules, sink.finish()?))))
+                fill(run, &join.build, Arc::clone(&scope), Target::unordered(node, sink.clone()))
+                    .await?;
+                let table = busy(busy_ns, sink.finish(&scope)).await?;
+                Ok(Input::Probe(Arc::new(Probe::new(rules, table))))
             }
             Operator::NestedLoopJoin(join) => {
                 let sink = Arc::new(Collect::new(batch::relaxed(&join.right.schema), workers));
-                fill(run, &join.right, scope, Target::unordered(sink.clone())).await?;
+                fill(run, &join.right, scope, Target::unordered(node, sink.clone())).await?;
                 let nested = NestedLoop::new(node, join, sink.finish()?, batch_rows);
                 Ok(Input::Nested(Arc::new(nested)))
             }
@@ -153,17 +159,17 @@ fn input<'a>(
                 let (from, to) = (batch::relaxed(&input.schema), batch::relaxed(&node.schema));
                 let grouping = Grouping::new(group_by.clone(), aggregates.clone(), from, to)?;
                 let sink = Arc::new(AggregateSink::new(grouping, workers, batch_rows));
-                fill(run, input, scope, Target::unordered(sink.clone())).await?;
-                Ok(Input::Rows(sink.finish()?))
+                fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
+                Ok(Input::Rows(busy(busy_ns, sink.finish(&scope)).await?))
             }
             Operator::Sort { input, keys, fetch } => {
                 let schema = batch::relaxed(&input.schema);
                 let sink = Arc::new(SortSink::new(keys, *fetch, schema, workers, batch_rows)?);
-                fill(run, input, scope, Target::unordered(sink.clone())).await?;
-                Ok(Input::Rows(sink.finish()?))
+                fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
+                Ok(Input::Rows(busy(busy_ns, sink.finish(&scope)).await?))
             }
             Operator::Limit { input, skip, fetch: Some(fetch) } => {
-                first_rows(run, input, scope, *skip, *fetch).await.map(Input::Rows)
+                first_rows(run, node, input, scope, *skip, *fetch).await.map(Input::Rows)
             }
             Operator::Values(rows) => Ok(Input::Rows(batch::slices(rows, batch_rows))),
             _ => Ok(Input::None),
@@ -184,6 +190,7 @@ fn fill<'a>(
 /// The rows of a limit. What produces them runs in a scope of its own, which ends with the last row.
 async fn first_rows(
     run: &Arc<Run>,
+    node: &Node,
     input: &Node,
     scope: Arc<Scope>,
     skip: usize,
@@ -194,7 +201,7 @@ async fn first_rows(
     if fetch == 0 {
         return Ok(vec![]);
     }
-    let target = Target::Sink { sink: sink.clone(), ordered: true };
+    let target = Target::Sink { sink: sink.clone(), node: node.id, ordered: true };
     let result = fill(run, input, inside, target).await;
     if scope.is_stopped() {
         return Err(halted());

@@ -18,12 +18,14 @@ pub(crate) struct Flow {
     stack: Vec<(usize, RecordBatch)>,
     /// Where look-ups are not split off: rows gathered before each operator.
     gathered: Vec<Vec<RecordBatch>>,
+    /// Whether the last batch in hand is looked up here even when there are permits.
+    keeps_last: bool,
 }
 
 impl Flow {
     pub(crate) fn new(stage: &Arc<Stage>) -> Flow {
         let gathered = if stage.splits { vec![] } else { vec![vec![]; stage.tail.ops.len()] };
-        Flow { stage: Arc::clone(stage), stack: vec![], gathered }
+        Flow { stage: Arc::clone(stage), stack: vec![], gathered, keeps_last: false }
     }
 
     /// Passes `batch` through all operators from the one at `at` on.
@@ -95,7 +97,10 @@ impl Flow {
         } else {
             batch
         };
+        // A task that has nothing else to do gains nothing from a child that does it.
+        let is_last = self.keeps_last && self.stack.is_empty();
         if self.stage.splits
+            && !is_last
             && let Some(permit) = self.stage.run.policy.child(&self.stage.run.query.permits)
         {
             spawn_lookup(&self.stage, at, chunk, permit);
@@ -141,7 +146,9 @@ impl Flow {
     }
 
     /// Looks up `chunk` and passes the result on: the whole work of a look-up task.
+    /// Unlike a part's task it may as well do the next look-up itself: it occupies no place of a part.
     pub(crate) async fn look_up_all(mut self, at: usize, chunk: RecordBatch) -> SqlResult<()> {
+        self.keeps_last = true;
         if let Some(Op::Lookup(op)) = self.stage.tail.ops.get(at).cloned() {
             self.look_up_here(at, &op, chunk).await?;
         }

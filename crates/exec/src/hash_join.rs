@@ -14,11 +14,15 @@ use crate::groups::evaluate_all;
 use crate::join_table::{JoinTable, SharedBits};
 use crate::keys::{KeyBatch, KeyCoder};
 use crate::pairs::{PairShape, Pairs};
+use crate::scope::Scope;
 use crate::sink::{Locals, Sink};
-use crate::stage::{Applied, Map};
+use crate::stage::{Applied, Map, go_on};
 
 /// Pairs that a batch of probe rows may make before the rest of it waits, in result batches.
 const PAIR_BATCHES: usize = 16;
+
+/// Build rows chained between two looks at the clock.
+const LINK_ROWS: usize = 16_384;
 
 /// What both sides know of the join.
 pub(crate) struct JoinRules {
@@ -80,7 +84,7 @@ impl BuildSink {
     }
 
     /// Combines the workers' rows into the hash table.
-    pub(crate) fn finish(&self) -> SqlResult<JoinTable> {
+    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<JoinTable> {
         let rules = &self.rules;
         let mut rows = Vec::new();
         let mut all = KeyBatch { keys: rules.coder.empty(), hashes: vec![], nulls: None };
@@ -91,12 +95,17 @@ impl BuildSink {
             rows.push(batch);
             all.keys.append(keys.keys);
             all.hashes.extend(keys.hashes);
+            go_on(scope).await?;
         }
         if null_bits.contains(&false) {
             all.nulls = Some(null_bits.into());
         }
         let rows = batch::concat(&rules.build_schema, &rows)?;
-        Ok(JoinTable::new(rows, all, rules.nulls_match))
+        let mut table = JoinTable::new(rows, all);
+        while table.chain_some(LINK_ROWS, rules.nulls_match) {
+            go_on(scope).await?;
+        }
+        Ok(table)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::keys::{KeyBatch, Keys};
 
@@ -49,6 +49,9 @@ pub(crate) struct JoinTable {
     pub(crate) null_rows: UInt32Array,
     keys: Keys,
     hashes: Vec<u64>,
+    nulls: Option<NullBuffer>,
+    /// Rows before this one are not chained yet.
+    unchained: usize,
     /// Position + 1 of the first row of each chain; 0 is none. A power of two.
     heads: Vec<u32>,
     /// Position + 1 of the next row of the chain.
@@ -56,23 +59,33 @@ pub(crate) struct JoinTable {
 }
 
 impl JoinTable {
-    /// Chains `rows` by their keys. Rows with a null key are left out unless `nulls_match`.
-    pub(crate) fn new(rows: RecordBatch, batch: KeyBatch, nulls_match: bool) -> JoinTable {
+    /// A table of `rows` of which none is chained yet.
+    pub(crate) fn new(rows: RecordBatch, batch: KeyBatch) -> JoinTable {
         let row_count = rows.num_rows();
-        let is_null = |i: usize| batch.nulls.as_ref().is_some_and(|n| n.is_null(i));
-        let null_rows = (0..row_count).filter(|&i| is_null(i)).map(|i| i as u32).collect();
-        let bucket_count = (row_count * 2).next_power_of_two();
-        let (mut heads, mut next) = (vec![0u32; bucket_count], vec![0u32; row_count]);
-        // Backwards, so that each chain is in the order of the rows.
-        for i in (0..row_count).rev() {
-            if is_null(i) && !nulls_match {
+        let null_rows = match &batch.nulls {
+            Some(nulls) => (0..row_count).filter(|&i| nulls.is_null(i)).map(|i| i as u32).collect(),
+            None => UInt32Array::new_null(0),
+        };
+        let (heads, next) = (vec![0; (row_count * 2).next_power_of_two()], vec![0; row_count]);
+        let KeyBatch { keys, hashes, nulls } = batch;
+        JoinTable { rows, null_rows, keys, hashes, nulls, heads, next, unchained: row_count }
+    }
+
+    /// Chains up to `row_count` more rows; false when all are. Rows with a null key are left out
+    /// unless `nulls_match`. Goes backwards, so that each chain is in the order of the rows.
+    pub(crate) fn chain_some(&mut self, row_count: usize, nulls_match: bool) -> bool {
+        let bucket_count = self.heads.len();
+        let until = self.unchained.saturating_sub(row_count);
+        for i in (until..self.unchained).rev() {
+            if !nulls_match && self.nulls.as_ref().is_some_and(|n| n.is_null(i)) {
                 continue;
             }
-            let bucket = bucket_of(batch.hashes[i], bucket_count);
-            next[i] = heads[bucket];
-            heads[bucket] = i as u32 + 1;
+            let bucket = bucket_of(self.hashes[i], bucket_count);
+            self.next[i] = self.heads[bucket];
+            self.heads[bucket] = i as u32 + 1;
         }
-        JoinTable { rows, null_rows, keys: batch.keys, hashes: batch.hashes, heads, next }
+        self.unchained = until;
+        until > 0
     }
 
     /// Calls `found` for each build row whose key equals key `i` of `probe`, while it returns true.

@@ -39,8 +39,9 @@ impl Run {
 
     /// Stops all tasks of `scope`: each ends at its next suspension, the suspended ones now.
     pub(crate) fn stop(&self, scope: &Scope) {
-        scope.set();
-        self.sleepers.wake_all();
+        if scope.set() {
+            self.sleepers.wake_all();
+        }
     }
 }
 

@@ -35,9 +35,10 @@ impl Scope {
         }
     }
 
-    /// Sets the flag only; [`Sleepers::wake_all`] makes suspended tasks see it.
-    pub(crate) fn set(&self) {
-        self.stopped.store(true, Ordering::Release);
+    /// Sets the flag only; [`Sleepers::wake_all`] makes suspended tasks see it. Returns whether this
+    /// call was the first.
+    pub(crate) fn set(&self) -> bool {
+        !self.stopped.swap(true, Ordering::AcqRel)
     }
 }
 

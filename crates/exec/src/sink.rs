@@ -11,6 +11,7 @@ use crate::batch;
 use crate::bell::locked;
 use crate::query::Output;
 use crate::run::Run;
+use crate::stage::timed;
 
 /// The end of a pipeline inside the engine. Each worker pushes into its own local state; the owner
 /// of the sink combines the locals and finishes when all tasks of the pipeline have ended.
@@ -42,8 +43,8 @@ impl<T: Default> Locals<T> {
 /// The end of a pipeline.
 #[derive(Clone)]
 pub(crate) enum Target {
-    /// A sink of a pipeline breaker; `ordered` when it keeps the order of its input.
-    Sink { sink: Arc<dyn Sink>, ordered: bool },
+    /// A sink of the pipeline breaker `node`; `ordered` when it keeps the order of its input.
+    Sink { sink: Arc<dyn Sink>, node: usize, ordered: bool },
     /// The caller.
     Output { output: Arc<dyn Output>, schema: SchemaRef },
 }
@@ -53,8 +54,8 @@ impl Target {
         Target::Output { output, schema: batch::relaxed(&root.schema) }
     }
 
-    pub(crate) fn unordered(sink: Arc<dyn Sink>) -> Target {
-        Target::Sink { sink, ordered: false }
+    pub(crate) fn unordered(node: &Node, sink: Arc<dyn Sink>) -> Target {
+        Target::Sink { sink, node: node.id, ordered: false }
     }
 
     /// Whether an ordered source must stay in order.
@@ -68,7 +69,10 @@ impl Target {
     /// Takes a batch; an output that wants no more stops the query.
     pub(crate) async fn push(&self, run: &Run, batch: RecordBatch) -> SqlResult<()> {
         match self {
-            Target::Sink { sink, .. } => sink.push(runtime::worker(), batch),
+            Target::Sink { sink, node, .. } => {
+                let busy_ns = &run.query.progress.node(*node).busy_ns;
+                timed(busy_ns, || sink.push(runtime::worker(), batch))
+            }
             Target::Output { output, schema } => {
                 if !output.push(batch::retitle(&batch, schema)?).await? {
                     run.stop(&run.root);

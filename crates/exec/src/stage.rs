@@ -66,6 +66,16 @@ pub(crate) enum Piece {
     Rows(RecordBatch),
 }
 
+impl Piece {
+    /// Rows at hand.
+    pub(crate) fn row_count(&self) -> usize {
+        match self {
+            Piece::Part(_) => 0,
+            Piece::Rows(rows) => rows.num_rows(),
+        }
+    }
+}
+
 /// One run of a pipeline.
 pub(crate) struct Stage {
     pub(crate) run: Arc<Run>,
@@ -170,6 +180,12 @@ pub(crate) async fn breathe() {
     if runtime::need_preempt() {
         runtime::yield_now().await;
     }
+}
+
+/// Gives other tasks their turn; an error when the work is not wanted any more.
+pub(crate) async fn go_on(scope: &Scope) -> SqlResult<()> {
+    breathe().await;
+    if scope.is_stopped() { Err(halted()) } else { Ok(()) }
 }
 
 /// Counts the time in which `work` computes, not that in which it waits.

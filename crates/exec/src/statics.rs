@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use types::SqlResult;
 
+use crate::batch;
 use crate::progress::PartitionTime;
 use crate::sequential::sequential;
 use crate::source::Part;
@@ -21,13 +22,25 @@ pub(crate) async fn partition(
     pieces: Vec<Piece>,
     count: usize,
 ) -> SqlResult<()> {
-    let pieces = expand(&stage, pieces, count * PARTS_PER_PARTITION).await?;
+    let wanted = count.saturating_mul(PARTS_PER_PARTITION);
+    let pieces = expand(&stage, cut_rows(pieces, wanted), wanted).await?;
     for (partition, run) in runs(pieces, count).into_iter().enumerate() {
         let worker = partition % stage.run.worker_count;
         let inner = Arc::clone(&stage);
         stage.launch(worker, move || Box::pin(timed_run(inner, run, partition, worker)));
     }
     Ok(())
+}
+
+/// Cuts materialised rows into about `wanted` pieces of equal size.
+fn cut_rows(pieces: Vec<Piece>, wanted: usize) -> Vec<Piece> {
+    let row_count: usize = pieces.iter().map(Piece::row_count).sum();
+    let size = row_count.div_ceil(wanted).max(1);
+    let cut = |piece| match piece {
+        Piece::Rows(rows) => batch::slices(&rows, size).into_iter().map(Piece::Rows).collect(),
+        part => vec![part],
+    };
+    pieces.into_iter().flat_map(cut).collect()
 }
 
 async fn timed_run(

@@ -43,6 +43,7 @@ impl Birth {
         worker: usize,
     ) -> Birth {
         latch.enter();
+        run.alive.enter();
         run.query.progress.created(worker);
         Birth {
             run: Arc::clone(run),
@@ -74,6 +75,7 @@ impl Drop for Birth {
             self.run.query.progress.started(self.worker);
             self.run.query.progress.done(self.worker);
             self.latch.leave();
+            self.run.alive.leave();
         }
     }
 }
@@ -160,6 +162,7 @@ impl Drop for Task {
         }
         progress.done(self.worker);
         self.latch.leave();
+        self.run.alive.leave();
     }
 }
 

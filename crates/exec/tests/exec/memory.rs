@@ -29,6 +29,8 @@ pub struct Behaviour {
     pub waits: u64,
     /// Steps that saw `Depth::Many`.
     pub deep: AtomicUsize,
+    /// Panic when this table is opened.
+    pub cursed: Option<&'static str>,
     /// Never answer steps after this number (0: always answer).
     pub hang_after: AtomicU64,
 }
@@ -150,6 +152,7 @@ impl Memory {
 
 impl Tables for Memory {
     fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
+        assert_ne!(Some(&*scan.table.name), self.behaviour.cursed, "a panic on purpose");
         Ok(Arc::new(MemorySource {
             rows: self.project(&scan.table.name, &scan.columns)?,
             leaf_rows: self.leaf_rows,

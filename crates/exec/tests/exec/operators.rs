@@ -15,9 +15,13 @@ use crate::build::{
 use crate::rig::{Dice, WAYS, Way, check, memory, query, run, runtime, runtimes};
 
 fn same(make: impl Fn() -> Node, ordered: bool, name: &str) {
+    same_up_to(200, make, ordered, name);
+}
+
+fn same_up_to(row_count_max: usize, make: impl Fn() -> Node, ordered: bool, name: &str) {
     let runtimes = runtimes();
     let mut dice = Dice(11);
-    for row_count in [0, 1, 20, 200] {
+    for row_count in [0, 1, 20, row_count_max] {
         let memory = Arc::new(memory(&mut dice, row_count));
         check(&runtimes, &plan(make()), &memory, ordered, name);
     }
@@ -101,6 +105,9 @@ fn sorts_and_limits() {
         }
     }
     same(|| sort(scan("t"), &[(0, false, false)], Some(0)), true, "top 0");
+    // Several sorted runs per worker, and more rows wanted than pruning is for.
+    same_up_to(3000, || sort(scan("t"), &[(1, false, false)], None), true, "runs");
+    same_up_to(3000, || sort(scan("t"), &[(1, false, false)], Some(900)), true, "top of runs");
     let late = || {
         let top = sort(scan("t"), &[(1, true, false)], Some(9));
         project(filter(top, "c0 > 1"), &["c1", "c2"])

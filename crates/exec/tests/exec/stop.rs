@@ -1,17 +1,20 @@
 //! Limits, cancels, errors and panics: everything stops, nothing is left.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
 
-use exec::Mode;
+use exec::{Mode, execute};
 use sql::plan::{HashJoinKind, LookupKind, Plan};
 use types::SqlState;
 
 use crate::build::{
-    HashSpec, LookupSpec, aggregate, hash_join, limit, lookup_join, plan, scan, sort,
+    HashSpec, LookupSpec, aggregate, hash_join, limit, lookup_join, plan, scan, sort, union,
 };
-use crate::memory::Memory;
-use crate::rig::{Dice, WAYS, Way, memory, query, random_rows, run, run_for, runtime, runtimes};
+use crate::memory::{Behaviour, Memory};
+use crate::rig::{
+    Dice, Kept, WAYS, Way, memory, nothing_left, query, random_rows, run, run_for, runtime,
+    runtimes,
+};
 
 const OOO: Way = Way { mode: Mode::OutOfOrder, permits: 64 };
 
@@ -111,6 +114,59 @@ fn a_panic_is_an_error() {
             // The worker lives on.
             memory.behaviour.panic_at.store(0, SeqCst);
             assert_eq!(run(runtime, &plan, &memory, query(&plan, *workers, way)).result, Ok(()));
+        }
+    }
+}
+
+#[test]
+fn a_panic_outside_of_tasks_waits_for_them() {
+    let memory = large(8, 100);
+    let behaviour = Behaviour { cursed: Some("u"), waits: 9, ..Behaviour::default() };
+    let memory = Arc::new(Memory { behaviour: Arc::new(behaviour), ..memory });
+    // The scan of t is at work when the other input, a union, comes to u.
+    let spec = HashSpec {
+        kind: HashJoinKind::Inner,
+        build_keys: &["c0"],
+        probe_keys: &["c0"],
+        filter: None,
+        null_equals_null: false,
+        null_aware: false,
+    };
+    let probe = aggregate(scan("t"), &["c0"], &["count(*)"]);
+    let plan = plan(hash_join(union(vec![scan("v"), scan("u")]), probe, &spec));
+    for (workers, runtime) in &runtimes() {
+        for way in WAYS {
+            let outcome = run(runtime, &plan, &memory, query(&plan, *workers, way));
+            let error = outcome.result.expect_err("opening u panics");
+            assert_eq!(error.state, SqlState::INTERNAL_ERROR, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn dropping_the_execution_ends_its_tasks() {
+    let plan = busy_plan();
+    for (workers, runtime) in &runtimes() {
+        for way in WAYS {
+            let memory = Arc::new(large(9, 200));
+            memory.behaviour.hang_after.store(20, SeqCst);
+            let query = Arc::new(query(&plan, *workers, way));
+            let (plan, memory) = (Arc::clone(&plan), Arc::clone(&memory));
+            runtime.block_on(move || async move {
+                let kept = Arc::new(Kept { batches: Mutex::default(), wanted: usize::MAX });
+                let (tables, asked) = (Arc::clone(&memory), Arc::clone(&query));
+                let task = runtime::spawn(execute(plan, tables, asked, kept));
+                while memory.behaviour.begun.load(SeqCst) <= 20 {
+                    runtime::yield_now().await;
+                }
+                task.abort();
+                assert!(task.await.is_err(), "it was aborted");
+                while query.progress.tasks().created > query.progress.tasks().done {
+                    runtime::yield_now().await;
+                }
+                nothing_left(&query);
+                assert_eq!(memory.behaviour.in_work.load(SeqCst), 0, "pins left");
+            });
         }
     }
 }
