@@ -187,7 +187,8 @@ fn fill<'a>(
     drive(run, node, scope, Tail { ops: vec![], target })
 }
 
-/// The rows of a limit. What produces them runs in a scope of its own, which ends with the last row.
+/// The rows of a limit. What produces them runs in a scope of its own, which ends with the last
+/// row.
 async fn first_rows(
     run: &Arc<Run>,
     node: &Node,

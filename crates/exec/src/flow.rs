@@ -146,7 +146,8 @@ impl Flow {
     }
 
     /// Looks up `chunk` and passes the result on: the whole work of a look-up task.
-    /// Unlike a part's task it may as well do the next look-up itself: it occupies no place of a part.
+    /// Unlike a part's task it may as well do the next look-up itself: it occupies no place of a
+    /// part.
     pub(crate) async fn look_up_all(mut self, at: usize, chunk: RecordBatch) -> SqlResult<()> {
         self.keeps_last = true;
         if let Some(Op::Lookup(op)) = self.stage.tail.ops.get(at).cloned() {

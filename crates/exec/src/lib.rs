@@ -1,9 +1,9 @@
 //! Runs physical plans as trees of tasks.
 //!
 //! A plan is cut into pipelines (source, streaming operators, sink). How much of a pipeline is in
-//! progress at once is the answer of a decomposition [`policy`]: the same operators run one after the
-//! other, statically partitioned, or out of order as a tree of tasks (anagodb paper, section 2).
-//! The rules that the code keeps are numbered in the crate's README.
+//! progress at once is the answer of a decomposition [`policy`]: the same operators run one after
+//! the other, statically partitioned, or out of order as a tree of tasks (anagodb paper, section
+//! 2). The rules that the code keeps are numbered in the crate's README.
 
 mod aggregate;
 mod batch;

@@ -90,7 +90,8 @@ impl PairShape {
         Ok(passed)
     }
 
-    /// Pairs whose right rows are at hand, one per pair: the positions in `left` and the rows that pass.
+    /// Pairs whose right rows are at hand, one per pair: the positions in `left` and the rows that
+    /// pass.
     pub(crate) fn passing_rows(
         &self,
         left: &RecordBatch,

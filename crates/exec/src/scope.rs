@@ -35,8 +35,8 @@ impl Scope {
         }
     }
 
-    /// Sets the flag only; [`Sleepers::wake_all`] makes suspended tasks see it. Returns whether this
-    /// call was the first.
+    /// Sets the flag only; [`Sleepers::wake_all`] makes suspended tasks see it. Returns whether
+    /// this call was the first.
     pub(crate) fn set(&self) -> bool {
         !self.stopped.swap(true, Ordering::AcqRel)
     }
@@ -62,7 +62,8 @@ impl Sleepers {
         &self.workers[worker % self.workers.len()]
     }
 
-    /// Registers a task's waker. A task that registers *before* it looks at its scope misses no stop.
+    /// Registers a task's waker. A task that registers *before* it looks at its scope misses no
+    /// stop.
     pub(crate) fn enter(&self, worker: usize, waker: Waker) -> usize {
         let mut beds = locked(self.beds(worker));
         match beds.free.pop() {

@@ -117,7 +117,8 @@ fn call(stage: &Arc<Stage>, worker: usize) {
     }
 }
 
-/// The feeder of a worker: starts tasks for gifts and parts; without a permit works on a part itself.
+/// The feeder of a worker: starts tasks for gifts and parts; without a permit works on a part
+/// itself.
 async fn feed(stage: Arc<Stage>, worker: usize) -> SqlResult<()> {
     let shared = &stage.shared;
     let desk = &shared.desks[worker];

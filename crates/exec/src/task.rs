@@ -114,7 +114,8 @@ impl Task {
     }
 
     fn end(&mut self, result: SqlResult<()>) -> Poll<()> {
-        // Drop the work first: its pins, permits and buffers are gone before the task counts as done.
+        // Drop the work first: its pins, permits and buffers are gone before the task counts as
+        // done.
         self.work = None;
         if let Err(error) = result {
             self.run.fail(error);

@@ -172,6 +172,7 @@ fn dropping_the_execution_ends_its_tasks() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods)] // a client that cancels is an ordinary thread
 fn a_cancel_ends_what_hangs() {
     let runtimes = runtimes();
     let plan = busy_plan();
