@@ -18,6 +18,14 @@ pub(crate) struct Header {
     pub(crate) account: Option<Rc<LocalAccount>>,
     pub(crate) join_waker: RefCell<Option<Waker>>,
     pub(crate) panicked: Cell<bool>,
+    /// In the ready queue or the window.
+    pub(crate) queued: Cell<bool>,
+    /// A `JoinHandle` may still take the output.
+    pub(crate) joined: Cell<bool>,
+    /// The output is stored.
+    pub(crate) done: Cell<bool>,
+    /// To be cancelled instead of polled.
+    pub(crate) abort: Cell<bool>,
 }
 
 /// The operations on a frame that depend on its future's type.
@@ -59,13 +67,14 @@ impl<F: Future> Frame<F> {
         layout: Layout::new::<Frame<F>>(),
     };
 
-    /// Writes a new frame.
+    /// Writes a new frame of a task that is about to be queued.
     ///
     /// # Safety
     /// `place` must be memory fit for `Layout::new::<Frame<F>>()`.
     pub(crate) unsafe fn write(
         place: NonNull<u8>,
         account: Option<Rc<LocalAccount>>,
+        joined: bool,
         future: F,
     ) -> NonNull<Header>
     where
@@ -76,6 +85,10 @@ impl<F: Future> Frame<F> {
             account,
             join_waker: RefCell::new(None),
             panicked: Cell::new(false),
+            queued: Cell::new(true),
+            joined: Cell::new(joined),
+            done: Cell::new(false),
+            abort: Cell::new(false),
         };
         let frame = Frame { header, stage: UnsafeCell::new(Stage::Running(future)) };
         let place = place.cast::<Frame<F>>();

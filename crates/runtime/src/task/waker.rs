@@ -8,7 +8,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 use stdx::Key;
 
 use crate::inbox;
-use crate::worker;
+use crate::worker::{self, Worker};
 
 /// Live tasks per worker: slots take 22 bits of a waker.
 pub(crate) const TASK_COUNT_MAX: u32 = 1 << 22;
@@ -41,7 +41,14 @@ unsafe fn clone(data: *const ()) -> RawWaker {
 
 unsafe fn wake(data: *const ()) {
     let (id, task) = unpack(data.addr());
-    let local = worker::try_with(|w| w.id == id && w.wake(task)).unwrap_or(false);
+    let wake_here = |w: &Worker| {
+        let here = w.id == id;
+        if here {
+            w.wake(task);
+        }
+        here
+    };
+    let local = worker::try_with(wake_here).unwrap_or(false);
     if !local {
         inbox::wake_remote(id, task);
     }

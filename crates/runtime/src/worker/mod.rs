@@ -3,10 +3,11 @@
 mod operations;
 mod run;
 mod tasks;
+mod window;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -21,8 +22,9 @@ use crate::op::OpEntry;
 use crate::ring::Ring;
 use crate::stats::Counters;
 use crate::task::FramePool;
+use crate::task::frame::Header;
 use crate::timers::Timers;
-pub(crate) use tasks::TaskEntry;
+use window::Window;
 
 /// What all workers of a runtime know.
 pub(crate) struct Shared {
@@ -54,10 +56,10 @@ pub(crate) struct Worker {
     /// Its number in the process, as wakers carry it.
     pub(crate) id: u32,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) tasks: RefCell<Slab<TaskEntry>>,
+    tasks: RefCell<Slab<NonNull<Header>>>,
     frames: FramePool,
     ready: RefCell<VecDeque<Key>>,
-    window: RefCell<VecDeque<Key>>,
+    window: Window,
     current: Cell<Option<Key>>,
     gave_way: Cell<Option<Queue>>,
     pub(crate) ops: RefCell<Slab<OpEntry>>,
@@ -122,7 +124,7 @@ impl Worker {
             tasks: RefCell::default(),
             frames: FramePool::new(),
             ready: RefCell::default(),
-            window: RefCell::default(),
+            window: Window::new(shared.window),
             current: Cell::new(None),
             gave_way: Cell::new(None),
             ops: RefCell::default(),

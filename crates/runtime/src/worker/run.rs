@@ -10,9 +10,10 @@ use crate::stats::bump;
 /// Polls between two looks at the inbox, the ring and the clock.
 const SLICE_POLL_COUNT: u32 = 64;
 
-/// Polls between two glances at the clock and at the ring's flag for completions: few enough that
-/// neither waits long, enough that the glance (some 30 ns) is not felt.
+/// Polls between two glances at the flags for messages and completions, which cost next to nothing.
 const GLANCE_POLL_COUNT: u32 = 8;
+/// Polls between two glances at the clock, which costs about as much as a switch.
+const CLOCK_POLL_COUNT: u32 = 32;
 
 /// A task that runs longer than this should give way, so that completions, which the ring
 /// delivers only when asked (DEFER_TASKRUN), are not left lying. About one SSD read.
@@ -46,7 +47,7 @@ impl Worker {
         }
         for message in self.inbox().take() {
             match message {
-                Message::Wake(task) => drop(self.wake(task)),
+                Message::Wake(task) => self.wake(task),
                 Message::Done(op, outcome) => self.complete(op, outcome),
                 Message::Stop => self.stopping.set(true),
                 Message::Run(run) => self.run_message(run),
@@ -62,7 +63,7 @@ impl Worker {
     }
 
     pub(crate) fn has_ready(&self) -> bool {
-        !self.ready.borrow().is_empty() || !self.window.borrow().is_empty()
+        self.window.len() > 0 || !self.ready.borrow().is_empty()
     }
 
     /// Polls up to `limit` tasks.
@@ -75,7 +76,7 @@ impl Worker {
             let Some(task) = self.next_task() else { break };
             self.poll_task(task);
             polls += 1;
-            if polls.is_multiple_of(GLANCE_POLL_COUNT) && self.slice_is_over() {
+            if polls.is_multiple_of(GLANCE_POLL_COUNT) && self.slice_is_over(polls) {
                 break;
             }
             if self.ring.borrow().wants_submit() && self.has_ready() {
@@ -90,18 +91,20 @@ impl Worker {
         self.publish();
     }
 
-    /// Time is up, or the kernel says that completions can be had.
-    fn slice_is_over(&self) -> bool {
-        let used_ns = self.now_ns().saturating_sub(self.slice_start_ns.get());
-        used_ns > SLICE_NS || self.ring.borrow_mut().has_completions()
+    /// There are messages, completions can be had, or time is up.
+    fn slice_is_over(&self, polls: u32) -> bool {
+        if self.inbox().filled() || self.ring.borrow_mut().has_completions() {
+            return true;
+        }
+        let used_ns = || self.now_ns().saturating_sub(self.slice_start_ns.get());
+        polls.is_multiple_of(CLOCK_POLL_COUNT) && used_ns() > SLICE_NS
     }
 
     /// Fills the window from the ready queue: a ready task runs first while there is room beside
     /// it, so the window never holds more than its size.
     #[inline]
     fn next_task(&self) -> Option<stdx::Key> {
-        let mut window = self.window.borrow_mut();
-        if window.len() < self.shared.window {
+        if self.window.len() < self.shared.window {
             let mut ready = self.ready.borrow_mut();
             if self.shared.attack && ready.len() > 1 {
                 let other = self.random.borrow_mut().below(ready.len() as u64) as usize;
@@ -111,17 +114,16 @@ impl Worker {
                 return Some(task);
             }
         }
-        window.pop_front()
+        self.window.pop_front()
     }
 
     /// Once per slice the oldest task of a full window changes places with the ready queue, so
     /// that tasks which interleave for ever do not starve completions.
     fn rotate_window(&self) {
-        let mut window = self.window.borrow_mut();
         let mut ready = self.ready.borrow_mut();
-        if window.len() >= self.shared.window
+        if self.window.len() >= self.shared.window
             && !ready.is_empty()
-            && let Some(oldest) = window.pop_front()
+            && let Some(oldest) = self.window.pop_front()
         {
             ready.push_back(oldest);
         }

@@ -13,19 +13,6 @@ use crate::stats::bump;
 use crate::task::frame::{Frame, Header};
 use crate::task::waker;
 
-/// A task in the worker's table.
-pub(crate) struct TaskEntry {
-    frame: NonNull<Header>,
-    /// In the ready queue or the window.
-    queued: bool,
-    /// A `JoinHandle` may still take the output.
-    joined: bool,
-    /// The output is stored.
-    done: bool,
-    /// To be cancelled instead of polled.
-    abort: bool,
-}
-
 impl Worker {
     /// Starts a task under the paying account.
     pub(crate) fn spawn<F: Future + 'static>(&self, future: F, joined: bool) -> Key {
@@ -36,45 +23,47 @@ impl Worker {
         }
         let place = self.frames.alloc(Frame::<F>::VTABLE.layout);
         // SAFETY: the place was allocated for this layout.
-        let frame = unsafe { Frame::write(place, account, future) };
-        let entry = TaskEntry { frame, queued: true, joined, done: false, abort: false };
-        let task = self.tasks.borrow_mut().insert(entry);
+        let frame = unsafe { Frame::write(place, account, joined, future) };
+        let task = self.tasks.borrow_mut().insert(frame);
         assert!(task.slot() < waker::TASK_COUNT_MAX, "too many tasks on one worker");
         self.ready.borrow_mut().push_back(task);
         bump(&self.counters().spawned, 1);
         task
     }
 
-    /// Queues a task that has something to do. False: it no longer exists.
     #[inline]
-    pub(crate) fn wake(&self, task: Key) -> bool {
-        let mut tasks = self.tasks.borrow_mut();
-        let Some(entry) = tasks.get_mut(task) else { return true };
-        if entry.queued || entry.done {
-            return true;
+    fn frame(&self, task: Key) -> Option<NonNull<Header>> {
+        self.tasks.borrow().get(task).copied()
+    }
+
+    /// Queues a task that has something to do; one that no longer exists is left alone.
+    #[inline]
+    pub(crate) fn wake(&self, task: Key) {
+        let Some(frame) = self.frame(task) else { return };
+        // SAFETY: a frame lives while the table knows it; nothing foreign runs here.
+        let header = unsafe { frame.as_ref() };
+        if header.queued.get() || header.done.get() {
+            return;
         }
-        entry.queued = true;
+        header.queued.set(true);
         self.ready.borrow_mut().push_back(task);
-        if self.current.get() != Some(task) {
-            // SAFETY: the frame lives while its entry does.
-            if let Some(local) = unsafe { &entry.frame.as_ref().account } {
-                add(&local.shard().runnable, 1);
-            }
+        if self.current.get() != Some(task)
+            && let Some(local) = &header.account
+        {
+            add(&local.shard().runnable, 1);
         }
-        true
     }
 
     pub(crate) fn abort(&self, task: Key) {
-        if let Some(entry) = self.tasks.borrow_mut().get_mut(task)
-            && !entry.done
-        {
-            entry.abort = true;
-        }
+        let Some(frame) = self.frame(task) else { return };
+        // SAFETY: a frame lives while the table knows it; nothing foreign runs here.
+        unsafe { frame.as_ref() }.abort.set(true);
         self.wake(task);
     }
 
     pub(crate) fn is_finished(&self, task: Key) -> bool {
-        self.tasks.borrow().get(task).is_none_or(|entry| entry.done)
+        // SAFETY: a frame lives while the table knows it; nothing foreign runs here.
+        self.frame(task).is_none_or(|frame| unsafe { frame.as_ref() }.done.get())
     }
 
     /// Takes the output of a finished task, or notes who waits for it.
@@ -82,12 +71,12 @@ impl Worker {
     /// # Safety
     /// `out` must point to an `Option<Result<T, Aborted>>`, where `T` is the task's output.
     pub(crate) unsafe fn poll_join(&self, task: Key, cx: &Context<'_>, out: *mut ()) -> bool {
-        let found = self.tasks.borrow().get(task).map(|entry| (entry.frame, entry.done));
-        let Some((frame, done)) = found else { return true };
-        // SAFETY: the frame lives while its entry does.
+        let Some(frame) = self.frame(task) else { return true };
+        // SAFETY: the frame lives until `release` below, after which it is not used.
         let header = unsafe { frame.as_ref() };
-        if !done {
-            *header.join_waker.borrow_mut() = Some(cx.waker().clone());
+        if !header.done.get() {
+            let old = header.join_waker.replace(Some(cx.waker().clone()));
+            drop(old);
             return false;
         }
         // SAFETY: the task is finished, its output not yet taken (its entry would be gone).
@@ -98,40 +87,42 @@ impl Worker {
 
     /// Nobody will ask for the output.
     pub(crate) fn detach(&self, task: Key) {
-        let done = match self.tasks.borrow_mut().get_mut(task) {
-            None => return,
-            Some(entry) => {
-                entry.joined = false;
-                entry.done
-            }
-        };
-        if done {
+        let Some(frame) = self.frame(task) else { return };
+        // SAFETY: the frame lives until `release` below, after which it is not used.
+        let header = unsafe { frame.as_ref() };
+        header.joined.set(false);
+        if header.done.get() {
             self.release(task);
         }
     }
 
     /// Forgets a finished task and frees its frame.
     pub(super) fn release(&self, task: Key) {
-        let entry = self.tasks.borrow_mut().remove(task).expect("a task is released once");
-        assert!(entry.done, "only a finished task is released");
+        let frame = self.tasks.borrow_mut().remove(task).expect("a task is released once");
         // SAFETY: the frame is live, and nothing can find it any more.
         unsafe {
-            let vtable = entry.frame.as_ref().vtable;
-            (vtable.drop)(entry.frame);
-            self.frames.free(entry.frame.cast(), vtable.layout);
+            let vtable = frame.as_ref().vtable;
+            assert!(frame.as_ref().done.get(), "only a finished task is released");
+            (vtable.drop)(frame);
+            self.frames.free(frame.cast(), vtable.layout);
         }
     }
 
     /// Polls a task taken from a queue.
+    #[inline]
     pub(super) fn poll_task(&self, task: Key) {
-        let Some((frame, abort)) = self.unqueue(task) else { return };
-        // SAFETY: the frame lives while its entry does, and only `release` removes an unfinished
-        // task's entry, never during its poll.
+        let Some(frame) = self.frame(task) else { return };
+        // SAFETY: the frame lives while the table knows it, and nobody releases an unfinished
+        // task. `finish` may, after which `header` is not used.
         let header = unsafe { frame.as_ref() };
+        header.queued.set(false);
+        if header.done.get() {
+            return;
+        }
         self.pay(header.account.as_ref());
         self.current.set(Some(task));
-        let done = if abort {
-            // SAFETY: unfinished (else it would not be queued) and not being polled.
+        let done = if header.abort.get() {
+            // SAFETY: unfinished and not being polled.
             unsafe { (header.vtable.cancel)(frame) };
             true
         } else {
@@ -147,29 +138,19 @@ impl Worker {
         }
     }
 
-    fn unqueue(&self, task: Key) -> Option<(NonNull<Header>, bool)> {
-        let mut tasks = self.tasks.borrow_mut();
-        let entry = tasks.get_mut(task)?;
-        entry.queued = false;
-        if entry.done {
-            return None;
-        }
-        Some((entry.frame, entry.abort))
-    }
-
     #[inline]
     fn suspend(&self, task: Key, header: &Header) {
-        let queue = self.gave_way.take();
-        let mut tasks = self.tasks.borrow_mut();
-        let entry = tasks.get_mut(task).expect("an unfinished task keeps its entry");
-        if entry.queued {
+        let gave_way = self.gave_way.take();
+        if header.queued.get() {
             return;
         }
-        match queue {
+        match gave_way {
             Some(queue) => {
-                entry.queued = true;
-                let queue = if queue == Queue::Window { &self.window } else { &self.ready };
-                queue.borrow_mut().push_back(task);
+                header.queued.set(true);
+                match queue {
+                    Queue::Window => self.window.push_back(task),
+                    Queue::Ready => self.ready.borrow_mut().push_back(task),
+                }
             }
             None => {
                 if let Some(local) = &header.account {
@@ -189,17 +170,13 @@ impl Worker {
         }
         bump(&self.counters().finished, 1);
         bump(&self.counters().panicked, u64::from(header.panicked.get()));
-        let joined = {
-            let mut tasks = self.tasks.borrow_mut();
-            let entry = tasks.get_mut(task).expect("an unfinished task keeps its entry");
-            entry.done = true;
-            entry.joined
-        };
+        header.done.set(true);
         let waker = header.join_waker.take();
-        match (joined, waker) {
-            (true, Some(waker)) => waker.wake(),
-            (true, None) => {}
-            (false, _) => self.release(task),
+        if !header.joined.get() {
+            self.release(task);
+        }
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
@@ -208,7 +185,7 @@ impl Worker {
         loop {
             let unfinished: Vec<Key> = {
                 let tasks = self.tasks.borrow();
-                tasks.keys().filter(|key| tasks.get(*key).is_some_and(|e| !e.done)).collect()
+                tasks.keys().filter(|task| !self.is_finished(*task)).collect()
             };
             if unfinished.is_empty() {
                 break;
@@ -224,7 +201,7 @@ impl Worker {
             self.release(task);
         }
         self.ready.borrow_mut().clear();
-        self.window.borrow_mut().clear();
+        while self.window.pop_front().is_some() {}
     }
 
     /// Live tasks, and the bytes of their frames.
