@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "this crate is the seam to the system")]
 
 mod account;
+mod affinity;
 mod buf;
 mod clock;
 mod config;

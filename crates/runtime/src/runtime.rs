@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
+use crate::affinity::Affinity;
 use crate::config::{Config, RingChoice, RingKind, RingReport, StartError};
 use crate::inbox::{self, Bell, Inbox, Message, lock};
 use crate::ring::pool::Pool;
@@ -206,8 +207,12 @@ fn start_worker(
 }
 
 fn worker_thread(shared: Arc<Shared>, index: usize, config: &Config, tell: &mpsc::Sender<Started>) {
-    if config.pin {
-        pin(index);
+    // Threads of the pool are not bound with their worker: each may use all cores.
+    let all = Affinity::current();
+    if config.pin
+        && let Some(one) = all.and_then(|all| all.nth(index))
+    {
+        one.apply();
     }
     let (driver, report) = match choose_driver(&shared.inboxes[index], config) {
         Ok(chosen) => chosen,
@@ -217,7 +222,7 @@ fn worker_thread(shared: Arc<Shared>, index: usize, config: &Config, tell: &mpsc
             return;
         }
     };
-    let pool = Pool::new(config.depth, report.kind == RingKind::Uring);
+    let pool = Pool::new(config.depth, report.kind == RingKind::Uring, all);
     let worker = Worker::new(shared, index, Ring::new(driver, pool), None);
     let _ = tell.send(Ok(report));
     let entered = worker.enter();
@@ -247,26 +252,5 @@ fn choose_driver(inbox: &Arc<Inbox>, config: &Config) -> Result<(Driver, RingRep
         }
         Err(reason) if matches!(config.ring, RingChoice::Uring) => Err(StartError::Ring(reason)),
         Err(reason) => Ok(threads(reason)),
-    }
-}
-
-/// Binds the calling thread to the `index`-th core that it may use; without effect if refused.
-fn pin(index: usize) {
-    // SAFETY: all-zero is a valid (empty) set.
-    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    let size = size_of::<libc::cpu_set_t>();
-    // SAFETY: `allowed` is a valid place of the given size; 0 is the calling thread.
-    if unsafe { libc::sched_getaffinity(0, size, &mut allowed) } != 0 {
-        return;
-    }
-    // SAFETY: the index is below the size of the set.
-    let is_allowed = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &allowed) };
-    let cpus: Vec<usize> = (0..libc::CPU_SETSIZE as usize).filter(is_allowed).collect();
-    let Some(cpu) = cpus.get(index % cpus.len().max(1)) else { return };
-    // SAFETY: as above, for a set of our own.
-    unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(*cpu, &mut one);
-        libc::sched_setaffinity(0, size, &one);
     }
 }

@@ -281,3 +281,26 @@ fn a_killed_process_leaves_its_finished_writes() {
     });
     assert_eq!(after.crash(3).contents("/d/file"), disk.contents("/d/file"));
 }
+
+#[test]
+fn an_account_learns_how_long_the_workers_stood_still_for_it() {
+    let disk = Disk::new(8);
+    let account = runtime::Account::new();
+    let query = account.clone();
+    machine(&disk, 8, 2).block_on(|| async move {
+        let file = File::open("/f", writable()).await.unwrap();
+        file.write_all_at(block(1, 4096), 0).await.0.unwrap();
+        let reads = async {
+            for _ in 0..10 {
+                file.read_exact_at(IoBuf::alloc(4096), 0).await.0.unwrap();
+            }
+        };
+        query.enter(reads).await;
+        // Nothing of the account is in flight: this is not its stall.
+        time::sleep(Duration::from_secs(1)).await;
+    });
+    let sum = account.snapshot();
+    assert_eq!(sum.reads, 10);
+    // A read takes 45 to 180 microseconds, and nothing else runs meanwhile.
+    assert!((450_000..1_800_000).contains(&sum.stall_ns), "{} ns", sum.stall_ns);
+}

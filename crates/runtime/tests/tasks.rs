@@ -276,3 +276,65 @@ fn bad_settings_are_refused() {
         assert!(Runtime::start(config).is_err());
     }
 }
+
+/// Begins I/O and spawns in its destructor, when the runtime stops.
+struct Rude(runtime::fs::File);
+
+impl Drop for Rude {
+    fn drop(&mut self) {
+        drop(self.0.read_at(runtime::IoBuf::alloc(64), 0));
+        let file = self.0.clone();
+        drop(spawn(async move { file.sync_data().await }));
+    }
+}
+
+#[test]
+fn destructors_may_begin_what_they_like_when_the_runtime_stops() {
+    for ring in [RingChoice::Uring, RingChoice::Threads] {
+        let Some(runtime) = start(ring, 2) else { continue };
+        let path = std::env::current_exe().unwrap();
+        runtime.block_on(|| async move {
+            let read = runtime::fs::OpenOptions { read: true, ..Default::default() };
+            let rude = Rude(runtime::fs::File::open(path, read).await.unwrap());
+            drop(spawn(async move {
+                let _rude = rude;
+                std::future::pending::<()>().await;
+            }));
+            yield_now().await;
+        });
+        drop(runtime);
+    }
+}
+
+#[test]
+fn a_long_computation_that_gives_way_holds_nobody_up() {
+    for ring in [RingChoice::Uring, RingChoice::Threads] {
+        let config = Config { workers: 1, ring, attack: false, ..Config::default() };
+        let Ok(runtime) = Runtime::start(config) else { continue };
+        let path = std::env::current_exe().unwrap();
+        runtime.block_on(|| async move {
+            let done = Rc::new(std::cell::Cell::new(false));
+            let seen = done.clone();
+            let computation = spawn(async move {
+                let begin = time::now();
+                let mut turns = 0u64;
+                while !seen.get() {
+                    turns += 1;
+                    if runtime::need_preempt() {
+                        yield_now().await;
+                    }
+                    assert!(begin.elapsed() < Duration::from_secs(20), "the reader starves");
+                }
+                turns
+            });
+            let read = runtime::fs::OpenOptions { read: true, ..Default::default() };
+            let file = runtime::fs::File::open(path, read).await.unwrap();
+            for page in 0..50 {
+                file.read_at(runtime::IoBuf::alloc(4096), page * 4096).await.0.unwrap();
+                time::sleep(Duration::from_micros(50)).await;
+            }
+            done.set(true);
+            assert!(computation.await.unwrap() > 1000);
+        });
+    }
+}

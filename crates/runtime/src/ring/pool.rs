@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use stdx::Key;
 
 use super::blocking;
+use crate::affinity::Affinity;
 use crate::inbox::{Inbox, Message, lock};
 use crate::op::{Meta, Op, Outcome, Transfer};
 
@@ -85,14 +86,16 @@ pub(crate) struct Pool {
     limit: usize,
     /// What a file opened by this pool's worker should use.
     context: blocking::Context,
+    cores: Option<Affinity>,
 }
 
 impl Pool {
-    /// A pool without threads yet; `uring` says whether its worker has a ring.
-    pub(crate) fn new(depth: u32, uring: bool) -> Pool {
+    /// A pool without threads yet; `uring` says whether its worker has a ring. Its threads use
+    /// `cores`, or those of the thread that needs them.
+    pub(crate) fn new(depth: u32, uring: bool, cores: Option<Affinity>) -> Pool {
         let limit = (depth as usize).min(THREAD_COUNT_MAX);
         let context = blocking::Context { uring };
-        Pool { common: Arc::default(), threads: Vec::new(), limit, context }
+        Pool { common: Arc::default(), threads: Vec::new(), limit, context, cores }
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -114,9 +117,9 @@ impl Pool {
     }
 
     fn grow(&mut self) {
-        let (common, context) = (self.common.clone(), self.context);
+        let (common, context, cores) = (self.common.clone(), self.context, self.cores);
         let builder = std::thread::Builder::new().name("dovetail-io".to_owned());
-        match builder.stack_size(STACK_BYTES).spawn(move || serve(&common, context)) {
+        match builder.stack_size(STACK_BYTES).spawn(move || serve(&common, context, cores)) {
             Ok(thread) => self.threads.push(thread),
             // Fewer threads only make it slower; without any, nothing would ever complete.
             Err(error) => assert!(!self.threads.is_empty(), "no thread for I/O: {error}"),
@@ -124,7 +127,10 @@ impl Pool {
     }
 }
 
-fn serve(common: &Common, context: blocking::Context) {
+fn serve(common: &Common, context: blocking::Context, cores: Option<Affinity>) {
+    if let Some(cores) = cores {
+        cores.apply();
+    }
     while let Some(Job { key, work, reply }) = next(common) {
         let outcome = match work {
             Work::Meta(meta) => Outcome::Answer(blocking::answer(&meta, context)),

@@ -44,7 +44,7 @@ pub(crate) fn start(shared: Arc<Shared>, disk: Disk) {
             clock: clock.clone(),
             worker: index,
         };
-        let ring = Ring::new(Driver::Sim(port), Pool::new(1, false));
+        let ring = Ring::new(Driver::Sim(port), Pool::new(1, false, None));
         Worker::new(shared.clone(), index, ring, Some(clock.clone()))
     };
     let workers = (0..shared.inboxes.len()).map(worker).collect();
@@ -141,7 +141,12 @@ impl Machine {
         let timer = |worker: &Worker| worker.timers.borrow_mut().next_ns();
         let timers = self.workers.iter().filter_map(timer).min();
         let Some(next) = flight.into_iter().chain(timers).min() else { return false };
-        self.clock.set(self.clock.get().max(next));
+        let before = self.clock.get();
+        let after = before.max(next);
+        self.clock.set(after);
+        for worker in &self.workers {
+            worker.till.slept(after - before, after);
+        }
         true
     }
 
