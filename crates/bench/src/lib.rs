@@ -8,4 +8,6 @@ pub mod device;
 pub mod figure;
 pub mod modes;
 pub mod ooo;
+pub mod runtime_costs;
+pub mod simulation;
 pub mod tpch;

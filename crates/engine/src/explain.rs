@@ -10,8 +10,8 @@ use crate::settings::Settings;
 
 /// The lines of the report.
 pub(crate) fn analyzed(plan: &Plan, figures: &QueryFigures, settings: &Settings) -> Vec<String> {
-    let actual = |id: usize| figures.progress.nodes.get(id).map(node);
-    let mut lines = sql::explain_with(plan, &actual);
+    let actual = |id: usize| figures.progress.nodes.get(id).map(node).unwrap_or_default();
+    let mut lines = sql::explain_text(plan, Some(&actual));
     let tasks = figures.progress.tasks;
     let account = &figures.account;
     lines.push(format!(

@@ -174,7 +174,7 @@ impl Session {
                 query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
             explain::analyzed(&plan, &figures, &self.settings)
         } else {
-            sql::explain_text(&plan)
+            sql::explain_text(&plan, None)
         };
         let rows = lines.into_iter().map(|line| vec![line]).collect();
         Ok(StatementResult::Rows(ResultSet::text(&["QUERY PLAN"], rows, "EXPLAIN")))
