@@ -14,6 +14,7 @@ mod meta;
 mod node;
 mod page;
 mod pool;
+pub mod simulation;
 mod space;
 mod store;
 mod tree;

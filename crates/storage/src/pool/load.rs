@@ -170,6 +170,21 @@ impl Pool {
         self.spawn_run(run, io);
     }
 
+    /// Waits for all loads that have begun, whoever waits for them besides.
+    pub(crate) async fn finish_loads(self: &Arc<Self>) {
+        for shard in &self.loads {
+            loop {
+                let first = {
+                    let loads = shard.lock().expect("list of loads");
+                    loads.first().map(|(_, load)| load.join(self))
+                };
+                let Some(wait) = first else { break };
+                // A failed load is its owner's business.
+                drop(wait.await);
+            }
+        }
+    }
+
     fn spawn_run(self: &Arc<Self>, items: Vec<Item>, io: &IoCounters) {
         if items.is_empty() {
             return;

@@ -184,10 +184,22 @@ impl Store {
         self.inner.pool.drop_clean();
     }
 
-    /// Waits until nothing of this store is in progress. What no checkpoint has covered is lost.
-    pub async fn close(self) {
+    /// Number of the last completed checkpoint.
+    pub fn checkpoint_number(&self) -> u64 {
+        self.inner.header.lock().expect("header").checkpoint
+    }
+
+    /// Waits until no read, write or change that has begun is in progress.
+    pub async fn quiesce(&self) {
         let _no_writers = self.inner.writers.alone().await;
+        self.inner.pool.finish_loads().await;
         let _no_writes = self.inner.pool.writing.alone().await;
+    }
+
+    /// Waits for quiet and lets go of the file, unless another clone of the store or a tree of it lives on.
+    /// What no checkpoint has covered is lost.
+    pub async fn close(self) {
+        self.quiesce().await;
     }
 }
 

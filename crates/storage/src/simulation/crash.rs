@@ -1,0 +1,201 @@
+//! Power cuts and failing writes in the middle of loads, changes of the catalog and checkpoints: afterwards the file holds the old
+//! state or the new one, whole.
+
+use std::sync::{Arc, Mutex};
+
+use runtime::sim::{Disk, FaultPlan};
+use stdx::Prng;
+
+use super::{PATH, Report, Rows, State, ensure, options, random_rows, state_of, world};
+use crate::{Result, Store, StorageError, TreeId};
+
+/// Frames of the pool: more than the workload changes, so that all checkpoints are its own.
+const FRAMES: usize = 512;
+
+/// Times that recovery is cut short before it is let run.
+const CUT_RECOVERIES: u64 = 3;
+
+/// The states that the workload has asked to make durable, in order, and how many of them it knows to be so.
+#[derive(Default)]
+struct History {
+    states: Vec<State>,
+    acknowledged: usize,
+}
+
+type SharedHistory = Arc<Mutex<History>>;
+
+impl History {
+    /// Whether a file may hold `state` now: the last acknowledged one, or one that was on its way.
+    fn allows(&self, state: &State) -> bool {
+        self.states[self.acknowledged.saturating_sub(1)..].contains(state)
+    }
+}
+
+/// Loads and changes trees, with checkpoints in between.
+struct Workload {
+    store: Store,
+    prng: Prng,
+    trees: State,
+    history: SharedHistory,
+}
+
+impl Workload {
+    async fn run(seed: u64, history: SharedHistory) -> Result<()> {
+        let state = |trees: &[u32]| trees.iter().map(|id| (TreeId(*id), Rows::new())).collect();
+        history.lock().expect("history").states.push(state(&[1]));
+        let store = Store::create(PATH.as_ref(), options(FRAMES)).await?;
+        history.lock().expect("history").acknowledged = 1;
+        let trees = state(&[1]);
+        let mut this = Workload { store, prng: Prng::new(seed), trees, history };
+        let first = this.load().await?;
+        this.insert(TreeId(1), 20).await?;
+        this.checkpoint().await?;
+        let second = this.load().await?;
+        this.insert(first, 60).await?;
+        this.checkpoint().await?;
+        this.insert(second, 60).await?;
+        this.checkpoint().await?;
+        this.store.drop_tree(first).await?;
+        this.trees.remove(&first);
+        this.insert(TreeId(1), 10).await?;
+        this.checkpoint().await?;
+        // This one finds its pages where the dropped tree has left them.
+        this.load().await?;
+        this.insert(second, 30).await?;
+        this.checkpoint().await?;
+        this.insert(second, 30).await
+    }
+
+    async fn load(&mut self) -> Result<TreeId> {
+        let id = self.store.create_tree().await?;
+        let rows = random_rows(&mut self.prng, 1200);
+        let mut loader = self.store.tree(id)?.bulk_loader().await?;
+        for (key, value) in &rows {
+            loader.push(key, value).await?;
+        }
+        loader.finish().await?;
+        self.trees.insert(id, rows);
+        Ok(id)
+    }
+
+    async fn insert(&mut self, id: TreeId, count: u64) -> Result<()> {
+        let tree = self.store.tree(id)?;
+        for (key, value) in random_rows(&mut self.prng, count) {
+            tree.insert(&key, &value).await?;
+            let rows = self.trees.get_mut(&id).expect("the tree is known");
+            rows.entry(key).or_insert(value);
+        }
+        Ok(())
+    }
+
+    async fn checkpoint(&mut self) -> Result<()> {
+        let number = {
+            let mut history = self.history.lock().expect("history");
+            history.states.push(self.trees.clone());
+            history.states.len()
+        };
+        assert_eq!(self.store.checkpoint_number() + 1, number as u64, "an unplanned checkpoint");
+        self.store.checkpoint().await?;
+        self.history.lock().expect("history").acknowledged = number;
+        Ok(())
+    }
+}
+
+/// Runs the workload on a disk with this fault plan; returns the disk, the history and the workload's own end.
+fn play(seed: u64, plan: FaultPlan) -> (Disk, SharedHistory, Result<()>) {
+    let disk = Disk::new(seed);
+    disk.faults(plan);
+    let history = SharedHistory::default();
+    let shared = Arc::clone(&history);
+    let outcome = world(&disk, seed, move || Workload::run(seed, shared));
+    (disk, history, outcome)
+}
+
+/// Opens the file, checks the store as a whole, and makes sure that it takes a new change. `None`: there is no database.
+fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
+    world(disk, seed, move || async move {
+        let store = match Store::open(PATH.as_ref(), options(FRAMES)).await {
+            Err(StorageError::NotADatabase | StorageError::Io { .. }) => return Ok(None),
+            store => store?,
+        };
+        store.verify().await?;
+        let state = state_of(&store).await?;
+        store.catalog().insert(b"after the crash", b"").await?;
+        store.checkpoint().await?;
+        store.verify().await?;
+        Ok(Some(state))
+    })
+}
+
+/// Opens the file and lets the power fail again on the way.
+fn cut_recovery(disk: &Disk, seed: u64, write: u64) -> Disk {
+    disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::short_and_late() });
+    world(disk, seed, || async {
+        drop(Store::open(PATH.as_ref(), options(FRAMES)).await);
+    });
+    disk.crash(seed)
+}
+
+/// Checks what is left after a power cut: one of the allowed states, and the same one if recovery is cut short as well.
+fn check_after_crash(disk: &Disk, history: &History, seed: u64) -> std::result::Result<u64, String> {
+    let mut prng = Prng::new(seed);
+    let direct = recover(&disk.crash(seed), seed).map_err(|error| format!("recovery: {error}"))?;
+    match &direct {
+        None => ensure(history.acknowledged == 0, || "the database is gone".to_owned())?,
+        Some(state) => ensure(history.allows(state), || {
+            let known: Vec<_> = history.states.iter().map(sizes).collect();
+            format!("{:?} after {} of {known:?}", sizes(state), history.acknowledged)
+        })?,
+    }
+    let mut again = disk.crash(seed);
+    for _ in 0..CUT_RECOVERIES {
+        let write = 1 + prng.below(8);
+        again = cut_recovery(&again, prng.next_u64(), write);
+    }
+    let later = recover(&again, seed).map_err(|error| format!("recovery after cuts: {error}"))?;
+    ensure(later == direct, || "recovery that was cut short ends in another state".to_owned())?;
+    Ok(2 + CUT_RECOVERIES)
+}
+
+fn sizes(state: &State) -> Vec<(u32, usize)> {
+    state.iter().map(|(id, rows)| (id.0, rows.len())).collect()
+}
+
+/// One power cut at a write that the seed chooses.
+pub(super) fn run_once(seed: u64) -> std::result::Result<Report, String> {
+    let (whole, _, outcome) = play(seed, FaultPlan::default());
+    outcome.map_err(|error| format!("without a crash: {error}"))?;
+    let write = 1 + Prng::new(seed).below(whole.write_count());
+    crash_at(seed, write)
+}
+
+fn crash_at(seed: u64, write: u64) -> std::result::Result<Report, String> {
+    let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
+    let (disk, history, _) = play(seed, plan);
+    let history = history.lock().expect("history");
+    let crashes = check_after_crash(&disk, &history, seed ^ write << 20);
+    let crashes = crashes.map_err(|what| format!("power cut at write {write}: {what}"))?;
+    Ok(Report { crashes, trace_hash: disk.trace_hash(), ..Report::default() })
+}
+
+/// A power cut at each write.
+pub(super) fn run_everywhere(seed: u64) -> std::result::Result<Report, String> {
+    let (whole, _, outcome) = play(seed, FaultPlan::default());
+    outcome.map_err(|error| format!("without a crash: {error}"))?;
+    let mut report = Report { seeds: 1, ..Report::default() };
+    for write in 1..=whole.write_count() {
+        report += crash_at(seed, write)?;
+    }
+    Ok(report)
+}
+
+/// Writes and syncs that fail: the store refuses to go on, and a power cut finds an allowed state.
+pub(super) fn run_with_failures(seed: u64) -> std::result::Result<Report, String> {
+    let failing = 0.02;
+    let plan = FaultPlan { write_error: failing, sync_error: failing, ..FaultPlan::default() };
+    let (disk, history, outcome) = play(seed, plan);
+    let history = history.lock().expect("history");
+    let crashes = check_after_crash(&disk, &history, seed)?;
+    let failed_writes = u64::from(outcome.is_err());
+    Ok(Report { crashes, failed_writes, trace_hash: disk.trace_hash(), ..Report::default() })
+}

@@ -1,0 +1,341 @@
+//! Random operations on a store with a tiny pool, compared with sorted maps.
+
+use std::ops::Bound;
+
+use runtime::IoCounters;
+use runtime::sim::{Disk, FaultPlan};
+use stdx::Prng;
+
+use super::{
+    PATH, Report, Rows, State, ensure, ensure_quiet, options, random_key, random_rows,
+    random_value, state_of, storm, world,
+};
+use crate::{Depth, Direction, Inserted, Store, StorageError, Tree, TreeId};
+
+/// Operations of one run.
+const STEP_COUNT: u32 = 60;
+
+/// Times an operation is repeated that failed for an injected read error.
+const PATIENCE: u32 = 50;
+
+pub(super) fn run(seed: u64) -> Result<Report, String> {
+    let disk = Disk::new(seed);
+    let inside = disk.clone();
+    let mut report = world(&disk, seed, move || async move {
+        let mut prng = Prng::new(seed);
+        let frames = [32, 40, 64, 100][prng.below(4) as usize];
+        let store = Store::create(PATH.as_ref(), options(frames)).await;
+        let store = store.map_err(|error| format!("create: {error}"))?;
+        let read_error = if prng.chance(0.5) { 0.01 } else { 0.0 };
+        inside.faults(FaultPlan { read_error, ..FaultPlan::short_and_late() });
+        let trees = state_of_new(&store);
+        let mut mixed =
+            Mixed { prng, frames, opened: Some(store), committed: trees.clone(), trees, report: Report::default() };
+        for step in 0..STEP_COUNT {
+            mixed.step().await.map_err(|what| format!("step {step}: {what}"))?;
+        }
+        mixed.compare_all().await?;
+        mixed.settle().await?;
+        Ok::<_, String>(mixed.report)
+    })?;
+    report.trace_hash = disk.trace_hash();
+    Ok(report)
+}
+
+fn state_of_new(store: &Store) -> State {
+    store.tree_ids().into_iter().map(|id| (id, Rows::new())).collect()
+}
+
+/// The run's state: the store, and what it should hold.
+pub(super) struct Mixed {
+    pub prng: Prng,
+    frames: usize,
+    /// `None` only while it is being opened again.
+    opened: Option<Store>,
+    /// What the store holds now.
+    pub trees: State,
+    /// What it held at its last checkpoint.
+    pub committed: State,
+    pub report: Report,
+}
+
+/// Repeats an operation while it fails for a read error, which is injected and passes.
+macro_rules! patiently {
+    ($operation:expr) => {{
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match $operation.await {
+                Err(StorageError::Io { .. }) if attempts < PATIENCE => {}
+                outcome => break outcome.map_err(|error| error.to_string()),
+            }
+        }
+    }};
+}
+
+impl Mixed {
+    async fn step(&mut self) -> Result<(), String> {
+        self.report.operations += 1;
+        match self.prng.below(100) {
+            0..25 => self.insert_some().await,
+            25..45 => self.look_up().await,
+            45..55 => self.search_ranges().await,
+            55..63 => self.expand().await,
+            63..70 => self.follow_cursor().await,
+            70..76 => self.load_tree().await,
+            76..79 => self.drop_tree().await,
+            79..84 => self.checkpoint().await,
+            84..87 => {
+                self.store().drop_cache().await;
+                Ok(())
+            }
+            87..91 => self.reopen().await,
+            91..94 => self.verify().await,
+            _ => storm::run(self).await,
+        }
+    }
+
+    pub fn store(&self) -> &Store {
+        self.opened.as_ref().expect("the store is open")
+    }
+
+    pub fn any_tree(&mut self) -> TreeId {
+        let at = self.prng.below(self.trees.len() as u64) as usize;
+        *self.trees.keys().nth(at).expect("there is always the catalog")
+    }
+
+    pub fn handle(&self, id: TreeId) -> Result<Tree, String> {
+        self.store().tree(id).map_err(|error| error.to_string())
+    }
+
+    async fn insert_some(&mut self) -> Result<(), String> {
+        let id = self.any_tree();
+        let tree = self.handle(id)?;
+        for _ in 0..1 + self.prng.below(40) {
+            let key = random_key(&mut self.prng);
+            let value = random_value(&mut self.prng, &key);
+            let checkpoint = self.store().checkpoint_number();
+            let inserted = patiently!(tree.insert(&key, &value))?;
+            if self.store().checkpoint_number() != checkpoint {
+                // The insertion made room first.
+                self.committed = self.trees.clone();
+            }
+            let rows = self.trees.get_mut(&id).expect("the tree is in the model");
+            let expected = match rows.contains_key(&key) {
+                true => Inserted::Duplicate,
+                false => Inserted::New,
+            };
+            ensure(inserted == expected, || format!("insert {key:?} into {id}: {inserted:?}"))?;
+            rows.entry(key).or_insert(value);
+        }
+        Ok(())
+    }
+
+    fn depth(&mut self) -> Depth {
+        if self.prng.chance(0.5) { Depth::One } else { Depth::Many }
+    }
+
+    /// A key that is in the tree, or any.
+    fn some_key(&mut self, id: TreeId) -> Vec<u8> {
+        let rows = &self.trees[&id];
+        if rows.is_empty() || self.prng.chance(0.3) {
+            return random_key(&mut self.prng);
+        }
+        let at = self.prng.below(rows.len() as u64) as usize;
+        self.trees[&id].keys().nth(at).expect("the position is below the length").clone()
+    }
+
+    async fn look_up(&mut self) -> Result<(), String> {
+        let io = IoCounters::default();
+        let id = self.any_tree();
+        let tree = self.handle(id)?.interleaved(self.prng.chance(0.3));
+        let key = self.some_key(id);
+        let found = patiently!(tree.get(&key, &io, <[u8]>::to_vec))?;
+        let expected = self.trees[&id].get(&key).cloned();
+        ensure(found == expected, || format!("get {key:?} from {id}: {found:?}"))?;
+        let depth = self.depth();
+        let keys: Vec<_> = (0..self.prng.below(200)).map(|_| self.some_key(id)).collect();
+        let mut found = vec![None; keys.len()];
+        patiently!(async {
+            found.fill(None);
+            tree.get_batch(&keys, depth, &io, &mut |at, v| found[at] = Some(v.to_vec())).await
+        })?;
+        for (key, found) in keys.iter().zip(found) {
+            let expected = self.trees[&id].get(key).cloned();
+            ensure(found == expected, || format!("batch {depth:?} {key:?} from {id}: {found:?}"))?;
+        }
+        Ok(())
+    }
+
+    async fn search_ranges(&mut self) -> Result<(), String> {
+        let io = IoCounters::default();
+        let id = self.any_tree();
+        let tree = self.handle(id)?;
+        let depth = self.depth();
+        let count = self.prng.below(30);
+        let ranges: Vec<_> = (0..count).map(|_| (self.some_key(id), self.some_key(id))).collect();
+        let mut found = vec![Vec::new(); ranges.len()];
+        patiently!(async {
+            found.fill(Vec::new());
+            let mut visit =
+                |at: usize, k: &[u8], v: &[u8]| found[at].push((k.to_vec(), v.to_vec()));
+            tree.range_batch(&ranges, depth, &io, &mut visit).await
+        })?;
+        for (range, found) in ranges.iter().zip(found) {
+            let (lo, hi) = range.clone();
+            let expected = self.slice(id, &Bound::Included(lo), &Bound::Excluded(hi));
+            ensure(found == expected, || format!("range {depth:?} {range:?} of {id}: {found:?}"))?;
+        }
+        Ok(())
+    }
+
+    /// The model's entries between two bounds.
+    fn slice(
+        &self,
+        id: TreeId,
+        lo: &Bound<Vec<u8>>,
+        hi: &Bound<Vec<u8>>,
+    ) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let above = |key: &Vec<u8>| match lo {
+            Bound::Included(lo) => key >= lo,
+            Bound::Excluded(lo) => key > lo,
+            Bound::Unbounded => true,
+        };
+        let below = |key: &Vec<u8>| match hi {
+            Bound::Included(hi) => key <= hi,
+            Bound::Excluded(hi) => key < hi,
+            Bound::Unbounded => true,
+        };
+        let inside = self.trees[&id].iter().filter(|(key, _)| above(key) && below(key));
+        inside.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    fn bound(&mut self, id: TreeId) -> Bound<Vec<u8>> {
+        match self.prng.below(3) {
+            0 => Bound::Unbounded,
+            1 => Bound::Included(self.some_key(id)),
+            _ => Bound::Excluded(self.some_key(id)),
+        }
+    }
+
+    async fn expand(&mut self) -> Result<(), String> {
+        let io = IoCounters::default();
+        let id = self.any_tree();
+        let tree = self.handle(id)?;
+        let depth = self.depth();
+        let (lo, hi) = (self.bound(id), self.bound(id));
+        let mut found = Vec::new();
+        let mut parts = vec![tree.root_part(lo.clone(), hi.clone())];
+        while let Some(part) = parts.pop() {
+            let begin = found.len();
+            let children = patiently!(async {
+                found.truncate(begin);
+                let mut visit = |k: &[u8], v: &[u8]| found.push((k.to_vec(), v.to_vec()));
+                tree.expand(part.clone(), depth, &io, &mut visit).await
+            })?;
+            parts.extend(children.into_iter().rev());
+        }
+        let expected = self.slice(id, &lo, &hi);
+        ensure(found == expected, || {
+            format!("expand {depth:?} {lo:?} {hi:?} of {id}: {} of {}", found.len(), expected.len())
+        })
+    }
+
+    async fn follow_cursor(&mut self) -> Result<(), String> {
+        let io = IoCounters::default();
+        let id = self.any_tree();
+        let tree = self.handle(id)?;
+        let (lo, hi) = (self.bound(id), self.bound(id));
+        let backward = self.prng.chance(0.5);
+        let direction = if backward { Direction::Backward } else { Direction::Forward };
+        let mut cursor = tree.range(lo.as_ref().map(Vec::as_slice), hi.as_ref().map(Vec::as_slice), direction);
+        let (mut found, mut key) = (Vec::new(), Vec::new());
+        while let Some(rows) = patiently!(cursor.next(&io))? {
+            for index in 0..rows.len() {
+                let value = rows.entry(index, &mut key).to_vec();
+                found.push((key.clone(), value));
+            }
+        }
+        if backward {
+            found.reverse();
+        }
+        let expected = self.slice(id, &lo, &hi);
+        ensure(found == expected, || {
+            format!("{direction:?} {lo:?} {hi:?} of {id}: {} of {}", found.len(), expected.len())
+        })
+    }
+
+    async fn load_tree(&mut self) -> Result<(), String> {
+        let id = self.store().create_tree().await.map_err(|error| error.to_string())?;
+        self.trees.insert(id, Rows::new());
+        let tree = self.handle(id)?;
+        let rows = random_rows(&mut self.prng, 1500);
+        let checkpoint = self.store().checkpoint_number();
+        patiently!(async {
+            let mut loader = tree.bulk_loader().await?;
+            for (key, value) in &rows {
+                loader.push(key, value).await?;
+            }
+            loader.finish().await
+        })?;
+        if self.store().checkpoint_number() != checkpoint {
+            self.committed = self.trees.clone();
+        }
+        self.trees.insert(id, rows);
+        Ok(())
+    }
+
+    async fn drop_tree(&mut self) -> Result<(), String> {
+        let id = self.any_tree();
+        if id == self.store().catalog().id() {
+            return Ok(());
+        }
+        patiently!(self.store().drop_tree(id))?;
+        self.trees.remove(&id);
+        Ok(())
+    }
+
+    pub async fn checkpoint(&mut self) -> Result<(), String> {
+        self.store().checkpoint().await.map_err(|error| format!("checkpoint: {error}"))?;
+        self.committed = self.trees.clone();
+        Ok(())
+    }
+
+    /// Waits for quiet and checks that nothing is held.
+    pub async fn settle(&mut self) -> Result<(), String> {
+        self.store().quiesce().await;
+        ensure_quiet(&self.store().pool())
+    }
+
+    async fn reopen(&mut self) -> Result<(), String> {
+        self.settle().await?;
+        let catalog = self.store().catalog().id();
+        self.opened.take().expect("the store is open").close().await;
+        self.opened = Some(patiently!(Store::open(PATH.as_ref(), options(self.frames)))?);
+        ensure(self.store().catalog().id() == catalog, || "another catalog".to_owned())?;
+        self.trees = self.committed.clone();
+        self.compare_all().await
+    }
+
+    async fn verify(&mut self) -> Result<(), String> {
+        let report = patiently!(self.store().verify())?;
+        for (id, tree) in report.trees {
+            let expected = self.trees.get(&id).map(|rows| rows.len() as u64);
+            ensure(expected == Some(tree.entries), || format!("tree {id}: {tree:?}"))?;
+        }
+        Ok(())
+    }
+
+    async fn compare_all(&mut self) -> Result<(), String> {
+        let found = patiently!(state_of(self.store()))?;
+        ensure(found == self.trees, || describe_difference(&found, &self.trees))?;
+        self.verify().await
+    }
+}
+
+fn describe_difference(found: &State, expected: &State) -> String {
+    let sizes = |state: &State| -> Vec<_> {
+        state.iter().map(|(id, rows)| (id.0, rows.len())).collect()
+    };
+    format!("trees {:?} instead of {:?}", sizes(found), sizes(expected))
+}

@@ -1,0 +1,216 @@
+//! The store under attack, in the runtime's simulation: one seed, one run, the same every time.
+//!
+//! [`run`] takes a seed through four scenarios: random operations of many tasks against a model, with faults of the disk and
+//! tasks dropped at random suspensions (`mixed`); a power cut at one write of a load with changes of the catalog, with
+//! recovery cut short as well (`crash`); failing writes and syncs (`crash`); flipped bits (`rot`).
+
+mod crash;
+mod mixed;
+mod rot;
+mod storm;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::ops::AddAssign;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use runtime::sim::Disk;
+use runtime::{Config, IoCounters, RingChoice, Runtime};
+use stdx::Prng;
+
+use crate::{Direction, PoolStats, Store, StoreOptions, Tree, TreeId};
+
+/// What the runs of some seeds have done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Seeds.
+    pub seeds: u64,
+    /// Operations whose answers were compared with the model.
+    pub operations: u64,
+    /// Tasks dropped at a suspension.
+    pub cancels: u64,
+    /// Power cuts, those inside recovery included.
+    pub crashes: u64,
+    /// Runs in which a write or sync failed.
+    pub failed_writes: u64,
+    /// Bits flipped on the medium.
+    pub flips: u64,
+    /// Flips that were reported as damage; all others changed nothing.
+    pub flips_detected: u64,
+    /// Fingerprint of all decisions: equal for equal seeds.
+    pub trace_hash: u64,
+}
+
+impl AddAssign for Report {
+    fn add_assign(&mut self, other: Report) {
+        self.seeds += other.seeds;
+        self.operations += other.operations;
+        self.cancels += other.cancels;
+        self.crashes += other.crashes;
+        self.failed_writes += other.failed_writes;
+        self.flips += other.flips;
+        self.flips_detected += other.flips_detected;
+        self.trace_hash = self.trace_hash.rotate_left(7) ^ other.trace_hash;
+    }
+}
+
+/// A run that showed a defect. The seed alone repeats it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The seed of the run.
+    pub seed: u64,
+    /// What went wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {}: {}", self.seed, self.what)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Runs all scenarios with one seed.
+///
+/// # Errors
+/// The first defect found.
+pub fn run(seed: u64) -> Result<Report, Failure> {
+    let mut report = Report { seeds: 1, ..Report::default() };
+    let scenarios = [mixed::run, crash::run_once, crash::run_with_failures, rot::run];
+    for scenario in scenarios {
+        report += attempt(seed, || scenario(seed))?;
+    }
+    Ok(report)
+}
+
+/// Cuts the power at each write of one workload, several times with different sectors lost.
+///
+/// # Errors
+/// The first defect found.
+pub fn crash_everywhere(seed: u64) -> Result<Report, Failure> {
+    attempt(seed, || crash::run_everywhere(seed))
+}
+
+/// Flips `bit_count` random bits in each page of a store, one at a time.
+///
+/// # Errors
+/// The first flip that was neither detected nor harmless.
+pub fn rot_everywhere(seed: u64, bit_count: u32) -> Result<Report, Failure> {
+    attempt(seed, || rot::run_everywhere(seed, bit_count))
+}
+
+fn attempt(
+    seed: u64,
+    scenario: impl FnOnce() -> Result<Report, String>,
+) -> Result<Report, Failure> {
+    let outcome = catch_unwind(AssertUnwindSafe(scenario)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("panic: {}", text.unwrap_or("without a message")))
+    });
+    outcome.map_err(|what| Failure { seed, what })
+}
+
+/// Name of the database in each simulated world.
+const PATH: &str = "/db";
+
+/// Entries of a tree, as the model has them.
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// All trees of a store.
+type State = BTreeMap<TreeId, Rows>;
+
+/// Runs `make` in a world of its own around `disk`.
+fn world<T, F>(disk: &Disk, seed: u64, make: impl FnOnce() -> F + Send + 'static) -> T
+where
+    T: Send + 'static,
+    F: Future<Output = T> + 'static,
+{
+    let config = Config {
+        workers: 1 + (seed % 3) as usize,
+        ring: RingChoice::Sim(disk.clone()),
+        seed,
+        attack: seed.is_multiple_of(2),
+        pin: false,
+        ..Config::default()
+    };
+    let runtime = Runtime::start(config).expect("a simulated runtime starts");
+    runtime.block_on(make)
+}
+
+fn options(frames: usize) -> StoreOptions {
+    StoreOptions { pool_bytes: frames * 4096, ..StoreOptions::default() }
+}
+
+/// Fails with `what` unless `holds`.
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// A key: few different ones, with long common beginnings and trailing zeros now and then.
+fn random_key(prng: &mut Prng) -> Vec<u8> {
+    if prng.chance(0.5) {
+        return (prng.below(5000) as u32).to_be_bytes().to_vec();
+    }
+    let mut key = vec![b'k'; (prng.below(4) * prng.below(100)) as usize];
+    for _ in 0..prng.below(6) {
+        key.push([0, 1, b'a', b'k', 255][prng.below(5) as usize]);
+    }
+    key
+}
+
+/// A value: mostly short, sometimes the longest that fits.
+fn random_value(prng: &mut Prng, key: &[u8]) -> Vec<u8> {
+    let len = match prng.below(20) {
+        0 => 1024 - key.len(),
+        1..5 => prng.below(500) as usize,
+        _ => prng.below(60) as usize,
+    };
+    vec![prng.below(256) as u8; len]
+}
+
+/// Ascending entries.
+fn random_rows(prng: &mut Prng, count_max: u64) -> Rows {
+    let count = prng.below(count_max + 1);
+    (0..count)
+        .map(|_| {
+            let key = random_key(prng);
+            let value = random_value(prng, &key);
+            (key, value)
+        })
+        .collect()
+}
+
+/// Every entry of a tree, by a cursor.
+async fn rows_of(tree: &Tree, io: &IoCounters) -> crate::Result<Rows> {
+    use std::ops::Bound::Unbounded;
+    let mut rows = Rows::new();
+    let mut key = Vec::new();
+    let mut cursor = tree.range(Unbounded, Unbounded, Direction::Forward);
+    while let Some(leaf) = cursor.next(io).await? {
+        for index in 0..leaf.len() {
+            let value = leaf.entry(index, &mut key).to_vec();
+            rows.insert(key.clone(), value);
+        }
+    }
+    Ok(rows)
+}
+
+/// Everything a store holds.
+async fn state_of(store: &Store) -> crate::Result<State> {
+    let io = IoCounters::default();
+    let mut state = State::new();
+    for id in store.tree_ids() {
+        state.insert(id, rows_of(&store.tree(id)?, &io).await?);
+    }
+    Ok(state)
+}
+
+/// Fails unless nothing of the pool is held.
+fn ensure_quiet(stats: &PoolStats) -> Result<(), String> {
+    let held = (stats.pins, stats.loading, stats.waiting);
+    let all = stats.free + stats.resident == stats.frames;
+    ensure(held == (0, 0, 0) && all, || format!("something is still held: {stats:?}"))
+}

@@ -1,0 +1,43 @@
+//! The scenarios of `storage::simulation`. `DOVETAIL_SEEDS` sets how many seeds; a failure names its seed, which alone repeats it.
+
+use storage::simulation::{Report, crash_everywhere, rot_everywhere, run};
+
+/// Seeds of a quick run; the full one is 2,000.
+const SEED_COUNT: u64 = 50;
+
+fn seed_count() -> u64 {
+    std::env::var("DOVETAIL_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(SEED_COUNT)
+}
+
+#[test]
+fn random_operations_crashes_and_damage() {
+    let mut total = Report::default();
+    for seed in 0..seed_count() {
+        total += run(seed).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    println!("{total:?}");
+    assert!(total.cancels > 0 && total.failed_writes > 0, "{total:?}");
+    assert!(total.flips_detected > total.flips / 4, "{total:?}");
+}
+
+#[test]
+fn a_power_cut_at_every_write_leaves_the_old_state_or_the_new_one() {
+    let report = crash_everywhere(1).unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{report:?}");
+    assert!(report.crashes > 500, "{report:?}");
+}
+
+#[test]
+fn flipped_bits_in_every_page_are_detected_or_harmless() {
+    let report = rot_everywhere(1, 3).unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{report:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in [3, 4] {
+        let once = run(seed).unwrap_or_else(|failure| panic!("{failure}"));
+        let twice = run(seed).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(once, twice);
+    }
+}
