@@ -26,5 +26,5 @@ pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
 pub use store::{Store, StoreOptions, TreeId, VerifyReport};
 pub use tree::{
     BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, RangePart, Tree,
-    TreeReport, TreeStats,
+    TreeReport, TreeStats, VisitRange,
 };

@@ -24,13 +24,14 @@ fn random_operations_crashes_and_damage() {
 fn a_power_cut_at_every_write_leaves_the_old_state_or_the_new_one() {
     let report = crash_everywhere(1).unwrap_or_else(|failure| panic!("{failure}"));
     println!("{report:?}");
-    assert!(report.crashes > 500, "{report:?}");
+    assert!(report.crashes > 200, "{report:?}");
 }
 
 #[test]
 fn flipped_bits_in_every_page_are_detected_or_harmless() {
     let report = rot_everywhere(1, 3).unwrap_or_else(|failure| panic!("{failure}"));
     println!("{report:?}");
+    assert!(report.flips_detected > report.flips / 4, "{report:?}");
 }
 
 #[test]

@@ -2,34 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use stdx::Prng;
+
 use super::*;
 use crate::page::Identity;
 
 const IDENTITY: Identity = Identity { pid: 7, tree: 3, epoch: 1 };
 
-/// A small generator of pseudo-random numbers (xorshift), seeded and therefore repeatable.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub fn new(seed: u64) -> Dice {
-        Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+/// A key with a long common beginning now and then, and zero bytes at the end (heads cannot tell those apart).
+fn random_key(dice: &mut Prng) -> Vec<u8> {
+    let mut key = vec![b'p'; (dice.below(4) * dice.below(20)) as usize];
+    for _ in 0..dice.below(7) {
+        key.push([0, 1, b'a', b'b', 255][dice.below(5) as usize]);
     }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % bound
-    }
-
-    /// A key with a long common beginning now and then, and zero bytes at the end (heads cannot tell those apart).
-    pub fn key(&mut self) -> Vec<u8> {
-        let mut key = vec![b'p'; self.below(4) * self.below(20)];
-        for _ in 0..self.below(7) {
-            key.push([0, 1, b'a', b'b', 255][self.below(5)]);
-        }
-        key
-    }
+    key
 }
 
 fn empty_leaf(lower: &[u8], upper: Option<&[u8]>) -> Vec<u8> {
@@ -43,11 +29,14 @@ fn entries_of(page: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     (0..node.count()).map(|i| (node.key(i), node.value(i).to_vec())).collect()
 }
 
-fn fill(page: &mut [u8], dice: &mut Dice) -> (BTreeMap<Vec<u8>, Vec<u8>>, Vec<u8>, Vec<u8>) {
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Fills the page; returns what is in it, and the entry that did not fit.
+fn fill(page: &mut [u8], dice: &mut Prng) -> (Model, Vec<u8>, Vec<u8>) {
     let mut model = BTreeMap::new();
     loop {
-        let key = dice.key();
-        let value = vec![b'v'; dice.below(60)];
+        let key = random_key(dice);
+        let value = vec![b'v'; dice.below(60) as usize];
         let node = Node::new(page);
         if !node.covers(&key) {
             continue;
@@ -67,7 +56,7 @@ fn fill(page: &mut [u8], dice: &mut Dice) -> (BTreeMap<Vec<u8>, Vec<u8>>, Vec<u8
 #[test]
 fn insertions_keep_order_until_the_node_is_full() {
     for seed in 0..60 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Prng::new(seed);
         let mut page = empty_leaf(b"", None);
         let (model, _, _) = fill(&mut page, &mut dice);
         assert_eq!(verify(&page), Ok(()), "seed {seed}");
@@ -78,13 +67,13 @@ fn insertions_keep_order_until_the_node_is_full() {
 #[test]
 fn lower_bound_agrees_with_a_sorted_map_for_any_key() {
     for seed in 0..60 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Prng::new(seed);
         let mut page = empty_leaf(b"pp", Some(b"ppb"));
         let (model, _, _) = fill(&mut page, &mut dice);
         let node = Node::new(&page);
         assert_eq!(node.prefix(), b"pp");
         for _ in 0..500 {
-            let key = dice.key();
+            let key = random_key(&mut dice);
             let expected = model.range(..key.clone()).count();
             let found = node.lower_bound(&key);
             assert_eq!(found, (expected, model.contains_key(&key)), "seed {seed} key {key:?}");
@@ -95,7 +84,7 @@ fn lower_bound_agrees_with_a_sorted_map_for_any_key() {
 #[test]
 fn a_split_keeps_every_entry_and_separates_the_halves() {
     for seed in 0..60 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Prng::new(seed);
         let mut page = empty_leaf(b"", Some(&[255; 9]));
         let (mut model, key, value) = fill(&mut page, &mut dice);
         let node = Node::new(&page);
@@ -145,12 +134,12 @@ fn separators_are_as_short_as_they_can_be() {
 
 #[test]
 fn verification_survives_any_damage() {
-    let mut dice = Dice::new(1);
+    let mut dice = Prng::new(1);
     let mut page = empty_leaf(b"", Some(b"zz"));
     fill(&mut page, &mut dice);
     let mut noticed = 0;
     for _ in 0..20_000 {
-        let at = 40 + dice.below(4096 - 40);
+        let at = 40 + dice.below(4096 - 40) as usize;
         let bit = 1 << dice.below(8);
         page[at] ^= bit;
         noticed += usize::from(verify(&page).is_err());

@@ -157,7 +157,8 @@ async fn write_back(pool: Arc<Pool>, victims: Vec<u32>) {
     let mut versions = Vec::new();
     let mut images = Vec::new();
     for &frame in &marks.frames {
-        let image = pool.image(frame);
+        let may_write = pool.frames[frame as usize].state.may_write();
+        let image = if may_write { pool.image(frame) } else { None };
         versions.push(image.as_ref().map(|(_, version)| *version));
         images.extend(image.map(|(copy, _)| (pool.frames[frame as usize].pid(), copy)));
     }

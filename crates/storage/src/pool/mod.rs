@@ -210,7 +210,7 @@ impl Pool {
     /// # Errors
     /// As [`Pool::read`].
     pub(crate) async fn fix(self: &Arc<Self>, pid: PageId, io: &IoCounters) -> Result<Pin<'_>> {
-        if pid < 2 || pid >= PAGE_COUNT_MAX {
+        if !(2..PAGE_COUNT_MAX).contains(&pid) {
             let reason = Damage::Misplaced("a reference to a page that cannot be");
             return Err(StorageError::Corrupt { pid, reason });
         }

@@ -237,6 +237,14 @@ impl StateWord {
         self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
+    /// Whether a page that was marked for writing may still be written: a checkpoint may have come first, after which
+    /// the page is clean, or dirty again and to be kept.
+    pub fn may_write(&self) -> bool {
+        let snapshot = self.snapshot();
+        assert!(snapshot.is_writing(), "a write that was not announced");
+        snapshot.is_dirty() && !snapshot.is_kept()
+    }
+
     /// Ends a write of the page as it was at `version`; true when the page is clean now.
     pub fn end_write(&self, version: Option<u64>) -> bool {
         let mut word = self.0.load(Ordering::Acquire);
@@ -255,6 +263,7 @@ impl StateWord {
     pub fn clear_dirty(&self) {
         let before = self.0.fetch_and(!(DIRTY | KEEP), Ordering::AcqRel);
         assert!(before & DIRTY != 0, "a clean page was checkpointed");
-        assert!(before & (EXCLUSIVE | WRITING) == 0, "a page changed during its checkpoint");
+        // It may be marked as being written: that write has yet to begin, and will find nothing to do.
+        assert!(before & EXCLUSIVE == 0, "a page changed during its checkpoint");
     }
 }

@@ -1,5 +1,6 @@
 //! Random operations on a store with a tiny pool, compared with sorted maps.
 
+use std::io::ErrorKind;
 use std::ops::Bound;
 
 use runtime::IoCounters;
@@ -10,7 +11,7 @@ use super::{
     PATH, Report, Rows, State, ensure, ensure_quiet, options, random_key, random_rows,
     random_value, state_of, storm, world,
 };
-use crate::{Depth, Direction, Inserted, Store, StorageError, Tree, TreeId};
+use crate::{Depth, Direction, Inserted, StorageError, Store, Tree, TreeId};
 
 /// Operations of one run.
 const STEP_COUNT: u32 = 60;
@@ -29,8 +30,14 @@ pub(super) fn run(seed: u64) -> Result<Report, String> {
         let read_error = if prng.chance(0.5) { 0.01 } else { 0.0 };
         inside.faults(FaultPlan { read_error, ..FaultPlan::short_and_late() });
         let trees = state_of_new(&store);
-        let mut mixed =
-            Mixed { prng, frames, opened: Some(store), committed: trees.clone(), trees, report: Report::default() };
+        let mut mixed = Mixed {
+            prng,
+            frames,
+            opened: Some(store),
+            committed: trees.clone(),
+            trees,
+            report: Report::default(),
+        };
         for step in 0..STEP_COUNT {
             mixed.step().await.map_err(|what| format!("step {step}: {what}"))?;
         }
@@ -248,7 +255,8 @@ impl Mixed {
         let (lo, hi) = (self.bound(id), self.bound(id));
         let backward = self.prng.chance(0.5);
         let direction = if backward { Direction::Backward } else { Direction::Forward };
-        let mut cursor = tree.range(lo.as_ref().map(Vec::as_slice), hi.as_ref().map(Vec::as_slice), direction);
+        let mut cursor =
+            tree.range(lo.as_ref().map(Vec::as_slice), hi.as_ref().map(Vec::as_slice), direction);
         let (mut found, mut key) = (Vec::new(), Vec::new());
         while let Some(rows) = patiently!(cursor.next(&io))? {
             for index in 0..rows.len() {
@@ -311,7 +319,15 @@ impl Mixed {
         self.settle().await?;
         let catalog = self.store().catalog().id();
         self.opened.take().expect("the store is open").close().await;
-        self.opened = Some(patiently!(Store::open(PATH.as_ref(), options(self.frames)))?);
+        // A checkpoint or a write whose caller was dropped may hold the file for a moment yet.
+        self.opened = Some(patiently!(async {
+            let opened = Store::open(PATH.as_ref(), options(self.frames)).await;
+            if opened.as_ref().err() == Some(&StorageError::Locked) {
+                runtime::time::sleep(runtime::time::Duration::from_millis(1)).await;
+                return Err(StorageError::io("wait for the file", &ErrorKind::WouldBlock.into()));
+            }
+            opened
+        })?);
         ensure(self.store().catalog().id() == catalog, || "another catalog".to_owned())?;
         self.trees = self.committed.clone();
         self.compare_all().await
@@ -334,8 +350,7 @@ impl Mixed {
 }
 
 fn describe_difference(found: &State, expected: &State) -> String {
-    let sizes = |state: &State| -> Vec<_> {
-        state.iter().map(|(id, rows)| (id.0, rows.len())).collect()
-    };
+    let sizes =
+        |state: &State| -> Vec<_> { state.iter().map(|(id, rows)| (id.0, rows.len())).collect() };
     format!("trees {:?} instead of {:?}", sizes(found), sizes(expected))
 }

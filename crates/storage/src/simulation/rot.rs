@@ -39,7 +39,13 @@ fn build(seed: u64) -> Result<(Disk, State)> {
 }
 
 /// Flips one bit in a copy of the disk and reads everything. True when the damage was reported.
-fn flip(disk: &Disk, expected: &State, seed: u64, at: u64, bit: u8) -> std::result::Result<bool, String> {
+fn flip(
+    disk: &Disk,
+    expected: &State,
+    seed: u64,
+    at: u64,
+    bit: u8,
+) -> std::result::Result<bool, String> {
     let copy = disk.crash(seed);
     ensure(copy.rot(PATH, at, 1 << bit), || format!("there is no byte {at}"))?;
     let found = world(&copy, seed, || async {
@@ -55,35 +61,47 @@ fn flip(disk: &Disk, expected: &State, seed: u64, at: u64, bit: u8) -> std::resu
     }
 }
 
-fn prepare(seed: u64) -> std::result::Result<(Disk, State, u64), String> {
+/// The disk, what its store holds, and the pages of the file that were ever written.
+fn prepare(seed: u64) -> std::result::Result<(Disk, State, Vec<u64>), String> {
     let (disk, state) = build(seed).map_err(|error| format!("building: {error}"))?;
-    let len = disk.contents(PATH).ok_or("the store is gone")?.len() as u64;
-    Ok((disk, state, len))
+    let bytes = disk.contents(PATH).ok_or("the store is gone")?;
+    let pages = bytes.chunks(PAGE_BYTES as usize).enumerate();
+    let written = pages.filter(|(_, page)| page.iter().any(|byte| *byte != 0));
+    Ok((disk, state, written.map(|(page, _)| page as u64).collect()))
 }
 
 /// Random flips.
 pub(super) fn run(seed: u64) -> std::result::Result<Report, String> {
-    let (disk, state, len) = prepare(seed)?;
+    let (disk, state, pages) = prepare(seed)?;
     let mut prng = Prng::new(seed);
     let mut report = Report::default();
     for _ in 0..FLIP_COUNT {
-        let detected = flip(&disk, &state, seed, prng.below(len), prng.below(8) as u8)?;
-        report.flips += 1;
-        report.flips_detected += u64::from(detected);
+        let page = pages[prng.below(pages.len() as u64) as usize];
+        report += flip_in(&disk, &state, seed, page, &mut prng)?;
     }
     Ok(report)
 }
 
+fn flip_in(
+    disk: &Disk,
+    state: &State,
+    seed: u64,
+    page: u64,
+    prng: &mut Prng,
+) -> std::result::Result<Report, String> {
+    let at = page * PAGE_BYTES + prng.below(PAGE_BYTES);
+    let detected = flip(disk, state, seed, at, prng.below(8) as u8)?;
+    Ok(Report { flips: 1, flips_detected: u64::from(detected), ..Report::default() })
+}
+
 /// Flips in each page.
 pub(super) fn run_everywhere(seed: u64, bit_count: u32) -> std::result::Result<Report, String> {
-    let (disk, state, len) = prepare(seed)?;
+    let (disk, state, pages) = prepare(seed)?;
     let mut prng = Prng::new(seed);
     let mut report = Report { seeds: 1, ..Report::default() };
-    for page in 0..len / PAGE_BYTES {
+    for page in pages {
         for _ in 0..bit_count {
-            let at = page * PAGE_BYTES + prng.below(PAGE_BYTES);
-            report.flips += 1;
-            report.flips_detected += u64::from(flip(&disk, &state, seed, at, prng.below(8) as u8)?);
+            report += flip_in(&disk, &state, seed, page, &mut prng)?;
         }
     }
     Ok(report)

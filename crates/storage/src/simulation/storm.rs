@@ -7,10 +7,12 @@ use stdx::Prng;
 
 use super::mixed::Mixed;
 use super::{ensure, random_key, random_rows, random_value};
-use crate::{Depth, Result, Store, StorageError, TreeId};
+use crate::{Depth, Result, StorageError, Store, TreeId};
 
 /// Tasks of one storm.
 const TASK_COUNT: u64 = 24;
+
+type Row = (Vec<u8>, Vec<u8>);
 
 /// A task on this worker or another.
 enum Handle {
@@ -37,7 +39,7 @@ impl Handle {
 /// What a task does.
 #[derive(Clone)]
 enum Work {
-    Insert(Vec<(Vec<u8>, Vec<u8>)>),
+    Insert(Vec<Row>),
     Batch(Vec<Vec<u8>>, Depth),
     Scan(Depth),
     Load(u64),
@@ -133,7 +135,7 @@ async fn perform(store: Store, id: TreeId, work: Work) -> Result<()> {
 /// Asks the store which of the insertions have happened: each of a dropped task wholly or not at all.
 async fn reconcile(
     mixed: &mut Mixed,
-    tried: Vec<(TreeId, (Vec<u8>, Vec<u8>))>,
+    tried: Vec<(TreeId, Row)>,
 ) -> std::result::Result<(), String> {
     let io = IoCounters::default();
     for (id, (key, value)) in &tried {

@@ -24,6 +24,8 @@ struct Places {
     meta: Extent,
     journal: Option<Extent>,
     directory: Directory,
+    /// Pages that the directory accounts for. A bulk load may take more while the checkpoint runs.
+    page_count: u32,
 }
 
 impl StoreInner {
@@ -46,7 +48,6 @@ impl StoreInner {
         let written = self.write_checkpoint(&dirty).await;
         written.inspect_err(|error| self.pool.set_poison(error))?;
         self.changed.store(false, Ordering::Relaxed);
-        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
         Ok(())
     }
 
@@ -57,7 +58,7 @@ impl StoreInner {
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
         let old_meta = Extent { start: before.meta_pid, pages: before.meta_pages };
         let places = self.choose_places(&old, old_meta)?;
-        self.reserve_file().await?;
+        self.reserve_file(places.page_count).await?;
         self.write_pages(&new).await?;
         self.write_directory(&places).await?;
         let checksum = match places.journal {
@@ -68,7 +69,7 @@ impl StoreInner {
         let mut header = Header {
             sequence: before.sequence + 1,
             checkpoint: before.checkpoint + 1,
-            page_count: self.space().page_count(),
+            page_count: places.page_count,
             meta_pid: places.meta.start,
             meta_pages: places.meta.pages,
             next_tree: self.next_tree.load(Ordering::Relaxed),
@@ -84,6 +85,8 @@ impl StoreInner {
         }
         // Slot 0 holds the journal's header, or the old one; either is whole until slot 1 holds the new one.
         self.write_both_slots(&header, 1).await?;
+        // Before any page is freed: a page of a dropped tree may be among them.
+        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
         self.finish(header, &places, old_meta);
         Ok(())
     }
@@ -98,19 +101,20 @@ impl StoreInner {
         };
         let freed: Vec<Extent> =
             journal.into_iter().chain((old_meta.pages > 0).then_some(old_meta)).collect();
-        // Taking the pages of the directory never adds an extent to those listed before.
-        let extents_max = space.free_after_restart(&freed).len();
+        // Taking the pages of the directory may cut one of the extents listed now in two.
+        let extents_max = space.free_after_restart(&freed).len() + 1;
         let capacity = meta::capacity(self.pool.page_size());
         let meta_pages = encoded_len(trees.len(), extents_max).div_ceil(capacity);
         let meta = space.take(meta_pages as u32)?;
         let free = space.free_after_restart(&freed);
-        assert!(free.len() <= extents_max + 1, "the list of free pages grew by taking from it");
-        Ok(Places { meta, journal, directory: Directory { trees, free } })
+        assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
+        let page_count = space.page_count();
+        Ok(Places { meta, journal, directory: Directory { trees, free }, page_count })
     }
 
     /// Grows the file to hold all its pages before anything refers to them.
-    async fn reserve_file(&self) -> Result<()> {
-        let needed = self.pool.offset(self.space().page_count());
+    async fn reserve_file(&self, page_count: u32) -> Result<()> {
+        let needed = self.pool.offset(page_count);
         let file = self.pool.file();
         let len =
             file.len().await.map_err(|e| StorageError::io("ask for the file's length", &e))?;

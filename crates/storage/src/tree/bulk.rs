@@ -15,8 +15,11 @@ use crate::store::StoreInner;
 /// Share of a page that a load fills, in percent: room for a few insertions before the first split.
 const FILL_PERCENT: usize = 95;
 
-/// Bytes of one write of leaves.
+/// Bytes of one write of leaves, once the load has shown that it is large.
 const LEAF_RUN_BYTES: usize = 1 << 20;
+
+/// Pages of the first write of leaves; each further one is twice as long, up to `LEAF_RUN_BYTES`.
+const FIRST_RUN_PAGES: u32 = 8;
 
 /// Pages of one write of inner nodes: there are a hundred leaves or more for each.
 const INNER_RUN_PAGES: u32 = 16;
@@ -46,7 +49,9 @@ struct Run {
     extent: Extent,
     buffer: Option<IoBuf>,
     filled: u32,
+    /// Length of the next run.
     run_pages: u32,
+    run_pages_max: u32,
 }
 
 /// The pages of a load; returned when the load, and each write of it, is over without `finish`.
@@ -284,8 +289,10 @@ impl BulkLoader {
 }
 
 impl Run {
-    fn new(run_pages: u32) -> Run {
-        Run { extent: Extent { start: 0, pages: 0 }, buffer: None, filled: 0, run_pages }
+    fn new(run_pages_max: u32) -> Run {
+        let run_pages = FIRST_RUN_PAGES.min(run_pages_max);
+        let extent = Extent { start: 0, pages: 0 };
+        Run { extent, buffer: None, filled: 0, run_pages, run_pages_max }
     }
 
     /// Number of the page that `page_mut` gives; begins a new run when this one is full.
@@ -296,6 +303,7 @@ impl Run {
             self.filled = 0;
             let bytes = self.run_pages as usize * claim.store.pool.page_size();
             self.buffer = Some(IoBuf::alloc(bytes));
+            self.run_pages = (2 * self.run_pages).min(self.run_pages_max);
         }
         Ok(self.extent.start + self.filled)
     }

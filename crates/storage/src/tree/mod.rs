@@ -22,6 +22,7 @@ pub use bulk::BulkLoader;
 pub use cursor::{Cursor, Direction, LeafRows};
 pub use insert::Inserted;
 pub use part::{EXTENT_PAGES, RangePart};
+pub use ranges::VisitRange;
 pub use verify::TreeReport;
 
 use crate::directory::TreeRecord;

@@ -19,6 +19,9 @@ struct Piece {
 
 type Bounds = (Vec<u8>, Vec<u8>);
 
+/// Is told position of the range, key and value.
+pub type VisitRange<'a> = dyn FnMut(usize, &[u8], &[u8]) + 'a;
+
 impl Piece {
     fn lo<'a>(&'a self, ranges: &'a [Bounds]) -> &'a [u8] {
         self.lo.as_deref().unwrap_or(&ranges[self.range as usize].0)
@@ -43,7 +46,7 @@ impl Tree {
         ranges: &[(Vec<u8>, Vec<u8>)],
         depth: Depth,
         io: &IoCounters,
-        visit: &mut dyn FnMut(usize, &[u8], &[u8]),
+        visit: &mut VisitRange<'_>,
     ) -> Result<()> {
         let root = self.shared.root;
         let mut pieces: Vec<Piece> = (0..ranges.len() as u32)
@@ -81,7 +84,7 @@ impl Tree {
         piece: &Piece,
         ranges: &[Bounds],
         next: &mut Vec<Piece>,
-        visit: &mut dyn FnMut(usize, &[u8], &[u8]),
+        visit: &mut VisitRange<'_>,
     ) -> bool {
         let node = Node::new(page);
         let (lo, hi) = (piece.lo(ranges), piece.hi(ranges));
