@@ -1,0 +1,128 @@
+//! The format of version 1, byte by byte: what is written does not change unnoticed, and what was once written is read for ever.
+//!
+//! `golden/version-1.txt` is a dump of a small database: an offset and 32 bytes per line, lines of zeros left out.
+//! After a deliberate change of the format (and of `docs/format/`) a run with `UPDATE_GOLDEN=1` writes it anew.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use runtime::fs::{File, OpenOptions};
+use runtime::sim::Disk;
+use runtime::{Config, IoBuf, IoCounters, RingChoice, Runtime};
+use storage::{Store, StoreOptions};
+
+const GOLDEN: &str = include_str!("golden/version-1.txt");
+const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/version-1.txt");
+const PATH: &str = "/db";
+const ROW_COUNT: u32 = 260;
+
+fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
+    disk: &Disk,
+    make: impl FnOnce() -> F + Send + 'static,
+) -> T {
+    let ring = RingChoice::Sim(disk.clone());
+    let config = Config { workers: 1, ring, attack: false, ..Config::default() };
+    Runtime::start(config).expect("a simulated runtime starts").block_on(make)
+}
+
+fn options() -> StoreOptions {
+    StoreOptions { pool_bytes: 64 * 4096, ..StoreOptions::default() }
+}
+
+fn row(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (format!("customer {number:06}").into_bytes(), format!("value {number}").into_bytes())
+}
+
+/// A catalog of two entries and a tree of several leaves: a load, insertions, and a second checkpoint over changed old pages.
+fn build() -> Vec<u8> {
+    let disk = Disk::new(1);
+    simulated(&disk, || async {
+        let store = Store::create(PATH.as_ref(), options()).await.unwrap();
+        let tree = store.tree(store.create_tree().await.unwrap()).unwrap();
+        let mut loader = tree.bulk_loader().await.unwrap();
+        for number in (0..ROW_COUNT).filter(|n| n % 13 != 0) {
+            let (key, value) = row(number);
+            loader.push(&key, &value).await.unwrap();
+        }
+        loader.finish().await.unwrap();
+        store.catalog().insert(b"", b"an empty key").await.unwrap();
+        store.checkpoint().await.unwrap();
+        for number in (0..ROW_COUNT).step_by(13) {
+            let (key, value) = row(number);
+            tree.insert(&key, &value).await.unwrap();
+        }
+        store.catalog().insert(b"customers", &[2, 0, 0, 0]).await.unwrap();
+        store.checkpoint().await.unwrap();
+    });
+    disk.contents(PATH).expect("the store has been made")
+}
+
+fn dump(bytes: &[u8]) -> String {
+    let mut text = format!("{:08x}\n", bytes.len());
+    for (at, line) in bytes.chunks(32).enumerate() {
+        if line.iter().any(|byte| *byte != 0) {
+            write!(text, "{:08x} ", at * 32).expect("writing to a string");
+            line.iter().for_each(|byte| write!(text, "{byte:02x}").expect("writing to a string"));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn restore(text: &str) -> Vec<u8> {
+    let number = |hex: &str| usize::from_str_radix(hex, 16).expect("a hexadecimal number");
+    let mut lines = text.lines();
+    let mut bytes = vec![0; number(lines.next().expect("the length comes first"))];
+    for line in lines {
+        let (at, hex) = line.split_once(' ').expect("offset and bytes");
+        for (index, pair) in hex.as_bytes().chunks(2).enumerate() {
+            let pair = std::str::from_utf8(pair).expect("the dump is ASCII");
+            bytes[number(at) + index] = number(pair) as u8;
+        }
+    }
+    bytes
+}
+
+async fn write_file(path: &Path, bytes: &[u8]) {
+    let options = OpenOptions { write: true, create: true, ..OpenOptions::default() };
+    let file = File::open(path, options).await.unwrap();
+    file.set_len(0).await.unwrap();
+    file.write_all_at(IoBuf::copy_of(bytes), 0).await.0.unwrap();
+}
+
+#[test]
+fn what_is_written_has_not_changed() {
+    let found = dump(&build());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let config = Config { workers: 1, ring: RingChoice::Threads, ..Config::default() };
+        let runtime = Runtime::start(config).unwrap();
+        let text = found.clone();
+        runtime.block_on(move || async move {
+            write_file(GOLDEN_PATH.as_ref(), text.as_bytes()).await;
+        });
+        return;
+    }
+    let differs = GOLDEN.lines().zip(found.lines()).find(|(golden, found)| golden != found);
+    assert_eq!(differs, None, "the format has changed");
+    assert_eq!(GOLDEN.lines().count(), found.lines().count(), "the format has changed");
+}
+
+#[test]
+fn what_was_once_written_is_read() {
+    let disk = Disk::new(2);
+    simulated(&disk, || async {
+        write_file(PATH.as_ref(), &restore(GOLDEN)).await;
+        let store = Store::open(PATH.as_ref(), options()).await.unwrap();
+        let report = store.verify().await.unwrap();
+        assert_eq!(report.trees.iter().map(|(_, tree)| tree.entries).sum::<u64>(), 262);
+        let io = IoCounters::default();
+        let id = store.catalog().get(b"customers", &io, <[u8]>::to_vec).await.unwrap().unwrap();
+        let id = storage::TreeId(u32::from_le_bytes(id.try_into().unwrap()));
+        let tree = store.tree(id).unwrap();
+        for number in 0..ROW_COUNT {
+            let (key, value) = row(number);
+            let found = tree.get(&key, &io, <[u8]>::to_vec).await.unwrap();
+            assert_eq!(found, Some(value), "row {number}");
+        }
+    });
+}
