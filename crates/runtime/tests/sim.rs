@@ -304,3 +304,15 @@ fn an_account_learns_how_long_the_workers_stood_still_for_it() {
     // A read takes 45 to 180 microseconds, and nothing else runs meanwhile.
     assert!((450_000..1_800_000).contains(&sum.stall_ns), "{} ns", sum.stall_ns);
 }
+
+#[test]
+fn a_file_of_another_disk_is_refused() {
+    let (disk, other) = (Disk::new(1), Disk::new(2));
+    let file = machine(&disk, 1, 1).block_on(|| File::open("/f", writable())).unwrap();
+    machine(&other, 1, 1).block_on(|| async move {
+        let error = file.read_at(IoBuf::alloc(512), 0).await.0.unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EBADF));
+        assert!(file.sync_data().await.is_err() && file.len().await.is_err());
+        assert!(file.write_all_at(block(1, 512), 0).await.0.is_err());
+    });
+}

@@ -172,3 +172,65 @@ fn an_event_can_be_reset() {
         assert!(time::timeout(Duration::from_millis(1), event.wait()).await.is_err());
     });
 }
+
+#[test]
+fn waiters_that_leave_from_the_middle_keep_nobody_from_being_called() {
+    orderly().block_on(|| async {
+        let queue = Arc::new(WaitQueue::new());
+        let called = Rc::new(RefCell::new(Vec::new()));
+        let waiter = |i: usize| {
+            let (queue, called) = (queue.clone(), called.clone());
+            spawn(async move {
+                let mut polls = 0;
+                let ready = || {
+                    polls += 1;
+                    // Asked before and after queueing up; the third time it was called.
+                    (polls > 2).then_some(())
+                };
+                queue.wait(ready).await;
+                called.borrow_mut().push(i);
+            })
+        };
+        let tasks: Vec<_> = (0..300).map(waiter).collect();
+        yield_now().await;
+        for (i, task) in tasks.iter().enumerate() {
+            if i % 3 != 0 {
+                task.abort();
+            }
+        }
+        yield_now().await;
+        assert_eq!(queue.len(), 100);
+        while queue.wake_one() {
+            yield_now().await;
+        }
+        let expected: Vec<usize> = (0..300).filter(|i| i % 3 == 0).collect();
+        assert_eq!(*called.borrow(), expected);
+    });
+}
+
+#[test]
+fn no_wake_is_lost_between_workers_that_fall_asleep() {
+    on_both(2, |runtime| {
+        let rounds = runtime.block_on(|| async {
+            let turn = Arc::new(std::sync::atomic::AtomicU64::new(0));
+            let queue = Arc::new(WaitQueue::new());
+            let player = |me: u64| {
+                let (turn, queue) = (turn.clone(), queue.clone());
+                move || async move {
+                    for round in 0..3000u64 {
+                        let mine = round * 2 + me;
+                        let now = || turn.load(std::sync::atomic::Ordering::SeqCst);
+                        queue.wait(|| (now() == mine).then_some(())).await;
+                        turn.store(mine + 1, std::sync::atomic::Ordering::SeqCst);
+                        queue.wake_all();
+                    }
+                }
+            };
+            let (a, b) = (spawn_on(0, player(0)), spawn_on(1, player(1)));
+            a.await.unwrap();
+            b.await.unwrap();
+            turn.load(std::sync::atomic::Ordering::SeqCst)
+        });
+        assert_eq!(rounds, 6000);
+    });
+}

@@ -207,12 +207,12 @@ impl State {
             }
             Meta::List(path) => Ok(Answer::Names(self.names.list(path))),
             Meta::Len(file) => {
-                let node = node_of(file)?;
+                let node = node_of(disk, file)?;
                 Ok(Answer::Len(self.image(node).bytes().len() as u64))
             }
-            Meta::SetLen(file, len) => self.set_len(node_of(file)?, *len),
+            Meta::SetLen(file, len) => self.set_len(node_of(disk, file)?, *len),
             Meta::Allocate(file, offset, len) => {
-                let node = node_of(file)?;
+                let node = node_of(disk, file)?;
                 let end = offset.saturating_add(*len);
                 match (self.image(node).bytes().len() as u64) < end {
                     true => self.set_len(node, end),
@@ -255,13 +255,14 @@ impl State {
     }
 }
 
-pub(super) fn handle_of(file: &File) -> io::Result<&Handle> {
+/// The handle of a file of this very disk.
+pub(super) fn handle_of<'a>(disk: &Disk, file: &'a File) -> io::Result<&'a Handle> {
     match file.node() {
-        Node::Sim(handle) => Ok(handle),
-        Node::System(_) => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        Node::Sim(handle) if Arc::ptr_eq(&handle.disk.0, &disk.0) => Ok(handle),
+        Node::Sim(_) | Node::System(_) => Err(io::Error::from_raw_os_error(libc::EBADF)),
     }
 }
 
-fn node_of(file: &File) -> io::Result<u64> {
-    handle_of(file).map(|handle| handle.node)
+fn node_of(disk: &Disk, file: &File) -> io::Result<u64> {
+    handle_of(disk, file).map(|handle| handle.node)
 }

@@ -9,7 +9,6 @@ use stdx::Key;
 
 use super::SECTOR_BYTES;
 use super::disk::{Disk, State, eio, handle_of};
-use crate::fs::File;
 use crate::op::{Op, Outcome, Transfer};
 
 /// What will become of an operation, decided when it starts.
@@ -52,7 +51,7 @@ impl Port {
         let fate = state.decide(op, number);
         let due_ns = self.clock.get() + state.duration(op);
         if let Op::Write(transfer) = op
-            && let Ok(handle) = handle_of(&transfer.file)
+            && let Ok(handle) = handle_of(&self.disk, &transfer.file)
         {
             let write = (handle.node, transfer.offset, transfer.gather());
             if !state.frozen {
@@ -142,9 +141,22 @@ pub(super) fn land(disk: &Disk, flight: &Flight, op: &mut Op, now_ns: u64) -> Ou
         return Outcome::failed(op, io::Error::other("the simulated machine has crashed"));
     }
     match op {
-        Op::Read(transfer) => Outcome::Count(land_read(&mut state, flight, transfer)),
-        Op::Write(transfer) => Outcome::Count(land_write(&mut state, flight, transfer)),
-        Op::SyncData(file) => Outcome::Count(land_sync(&mut state, flight, file)),
+        Op::Read(transfer) => {
+            let node = check(disk, transfer, false);
+            Outcome::Count(node.and_then(|node| land_read(&mut state, flight, transfer, node)))
+        }
+        Op::Write(transfer) => {
+            let under_way = state.under_way.remove(&flight.number);
+            let node = check(disk, transfer, true);
+            Outcome::Count(node.and_then(|_| {
+                let write = under_way.expect("a write is noted when it starts");
+                land_write(&mut state, flight, transfer, write)
+            }))
+        }
+        Op::SyncData(file) => {
+            let handle = handle_of(disk, file);
+            Outcome::Count(handle.and_then(|handle| land_sync(&mut state, flight, handle.node)))
+        }
         Op::Meta(meta) => Outcome::Answer(match flight.fate {
             Fate::Fail(error) => Err(io::Error::from_raw_os_error(error)),
             _ => state.answer(disk, meta),
@@ -153,8 +165,8 @@ pub(super) fn land(disk: &Disk, flight: &Flight, op: &mut Op, now_ns: u64) -> Ou
 }
 
 /// Refuses what the kernel would: no permission, or O_DIRECT without alignment.
-fn check(transfer: &Transfer, write: bool) -> io::Result<u64> {
-    let handle = handle_of(&transfer.file)?;
+fn check(disk: &Disk, transfer: &Transfer, write: bool) -> io::Result<u64> {
+    let handle = handle_of(disk, &transfer.file)?;
     let allowed = if write { handle.options.write } else { handle.options.read };
     if !allowed {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -166,8 +178,12 @@ fn check(transfer: &Transfer, write: bool) -> io::Result<u64> {
     Ok(handle.node)
 }
 
-fn land_read(state: &mut State, flight: &Flight, transfer: &mut Transfer) -> io::Result<usize> {
-    let node = check(transfer, false)?;
+fn land_read(
+    state: &mut State,
+    flight: &Flight,
+    transfer: &mut Transfer,
+    node: u64,
+) -> io::Result<usize> {
     let len = transfer.len();
     match flight.fate {
         Fate::Fail(error) => Err(io::Error::from_raw_os_error(error)),
@@ -179,10 +195,12 @@ fn land_read(state: &mut State, flight: &Flight, transfer: &mut Transfer) -> io:
     }
 }
 
-fn land_write(state: &mut State, flight: &Flight, transfer: &Transfer) -> io::Result<usize> {
-    let under_way = state.under_way.remove(&flight.number);
-    let node = check(transfer, true)?;
-    let (_, offset, mut bytes) = under_way.expect("a write is noted when it starts");
+fn land_write(
+    state: &mut State,
+    flight: &Flight,
+    transfer: &Transfer,
+    (node, offset, mut bytes): (u64, u64, Vec<u8>),
+) -> io::Result<usize> {
     // A page that changes while it is written would reach a real disk torn.
     assert!(bytes == transfer.gather(), "a buffer changed while its write was in flight");
     match flight.fate {
@@ -198,8 +216,7 @@ fn land_write(state: &mut State, flight: &Flight, transfer: &Transfer) -> io::Re
     Ok(count)
 }
 
-fn land_sync(state: &mut State, flight: &Flight, file: &File) -> io::Result<usize> {
-    let node = handle_of(file)?.node;
+fn land_sync(state: &mut State, flight: &Flight, node: u64) -> io::Result<usize> {
     if let Fate::Fail(_) = flight.fate {
         state.fail_sync(node, flight.upto);
         return Err(eio());

@@ -1,6 +1,6 @@
 //! Wakers in the order of their arrival.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -8,11 +8,53 @@ use std::task::{Context, Poll, Waker};
 
 use crate::inbox::lock;
 
+/// Wakers by ticket, so in order of arrival. Who leaves from the middle leaves a gap.
 #[derive(Debug, Default)]
 struct State {
     next_ticket: u64,
-    /// By ticket, so in order of arrival; a map, so that leaving from the middle is cheap.
-    waiting: BTreeMap<u64, Waker>,
+    waiting: VecDeque<(u64, Option<Waker>)>,
+    gap_count: usize,
+}
+
+/// Gaps that are tolerated before the queue is packed.
+const GAP_COUNT_MIN: usize = 32;
+
+impl State {
+    /// Stores a waker under its ticket; returns the one that it replaces.
+    fn put(&mut self, ticket: u64, waker: Waker) -> Option<Waker> {
+        match self.waiting.binary_search_by_key(&ticket, |(number, _)| *number) {
+            Err(place) => {
+                self.waiting.insert(place, (ticket, Some(waker)));
+                None
+            }
+            Ok(place) => {
+                let old = self.waiting[place].1.replace(waker);
+                self.gap_count -= usize::from(old.is_none());
+                old
+            }
+        }
+    }
+
+    fn remove(&mut self, ticket: u64) -> Option<Waker> {
+        let place = self.waiting.binary_search_by_key(&ticket, |(number, _)| *number).ok()?;
+        let waker = self.waiting[place].1.take()?;
+        self.gap_count += 1;
+        if self.gap_count > GAP_COUNT_MIN && self.gap_count > self.waiting.len() / 2 {
+            self.waiting.retain(|(_, waker)| waker.is_some());
+            self.gap_count = 0;
+        }
+        Some(waker)
+    }
+
+    fn pop_first(&mut self) -> Option<Waker> {
+        while let Some((_, waker)) = self.waiting.pop_front() {
+            match waker {
+                Some(waker) => return Some(waker),
+                None => self.gap_count -= 1,
+            }
+        }
+        None
+    }
 }
 
 /// A parking place: futures wait on it, in order, for a condition that their owner keeps.
@@ -24,7 +66,9 @@ pub struct WaitQueue {
 impl WaitQueue {
     /// An empty queue.
     pub const fn new() -> WaitQueue {
-        WaitQueue { state: Mutex::new(State { next_ticket: 0, waiting: BTreeMap::new() }) }
+        WaitQueue {
+            state: Mutex::new(State { next_ticket: 0, waiting: VecDeque::new(), gap_count: 0 }),
+        }
     }
 
     /// Waits until `ready` gives a value. It is asked at each wake, and once more after the
@@ -35,10 +79,10 @@ impl WaitQueue {
 
     /// Wakes the one that waits longest. False: nobody waits.
     pub fn wake_one(&self) -> bool {
-        let first = lock(&self.state).waiting.pop_first();
+        let first = lock(&self.state).pop_first();
         match first {
             None => false,
-            Some((_, waker)) => {
+            Some(waker) => {
                 waker.wake();
                 true
             }
@@ -47,15 +91,18 @@ impl WaitQueue {
 
     /// Wakes everybody, in order of arrival.
     pub fn wake_all(&self) {
-        let all = std::mem::take(&mut lock(&self.state).waiting);
-        for waker in all.into_values() {
-            waker.wake();
-        }
+        let all = {
+            let mut state = lock(&self.state);
+            state.gap_count = 0;
+            std::mem::take(&mut state.waiting)
+        };
+        all.into_iter().filter_map(|(_, waker)| waker).for_each(Waker::wake);
     }
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        lock(&self.state).waiting.len()
+        let state = lock(&self.state);
+        state.waiting.len() - state.gap_count
     }
 
     /// True when nobody waits.
@@ -74,7 +121,7 @@ impl WaitQueue {
             }
         };
         *ticket = Some(number);
-        let old = state.waiting.insert(number, waker.clone());
+        let old = state.put(number, waker.clone());
         drop(state);
         // A foreign waker's destructor may come back here: nothing is locked any more.
         drop(old);
@@ -115,7 +162,7 @@ impl<R> Wait<'_, R> {
     /// Gives the ticket back. True when it had been called up.
     fn leave(&mut self) -> bool {
         let Some(ticket) = self.ticket.take() else { return false };
-        let waker = lock(&self.queue.state).waiting.remove(&ticket);
+        let waker = lock(&self.queue.state).remove(ticket);
         waker.is_none()
     }
 }
