@@ -49,7 +49,8 @@ impl Bell {
     }
 }
 
-/// Counts the tasks of a stage; its one listener waits until all have ended.
+/// Counts what lives (the tasks of a stage, the stages of a query); its one listener waits for the
+/// end of all.
 #[derive(Default)]
 pub(crate) struct Latch {
     count: AtomicUsize,

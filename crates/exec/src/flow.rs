@@ -50,19 +50,20 @@ impl Flow {
     }
 
     async fn drain(&mut self) -> SqlResult<()> {
+        let stage = Arc::clone(&self.stage);
         while let Some((at, batch)) = self.stack.pop() {
             breathe().await;
-            if self.stage.scope.is_stopped() {
+            if stage.is_stopped() {
                 self.stack.clear();
                 return Ok(());
             }
             if batch.num_rows() == 0 {
                 continue;
             }
-            match self.stage.tail.ops.get(at).cloned() {
-                None => self.stage.tail.target.push(&self.stage.run, batch).await?,
+            match stage.tail.ops.get(at) {
+                None => stage.tail.target.push(&stage.run, batch).await?,
                 Some(Op::Map(map)) => self.apply(at, map.as_ref(), batch)?,
-                Some(Op::Lookup(op)) => self.look_up(at, &op, batch).await?,
+                Some(Op::Lookup(op)) => self.look_up(at, op, batch).await?,
             }
         }
         Ok(())
@@ -81,12 +82,7 @@ impl Flow {
         Ok(())
     }
 
-    async fn look_up(
-        &mut self,
-        at: usize,
-        op: &Arc<LookupOp>,
-        batch: RecordBatch,
-    ) -> SqlResult<()> {
+    async fn look_up(&mut self, at: usize, op: &LookupOp, batch: RecordBatch) -> SqlResult<()> {
         let row_count = self.stage.run.query.lookup_batch_rows.max(1);
         let batch =
             if self.stage.splits { Some(batch) } else { self.gather(at, batch, row_count)? };

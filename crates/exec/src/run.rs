@@ -25,7 +25,7 @@ pub(crate) struct Run {
     pub(crate) worker_count: usize,
     pub(crate) root: Arc<Scope>,
     pub(crate) sleepers: Sleepers,
-    /// All living tasks.
+    /// All crews of which a task may live.
     pub(crate) alive: Latch,
     error: Mutex<Option<SqlError>>,
 }

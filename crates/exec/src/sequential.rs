@@ -15,7 +15,7 @@ pub(crate) async fn sequential(stage: Arc<Stage>, pieces: Vec<Piece>) -> SqlResu
     let mut stack: Vec<Piece> = pieces.into_iter().rev().collect();
     while let Some(piece) = stack.pop() {
         breathe().await;
-        if stage.scope.is_stopped() {
+        if stage.is_stopped() {
             return Ok(());
         }
         match piece {

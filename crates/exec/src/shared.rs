@@ -113,7 +113,7 @@ fn call(stage: &Arc<Stage>, worker: usize) {
         desk.bell.ring();
     } else {
         let inner = Arc::clone(stage);
-        stage.launch(worker, move || Box::pin(feed(inner, worker)));
+        stage.crew.launch(worker, move || Box::pin(feed(inner, worker)));
     }
 }
 
@@ -155,7 +155,7 @@ async fn start_piece(stage: &Arc<Stage>, worker: usize, piece: Piece) -> SqlResu
         return work_on(ticket, piece).await;
     };
     stage.part_task();
-    stage.launch(worker, move || {
+    stage.crew.launch(worker, move || {
         Box::pin(async move {
             let _permit = permit;
             work_on(ticket, piece).await
@@ -214,7 +214,7 @@ fn dry_worker(shared: &Shared, here: usize) -> Option<usize> {
 fn start_lookup(stage: &Arc<Stage>, worker: usize, gift: Gift) {
     let ticket = Ticket { stage: Arc::clone(stage), worker, is_part: false };
     let Gift { at, chunk, permit } = gift;
-    stage.launch(worker, move || {
+    stage.crew.launch(worker, move || {
         Box::pin(async move {
             let _permit = permit;
             Flow::new(&ticket.stage).look_up_all(at, chunk).await

@@ -9,7 +9,6 @@ use std::task::Poll;
 use arrow_array::RecordBatch;
 use types::SqlResult;
 
-use crate::bell::Latch;
 use crate::lookup::LookupOp;
 use crate::policy::Driving;
 use crate::run::Run;
@@ -19,7 +18,7 @@ use crate::shared::{Shared, share};
 use crate::sink::{Target, halted};
 use crate::source::{Access, Depth, Part, Source};
 use crate::statics::partition;
-use crate::task::launch;
+use crate::task::Crew;
 
 /// What a streaming operator made of a batch.
 pub(crate) struct Applied {
@@ -79,8 +78,7 @@ impl Piece {
 /// One run of a pipeline.
 pub(crate) struct Stage {
     pub(crate) run: Arc<Run>,
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) latch: Arc<Latch>,
+    pub(crate) crew: Arc<Crew>,
     pub(crate) tail: Tail,
     /// The operator at which the source's rows enter.
     pub(crate) first: usize,
@@ -106,8 +104,7 @@ pub(crate) async fn run_stage(run: &Arc<Run>, order: Order) -> SqlResult<()> {
     let driving = run.policy.driving(order.order_matters);
     let stage = Arc::new(Stage {
         run: Arc::clone(run),
-        scope: order.scope,
-        latch: Arc::new(Latch::default()),
+        crew: Crew::new(run, order.scope),
         tail: order.tail,
         first: order.first,
         driver: order.driver,
@@ -121,26 +118,24 @@ pub(crate) async fn run_stage(run: &Arc<Run>, order: Order) -> SqlResult<()> {
         _ if pieces.is_empty() => {}
         Driving::One => {
             let inner = Arc::clone(&stage);
-            stage.launch(runtime::worker(), move || Box::pin(sequential(inner, pieces)));
+            stage.crew.launch(runtime::worker(), move || Box::pin(sequential(inner, pieces)));
         }
         Driving::Runs(count) => {
             let inner = Arc::clone(&stage);
-            stage.launch(runtime::worker(), move || Box::pin(partition(inner, pieces, count)));
+            let make = move || Box::pin(partition(inner, pieces, count)) as _;
+            stage.crew.launch(runtime::worker(), make);
         }
         Driving::Shared => share(&stage, pieces),
     }
-    stage.latch.empty().await;
+    stage.crew.gone().await;
     stage.shared.clear();
-    if stage.scope.is_stopped() { Err(halted()) } else { Ok(()) }
+    if stage.is_stopped() { Err(halted()) } else { Ok(()) }
 }
 
 impl Stage {
-    /// Starts a task of this stage.
-    pub(crate) fn launch<M>(&self, worker: usize, make: M)
-    where
-        M: FnOnce() -> crate::source::LocalFuture<'static, SqlResult<()>> + Send + 'static,
-    {
-        launch(&self.run, &self.scope, &self.latch, worker, make);
+    /// Whether its rows are not wanted any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.crew.scope.is_stopped()
     }
 
     /// Works on one part of the source: rows for the pipeline, and smaller parts.

@@ -14,113 +14,118 @@ use crate::run::Run;
 use crate::scope::Scope;
 use crate::source::LocalFuture;
 
+/// The tasks of one stage: what they belong to, and how many live.
+pub(crate) struct Crew {
+    pub(crate) run: Arc<Run>,
+    pub(crate) scope: Arc<Scope>,
+    latch: Latch,
+}
+
+impl Crew {
+    pub(crate) fn new(run: &Arc<Run>, scope: Arc<Scope>) -> Arc<Crew> {
+        run.alive.enter();
+        Arc::new(Crew { run: Arc::clone(run), scope, latch: Latch::default() })
+    }
+
+    /// Waits until no task of the crew is left.
+    pub(crate) async fn gone(&self) {
+        self.latch.empty().await;
+    }
+
+    /// Starts `make()` as a task on `worker`.
+    pub(crate) fn launch<M>(self: &Arc<Crew>, worker: usize, make: M)
+    where
+        M: FnOnce() -> LocalFuture<'static, SqlResult<()>> + Send + 'static,
+    {
+        let seat = Seat::new(self, worker);
+        if worker == runtime::worker() {
+            drop(runtime::spawn(seat.task(make())));
+        } else {
+            drop(runtime::spawn_on(worker, move || seat.task(make())));
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.run.alive.leave();
+    }
+}
+
+/// A task's place in its crew: entered into the latch and counted as created from the moment it is
+/// made, so that a task that travels to another worker is waited for. Gives everything back when
+/// dropped, wherever the task was in its life.
+struct Seat {
+    crew: Arc<Crew>,
+    worker: usize,
+    /// Where its waker is registered, and the waker; none before the first poll.
+    bed: Option<(usize, Waker)>,
+    is_running: bool,
+}
+
 /// A task of a query. Ends when its work ends, when its scope is stopped (at the next suspension of
 /// the work), or when it panics; an error stops the whole query.
-pub(crate) struct Task {
-    run: Arc<Run>,
-    scope: Arc<Scope>,
-    latch: Arc<Latch>,
+struct Task {
+    /// Dropped before the seat: its pins, permits and buffers are gone before the task counts as
+    /// done.
     work: Option<LocalFuture<'static, SqlResult<()>>>,
-    worker: usize,
-    bed: Option<(usize, Waker)>,
+    seat: Seat,
 }
 
-/// The right to start one task: entered into the latch and counted as created, so that a task that
-/// travels to another worker is waited for from the moment it is sent.
-pub(crate) struct Birth {
-    run: Arc<Run>,
-    scope: Arc<Scope>,
-    latch: Arc<Latch>,
-    worker: usize,
-    used: bool,
-}
+impl Seat {
+    fn new(crew: &Arc<Crew>, worker: usize) -> Seat {
+        crew.latch.enter();
+        crew.run.query.progress.created(worker);
+        Seat { crew: Arc::clone(crew), worker, bed: None, is_running: false }
+    }
 
-impl Birth {
-    pub(crate) fn new(
-        run: &Arc<Run>,
-        scope: &Arc<Scope>,
-        latch: &Arc<Latch>,
-        worker: usize,
-    ) -> Birth {
-        latch.enter();
-        run.alive.enter();
-        run.query.progress.created(worker);
-        Birth {
-            run: Arc::clone(run),
-            scope: Arc::clone(scope),
-            latch: Arc::clone(latch),
-            worker,
-            used: false,
+    fn task(self, work: LocalFuture<'static, SqlResult<()>>) -> Task {
+        Task { work: Some(work), seat: self }
+    }
+
+    /// Counts the beginning of a turn.
+    fn wake_up(&mut self) {
+        let progress = &self.crew.run.query.progress;
+        match self.bed {
+            None => progress.started(self.worker),
+            Some(_) => progress.resumed(self.worker),
         }
+        self.is_running = true;
     }
 
-    /// The task that does `work`.
-    pub(crate) fn task(mut self, work: LocalFuture<'static, SqlResult<()>>) -> Task {
-        self.used = true;
-        Task {
-            run: Arc::clone(&self.run),
-            scope: Arc::clone(&self.scope),
-            latch: Arc::clone(&self.latch),
-            work: Some(work),
-            worker: self.worker,
-            bed: None,
-        }
+    fn suspend(&mut self) {
+        self.crew.run.query.progress.suspended(self.worker);
+        self.is_running = false;
     }
-}
 
-impl Drop for Birth {
-    fn drop(&mut self) {
-        if !self.used {
-            // Never became a task (the runtime is shutting down): count it as run and ended.
-            self.run.query.progress.started(self.worker);
-            self.run.query.progress.done(self.worker);
-            self.latch.leave();
-            self.run.alive.leave();
-        }
-    }
-}
-
-/// Starts `make()` as a task of `scope` on `worker`.
-pub(crate) fn launch<M>(
-    run: &Arc<Run>,
-    scope: &Arc<Scope>,
-    latch: &Arc<Latch>,
-    worker: usize,
-    make: M,
-) where
-    M: FnOnce() -> LocalFuture<'static, SqlResult<()>> + Send + 'static,
-{
-    let birth = Birth::new(run, scope, latch, worker);
-    if worker == runtime::worker() {
-        drop(runtime::spawn(birth.task(make())));
-    } else {
-        drop(runtime::spawn_on(worker, move || birth.task(make())));
-    }
-}
-
-impl Task {
+    /// Registers the waker, for stops.
     fn lie_down(&mut self, waker: &Waker) {
+        let sleepers = &self.crew.run.sleepers;
         match &mut self.bed {
             Some((_, known)) if known.will_wake(waker) => {}
             Some((bed, known)) => {
                 known.clone_from(waker);
-                self.run.sleepers.replace(self.worker, *bed, waker.clone());
+                sleepers.replace(self.worker, *bed, waker.clone());
             }
             None => {
-                let bed = self.run.sleepers.enter(self.worker, waker.clone());
+                let bed = sleepers.enter(self.worker, waker.clone());
                 self.bed = Some((bed, waker.clone()));
             }
         }
     }
+}
 
-    fn end(&mut self, result: SqlResult<()>) -> Poll<()> {
-        // Drop the work first: its pins, permits and buffers are gone before the task counts as
-        // done.
-        self.work = None;
-        if let Err(error) = result {
-            self.run.fail(error);
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if !self.is_running {
+            // Dropped by the runtime before its start or while suspended.
+            self.wake_up();
         }
-        Poll::Ready(())
+        if let Some((bed, _)) = self.bed.take() {
+            self.crew.run.sleepers.leave(self.worker, bed);
+        }
+        self.crew.run.query.progress.done(self.worker);
+        self.crew.latch.leave();
     }
 }
 
@@ -128,42 +133,24 @@ impl Future for Task {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let progress = Arc::clone(&self.run.query.progress);
-        match self.bed {
-            None => progress.started(self.worker),
-            Some(_) => progress.resumed(self.worker),
+        let Task { work, seat } = &mut *self;
+        seat.wake_up();
+        seat.lie_down(cx.waker());
+        let result = match work {
+            Some(work) if !seat.crew.scope.is_stopped() => match poll_caught(work.as_mut(), cx) {
+                Poll::Ready(result) => result,
+                Poll::Pending => {
+                    seat.suspend();
+                    return Poll::Pending;
+                }
+            },
+            _ => Ok(()),
+        };
+        *work = None;
+        if let Err(error) = result {
+            seat.crew.run.fail(error);
         }
-        self.lie_down(cx.waker());
-        if self.scope.is_stopped() {
-            return self.end(Ok(()));
-        }
-        let Some(work) = &mut self.work else { return Poll::Ready(()) };
-        match poll_caught(work.as_mut(), cx) {
-            Poll::Ready(result) => self.end(result),
-            Poll::Pending => {
-                progress.suspended(self.worker);
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        let aborted = self.work.take().is_some();
-        let progress = &self.run.query.progress;
-        match &self.bed {
-            // Dropped by the runtime while suspended or before its start: balance the counters.
-            None => progress.started(self.worker),
-            Some(_) if aborted => progress.resumed(self.worker),
-            Some(_) => {}
-        }
-        if let Some((bed, _)) = self.bed.take() {
-            self.run.sleepers.leave(self.worker, bed);
-        }
-        progress.done(self.worker);
-        self.latch.leave();
-        self.run.alive.leave();
+        Poll::Ready(())
     }
 }
 
