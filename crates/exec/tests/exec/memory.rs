@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_cast::display::array_value_to_string;
@@ -27,6 +28,8 @@ pub struct Behaviour {
     pub in_work_max: AtomicUsize,
     /// The most suspensions per step.
     pub waits: u64,
+    /// The longest wait for the "device" per step, in simulated microseconds.
+    pub sleep_us_max: u64,
     /// Steps that saw `Depth::Many`.
     pub deep: AtomicUsize,
     /// Panic when this table is opened.
@@ -65,6 +68,10 @@ async fn work(behaviour: &Arc<Behaviour>, access: Access<'_>) -> SqlResult<()> {
         for _ in 0..runtime::random_u64() % (behaviour.waits + 1) {
             runtime::yield_now().await;
         }
+    }
+    if behaviour.sleep_us_max > 0 {
+        let us = runtime::random_u64() % (behaviour.sleep_us_max + 1);
+        runtime::time::sleep(Duration::from_micros(us)).await;
     }
     let hang_after = behaviour.hang_after.load(SeqCst);
     if hang_after > 0 && number > hang_after {

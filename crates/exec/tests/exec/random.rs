@@ -1,15 +1,19 @@
 //! Random plans of all operators against the reference.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_schema::DataType;
-use sql::plan::{HashJoinKind, LookupKind, Node};
+use sql::plan::{HashJoinKind, LookupKind, Node, Plan};
+use types::SqlState;
 
 use crate::build::{
     HashSpec, LookupSpec, aggregate, filter, hash_join, limit, lookup_join, nested_loop, plan,
     project, scan, scan_of, sort, types_of, union, values,
 };
-use crate::rig::{Dice, check, memory, random_rows, runtimes};
+use crate::memory::{Behaviour, Memory};
+use crate::reference::Cell;
+use crate::rig::{Dice, WAYS, check, memory, query, random_rows, run, runtimes, simulation};
 
 const KINDS: [HashJoinKind; 10] = [
     HashJoinKind::Inner,
@@ -133,21 +137,74 @@ fn tree(dice: &mut Dice, depth: usize) -> Node {
     }
 }
 
+/// A plan whose reference costs little, and whether its order counts.
+fn random_plan(dice: &mut Dice, memory: &Memory) -> (Arc<Plan>, bool) {
+    let depth = 1 + dice.roll(5);
+    let root = tree(dice, depth);
+    let root = match crate::reference::evaluate(&root, memory).num_rows() {
+        0..=3000 => root,
+        _ => aggregate(sort(root, &[], Some(1000)), &[], &["count(*)"]),
+    };
+    let ordered = dice.chance(30);
+    let root = if ordered { sort(root, &[(0, true, false)], None) } else { root };
+    (plan(root), ordered)
+}
+
+/// One to four workers, waits of simulated time, a random way, sometimes a cancel in the middle.
+/// Returns what a second run must repeat.
+fn simulated(seed: u64) -> (usize, Vec<Vec<Cell>>, u64, bool) {
+    let mut dice = Dice(seed);
+    let mut memory = memory(&mut dice, 16);
+    memory.behaviour = Arc::new(Behaviour { sleep_us_max: 300, ..Behaviour::default() });
+    let memory = Arc::new(memory);
+    let (plan, ordered) = random_plan(&mut dice, &memory);
+    let workers = 1 + dice.roll(4);
+    let query = query(&plan, workers, WAYS[dice.roll(WAYS.len())]);
+    let runtime = simulation(workers, seed);
+    if dice.chance(30) {
+        let (cancel, us) = (query.cancel.clone(), dice.roll(3000) as u64);
+        runtime.block_on(move || async move {
+            drop(runtime::spawn(async move {
+                runtime::time::sleep(Duration::from_micros(us)).await;
+                cancel.cancel();
+            }));
+        });
+    }
+    let outcome = run(&runtime, &plan, &memory, query);
+    let created = outcome.progress.tasks().created;
+    let mut rows = outcome.rows;
+    if let Err(error) = outcome.result {
+        assert_eq!(error.state, SqlState::QUERY_CANCELED, "seed {seed}: {error}");
+        return (workers, rows, created, true);
+    }
+    let repeated = rows.clone();
+    let mut expected = crate::reference::rows(&[crate::reference::evaluate(&plan.root, &memory)]);
+    if !ordered {
+        rows.sort();
+        expected.sort();
+    }
+    assert_eq!(rows, expected, "seed {seed}");
+    (workers, repeated, created, false)
+}
+
+#[test]
+fn simulated_plans_are_right_and_repeatable() {
+    let mut cancelled = 0;
+    for seed in 0..500 {
+        let first = simulated(seed);
+        assert_eq!(first, simulated(seed), "seed {seed} twice");
+        cancelled += usize::from(first.3);
+    }
+    assert!(cancelled > 20, "{cancelled} cancelled");
+}
+
 #[test]
 fn random_plans() {
     let runtimes = runtimes();
     for seed in 0..400 {
         let mut dice = Dice(seed);
         let memory = Arc::new(memory(&mut dice, 16));
-        let depth = 1 + dice.roll(5);
-        let root = tree(&mut dice, depth);
-        // A cap on what a reference of all pairs can afford.
-        let root = match crate::reference::evaluate(&root, &memory).num_rows() {
-            0..=3000 => root,
-            _ => aggregate(sort(root, &[], Some(1000)), &[], &["count(*)"]),
-        };
-        let ordered = dice.chance(30);
-        let root = if ordered { sort(root, &[(0, true, false)], None) } else { root };
-        check(&runtimes, &plan(root), &memory, ordered, &format!("seed {seed}"));
+        let (plan, ordered) = random_plan(&mut dice, &memory);
+        check(&runtimes, &plan, &memory, ordered, &format!("seed {seed}"));
     }
 }

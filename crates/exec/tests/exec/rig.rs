@@ -61,6 +61,13 @@ pub fn runtime(workers: usize) -> Runtime {
     Runtime::start(runtime::Config { workers, ..Default::default() }).expect("a runtime starts")
 }
 
+/// A simulated runtime: the same seed gives the same run.
+pub fn simulation(workers: usize, seed: u64) -> Runtime {
+    let ring = runtime::RingChoice::Sim(runtime::sim::Disk::new(seed));
+    Runtime::start(runtime::Config { workers, ring, seed, ..Default::default() })
+        .expect("a simulation starts")
+}
+
 /// Rows of a test table: few distinct values, nulls, strings short and long.
 pub fn random_rows(dice: &mut Dice, row_count: usize) -> RecordBatch {
     const STRINGS: [&str; 5] =
