@@ -178,8 +178,10 @@ fn simulated(workers: usize) -> Vec<RingReport> {
 /// All workers of a simulation share a thread: one thread, since their tasks need not be `Send`.
 fn start_simulation(shared: Arc<Shared>, disk: sim::Disk) -> Result<JoinHandle<()>, StartError> {
     let builder = std::thread::Builder::new().name("dovetail-sim".to_owned());
+    let (seed, told) = (shared.seed, disk.clone());
     let thread = builder.spawn(move || {
         if catch_unwind(AssertUnwindSafe(|| sim::start(shared, disk))).is_err() {
+            eprintln!("the simulation failed; runtime seed {seed}, {told:?}");
             std::process::abort();
         }
     })?;

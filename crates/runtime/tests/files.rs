@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 
 use rings::on_both;
 use runtime::fs::{self, File, OpenOptions};
-use runtime::{IoBuf, RingKind};
+use runtime::{Config, IoBuf, RingChoice, RingKind, Runtime};
 use temp_dir::TempDir;
 
 fn writable() -> OpenOptions {
@@ -194,4 +194,36 @@ fn the_back_end_of_a_file_is_explained() {
             }
         });
     });
+}
+
+#[test]
+fn requests_of_many_tasks_travel_in_batches() {
+    let config = Config { workers: 1, attack: false, ring: RingChoice::Uring, ..Config::default() };
+    let Ok(runtime) = Runtime::start(config) else { return };
+    let dir = TempDir::new();
+    let path = dir.file("batches");
+    let backend = runtime.block_on(move || async move {
+        let file = File::open(&path, OpenOptions { direct: true, ..writable() }).await.unwrap();
+        file.write_all_at(pattern(65_536, 0), 0).await.0.unwrap();
+        let reader = |task: u64| {
+            let file = file.clone();
+            runtime::spawn(async move {
+                for i in 0..10 {
+                    let offset = (task + i) % 16 * 4096;
+                    file.read_at(IoBuf::alloc(4096), offset).await.0.unwrap();
+                }
+            })
+        };
+        let tasks: Vec<_> = (0..200).map(reader).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        file.backend().clone()
+    });
+    let stats = runtime.stats()[0];
+    if backend.kind == RingKind::Uring {
+        let (enters, ops) = (stats.enter_count, stats.op_count);
+        // One call per request, and the sleeps beside them, would be more.
+        assert!(ops > 2000 && enters < ops, "{enters} system calls for {ops} operations");
+    }
 }

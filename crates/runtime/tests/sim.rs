@@ -316,3 +316,53 @@ fn a_file_of_another_disk_is_refused() {
         assert!(file.write_all_at(block(1, 512), 0).await.0.is_err());
     });
 }
+
+/// What a sector may hold after a crash: the synced value, and what was written since.
+type Allowed = Vec<Vec<u8>>;
+
+/// Random writes and syncs of one file, one value per write; returns what each sector may hold.
+fn scribble(disk: &Disk, seed: u64) -> Allowed {
+    const SECTORS: u64 = 40;
+    machine(disk, seed, 1).block_on(|| async {
+        let file = File::open("/f", writable()).await.unwrap();
+        fs::sync_dir("/").await.unwrap();
+        file.write_all_at(block(0, (SECTORS * 512) as usize), 0).await.0.unwrap();
+        file.sync_data().await.unwrap();
+        let mut allowed: Allowed = vec![vec![0]; SECTORS as usize];
+        for value in 1..60u8 {
+            if runtime::random_u64().is_multiple_of(6) {
+                file.sync_data().await.unwrap();
+                for sector in &mut allowed {
+                    *sector = sector.split_off(sector.len() - 1);
+                }
+                continue;
+            }
+            let begin = runtime::random_u64() % SECTORS;
+            let count = 1 + runtime::random_u64() % (SECTORS - begin).min(9);
+            let buf = block(value, (count * 512) as usize);
+            file.write_all_at(buf, begin * 512).await.0.unwrap();
+            (begin..begin + count).for_each(|at| allowed[at as usize].push(value));
+        }
+        allowed
+    })
+}
+
+#[test]
+fn crash_images_hold_what_was_written_and_nothing_else() {
+    let mut old_values = 0;
+    for seed in 0..30 {
+        let disk = Disk::new(seed);
+        disk.faults(FaultPlan::short_and_late());
+        let allowed = scribble(&disk, seed);
+        for crash in 0..10 {
+            let bytes = disk.crash(crash).contents("/f").unwrap();
+            for (at, sector) in bytes.chunks(512).enumerate() {
+                let value = sector[0];
+                assert!(sector.iter().all(|&b| b == value), "seed {seed}: a torn sector");
+                assert!(allowed[at].contains(&value), "seed {seed}, sector {at}: {value}");
+                old_values += usize::from(Some(&value) != allowed[at].last());
+            }
+        }
+    }
+    assert!(old_values > 1000, "crashes do lose writes");
+}
