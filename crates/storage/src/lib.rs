@@ -4,6 +4,7 @@
 //! search suspends; all changes become durable by [`Store::checkpoint`]. The file's form is specified in `docs/format/`,
 //! the rules of the pool in this crate's `README.md`.
 
+mod cache;
 mod directory;
 mod error;
 mod gate;

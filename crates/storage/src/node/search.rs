@@ -1,7 +1,8 @@
 //! Binary search in a node, by heads first, narrowed by the hints.
 
 use super::Node;
-use super::layout::{HINT_COUNT, HINTS};
+use super::layout::{HINT_COUNT, HINTS, SLOT_BYTES, SLOTS};
+use crate::cache::{LINE_BYTES, prefetch_line};
 use crate::le::u32_at;
 
 /// First four bytes of a key as a number that orders like the key, as far as four bytes can tell.
@@ -51,6 +52,33 @@ impl Node<'_> {
     /// Position of the child that holds the greatest keys below `key`.
     pub fn child_position_below(&self, key: &[u8]) -> usize {
         self.lower_bound(key).0.saturating_sub(1)
+    }
+
+    /// Brings the slots closer that a search for `key` will compare. Touches header, hints and lower fence.
+    pub fn hint_slots(&self, key: &[u8]) {
+        let Some(suffix) = key.strip_prefix(self.prefix()) else { return };
+        let (low, high) = self.hinted(head_of(suffix));
+        for position in (low..high).step_by(LINE_BYTES / SLOT_BYTES) {
+            prefetch_line(&raw const self.page[SLOTS + position * SLOT_BYTES]);
+        }
+    }
+
+    /// Brings the cell closer that a search for `key` is likely to end at. Touches slots besides.
+    pub fn hint_cell(&self, key: &[u8]) {
+        let Some(suffix) = key.strip_prefix(self.prefix()) else { return };
+        let head = head_of(suffix);
+        let (mut low, mut high) = self.hinted(head);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.head(middle) < head {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if low < self.count() {
+            prefetch_line(&raw const self.page[self.cell(low).0]);
+        }
     }
 
     /// Narrows the slots that may hold `head` by means of the hints.

@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::cache::prefetch_line;
 use crate::error::{Result, StorageError};
 use crate::page::PageId;
 
@@ -123,19 +124,6 @@ impl Translation {
     /// Brings the entry's cache line closer.
     #[inline]
     pub fn prefetch(&self, pid: PageId) {
-        prefetch_line(self.region.at(pid as usize * 4));
+        prefetch_line(self.region.at(pid as usize * 4).as_ptr());
     }
-}
-
-/// Asks the processor for the cache line at `address`, without waiting for it.
-#[inline]
-pub(crate) fn prefetch_line(address: NonNull<u8>) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint and reads nothing architecturally, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address.as_ptr().cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use runtime::fs::{File, FileBackend};
 use runtime::{IoCounters, time};
 
+use crate::cache::{LINE_BYTES, prefetch_line};
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
 use crate::latch::{ExclusiveGuard, SharedGuard};
@@ -22,7 +23,7 @@ use crate::page::{self, PageId};
 use free::{FreeFrames, TakeFrame};
 pub use load::RUN_PAGES_MAX;
 use load::{Load, LoadWait};
-use memory::{PAGE_COUNT_MAX, Place, Region, Translation, prefetch_line};
+use memory::{PAGE_COUNT_MAX, Place, Region, Translation};
 use state::{Attempt, Snapshot, StateWord, Tag};
 
 /// Fewest frames of a pool: a split pins up to nine, changed old pages may take three eighths.
@@ -30,9 +31,6 @@ pub const FRAME_COUNT_MIN: usize = 32;
 
 /// Locks over the lists of loads: enough that two workers rarely meet at one.
 const SHARD_COUNT: usize = 64;
-
-/// Cache lines of a node that a search is sure to touch: header, hints, first slots.
-const NODE_LINES: usize = 4;
 
 type Loads = Vec<(PageId, Arc<Load>)>;
 
@@ -116,13 +114,12 @@ impl Drop for Pin<'_> {
 impl<'p> Pin<'p> {
     /// Latches the page exclusively, `None` when somebody else has it latched.
     pub fn try_exclusive(&self) -> Option<ExclusiveGuard<'p>> {
-        let taken = self.pool.frames[self.frame as usize].state.try_exclusive();
-        taken.then_some(ExclusiveGuard {
-            pool: self.pool,
-            frame: self.frame,
-            changed: false,
-            not_send: PhantomData,
-        })
+        if !self.pool.frames[self.frame as usize].state.try_exclusive() {
+            return None;
+        }
+        let (pool, frame) = (self.pool, self.frame);
+        // Made only now: dropping a guard releases the latch.
+        Some(ExclusiveGuard { pool, frame, changed: false, not_send: PhantomData })
     }
 }
 
@@ -280,19 +277,29 @@ impl Pool {
         Ok(Pin { pool: self, frame })
     }
 
-    /// Brings the translation entry of a page closer: the first of two steps before a descent into it.
+    /// Brings the translation entry of a page closer.
     #[inline]
     pub(crate) fn hint_entry(&self, pid: PageId) {
         self.translation.prefetch(pid);
     }
 
-    /// Brings state word and first lines of a resident page closer: the second step.
+    /// Brings the state word of a resident page closer, and the lines that any search in it touches first.
     #[inline]
     pub(crate) fn hint_page(&self, pid: PageId) {
         let Place::Frame(frame) = self.translation.get(pid) else { return };
-        prefetch_line(std::ptr::NonNull::from(&self.frames[frame as usize].state).cast());
-        for line in 0..NODE_LINES {
-            prefetch_line(self.arena.at(frame as usize * self.page_size + 64 * line));
+        prefetch_line(std::ptr::from_ref(&self.frames[frame as usize].state).cast());
+        let begin = frame as usize * self.page_size;
+        // Header, hints, and the fences at the very end.
+        for at in [begin, begin + LINE_BYTES, begin + self.page_size - LINE_BYTES] {
+            prefetch_line(self.arena.at(at).as_ptr());
+        }
+    }
+
+    /// Runs `look` on a page that is resident and not latched exclusively; does nothing otherwise.
+    #[inline]
+    pub(crate) fn peek(&self, pid: PageId, look: impl FnOnce(&[u8])) {
+        if let Some(guard) = self.try_shared(pid) {
+            look(guard.page());
         }
     }
 
