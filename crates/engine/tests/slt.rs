@@ -14,6 +14,30 @@ use types::text::format_value;
 /// A small pool, so that the larger files do not fit.
 const MEMORY_BYTES: usize = 8 << 20;
 
+/// Under what circumstances the files are run.
+#[derive(Clone, Copy)]
+struct Circumstances {
+    mode: ExecutionMode,
+    ring: RingKind,
+    /// A setting that is switched off, so that the planner must take another way.
+    without: Option<&'static str>,
+}
+
+#[test]
+fn sql_files_ooo_without_hash_joins() {
+    run_without("enable_hashjoin");
+}
+
+#[test]
+fn sql_files_ooo_without_index_joins() {
+    run_without("enable_indexnestloop");
+}
+
+#[test]
+fn sql_files_ooo_without_scans() {
+    run_without("enable_seqscan");
+}
+
 #[test]
 fn sql_files_serial_uring() {
     run_all(ExecutionMode::Serial, RingKind::Uring);
@@ -44,10 +68,20 @@ fn sql_files_ooo_threads() {
     run_all(ExecutionMode::OutOfOrder, RingKind::Threads);
 }
 
-/// Runs every file and reports all failures, not only the first.
 fn run_all(mode: ExecutionMode, ring: RingKind) {
+    run(Circumstances { mode, ring, without: None });
+}
+
+fn run_without(setting: &'static str) {
+    let (mode, ring) = (ExecutionMode::OutOfOrder, RingKind::Threads);
+    run(Circumstances { mode, ring, without: Some(setting) });
+}
+
+/// Runs every file and reports all failures, not only the first.
+fn run(circumstances: Circumstances) {
+    let Circumstances { mode, ring, without } = circumstances;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql");
-    let folder = Folder::new(&format!("{}-{ring:?}", mode.name()));
+    let folder = Folder::new(&format!("{}-{ring:?}-{}", mode.name(), without.unwrap_or("all")));
     if let Err(error) = create(&folder.0.join("probe.dovetail"), ring) {
         assert!(ring == RingKind::Uring, "{error}");
         println!("SKIPPED: io_uring is not to be had here: {error}");
@@ -62,7 +96,7 @@ fn run_all(mode: ExecutionMode, ring: RingKind) {
         .enumerate()
         .filter_map(|(number, file)| {
             let database = folder.0.join(format!("{number}.dovetail"));
-            run_file(file, &root, &database, mode, ring).err()
+            run_file(file, &root, &database, circumstances).err()
         })
         .collect();
     assert!(failures.is_empty(), "{} files failed:\n{}", failures.len(), failures.join("\n"));
@@ -84,20 +118,21 @@ fn run_file(
     file: &Path,
     root: &Path,
     database: &Path,
-    mode: ExecutionMode,
-    ring: RingKind,
+    circumstances: Circumstances,
 ) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let data = root.join("data").canonicalize().map_err(|error| error.to_string())?;
     let text = text.replace("{data}", &data.to_string_lossy());
-    let db = create(database, ring)?;
+    let db = create(database, circumstances.ring)?;
     let name = file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned();
     let result = {
         let open = db.clone();
         let mut runner = Runner::new(move || {
             let mut session = open.session();
-            session.settings().execution_mode = mode;
-            async move { Ok::<_, Failure>(Connection { session }) }
+            session.settings().execution_mode = circumstances.mode;
+            let switched = circumstances.without.map(|name| session.settings().set(name, "off"));
+            let opened = switched.transpose().map_err(Failure).map(|_| Connection { session });
+            async move { opened }
         });
         runner.with_validator(same_rows);
         runner.with_column_validator(same_kinds);
