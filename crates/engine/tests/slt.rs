@@ -8,7 +8,9 @@ use arrow_schema::DataType;
 use engine::{
     Database, ExecutionMode, Options, ResultSet, RingKind, Session, SqlError, StatementResult,
 };
-use sqllogictest::{ColumnType, DB, DBOutput, DefaultColumnType, Normalizer, Runner};
+use sqllogictest::{
+    ColumnType, DB, DBOutput, DefaultColumnType, MakeConnection, Normalizer, Runner,
+};
 use types::text::format_value;
 
 /// A small pool, so that the larger files do not fit.
@@ -136,10 +138,25 @@ fn run_file(
         });
         runner.with_validator(same_rows);
         runner.with_column_validator(same_kinds);
-        runner.run_script_with_name(&text, name).map_err(|error| error.to_string())
+        run_records(&mut runner, &text, &name)
     };
     db.close().map_err(|error| error.to_string())?;
     result
+}
+
+/// Runs every record, also those after a failure, so that one run tells all.
+fn run_records<M: MakeConnection<Conn = Connection>>(
+    runner: &mut Runner<Connection, M>,
+    text: &str,
+    name: &str,
+) -> Result<(), String> {
+    let records = sqllogictest::parse_with_name(text, name).map_err(|error| error.to_string())?;
+    let failures: Vec<String> = records
+        .into_iter()
+        .filter_map(|record| runner.run(record).err())
+        .map(|error| error.to_string())
+        .collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
 fn create(path: &Path, ring: RingKind) -> Result<Database, String> {
