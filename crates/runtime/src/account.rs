@@ -130,7 +130,8 @@ impl LocalAccount {
 #[derive(Default)]
 pub(crate) struct Till {
     known: std::cell::RefCell<Vec<Rc<LocalAccount>>>,
-    payer: Cell<Option<std::ptr::NonNull<LocalAccount>>>,
+    /// From `Rc::as_ptr` of a known account.
+    payer: Cell<Option<*const LocalAccount>>,
     charged_ns: Cell<u64>,
 }
 
@@ -146,7 +147,7 @@ impl Till {
         }
         if known.len() >= KNOWN_COUNT_SWEEP {
             let payer = self.payer.get();
-            known.retain(|l| Rc::strong_count(l) > 1 || payer.is_some_and(|p| is(p, l)));
+            known.retain(|l| Rc::strong_count(l) > 1 || payer == Some(Rc::as_ptr(l)));
         }
         let local = Rc::new(LocalAccount { account: account.clone(), worker });
         known.push(local.clone());
@@ -156,19 +157,23 @@ impl Till {
     /// The account that pays now.
     pub(crate) fn payer(&self) -> Option<Rc<LocalAccount>> {
         let payer = self.payer.get()?;
-        self.known.borrow().iter().find(|local| is(payer, local)).cloned()
+        // SAFETY: the pointer is that of an `Rc` in `known`, where `intern` keeps the payer.
+        unsafe {
+            Rc::increment_strong_count(payer);
+            Some(Rc::from_raw(payer))
+        }
     }
 
     /// True when `next` pays already: the common case, without a clock reading.
     #[inline]
     pub(crate) fn pays(&self, next: Option<&Rc<LocalAccount>>) -> bool {
-        self.payer.get().map(|p| p.as_ptr().cast_const()) == next.map(Rc::as_ptr)
+        self.payer.get() == next.map(Rc::as_ptr)
     }
 
     /// Charges the time since the last charge to the payer, and has `next` pay from now on.
     pub(crate) fn switch(&self, next: Option<&Rc<LocalAccount>>, now_ns: u64) {
         self.charge(now_ns);
-        self.payer.set(next.map(|rc| std::ptr::NonNull::from(&**rc)));
+        self.payer.set(next.map(Rc::as_ptr));
     }
 
     /// Charges the time since the last charge to the payer.
@@ -188,10 +193,6 @@ impl Till {
             }
         }
     }
-}
-
-fn is(payer: std::ptr::NonNull<LocalAccount>, local: &Rc<LocalAccount>) -> bool {
-    std::ptr::eq(payer.as_ptr(), Rc::as_ptr(local))
 }
 
 /// Runs `f` with `account` paying.

@@ -327,3 +327,25 @@ fn a_hundred_thousand_tasks_fit() {
     });
     assert!(bytes >= expected && bytes < expected * 2, "{bytes} against {expected}");
 }
+
+#[test]
+fn many_accounts_come_and_go() {
+    on_both(1, |runtime| {
+        let accounts: Vec<Arc<Account>> = (0..400).map(|_| Account::new()).collect();
+        let shared = accounts.clone();
+        runtime.block_on(|| async move {
+            for pair in shared.chunks(2) {
+                let (outer, inner) = (pair[0].clone(), pair[1].clone());
+                let query = async move {
+                    let child = spawn(inner.enter(yield_now()));
+                    yield_now().await;
+                    child.await.unwrap();
+                };
+                spawn(outer.enter(query)).await.unwrap();
+            }
+        });
+        let created: Vec<u64> = accounts.iter().map(|a| a.snapshot().created).collect();
+        // The child belongs to who spawned it; what it enters pays only for what is polled there.
+        assert!(created.chunks(2).all(|pair| pair == [1, 0]), "{created:?}");
+    });
+}
