@@ -201,8 +201,13 @@ impl Database {
         job
     }
 
-    pub(crate) fn handle(&self) -> Handle {
+    /// The runtime, for programs that bring I/O of their own.
+    pub fn runtime_handle(&self) -> Handle {
         self.inner.runtime.handle()
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.runtime_handle()
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -131,7 +131,7 @@ impl Fields<'_> {
         self.text.clear();
         write!(self.text, "{value}").expect("writing to a string cannot fail");
         let Some(Column::Text(values)) = self.columns.next() else { unreachable!("a text column") };
-        values.append_value(self.text.trim_end_matches(' '));
+        values.append_value(&self.text);
         self
     }
 }
