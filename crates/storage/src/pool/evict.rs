@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use runtime::IoBuf;
 
@@ -25,6 +25,8 @@ impl Pool {
     /// A sweep because somebody waits: twice around, so that each page has had its second chance.
     pub(super) fn relieve(self: &Arc<Self>) {
         let wanted = self.free.waiting().clamp(1, SWEEP_FRAMES);
+        // Orders the waiter's entry in the queue before the looks at the pins: see `FreeFrames::waiting`.
+        fence(Ordering::SeqCst);
         let found = self.sweep(wanted, 2 * self.frames.len());
         if !found && let Some(error) = self.poison() {
             self.free.fail_all(&error);
@@ -96,7 +98,10 @@ impl Pool {
         let _hand = self.hand.lock().expect("clock hand");
         let frame = pin.frame;
         drop(pin);
-        assert!(self.evict(frame, true), "somebody else uses a page that was never published");
+        // A reader with an outdated translation may have pinned the frame; it sees the page's number and lets go at once.
+        while !self.evict(frame, true) {
+            std::hint::spin_loop();
+        }
     }
 
     /// Evicts all clean pages that nobody uses.

@@ -158,15 +158,21 @@ impl StateWord {
         Snapshot(before - amount)
     }
 
-    /// Latches a page exclusively that the caller has pinned.
+    /// Latches a page exclusively that the caller has pinned; false while it is latched.
     pub fn try_exclusive(&self) -> bool {
-        let word = self.0.load(Ordering::Relaxed);
-        assert!(Snapshot(word).pins() > 0, "a latch needs a pin");
-        if Snapshot(word).is_latched() {
-            return false;
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            assert!(Snapshot(word).pins() > 0, "a latch needs a pin");
+            if Snapshot(word).is_latched() {
+                return false;
+            }
+            let next = word | EXCLUSIVE;
+            match self.0.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                // Somebody has pinned or unpinned the page.
+                Err(now) => word = now,
+            }
         }
-        let next = word | EXCLUSIVE;
-        self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Ends an exclusive latch; returns the state before it ended.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use runtime::IoBuf;
+use runtime::{IoBuf, JoinHandle};
 
 use super::{Tree, TreeShared};
 use crate::error::{Result, StorageError};
@@ -24,7 +24,7 @@ const FIRST_RUN_PAGES: u32 = 8;
 /// Pages of one write of inner nodes: there are a hundred leaves or more for each.
 const INNER_RUN_PAGES: u32 = 16;
 
-/// Loads an empty tree with entries in ascending order. Memory: one page per level and two runs.
+/// Loads an empty tree with entries in ascending order. Memory: one page per level and four runs.
 ///
 /// The tree stays empty until `finish`; dropped before, the load leaves nothing behind. A checkpoint meanwhile does no harm.
 pub struct BulkLoader {
@@ -48,6 +48,8 @@ struct Level {
 struct Run {
     extent: Extent,
     buffer: Option<IoBuf>,
+    /// The write of the run before, which goes on while this one is filled.
+    writing: Option<JoinHandle<Result<()>>>,
     filled: u32,
     /// Length of the next run.
     run_pages: u32,
@@ -227,8 +229,10 @@ impl BulkLoader {
             }
             level += 1;
         }
-        self.leaves.write(&self.claim).await?;
-        self.inners.write(&self.claim).await?;
+        for run in [&mut self.leaves, &mut self.inners] {
+            run.write(&self.claim).await?;
+            run.finish_write().await?;
+        }
         self.install(level).await
     }
 
@@ -292,7 +296,7 @@ impl Run {
     fn new(run_pages_max: u32) -> Run {
         let run_pages = FIRST_RUN_PAGES.min(run_pages_max);
         let extent = Extent { start: 0, pages: 0 };
-        Run { extent, buffer: None, filled: 0, run_pages, run_pages_max }
+        Run { extent, buffer: None, writing: None, filled: 0, run_pages, run_pages_max }
     }
 
     /// Number of the page that `page_mut` gives; begins a new run when this one is full.
@@ -314,19 +318,26 @@ impl Run {
         &mut buffer.as_mut_slice()[at..at + page_size]
     }
 
-    /// Writes the filled pages, by a task of its own: a loader that is dropped does not take back pages that are being written.
+    /// Begins to write the filled pages, by a task of its own: a loader that is dropped does not take back pages that are
+    /// being written. Waits for the write before, so at most two runs are in memory.
     async fn write(&mut self, claim: &Arc<LoadClaim>) -> Result<()> {
+        self.finish_write().await?;
         let Some(mut buffer) = self.buffer.take() else { return Ok(()) };
         let pool = &claim.store.pool;
         buffer.truncate(self.filled as usize * pool.page_size());
         let (claim, offset) = (Arc::clone(claim), pool.offset(self.extent.start));
-        let write = async move {
+        self.writing = Some(runtime::spawn(async move {
             let pool = &claim.store.pool;
             let written = pool.file().write_all_at(buffer, offset).await.0;
             let written = written.map_err(|error| StorageError::io("write a bulk load", &error));
             written.inspect_err(|error| pool.set_poison(error))
-        };
-        runtime::spawn(write).await.unwrap_or(Err(StorageError::Stopped))
+        }));
+        Ok(())
+    }
+
+    async fn finish_write(&mut self) -> Result<()> {
+        let Some(writing) = self.writing.take() else { return Ok(()) };
+        writing.await.unwrap_or(Err(StorageError::Stopped))
     }
 
     /// Pages that were taken and not filled.

@@ -147,14 +147,14 @@ impl Tree {
         if plan.pages_needed > fresh.len() {
             return AtPath::NeedPages(plan.pages_needed);
         }
-        let used: Vec<NewPage<'_>> = fresh.drain(..plan.pages_needed).collect();
-        let mut new: Vec<_> = used
-            .iter()
-            .map(|page| page.pin().try_exclusive().expect("nobody else knows a new page"))
-            .collect();
-        self.carry_out(&plan, &mut nodes, &mut new, &used);
+        // A reader with an outdated translation may touch even a new page's frame for a moment.
+        let pins = fresh[..plan.pages_needed].iter().map(NewPage::pin);
+        let Some(mut new) = pins.map(Pin::try_exclusive).collect::<Option<Vec<_>>>() else {
+            return AtPath::Latched;
+        };
+        self.carry_out(&plan, &mut nodes, &mut new, fresh);
         drop((new, nodes));
-        for page in used {
+        for page in fresh.drain(..plan.pages_needed) {
             page.keep();
         }
         self.count_entry();
