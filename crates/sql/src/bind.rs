@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{Constraint, Constraints, DataFusionError, Result, TableReference};
-use datafusion_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
@@ -14,7 +14,7 @@ use types::{SqlError, SqlState};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
-use crate::library::LIBRARY;
+use crate::library::{ColumnTypes, LIBRARY};
 
 /// A table of the catalog as the library sees it.
 pub(crate) struct CatalogTable {
@@ -71,6 +71,10 @@ impl ContextProvider for Names<'_> {
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
         &LIBRARY.planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(ColumnTypes))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {

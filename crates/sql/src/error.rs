@@ -78,6 +78,9 @@ fn from_schema(error: SchemaError) -> SqlError {
 /// What the library says only in words.
 fn from_message(message: &str) -> SqlError {
     let text = tidy(message);
+    if let Some(known) = reworded(&text) {
+        return known;
+    }
     let lower = text.to_lowercase();
     let has = |needles: &[&str]| needles.iter().any(|n| lower.contains(n));
     let state = if has(&["divide by zero", "division by zero"]) {
@@ -118,6 +121,64 @@ fn from_message(message: &str) -> SqlError {
     SqlError::new(state, text)
 }
 
+/// Frequent errors in PostgreSQL's words.
+fn reworded(text: &str) -> Option<SqlError> {
+    let error = |state, message: String| Some(SqlError::new(state, message));
+    if let Some((_, rest)) = text.split_once("cannot cast string '") {
+        let (value, ty) = rest.split_once("' to value of ")?;
+        let ty = in_sql(ty.strip_suffix(" type").unwrap_or(ty));
+        let message = format!("invalid input syntax for type {ty}: \"{value}\"");
+        return error(SqlState::INVALID_TEXT_REPRESENTATION, message);
+    }
+    if let Some((before, _)) = text.split_once(" must appear in the GROUP BY clause") {
+        let column = &before[before.rfind("column ")?..];
+        let message = format!(
+            "{column} must appear in the GROUP BY clause or be used in an aggregate function"
+        );
+        return error(SqlState::GROUPING_ERROR, message);
+    }
+    if let Some(rest) = text.strip_prefix("cannot coerce arithmetic expression ") {
+        let operands = in_sql(rest.strip_suffix(" to valid types").unwrap_or(rest));
+        return error(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {operands}"));
+    }
+    if text.contains("failed to match any signature") {
+        let name = text.split('\'').nth(1)?;
+        let message = format!("function {name} does not accept arguments of these types");
+        return error(SqlState::UNDEFINED_FUNCTION, message);
+    }
+    if let Some(name) = text.strip_prefix("invalid function '") {
+        let name = name.split('\'').next()?;
+        return error(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
+    }
+    if text.starts_with("LIMIT must be >= 0") {
+        return error(SqlState("2201W"), "LIMIT must not be negative".into());
+    }
+    if text.starts_with("OFFSET must be >=") {
+        return error(SqlState("2201X"), "OFFSET must not be negative".into());
+    }
+    None
+}
+
+/// The library's names of types replaced by PostgreSQL's.
+fn in_sql(text: &str) -> String {
+    const NAMES: [(&str, &str); 10] = [
+        ("Utf8View", "text"),
+        ("Utf8", "text"),
+        ("Int16", "smallint"),
+        ("Int32", "integer"),
+        ("Int64", "bigint"),
+        ("Float32", "real"),
+        ("Float64", "double precision"),
+        ("Date32", "date"),
+        ("Boolean", "boolean"),
+        ("Decimal128", "numeric"),
+    ];
+    NAMES.iter().fold(text.to_string(), |text, (theirs, ours)| text.replace(theirs, ours))
+}
+
+/// Longest message; the library appends dumps of its trees.
+const MESSAGE_CHARS_MAX: usize = 240;
+
 /// The first line, without the library's prefixes and the punctuation at its end.
 fn tidy(message: &str) -> String {
     let mut text = message.lines().next().unwrap_or_default().trim();
@@ -137,7 +198,8 @@ fn tidy(message: &str) -> String {
     while let Some(rest) = prefixes.iter().find_map(|p| text.strip_prefix(p)) {
         text = rest.trim_start();
     }
-    let text = text.trim_end_matches(['.', ' ']);
+    let end = text.char_indices().nth(MESSAGE_CHARS_MAX).map_or(text.len(), |(i, _)| i);
+    let text = text[..end].trim_end_matches(['.', ' ']);
     let mut letters = text.chars();
     match letters.next() {
         Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {

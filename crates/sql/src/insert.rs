@@ -28,7 +28,9 @@ pub fn insert_rows(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<RecordBa
     let mut columns: Vec<ColumnParser> =
         table.schema.columns.iter().map(ColumnParser::new).collect();
     for row in &insert.rows {
-        if row.len() != targets.len() {
+        // Without a list of columns, the last ones may be left out.
+        let short = row.len() < targets.len() && !insert.columns.is_empty();
+        if row.len() > targets.len() || short {
             let what = if row.len() > targets.len() { "more" } else { "fewer" };
             return Err(SqlError::new(
                 SqlState::SYNTAX_ERROR,
@@ -36,7 +38,7 @@ pub fn insert_rows(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<RecordBa
             ));
         }
         for (ordinal, column) in table.schema.columns.iter().enumerate() {
-            let expr = targets.iter().position(|t| *t == ordinal).map(|i| &row[i]);
+            let expr = targets.iter().position(|t| *t == ordinal).and_then(|i| row.get(i));
             let text = expr.map_or(Ok(None), |e| cell(e, column))?;
             columns[ordinal].push(text.as_deref())?;
         }

@@ -17,6 +17,7 @@ mod explain;
 mod insert;
 mod library;
 mod logical;
+mod names;
 mod options;
 mod physical;
 mod planner;

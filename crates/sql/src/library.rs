@@ -10,9 +10,13 @@ use datafusion_functions::unicode::planner::UnicodeFunctionPlanner;
 use datafusion_functions_aggregate::planner::AggregateFunctionPlanner;
 use datafusion_sql::planner::ParserOptions;
 
+mod column_types;
 mod exact_sum;
+mod single_row;
 
+pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
+pub(crate) use single_row::SingleRow;
 
 /// Functions, planners and options; made once (the registry alone takes 0.7 ms).
 pub(crate) struct Library {

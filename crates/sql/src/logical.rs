@@ -17,7 +17,6 @@ use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
 use datafusion_optimizer::eliminate_filter::EliminateFilter;
 use datafusion_optimizer::eliminate_group_by_constant::EliminateGroupByConstant;
-use datafusion_optimizer::eliminate_join::EliminateJoin;
 use datafusion_optimizer::eliminate_limit::EliminateLimit;
 use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
@@ -39,9 +38,8 @@ use types::{SqlError, SqlResult};
 use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
-use crate::library::{ExactSum, LIBRARY};
+use crate::library::{ExactSum, LIBRARY, SingleRow};
 use crate::options::PlannerOptions;
-use crate::parse::Query;
 
 mod constants;
 mod join_graph;
@@ -52,7 +50,7 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Binds, checks and optimises a query.
 pub(crate) fn optimized(
-    query: &Query,
+    query: ast::Query,
     catalog: &dyn Catalog,
     options: &PlannerOptions,
 ) -> SqlResult<LogicalPlan> {
@@ -81,12 +79,13 @@ fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
     })
 }
 
-fn bind(query: &Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
+fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
     let names = Names(catalog);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
-    let statement = ast::Statement::Query(query.ast.clone());
+    let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
     let analyzer = Analyzer::with_rules(vec![
+        Arc::new(SingleRow),
         Arc::new(ExactSum),
         Arc::new(ResolveGroupingFunction::new()),
         Arc::new(TypeCoercion::new()),
@@ -99,8 +98,9 @@ fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<Logica
     Optimizer::with_rules(rules).optimize(plan, config, |_, _| {}).map_err(from_library)
 }
 
-/// The library's rules, less those that put projections between joins or make semi joins of
-/// them: join order is chosen on trees of inner joins.
+/// The library's rules, less those that put projections between joins: join order is chosen on
+/// trees of inner joins. Nor does any rule make semi joins of inner joins with a key, for a semi join
+/// can not be driven from its inner side, by an index of the outer one.
 fn first_rules() -> Vec<Rule> {
     vec![
         Arc::new(RewriteSetComparison::new()),
@@ -126,7 +126,6 @@ fn first_rules() -> Vec<Rule> {
 
 fn last_rules() -> Vec<Rule> {
     vec![
-        Arc::new(EliminateJoin::new()),
         Arc::new(PushDownFilter::new()),
         Arc::new(CommonSubexprEliminate::new()),
         Arc::new(OptimizeProjections::new()),

@@ -1,5 +1,6 @@
 //! Logical to physical plans: access paths, join methods, and the rest one to one.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
@@ -23,6 +24,7 @@ mod narrow;
 mod ranges;
 mod rows;
 mod scan;
+mod semi_join;
 mod sort;
 
 /// A physical node with the names of its columns and the estimates of its rows.
@@ -39,11 +41,23 @@ pub(crate) struct Built {
 pub(crate) struct Physical<'a> {
     /// The cost model.
     pub costs: Costs<'a>,
+    /// How many more semi joins may be built both ways: each doubles the work below it.
+    alternatives: Cell<u32>,
+}
+
+/// Semi joins of one plan that are built both ways.
+const ALTERNATIVES_MAX: u32 = 8;
+
+impl<'a> Physical<'a> {
+    /// A translator for these options.
+    pub fn new(options: &'a PlannerOptions) -> Physical<'a> {
+        Physical { costs: Costs(options), alternatives: Cell::new(ALTERNATIVES_MAX) }
+    }
 }
 
 /// The physical plan of an optimised logical plan.
 pub(crate) fn plan(logical: &LogicalPlan, options: &PlannerOptions) -> SqlResult<Plan> {
-    let built = Physical { costs: Costs(options) }.build(logical)?;
+    let built = Physical::new(options).build(logical)?;
     let mut root = built.node;
     let mut node_count = 0;
     number(&mut root, &mut node_count);
@@ -85,7 +99,7 @@ impl Physical<'_> {
             }
             LogicalPlan::Projection(p) => self.project(&p.expr, &p.input, &p.schema),
             LogicalPlan::Filter(filter) => self.filter(&filter.predicate, &filter.input),
-            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Join(join) => self.join_either_way(join),
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::Distinct(datafusion_expr::Distinct::All(input)) => self.distinct(input),
             LogicalPlan::Sort(sort) => self.sort(sort),
@@ -141,6 +155,10 @@ impl Physical<'_> {
     /// These columns of the input: by its own output list where it has one, else by a projection.
     fn select_columns(&self, input: Built, positions: &[usize], schema: &DFSchemaRef) -> Built {
         let profile = input.profile.project(positions);
+        if positions.iter().copied().eq(0..input.profile.columns.len()) {
+            let node = Node { schema: renamed(&input.node.schema, schema), ..input.node };
+            return Built { node, schema: Arc::clone(schema), profile };
+        }
         match narrow::narrow(input.node, positions) {
             Ok(node) => {
                 let names = renamed(&node.schema, schema);

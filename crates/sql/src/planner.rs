@@ -1,5 +1,8 @@
 //! From a parsed query to a physical plan.
 
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
 use types::SqlResult;
 
 use crate::catalog::Catalog;
@@ -16,6 +19,19 @@ pub fn plan_query(
     catalog: &dyn Catalog,
     options: &PlannerOptions,
 ) -> SqlResult<Plan> {
-    let logical = crate::logical::optimized(query, catalog, options)?;
-    crate::physical::plan(&logical, options)
+    let mut ast = query.ast.as_ref().clone();
+    let names = crate::names::name_outputs(&mut ast);
+    let logical = crate::logical::optimized(ast, catalog, options)?;
+    let mut plan = crate::physical::plan(&logical, options)?;
+    let width = plan.root.schema.fields().len();
+    if let Some(names) = names.filter(|n| n.len() == width) {
+        plan.root.schema = named(&plan.root.schema, names);
+    }
+    Ok(plan)
+}
+
+fn named(schema: &Schema, names: Vec<String>) -> SchemaRef {
+    let fields = schema.fields().iter().zip(names);
+    let renamed = fields.map(|(f, name)| f.as_ref().clone().with_name(name));
+    Arc::new(Schema::new(renamed.collect::<Vec<_>>()))
 }

@@ -52,6 +52,7 @@ pub(crate) fn literal(value: &ScalarValue) -> String {
         ScalarValue::Utf8(Some(s))
         | ScalarValue::Utf8View(Some(s))
         | ScalarValue::LargeUtf8(Some(s)) => format!("'{}'", s.replace('\'', "''")),
+        ScalarValue::Boolean(Some(value)) => value.to_string(),
         ScalarValue::Date32(_) | ScalarValue::TimestampMicrosecond(..) => {
             format!("'{}'", plain(value))
         }

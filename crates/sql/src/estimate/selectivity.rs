@@ -58,7 +58,7 @@ pub(crate) fn selectivity(predicate: &Expr, named: &Named) -> f64 {
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
             let (a, b) = (selectivity(left, named), selectivity(right, named));
-            a + b - a * b
+            if excludes(left, right) { a + b } else { a + b - a * b }
         }
         Expr::Not(inner) => 1.0 - selectivity(inner, named),
         Expr::IsNull(inner) => null_share(inner, named).unwrap_or(0.01),
@@ -72,6 +72,19 @@ pub(crate) fn selectivity(predicate: &Expr, named: &Named) -> f64 {
         other => by_sample(other, named).unwrap_or(OTHER),
     };
     share.clamp(0.0, 1.0)
+}
+
+/// Whether two alternatives are equalities of one column with constants, so that never both hold.
+fn excludes(left: &Expr, right: &Expr) -> bool {
+    let equal = |e: &Expr| match e {
+        Expr::BinaryExpr(b) if b.op == Operator::Eq => oriented(b).map(|(c, ..)| c.clone()),
+        _ => None,
+    };
+    let last = match left {
+        Expr::BinaryExpr(BinaryExpr { op: Operator::Or, right, .. }) => equal(right),
+        other => equal(other),
+    };
+    last.is_some() && last == equal(right)
 }
 
 fn blind(op: Operator) -> f64 {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{DFSchema, JoinType, NullEquality};
+use datafusion_common::{DFSchema, JoinType, NullEquality, ScalarValue};
 use datafusion_expr::utils::split_conjunction_owned;
 use datafusion_expr::{Expr, ExprSchemable, Join, LogicalPlan};
 use types::SqlResult;
@@ -104,6 +104,7 @@ impl Graph {
                 Expr::BinaryExpr(b) if b.op == datafusion_expr::Operator::Eq => {
                     self.add_equality(*b.left, *b.right, schema)?;
                 }
+                Expr::Literal(ScalarValue::Boolean(Some(true)), _) => {}
                 other => self.add_predicate(other, schema),
             }
         }

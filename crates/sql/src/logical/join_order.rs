@@ -14,7 +14,6 @@ use datafusion_expr::{Expr, Filter, Join, LogicalPlan, Projection};
 use types::SqlResult;
 
 use super::join_graph::{Graph, Partner, RELATIONS_MAX, Relation, Set, joins_freely, semi_share};
-use crate::cost::Costs;
 use crate::error::from_library;
 use crate::options::PlannerOptions;
 use crate::physical::Physical;
@@ -25,7 +24,7 @@ const EXHAUSTIVE_MAX: usize = 12;
 
 /// Orders all joins of a plan.
 pub(super) fn reorder(plan: LogicalPlan, options: &PlannerOptions) -> SqlResult<LogicalPlan> {
-    let physical = Physical { costs: Costs(options) };
+    let physical = Physical::new(options);
     Orderer { physical: &physical }.visit(plan)
 }
 

@@ -23,10 +23,18 @@ pub(super) fn check(plan: &LogicalPlan) -> SqlResult<()> {
     walked.map_err(crate::error::from_library)?;
     match found {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(what) => Err(SqlError::unsupported(what)
-            .with_hint("rewrite the subquery as a join, or without LIMIT, UNION and OR around it")),
+        ControlFlow::Break(what) => {
+            let error = SqlError::unsupported(what);
+            Err(if what.ends_with("subquery") { error.with_hint(HINT) } else { error })
+        }
     }
 }
+
+const HINT: &str = "rewrite the subquery as a join, or without LIMIT, UNION and OR around it";
+
+/// Functions of the time of day; a plan has no clock.
+const CLOCKS: [&str; 6] =
+    ["now", "current_timestamp", "current_date", "current_time", "today", "localtimestamp"];
 
 fn leftover(expr: &Expr) -> Option<&'static str> {
     match expr {
@@ -36,8 +44,9 @@ fn leftover(expr: &Expr) -> Option<&'static str> {
         Expr::Exists(_) => Some("this EXISTS subquery"),
         Expr::SetComparison(_) => Some("this ANY or ALL subquery"),
         Expr::WindowFunction(_) => Some("a window function"),
-        Expr::GroupingSet(_) => Some("GROUPING SETS, ROLLUP and CUBE"),
+        Expr::GroupingSet(_) => Some("GROUP BY with GROUPING SETS, ROLLUP or CUBE"),
         Expr::Placeholder(_) => Some("a parameter"),
+        Expr::ScalarFunction(f) if CLOCKS.contains(&f.name()) => Some("a function of the clock"),
         _ => None,
     }
 }

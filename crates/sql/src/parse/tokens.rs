@@ -17,7 +17,7 @@ pub(crate) const NESTING_MAX: usize = 48;
 
 /// Most tokens in a row without a comma on the path to any point of a statement: a chain of
 /// operators (`1 + 1 + ..`) makes a tree as deep as it is long, and all that follows recurses over it.
-const CHAIN_MAX: usize = 800;
+const CHAIN_MAX: usize = 600;
 
 /// Splits text into the tokens of its statements; empty statements vanish.
 pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {

@@ -148,13 +148,14 @@ impl Physical<'_> {
         let rest = unused.map(|(p, _)| p.left.clone().eq(p.right.clone()));
         let condition = all_of(rest.chain(sides.join.filter.clone()));
         let filter = condition.map(|c| Expr::compile(&c, &names)).transpose()?;
-        let inner_filter = match all_of(base.scan.filters.iter().cloned()) {
-            Some(own) => {
-                let names = super::scan::names(&base.scan.table_name, &base.def, &columns)?;
-                Some(Expr::compile(&own, &names)?)
-            }
-            None => None,
-        };
+        let inner_filter =
+            match all_of(base.scan.filters.iter().filter(|f| !super::scan::always(f)).cloned()) {
+                Some(own) => {
+                    let names = super::scan::names(&base.scan.table_name, &base.def, &columns)?;
+                    Some(Expr::compile(&own, &names)?)
+                }
+                None => None,
+            };
         let leading = keys.iter().find(|k| Some(&k.ordinal) == tree.prefix.first());
         let at = leading.and_then(|k| column_position(k.outer, &outer.schema));
         let order = at.map_or(0.0, |i| outer.profile.columns[i].order);

@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
+use datafusion_expr::utils::split_binary;
 use datafusion_expr::{Expr, Operator};
 
 use crate::catalog::TableDef;
@@ -39,6 +40,11 @@ pub(super) enum DemandKind {
 pub(super) fn demands(predicate: &Expr, number: usize, def: &TableDef) -> Vec<Demand> {
     let demand = |column, kind, complete| Demand { column, predicate: number, kind, complete };
     match predicate {
+        // A short IN list reaches us as alternatives.
+        Expr::BinaryExpr(b) if b.op == Operator::Or => alternatives(predicate, def)
+            .map(|(column, kind)| demand(column, kind, true))
+            .into_iter()
+            .collect(),
         Expr::BinaryExpr(b) => {
             let oriented = match (b.left.as_ref(), b.right.as_ref()) {
                 (Expr::Column(c), Expr::Literal(v, _)) => Some((c, b.op, v)),
@@ -101,6 +107,24 @@ fn in_list(list: &datafusion_expr::expr::InList, def: &TableDef) -> Option<(usiz
     }
     sort_distinct(&mut values)?;
     Some((ordinal?, DemandKind::OneOf(values)))
+}
+
+/// `x = 1 OR x = 2 OR ..`, all on one column.
+fn alternatives(predicate: &Expr, def: &TableDef) -> Option<(usize, DemandKind)> {
+    let mut values = Vec::new();
+    let mut column = None;
+    for part in split_binary(predicate, Operator::Or) {
+        let [Demand { column: c, kind: DemandKind::OneOf(v), .. }] = &demands(part, 0, def)[..]
+        else {
+            return None;
+        };
+        if *column.get_or_insert(*c) != *c {
+            return None;
+        }
+        values.extend(v.iter().cloned());
+    }
+    sort_distinct(&mut values)?;
+    (values.len() <= RANGES_MAX).then_some((column?, DemandKind::OneOf(values)))
 }
 
 /// Sorts values and drops repetitions; `None` where two do not compare (NaN).

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion_common::{DFSchema, DFSchemaRef, TableReference};
+use datafusion_common::{DFSchema, DFSchemaRef, ScalarValue, TableReference};
 use datafusion_expr::utils::{conjunction as all_of, split_conjunction};
 use datafusion_expr::{Expr as Logical, TableScan};
 use types::{SqlError, SqlResult};
@@ -118,7 +118,8 @@ fn wanted<'a>(
     scan: &'a TableScan,
     produced: &[usize],
 ) -> SqlResult<Wanted<'a>> {
-    let predicates: Vec<&Logical> = scan.filters.iter().flat_map(split_conjunction).collect();
+    let all = scan.filters.iter().flat_map(split_conjunction);
+    let predicates: Vec<&Logical> = all.filter(|p| !always(p)).collect();
     let mut columns: BTreeSet<usize> = produced.iter().copied().collect();
     for predicate in &predicates {
         let used = predicate.column_refs();
@@ -128,6 +129,11 @@ fn wanted<'a>(
     let names = names(&scan.table_name, def, &columns)?;
     let profile = Profile::of_table(def, &columns);
     Ok(Wanted { def, predicates, columns, names, profile })
+}
+
+/// Whether a predicate is the constant true (a join `ON TRUE` leaves one).
+pub(super) fn always(predicate: &Logical) -> bool {
+    matches!(predicate, Logical::Literal(ScalarValue::Boolean(Some(true)), _))
 }
 
 /// The columns of a table under the name of its scan.

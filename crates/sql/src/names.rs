@@ -1,0 +1,89 @@
+//! Names of result columns, as PostgreSQL gives them.
+
+use datafusion_sql::sqlparser::ast::{Expr, Function, Ident, Query, Select, SelectItem, SetExpr};
+
+use crate::parse::identifier;
+
+/// The names of the result columns of a query; `None` where a wildcard leaves them to the catalog.
+///
+/// Also gives repeated outputs an alias of their own, for the library refuses two outputs of one name.
+pub(crate) fn name_outputs(query: &mut Query) -> Option<Vec<String>> {
+    let single = matches!(query.body.as_ref(), SetExpr::Select(_));
+    let select = first_select(&mut query.body)?;
+    let names = select.projection.iter().map(output_name).collect::<Option<Vec<String>>>()?;
+    if single {
+        make_distinct(select);
+    }
+    Some(names)
+}
+
+fn first_select(body: &mut SetExpr) -> Option<&mut Select> {
+    match body {
+        SetExpr::Select(select) => Some(select),
+        SetExpr::Query(query) => first_select(&mut query.body),
+        SetExpr::SetOperation { left, .. } => first_select(left),
+        _ => None,
+    }
+}
+
+fn output_name(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(identifier(alias)),
+        SelectItem::UnnamedExpr(expr) => Some(expr_name(expr).unwrap_or_else(|| "?column?".into())),
+        _ => None,
+    }
+}
+
+fn expr_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(ident) => Some(identifier(ident)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(identifier),
+        Expr::Nested(inner) => expr_name(inner),
+        Expr::Function(Function { name, .. }) => {
+            name.0.last().and_then(|p| p.as_ident()).map(identifier)
+        }
+        Expr::Cast { expr, data_type, .. } => {
+            Some(expr_name(expr).unwrap_or_else(|| data_type.to_string().to_lowercase()))
+        }
+        Expr::Case { else_result, .. } => {
+            let named = else_result.as_deref().and_then(expr_name);
+            Some(named.unwrap_or_else(|| "case".into()))
+        }
+        Expr::Extract { .. } => Some("extract".into()),
+        Expr::Substring { .. } => Some("substring".into()),
+        Expr::Position { .. } => Some("position".into()),
+        Expr::Trim { .. } => Some("btrim".into()),
+        Expr::Exists { .. } => Some("exists".into()),
+        Expr::Subquery(query) => match query.body.as_ref() {
+            SetExpr::Select(select) => select.projection.first().and_then(output_name),
+            _ => None,
+        },
+        Expr::TypedString(typed) => Some(typed.data_type.to_string().to_lowercase()),
+        _ => None,
+    }
+}
+
+/// The name that the library would see.
+fn library_name(item: &SelectItem) -> String {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => identifier(alias),
+        other => other.to_string().to_lowercase(),
+    }
+}
+
+fn make_distinct(select: &mut Select) {
+    let mut seen: Vec<String> = Vec::new();
+    for (i, item) in select.projection.iter_mut().enumerate() {
+        let name = library_name(item);
+        if seen.contains(&name) {
+            let alias = Ident::with_quote('"', format!("{name} {}", i + 1));
+            *item = match std::mem::replace(item, SelectItem::Wildcard(Default::default())) {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                    SelectItem::ExprWithAlias { expr, alias }
+                }
+                other => other,
+            };
+        }
+        seen.push(name);
+    }
+}
