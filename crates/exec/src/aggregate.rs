@@ -67,11 +67,12 @@ impl Sink for AggregateSink {
     fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<()> {
         let mut local = self.locals.of(worker);
         local.waiting_rows += rows.num_rows();
-        // Few rows may point into the strings of many.
-        local.waiting.push(batch::compact(rows));
         if local.waiting_rows >= self.batch_rows {
-            self.flush(&mut local)?;
+            local.waiting.push(rows);
+            return self.flush(&mut local);
         }
+        // Few rows that wait may point into the strings of many.
+        local.waiting.push(batch::compact(rows));
         Ok(())
     }
 }

@@ -43,6 +43,11 @@ impl JoinRules {
         if join.build_keys.is_empty() {
             return Err(SqlError::internal("a hash join without keys"));
         }
+        let mut pairs = join.build_keys.iter().zip(&join.probe_keys);
+        let agree = pairs.all(|(b, p)| b.data_type() == p.data_type());
+        if !agree || join.build_keys.len() != join.probe_keys.len() {
+            return Err(SqlError::internal("the keys of a hash join differ in type"));
+        }
         let anti = matches!(join.kind, HashJoinKind::BuildAnti | HashJoinKind::ProbeAnti);
         if join.null_aware && (!anti || join.filter.is_some() || join.build_keys.len() > 1) {
             return Err(SqlError::unsupported("NOT IN of several columns or with a condition"));

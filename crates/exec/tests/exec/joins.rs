@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use sql::plan::{HashJoinKind, LookupKind};
+use types::SqlState;
 
 use crate::build::{HashSpec, LookupSpec, hash_join, lookup_join, nested_loop, plan, scan};
-use crate::rig::{Dice, check, memory, runtimes};
+use crate::rig::{Dice, WAYS, check, memory, query, run, runtimes};
 
 const KINDS: [HashJoinKind; 10] = [
     HashJoinKind::Inner,
@@ -50,6 +51,26 @@ fn hash_joins() {
                     check(&runtimes, &plan, &memory, false, "hash join");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn keys_of_different_types_are_a_planner_s_mistake() {
+    let spec = HashSpec {
+        kind: HashJoinKind::Inner,
+        build_keys: &["c0"],
+        probe_keys: &["c1"],
+        filter: None,
+        null_equals_null: false,
+        null_aware: false,
+    };
+    let (plan, memory) =
+        (plan(hash_join(scan("t"), scan("u"), &spec)), Arc::new(memory(&mut Dice(6), 5)));
+    for (workers, runtime) in &runtimes() {
+        for way in WAYS {
+            let outcome = run(runtime, &plan, &memory, query(&plan, *workers, way));
+            assert_eq!(outcome.result.expect_err("refused").state, SqlState::INTERNAL_ERROR);
         }
     }
 }
