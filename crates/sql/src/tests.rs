@@ -7,6 +7,31 @@ use crate::plan::Plan;
 use crate::tpch::Tpch;
 use types::SqlResult;
 
+const QUERIES: [&str; 22] = [
+    include_str!("../../bench/queries/q01.sql"),
+    include_str!("../../bench/queries/q02.sql"),
+    include_str!("../../bench/queries/q03.sql"),
+    include_str!("../../bench/queries/q04.sql"),
+    include_str!("../../bench/queries/q05.sql"),
+    include_str!("../../bench/queries/q06.sql"),
+    include_str!("../../bench/queries/q07.sql"),
+    include_str!("../../bench/queries/q08.sql"),
+    include_str!("../../bench/queries/q09.sql"),
+    include_str!("../../bench/queries/q10.sql"),
+    include_str!("../../bench/queries/q11.sql"),
+    include_str!("../../bench/queries/q12.sql"),
+    include_str!("../../bench/queries/q13.sql"),
+    include_str!("../../bench/queries/q14.sql"),
+    include_str!("../../bench/queries/q15.sql"),
+    include_str!("../../bench/queries/q16.sql"),
+    include_str!("../../bench/queries/q17.sql"),
+    include_str!("../../bench/queries/q18.sql"),
+    include_str!("../../bench/queries/q19.sql"),
+    include_str!("../../bench/queries/q20.sql"),
+    include_str!("../../bench/queries/q21.sql"),
+    include_str!("../../bench/queries/q22.sql"),
+];
+
 fn plan(text: &str) -> SqlResult<Plan> {
     let mut statements = parse(text)?;
     let Some(Statement::Query(query)) = statements.pop() else { panic!("no query: {text}") };
@@ -14,8 +39,7 @@ fn plan(text: &str) -> SqlResult<Plan> {
 }
 
 fn query(number: usize) -> String {
-    let path = format!("{}/../bench/queries/q{number:02}.sql", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(path).unwrap()
+    QUERIES[number - 1].to_string()
 }
 
 /// The outline of a plan: its titles without estimates.

@@ -217,7 +217,7 @@ fn column(name: &str, ty: &DataType, rows: u64) -> ColumnStatistics {
         "p_container" => containers(),
         "p_type" => types_of_part(),
         "p_size" => even(ty, 50.0, 1, 50),
-        "p_name" => texts(n, &(0..101).map(|i| part_name(i)).collect::<Vec<_>>()),
+        "p_name" => texts(n, &(0..101).map(part_name).collect::<Vec<_>>()),
         "ps_partkey" | "l_partkey" => ColumnStatistics {
             correlation: if name == "ps_partkey" { 1.0 } else { 0.0 },
             ..even(ty, 200_000.0, 1, 200_000)

@@ -13,7 +13,9 @@ use datafusion_expr::utils::conjunction as all_of;
 use datafusion_expr::{Expr, Filter, Join, LogicalPlan, Projection};
 use types::SqlResult;
 
-use super::join_graph::{Graph, Partner, RELATIONS_MAX, Relation, Set, joins_freely, semi_share};
+use super::join_graph::{
+    Graph, Member, Partner, RELATIONS_MAX, Relation, Set, joins_freely, semi_share,
+};
 use crate::error::from_library;
 use crate::options::PlannerOptions;
 use crate::physical::Physical;
@@ -457,10 +459,13 @@ fn inner_join(
     .map_err(from_library)
 }
 
-/// One equality for each class with members on both sides.
+/// One equality for each class with members on both sides: of the relation with a composite key, if
+/// one is among them, so that the estimates see the whole key joined.
 fn equalities(graph: &Graph, left: Set, right: Set) -> Vec<(Expr, Expr)> {
-    let member = |class: &[super::join_graph::Member], set: Set| {
-        class.iter().find(|m| set >> m.relation & 1 == 1).map(|m| m.expr.clone())
+    let keyed = |relation: usize| graph.composite.iter().any(|c| c.0 == relation);
+    let member = |class: &[Member], set: Set| {
+        let inside = class.iter().filter(|m| set >> m.relation & 1 == 1);
+        inside.min_by_key(|m| !keyed(m.relation)).map(|m| m.expr.clone())
     };
     graph.classes.iter().filter_map(|c| Some((member(c, left)?, member(c, right)?))).collect()
 }
