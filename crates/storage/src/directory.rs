@@ -1,4 +1,5 @@
-//! The directory of a file, as bytes (`docs/format/file.md`, section 3): its trees and its free pages.
+//! The directory of a file, as bytes (`docs/format/file.md`, section 3): its trees and its free
+//! pages.
 
 use crate::page::PageId;
 use crate::space::Extent;

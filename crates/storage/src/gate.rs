@@ -1,6 +1,7 @@
 //! A turnstile: many may pass together, or one alone, first come, first served.
 //!
-//! Writers pass together and a checkpoint passes alone; so a checkpoint that waits is not overtaken for ever.
+//! Writers pass together and a checkpoint passes alone; so a checkpoint that waits is not overtaken
+//! for ever.
 
 use std::collections::VecDeque;
 use std::future::Future;

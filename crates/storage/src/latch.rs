@@ -1,7 +1,8 @@
-//! Latches of pages: held while the bytes of a page are looked at or changed, never across a suspension.
+//! Latches of pages: held while the bytes of a page are looked at or changed, never across a
+//! suspension.
 //!
-//! Both guards are `!Send`, and named in `clippy.toml` (`await-holding-invalid-types`), so a latch that is held across
-//! an `.await` does not pass the gate.
+//! Both guards are `!Send`, and named in `clippy.toml` (`await-holding-invalid-types`), so a latch
+//! that is held across an `.await` does not pass the gate.
 
 use std::marker::PhantomData;
 
@@ -18,8 +19,8 @@ impl SharedGuard<'_> {
     /// The bytes of the page.
     #[inline]
     pub fn page(&self) -> &[u8] {
-        // SAFETY: the shared latch keeps exclusive guards away for as long as the borrow of this guard lasts,
-        // and the pin keeps the frame from being loaded anew.
+        // SAFETY: the shared latch keeps exclusive guards away for as long as the borrow of this
+        // guard lasts, and the pin keeps the frame from being loaded anew.
         unsafe { self.pool.frame_bytes(self.frame) }
     }
 }

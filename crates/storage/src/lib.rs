@@ -1,8 +1,8 @@
 //! Pages: buffer pool, B+tree, free space, checkpoint.
 //!
-//! A [`Store`] is one file of [`Tree`]s. All reading goes through the buffer pool, whose `fix` is the one place where a
-//! search suspends; all changes become durable by [`Store::checkpoint`]. The file's form is specified in `docs/format/`,
-//! the rules of the pool in this crate's `README.md`.
+//! A [`Store`] is one file of [`Tree`]s. All reading goes through the buffer pool, whose `fix` is
+//! the one place where a search suspends; all changes become durable by [`Store::checkpoint`]. The
+//! file's form is specified in `docs/format/`, the rules of the pool in this crate's `README.md`.
 
 mod cache;
 mod directory;

@@ -1,4 +1,5 @@
-//! The header that every page carries: identity, age and checksum (`docs/format/page.md`, section 1).
+//! The header that every page carries: identity, age and checksum (`docs/format/page.md`, section
+//! 1).
 
 use crate::error::Damage;
 use crate::le::{set_u32, set_u64, u32_at, u64_at};
@@ -60,7 +61,8 @@ pub(crate) fn init(page: &mut [u8], kind: PageKind, identity: Identity) {
     set_u32(page, TREE, identity.tree);
 }
 
-/// Writes the checksum into an image that is about to be written, after asserting whose image it is.
+/// Writes the checksum into an image that is about to be written, after asserting whose image it
+/// is.
 pub(crate) fn seal(page: &mut [u8], pid: PageId) {
     assert_eq!(u32_at(page, 0), PAGE_MAGIC, "page {pid} is written without a header");
     assert_eq!(u64_at(page, PID), u64::from(pid), "page {pid} is written with another's header");

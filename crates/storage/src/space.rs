@@ -64,7 +64,8 @@ impl Space {
         self.free.values().map(|pages| u64::from(*pages)).sum()
     }
 
-    /// Takes `pages` consecutive pages: the first free run that is long enough, else the file grows.
+    /// Takes `pages` consecutive pages: the first free run that is long enough, else the file
+    /// grows.
     ///
     /// # Errors
     /// `Full` when the file cannot grow.

@@ -1,4 +1,5 @@
-//! Files that are not as they should be: each gives its own error, and a single damaged header slot gives none.
+//! Files that are not as they should be: each gives its own error, and a single damaged header slot
+//! gives none.
 
 use runtime::fs::{File, OpenOptions};
 use runtime::sim::Disk;

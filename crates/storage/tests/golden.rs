@@ -1,7 +1,9 @@
-//! The format of version 1, byte by byte: what is written does not change unnoticed, and what was once written is read for ever.
+//! The format of version 1, byte by byte: what is written does not change unnoticed, and what was
+//! once written is read for ever.
 //!
-//! `golden/version-1.txt` is a dump of a small database: an offset and 32 bytes per line, lines of zeros left out.
-//! After a deliberate change of the format (and of `docs/format/`) a run with `UPDATE_GOLDEN=1` writes it anew.
+//! `golden/version-1.txt` is a dump of a small database: an offset and 32 bytes per line, lines of
+//! zeros left out. After a deliberate change of the format (and of `docs/format/`) a run with
+//! `UPDATE_GOLDEN=1` writes it anew.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -33,7 +35,8 @@ fn row(number: u32) -> (Vec<u8>, Vec<u8>) {
     (format!("customer {number:06}").into_bytes(), format!("value {number}").into_bytes())
 }
 
-/// A catalog of two entries and a tree of several leaves: a load, insertions, and a second checkpoint over changed old pages.
+/// A catalog of two entries and a tree of several leaves: a load, insertions, and a second
+/// checkpoint over changed old pages.
 fn build() -> Vec<u8> {
     let disk = Disk::new(1);
     simulated(&disk, || async {

@@ -1,4 +1,5 @@
-//! The scenarios of `storage::simulation`. `DOVETAIL_SEEDS` sets how many seeds; a failure names its seed, which alone repeats it.
+//! The scenarios of `storage::simulation`. `DOVETAIL_SEEDS` sets how many seeds; a failure names
+//! its seed, which alone repeats it.
 
 use storage::simulation::{Report, crash_everywhere, rot_everywhere, run};
 

@@ -119,7 +119,8 @@ pub(crate) fn build_empty(page: &mut [u8], identity: Identity) {
     build(page, identity, Shape { level: 0, lower: b"", upper: None }, std::iter::empty());
 }
 
-/// Inserts an entry at `position`, where `lower_bound` said that it belongs; false when there is no room.
+/// Inserts an entry at `position`, where `lower_bound` said that it belongs; false when there is no
+/// room.
 pub(crate) fn insert(page: &mut [u8], position: usize, key: &[u8], value: &[u8]) -> bool {
     let node = Node::new(page);
     let (count, free) = (node.count(), node.free_bytes());

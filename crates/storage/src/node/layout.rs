@@ -21,7 +21,8 @@ pub(super) const SLOT_BYTES: usize = 8;
 /// Bytes of a cell besides suffix and value: the value's length.
 pub(super) const CELL_BYTES: usize = 2;
 
-/// Longest key of a node in a page of `page_size` bytes. With it any split leaves room (see `split`).
+/// Longest key of a node in a page of `page_size` bytes. With it any split leaves room (see
+/// `split`).
 pub const fn key_len_max(page_size: usize) -> usize {
     page_size / 8
 }

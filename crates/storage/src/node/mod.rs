@@ -5,8 +5,9 @@
 //! node:   header | hints | slots -> ... free ... <- cells, fences
 //! ```
 //!
-//! The form is that of the slotted nodes with prefix truncation, fences, heads and hints of LeanStore and vmcache,
-//! to which the storage engines of the io_uring paper (section 3.1) and of this one belong.
+//! The form is that of the slotted nodes with prefix truncation, fences, heads and hints of
+//! LeanStore and vmcache, to which the storage engines of the io_uring paper (section 3.1) and of
+//! this one belong.
 
 mod build;
 mod layout;

@@ -54,7 +54,8 @@ impl Node<'_> {
         self.lower_bound(key).0.saturating_sub(1)
     }
 
-    /// Brings the slots closer that a search for `key` will compare. Touches header, hints and lower fence.
+    /// Brings the slots closer that a search for `key` will compare. Touches header, hints and
+    /// lower fence.
     pub fn hint_slots(&self, key: &[u8]) {
         let Some(suffix) = key.strip_prefix(self.prefix()) else { return };
         let (low, high) = self.hinted(head_of(suffix));

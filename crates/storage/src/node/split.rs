@@ -1,8 +1,8 @@
 //! Splitting a full node, with the entry that did not fit, into two.
 //!
-//! Why the halves always fit: a key has at most 1/8 of a page and an entry at most 1/4. The fences take at most 1/4 together,
-//! so the entries of a node and the new one are at most 3/4 + 1/4 of a page, and the fuller half is at most
-//! half of that plus half an entry, 5/8, with fences 7/8.
+//! Why the halves always fit: a key has at most 1/8 of a page and an entry at most 1/4. The fences
+//! take at most 1/4 together, so the entries of a node and the new one are at most 3/4 + 1/4 of a
+//! page, and the fuller half is at most half of that plus half an entry, 5/8, with fences 7/8.
 
 use super::build::{Entries, Shape, bytes_needed, separator};
 use super::{Node, build};
@@ -46,7 +46,8 @@ pub(crate) fn plan_split(node: &Node<'_>, position: usize, key: &[u8], value: &[
     }
 }
 
-/// First entry of the right half, such that the left half is as full as it can be: right for ascending insertions.
+/// First entry of the right half, such that the left half is as full as it can be: right for
+/// ascending insertions.
 fn fullest_cut(node: &Node<'_>, entries: &Entries) -> usize {
     let fits = |cut: usize| {
         let upper = entries.key(cut);

@@ -9,7 +9,8 @@ use crate::page::Identity;
 
 const IDENTITY: Identity = Identity { pid: 7, tree: 3, epoch: 1 };
 
-/// A key with a long common beginning now and then, and zero bytes at the end (heads cannot tell those apart).
+/// A key with a long common beginning now and then, and zero bytes at the end (heads cannot tell
+/// those apart).
 fn random_key(dice: &mut Prng) -> Vec<u8> {
     let mut key = vec![b'p'; (dice.below(4) * dice.below(20)) as usize];
     for _ in 0..dice.below(7) {

@@ -1,4 +1,5 @@
-//! Checks that a node is what `docs/format/page.md` says, byte ranges first, so that nothing here can panic.
+//! Checks that a node is what `docs/format/page.md` says, byte ranges first, so that nothing here
+//! can panic.
 
 use super::Node;
 use super::layout::{

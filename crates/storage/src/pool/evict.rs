@@ -17,15 +17,18 @@ use crate::page::{self, PageId};
 const SWEEP_FRAMES: usize = 64;
 
 impl Pool {
-    /// A sweep in advance, when few frames are left: it spares the next fixes the wait.
+    /// A sweep in advance, when few frames are left: it spares the next fixes the wait, and feeds
+    /// prefetching. Twice around at most, as below; on the average the hand makes one or two steps
+    /// for a frame.
     pub(super) fn replenish(self: &Arc<Self>) {
-        self.sweep(SWEEP_FRAMES / 2, 4 * SWEEP_FRAMES);
+        self.sweep(SWEEP_FRAMES, 2 * self.frames.len());
     }
 
     /// A sweep because somebody waits: twice around, so that each page has had its second chance.
     pub(super) fn relieve(self: &Arc<Self>) {
         let wanted = self.free.waiting().clamp(1, SWEEP_FRAMES);
-        // Orders the waiter's entry in the queue before the looks at the pins: see `FreeFrames::waiting`.
+        // Orders the waiter's entry in the queue before the looks at the pins: see
+        // `FreeFrames::waiting`.
         fence(Ordering::SeqCst);
         let found = self.sweep(wanted, 2 * self.frames.len());
         if !found && let Some(error) = self.poison() {
@@ -33,7 +36,8 @@ impl Pool {
         }
     }
 
-    /// Moves the clock's hand until `wanted` frames are found or `steps_max` frames are passed. True when it found any.
+    /// Moves the clock's hand until `wanted` frames are found or `steps_max` frames are passed.
+    /// True when it found any.
     fn sweep(self: &Arc<Self>, wanted: usize, steps_max: usize) -> bool {
         let mut dirty = Vec::new();
         let mut freed = 0;
@@ -65,8 +69,8 @@ impl Pool {
         found
     }
 
-    /// Takes the frame from its page, if nobody uses it. `dirty`: also if the page's changes are lost.
-    /// The caller holds the hand, so frames do not change pages meanwhile.
+    /// Takes the frame from its page, if nobody uses it. `dirty`: also if the page's changes are
+    /// lost. The caller holds the hand, so frames do not change pages meanwhile.
     fn evict(&self, frame: u32, dirty: bool) -> bool {
         let PoolFrame { state, .. } = &self.frames[frame as usize];
         let pid = self.frames[frame as usize].pid();
@@ -82,8 +86,8 @@ impl Pool {
         true
     }
 
-    /// Drops whatever the pool holds of `pid`, changes included: the page is not part of anything any more.
-    /// False when somebody still uses it.
+    /// Drops whatever the pool holds of `pid`, changes included: the page is not part of anything
+    /// any more. False when somebody still uses it.
     pub(crate) fn forget(&self, pid: PageId) -> bool {
         let _hand = self.hand.lock().expect("clock hand");
         match self.translation.get(pid) {
@@ -98,7 +102,8 @@ impl Pool {
         let _hand = self.hand.lock().expect("clock hand");
         let frame = pin.frame;
         drop(pin);
-        // A reader with an outdated translation may have pinned the frame; it sees the page's number and lets go at once.
+        // A reader with an outdated translation may have pinned the frame; it sees the page's
+        // number and lets go at once.
         while !self.evict(frame, true) {
             std::hint::spin_loop();
         }
@@ -128,7 +133,8 @@ impl Pool {
         Some((copy, version))
     }
 
-    /// Writes sealed images to their places, consecutive pages in one request, all requests in flight together.
+    /// Writes sealed images to their places, consecutive pages in one request, all requests in
+    /// flight together.
     pub(crate) async fn write_images(&self, mut images: Vec<(PageId, IoBuf)>) -> Result<()> {
         images.sort_by_key(|(pid, _)| *pid);
         let mut writes = Vec::new();

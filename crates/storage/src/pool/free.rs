@@ -13,8 +13,9 @@ use crate::error::{Result, StorageError};
 /// The list of free frames and the queue of those who wait for one.
 pub(super) struct FreeFrames {
     inner: Mutex<Inner>,
-    /// Length of the queue. Written before the waiter sweeps, read after an unpin; both are sequentially consistent, so
-    /// either the sweep sees the unpinned frame or the unpinning task sees the waiter.
+    /// Length of the queue. Written before the waiter sweeps, read after an unpin; both are
+    /// sequentially consistent, so either the sweep sees the unpinned frame or the unpinning task
+    /// sees the waiter.
     waiting: AtomicUsize,
 }
 
@@ -47,7 +48,8 @@ impl FreeFrames {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Takes a frame if that leaves more than `reserve` free and nobody is waiting. Returns it with the number left.
+    /// Takes a frame if that leaves more than `reserve` free and nobody is waiting. Returns it with
+    /// the number left.
     pub fn try_take(&self, reserve: usize) -> Option<(u32, usize)> {
         let mut inner = self.inner.lock().expect("free frames");
         if !inner.queue.is_empty() || inner.frames.len() <= reserve {

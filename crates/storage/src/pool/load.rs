@@ -1,8 +1,9 @@
 //! Loading pages: one read per absent page, however many tasks ask for it.
 //!
-//! A load is a task of its own, detached from whoever started it: a dropped fixer never disturbs the read that others wait for.
-//! This is the asynchronous parking lot that the Umbra paper (section 5) leaves as future work: waiters sleep on the load
-//! and each is handed a pin when the page arrives, so it cannot be evicted before they run.
+//! A load is a task of its own, detached from whoever started it: a dropped fixer never disturbs
+//! the read that others wait for. This is the asynchronous parking lot that the Umbra paper
+//! (section 5) leaves as future work: waiters sleep on the load and each is handed a pin when the
+//! page arrives, so it cannot be evicted before they run.
 
 use std::future::Future;
 use std::pin::Pin as Pinned;
@@ -17,7 +18,8 @@ use super::{Pin, Pool};
 use crate::error::{Damage, Result, StorageError};
 use crate::page::{self, PageId};
 
-/// Most pages that one vectored read asks for: 256 KiB of 4 KiB pages, from where larger requests gain little.
+/// Most pages that one vectored read asks for: 256 KiB of 4 KiB pages, from where larger requests
+/// gain little.
 pub const RUN_PAGES_MAX: usize = 64;
 
 /// A page on its way into the pool.
@@ -150,7 +152,8 @@ impl Pool {
     }
 
     /// Starts reading all pages of `pids` that are absent, without waiting: runs of consecutive
-    /// numbers in one request each. Gives up silently when free frames are short, since a fix will do the same later.
+    /// numbers in one request each. Gives up silently when free frames are short, since a fix will
+    /// do the same later.
     pub fn prefetch(self: &Arc<Self>, pids: impl IntoIterator<Item = PageId>, io: &IoCounters) {
         let mut run: Vec<Item> = Vec::new();
         for pid in pids {
@@ -211,7 +214,8 @@ impl Pool {
         Claim::Item(Item { pid, load, frame: Some(frame), in_flight: false })
     }
 
-    /// Ends the load of one page: publishes the frame with a pin for each waiter, or frees it and tells the waiters why.
+    /// Ends the load of one page: publishes the frame with a pin for each waiter, or frees it and
+    /// tells the waiters why.
     fn finish_load(&self, item: Item, outcome: Result<()>) {
         let mut loads = self.shard(item.pid);
         let position = loads.iter().position(|(pid, _)| *pid == item.pid);
@@ -243,7 +247,8 @@ impl Pool {
         let address = self.arena.at(frame as usize * self.page_size);
         let owner: Arc<dyn std::any::Any + Send + Sync> = self.arena.clone();
         // SAFETY: the frame is in state Loading and belongs to the load that asks, which hands the
-        // buffer to one read and looks at the bytes only after it has come back; the arena outlives the buffer as its owner.
+        // buffer to one read and looks at the bytes only after it has come back; the arena outlives
+        // the buffer as its owner.
         unsafe { IoBuf::from_arena(owner, address, self.page_size) }
     }
 }
@@ -285,8 +290,8 @@ async fn load_run(mut batch: Batch) {
     }
 }
 
-/// One request for the whole run; returns the number of whole pages that came. The rest is read page by
-/// page, so that an error is pinned on the right one.
+/// One request for the whole run; returns the number of whole pages that came. The rest is read
+/// page by page, so that an error is pinned on the right one.
 async fn read_together(pool: &Arc<Pool>, items: &mut [Item]) -> usize {
     let buffers = items
         .iter_mut()
@@ -325,7 +330,8 @@ async fn read_page(pool: &Arc<Pool>, item: &mut Item) -> Result<()> {
 impl Pool {
     fn check_frame(&self, item: &Item) -> Result<()> {
         let frame = item.frame.expect("a loaded page has a frame");
-        // SAFETY: the frame is Loading and its read has ended: this load is the only one that knows it.
+        // SAFETY: the frame is Loading and its read has ended: this load is the only one that knows
+        // it.
         let bytes = unsafe { self.frame_bytes(frame) };
         page::check(bytes, item.pid)
             .map_err(|reason| StorageError::Corrupt { pid: item.pid, reason })

@@ -20,7 +20,8 @@ pub(crate) struct Region {
     len: usize,
 }
 
-// SAFETY: a region is plain memory; who may touch which part of it is settled by the frame states above it.
+// SAFETY: a region is plain memory; who may touch which part of it is settled by the frame states
+// above it.
 unsafe impl Send for Region {}
 // SAFETY: as above; the region itself offers only its address.
 unsafe impl Sync for Region {}
@@ -29,7 +30,8 @@ impl Region {
     /// Reserves `len` bytes.
     pub fn reserve(len: usize) -> Result<Region> {
         assert!(len > 0, "a region of no bytes");
-        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no
+        // memory of ours.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -67,7 +69,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `reserve` and nothing borrows from it any more: all users hold it by `Arc`.
+        // SAFETY: the mapping was made by `reserve` and nothing borrows from it any more: all users
+        // hold it by `Arc`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
@@ -98,7 +101,8 @@ impl Translation {
     #[inline]
     fn entry(&self, pid: PageId) -> &AtomicU32 {
         assert!(pid < PAGE_COUNT_MAX, "page {pid} is out of range");
-        // SAFETY: the region has one aligned, zero-initialised word per page, and all access to it is atomic.
+        // SAFETY: the region has one aligned, zero-initialised word per page, and all access to it
+        // is atomic.
         unsafe { self.region.at(pid as usize * 4).cast::<AtomicU32>().as_ref() }
     }
 

@@ -32,6 +32,15 @@ pub const FRAME_COUNT_MIN: usize = 32;
 /// Locks over the lists of loads: enough that two workers rarely meet at one.
 const SHARD_COUNT: usize = 64;
 
+/// Frames that prefetching leaves to fixes, at most: a few tasks' next steps.
+const PREFETCH_RESERVE_MAX: usize = 16;
+
+/// Free frames below which a sweep runs in advance, at most: two runs of pages.
+const LOW_WATER_MAX: usize = 2 * RUN_PAGES_MAX;
+
+// Otherwise prefetching would give up for ever once the pool is full.
+const _: () = assert!(PREFETCH_RESERVE_MAX < LOW_WATER_MAX, "a sweep in advance feeds prefetching");
+
 type Loads = Vec<(PageId, Arc<Load>)>;
 
 /// A frame: what it does, and for which page.
@@ -97,7 +106,8 @@ pub struct PoolStats {
     pub waiting: usize,
 }
 
-/// Permission to stay: the page keeps its frame while a pin lives. A pin may be held across a suspension, a latch may not.
+/// Permission to stay: the page keeps its frame while a pin lives. A pin may be held across a
+/// suspension, a latch may not.
 pub(crate) struct Pin<'p> {
     pool: &'p Pool,
     frame: u32,
@@ -127,8 +137,8 @@ impl Pool {
     /// A pool of `bytes` over `file`, all frames free.
     ///
     /// # Errors
-    /// `Option` for fewer than [`FRAME_COUNT_MIN`] frames; `Io` when the address space cannot be reserved.
-    /// How the file's requests travel.
+    /// `Option` for fewer than [`FRAME_COUNT_MIN`] frames; `Io` when the address space cannot be
+    /// reserved. How the file's requests travel.
     pub(crate) fn backend(&self) -> &FileBackend {
         self.file.backend()
     }
@@ -155,8 +165,8 @@ impl Pool {
             free: FreeFrames::new(count),
             hand: Mutex::new(0),
             writing: Turnstile::new(),
-            prefetch_reserve: frame_count / 8,
-            low_water: (frame_count / 8).min(64),
+            prefetch_reserve: (frame_count / 16).min(PREFETCH_RESERVE_MAX),
+            low_water: (frame_count / 8).min(LOW_WATER_MAX),
             dirty: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
             epoch: AtomicU64::new(epoch),
@@ -164,11 +174,13 @@ impl Pool {
         })
     }
 
-    /// Runs `look` on the page's bytes under a shared latch, reading the page first when it is absent.
-    /// Nothing is held when this returns, and nothing but the wanted page's pin while it waits.
+    /// Runs `look` on the page's bytes under a shared latch, reading the page first when it is
+    /// absent. Nothing is held when this returns, and nothing but the wanted page's pin while it
+    /// waits.
     ///
     /// # Errors
-    /// `Corrupt`, `Io` when the page cannot be read; `Poisoned` when no frame can be freed any more.
+    /// `Corrupt`, `Io` when the page cannot be read; `Poisoned` when no frame can be freed any
+    /// more.
     #[inline]
     pub(crate) async fn read<R>(
         self: &Arc<Self>,
@@ -202,7 +214,8 @@ impl Pool {
         (slot.pid() == pid).then_some(guard)
     }
 
-    /// Pins a page, reading it first when it is absent. A wait is counted to `io`, and so is the read if this call starts it.
+    /// Pins a page, reading it first when it is absent. A wait is counted to `io`, and so is the
+    /// read if this call starts it.
     ///
     /// # Errors
     /// As [`Pool::read`].
@@ -234,7 +247,8 @@ impl Pool {
         (slot.pid() == pid).then_some(pin)
     }
 
-    /// Joins the load of an absent page, starting it when there is none; `None` when the page has arrived meanwhile.
+    /// Joins the load of an absent page, starting it when there is none; `None` when the page has
+    /// arrived meanwhile.
     fn join_load(self: &Arc<Self>, pid: PageId, io: &IoCounters) -> Option<LoadWait<'_>> {
         let mut loads = self.shard(pid);
         match self.translation.get(pid) {
@@ -283,7 +297,8 @@ impl Pool {
         self.translation.prefetch(pid);
     }
 
-    /// Brings the state word of a resident page closer, and the lines that any search in it touches first.
+    /// Brings the state word of a resident page closer, and the lines that any search in it touches
+    /// first.
     #[inline]
     pub(crate) fn hint_page(&self, pid: PageId) {
         let Place::Frame(frame) = self.translation.get(pid) else { return };
@@ -401,6 +416,11 @@ impl Pool {
     /// The file below.
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// How far ahead a task may read: not so far that a small pool drops pages before they are used.
+    pub(crate) fn window(&self, pages_max: usize) -> usize {
+        pages_max.min(self.frames.len() / 4)
     }
 
     /// Number of frames.

@@ -19,7 +19,8 @@ const TAG: u64 = 0b11 << TAG_SHIFT;
 const DIRTY: u64 = 1 << 35;
 /// Used since the clock's hand last passed.
 const REF: u64 = 1 << 36;
-/// Dirty, and reachable from the last checkpoint: may not be written to its place before the next one.
+/// Dirty, and reachable from the last checkpoint: may not be written to its place before the next
+/// one.
 const KEEP: u64 = 1 << 37;
 /// A copy is on its way to disk.
 const WRITING: u64 = 1 << 38;
@@ -223,7 +224,8 @@ impl StateWord {
             return false;
         }
         let next = word & !TAG | (Tag::Evicting as u64) << TAG_SHIFT;
-        // SeqCst, as in `unpin`: an evictor that fails here has seen the pin, or its owner sees the waiters.
+        // SeqCst, as in `unpin`: an evictor that fails here has seen the pin, or its owner sees the
+        // waiters.
         self.0.compare_exchange(word, next, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
@@ -243,8 +245,8 @@ impl StateWord {
         self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether a page that was marked for writing may still be written: a checkpoint may have come first, after which
-    /// the page is clean, or dirty again and to be kept.
+    /// Whether a page that was marked for writing may still be written: a checkpoint may have come
+    /// first, after which the page is clean, or dirty again and to be kept.
     pub fn may_write(&self) -> bool {
         let snapshot = self.snapshot();
         assert!(snapshot.is_writing(), "a write that was not announced");
@@ -269,7 +271,8 @@ impl StateWord {
     pub fn clear_dirty(&self) {
         let before = self.0.fetch_and(!(DIRTY | KEEP), Ordering::AcqRel);
         assert!(before & DIRTY != 0, "a clean page was checkpointed");
-        // It may be marked as being written: that write has yet to begin, and will find nothing to do.
+        // It may be marked as being written: that write has yet to begin, and will find nothing to
+        // do.
         assert!(before & EXCLUSIVE == 0, "a page changed during its checkpoint");
     }
 }

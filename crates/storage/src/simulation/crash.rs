@@ -1,5 +1,5 @@
-//! Power cuts and failing writes in the middle of loads, changes of the catalog and checkpoints: afterwards the file holds the old
-//! state or the new one, whole.
+//! Power cuts and failing writes in the middle of loads, changes of the catalog and checkpoints:
+//! afterwards the file holds the old state or the new one, whole.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,8 @@ const FRAMES: usize = 512;
 /// Times that recovery is cut short before it is let run.
 const CUT_RECOVERIES: u64 = 3;
 
-/// The states that the workload has asked to make durable, in order, and how many of them it knows to be so.
+/// The states that the workload has asked to make durable, in order, and how many of them it knows
+/// to be so.
 #[derive(Default)]
 struct History {
     states: Vec<State>,
@@ -104,7 +105,8 @@ impl Workload {
     }
 }
 
-/// Runs the workload on a disk with this fault plan; returns the disk, the history and the workload's own end.
+/// Runs the workload on a disk with this fault plan; returns the disk, the history and the
+/// workload's own end.
 fn play(seed: u64, plan: FaultPlan) -> (Disk, SharedHistory, Result<()>) {
     let disk = Disk::new(seed);
     disk.faults(plan);
@@ -114,7 +116,8 @@ fn play(seed: u64, plan: FaultPlan) -> (Disk, SharedHistory, Result<()>) {
     (disk, history, outcome)
 }
 
-/// Opens the file, checks the store as a whole, and makes sure that it takes a new change. `None`: there is no database.
+/// Opens the file, checks the store as a whole, and makes sure that it takes a new change. `None`:
+/// there is no database.
 fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
     world(disk, seed, move || async move {
         let store = match Store::open(PATH.as_ref(), options(FRAMES)).await {
@@ -139,7 +142,8 @@ fn cut_recovery(disk: &Disk, seed: u64, write: u64) -> Disk {
     disk.crash(seed)
 }
 
-/// Checks what is left after a power cut: one of the allowed states, and the same one if recovery is cut short as well.
+/// Checks what is left after a power cut: one of the allowed states, and the same one if recovery
+/// is cut short as well.
 fn check_after_crash(
     disk: &Disk,
     history: &History,

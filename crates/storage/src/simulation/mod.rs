@@ -1,8 +1,9 @@
 //! The store under attack, in the runtime's simulation: one seed, one run, the same every time.
 //!
-//! [`run`] takes a seed through four scenarios: random operations of many tasks against a model, with faults of the disk and
-//! tasks dropped at random suspensions (`mixed`); a power cut at one write of a load with changes of the catalog, with
-//! recovery cut short as well (`crash`); failing writes and syncs (`crash`); flipped bits (`rot`).
+//! [`run`] takes a seed through four scenarios: random operations of many tasks against a model,
+//! with faults of the disk and tasks dropped at random suspensions (`mixed`); a power cut at one
+//! write of a load with changes of the catalog, with recovery cut short as well (`crash`); failing
+//! writes and syncs (`crash`); flipped bits (`rot`).
 
 mod crash;
 mod mixed;

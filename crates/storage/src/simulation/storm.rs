@@ -132,7 +132,8 @@ async fn perform(store: Store, id: TreeId, work: Work) -> Result<()> {
     Ok(())
 }
 
-/// Asks the store which of the insertions have happened: each of a dropped task wholly or not at all.
+/// Asks the store which of the insertions have happened: each of a dropped task wholly or not at
+/// all.
 async fn reconcile(
     mixed: &mut Mixed,
     tried: Vec<(TreeId, Row)>,

@@ -83,7 +83,8 @@ impl StoreInner {
             header.sequence += 1;
             header.journal = Journal::default();
         }
-        // Slot 0 holds the journal's header, or the old one; either is whole until slot 1 holds the new one.
+        // Slot 0 holds the journal's header, or the old one; either is whole until slot 1 holds the
+        // new one.
         self.write_both_slots(&header, 1).await?;
         // Before any page is freed: a page of a dropped tree may be among them.
         dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
@@ -91,7 +92,8 @@ impl StoreInner {
         Ok(())
     }
 
-    /// Takes pages for directory and journal, and makes the directory: which must tell of these very pages.
+    /// Takes pages for directory and journal, and makes the directory: which must tell of these
+    /// very pages.
     fn choose_places(&self, old: &[Dirty], old_meta: Extent) -> Result<Places> {
         let trees: Vec<_> = self.trees().values().map(|tree| tree.record()).collect();
         let mut space = self.space();
@@ -155,7 +157,8 @@ impl StoreInner {
         self.pool.write_images(images).await
     }
 
-    /// Writes the images of changed old pages to the journal; returns the checksum over their checksums.
+    /// Writes the images of changed old pages to the journal; returns the checksum over their
+    /// checksums.
     async fn write_journal(&self, old: &[Dirty], extent: Extent) -> Result<u32> {
         let mut sum = 0;
         let mut at = extent.start;
@@ -180,8 +183,8 @@ impl StoreInner {
         synced.map_err(|error| StorageError::io("sync the database file", &error))
     }
 
-    /// Writes a header to slot `first` and then to the other, each synced: at rest both hold the same.
-    /// The other slot has to hold a header that leads to the same state, or to the last one.
+    /// Writes a header to slot `first` and then to the other, each synced: at rest both hold the
+    /// same. The other slot has to hold a header that leads to the same state, or to the last one.
     pub(super) async fn write_both_slots(&self, header: &Header, first: PageId) -> Result<()> {
         assert!(first < 2, "there are two slots");
         self.write_slot(header, first).await?;

@@ -36,7 +36,8 @@ impl fmt::Display for TreeId {
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Bytes of a page; a power of two from 4096 to 32768. Used by `create` only, an existing file keeps its own.
+    /// Bytes of a page; a power of two from 4096 to 32768. Used by `create` only, an existing file
+    /// keeps its own.
     pub page_size: u32,
     /// Memory for pages in bytes, at least 32 pages.
     pub pool_bytes: usize,
@@ -78,7 +79,8 @@ impl Store {
     /// Creates a file with an empty catalog tree.
     ///
     /// # Errors
-    /// `Io` when the file exists or cannot be made, `Option` for a bad page size or too small a pool.
+    /// `Io` when the file exists or cannot be made, `Option` for a bad page size or too small a
+    /// pool.
     pub async fn create(path: &Path, options: StoreOptions) -> Result<Store> {
         open::create(path, &options).await
     }
@@ -91,17 +93,19 @@ impl Store {
         open::open(path, &options).await
     }
 
-    /// Makes everything done so far durable, atomically: after a crash the file holds the state of the last completed
-    /// checkpoint, whole. Runs to its end even when the caller is dropped.
+    /// Makes everything done so far durable, atomically: after a crash the file holds the state of
+    /// the last completed checkpoint, whole. Runs to its end even when the caller is dropped.
     ///
     /// # Errors
-    /// `Io` when a write or sync failed: the store is poisoned then. `Poisoned` when it already was.
+    /// `Io` when a write or sync failed: the store is poisoned then. `Poisoned` when it already
+    /// was.
     pub async fn checkpoint(&self) -> Result<()> {
         self.inner.checkpoint().await
     }
 
     /// Whether changed old pages take so much of the pool (a quarter) that a checkpoint is due.
-    /// Without one, an insert makes its own at three eighths, in the middle of whatever statement it belongs to.
+    /// Without one, an insert makes its own at three eighths, in the middle of whatever statement
+    /// it belongs to.
     pub fn needs_checkpoint(&self) -> bool {
         self.inner.pool.kept() >= self.inner.pool.frame_count() / 4
     }
@@ -128,7 +132,8 @@ impl Store {
         self.inner.trees().keys().copied().collect()
     }
 
-    /// Makes an empty tree. Durable with the next checkpoint, and gone without a trace if there is none.
+    /// Makes an empty tree. Durable with the next checkpoint, and gone without a trace if there is
+    /// none.
     ///
     /// # Errors
     /// `Full`, `Poisoned`.
@@ -138,7 +143,8 @@ impl Store {
         Ok(id)
     }
 
-    /// Drops a tree. Its pages are used again after the next checkpoint, and not before every handle is gone.
+    /// Drops a tree. Its pages are used again after the next checkpoint, and not before every
+    /// handle is gone.
     ///
     /// # Errors
     /// `NoSuchTree`; `Io`, `Corrupt` when an inner node cannot be read, the tree stays then.
@@ -196,8 +202,8 @@ impl Store {
         let _no_writes = self.inner.pool.writing.alone().await;
     }
 
-    /// Waits for quiet and lets go of the file, unless another clone of the store or a tree of it lives on.
-    /// What no checkpoint has covered is lost.
+    /// Waits for quiet and lets go of the file, unless another clone of the store or a tree of it
+    /// lives on. What no checkpoint has covered is lost.
     pub async fn close(self) {
         self.quiesce().await;
     }
@@ -223,8 +229,8 @@ impl StoreInner {
         self.pool.poison().map_or(Ok(()), Err)
     }
 
-    /// Whether changed old pages take so much of the pool that nothing old may be changed before a checkpoint.
-    /// Three eighths leave room for the pins of a split in the smallest pool.
+    /// Whether changed old pages take so much of the pool that nothing old may be changed before a
+    /// checkpoint. Three eighths leave room for the pins of a split in the smallest pool.
     pub fn is_crowded(&self) -> bool {
         self.pool.kept() >= self.pool.frame_count() * 3 / 8
     }

@@ -25,8 +25,9 @@ pub struct VerifyReport {
 }
 
 impl Store {
-    /// Reads every page of every tree from disk (dirty ones from memory) and checks all there is to check: checksums, structure, order, counts,
-    /// and that trees, directory and free space account for all pages of the file, each once. Holds writers back.
+    /// Reads every page of every tree from disk (dirty ones from memory) and checks all there is to
+    /// check: checksums, structure, order, counts, and that trees, directory and free space account
+    /// for all pages of the file, each once. Holds writers back.
     ///
     /// # Errors
     /// `Corrupt` with the first page found that is not as it should be; `Io`.

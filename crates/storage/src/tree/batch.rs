@@ -12,7 +12,8 @@ use crate::page::PageId;
 /// Nodes whose reads are started ahead of the one that is being searched.
 const WINDOW_NODES: usize = 128;
 
-/// Nodes ahead of the current one whose translation entries, and whose first lines, are fetched into the processor's cache.
+/// Nodes ahead of the current one whose translation entries, and whose first lines, are fetched
+/// into the processor's cache.
 const HINT_ENTRY_AHEAD: usize = 16;
 const HINT_PAGE_AHEAD: usize = 8;
 
@@ -26,10 +27,11 @@ struct Group {
 }
 
 impl Tree {
-    /// Looks up all `keys`, in any order, duplicates included; `visit` is told the position in `keys` and the value of each that the tree
-    /// holds, in no particular order.
+    /// Looks up all `keys`, in any order, duplicates included; `visit` is told the position in
+    /// `keys` and the value of each that the tree holds, in no particular order.
     ///
-    /// With [`Depth::Many`] the reads of a level are started together, consecutive pages in one request.
+    /// With [`Depth::Many`] the reads of a level are started together, consecutive pages in one
+    /// request.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when a page cannot be read; some values may have been visited by then.
@@ -75,7 +77,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Called before node `index` of a level is searched: starts reads of the nodes after it, and brings resident ones closer.
+    /// Called before node `index` of a level is searched: starts reads of the nodes after it, and
+    /// brings resident ones closer.
     pub(super) fn look_ahead(
         &self,
         index: usize,
@@ -85,9 +88,10 @@ impl Tree {
         io: &IoCounters,
     ) {
         let pool = &self.store.pool;
-        if depth == Depth::Many && index.is_multiple_of(WINDOW_NODES / 2) && count > 1 {
-            let begin = if index == 0 { 0 } else { index + WINDOW_NODES / 2 };
-            let end = count.min(index + WINDOW_NODES);
+        let window = pool.window(WINDOW_NODES);
+        if depth == Depth::Many && index.is_multiple_of(window / 2) && count > 1 {
+            let begin = if index == 0 { 0 } else { index + window / 2 };
+            let end = count.min(index + window);
             pool.prefetch((begin..end).map(&pid), io);
         }
         if count < HINT_NODES_MIN {

@@ -26,7 +26,8 @@ const INNER_RUN_PAGES: u32 = 16;
 
 /// Loads an empty tree with entries in ascending order. Memory: one page per level and four runs.
 ///
-/// The tree stays empty until `finish`; dropped before, the load leaves nothing behind. A checkpoint meanwhile does no harm.
+/// The tree stays empty until `finish`; dropped before, the load leaves nothing behind. A
+/// checkpoint meanwhile does no harm.
 pub struct BulkLoader {
     tree: Tree,
     levels: Vec<Level>,
@@ -134,7 +135,8 @@ impl BulkLoader {
     /// Adds an entry whose key is greater than all before.
     ///
     /// # Errors
-    /// `OutOfOrder`, `TooLarge`: the entry is left out and the load may go on; `Io`, `Full`, `Poisoned`: it may not.
+    /// `OutOfOrder`, `TooLarge`: the entry is left out and the load may go on; `Io`, `Full`,
+    /// `Poisoned`: it may not.
     pub async fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.tree.check_size(key, value)?;
         let pending = &self.levels[0].pending;
@@ -153,7 +155,8 @@ impl BulkLoader {
         self.tree.store.pool.page_size() * FILL_PERCENT / 100
     }
 
-    /// Whether the node of `level` would exceed its fill with one more entry, if it ended right behind that.
+    /// Whether the node of `level` would exceed its fill with one more entry, if it ended right
+    /// behind that.
     fn is_full(&self, level: usize, key: &[u8], value_len: usize) -> bool {
         let node = &self.levels[level];
         let entries_len = node.entries_len + key.len() + value_len;
@@ -161,7 +164,8 @@ impl BulkLoader {
         count > 1 && bytes_needed(&node.lower, Some(key), count, entries_len) > self.budget()
     }
 
-    /// Makes nodes of the pending entries of `level` until few enough are left to take `next`, the first key behind them.
+    /// Makes nodes of the pending entries of `level` until few enough are left to take `next`, the
+    /// first key behind them.
     async fn emit(&mut self, level: usize, next: Option<&[u8]>) -> Result<()> {
         // The prefix shrinks when `next` is far away, so not all pending entries may fit one node.
         let page_size = self.tree.store.pool.page_size();
@@ -219,10 +223,12 @@ impl BulkLoader {
     /// Writes what is left and puts the tree together.
     ///
     /// # Errors
-    /// `NotEmpty` when somebody has inserted meanwhile; `Io`, `Full`, `Poisoned`. The tree is empty, or as it was, then.
+    /// `NotEmpty` when somebody has inserted meanwhile; `Io`, `Full`, `Poisoned`. The tree is
+    /// empty, or as it was, then.
     pub async fn finish(mut self) -> Result<()> {
         let mut level = 0;
-        // The last node of a level becomes a page of its own only if there are others beside it, or it is too full.
+        // The last node of a level becomes a page of its own only if there are others beside it, or
+        // it is too full.
         while level + 1 < self.levels.len() || !self.is_top(level) {
             while self.levels[level].pending.len() > 0 {
                 self.emit(level, None).await?;
@@ -318,8 +324,9 @@ impl Run {
         &mut buffer.as_mut_slice()[at..at + page_size]
     }
 
-    /// Begins to write the filled pages, by a task of its own: a loader that is dropped does not take back pages that are
-    /// being written. Waits for the write before, so at most two runs are in memory.
+    /// Begins to write the filled pages, by a task of its own: a loader that is dropped does not
+    /// take back pages that are being written. Waits for the write before, so at most two runs are
+    /// in memory.
     async fn write(&mut self, claim: &Arc<LoadClaim>) -> Result<()> {
         self.finish_write().await?;
         let Some(mut buffer) = self.buffer.take() else { return Ok(()) };

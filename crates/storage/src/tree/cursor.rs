@@ -27,7 +27,8 @@ pub struct Cursor {
     over: bool,
 }
 
-/// The entries of one leaf that lie in the range, copied out of the pool: they may be kept as long as one likes.
+/// The entries of one leaf that lie in the range, copied out of the pool: they may be kept as long
+/// as one likes.
 pub struct LeafRows {
     page: Vec<u8>,
     positions: Range<usize>,
@@ -45,7 +46,8 @@ impl LeafRows {
         self.positions.is_empty()
     }
 
-    /// Writes the key of entry `index`, counted in the cursor's direction, into `key`, and returns the value.
+    /// Writes the key of entry `index`, counted in the cursor's direction, into `key`, and returns
+    /// the value.
     pub fn entry(&self, index: usize, key: &mut Vec<u8>) -> &[u8] {
         assert!(index < self.len(), "entry {index} of {}", self.len());
         let position = match self.direction {

@@ -1,8 +1,9 @@
 //! Inserting: into a leaf with room under its latch alone, else by a split.
 //!
-//! Whoever changes a page holds a pass of the store's `writers` turnstile, and whoever changes inner nodes is alone in `structure`: so a
-//! path that is pinned stays a path, only its leaf may change until it is latched. All pages are pinned first, while waiting
-//! is allowed; then all latches are tried, and either all are got and the work is done at once, or all are released.
+//! Whoever changes a page holds a pass of the store's `writers` turnstile, and whoever changes
+//! inner nodes is alone in `structure`: so a path that is pinned stays a path, only its leaf may
+//! change until it is latched. All pages are pinned first, while waiting is allowed; then all
+//! latches are tried, and either all are got and the work is done at once, or all are released.
 
 use std::sync::atomic::Ordering;
 
@@ -44,10 +45,12 @@ enum AtPath {
 impl Tree {
     /// Adds an entry.
     ///
-    /// May make a checkpoint when changed old pages crowd the pool; `Store::needs_checkpoint` tells in time.
+    /// May make a checkpoint when changed old pages crowd the pool; `Store::needs_checkpoint` tells
+    /// in time.
     ///
     /// # Errors
-    /// `TooLarge`; `Io`, `Corrupt` when the path cannot be read; `Full`; `Poisoned` after a failed write.
+    /// `TooLarge`; `Io`, `Corrupt` when the path cannot be read; `Full`; `Poisoned` after a failed
+    /// write.
     pub async fn insert(&self, key: &[u8], value: &[u8]) -> Result<Inserted> {
         self.check_size(key, value)?;
         loop {

@@ -1,8 +1,9 @@
 //! B+trees: entries of bytes in the order of their keys.
 //!
-//! A tree's root page never moves, nodes are never merged, and a split moves the upper part of a node away. So a reader needs no
-//! latch but on the node it looks at: the fences of the next node tell whether it is the right one, and if not, the descent begins anew.
-//! That is why a reader holds nothing while it waits.
+//! A tree's root page never moves, nodes are never merged, and a split moves the upper part of a
+//! node away. So a reader needs no latch but on the node it looks at: the fences of the next node
+//! tell whether it is the right one, and if not, the descent begins anew. That is why a reader
+//! holds nothing while it waits.
 
 mod batch;
 mod bulk;
@@ -40,10 +41,12 @@ pub enum Depth {
     Many,
 }
 
-/// Descents that go astray in a row before the tree is called damaged. One is a concurrent split; so many are not.
+/// Descents that go astray in a row before the tree is called damaged. One is a concurrent split;
+/// so many are not.
 const ASTRAY_MAX: u32 = 1000;
 
-/// Levels with fewer bytes than this stay in the cache of a core, so that a yield would cost more than the miss.
+/// Levels with fewer bytes than this stay in the cache of a core, so that a yield would cost more
+/// than the miss.
 const CACHED_BYTES: u64 = 8 << 20;
 
 /// What the tree is, apart from its pages.
@@ -131,8 +134,8 @@ impl Tree {
         Tree { store, shared, interleaved: false }
     }
 
-    /// The same tree, whose `get` prefetches nodes that are likely out of the processor's caches and lets other tasks of the
-    /// interleave window run meanwhile (corobase paper, section 4).
+    /// The same tree, whose `get` prefetches nodes that are likely out of the processor's caches
+    /// and lets other tasks of the interleave window run meanwhile (corobase paper, section 4).
     pub fn interleaved(mut self, on: bool) -> Tree {
         self.interleaved = on;
         self
@@ -195,8 +198,9 @@ impl Tree {
         }
     }
 
-    /// Brings closer what a search for `key` in this node will touch, one dependent step after the other, and lets other
-    /// tasks of the window run in between. In the large level of the leaves each step would be a miss of its own.
+    /// Brings closer what a search for `key` in this node will touch, one dependent step after the
+    /// other, and lets other tasks of the window run in between. In the large level of the leaves
+    /// each step would be a miss of its own.
     async fn approach(&self, pid: PageId, level: u8, key: &[u8]) {
         let pool = &self.store.pool;
         pool.hint_page(pid);
@@ -209,8 +213,8 @@ impl Tree {
         }
     }
 
-    /// Whether a level is so large that its nodes are rarely in the processor's caches. In debug builds all are, so
-    /// that tests take this way.
+    /// Whether a level is so large that its nodes are rarely in the processor's caches. In debug
+    /// builds all are, so that tests take this way.
     #[inline]
     fn is_out_of_cache(&self, level: u8) -> bool {
         if cfg!(debug_assertions) {

@@ -1,4 +1,5 @@
-//! Range search decomposed at inner nodes (anagodb paper, section 2): a part is a piece of the search, to be expanded by a task of its own.
+//! Range search decomposed at inner nodes (anagodb paper, section 2): a part is a piece of the
+//! search, to be expanded by a task of its own.
 
 use std::ops::Bound;
 
@@ -31,7 +32,8 @@ enum Target {
 }
 
 impl RangePart {
-    /// Whether expanding the part visits entries, and yields no parts unless the tree has changed its shape.
+    /// Whether expanding the part visits entries, and yields no parts unless the tree has changed
+    /// its shape.
     pub fn is_extent(&self) -> bool {
         matches!(self.target, Target::Extent(_))
     }
@@ -51,9 +53,10 @@ impl Tree {
         RangePart { stretch: Stretch::new(lo, hi), target: Target::Root }
     }
 
-    /// Takes a search one step further. At an inner node: the parts for its children, in key order, at most [`EXTENT_PAGES`] leaves in each;
-    /// nothing is visited. At leaves: `visit` is called with each key and value in range, in key order; there are no parts.
-    /// A tree that consists of its root only is visited at once.
+    /// Takes a search one step further. At an inner node: the parts for its children, in key order,
+    /// at most [`EXTENT_PAGES`] leaves in each; nothing is visited. At leaves: `visit` is called
+    /// with each key and value in range, in key order; there are no parts. A tree that consists of
+    /// its root only is visited at once.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when a page cannot be read.

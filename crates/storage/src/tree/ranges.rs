@@ -33,11 +33,12 @@ impl Piece {
 }
 
 impl Tree {
-    /// Visits the entries of all `ranges`, each from its first key up to and without its second: `visit` is told the
-    /// position in `ranges`, key and value. Entries of one range come in key order as long as nobody inserts meanwhile;
-    /// ranges come in no particular order.
+    /// Visits the entries of all `ranges`, each from its first key up to and without its second:
+    /// `visit` is told the position in `ranges`, key and value. Entries of one range come in key
+    /// order as long as nobody inserts meanwhile; ranges come in no particular order.
     ///
-    /// With [`Depth::Many`] the reads of a level are started together, consecutive pages in one request.
+    /// With [`Depth::Many`] the reads of a level are started together, consecutive pages in one
+    /// request.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when a page cannot be read; some entries may have been visited by then.
@@ -77,7 +78,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes a piece one level down, or visits its entries. False when a part of it has to begin at the root again.
+    /// Takes a piece one level down, or visits its entries. False when a part of it has to begin at
+    /// the root again.
     fn spread(
         &self,
         page: &[u8],
@@ -115,7 +117,8 @@ impl Tree {
         }
     }
 
-    /// A piece for each child from `first` up to `end`; the last one ends where the piece or the node ends.
+    /// A piece for each child from `first` up to `end`; the last one ends where the piece or the
+    /// node ends.
     fn descend(
         &self,
         node: &Node<'_>,

@@ -67,8 +67,8 @@ impl Stretch {
 }
 
 impl Tree {
-    /// Visits all entries of `stretch`. `leaves` says where its leaves were lately, in key order; where that is no longer
-    /// so, the leaf is looked for from the root.
+    /// Visits all entries of `stretch`. `leaves` says where its leaves were lately, in key order;
+    /// where that is no longer so, the leaf is looked for from the root.
     pub(super) async fn walk(
         &self,
         leaves: &[PageId],
@@ -107,9 +107,10 @@ impl Tree {
     /// Starts the reads that the depth allows before leaf `known` is looked at.
     fn read_ahead(&self, leaves: &[PageId], known: usize, depth: Depth, io: &IoCounters) {
         let pool = &self.store.pool;
-        let window = &leaves[known..leaves.len().min(known + RUN_PAGES_MAX)];
+        let pages = pool.window(RUN_PAGES_MAX);
+        let window = &leaves[known..leaves.len().min(known + pages)];
         match depth {
-            Depth::Many if known.is_multiple_of(RUN_PAGES_MAX / 2) => {
+            Depth::Many if known.is_multiple_of(pages / 2) => {
                 pool.prefetch(window.iter().copied(), io);
             }
             // One request: the pages that follow each other on disk from this one on.

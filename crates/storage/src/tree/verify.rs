@@ -31,8 +31,8 @@ struct Expected {
 }
 
 impl Tree {
-    /// Reads every page of the tree and checks it: structure, order, fences, levels, and the counts that the store keeps.
-    /// Nobody may insert meanwhile.
+    /// Reads every page of the tree and checks it: structure, order, fences, levels, and the counts
+    /// that the store keeps. Nobody may insert meanwhile.
     ///
     /// # Errors
     /// `Corrupt` with the first page that is not as it should be; `Io`.
