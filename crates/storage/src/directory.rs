@@ -99,3 +99,6 @@ impl Reader<'_> {
         Some(u64::from_le_bytes(*word))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -160,3 +160,6 @@ impl Drop for Pass<'_> {
         self.turnstile.leave(self.alone);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,3 +180,6 @@ pub(crate) fn merge(mut extents: Vec<Extent>) -> Vec<Extent> {
     }
     merged
 }
+
+#[cfg(test)]
+mod tests;

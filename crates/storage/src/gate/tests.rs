@@ -1,0 +1,62 @@
+//! The turnstile: who is inside with whom, in which order, and what dropped visitors leave behind.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use runtime::sim::Disk;
+use runtime::{Config, RingChoice, Runtime, yield_now};
+
+use super::Turnstile;
+
+fn simulated<F: Future<Output = ()> + 'static>(test: impl FnOnce() -> F + Send + 'static) {
+    let ring = RingChoice::Sim(Disk::new(1));
+    let config = Config { workers: 1, ring, attack: false, ..Config::default() };
+    Runtime::start(config).expect("a simulated runtime starts").block_on(test);
+}
+
+#[test]
+fn one_alone_is_not_overtaken() {
+    simulated(|| async {
+        let turnstile = Rc::new(Turnstile::new());
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let first = turnstile.together().await;
+        let mut running = Vec::new();
+        for (name, alone) in [("alone", true), ("second", false), ("third", false)] {
+            let (turnstile, order) = (turnstile.clone(), order.clone());
+            running.push(runtime::spawn(async move {
+                let pass = if alone { turnstile.alone().await } else { turnstile.together().await };
+                order.borrow_mut().push(name);
+                yield_now().await;
+                order.borrow_mut().push("left");
+                drop(pass);
+            }));
+            yield_now().await;
+        }
+        yield_now().await;
+        assert!(order.borrow().is_empty(), "all wait for the first");
+        drop(first);
+        for task in running {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.borrow(), ["alone", "left", "second", "third", "left", "left"]);
+    });
+}
+
+#[test]
+fn a_visitor_that_gives_up_lets_the_others_in() {
+    simulated(|| async {
+        let turnstile = Rc::new(Turnstile::new());
+        let first = turnstile.together().await;
+        let waiting = turnstile.clone();
+        let alone = runtime::spawn(async move { drop(waiting.alone().await) });
+        yield_now().await;
+        let waiting = turnstile.clone();
+        let together = runtime::spawn(async move { drop(waiting.together().await) });
+        yield_now().await;
+        assert!(!together.is_finished(), "the one who wants to be alone is first");
+        alone.abort();
+        together.await.unwrap();
+        drop(first);
+        drop(turnstile.alone().await);
+    });
+}

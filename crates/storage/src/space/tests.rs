@@ -1,0 +1,57 @@
+//! The allocator against a set of page numbers.
+
+use std::collections::BTreeSet;
+
+use stdx::Prng;
+
+use super::{Extent, Space, merge};
+
+#[test]
+fn no_page_is_given_out_twice_and_none_is_lost() {
+    for seed in 0..50 {
+        let mut prng = Prng::new(seed);
+        let mut space = Space::new(2, &[]);
+        let mut taken: Vec<Extent> = Vec::new();
+        let mut in_use = BTreeSet::new();
+        for _ in 0..500 {
+            if taken.is_empty() || prng.chance(0.55) {
+                let extent = space.take(1 + prng.below(20) as u32).expect("there is room");
+                assert!(extent.pids().all(|pid| in_use.insert(pid)), "seed {seed}: {extent:?}");
+                taken.push(extent);
+            } else {
+                let extent = taken.swap_remove(prng.below(taken.len() as u64) as usize);
+                extent.pids().for_each(|pid| assert!(in_use.remove(&pid)));
+                space.give(extent);
+            }
+            let all = 2 + in_use.len() as u64 + space.free_pages();
+            assert_eq!(all, u64::from(space.page_count()), "seed {seed}");
+        }
+        let free = space.free_after_restart(&[]);
+        assert!(free.windows(2).all(|pair| pair[0].start + pair[0].pages < pair[1].start));
+        assert!(free.iter().flat_map(|extent| extent.pids()).all(|pid| !in_use.contains(&pid)));
+    }
+}
+
+#[test]
+fn pages_of_a_load_count_as_free_until_it_ends() {
+    let mut space = Space::new(2, &[]);
+    let load = space.begin_load();
+    let extent = space.take_for_load(load, 8).expect("there is room");
+    assert_eq!(space.free_after_restart(&[]), [extent]);
+    assert_eq!(space.free_pages(), 0);
+    let unused = Extent { start: extent.start + 5, pages: 3 };
+    space.end_load(load, Some(&[unused]));
+    assert_eq!(space.free_after_restart(&[]), [unused]);
+    let load = space.begin_load();
+    let again = space.take_for_load(load, 3).expect("there is room");
+    assert_eq!(again, unused);
+    space.end_load(load, None);
+    assert_eq!(space.free_pages(), 3);
+}
+
+#[test]
+fn adjoining_extents_become_one() {
+    let extent = |start, pages| Extent { start, pages };
+    let merged = merge(vec![extent(9, 1), extent(2, 3), extent(5, 2), extent(20, 1)]);
+    assert_eq!(merged, [extent(2, 5), extent(9, 1), extent(20, 1)]);
+}
