@@ -12,8 +12,8 @@ use crate::figure::Figure;
 /// Measures everything `n` times; `rows` is the size of the table that exceeds the caches.
 pub fn run(n: usize, rows: u64, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
     let config = Config { workers: 2, ring: RingChoice::Auto, attack: false, ..Config::default() };
-    let runtime = Runtime::start(config)
-        .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
+    let runtime =
+        Runtime::start(config).map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
     for report in runtime.rings() {
         eprintln!("ring {:?}: {}", report.kind, report.reason);
     }

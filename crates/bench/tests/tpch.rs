@@ -5,7 +5,8 @@ use bench::tpch;
 use engine::{Database, ExecutionMode, Options, RingKind};
 
 fn verify(ring: RingKind) {
-    let folder = std::env::temp_dir().join(format!("dovetail-tpch-{ring:?}-{}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("dovetail-tpch-{ring:?}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     // A quarter of the data: pages come and go.
     let options = Options { memory_bytes: 5 << 20, ring, workers: 2, ..Options::default() };

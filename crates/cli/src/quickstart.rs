@@ -104,7 +104,10 @@ fn next_steps(common: &Common) {
     println!("\nWhat to try next:");
     println!("  dovetail sql {}                     a shell on this data", path.display());
     println!("    set execution_mode = serial;  explain analyze select ...;  \\d lineitem");
-    println!("  dovetail bench ooo --sf {}        all six selective queries, with figures", common.sf);
+    println!(
+        "  dovetail bench ooo --sf {}        all six selective queries, with figures",
+        common.sf
+    );
     println!("  dovetail tpch verify --sf 0.01    22 queries against an independent engine");
     println!("  dovetail doctor                   what this machine allows");
 }

@@ -29,7 +29,8 @@ pub(crate) fn create_table(db: &Database, table: CreateTable) -> SqlResult<()> {
             for columns in table.unique {
                 let names = columns.iter().map(|&c| table.schema.columns[c].name.as_str());
                 let names = names.collect::<Vec<_>>().join("_");
-                let (id, name) = (IndexId(snapshot.take_id()), format!("{}_{names}_key", table.name));
+                let (id, name) =
+                    (IndexId(snapshot.take_id()), format!("{}_{names}_key", table.name));
                 indexes.push(Arc::new(IndexDef { id, name, columns, unique: true }));
                 trees.push(store.create_tree().await.map_err(fault::storage)?);
             }
@@ -45,7 +46,11 @@ pub(crate) fn create_table(db: &Database, table: CreateTable) -> SqlResult<()> {
 }
 
 /// Creates an index on `columns` over the rows that are there.
-pub(crate) fn create_index(db: &Database, index: &CreateIndex, columns: Vec<usize>) -> SqlResult<()> {
+pub(crate) fn create_index(
+    db: &Database,
+    index: &CreateIndex,
+    columns: Vec<usize>,
+) -> SqlResult<()> {
     let _writer = db.writer();
     let snapshot = db.snapshot();
     let (name, unique) = (index.name.clone(), index.unique);

@@ -12,8 +12,9 @@ pub(crate) fn storage(error: StorageError) -> SqlError {
     match &error {
         StorageError::Corrupt { .. } => new(SqlState::DATA_CORRUPTED)
             .with_hint("Restore the database file from a copy; nothing was changed."),
-        StorageError::Locked => new(SqlState::OBJECT_IN_USE)
-            .with_hint("Stop the other process, or open another file."),
+        StorageError::Locked => {
+            new(SqlState::OBJECT_IN_USE).with_hint("Stop the other process, or open another file.")
+        }
         StorageError::NotADatabase => new(SqlState::DATA_CORRUPTED)
             .with_hint("Give the path of a file that Dovetail created."),
         StorageError::NewerVersion { .. } => {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use runtime::sync::Cancel;
-use sql::plan::Plan;
 use sql::parse::{self, Copy, CopySource, DropObject, Statement};
+use sql::plan::Plan;
 use sql::{PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -83,9 +83,7 @@ impl Session {
             Statement::Set { name, value: Some(value) } => {
                 self.settings.set(&name, &value).map(|()| tag("SET"))
             }
-            Statement::Set { name, value: None } => {
-                self.settings.reset(&name).map(|()| tag("SET"))
-            }
+            Statement::Set { name, value: None } => self.settings.reset(&name).map(|()| tag("SET")),
             Statement::Reset { name } => {
                 self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
             }

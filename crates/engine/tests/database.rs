@@ -59,7 +59,9 @@ fn rows_are_there_after_a_restart() {
     let db = Database::create(&folder.file(), options()).unwrap();
     let mut session = db.session();
     session.execute(TABLE).unwrap();
-    session.execute("insert into t values (2, 'two', 2.50), (1, null, 1), (3, 'two', null)").unwrap();
+    session
+        .execute("insert into t values (2, 'two', 2.50), (1, null, 1), (3, 'two', null)")
+        .unwrap();
     session.execute("analyze t").unwrap();
     drop(session);
     db.close().unwrap();
@@ -132,7 +134,9 @@ fn tables_and_indexes_come_and_go() {
     let folder = Folder::new("ddl");
     let db = Database::create(&folder.file(), options()).unwrap();
     let mut session = db.session();
-    session.execute("create table u (x int, y int); insert into u values (1, 1), (1, 2), (2, 1)").unwrap();
+    session
+        .execute("create table u (x int, y int); insert into u values (1, 1), (1, 2), (2, 1)")
+        .unwrap();
     let unique = error(&mut session, "create unique index u_x on u (x)");
     assert_eq!(unique.state, SqlState::UNIQUE_VIOLATION);
     session.execute("create index u_x on u (x); create unique index u_xy on u (x, y)").unwrap();

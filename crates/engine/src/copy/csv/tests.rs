@@ -10,8 +10,7 @@ fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
     let mut input = text.as_bytes();
     let delimiter = if format == CopyFormat::Csv { ',' } else { '\t' };
     let null = String::new();
-    let options =
-        CopyOptions { format, header: false, delimiter, null, quote: '"', escape: '"' };
+    let options = CopyOptions { format, header: false, delimiter, null, quote: '"', escape: '"' };
     let mut reader = CsvReader::new(&mut input, &options);
     let mut records = vec![];
     loop {
