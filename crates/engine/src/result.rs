@@ -27,7 +27,7 @@ pub struct ResultSet {
     /// A command tag: `SELECT 3`.
     pub tag: String,
     /// What running the query took; `None` for results that did not come from a query.
-    pub figures: Option<QueryFigures>,
+    pub figures: Option<Box<QueryFigures>>,
 }
 
 impl ResultSet {

@@ -155,7 +155,8 @@ impl Session {
         let schema = plan.root.schema.clone();
         let (batches, figures) =
             query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
-        let mut result = ResultSet { schema, batches, tag: String::new(), figures: Some(figures) };
+        let mut result =
+            ResultSet { schema, batches, tag: String::new(), figures: Some(Box::new(figures)) };
         result.tag = format!("SELECT {}", result.row_count());
         Ok(result)
     }

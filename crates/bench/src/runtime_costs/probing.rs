@@ -4,7 +4,7 @@
 //! prefetching a node, and the other tasks of the window use the time. A second, small table stays
 //! in the caches: there yielding can only cost.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::rc::Rc;
 
 use engine::{SqlError, SqlResult, SqlState};
@@ -49,10 +49,10 @@ fn both_tables(
     runtime: &Runtime,
     n: usize,
     rows: u64,
-    path: &PathBuf,
+    path: &Path,
     emit: &mut impl FnMut(Figure),
 ) -> SqlResult<()> {
-    let path = path.clone();
+    let path = path.to_owned();
     let store = runtime.block_on(move || async move {
         let pool_bytes = ((rows + SMALL_ROWS) * BYTES_PER_ROW) as usize + (64 << 20);
         let options = StoreOptions { page_size: 4096, pool_bytes, direct: true };
