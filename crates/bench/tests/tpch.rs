@@ -1,4 +1,5 @@
 //! All 22 queries in all modes on both rings give the rows of an independent engine.
+#![allow(clippy::disallowed_methods)] // tests prepare files of their own
 
 use bench::answers::Scale;
 use bench::tpch;

@@ -1,5 +1,6 @@
 //! The embedded database through SQL: what is written is there after a restart, what fails leaves
 //! no trace, and bad files are refused with a clear error.
+#![allow(clippy::disallowed_methods)] // tests prepare files of their own
 
 use std::path::PathBuf;
 
