@@ -2,7 +2,7 @@
 -- static partition of the customer table gets nearly all the work.
 select c_mktsegment, count(*) as lines, sum(l_extendedprice) as price
 from customer, orders, lineitem
-where (c_custkey <= 600 or c_acctbal > 9999)
+where (c_custkey <= 1500 or c_acctbal > 9999)
   and c_custkey = o_custkey and o_orderkey = l_orderkey
 group by c_mktsegment
 order by c_mktsegment

@@ -1,7 +1,7 @@
--- One join: three days of Q14. Index range on l_shipdate, rows of lineitem, look-ups in part.
+-- One join: one week of Q14. Index range on l_shipdate, rows of lineitem, look-ups in part.
 select
     sum(case when p_type like 'PROMO%' then l_extendedprice * (1 - l_discount) else 0 end) as promo,
     sum(l_extendedprice * (1 - l_discount)) as total
 from lineitem, part
 where l_partkey = p_partkey
-  and l_shipdate >= date '1995-09-01' and l_shipdate < date '1995-09-04'
+  and l_shipdate >= date '1995-09-01' and l_shipdate < date '1995-09-08'
