@@ -52,6 +52,12 @@ pub(crate) fn out_of_range(detail: &str) -> SqlError {
 fn from_schema(error: SchemaError) -> SqlError {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
+            if let Some(relation) = &field.relation
+                && valid_fields.iter().all(|c| c.relation.as_ref() != Some(relation))
+            {
+                let message = format!("missing FROM-clause entry for table \"{relation}\"");
+                return SqlError::new(SqlState::UNDEFINED_TABLE, message);
+            }
             let error = SqlError::new(
                 SqlState::UNDEFINED_COLUMN,
                 format!("column \"{}\" does not exist", field.flat_name()),
@@ -128,7 +134,12 @@ fn reworded(text: &str) -> Option<SqlError> {
         let (value, ty) = rest.split_once("' to value of ")?;
         let ty = in_sql(ty.strip_suffix(" type").unwrap_or(ty));
         let message = format!("invalid input syntax for type {ty}: \"{value}\"");
-        return error(SqlState::INVALID_TEXT_REPRESENTATION, message);
+        return error(bad_text_state(&ty, value), message);
+    }
+    if let Some(rest) = text.to_lowercase().strip_prefix("order by column out of bounds, ") {
+        let position = rest.trim_start_matches("specified: ").split(',').next()?.to_owned();
+        let message = format!("ORDER BY position {position} is not in select list");
+        return error(SqlState("42P10"), message);
     }
     if let Some((before, _)) = text.split_once(" must appear in the GROUP BY clause") {
         let column = &before[before.rfind("column ")?..];
@@ -157,6 +168,15 @@ fn reworded(text: &str) -> Option<SqlError> {
         return error(SqlState("2201X"), "OFFSET must not be negative".into());
     }
     None
+}
+
+/// Dates have states of their own: 22008 for one that is written well but does not exist, else 22007.
+fn bad_text_state(ty: &str, value: &str) -> SqlState {
+    if !ty.starts_with("date") && !ty.starts_with("timestamp") {
+        return SqlState::INVALID_TEXT_REPRESENTATION;
+    }
+    let written_well = value.bytes().all(|b| b.is_ascii_digit() || b"-: .".contains(&b));
+    if written_well { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState("22007") }
 }
 
 /// The library's names of types replaced by PostgreSQL's.

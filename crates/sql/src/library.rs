@@ -3,12 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion_common::config::ConfigOptions;
+use datafusion_expr::ScalarUDF;
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::registry::{FunctionRegistry, MemoryFunctionRegistry};
 use datafusion_functions::datetime::planner::DatetimeFunctionPlanner;
 use datafusion_functions::unicode::planner::UnicodeFunctionPlanner;
 use datafusion_functions_aggregate::planner::AggregateFunctionPlanner;
 use datafusion_sql::planner::ParserOptions;
+use stdx::HashMap;
 
 mod column_types;
 mod exact_sum;
@@ -22,6 +24,8 @@ pub(crate) use single_row::SingleRow;
 pub(crate) struct Library {
     /// All functions by name.
     pub registry: MemoryFunctionRegistry,
+    /// Functions by their other names.
+    aliases: HashMap<String, Arc<ScalarUDF>>,
     /// What turns special syntax (`extract`, `substring .. from`) into functions.
     pub planners: Vec<Arc<dyn ExprPlanner>>,
     /// Options of analysis and optimisation.
@@ -36,7 +40,14 @@ pub(crate) static LIBRARY: LazyLock<Library> = LazyLock::new(Library::new);
 impl Library {
     fn new() -> Library {
         let mut registry = MemoryFunctionRegistry::new();
+        let mut aliases = HashMap::default();
         for function in datafusion_functions::all_default_functions() {
+            for alias in function.aliases() {
+                aliases.insert(alias.clone(), Arc::clone(&function));
+            }
+            if function.name() == "signum" {
+                aliases.insert("sign".to_owned(), Arc::clone(&function));
+            }
             register(registry.register_udf(function));
         }
         for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
@@ -45,7 +56,12 @@ impl Library {
         for function in datafusion_functions_window::all_default_window_functions() {
             register(registry.register_udwf(function));
         }
-        Library { registry, planners: planners(), options: options(), parser: parser() }
+        Library { registry, aliases, planners: planners(), options: options(), parser: parser() }
+    }
+
+    /// The scalar function of this name or alias.
+    pub fn scalar(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.registry.udf(name).ok().or_else(|| self.aliases.get(name).cloned())
     }
 }
 

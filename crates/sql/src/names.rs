@@ -67,7 +67,8 @@ fn expr_name(expr: &Expr) -> Option<String> {
 fn library_name(item: &SelectItem) -> String {
     match item {
         SelectItem::ExprWithAlias { alias, .. } => identifier(alias),
-        other => other.to_string().to_lowercase(),
+        // It drops parentheses.
+        other => other.to_string().to_lowercase().replace(['(', ')'], ""),
     }
 }
 

@@ -82,7 +82,7 @@ fn names_and_types_are_checked() {
         "select * from nations",
         "42P01: relation \"nations\" does not exist (perhaps you meant the table \"nation\")",
     );
-    check_error("select n.n_name from nation x", "42703: column \"n.n_name\" does not exist");
+    check_error("select n.n_name from nation x", "42P01: missing FROM-clause entry for table");
     check_error(
         "select n_comment, count(*) from nation group by n_name",
         "42803: column \"nation.n_comment\" must appear in the GROUP BY clause",

@@ -59,7 +59,7 @@ fn foldable(expr: &Expr) -> bool {
             arithmetic && number(left) && number(right)
         }
         Expr::Negative(inner) => number(inner),
-        Expr::Cast(cast) => number(&cast.expr) && cast.field.data_type().is_integer(),
+        Expr::Cast(cast) => number(&cast.expr) && cast.field.data_type().is_numeric(),
         _ => false,
     }
 }

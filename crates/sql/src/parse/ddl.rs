@@ -182,6 +182,10 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
         DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             LogicalType::Timestamp
         }
+        DataType::Custom(name, _) => {
+            let message = format!("type \"{}\" does not exist", name.to_string().to_lowercase());
+            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+        }
         other => return Err(SqlError::unsupported(format!("type {other}"))),
     })
 }

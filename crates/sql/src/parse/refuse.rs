@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, LimitClause, Query, Select, SetExpr, Statement, TableFactor, Visit, Visitor,
+    BinaryOperator, Expr, LimitClause, Query, Select, SetExpr, Statement, TableFactor, Visit,
+    Visitor,
 };
 use types::{SqlError, SqlResult};
 
@@ -95,8 +96,26 @@ impl Visitor for Refuse {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Collate { .. } => refuse("COLLATE"),
+            // The library's rewrite of these loses rows.
+            Expr::AllOp { right, .. } if is_subquery(right) => refuse("ALL (subquery)"),
+            Expr::AnyOp { right, compare_op, .. }
+                if is_subquery(right) && *compare_op != BinaryOperator::Eq =>
+            {
+                refuse("ANY (subquery) with an operator other than =")
+            }
+            Expr::InSubquery { expr, .. } if matches!(**expr, Expr::Tuple(_)) => {
+                refuse("IN over rows")
+            }
             _ => ControlFlow::Continue(()),
         }
+    }
+}
+
+fn is_subquery(expr: &Expr) -> bool {
+    match expr {
+        Expr::Subquery(_) => true,
+        Expr::Nested(inner) => is_subquery(inner),
+        _ => false,
     }
 }
 
