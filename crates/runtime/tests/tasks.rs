@@ -175,7 +175,9 @@ fn the_window_bounds_how_many_tasks_interleave() {
             }
             begun.borrow().1
         });
-        assert_eq!(most, window);
+        // At the end of a slice one task of a full window changes places with the ready queue. All
+        // turns fit one slice, unless the kernel takes the core away; three times is very unlucky.
+        assert!((window..=window + 3).contains(&most), "{most} begun, window {window}");
     }
 }
 
