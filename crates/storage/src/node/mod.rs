@@ -11,6 +11,7 @@
 
 mod build;
 mod layout;
+mod order;
 mod search;
 mod split;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use layout::{
     CELL_BYTES, COUNT, HEAP_TOP, LEVEL, LOWER_LEN, LOWER_OFF, PREFIX_LEN, SLOT_BYTES, SLOTS,
     UPPER_INF, UPPER_LEN, UPPER_OFF,
 };
+use order::compare;
 
 /// A view of a tree node.
 #[derive(Clone, Copy)]
@@ -90,7 +92,8 @@ impl<'a> Node<'a> {
     /// Whether the node is responsible for `key`.
     #[inline]
     pub fn covers(&self, key: &[u8]) -> bool {
-        self.lower() <= key && self.upper().is_none_or(|upper| key < upper)
+        compare(self.lower(), key).is_le()
+            && self.upper().is_none_or(|upper| compare(key, upper).is_lt())
     }
 
     /// Free bytes between slots and heap.

@@ -1,9 +1,12 @@
 //! Binary search in a node, by heads first, narrowed by the hints.
 
+use std::cmp::Ordering;
+use std::hint::select_unpredictable;
+
 use super::Node;
 use super::layout::{HINT_COUNT, HINTS, SLOT_BYTES, SLOTS};
+use super::order::compare;
 use crate::cache::{LINE_BYTES, prefetch_line};
-use crate::le::u32_at;
 
 /// First four bytes of a key as a number that orders like the key, as far as four bytes can tell.
 #[inline]
@@ -25,25 +28,52 @@ impl Node<'_> {
         if !key.starts_with(prefix) {
             return (if key < prefix { 0 } else { self.count() }, false);
         }
-        let suffix = &key[prefix.len()..];
+        self.suffix_bound(&key[prefix.len()..])
+    }
+
+    /// As [`Node::lower_bound`], for a key between the fences, which has the prefix for certain.
+    #[inline]
+    pub fn covered_bound(&self, key: &[u8]) -> (usize, bool) {
+        debug_assert!(self.covers(key));
+        self.suffix_bound(&key[self.prefix_len()..])
+    }
+
+    #[inline]
+    fn suffix_bound(&self, suffix: &[u8]) -> (usize, bool) {
         let head = head_of(suffix);
         let (mut low, mut high) = self.hinted(head);
+        low = self.head_bound(head, low, high);
+        // Among equal heads the rest decides. Almost always there is one, which comes first.
+        let mut middle = low;
         while low < high {
-            let middle = low.midpoint(high);
-            let order = self.head(middle).cmp(&head).then_with(|| self.suffix(middle).cmp(suffix));
-            match order {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return (middle, true),
+            let order = self.head(middle).cmp(&head);
+            match order.then_with(|| compare(self.suffix(middle), suffix)) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return (middle, true),
+                Ordering::Greater => high = middle,
             }
+            middle = low.midpoint(high);
         }
         (low, false)
     }
 
-    /// Position of the child responsible for `key`, which must not be below the lower fence.
+    /// First position from `low` to `high` whose head is not below `head`. Without branches on the keys: where a random
+    /// key belongs cannot be predicted.
+    #[inline]
+    fn head_bound(&self, head: u32, mut low: usize, high: usize) -> usize {
+        let mut len = high - low;
+        while len > 0 {
+            let half = len.div_ceil(2);
+            low += select_unpredictable(self.head(low + half - 1) < head, half, 0);
+            len -= half;
+        }
+        low
+    }
+
+    /// Position of the child responsible for `key`, which must lie between the fences.
     #[inline]
     pub fn child_position(&self, key: &[u8]) -> usize {
-        match self.lower_bound(key) {
+        match self.covered_bound(key) {
             (position, true) => position,
             (position, false) => position.saturating_sub(1),
         }
@@ -68,17 +98,10 @@ impl Node<'_> {
     pub fn hint_cell(&self, key: &[u8]) {
         let Some(suffix) = key.strip_prefix(self.prefix()) else { return };
         let head = head_of(suffix);
-        let (mut low, mut high) = self.hinted(head);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.head(middle) < head {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if low < self.count() {
-            prefetch_line(&raw const self.page[self.cell(low).0]);
+        let (low, high) = self.hinted(head);
+        let position = self.head_bound(head, low, high);
+        if position < self.count() {
+            prefetch_line(&raw const self.page[self.cell(position).0]);
         }
     }
 
@@ -90,9 +113,14 @@ impl Node<'_> {
         if count <= 2 * HINT_COUNT {
             return (0, count);
         }
-        let hint = |index: usize| u32_at(self.page, HINTS + 4 * index);
-        let first = (0..HINT_COUNT).find(|&i| hint(i) >= head).unwrap_or(HINT_COUNT);
-        let beyond = (first..HINT_COUNT).find(|&i| hint(i) != head).unwrap_or(HINT_COUNT);
+        // Counted rather than searched: the hints ascend, and nothing depends on a guess.
+        let hints: &[u8; 4 * HINT_COUNT] = self.page[HINTS..].first_chunk().expect("hints");
+        let (mut first, mut beyond) = (0, 0);
+        for word in hints.as_chunks::<4>().0 {
+            let hint = u32::from_le_bytes(*word);
+            first += usize::from(hint < head);
+            beyond += usize::from(hint <= head);
+        }
         let high = if beyond < HINT_COUNT { (beyond + 1) * distance } else { count };
         (first * distance, high)
     }

@@ -149,3 +149,17 @@ fn verification_survives_any_damage() {
     assert!(noticed > 1000, "structure checks noticed only {noticed} flips");
     assert_eq!(verify(&page), Ok(()));
 }
+
+#[test]
+fn keys_are_ordered_as_their_bytes_are() {
+    let mut random = Prng::new(11);
+    let mut key = || -> Vec<u8> {
+        let len = random.below(20) as usize;
+        (0..len).map(|_| [0, 1, 255][random.below(3) as usize]).collect()
+    };
+    for _ in 0..100_000 {
+        let (a, b) = (key(), key());
+        assert_eq!(order::compare(&a, &b), a.cmp(&b), "{a:?} {b:?}");
+        assert!(order::compare(&a, &a).is_eq());
+    }
+}

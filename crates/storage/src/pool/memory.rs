@@ -1,5 +1,7 @@
 //! Memory that is reserved at once and backed by the kernel only where it is touched.
 
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -75,6 +77,42 @@ impl Drop for Region {
     }
 }
 
+/// Types for which zero bytes are a value, and which need no destructor.
+///
+/// # Safety
+/// Both must hold.
+pub(super) unsafe trait Zeroable {}
+
+// SAFETY: an atomic integer of value 0.
+unsafe impl Zeroable for AtomicU32 {}
+
+/// An array of zeroed elements in huge pages: random access to ordinary ones would miss the TLB
+/// once more for each page that is looked up.
+pub(super) struct ZeroedArray<T> {
+    region: Region,
+    len: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: Zeroable> ZeroedArray<T> {
+    pub fn new(len: usize) -> Result<ZeroedArray<T>> {
+        let region = Region::reserve(len * size_of::<T>())?;
+        region.advise_huge();
+        Ok(ZeroedArray { region, len, of: PhantomData })
+    }
+}
+
+impl<T: Zeroable> Deref for ZeroedArray<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the region has room for `len` elements, is aligned to pages, and zero bytes are
+        // a value of each; what changes later changes through shared references, as `T` allows.
+        unsafe { std::slice::from_raw_parts(self.region.base.as_ptr().cast(), self.len) }
+    }
+}
+
 /// Where a page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -90,20 +128,17 @@ const LOADING: u32 = u32::MAX;
 
 /// Page number to frame: one word for each possible page, untouched parts cost no memory.
 pub(super) struct Translation {
-    region: Region,
+    entries: ZeroedArray<AtomicU32>,
 }
 
 impl Translation {
     pub fn new() -> Result<Translation> {
-        Ok(Translation { region: Region::reserve(PAGE_COUNT_MAX as usize * 4)? })
+        Ok(Translation { entries: ZeroedArray::new(PAGE_COUNT_MAX as usize)? })
     }
 
     #[inline]
     fn entry(&self, pid: PageId) -> &AtomicU32 {
-        assert!(pid < PAGE_COUNT_MAX, "page {pid} is out of range");
-        // SAFETY: the region has one aligned, zero-initialised word per page, and all access to it
-        // is atomic.
-        unsafe { self.region.at(pid as usize * 4).cast::<AtomicU32>().as_ref() }
+        &self.entries[pid as usize]
     }
 
     #[inline]
@@ -128,6 +163,6 @@ impl Translation {
     /// Brings the entry's cache line closer.
     #[inline]
     pub fn prefetch(&self, pid: PageId) {
-        prefetch_line(self.region.at(pid as usize * 4).as_ptr());
+        prefetch_line(std::ptr::from_ref(self.entry(pid)).cast());
     }
 }

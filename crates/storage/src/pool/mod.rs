@@ -23,7 +23,7 @@ use crate::page::{self, PageId};
 use free::{FreeFrames, TakeFrame};
 pub use load::RUN_PAGES_MAX;
 use load::{Load, LoadWait};
-use memory::{PAGE_COUNT_MAX, Place, Region, Translation};
+use memory::{PAGE_COUNT_MAX, Place, Region, Translation, Zeroable, ZeroedArray};
 use state::{Attempt, Snapshot, StateWord, Tag};
 
 /// Fewest frames of a pool: a split pins up to nine, changed old pages may take three eighths.
@@ -44,11 +44,13 @@ const _: () = assert!(PREFETCH_RESERVE_MAX < LOW_WATER_MAX, "a sweep in advance 
 type Loads = Vec<(PageId, Arc<Load>)>;
 
 /// A frame: what it does, and for which page.
-#[derive(Default)]
 struct PoolFrame {
     state: StateWord,
     pid: AtomicU32,
 }
+
+// SAFETY: two atomic integers; all zero is a free frame.
+unsafe impl Zeroable for PoolFrame {}
 
 impl PoolFrame {
     #[inline]
@@ -67,7 +69,7 @@ pub struct Pool {
     file: File,
     arena: Arc<Region>,
     translation: Translation,
-    frames: Box<[PoolFrame]>,
+    frames: ZeroedArray<PoolFrame>,
     loads: Box<[Mutex<Loads>]>,
     free: FreeFrames,
     /// Where the clock stands. Whoever takes frames from pages holds it.
@@ -160,7 +162,7 @@ impl Pool {
             file,
             arena: Arc::new(arena),
             translation: Translation::new()?,
-            frames: (0..count).map(|_| PoolFrame::default()).collect(),
+            frames: ZeroedArray::new(frame_count)?,
             loads: (0..SHARD_COUNT).map(|_| Mutex::default()).collect(),
             free: FreeFrames::new(count),
             hand: Mutex::new(0),
@@ -310,12 +312,10 @@ impl Pool {
         }
     }
 
-    /// Runs `look` on a page that is resident and not latched exclusively; does nothing otherwise.
+    /// Runs `look` on a page that is resident and not latched exclusively; `None` otherwise.
     #[inline]
-    pub(crate) fn peek(&self, pid: PageId, look: impl FnOnce(&[u8])) {
-        if let Some(guard) = self.try_shared(pid) {
-            look(guard.page());
-        }
+    pub(crate) fn peek<R>(&self, pid: PageId, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.try_shared(pid).map(|guard| look(guard.page()))
     }
 
     /// Whether the page would have to be read.
@@ -483,7 +483,7 @@ impl Pool {
             waiting: self.free.waiting(),
             ..PoolStats::default()
         };
-        for slot in &self.frames {
+        for slot in self.frames.iter() {
             let snapshot = slot.state.snapshot();
             match snapshot.tag() {
                 Tag::Free => stats.free += 1,

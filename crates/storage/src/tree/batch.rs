@@ -58,7 +58,7 @@ impl Tree {
                             Step::Down(child, _) => extend(&mut next, child, at),
                             Step::Leaf => {
                                 let node = Node::new(page);
-                                if let (position, true) = node.lower_bound(key(at)) {
+                                if let (position, true) = node.covered_bound(key(at)) {
                                     visit(order[at as usize] as usize, node.value(position));
                                 }
                             }

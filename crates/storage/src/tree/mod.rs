@@ -47,7 +47,7 @@ const ASTRAY_MAX: u32 = 1000;
 
 /// Levels with fewer bytes than this stay in the cache of a core, so that a yield would cost more
 /// than the miss.
-const CACHED_BYTES: u64 = 8 << 20;
+const CACHED_BYTES: u64 = 1 << 20;
 
 /// What the tree is, apart from its pages.
 pub(crate) struct TreeShared {
@@ -177,18 +177,20 @@ impl Tree {
         io: &IoCounters,
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
+        let pool = &self.store.pool;
         let mut f = Some(f);
         let mut descent = Descent::new(self);
         loop {
-            let step = self
-                .store
-                .pool
-                .read(descent.pid, io, |page| match self.step(page, key) {
-                    Step::Leaf => Err(find(page, key, &mut f)),
-                    step => Ok(step),
-                })
-                .await?;
-            match step {
+            let mut look = |page: &[u8]| match self.step(page, key) {
+                Step::Leaf => Err(find(page, key, &mut f)),
+                step => Ok(step),
+            };
+            // Most pages are resident: these never pay for the state of a coroutine that may wait.
+            let seen = match pool.peek(descent.pid, &mut look) {
+                Some(seen) => seen,
+                None => pool.read(descent.pid, io, look).await?,
+            };
+            match seen {
                 Err(found) => return Ok(found),
                 Ok(step) => descent.follow(step)?,
             }
@@ -291,7 +293,7 @@ impl Tree {
 
 fn find<R, F: FnOnce(&[u8]) -> R>(page: &[u8], key: &[u8], f: &mut Option<F>) -> Option<R> {
     let node = Node::new(page);
-    let (position, found) = node.lower_bound(key);
+    let (position, found) = node.covered_bound(key);
     let f = f.take().filter(|_| found)?;
     Some(f(node.value(position)))
 }
