@@ -7,14 +7,44 @@ use engine::{Database, SqlError, SqlResult, SqlState};
 /// Requests in flight: the device gives its most from 64 on.
 const DEPTH: usize = 128;
 
-/// Random 4 KiB reads per second of the database's file at depth [`DEPTH`].
-pub fn random_reads_per_s(db: &Database, duration: Duration) -> SqlResult<f64> {
-    let failed = |why: String| SqlError::new(SqlState::IO_ERROR, format!("device probe: {why}"));
+/// Clock ticks per second in `/proc`: the same on all machines that Linux supports.
+const TICKS_PER_S: f64 = 100.0;
+
+/// What the device gives while nothing but reading is done.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceLimit {
+    /// Random 4 KiB reads per second.
+    pub reads_per_s: f64,
+    /// Cores that this process kept busy with it, its part of the kernel's work included. When
+    /// these are all, the path to the device is the limit, and a query's own work comes on top.
+    pub busy_cores: f64,
+}
+
+/// The limit of the device below the database's file at depth [`DEPTH`].
+pub fn limit(db: &Database, duration: Duration) -> SqlResult<DeviceLimit> {
     let path = db.path().to_owned();
     let probe = move || async move { runtime::probe::device(path, DEPTH, duration).await };
-    let report = db.runtime_handle().block_on(probe).map_err(|e| failed(e.to_string()))?;
-    if report.direct {
-        return Ok(report.rate());
+    let before_s = cpu_seconds()?;
+    let report = db.runtime_handle().block_on(probe).map_err(failed)?;
+    let busy_s = cpu_seconds()? - before_s;
+    if !report.direct {
+        return Err(failed("the page cache cannot be bypassed here: the device cannot be seen"));
     }
-    Err(failed("the page cache cannot be bypassed here, so the device cannot be seen".to_owned()))
+    let busy_cores = busy_s / report.elapsed.as_secs_f64();
+    Ok(DeviceLimit { reads_per_s: report.rate(), busy_cores })
+}
+
+/// CPU time of this process so far, in user and in kernel mode.
+fn cpu_seconds() -> SqlResult<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").map_err(failed)?;
+    // The second field is the program's name, which may hold spaces: count from its end.
+    let rest = stat.rsplit_once(')').ok_or_else(|| failed("/proc/self/stat"))?.1;
+    let ticks = |field| rest.split_whitespace().nth(field)?.parse::<f64>().ok();
+    let (user, kernel) = (ticks(11), ticks(12));
+    let sum = user.zip(kernel).ok_or_else(|| failed("/proc/self/stat"))?;
+    Ok((sum.0 + sum.1) / TICKS_PER_S)
+}
+
+fn failed(why: impl std::fmt::Display) -> SqlError {
+    SqlError::new(SqlState::IO_ERROR, format!("device probe: {why}"))
 }

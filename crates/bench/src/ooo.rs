@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::{Database, ExecutionMode, SqlResult};
 
-use crate::device;
+use crate::device::{self, DeviceLimit};
 use crate::figure::{Figure, geometric_mean};
 use crate::modes::{self, ModeRun};
 
@@ -27,7 +27,7 @@ struct QueryRuns {
     serial: Vec<ModeRun>,
     partitioned: Vec<ModeRun>,
     ooo: Vec<ModeRun>,
-    device_reads_per_s: Vec<f64>,
+    device: Vec<DeviceLimit>,
 }
 
 /// Runs all queries `n` times in turn and gives each figure to `emit`.
@@ -59,10 +59,10 @@ fn alternate(
     text: &str,
     n: usize,
 ) -> SqlResult<QueryRuns> {
-    let (serial, partitioned, ooo, device_reads_per_s) = (vec![], vec![], vec![], vec![]);
-    let mut runs = QueryRuns { serial, partitioned, ooo, device_reads_per_s };
+    let (serial, partitioned, ooo, device) = (vec![], vec![], vec![], vec![]);
+    let mut runs = QueryRuns { serial, partitioned, ooo, device };
     for _ in 0..n {
-        runs.device_reads_per_s.push(device::random_reads_per_s(db, PROBE)?);
+        runs.device.push(device::limit(db, PROBE)?);
         runs.serial.push(modes::run(session, text, ExecutionMode::Serial, true)?);
         runs.partitioned.push(modes::run(session, text, ExecutionMode::Static, true)?);
         runs.ooo.push(modes::run(session, text, ExecutionMode::OutOfOrder, true)?);
@@ -84,13 +84,16 @@ fn report(name: &str, runs: &QueryRuns, emit: &mut impl FnMut(Figure)) {
         let cpu: Vec<f64> = runs.iter().map(|r| r.cpu.as_secs_f64() * 1e3).collect();
         emit(Figure::of(format!("ooo.{name}.{mode}.cpu"), "ms", &cpu));
     }
-    let pairs = runs.ooo.iter().zip(&runs.device_reads_per_s);
-    let shares: Vec<f64> = pairs.map(|(run, limit)| run.reads_per_s() / limit).collect();
-    let limit = runs.device_reads_per_s.iter().sum::<f64>() / shares.len() as f64;
-    emit(
-        Figure::of(format!("ooo.{name}.device_share"), "share", &shares)
-            .with_detail(format!("device: {limit:.0} random 4 KiB reads/s")),
-    );
+    let pairs = runs.ooo.iter().zip(&runs.device);
+    let shares: Vec<f64> =
+        pairs.map(|(run, limit)| run.reads_per_s() / limit.reads_per_s).collect();
+    let mean = |of: fn(&DeviceLimit) -> f64| {
+        runs.device.iter().map(of).sum::<f64>() / runs.device.len() as f64
+    };
+    let (rate, cores) = (mean(|d| d.reads_per_s), mean(|d| d.busy_cores));
+    emit(Figure::of(format!("ooo.{name}.device_share"), "share", &shares).with_detail(format!(
+        "device: {rate:.0} random 4 KiB reads/s, for which {cores:.2} cores are busy"
+    )));
 }
 
 fn spread(runs: &[ModeRun]) -> String {
