@@ -13,6 +13,7 @@ mod config;
 mod counters;
 pub mod fs;
 mod inbox;
+pub mod net;
 mod op;
 pub mod probe;
 mod ring;

@@ -4,9 +4,11 @@
 use std::future::Future;
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use stdx::Key;
@@ -14,6 +16,7 @@ use stdx::Key;
 use crate::account::LocalAccount;
 use crate::buf::IoBuf;
 use crate::fs::{File, OpenOptions};
+use crate::net::Interest;
 use crate::worker;
 
 /// The memory of a transfer.
@@ -67,6 +70,8 @@ pub(crate) enum Op {
     Write(Transfer),
     SyncData(File),
     Meta(Meta),
+    /// A wait for a socket; the only operation that a drop cancels.
+    Ready(Arc<OwnedFd>, Interest),
 }
 
 /// How an operation ended.

@@ -1,17 +1,23 @@
 //! How operations reach the disk: one object per worker, so that nothing outside is generic.
 
 mod blocking;
+mod poller;
 pub(crate) mod pool;
 mod sqe;
 pub(crate) mod uring;
 
+use std::os::fd::OwnedFd;
+
 use stdx::Key;
 
 use crate::config::RingKind;
+use crate::inbox::Message;
+use crate::net::Interest;
 use crate::op::{Op, Outcome};
 use crate::stats::{Counters, bump};
 use crate::worker::Worker;
 pub(crate) use blocking::{Context, open_fd};
+use poller::Poller;
 use pool::{Pool, Work};
 
 /// How long a visit of the ring may take.
@@ -29,6 +35,8 @@ pub(crate) enum Wait {
 pub(crate) struct Ring {
     driver: Driver,
     pool: Pool,
+    /// For sockets, where there is no ring.
+    poller: Option<Poller>,
 }
 
 pub(crate) enum Driver {
@@ -39,7 +47,7 @@ pub(crate) enum Driver {
 
 impl Ring {
     pub(crate) fn new(driver: Driver, pool: Pool) -> Ring {
-        Ring { driver, pool }
+        Ring { driver, pool, poller: None }
     }
 
     /// Puts an operation under way; its completion comes through `turn`, the inbox, or the
@@ -48,9 +56,22 @@ impl Ring {
         match &mut self.driver {
             Driver::Sim(port) => port.start(key, op),
             Driver::Uring(ring) if on_ring(op) => ring.push(key, op, worker.counters()),
+            Driver::Threads if let Op::Ready(fd, interest) = op => {
+                watch(&mut self.poller, key, fd, *interest, worker);
+            }
             Driver::Uring(_) | Driver::Threads => {
                 self.pool.send(key, Work::of(op), worker.inbox());
             }
+        }
+    }
+
+    /// Ends a wait for a socket early; its completion comes all the same.
+    pub(crate) fn cancel(&mut self, key: Key, worker: &Worker) {
+        match &mut self.driver {
+            Driver::Uring(ring) => ring.cancel(key, worker.counters()),
+            Driver::Threads => self.poller.iter().for_each(|poller| poller.forget(key)),
+            // There a wait fails at once.
+            Driver::Sim(_) => {}
         }
     }
 
@@ -93,8 +114,23 @@ fn on_ring(op: &Op) -> bool {
         Op::Read(transfer) | Op::Write(transfer) => &transfer.file,
         Op::SyncData(file) => file,
         Op::Meta(_) => return false,
+        Op::Ready(..) => return true,
     };
     file.backend().kind == RingKind::Uring
+}
+
+/// Has the poll thread wait, which starts with the first socket.
+fn watch(poller: &mut Option<Poller>, key: Key, fd: &OwnedFd, interest: Interest, worker: &Worker) {
+    if poller.is_none() {
+        match Poller::start(worker.inbox()) {
+            Ok(started) => *poller = Some(started),
+            Err(error) => {
+                worker.inbox().send(Message::Done(key, Outcome::Count(Err(error))));
+                return;
+            }
+        }
+    }
+    poller.iter().for_each(|poller| poller.watch(key, fd, interest));
 }
 
 fn park(wait: Wait, counters: &Counters) {

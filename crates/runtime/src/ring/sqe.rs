@@ -1,5 +1,7 @@
 //! Operations as submission entries.
 
+use std::os::fd::AsRawFd;
+
 use io_uring::{opcode, squeue, types};
 
 use crate::op::{Op, Transfer};
@@ -14,6 +16,10 @@ pub(super) fn entry(op: &mut Op) -> squeue::Entry {
         Op::Write(transfer) => write(transfer),
         Op::SyncData(file) => {
             opcode::Fsync::new(types::Fd(file.raw_fd())).flags(types::FsyncFlags::DATASYNC).build()
+        }
+        Op::Ready(fd, interest) => {
+            let events = interest.events() as u32;
+            opcode::PollAdd::new(types::Fd(fd.as_raw_fd()), events).build()
         }
         Op::Meta(_) => unreachable!("file operations go to the pool"),
     }

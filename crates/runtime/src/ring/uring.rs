@@ -27,6 +27,8 @@ const PENDING_SHARE: u32 = 4;
 /// The `user_data` of the read of the event descriptor; no key has generation 2^32 - 1 and slot
 /// 2^32 - 1.
 const BELL: u64 = u64::MAX;
+/// The `user_data` of what ends a wait for a socket; no key either.
+const CANCEL: u64 = u64::MAX - 1;
 
 pub(crate) struct Uring {
     ring: IoUring,
@@ -86,6 +88,8 @@ fn restrict(ring: &IoUring) -> io::Result<()> {
         opcode::Readv::CODE,
         opcode::Writev::CODE,
         opcode::Fsync::CODE,
+        opcode::PollAdd::CODE,
+        opcode::PollRemove::CODE,
     ];
     let mut restrictions = allowed.map(Restriction::sqe_op);
     ring.submitter().register_restrictions(&mut restrictions)?;
@@ -117,6 +121,12 @@ impl Uring {
     pub(crate) fn push(&mut self, key: Key, op: &mut Op, counters: &Counters) {
         let entry = sqe::entry(op).user_data(key.as_u64());
         self.push_entry(&entry, counters);
+    }
+
+    /// Ends a wait for a socket early.
+    pub(crate) fn cancel(&mut self, key: Key, counters: &Counters) {
+        let entry = opcode::PollRemove::new(key.as_u64()).build();
+        self.push_entry(&entry.user_data(CANCEL), counters);
     }
 
     fn push_entry(&mut self, entry: &io_uring::squeue::Entry, counters: &Counters) {
@@ -205,6 +215,9 @@ impl Uring {
         for cqe in &mut completions {
             assert!(self.in_kernel > 0, "a completion without a request");
             self.in_kernel -= 1;
+            if cqe.user_data() == CANCEL {
+                continue;
+            }
             if cqe.user_data() == BELL {
                 self.bell_armed = false;
                 continue;

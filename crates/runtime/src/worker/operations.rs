@@ -97,17 +97,21 @@ impl Worker {
     /// Nobody waits for the operation any more. Its memory is freed at once if the kernel has
     /// not seen it or is done with it, else at the completion.
     pub(crate) fn orphan(&self, key: Key) {
-        let (waker, ended) = {
+        let (waker, waits, ended) = {
             let mut ops = self.ops.borrow_mut();
             let Some(entry) = ops.get_mut(key) else { return };
             entry.orphan = true;
             let waker = entry.waker.take();
             let under_way = entry.started && entry.outcome.is_none();
+            let waits = under_way && matches!(entry.op, Op::Ready(..));
             if let (Some(local), false) = (&entry.account, entry.started) {
                 subtract(&local.shard().inflight, 1);
             }
-            (waker, if under_way { None } else { ops.remove(key) })
+            (waker, waits, if under_way { None } else { ops.remove(key) })
         };
+        if waits {
+            self.ring.borrow_mut().cancel(key, self);
+        }
         drop((waker, ended));
     }
 }
@@ -132,6 +136,6 @@ fn count(shard: &Shard, op: &Op, outcome: &Outcome) {
             add(&shard.writes, 1);
             add(&shard.write_bytes, *bytes as u64);
         }
-        Op::SyncData(_) | Op::Meta(_) => {}
+        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) => {}
     }
 }

@@ -1,0 +1,94 @@
+//! Listening sockets.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::address::Raw;
+use super::{Address, Interest, Socket, checked, retry};
+
+/// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.
+const BACKLOG: i32 = 1024;
+
+/// A socket that connections come to. Cloning it gives another handle of the same.
+#[derive(Clone)]
+pub struct Listener {
+    fd: Arc<OwnedFd>,
+    address: Address,
+}
+
+impl Listener {
+    /// Listens at `address`; port 0 is one of the kernel's choice. The socket file of a server that
+    /// is gone is replaced.
+    ///
+    /// # Errors
+    /// `AddrInUse` when somebody listens there, and what the kernel says otherwise.
+    pub fn bind(address: &Address) -> io::Result<Listener> {
+        let raw = Raw::of(address)?;
+        let fd = super::socket::open(raw.family())?;
+        if let Address::Unix(path) = address {
+            remove_stale(path, &raw)?;
+        } else {
+            super::socket::set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
+        }
+        // SAFETY: a valid address and its length.
+        checked(unsafe { libc::bind(fd.as_raw_fd(), raw.pointer(), raw.len) } as isize)?;
+        // SAFETY: a plain call on our descriptor.
+        checked(unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } as isize)?;
+        let address = match address {
+            Address::Unix(_) => address.clone(),
+            Address::Tcp(_) => local(&fd)?,
+        };
+        Ok(Listener { fd: Arc::new(fd), address })
+    }
+
+    /// Where it listens: the kernel's choice when the port was 0.
+    pub fn local_address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next connection and its peer. Dropping the future loses none.
+    ///
+    /// # Errors
+    /// What the kernel says: out of descriptors is likely to pass, and worth a pause.
+    pub async fn accept(&self) -> io::Result<(Socket, Address)> {
+        let call = || {
+            let mut raw = Raw::empty();
+            let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+            let (place, len) = ((&raw mut raw.storage).cast(), &raw mut raw.len);
+            // SAFETY: room for any address, and its length.
+            let fd = unsafe { libc::accept4(self.fd.as_raw_fd(), place, len, flags) };
+            checked(fd as isize)?;
+            // SAFETY: a fresh descriptor that nobody else owns.
+            Ok((unsafe { OwnedFd::from_raw_fd(fd) }, raw.address()))
+        };
+        let (fd, peer) = retry(&self.fd, Interest::Read, call).await?;
+        Ok((Socket::accepted(fd, &peer)?, peer))
+    }
+}
+
+fn local(fd: &OwnedFd) -> io::Result<Address> {
+    let mut raw = Raw::empty();
+    let (place, len) = ((&raw mut raw.storage).cast(), &raw mut raw.len);
+    // SAFETY: room for any address, and its length.
+    checked(unsafe { libc::getsockname(fd.as_raw_fd(), place, len) } as isize)?;
+    Ok(raw.address())
+}
+
+/// Removes the socket file that nobody listens at any more.
+fn remove_stale(path: &Path, raw: &Raw) -> io::Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let probe = super::socket::open(libc::AF_UNIX)?;
+    // SAFETY: a valid address and its length.
+    let result = unsafe { libc::connect(probe.as_raw_fd(), raw.pointer(), raw.len) };
+    match checked(result as isize) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path)
+        }
+        // `bind` says the rest: in use, or no socket at all.
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,64 @@
+//! Sockets: streams over TCP and unix sockets, whose tasks sleep until the kernel has something.
+//!
+//! A socket never blocks. Its calls are made at once, into the caller's memory; only when the
+//! kernel has nothing yet does the task wait for *readiness*, which is an operation of the ring (or
+//! of one poll thread where there is no ring). So no memory is ever lent to the kernel here, and
+//! thousands of silent connections cost neither threads nor buffers.
+
+mod address;
+mod listener;
+mod socket;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+pub use address::Address;
+pub use listener::Listener;
+pub use socket::{Shutdown, Socket};
+
+use crate::op::{Op, begin};
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// Bytes, a connection, or the end of the stream.
+    Read,
+    /// Room for bytes, or the end of a connection attempt.
+    Write,
+}
+
+impl Interest {
+    /// The event bits of poll(2).
+    pub(crate) fn events(self) -> i16 {
+        match self {
+            Interest::Read => libc::POLLIN,
+            Interest::Write => libc::POLLOUT,
+        }
+    }
+}
+
+/// Waits until `fd` is ready. Dropping the future ends the wait.
+async fn ready(fd: &Arc<OwnedFd>, interest: Interest) -> io::Result<()> {
+    begin(Op::Ready(fd.clone(), interest)).await.0.into_count().map(drop)
+}
+
+/// Makes a call that does not block until it has an answer, waiting for readiness in between.
+async fn retry<T>(
+    fd: &Arc<OwnedFd>,
+    interest: Interest,
+    mut call: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready(fd, interest).await?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// The result of a system call that gives -1 on failure.
+fn checked(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}

@@ -1,0 +1,143 @@
+//! Connected sockets.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use super::address::Raw;
+use super::{Address, Interest, checked, ready, retry};
+
+/// A byte stream. Cloning it gives another handle of the same: one task may receive while another
+/// sends. The last handle closes it. It may be used on any worker.
+#[derive(Clone)]
+pub struct Socket {
+    fd: Arc<OwnedFd>,
+}
+
+/// Which half of a stream ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Nothing more is received.
+    Read,
+    /// The peer sees the end of the stream.
+    Write,
+    /// Both.
+    Both,
+}
+
+impl Socket {
+    /// Connects to `address`.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`, `TimedOut` and what else the kernel says.
+    pub async fn connect(address: &Address) -> io::Result<Socket> {
+        let raw = Raw::of(address)?;
+        let socket = Socket::accepted(open(raw.family())?, address)?;
+        // SAFETY: a valid address and its length.
+        let result = unsafe { libc::connect(socket.fd.as_raw_fd(), raw.pointer(), raw.len) };
+        match checked(result as isize) {
+            Ok(_) => Ok(socket),
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+                ready(&socket.fd, Interest::Write).await?;
+                socket.take_error()?;
+                Ok(socket)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn accepted(fd: OwnedFd, peer: &Address) -> io::Result<Socket> {
+        if matches!(peer, Address::Tcp(_)) {
+            // Answers are sent whole: waiting for more bytes would only add latency.
+            set(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
+            set(&fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE)?;
+        }
+        Ok(Socket { fd: Arc::new(fd) })
+    }
+
+    /// Receives up to `into.len()` bytes; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// `ConnectionReset` and what else the kernel says.
+    pub async fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
+        retry(&self.fd, Interest::Read, || {
+            let (place, len) = (into.as_mut_ptr().cast(), into.len());
+            // SAFETY: `into` is writable for its length, and the call does not outlive it.
+            checked(unsafe { libc::recv(self.fd.as_raw_fd(), place, len, libc::MSG_DONTWAIT) })
+        })
+        .await
+    }
+
+    /// Sends some of `bytes`; returns how many.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when the peer is gone, and what else the kernel says.
+    pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        retry(&self.fd, Interest::Write, || {
+            let (place, len) = (bytes.as_ptr().cast(), bytes.len());
+            // SAFETY: `bytes` is readable for its length, and the call does not outlive it.
+            checked(unsafe { libc::send(self.fd.as_raw_fd(), place, len, flags) })
+        })
+        .await
+    }
+
+    /// Sends all of `bytes`.
+    ///
+    /// # Errors
+    /// As [`Socket::send`]; some bytes may have been sent by then.
+    pub async fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let sent = self.send(bytes).await?;
+            bytes = &bytes[sent..];
+        }
+        Ok(())
+    }
+
+    /// Ends one half of the stream or both.
+    ///
+    /// # Errors
+    /// `NotConnected` when the peer is gone already.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let how = match how {
+            Shutdown::Read => libc::SHUT_RD,
+            Shutdown::Write => libc::SHUT_WR,
+            Shutdown::Both => libc::SHUT_RDWR,
+        };
+        // SAFETY: a plain call on our descriptor.
+        checked(unsafe { libc::shutdown(self.fd.as_raw_fd(), how) } as isize).map(drop)
+    }
+
+    /// How a connection attempt ended.
+    fn take_error(&self) -> io::Result<()> {
+        let (mut code, mut len) = (0i32, size_of::<i32>() as libc::socklen_t);
+        let place = (&raw mut code).cast();
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_ERROR);
+        // SAFETY: room for an integer, and its size.
+        let got =
+            unsafe { libc::getsockopt(self.fd.as_raw_fd(), level, name, place, &raw mut len) };
+        checked(got as isize)?;
+        match code {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}
+
+/// A stream socket that never blocks.
+pub(super) fn open(family: i32) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: a plain call.
+    let fd = unsafe { libc::socket(family, kind, 0) };
+    checked(fd as isize)?;
+    // SAFETY: a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Switches an option on.
+pub(super) fn set(fd: &OwnedFd, level: i32, name: i32) -> io::Result<()> {
+    let on = 1i32;
+    let (place, len) = ((&raw const on).cast(), size_of::<i32>() as libc::socklen_t);
+    // SAFETY: a readable integer and its size.
+    checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, place, len) } as isize).map(drop)
+}

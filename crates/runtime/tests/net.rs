@@ -1,0 +1,142 @@
+//! Sockets on both real rings: streams, waits that are dropped, silent connections.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::net::{Address, Listener, Shutdown, Socket};
+use runtime::{Config, RingChoice, Runtime, spawn, spawn_on, time};
+
+fn runtimes() -> Vec<Runtime> {
+    let start = |ring| {
+        let config = Config { workers: 2, ring, pin: false, ..Config::default() };
+        Runtime::start(config).expect("a runtime")
+    };
+    vec![start(RingChoice::Auto), start(RingChoice::Threads)]
+}
+
+fn anywhere() -> Address {
+    Address::Tcp("127.0.0.1:0".parse().expect("an address"))
+}
+
+async fn echo(socket: Socket) {
+    let mut bytes = vec![0; 1000];
+    loop {
+        match socket.recv(&mut bytes).await {
+            Ok(0) | Err(_) => return,
+            Ok(count) => socket.send_all(&bytes[..count]).await.expect("the peer listens"),
+        }
+    }
+}
+
+async fn serve(listener: Listener) {
+    for turn in 0.. {
+        let Ok((socket, _)) = listener.accept().await else { return };
+        drop(spawn_on(turn % 2, move || echo(socket)));
+    }
+}
+
+async fn ask(address: Address, text: Vec<u8>) -> Vec<u8> {
+    let socket = Socket::connect(&address).await.expect("a server");
+    let sender = socket.clone();
+    let sent = spawn(async move {
+        sender.send_all(&text).await.expect("sent");
+        sender.shutdown(Shutdown::Write).expect("open");
+    });
+    let (mut all, mut bytes) = (vec![], vec![0; 4096]);
+    loop {
+        match socket.recv(&mut bytes).await.expect("an answer") {
+            0 => break,
+            count => all.extend_from_slice(&bytes[..count]),
+        }
+    }
+    sent.await.expect("the sender ended");
+    all
+}
+
+fn echoes(runtime: &Runtime, address: Address) {
+    runtime.block_on(move || async move {
+        let listener = Listener::bind(&address).expect("a free address");
+        let address = listener.local_address().clone();
+        let server = spawn(serve(listener));
+        let text = |client: u8| vec![client; 300_000];
+        let asked: Vec<_> =
+            (0..20).map(|client| spawn(ask(address.clone(), text(client)))).collect();
+        for (client, answer) in asked.into_iter().enumerate() {
+            assert!(answer.await.expect("answered") == text(client as u8), "client {client}");
+        }
+        server.abort();
+    });
+}
+
+#[test]
+fn many_streams_carry_their_bytes_both_ways() {
+    for runtime in runtimes() {
+        echoes(&runtime, anywhere());
+    }
+}
+
+#[test]
+fn a_unix_socket_works_and_a_stale_one_is_replaced() {
+    let path = std::env::temp_dir().join(format!("dovetail-net-{}", std::process::id()));
+    for runtime in runtimes() {
+        // The second runtime finds the first one's file.
+        echoes(&runtime, Address::Unix(path.clone()));
+    }
+    let runtime = runtimes().remove(0);
+    runtime
+        .block_on(move || async move { runtime::fs::remove(&path).await })
+        .expect("the socket's file");
+}
+
+#[test]
+fn an_address_in_use_and_one_without_server_are_refused() {
+    for runtime in runtimes() {
+        runtime.block_on(|| async {
+            let listener = Listener::bind(&anywhere()).expect("a free address");
+            let address = listener.local_address().clone();
+            let second = Listener::bind(&address).map(drop).expect_err("in use");
+            assert_eq!(second.kind(), std::io::ErrorKind::AddrInUse);
+            drop(listener);
+            let refused = Socket::connect(&address).await.map(drop).expect_err("nobody is there");
+            assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+        });
+    }
+}
+
+#[test]
+fn a_dropped_wait_leaves_nothing_behind_and_loses_nothing() {
+    for runtime in runtimes() {
+        runtime.block_on(|| async {
+            let listener = Rc::new(Listener::bind(&anywhere()).expect("a free address"));
+            for _ in 0..50 {
+                let waits = listener.clone();
+                let waiting = spawn(async move { waits.accept().await.map(drop) });
+                time::sleep(Duration::from_micros(300)).await;
+                waiting.abort();
+                assert!(waiting.await.is_err(), "nobody has connected");
+            }
+            let client = Socket::connect(listener.local_address()).await.expect("a server");
+            let (server, _) = listener.accept().await.expect("the client is still there");
+            client.send_all(b"x").await.expect("open");
+            assert_eq!(server.recv(&mut [0; 8]).await.expect("a byte"), 1);
+            // The last cancelled waits are collected meanwhile.
+            time::sleep(Duration::from_millis(20)).await;
+        });
+        let busy: Vec<_> = runtime.stats().iter().map(|w| w.inflight_count).collect();
+        assert!(busy.iter().all(|inflight| *inflight == 0), "operations left: {busy:?}");
+    }
+}
+
+#[test]
+fn a_runtime_stops_while_tasks_wait_for_sockets() {
+    for runtime in runtimes() {
+        runtime.block_on(|| async {
+            let listener = Listener::bind(&anywhere()).expect("a free address");
+            let client = Socket::connect(listener.local_address()).await.expect("a server");
+            drop(spawn(serve(listener)));
+            drop(spawn(async move { client.recv(&mut [0; 8]).await.map(drop) }));
+            time::sleep(Duration::from_millis(5)).await;
+        });
+        drop(runtime);
+    }
+}
