@@ -5,7 +5,9 @@ mod bench;
 mod doctor;
 mod progress;
 mod quickstart;
+mod serve;
 mod shell;
+mod signal;
 mod size;
 mod sql;
 mod tpch;
@@ -33,6 +35,7 @@ struct Cli {
 enum Command {
     Quickstart(quickstart::QuickstartArgs),
     Sql(sql::SqlArgs),
+    Serve(serve::ServeArgs),
     Tpch(tpch::TpchArgs),
     Bench(bench::BenchArgs),
     Doctor(doctor::DoctorArgs),
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Quickstart(args) => quickstart::run(args),
         Command::Sql(args) => Ok(ExitCode::from(sql::run(args))),
+        Command::Serve(args) => serve::run(args),
         Command::Tpch(args) => tpch::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Doctor(args) => doctor::run(args),

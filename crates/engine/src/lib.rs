@@ -42,4 +42,6 @@ pub use result::{ResultSet, StatementResult};
 pub use session::{CancelHandle, Session};
 pub use settings::{ExecutionMode, Setting, Settings};
 pub use sql::catalog::{IndexDef, TableDef};
+pub use sql::parse::{Copy, CopySource, Transaction};
+pub use sql::{Parameter, Statement, Template};
 pub use types::{SqlError, SqlResult, SqlState};

@@ -87,7 +87,47 @@ impl exec::Output for Collect {
     }
 }
 
-/// Runs `plan`; `planning` is reported back with the figures.
+/// A query that is about to run. It holds no handle of the database, whose last one must not be
+/// dropped on a worker.
+struct Run {
+    plan: Arc<Plan>,
+    snapshot: Arc<Snapshot>,
+    progress: Arc<Progress>,
+    query: Query,
+    planning: Duration,
+}
+
+impl Run {
+    fn new(
+        db: &Database,
+        snapshot: Arc<Snapshot>,
+        plan: &Arc<Plan>,
+        settings: &Settings,
+        cancel: Cancel,
+        planning: Duration,
+    ) -> Run {
+        let progress = Arc::new(Progress::new(plan.node_count, db.worker_count()));
+        db.watch(&progress);
+        let permits = Permits::new(settings.max_tasks);
+        let mut query = Query::new(settings.mode(), permits, cancel, progress.clone());
+        query.lookup_batch_rows = settings.lookup_batch_rows;
+        Run { plan: plan.clone(), snapshot, progress, query, planning }
+    }
+
+    async fn execute(self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
+        let (output, account) = (Arc::new(Collect::default()), Account::new());
+        let started = runtime::time::now();
+        let tables = Arc::new(SnapshotTables(self.snapshot));
+        let execution = exec::execute(self.plan, tables, Arc::new(self.query), output.clone());
+        account.clone().enter(execution).await?;
+        let elapsed = runtime::time::now() - started;
+        let batches = std::mem::take(&mut *output.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let (progress, account) = (self.progress.snapshot(), account.snapshot());
+        Ok((batches, QueryFigures { elapsed, planning: self.planning, progress, account }))
+    }
+}
+
+/// Runs `plan` from an ordinary thread, which blocks; `planning` is reported back with the figures.
 pub(crate) fn run(
     db: &Database,
     snapshot: Arc<Snapshot>,
@@ -96,21 +136,18 @@ pub(crate) fn run(
     cancel: Cancel,
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    let progress = Arc::new(Progress::new(plan.node_count, db.worker_count()));
-    db.watch(&progress);
-    let permits = Permits::new(settings.max_tasks);
-    let mut query = Query::new(settings.mode(), permits, cancel, progress.clone());
-    query.lookup_batch_rows = settings.lookup_batch_rows;
-    let (plan, output) = (plan.clone(), Arc::new(Collect::default()));
-    let (sink, account) = (output.clone(), Account::new());
-    let accounted = account.clone();
-    let elapsed = db.handle().block_on(move || async move {
-        let started = runtime::time::now();
-        let tables = Arc::new(SnapshotTables(snapshot));
-        accounted.enter(exec::execute(plan, tables, Arc::new(query), sink)).await?;
-        SqlResult::Ok(runtime::time::now() - started)
-    })?;
-    let batches = std::mem::take(&mut *output.0.lock().unwrap_or_else(PoisonError::into_inner));
-    let progress = progress.snapshot();
-    Ok((batches, QueryFigures { elapsed, planning, progress, account: account.snapshot() }))
+    let run = Run::new(db, snapshot, plan, settings, cancel, planning);
+    db.handle().block_on(move || run.execute())
+}
+
+/// As [`run`], inside of a task of the database's runtime.
+pub(crate) async fn run_in_task(
+    db: &Database,
+    snapshot: Arc<Snapshot>,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    cancel: Cancel,
+    planning: Duration,
+) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
+    Run::new(db, snapshot, plan, settings, cancel, planning).execute().await
 }

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use sql::parse::{self, Copy, CopySource, DropObject, Statement};
 use sql::plan::Plan;
@@ -13,6 +15,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::catalog::Snapshot;
 use crate::copy::{FileReader, copy_from};
 use crate::database::Database;
+use crate::query::QueryFigures;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{SETTINGS, Settings};
 use crate::{analyze, ddl, explain, insert, query};
@@ -75,8 +78,7 @@ impl Session {
         statement: Statement,
         input: Option<&mut dyn Read>,
     ) -> SqlResult<StatementResult> {
-        let cancel = Cancel::default();
-        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        let cancel = self.begin();
         match statement {
             Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
             Statement::Explain(e) => self.explain(&e.query, e.analyze, cancel),
@@ -132,6 +134,12 @@ impl Session {
                 db.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
+            Statement::Transaction(_) | Statement::Deallocate { .. } => {
+                Err(SqlError::unsupported("transaction blocks and prepared statements here")
+                    .with_hint(
+                        "Connect to the server; in the shell each statement is a transaction.",
+                    ))
+            }
             _ => Err(SqlError::internal("a statement was not dispatched")),
         }
     }
@@ -152,13 +160,55 @@ impl Session {
 
     fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
         let (snapshot, plan, planning) = self.plan(text)?;
-        let schema = plan.root.schema.clone();
-        let (batches, figures) =
-            query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
-        let mut result =
-            ResultSet { schema, batches, tag: String::new(), figures: Some(Box::new(figures)) };
-        result.tag = format!("SELECT {}", result.row_count());
-        Ok(result)
+        let ran = query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
+        Ok(selected(&plan, ran))
+    }
+
+    /// Runs one statement inside of a task of the database's runtime. Queries run in that task;
+    /// what writes runs on a thread of its own, since writers take turns and so may block.
+    ///
+    /// # Errors
+    /// The statement's. The session comes back in any case, unless the engine itself failed.
+    pub async fn perform(
+        mut self,
+        statement: Statement,
+        input: Option<Box<dyn Read + Send>>,
+    ) -> SqlResult<(Session, SqlResult<StatementResult>)> {
+        if let Statement::Query(text) = &statement {
+            let result = self.query_in_task(text).await.map(StatementResult::Rows);
+            return Ok((self, result));
+        }
+        let work = move || {
+            let mut input = input;
+            let input = input.as_mut().map(|input| &mut **input as &mut dyn Read);
+            let result = self.run(statement, input);
+            (self, result)
+        };
+        let failed = |aborted| SqlError::internal(format!("a statement failed: {aborted}"));
+        runtime::offload(work).await.map_err(failed)
+    }
+
+    async fn query_in_task(&mut self, text: &Query) -> SqlResult<ResultSet> {
+        let cancel = self.begin();
+        let (snapshot, plan, planning) = self.plan(text)?;
+        let (db, settings) = (&self.db, &self.settings);
+        let ran = query::run_in_task(db, snapshot, &plan, settings, cancel, planning).await?;
+        Ok(selected(&plan, ran))
+    }
+
+    /// The columns of a query's result, without running it.
+    ///
+    /// # Errors
+    /// What planning says.
+    pub fn describe(&self, text: &Query) -> SqlResult<SchemaRef> {
+        Ok(self.plan(text)?.1.root.schema.clone())
+    }
+
+    /// What cancels the statement that begins now.
+    fn begin(&self) -> Cancel {
+        let cancel = Cancel::default();
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        cancel
     }
 
     fn explain(
@@ -216,6 +266,15 @@ impl Session {
         };
         Ok(tag(&format!("COPY {count}")))
     }
+}
+
+/// The result of a query that ran.
+fn selected(plan: &Plan, (batches, figures): (Vec<RecordBatch>, QueryFigures)) -> ResultSet {
+    let schema = plan.root.schema.clone();
+    let figures = Some(Box::new(figures));
+    let mut result = ResultSet { schema, batches, tag: String::new(), figures };
+    result.tag = format!("SELECT {}", result.row_count());
+    result
 }
 
 fn tag(text: &str) -> StatementResult {

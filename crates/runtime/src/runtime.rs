@@ -188,6 +188,10 @@ fn start_simulation(shared: Arc<Shared>, disk: sim::Disk) -> Result<JoinHandle<(
     Ok(thread)
 }
 
+/// Stack of a worker, of which only what is touched takes memory: sessions plan statements there,
+/// by recursion.
+const WORKER_STACK_BYTES: usize = 16 << 20;
+
 type Started = Result<RingReport, StartError>;
 
 fn start_worker(
@@ -198,7 +202,9 @@ fn start_worker(
     let (tell, told) = mpsc::channel();
     let config = config.clone();
     let builder = std::thread::Builder::new().name(format!("dovetail-{index}"));
-    let thread = builder.spawn(move || worker_thread(shared, index, &config, &tell))?;
+    let thread = builder
+        .stack_size(WORKER_STACK_BYTES)
+        .spawn(move || worker_thread(shared, index, &config, &tell))?;
     match told.recv().expect("a worker reports its start") {
         Ok(report) => Ok((thread, report)),
         Err(error) => {

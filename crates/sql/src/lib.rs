@@ -31,5 +31,5 @@ pub use datafusion_common::ScalarValue;
 pub use explain::{Actual, explain_text};
 pub use insert::insert_rows;
 pub use options::{DeviceProfile, PlannerOptions};
-pub use parse::{Query, Statement, parse};
+pub use parse::{Parameter, Query, Statement, Template, parse};
 pub use planner::plan_query;

@@ -9,11 +9,14 @@ mod copy;
 mod ddl;
 mod refuse;
 mod setting;
+mod template;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
 pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
+pub use template::{Parameter, Template};
+
 pub(crate) use ddl::column_type;
 pub(crate) use tokens::syntax_error;
 
@@ -58,6 +61,24 @@ pub enum Statement {
     },
     /// `CHECKPOINT`.
     Checkpoint,
+    /// `BEGIN`, `COMMIT`, `ROLLBACK` and their other names.
+    Transaction(Transaction),
+    /// `DISCARD` and `DEALLOCATE`: what is to be forgotten, `None` for all.
+    Deallocate {
+        /// A prepared statement.
+        name: Option<String>,
+    },
+}
+
+/// What happens to the transaction block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// One begins.
+    Begin,
+    /// It ends, its work kept.
+    Commit,
+    /// It ends, its work undone.
+    Rollback,
 }
 
 /// A parsed query.
@@ -185,6 +206,16 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::ShowVariable { variable } => setting::show(&variable),
         S::ShowTables { .. } => Statement::Show { name: "tables".into() },
         S::Reset(reset) => setting::reset(&reset.reset)?,
+        S::StartTransaction { .. } => Statement::Transaction(Transaction::Begin),
+        S::Commit { chain: false, .. } => Statement::Transaction(Transaction::Commit),
+        S::Rollback { chain: false, savepoint: None } => {
+            Statement::Transaction(Transaction::Rollback)
+        }
+        S::Deallocate { name, .. } => {
+            let name = identifier(&name);
+            Statement::Deallocate { name: (name != "all").then_some(name) }
+        }
+        S::Discard { .. } => Statement::Deallocate { name: None },
         other => return Err(unsupported(&other)),
     })
 }

@@ -45,6 +45,24 @@ states! {
     UNDEFINED_FUNCTION = "42883";
     /// A table that does not exist.
     UNDEFINED_TABLE = "42P01";
+    /// A parameter that does not exist.
+    UNDEFINED_PARAMETER = "42P02";
+    /// A write or a failed statement where the transaction forbids it.
+    IN_FAILED_TRANSACTION = "25P02";
+    /// A message that breaks the protocol.
+    PROTOCOL_VIOLATION = "08P01";
+    /// A prepared statement that does not exist.
+    UNDEFINED_STATEMENT = "26000";
+    /// A portal that does not exist.
+    UNDEFINED_PORTAL = "34000";
+    /// A prepared statement that exists already.
+    DUPLICATE_STATEMENT = "42P05";
+    /// Bytes that are no value of the type.
+    BAD_BINARY = "22P03";
+    /// More clients than the server takes.
+    TOO_MANY_CONNECTIONS = "53300";
+    /// The server is stopping.
+    ADMIN_SHUTDOWN = "57P01";
     /// An object (index, setting) that does not exist.
     UNDEFINED_OBJECT = "42704";
     /// A table that exists already.

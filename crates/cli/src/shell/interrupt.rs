@@ -6,6 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::signal;
+
 type Canceller = Box<dyn Fn() + Send>;
 
 /// Exit code of a process that SIGINT ends: 128 + 2.
@@ -23,10 +25,10 @@ impl Interrupts {
     pub fn install() -> Interrupts {
         let interrupts = Interrupts::default();
         let watch = interrupts.clone();
-        let signals = block_sigint();
+        let signals = signal::block(&[libc::SIGINT]);
         std::thread::spawn(move || {
             loop {
-                wait_for(&signals);
+                signal::wait(&signals);
                 watch.on_signal();
             }
         });
@@ -52,25 +54,5 @@ impl Interrupts {
             Some(cancel) => cancel(),
             None => std::process::exit(EXIT_INTERRUPTED),
         }
-    }
-}
-
-fn block_sigint() -> libc::sigset_t {
-    // SAFETY: `sigset_t` is plain data, filled by sigemptyset before it is read; all pointers are
-    // to live locals, and a null third argument of pthread_sigmask is allowed.
-    unsafe {
-        let mut signals: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut signals);
-        libc::sigaddset(&mut signals, libc::SIGINT);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
-        signals
-    }
-}
-
-fn wait_for(signals: &libc::sigset_t) {
-    let mut signal = 0;
-    // SAFETY: both pointers are to live values; the set was initialised by `block_sigint`.
-    unsafe {
-        libc::sigwait(signals, &mut signal);
     }
 }

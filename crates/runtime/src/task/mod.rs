@@ -4,7 +4,7 @@ pub(crate) mod frame;
 mod frame_pool;
 mod join;
 mod remote;
-mod unwind;
+pub(crate) mod unwind;
 pub(crate) mod waker;
 
 pub use frame::frame_bytes;

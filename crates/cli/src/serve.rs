@@ -1,0 +1,114 @@
+//! `dovetail serve`: the database behind the PostgreSQL protocol.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState};
+use server::{Address, Server, ServerOptions};
+
+use crate::signal;
+use crate::size::parse_bytes;
+
+/// The port of PostgreSQL, where clients look first.
+const PORT: u16 = 5432;
+
+/// Serve a database to PostgreSQL clients
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 stopped by SIGTERM or SIGINT, 1 could not start.")]
+pub struct ServeArgs {
+    /// Database file; created when it does not exist
+    #[arg(long, default_value = "main.dovetail", value_name = "FILE")]
+    data: PathBuf,
+    /// Address to listen at, HOST or HOST:PORT; may be repeated
+    #[arg(long, default_value = "127.0.0.1:5432", value_name = "ADDRESS")]
+    listen: Vec<String>,
+    /// Folder for a unix socket, named as PostgreSQL names it
+    #[arg(long, value_name = "DIR")]
+    unix_socket: Option<PathBuf>,
+    /// Memory of the buffer pool, like 256MB
+    #[arg(long, value_parser = parse_bytes)]
+    memory: Option<usize>,
+    /// auto, uring or threads
+    #[arg(long)]
+    ring: Option<RingKind>,
+    /// Clients at once
+    #[arg(long, default_value_t = 1000)]
+    max_connections: usize,
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub fn run(args: &ServeArgs) -> SqlResult<ExitCode> {
+    let signals = signal::block(&[libc::SIGTERM, libc::SIGINT]);
+    let listen = args.addresses()?;
+    let db = args.open()?;
+    let options = ServerOptions { listen, connection_count_max: args.max_connections };
+    let server = Server::start(&db, &options).map_err(|error| {
+        SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}"))
+            .with_hint("Is another server running there? --listen takes another address.")
+    })?;
+    for ring in db.rings() {
+        eprintln!("ring {:?}: {}", ring.kind, ring.reason);
+    }
+    for address in server.addresses() {
+        eprintln!("Listening at {address}. Connect with {}", how_to_connect(address));
+    }
+    let signal = signal::wait(&signals);
+    eprintln!("Stopping: signal {signal}, {} clients.", server.connection_count());
+    db.checkpoint()?;
+    // Connections end with the process: what they had acknowledged is in the file.
+    std::process::exit(0)
+}
+
+fn how_to_connect(address: &Address) -> String {
+    match address {
+        Address::Tcp(tcp) => format!("psql -h {} -p {}", tcp.ip(), tcp.port()),
+        Address::Unix(path) => {
+            format!("psql -h {}", path.parent().unwrap_or(path).display())
+        }
+    }
+}
+
+impl ServeArgs {
+    fn open(&self) -> SqlResult<Database> {
+        let mut options = Options::default();
+        options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
+        options.ring = self.ring.unwrap_or(options.ring);
+        match self.data.exists() {
+            true => Database::open(&self.data, options),
+            false => Database::create(&self.data, options),
+        }
+    }
+
+    fn addresses(&self) -> SqlResult<Vec<Address>> {
+        let mut all = Vec::new();
+        for text in &self.listen {
+            all.extend(resolve(text)?.into_iter().map(Address::Tcp));
+        }
+        if let Some(folder) = &self.unix_socket {
+            all.push(Address::Unix(folder.join(format!(".s.PGSQL.{PORT}"))));
+        }
+        Ok(all)
+    }
+}
+
+/// The addresses that `text` names; only this machine's own, as long as there are no passwords.
+fn resolve(text: &str) -> SqlResult<Vec<SocketAddr>> {
+    let bad = |why: String| {
+        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("--listen {text}: {why}"))
+    };
+    let resolved = match text.parse::<IpAddr>() {
+        Ok(ip) => vec![SocketAddr::new(ip, PORT)],
+        Err(_) if !text.contains(':') => {
+            (text, PORT).to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect()
+        }
+        Err(_) => text.to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect::<Vec<_>>(),
+    };
+    match resolved.iter().find(|address| !address.ip().is_loopback()) {
+        None => Ok(resolved),
+        Some(open) => Err(bad(format!("{open} can be reached from other machines"))
+            .with_detail("There are no roles and passwords yet: anybody could connect.")
+            .with_hint("Listen at 127.0.0.1 and reach it through an SSH tunnel.")),
+    }
+}

@@ -1,0 +1,42 @@
+//! Work that blocks, on a thread of its own, so that the worker goes on meanwhile.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use crate::inbox::lock;
+use crate::sync::Event;
+use crate::task::Aborted;
+use crate::task::unwind::panic_text;
+
+/// Stack of the thread: statements are parsed and planned there, by recursion.
+const STACK_BYTES: usize = 8 << 20;
+
+struct Outcome<T> {
+    value: Mutex<Option<Result<T, Aborted>>>,
+    there: Event,
+}
+
+/// Runs `work` on a thread of its own and waits for its result. Dropping the future does not stop
+/// the work. The caller bounds how many of these run at once: a thread costs some 20 µs.
+///
+/// # Errors
+/// `Aborted` when the work panics or no thread can be had.
+pub async fn offload<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Aborted> {
+    let result = Arc::new(Outcome { value: Mutex::default(), there: Event::new() });
+    let theirs = result.clone();
+    let run = move || {
+        let outcome = catch_unwind(AssertUnwindSafe(work))
+            .map_err(|panic| Aborted::Panicked(panic_text(&*panic)));
+        *lock(&theirs.value) = Some(outcome);
+        theirs.there.set();
+    };
+    let builder = std::thread::Builder::new().name("dovetail-blocking".to_owned());
+    if let Err(error) = builder.stack_size(STACK_BYTES).spawn(run) {
+        return Err(Aborted::Panicked(format!("no thread can be had: {error}")));
+    }
+    result.there.wait().await;
+    let outcome = lock(&result.value).take();
+    outcome.expect("the result is there before the event")
+}

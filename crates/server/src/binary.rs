@@ -1,0 +1,175 @@
+//! Values in binary format, both ways.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, Date32Array, TimestampMicrosecondArray};
+use arrow_schema::{DataType, TimeUnit};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::message::utf8;
+use crate::oid;
+use crate::output::sized;
+
+/// Days from 1970-01-01 to 2000-01-01, where the protocol's calendar begins.
+const EPOCH_DAYS: i32 = 10_957;
+const EPOCH_MICROS: i64 = EPOCH_DAYS as i64 * 86_400 * 1_000_000;
+
+/// Decimal digits of a numeric's digit.
+const DIGITS: u32 = 4;
+const SIGN_NEGATIVE: u16 = 0x4000;
+
+/// Writes the value at `row` with its length.
+///
+/// # Errors
+/// 0A000 for a type without binary form.
+pub(crate) fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()> {
+    if array.is_null(row) {
+        body.extend_from_slice(&(-1i32).to_be_bytes());
+        return Ok(());
+    }
+    match array.data_type() {
+        DataType::Boolean => sized(body, &[u8::from(array.as_boolean().value(row))]),
+        DataType::Int16 => sized(body, &array.as_primitive::<Int16Type>().value(row).to_be_bytes()),
+        DataType::Int32 => sized(body, &array.as_primitive::<Int32Type>().value(row).to_be_bytes()),
+        DataType::Int64 => sized(body, &array.as_primitive::<Int64Type>().value(row).to_be_bytes()),
+        DataType::Float32 => {
+            sized(body, &array.as_primitive::<Float32Type>().value(row).to_be_bytes());
+        }
+        DataType::Float64 => {
+            sized(body, &array.as_primitive::<Float64Type>().value(row).to_be_bytes());
+        }
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>().value(row) - EPOCH_DAYS;
+            sized(body, &days.to_be_bytes());
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
+            sized(body, &(micros - EPOCH_MICROS).to_be_bytes());
+        }
+        DataType::Decimal128(_, scale) => {
+            numeric(body, array.as_primitive::<Decimal128Type>().value(row), *scale);
+        }
+        // Text has the same form in both formats, and so has what is described as text.
+        ty if oid::of(ty).oid == oid::TEXT => {
+            let text = types::text::format_value(array, row).unwrap_or_default();
+            sized(body, text.as_bytes());
+        }
+        ty => return Err(SqlError::unsupported(format!("binary output of {ty}"))),
+    }
+    Ok(())
+}
+
+/// Base 10,000 digits, the most significant first: count, weight, sign, scale, digits.
+fn numeric(body: &mut Vec<u8>, unscaled: i128, scale: i8) {
+    let scale = u32::from(scale.max(0).unsigned_abs());
+    // The fraction is filled up to whole digits.
+    let padding = (DIGITS - scale % DIGITS) % DIGITS;
+    let (whole, fraction) = split(unscaled.unsigned_abs(), scale);
+    let mut digits = Vec::new();
+    let mut rest = whole;
+    while rest > 0 {
+        digits.insert(0, (rest % 10_000) as u16);
+        rest /= 10_000;
+    }
+    let weight = digits.len() as i16 - 1;
+    let text =
+        format!("{fraction:0width$}{:0pad$}", "", width = scale as usize, pad = padding as usize);
+    if scale > 0 {
+        for chunk in text.as_bytes().chunks(DIGITS as usize) {
+            let digit =
+                chunk.iter().fold(0u16, |n, c| n * 10 + u16::from(c.wrapping_sub(b'0') % 10));
+            digits.push(digit);
+        }
+    }
+    while digits.last() == Some(&0) {
+        digits.pop();
+    }
+    let sign = if unscaled < 0 { SIGN_NEGATIVE } else { 0 };
+    let weight = if digits.is_empty() { 0 } else { weight };
+    let mut value = Vec::with_capacity(8 + 2 * digits.len());
+    value.extend_from_slice(&(digits.len() as i16).to_be_bytes());
+    value.extend_from_slice(&weight.to_be_bytes());
+    value.extend_from_slice(&sign.to_be_bytes());
+    value.extend_from_slice(&(scale as i16).to_be_bytes());
+    digits.iter().for_each(|digit| value.extend_from_slice(&digit.to_be_bytes()));
+    sized(body, &value);
+}
+
+fn split(value: u128, scale: u32) -> (u128, u128) {
+    let unit = 10u128.pow(scale.min(38));
+    (value / unit, value % unit)
+}
+
+/// The text form of a parameter in binary format.
+///
+/// # Errors
+/// 22P03 for bytes that are no value of the type, 0A000 for a type without binary form.
+pub(crate) fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
+    Ok(match oid {
+        oid::BOOL => (if fixed::<1>(bytes)? == [0] { "f" } else { "t" }).to_owned(),
+        oid::INT2 => i16::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::INT4 => i32::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::INT8 => i64::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::FLOAT4 => f32::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::FLOAT8 => f64::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::UNKNOWN | 0 => {
+            utf8(bytes)?.to_owned()
+        }
+        oid::DATE => {
+            let days = i32::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_DAYS);
+            let array = Date32Array::from(vec![days.ok_or_else(bad)?]);
+            types::text::format_value(&array, 0).unwrap_or_default()
+        }
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => {
+            let micros = i64::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_MICROS);
+            let array = TimestampMicrosecondArray::from(vec![micros.ok_or_else(bad)?]);
+            types::text::format_value(&array, 0).unwrap_or_default()
+        }
+        oid::NUMERIC => numeric_text(bytes)?,
+        other => {
+            return Err(SqlError::unsupported(format!(
+                "binary input of the type with OID {other}"
+            )));
+        }
+    })
+}
+
+fn bad() -> SqlError {
+    SqlError::new(SqlState::BAD_BINARY, "incorrect binary data format in bind parameter")
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {
+    bytes.try_into().map_err(|_| bad())
+}
+
+fn numeric_text(bytes: &[u8]) -> SqlResult<String> {
+    let mut words = bytes.chunks(2).map(|pair| pair.try_into().map(u16::from_be_bytes));
+    let mut word = || words.next().and_then(Result::ok).ok_or_else(bad);
+    let (count, weight, sign, scale) = (word()?, word()? as i16, word()?, word()?);
+    if sign > SIGN_NEGATIVE || count > 64 || scale > 64 || weight.unsigned_abs() > 64 {
+        return Err(SqlError::unsupported("this numeric"));
+    }
+    let digits = (0..count).map(|_| word()).collect::<SqlResult<Vec<u16>>>()?;
+    if digits.iter().any(|digit| *digit > 9_999) {
+        return Err(bad());
+    }
+    // Digit `i` counts 10,000^(weight - i).
+    let at = |place: i32| {
+        let index = i32::from(weight) - place;
+        usize::try_from(index).ok().and_then(|i| digits.get(i)).copied().unwrap_or(0)
+    };
+    let whole: String =
+        (0..=i32::from(weight).max(0)).rev().map(|p| format!("{:04}", at(p))).collect();
+    let places = i32::from(scale.div_ceil(DIGITS as u16));
+    let fraction: String = (1..=places).map(|p| format!("{:04}", at(-p))).collect();
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let sign = if sign == SIGN_NEGATIVE { "-" } else { "" };
+    Ok(match scale {
+        0 => format!("{sign}{whole}"),
+        scale => format!("{sign}{whole}.{}", &fraction[..usize::from(scale)]),
+    })
+}

@@ -1,0 +1,297 @@
+//! One connection: messages in, answers out, the state of its transaction block.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use engine::{Session, SqlError, SqlResult, SqlState, Statement, StatementResult, Transaction};
+use runtime::net::Socket;
+
+use crate::cancel::CancelKey;
+use crate::copy::Source;
+use crate::extended::{Portal, Prepared};
+use crate::frame::{Frame, Input};
+use crate::output::Output;
+use crate::{Place, Shared};
+
+/// Bytes of answers that are sent without waiting for the end of the statement.
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+
+/// The transaction block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// None is open.
+    Idle,
+    /// Open.
+    Open,
+    /// Open, and a statement failed: nothing runs until it ends.
+    Failed,
+}
+
+impl Block {
+    /// As `ReadyForQuery` says it.
+    pub fn status(self) -> u8 {
+        match self {
+            Block::Idle => b'I',
+            Block::Open => b'T',
+            Block::Failed => b'E',
+        }
+    }
+}
+
+/// A client's connection.
+pub(crate) struct Connection {
+    pub socket: Socket,
+    pub input: Input,
+    pub output: Output,
+    pub shared: Arc<Shared>,
+    /// Away only while a statement runs.
+    pub session: Option<Session>,
+    pub block: Block,
+    pub statements: HashMap<String, Arc<Prepared>>,
+    pub portals: HashMap<String, Portal>,
+    pub key: Option<CancelKey>,
+    pub place: Option<Place>,
+    /// After an error of the extended protocol, until `Sync`.
+    pub skipping: bool,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.shared.sessions.leave(key);
+        }
+    }
+}
+
+impl Connection {
+    pub fn new(socket: Socket, shared: Arc<Shared>) -> Connection {
+        let session = Some(shared.db.session());
+        Connection {
+            socket,
+            input: Input::default(),
+            output: Output::default(),
+            shared,
+            session,
+            block: Block::Idle,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            key: None,
+            place: None,
+            skipping: false,
+        }
+    }
+
+    /// Sends what waits to be sent.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        let sent = self.socket.send_all(&self.output.bytes).await;
+        self.output.bytes.clear();
+        sent
+    }
+
+    /// Sends when much waits, so that a slow client holds up its own query and not our memory.
+    pub async fn flush_if_long(&mut self) -> io::Result<()> {
+        match self.output.bytes.len() > OUTPUT_BYTES_MAX {
+            true => self.flush().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Answers messages until the client leaves.
+    pub async fn run(&mut self) -> io::Result<()> {
+        loop {
+            let frame = match self.input.next(&self.socket).await {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(()),
+                Err(error) => return self.part(&error),
+            };
+            if frame.tag == b'X' {
+                return Ok(());
+            }
+            self.answer(frame).await?;
+        }
+    }
+
+    /// The last words to a client that does not speak the protocol.
+    fn part(&mut self, error: &io::Error) -> io::Result<()> {
+        if error.kind() == io::ErrorKind::InvalidData {
+            let error = SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string());
+            self.output.error(&error, "FATAL");
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, frame: Frame) -> io::Result<()> {
+        match frame.tag {
+            b'Q' => self.simple_query(&frame.body).await,
+            b'S' => self.sync().await,
+            b'H' => self.flush().await,
+            // What is left of a COPY that failed.
+            b'd' | b'c' | b'f' => Ok(()),
+            _ if self.skipping => Ok(()),
+            b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(frame).await,
+            b'F' => {
+                let error = SqlError::unsupported("the function call message");
+                self.output.error(&error, "ERROR");
+                self.ready().await
+            }
+            tag => {
+                let message = format!("invalid frontend message type {tag}");
+                let error = SqlError::new(SqlState::PROTOCOL_VIOLATION, message);
+                self.output.error(&error, "FATAL");
+                Err(io::ErrorKind::InvalidData.into())
+            }
+        }
+    }
+
+    /// Says that the next query may come.
+    pub async fn ready(&mut self) -> io::Result<()> {
+        self.output.ready(self.block.status());
+        // More of a pipeline may be here already: then one call sends both answers.
+        match self.input.has_frame() {
+            true => self.flush_if_long().await,
+            false => self.flush().await,
+        }
+    }
+
+    /// Notes and reports an error.
+    pub fn fail(&mut self, error: &SqlError) {
+        if self.block == Block::Open {
+            self.block = Block::Failed;
+        }
+        self.output.error(error, "ERROR");
+    }
+
+    /// Runs a statement as the transaction block allows. The outer error ends the connection.
+    pub async fn execute(
+        &mut self,
+        statement: Statement,
+    ) -> io::Result<SqlResult<StatementResult>> {
+        if let Statement::Transaction(step) = statement {
+            return Ok(Ok(self.transaction(step)));
+        }
+        if let Err(error) = self.allow(&statement) {
+            return Ok(Err(error));
+        }
+        if let Statement::Deallocate { name } = statement {
+            return Ok(self.deallocate(name.as_deref()));
+        }
+        let source = match &statement {
+            Statement::Copy(copy) => self.copy_in(copy),
+            _ => None,
+        };
+        match source {
+            Some((source, reader)) => self.copy(statement, source, reader).await,
+            None => self.perform(statement, None).await,
+        }
+    }
+
+    async fn perform(
+        &mut self,
+        statement: Statement,
+        input: Option<Box<dyn io::Read + Send>>,
+    ) -> io::Result<SqlResult<StatementResult>> {
+        let session = self.session.take().expect("one statement runs at a time");
+        match session.perform(statement, input).await {
+            Ok((session, result)) => {
+                self.session = Some(session);
+                Ok(result)
+            }
+            Err(error) => {
+                self.output.error(&error, "FATAL");
+                Err(io::ErrorKind::Other.into())
+            }
+        }
+    }
+
+    /// Runs a COPY that the client feeds: its task and the client's messages go on together.
+    async fn copy(
+        &mut self,
+        statement: Statement,
+        source: Source,
+        reader: Box<dyn io::Read + Send>,
+    ) -> io::Result<SqlResult<StatementResult>> {
+        self.flush().await?;
+        let session = self.session.take().expect("one statement runs at a time");
+        let running = runtime::spawn(session.perform(statement, Some(reader)));
+        let fed = self.feed(source).await;
+        let ended = running.await.map_err(io::Error::other)?;
+        match ended {
+            Ok((session, result)) => {
+                self.session = Some(session);
+                fed.map(|told| told.and(result))
+            }
+            Err(error) => {
+                self.output.error(&error, "FATAL");
+                Err(io::ErrorKind::Other.into())
+            }
+        }
+    }
+
+    fn transaction(&mut self, step: Transaction) -> StatementResult {
+        let (tag, block) = match (step, self.block) {
+            (Transaction::Begin, Block::Failed) => ("BEGIN", Block::Failed),
+            (Transaction::Begin, _) => ("BEGIN", Block::Open),
+            (Transaction::Commit, Block::Failed) => ("ROLLBACK", Block::Idle),
+            (Transaction::Commit, _) => ("COMMIT", Block::Idle),
+            (Transaction::Rollback, _) => ("ROLLBACK", Block::Idle),
+        };
+        let warning = match (step, self.block) {
+            (Transaction::Begin, Block::Open) => {
+                Some(("25001", "there is already a transaction in progress"))
+            }
+            (Transaction::Commit | Transaction::Rollback, Block::Idle) => {
+                Some(("25P01", "there is no transaction in progress"))
+            }
+            _ => None,
+        };
+        if let Some((state, message)) = warning {
+            self.output.notice(&SqlError::new(SqlState(state), message));
+        }
+        self.block = block;
+        if block == Block::Idle {
+            self.portals.clear();
+        }
+        StatementResult::Command { tag: tag.to_owned() }
+    }
+
+    /// Whether the transaction block lets a statement run.
+    fn allow(&self, statement: &Statement) -> SqlResult<()> {
+        match self.block {
+            Block::Idle => Ok(()),
+            Block::Failed => Err(SqlError::new(
+                SqlState::IN_FAILED_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+            Block::Open if reads_only(statement) => Ok(()),
+            Block::Open => Err(SqlError::unsupported("writing in a transaction block")
+                .with_detail("Each writing statement is a transaction of its own for now.")
+                .with_hint("Use autocommit: leave out BEGIN.")),
+        }
+    }
+
+    fn deallocate(&mut self, name: Option<&str>) -> SqlResult<StatementResult> {
+        match name {
+            None => {
+                self.statements.clear();
+                Ok(StatementResult::Command { tag: "DEALLOCATE ALL".to_owned() })
+            }
+            Some(name) if self.statements.remove(name).is_some() => {
+                Ok(StatementResult::Command { tag: "DEALLOCATE".to_owned() })
+            }
+            Some(name) => Err(crate::extended::no_statement(name)),
+        }
+    }
+}
+
+fn reads_only(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Explain(_)
+            | Statement::Set { .. }
+            | Statement::Show { .. }
+            | Statement::Reset { .. }
+            | Statement::Deallocate { .. }
+    )
+}

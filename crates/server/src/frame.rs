@@ -1,0 +1,100 @@
+//! Frames: a tag, a length, a body. The buffer grows with what has come.
+
+use std::io;
+
+use runtime::net::Socket;
+
+/// Bytes received at once.
+const CHUNK_BYTES: usize = 16 << 10;
+/// Longest start-up packet, as PostgreSQL's.
+const STARTUP_BYTES_MAX: usize = 10_000;
+/// Longest message. A statement has at most 64 MiB; parameters come on top.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 256 << 20;
+
+/// A message of the client.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub tag: u8,
+    pub body: Vec<u8>,
+}
+
+/// What has been received and not yet taken.
+#[derive(Default)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
+impl Input {
+    fn available(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+
+    /// Whether a whole message has come already.
+    pub fn has_frame(&self) -> bool {
+        let bytes = self.available();
+        length(bytes.get(1..5)).is_some_and(|len| bytes.len() > len)
+    }
+
+    /// Receives until `count` bytes are there; false at the end of the stream.
+    async fn fill(&mut self, socket: &Socket, count: usize) -> io::Result<bool> {
+        while self.available().len() < count {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+            let filled = self.bytes.len();
+            self.bytes.resize(filled + CHUNK_BYTES, 0);
+            let received = socket.recv(&mut self.bytes[filled..]).await;
+            self.bytes.truncate(filled + *received.as_ref().unwrap_or(&0));
+            if received? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, count: usize) -> Vec<u8> {
+        let taken = self.bytes[self.taken..self.taken + count].to_vec();
+        self.taken += count;
+        taken
+    }
+
+    /// The body of a start-up packet; `None` at the end of the stream.
+    pub async fn startup(&mut self, socket: &Socket) -> io::Result<Option<Vec<u8>>> {
+        if !self.fill(socket, 4).await? {
+            return Ok(None);
+        }
+        let len = length(Some(&self.take(4))).unwrap_or(0);
+        if !(8..=STARTUP_BYTES_MAX).contains(&len) {
+            return Err(malformed("invalid length of startup packet"));
+        }
+        if !self.fill(socket, len - 4).await? {
+            return Ok(None);
+        }
+        Ok(Some(self.take(len - 4)))
+    }
+
+    /// The next message; `None` at the end of the stream.
+    pub async fn next(&mut self, socket: &Socket) -> io::Result<Option<Frame>> {
+        if !self.fill(socket, 5).await? {
+            return Ok(None);
+        }
+        let len = length(self.available().get(1..5)).unwrap_or(0);
+        if !(4..=MESSAGE_BYTES_MAX).contains(&len) {
+            return Err(malformed("invalid message length"));
+        }
+        if !self.fill(socket, 1 + len).await? {
+            return Ok(None);
+        }
+        let head = self.take(5);
+        Ok(Some(Frame { tag: head[0], body: self.take(len - 4) }))
+    }
+}
+
+fn length(bytes: Option<&[u8]>) -> Option<usize> {
+    let word = bytes?.first_chunk::<4>()?;
+    usize::try_from(i32::from_be_bytes(*word)).ok()
+}

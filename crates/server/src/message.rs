@@ -1,0 +1,138 @@
+//! What is in a message: numbers, strings, bytes. Reading beyond the end is an error, never a
+//! panic.
+
+use types::{SqlError, SqlResult, SqlState};
+
+/// Reads a body from its beginning.
+pub(crate) struct Reader<'a>(pub &'a [u8]);
+
+fn violation(what: &str) -> SqlError {
+    SqlError::new(SqlState::PROTOCOL_VIOLATION, what.to_owned())
+}
+
+impl<'a> Reader<'a> {
+    pub fn bytes(&mut self, count: usize) -> SqlResult<&'a [u8]> {
+        let (head, rest) = self
+            .0
+            .split_at_checked(count)
+            .ok_or_else(|| violation("insufficient data left in message"))?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> SqlResult<[u8; N]> {
+        let bytes = self.bytes(N)?;
+        Ok(*bytes.first_chunk().expect("as many bytes as were asked for"))
+    }
+
+    pub fn u8(&mut self) -> SqlResult<u8> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub fn i16(&mut self) -> SqlResult<i16> {
+        self.array().map(i16::from_be_bytes)
+    }
+
+    pub fn i32(&mut self) -> SqlResult<i32> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    pub fn u32(&mut self) -> SqlResult<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    /// A count of what follows.
+    pub fn count(&mut self) -> SqlResult<usize> {
+        self.array().map(u16::from_be_bytes).map(usize::from)
+    }
+
+    /// A string that ends with a zero byte.
+    pub fn string(&mut self) -> SqlResult<&'a str> {
+        let end = self.0.iter().position(|byte| *byte == 0);
+        let end = end.ok_or_else(|| violation("invalid string in message"))?;
+        let text = utf8(&self.0[..end])?;
+        self.0 = &self.0[end + 1..];
+        Ok(text)
+    }
+
+    /// Nothing may be left.
+    pub fn end(&self) -> SqlResult<()> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(violation("invalid message format")),
+        }
+    }
+}
+
+/// Text that a client sent.
+///
+/// # Errors
+/// 22021 for what is not UTF-8.
+pub(crate) fn utf8(bytes: &[u8]) -> SqlResult<&str> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
+        let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
+        SqlError::new(SqlState("22021"), message)
+    })
+}
+
+/// `Bind`: a statement, its parameters, the formats of the result.
+pub(crate) struct Bind<'a> {
+    pub portal: &'a str,
+    pub statement: &'a str,
+    /// Format and bytes of each; `None` is null.
+    pub parameters: Vec<(i16, Option<&'a [u8]>)>,
+    pub formats: Vec<i16>,
+}
+
+impl<'a> Bind<'a> {
+    pub fn read(body: &'a [u8]) -> SqlResult<Bind<'a>> {
+        let mut reader = Reader(body);
+        let (portal, statement) = (reader.string()?, reader.string()?);
+        let formats = formats(&mut reader)?;
+        let count = reader.count()?;
+        if formats.len() > 1 && formats.len() != count {
+            let (has, given) = (count, formats.len());
+            let message =
+                format!("bind message has {given} parameter formats but {has} parameters");
+            return Err(violation(&message));
+        }
+        let mut parameters = Vec::new();
+        for index in 0..count {
+            let format = format_at(&formats, index);
+            let value = match reader.i32()? {
+                -1 => None,
+                len => {
+                    let len = usize::try_from(len).map_err(|_| violation("a negative length"))?;
+                    Some(reader.bytes(len)?)
+                }
+            };
+            parameters.push((format, value));
+        }
+        let formats = self::formats(&mut reader)?;
+        reader.end()?;
+        Ok(Bind { portal, statement, parameters, formats })
+    }
+}
+
+fn formats(reader: &mut Reader<'_>) -> SqlResult<Vec<i16>> {
+    let count = reader.count()?;
+    (0..count)
+        .map(|_| match reader.i16()? {
+            format @ (0 | 1) => Ok(format),
+            other => Err(SqlError::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("unsupported format code: {other}"),
+            )),
+        })
+        .collect()
+}
+
+/// The format of column or parameter `index`: none given is text, one given is for all.
+pub(crate) fn format_at(formats: &[i16], index: usize) -> i16 {
+    match formats {
+        [] => 0,
+        [one] => *one,
+        many => many.get(index).copied().unwrap_or(0),
+    }
+}

@@ -1,0 +1,83 @@
+//! Types as the protocol numbers them (PostgreSQL's `pg_type.dat`).
+
+use arrow_schema::{DataType, IntervalUnit};
+use types::LogicalType;
+
+/// A type in a row description.
+pub(crate) struct WireType {
+    /// Its number.
+    pub oid: u32,
+    /// Bytes of a value, -1 if they vary.
+    pub size: i16,
+    /// `atttypmod`: precision and scale of a numeric; -1 for none.
+    pub modifier: i32,
+}
+
+pub(crate) const BOOL: u32 = 16;
+pub(crate) const BYTEA: u32 = 17;
+pub(crate) const NAME: u32 = 19;
+pub(crate) const INT8: u32 = 20;
+pub(crate) const INT2: u32 = 21;
+pub(crate) const INT4: u32 = 23;
+pub(crate) const TEXT: u32 = 25;
+pub(crate) const FLOAT4: u32 = 700;
+pub(crate) const FLOAT8: u32 = 701;
+pub(crate) const UNKNOWN: u32 = 705;
+pub(crate) const BPCHAR: u32 = 1042;
+pub(crate) const VARCHAR: u32 = 1043;
+pub(crate) const DATE: u32 = 1082;
+pub(crate) const TIME: u32 = 1083;
+pub(crate) const TIMESTAMP: u32 = 1114;
+pub(crate) const TIMESTAMPTZ: u32 = 1184;
+pub(crate) const INTERVAL: u32 = 1186;
+pub(crate) const NUMERIC: u32 = 1700;
+pub(crate) const UUID: u32 = 2950;
+
+/// Bytes of the header that PostgreSQL counts into a type modifier.
+const VARHDRSZ: i32 = 4;
+
+/// The type of a vector.
+pub(crate) fn of(ty: &DataType) -> WireType {
+    let fixed = |oid, size| WireType { oid, size, modifier: -1 };
+    match ty {
+        DataType::Boolean => fixed(BOOL, 1),
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 => fixed(INT2, 2),
+        DataType::Int32 | DataType::UInt16 => fixed(INT4, 4),
+        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => fixed(INT8, 8),
+        DataType::Float32 => fixed(FLOAT4, 4),
+        DataType::Float64 => fixed(FLOAT8, 8),
+        DataType::Decimal128(precision, scale) => {
+            let modifier = (i32::from(*precision) << 16 | i32::from(*scale)) + VARHDRSZ;
+            WireType { oid: NUMERIC, size: -1, modifier }
+        }
+        DataType::Date32 => fixed(DATE, 4),
+        DataType::Time64(_) => fixed(TIME, 8),
+        DataType::Timestamp(_, None) => fixed(TIMESTAMP, 8),
+        DataType::Timestamp(_, Some(_)) => fixed(TIMESTAMPTZ, 8),
+        DataType::Interval(IntervalUnit::MonthDayNano) => fixed(INTERVAL, 16),
+        DataType::Binary | DataType::BinaryView | DataType::LargeBinary => fixed(BYTEA, -1),
+        DataType::FixedSizeBinary(16) => fixed(UUID, 16),
+        _ => fixed(TEXT, -1),
+    }
+}
+
+/// The type that a parameter of type `oid` has here, for the text `value`; `None` is an unknown
+/// literal.
+pub(crate) fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
+    Some(match oid {
+        BOOL => LogicalType::Bool,
+        INT2 => LogicalType::Int16,
+        INT4 => LogicalType::Int32,
+        INT8 => LogicalType::Int64,
+        FLOAT4 => LogicalType::Float32,
+        FLOAT8 => LogicalType::Float64,
+        TEXT | VARCHAR | BPCHAR | NAME => LogicalType::Text,
+        DATE => LogicalType::Date,
+        TIMESTAMP => LogicalType::Timestamp,
+        NUMERIC => {
+            let digits = value.and_then(|v| v.split_once('.')).map_or(0, |(_, f)| f.len());
+            LogicalType::Decimal { precision: 38, scale: digits.min(38) as i8 }
+        }
+        _ => return None,
+    })
+}

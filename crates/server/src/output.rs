@@ -1,0 +1,144 @@
+//! Messages of the server, written straight into the bytes that are sent.
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use types::SqlError;
+
+use crate::binary;
+use crate::message::format_at;
+use crate::oid;
+
+/// Bytes that wait to be sent.
+#[derive(Default)]
+pub(crate) struct Output {
+    pub bytes: Vec<u8>,
+}
+
+impl Output {
+    /// Writes one message; its length is filled in.
+    pub fn message(&mut self, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.push(tag);
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        body(&mut self.bytes);
+        let len = (self.bytes.len() - at) as i32;
+        self.bytes[at..at + 4].copy_from_slice(&len.to_be_bytes());
+    }
+
+    pub fn empty(&mut self, tag: u8) {
+        self.message(tag, |_| {});
+    }
+
+    pub fn parameter_status(&mut self, name: &str, value: &str) {
+        self.message(b'S', |body| {
+            string(body, name);
+            string(body, value);
+        });
+    }
+
+    pub fn command_complete(&mut self, tag: &str) {
+        self.message(b'C', |body| string(body, tag));
+    }
+
+    pub fn ready(&mut self, block: u8) {
+        self.message(b'Z', |body| body.push(block));
+    }
+
+    pub fn error(&mut self, error: &SqlError, severity: &str) {
+        self.report(b'E', error, severity);
+    }
+
+    pub fn notice(&mut self, notice: &SqlError) {
+        self.report(b'N', notice, "WARNING");
+    }
+
+    fn report(&mut self, tag: u8, error: &SqlError, severity: &str) {
+        let position = error.position.map(|position| position.to_string());
+        let fields = [
+            (b'S', Some(severity)),
+            (b'V', Some(severity)),
+            (b'C', Some(error.state.0)),
+            (b'M', Some(error.message.as_str())),
+            (b'D', error.detail.as_deref()),
+            (b'H', error.hint.as_deref()),
+            (b'P', position.as_deref()),
+        ];
+        self.message(tag, |body| {
+            for (field, value) in fields {
+                if let Some(value) = value {
+                    body.push(field);
+                    string(body, value);
+                }
+            }
+            body.push(0);
+        });
+    }
+
+    pub fn row_description(&mut self, schema: &Schema, formats: &[i16]) {
+        self.message(b'T', |body| {
+            body.extend_from_slice(&(schema.fields().len() as i16).to_be_bytes());
+            for (index, field) in schema.fields().iter().enumerate() {
+                string(body, field.name());
+                let ty = oid::of(field.data_type());
+                // No table, no attribute number.
+                body.extend_from_slice(&[0; 6]);
+                body.extend_from_slice(&ty.oid.to_be_bytes());
+                body.extend_from_slice(&ty.size.to_be_bytes());
+                body.extend_from_slice(&ty.modifier.to_be_bytes());
+                body.extend_from_slice(&format_at(formats, index).to_be_bytes());
+            }
+        });
+    }
+
+    /// One row of `batch`.
+    ///
+    /// # Errors
+    /// 0A000 for a type that has no binary form here; nothing is written then.
+    pub fn row(
+        &mut self,
+        batch: &RecordBatch,
+        row: usize,
+        formats: &[i16],
+    ) -> Result<(), SqlError> {
+        let begin = self.bytes.len();
+        let mut result = Ok(());
+        self.message(b'D', |body| {
+            body.extend_from_slice(&(batch.num_columns() as i16).to_be_bytes());
+            for (index, column) in batch.columns().iter().enumerate() {
+                let written = match format_at(formats, index) {
+                    0 => {
+                        text(body, column, row);
+                        Ok(())
+                    }
+                    _ => binary::encode(body, column, row),
+                };
+                if written.is_err() {
+                    result = written;
+                }
+            }
+        });
+        if result.is_err() {
+            self.bytes.truncate(begin);
+        }
+        result
+    }
+}
+
+fn text(body: &mut Vec<u8>, column: &arrow_array::ArrayRef, row: usize) {
+    match types::text::format_value(column, row) {
+        None => body.extend_from_slice(&(-1i32).to_be_bytes()),
+        Some(value) => sized(body, value.as_bytes()),
+    }
+}
+
+/// A value with its length.
+pub(crate) fn sized(body: &mut Vec<u8>, value: &[u8]) {
+    body.extend_from_slice(&(value.len() as i32).to_be_bytes());
+    body.extend_from_slice(value);
+}
+
+/// A string and its zero byte; a zero byte within would end it early, so it is left out.
+pub(crate) fn string(body: &mut Vec<u8>, text: &str) {
+    body.extend(text.bytes().filter(|byte| *byte != 0));
+    body.push(0);
+}

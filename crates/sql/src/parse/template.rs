@@ -1,0 +1,110 @@
+//! Statements with parameters: `$1` stands for a value that comes later.
+//!
+//! Binding puts literals in the parameters' places and parses what results, so every kind of
+//! statement takes parameters, and a value of unknown type is an unknown literal as in PostgreSQL.
+//! A value is one token of the tokenizer's making: nothing in it can end the literal.
+
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+use super::tokens::{self, Tokens};
+use super::{Statement, parse_one};
+
+/// Most parameters of a statement: the protocol counts them with 16 bits.
+const PARAMETER_COUNT_MAX: usize = 65_535;
+
+/// A statement whose parameters have no values yet.
+#[derive(Clone, Debug)]
+pub struct Template {
+    text: String,
+    tokens: Tokens,
+    parameter_count: usize,
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameter {
+    /// Its text form; `None` is null.
+    pub value: Option<String>,
+    /// Its type; `None` is an unknown literal, which takes the type that its place asks for.
+    pub ty: Option<LogicalType>,
+}
+
+impl Template {
+    /// The statements of `text`.
+    ///
+    /// # Errors
+    /// 42601, 54000 and 54001 for text that has no tokens, is too long or too deep; 42P02 for a
+    /// parameter that cannot be.
+    pub fn all(text: &str) -> SqlResult<Vec<Template>> {
+        tokens::split(text)?.into_iter().map(|tokens| Template::new(text, tokens)).collect()
+    }
+
+    fn new(text: &str, tokens: Tokens) -> SqlResult<Template> {
+        let mut parameter_count = 0;
+        for token in &tokens {
+            if let Token::Placeholder(name) = &token.token {
+                parameter_count = parameter_count.max(number(name)?);
+            }
+        }
+        Ok(Template { text: text.to_owned(), tokens, parameter_count })
+    }
+
+    /// How many parameters it has: the greatest number that occurs.
+    pub fn parameter_count(&self) -> usize {
+        self.parameter_count
+    }
+
+    /// The statement with values for its parameters.
+    ///
+    /// # Errors
+    /// 42P02 when one has no value, and what parsing says.
+    pub fn bind(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
+        let mut bound = Tokens::with_capacity(self.tokens.len());
+        for token in &self.tokens {
+            let Token::Placeholder(name) = &token.token else {
+                bound.push(token.clone());
+                continue;
+            };
+            let parameter = parameters.get(number(name)? - 1).ok_or_else(|| unknown(name))?;
+            let counted = bound.last().is_some_and(|t| is_counted(&t.token));
+            let literal = literal(parameter, counted)?;
+            bound.extend(literal.into_iter().map(|t| TokenWithSpan { token: t, ..token.clone() }));
+        }
+        parse_one(&self.text, bound)
+    }
+}
+
+fn unknown(name: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter {name}"))
+}
+
+fn number(name: &str) -> SqlResult<usize> {
+    let number = name.strip_prefix('$').and_then(|digits| digits.parse().ok());
+    number.filter(|n| (1..=PARAMETER_COUNT_MAX).contains(n)).ok_or_else(|| unknown(name))
+}
+
+/// Whether what follows is a number of rows, which the planner wants as a plain number.
+fn is_counted(token: &Token) -> bool {
+    matches!(token, Token::Word(w) if matches!(w.keyword, Keyword::LIMIT | Keyword::OFFSET))
+}
+
+fn literal(parameter: &Parameter, counted: bool) -> SqlResult<Vec<Token>> {
+    let value = match &parameter.value {
+        None => Token::make_keyword("NULL"),
+        Some(text) if counted && text.parse::<u64>().is_ok() => {
+            return Ok(vec![Token::Number(text.clone(), false)]);
+        }
+        Some(text) => Token::SingleQuotedString(text.clone()),
+    };
+    let Some(ty) = parameter.ty else { return Ok(vec![value]) };
+    let mut tokens = vec![Token::LParen, value, Token::DoubleColon];
+    let name = Tokenizer::new(&PostgreSqlDialect {}, &ty.to_string())
+        .tokenize()
+        .map_err(|_| SqlError::internal(format!("the type {ty} has no name")))?;
+    tokens.extend(name);
+    tokens.push(Token::RParen);
+    Ok(tokens)
+}
