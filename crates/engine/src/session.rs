@@ -9,15 +9,15 @@ use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use sql::parse::{self, Copy, CopySource, DropObject, Statement};
 use sql::plan::Plan;
-use sql::{PlannerOptions, Query};
-use types::{SqlError, SqlResult, SqlState};
+use sql::{PlannerOptions, Query, Template};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
 use crate::copy::{FileReader, copy_from};
 use crate::database::Database;
 use crate::query::QueryFigures;
 use crate::result::{ResultSet, StatementResult};
-use crate::settings::{SETTINGS, Settings};
+use crate::settings::{self, Settings};
 use crate::{analyze, ddl, explain, insert, query};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
@@ -204,6 +204,14 @@ impl Session {
         Ok(self.plan(text)?.1.root.schema.clone())
     }
 
+    /// The types of a statement's parameters, as far as their places tell.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn parameter_types(&self, template: &Template) -> SqlResult<Vec<Option<LogicalType>>> {
+        sql::parameter_types(template, &*self.db.snapshot())
+    }
+
     /// What cancels the statement that begins now.
     fn begin(&self) -> Cancel {
         let cancel = Cancel::default();
@@ -238,7 +246,7 @@ impl Session {
             let value = self.settings.show(s.name)?;
             Ok(vec![s.name.to_owned(), value, s.description.to_owned()])
         };
-        let rows = SETTINGS.iter().map(row).collect::<SqlResult<_>>()?;
+        let rows = settings::all().map(row).collect::<SqlResult<_>>()?;
         let columns = ["name", "setting", "description"];
         Ok(StatementResult::Rows(ResultSet::text(&columns, rows, "SHOW")))
     }

@@ -1,6 +1,9 @@
 //! Session settings: each is defined once, `SET`, `SHOW` and the documentation derive from it.
 
+mod clients;
+
 use exec::Mode;
+use std::collections::BTreeMap;
 use types::{SqlError, SqlResult, SqlState};
 
 /// How queries are decomposed into tasks (anagodb, section 2).
@@ -57,6 +60,10 @@ pub struct Settings {
     pub enable_seqscan: bool,
     /// `application_name`: kept for clients that set it.
     pub application_name: String,
+    /// `statement_timeout`; 0 is none. Kept by the server.
+    pub statement_timeout_ms: u64,
+    /// What clients set and nothing here depends on.
+    kept: BTreeMap<&'static str, String>,
 }
 
 impl Default for Settings {
@@ -70,6 +77,8 @@ impl Default for Settings {
             enable_indexnestloop: true,
             enable_seqscan: true,
             application_name: String::new(),
+            statement_timeout_ms: 0,
+            kept: BTreeMap::new(),
         }
     }
 }
@@ -146,9 +155,14 @@ fn parse_count(text: &str, min: usize, max: usize) -> Result<usize, String> {
     }
 }
 
+/// All settings: the engine's own, then those that clients make.
+pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().chain(clients::CLIENT_SETTINGS)
+}
+
 fn find(name: &str) -> SqlResult<&'static Setting> {
     let lower = name.to_ascii_lowercase();
-    SETTINGS.iter().find(|s| s.name == lower).ok_or_else(|| {
+    all().find(|s| s.name == lower).ok_or_else(|| {
         let message = format!("unrecognized configuration parameter \"{name}\"");
         let error = SqlError::new(SqlState::UNDEFINED_OBJECT, message);
         match nearest(&lower) {
@@ -161,7 +175,7 @@ fn find(name: &str) -> SqlResult<&'static Setting> {
 /// The setting whose name shares the longest prefix, if that is at least four letters.
 fn nearest(name: &str) -> Option<&'static str> {
     let shared = |s: &Setting| s.name.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-    SETTINGS.iter().map(|s| (shared(s), s.name)).filter(|(n, _)| *n >= 4).max().map(|(_, s)| s)
+    all().map(|s| (shared(s), s.name)).filter(|(n, _)| *n >= 4).max().map(|(_, s)| s)
 }
 
 impl Settings {

@@ -11,6 +11,7 @@ use crate::cancel::CancelKey;
 use crate::copy::Source;
 use crate::extended::{Portal, Prepared};
 use crate::frame::{Frame, Input};
+use crate::limit::Limit;
 use crate::output::Output;
 use crate::{Place, Shared};
 
@@ -191,11 +192,12 @@ impl Connection {
         statement: Statement,
         input: Option<Box<dyn io::Read + Send>>,
     ) -> io::Result<SqlResult<StatementResult>> {
-        let session = self.session.take().expect("one statement runs at a time");
+        let mut session = self.session.take().expect("one statement runs at a time");
+        let limit = Limit::start(&mut session);
         match session.perform(statement, input).await {
             Ok((session, result)) => {
                 self.session = Some(session);
-                Ok(result)
+                Ok(limit.judge(result))
             }
             Err(error) => {
                 self.output.error(&error, "FATAL");

@@ -95,10 +95,26 @@ impl Connection {
         if let Some(template) = &template {
             // Reports what does not parse now rather than when it is bound.
             template.bind(&nulls(&oids))?;
+            self.infer(template, &mut oids);
         }
         self.statements.insert(name.to_owned(), Arc::new(Prepared { template, oids }));
         self.output.empty(b'1');
         Ok(())
+    }
+
+    /// Fills in the types that the client left open. Where none can be told it stays open, and what
+    /// is wrong with the statement is reported when it is described or run.
+    fn infer(&self, template: &Template, oids: &mut [u32]) {
+        if !oids.contains(&0) {
+            return;
+        }
+        let session = self.session.as_ref().expect("no statement runs now");
+        let types = session.parameter_types(template).unwrap_or_default();
+        for (oid, ty) in oids.iter_mut().zip(types) {
+            if let (0, Some(ty)) = (*oid, ty) {
+                *oid = oid::of(&ty.arrow()).oid;
+            }
+        }
     }
 
     fn bind(&mut self, body: &[u8]) -> SqlResult<()> {

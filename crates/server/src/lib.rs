@@ -13,6 +13,7 @@ mod connection;
 mod copy;
 mod extended;
 mod frame;
+mod limit;
 mod message;
 mod oid;
 mod output;

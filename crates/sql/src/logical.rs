@@ -67,7 +67,7 @@ pub(crate) fn optimized(
 }
 
 /// The library has panics on paths that its own engine never takes: they become errors.
-fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
+pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
     catch_unwind(AssertUnwindSafe(plan)).unwrap_or_else(|payload| {
         let said = payload
             .downcast_ref::<String>()

@@ -57,6 +57,11 @@ impl Template {
         self.parameter_count
     }
 
+    /// The statement with its parameters left as they are.
+    pub(crate) fn unbound(&self) -> SqlResult<Statement> {
+        parse_one(&self.text, self.tokens.clone())
+    }
+
     /// The statement with values for its parameters.
     ///
     /// # Errors

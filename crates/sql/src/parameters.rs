@@ -1,0 +1,92 @@
+//! The types of parameters that a client leaves to the server, from the places where they stand.
+
+use arrow_schema::DataType;
+use datafusion_sql::planner::SqlToRel;
+use datafusion_sql::sqlparser::ast;
+use types::{LogicalType, SqlResult};
+
+use crate::bind::Names;
+use crate::catalog::Catalog;
+use crate::error::from_library;
+use crate::library::LIBRARY;
+use crate::parse::{Insert, Statement, Template};
+
+/// The type of each parameter of a statement; `None` where its place does not tell.
+///
+/// # Errors
+/// What parsing and binding say.
+pub fn parameter_types(
+    template: &Template,
+    catalog: &dyn Catalog,
+) -> SqlResult<Vec<Option<LogicalType>>> {
+    let mut types = vec![None; template.parameter_count()];
+    match template.unbound()? {
+        Statement::Query(query) => {
+            crate::logical::guarded(|| of_query(query.ast.as_ref().clone(), catalog, &mut types))?
+        }
+        Statement::Insert(insert) => of_insert(&insert, catalog, &mut types),
+        _ => {}
+    }
+    Ok(types)
+}
+
+fn index(name: &str) -> Option<usize> {
+    name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+fn of_query(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    types: &mut [Option<LogicalType>],
+) -> SqlResult<()> {
+    let names = Names(catalog);
+    let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
+    let statement = ast::Statement::Query(Box::new(query));
+    let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
+    for (name, ty) in plan.get_parameter_types().map_err(from_library)? {
+        let place = index(&name).and_then(|index| types.get_mut(index));
+        if let (Some(place), Some(ty)) = (place, ty) {
+            *place = logical_type(&ty);
+        }
+    }
+    Ok(())
+}
+
+/// A parameter that is a whole value has the type of its column.
+fn of_insert(insert: &Insert, catalog: &dyn Catalog, types: &mut [Option<LogicalType>]) {
+    let Some(table) = catalog.table(&insert.table) else { return };
+    let column = |position: usize| match insert.columns.get(position) {
+        Some(name) => table.schema.ordinal(name),
+        None => Some(position).filter(|_| insert.columns.is_empty()),
+    };
+    for (position, value) in insert.rows.iter().flat_map(|row| row.iter().enumerate()) {
+        let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(name), .. }) =
+            value
+        else {
+            continue;
+        };
+        let place = index(name).and_then(|index| types.get_mut(index));
+        let column = column(position).and_then(|ordinal| table.schema.columns.get(ordinal));
+        if let (Some(place), Some(column)) = (place, column) {
+            *place = Some(column.ty);
+        }
+    }
+}
+
+fn logical_type(ty: &DataType) -> Option<LogicalType> {
+    Some(match ty {
+        DataType::Boolean => LogicalType::Bool,
+        DataType::Int16 => LogicalType::Int16,
+        DataType::Int32 => LogicalType::Int32,
+        DataType::Int64 => LogicalType::Int64,
+        DataType::Float32 => LogicalType::Float32,
+        DataType::Float64 => LogicalType::Float64,
+        DataType::Decimal128(precision, scale) => {
+            LogicalType::Decimal { precision: *precision, scale: *scale }
+        }
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => LogicalType::Text,
+        DataType::Date32 => LogicalType::Date,
+        DataType::Timestamp(_, None) => LogicalType::Timestamp,
+        _ => return None,
+    })
+}
