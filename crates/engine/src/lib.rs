@@ -33,6 +33,7 @@ mod session;
 mod settings;
 mod sorter;
 mod source;
+mod system;
 
 pub use database::Database;
 pub use load::{LoadReport, TableLoader};

@@ -10,11 +10,12 @@ use runtime::{Account, AccountSnapshot};
 use sql::plan::{LookupJoin, Plan, Scan};
 use types::{SqlError, SqlResult};
 
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::TableEntry;
 use crate::database::Database;
 use crate::lookup::TableLookup;
 use crate::settings::Settings;
 use crate::source::TableSource;
+use crate::system::SystemCatalog;
 
 /// What running a query took: counted at run time.
 #[derive(Clone, Debug)]
@@ -57,17 +58,20 @@ impl QueryFigures {
 }
 
 /// The tables of a snapshot as `exec` wants them.
-struct SnapshotTables(Arc<Snapshot>);
+struct SnapshotTables(SystemCatalog);
 
 impl SnapshotTables {
     fn entry(&self, table: &sql::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
-        let found = self.0.table_by_id(table.id);
+        let found = self.0.snapshot().table_by_id(table.id);
         found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
     }
 }
 
 impl Tables for SnapshotTables {
     fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
+        if scan.table.id.is_system() {
+            return Ok(Arc::new(self.0.source(scan.table.id, &scan.columns)?));
+        }
         Ok(Arc::new(TableSource::new(self.entry(&scan.table)?, scan)?))
     }
 
@@ -91,7 +95,7 @@ impl exec::Output for Collect {
 /// dropped on a worker.
 struct Run {
     plan: Arc<Plan>,
-    snapshot: Arc<Snapshot>,
+    catalog: SystemCatalog,
     progress: Arc<Progress>,
     query: Query,
     planning: Duration,
@@ -100,7 +104,7 @@ struct Run {
 impl Run {
     fn new(
         db: &Database,
-        snapshot: Arc<Snapshot>,
+        catalog: SystemCatalog,
         plan: &Arc<Plan>,
         settings: &Settings,
         cancel: Cancel,
@@ -111,13 +115,13 @@ impl Run {
         let permits = Permits::new(settings.max_tasks);
         let mut query = Query::new(settings.mode(), permits, cancel, progress.clone());
         query.lookup_batch_rows = settings.lookup_batch_rows;
-        Run { plan: plan.clone(), snapshot, progress, query, planning }
+        Run { plan: plan.clone(), catalog, progress, query, planning }
     }
 
     async fn execute(self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
         let (output, account) = (Arc::new(Collect::default()), Account::new());
         let started = runtime::time::now();
-        let tables = Arc::new(SnapshotTables(self.snapshot));
+        let tables = Arc::new(SnapshotTables(self.catalog));
         let execution = exec::execute(self.plan, tables, Arc::new(self.query), output.clone());
         account.clone().enter(execution).await?;
         let elapsed = runtime::time::now() - started;
@@ -130,24 +134,24 @@ impl Run {
 /// Runs `plan` from an ordinary thread, which blocks; `planning` is reported back with the figures.
 pub(crate) fn run(
     db: &Database,
-    snapshot: Arc<Snapshot>,
+    catalog: SystemCatalog,
     plan: &Arc<Plan>,
     settings: &Settings,
     cancel: Cancel,
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    let run = Run::new(db, snapshot, plan, settings, cancel, planning);
+    let run = Run::new(db, catalog, plan, settings, cancel, planning);
     db.handle().block_on(move || run.execute())
 }
 
 /// As [`run`], inside of a task of the database's runtime.
 pub(crate) async fn run_in_task(
     db: &Database,
-    snapshot: Arc<Snapshot>,
+    catalog: SystemCatalog,
     plan: &Arc<Plan>,
     settings: &Settings,
     cancel: Cancel,
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    Run::new(db, snapshot, plan, settings, cancel, planning).execute().await
+    Run::new(db, catalog, plan, settings, cancel, planning).execute().await
 }

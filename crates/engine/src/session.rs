@@ -14,10 +14,11 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
 use crate::copy::{FileReader, copy_from};
-use crate::database::Database;
+use crate::database::{Database, PAGE_BYTES};
 use crate::query::QueryFigures;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
+use crate::system::{SessionInfo, SystemCatalog, View};
 use crate::{analyze, ddl, explain, insert, query};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
@@ -25,6 +26,7 @@ pub struct Session {
     db: Database,
     settings: Settings,
     cancel: Arc<Mutex<Cancel>>,
+    info: SessionInfo,
 }
 
 /// Cancels what a session is doing, from any thread.
@@ -40,7 +42,8 @@ impl CancelHandle {
 
 impl Session {
     pub(crate) fn new(db: Database) -> Session {
-        Session { db, settings: Settings::default(), cancel: Arc::default() }
+        let info = SessionInfo::new(&db);
+        Session { db, settings: Settings::default(), cancel: Arc::default(), info }
     }
 
     /// The settings.
@@ -144,8 +147,18 @@ impl Session {
         }
     }
 
-    fn plan(&self, query: &Query) -> SqlResult<(Arc<Snapshot>, Arc<Plan>, Duration)> {
-        let snapshot = self.db.snapshot();
+    /// The catalog as this session sees it, with the system's relations and functions.
+    fn system_catalog(&self) -> SystemCatalog {
+        SystemCatalog::new(View {
+            snapshot: self.db.snapshot(),
+            session: self.info.clone(),
+            settings: self.settings.clone(),
+            page_bytes: u64::from(PAGE_BYTES),
+        })
+    }
+
+    fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
+        let catalog = self.system_catalog();
         let options = PlannerOptions {
             workers: self.db.worker_count(),
             enable_hashjoin: self.settings.enable_hashjoin,
@@ -154,13 +167,13 @@ impl Session {
             ..PlannerOptions::default()
         };
         let started = runtime::time::now();
-        let plan = sql::plan_query(query, &*snapshot, &options)?;
-        Ok((snapshot, Arc::new(plan), runtime::time::now() - started))
+        let plan = sql::plan_query(query, &catalog, &options)?;
+        Ok((catalog, Arc::new(plan), runtime::time::now() - started))
     }
 
     fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
-        let (snapshot, plan, planning) = self.plan(text)?;
-        let ran = query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
+        let (catalog, plan, planning) = self.plan(text)?;
+        let ran = query::run(&self.db, catalog, &plan, &self.settings, cancel, planning)?;
         Ok(selected(&plan, ran))
     }
 
@@ -190,9 +203,9 @@ impl Session {
 
     async fn query_in_task(&mut self, text: &Query) -> SqlResult<ResultSet> {
         let cancel = self.begin();
-        let (snapshot, plan, planning) = self.plan(text)?;
+        let (catalog, plan, planning) = self.plan(text)?;
         let (db, settings) = (&self.db, &self.settings);
-        let ran = query::run_in_task(db, snapshot, &plan, settings, cancel, planning).await?;
+        let ran = query::run_in_task(db, catalog, &plan, settings, cancel, planning).await?;
         Ok(selected(&plan, ran))
     }
 
@@ -225,10 +238,10 @@ impl Session {
         analyze: bool,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
-        let (snapshot, plan, planning) = self.plan(text)?;
+        let (catalog, plan, planning) = self.plan(text)?;
         let lines = if analyze {
             let (_, figures) =
-                query::run(&self.db, snapshot, &plan, &self.settings, cancel, planning)?;
+                query::run(&self.db, catalog, &plan, &self.settings, cancel, planning)?;
             explain::analyzed(&plan, &figures, &self.settings)
         } else {
             sql::explain_text(&plan, None)

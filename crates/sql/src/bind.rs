@@ -61,8 +61,15 @@ pub(crate) struct Names<'a>(pub &'a dyn Catalog);
 
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
-        let schema = name.schema().unwrap_or("public");
-        let found = if schema == "public" { self.0.table(name.table()) } else { None };
+        let found = match name.schema() {
+            Some("public") => self.0.table(name.table()),
+            Some(schema) => self.0.system_table(schema, name.table()),
+            // The system's schema comes first in every search path.
+            None => {
+                let system = self.0.system_table("pg_catalog", name.table());
+                system.or_else(|| self.0.table(name.table()))
+            }
+        };
         match found {
             Some(def) => Ok(Arc::new(CatalogTable::new(def))),
             None => Err(DataFusionError::External(Box::new(unknown_table(self.0, &name)))),
@@ -78,7 +85,8 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        LIBRARY.scalar(name)
+        let system = self.0.system_function(name).map(crate::system::library_function);
+        system.or_else(|| LIBRARY.scalar(name))
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -9,6 +9,16 @@ use types::Schema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 
+impl TableId {
+    /// Ids from this one on are those of system relations, whose rows the engine makes up.
+    pub const SYSTEM: u32 = 1 << 31;
+
+    /// Whether it is the id of a system relation.
+    pub fn is_system(self) -> bool {
+        self.0 >= TableId::SYSTEM
+    }
+}
+
 /// The id of a secondary index; never used twice in one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexId(pub u32);
@@ -90,4 +100,12 @@ pub trait Catalog: Send + Sync {
     fn table(&self, name: &str) -> Option<Arc<TableDef>>;
     /// All tables, ordered by name.
     fn tables(&self) -> Vec<Arc<TableDef>>;
+    /// The relation `name` of a system schema.
+    fn system_table(&self, _schema: &str, _name: &str) -> Option<Arc<TableDef>> {
+        None
+    }
+    /// The function `name` of the session or the catalog.
+    fn system_function(&self, _name: &str) -> Option<crate::SystemFunction> {
+        None
+    }
 }

@@ -23,6 +23,7 @@ mod parameters;
 mod physical;
 mod planner;
 mod render;
+mod system;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -31,7 +32,9 @@ mod tpch;
 pub use datafusion_common::ScalarValue;
 pub use explain::{Actual, explain_text};
 pub use insert::insert_rows;
+pub use library::has_function;
 pub use options::{DeviceProfile, PlannerOptions};
 pub use parameters::parameter_types;
 pub use parse::{Parameter, Query, Statement, Template, parse};
 pub use planner::plan_query;
+pub use system::{SystemFunction, SystemValue, system_column};

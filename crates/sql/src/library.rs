@@ -92,3 +92,9 @@ fn options() -> Arc<ConfigOptions> {
 fn parser() -> ParserOptions {
     ParserOptions::new().with_parse_float_as_decimal(true).with_map_string_types_to_utf8view(true)
 }
+
+/// Whether the engine has a function or aggregate of this name, apart from those of the session.
+pub fn has_function(name: &str) -> bool {
+    let registry = &LIBRARY.registry;
+    LIBRARY.scalar(name).is_some() || registry.udaf(name).is_ok() || registry.udwf(name).is_ok()
+}

@@ -85,6 +85,8 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
     let analyzer = Analyzer::with_rules(vec![
+        Arc::new(crate::system::EmptySystemRelations),
+        Arc::new(crate::system::SystemSubqueries),
         Arc::new(SingleRow),
         Arc::new(ExactSum),
         Arc::new(ResolveGroupingFunction::new()),

@@ -174,11 +174,12 @@ fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
     let mut parser = Parser::new(&PostgreSqlDialect {})
         .with_recursion_limit(tokens::NESTING_MAX)
         .with_tokens_with_locations(tokens);
-    let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
+    let mut statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let rest = parser.peek_token();
     if rest.token != datafusion_sql::sqlparser::tokenizer::Token::EOF {
         return Err(tokens::unexpected(text, &rest));
     }
+    crate::system::normalise(&mut statement);
     refuse::dropped_silently(&statement)?;
     dispatch(statement)
 }

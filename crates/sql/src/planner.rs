@@ -21,6 +21,7 @@ pub fn plan_query(
 ) -> SqlResult<Plan> {
     let mut ast = query.ast.as_ref().clone();
     let names = crate::names::name_outputs(&mut ast);
+    crate::system::rewrite(&mut ast);
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let mut plan = crate::physical::plan(&logical, options)?;
     let width = plan.root.schema.fields().len();

@@ -1,0 +1,47 @@
+//! The functions of the session and the catalog, each by its name, its result and its arguments.
+
+mod describe;
+mod privileges;
+mod session;
+mod sizes;
+
+use std::sync::{Arc, LazyLock};
+
+use sql::{SystemFunction, SystemValue};
+use stdx::HashMap;
+use types::{LogicalType, SqlResult};
+
+use super::View;
+
+pub(crate) use session::PRESETS;
+
+type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
+
+/// A function: its name, the type of its result, the least and most arguments, whether a null
+/// argument makes it null, and what it does.
+struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
+
+/// The lists of all modules.
+const LISTS: [&[Definition]; 4] =
+    [describe::FUNCTIONS, privileges::FUNCTIONS, session::FUNCTIONS, sizes::FUNCTIONS];
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Definition>> =
+    LazyLock::new(|| LISTS.iter().flat_map(|list| list.iter()).map(|f| (f.0, f)).collect());
+
+/// Whether there is a function of this name.
+pub(crate) fn exists(name: &str) -> bool {
+    BY_NAME.contains_key(name)
+}
+
+/// The function of this name, for this session.
+pub(crate) fn find(name: &str, view: &Arc<View>) -> Option<SystemFunction> {
+    let Definition(name, returns, least, most, strict, body) = *BY_NAME.get(name)?;
+    let view = view.clone();
+    Some(SystemFunction {
+        name,
+        returns: *returns,
+        arguments: *least..=*most,
+        strict: *strict,
+        body: Arc::new(move |arguments| body(&view, arguments)),
+    })
+}

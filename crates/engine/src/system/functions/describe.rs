@@ -1,0 +1,284 @@
+//! Objects by oid and by name, and their definitions as text.
+
+use sql::SystemValue;
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+use super::Definition;
+use crate::system::objects::{self, OWNER, Object, namespace_name, namespace_oid};
+use crate::system::{View, builtin, names, relation, type_names};
+
+const OID: LogicalType = LogicalType::Int64;
+const TEXT: LogicalType = LogicalType::Text;
+const BOOL: LogicalType = LogicalType::Bool;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition("regclassin", OID, 1, 1, true, regclass_in),
+    Definition("regclassout", TEXT, 1, 1, true, regclass_out),
+    Definition("to_regclass", OID, 1, 1, true, to_regclass),
+    Definition("regtypein", OID, 1, 1, true, regtype_in),
+    Definition("regtypeout", TEXT, 1, 1, true, regtype_out),
+    Definition("to_regtype", OID, 1, 1, true, to_regtype),
+    Definition("regnamespacein", OID, 1, 1, true, regnamespace_in),
+    Definition("regnamespaceout", TEXT, 1, 1, true, regnamespace_out),
+    Definition("to_regnamespace", OID, 1, 1, true, to_regnamespace),
+    Definition("regrolein", OID, 1, 1, true, regrole_in),
+    Definition("regroleout", TEXT, 1, 1, true, regrole_out),
+    Definition("regprocin", OID, 1, 1, true, regproc_in),
+    Definition("regprocout", TEXT, 1, 1, true, regproc_out),
+    Definition("regprocedurein", OID, 1, 1, true, regproc_in),
+    Definition("regprocedureout", TEXT, 1, 1, true, regproc_out),
+    Definition("to_regproc", OID, 1, 1, true, to_regproc),
+    Definition("format_type", TEXT, 2, 2, false, format_type),
+    Definition("pg_get_indexdef", TEXT, 1, 3, true, index_definition),
+    Definition("pg_get_constraintdef", TEXT, 1, 2, true, constraint_definition),
+    Definition("pg_get_expr", TEXT, 2, 3, true, stored_expression),
+    Definition("pg_get_viewdef", TEXT, 1, 2, true, nothing),
+    Definition("pg_get_ruledef", TEXT, 1, 2, true, nothing),
+    Definition("pg_get_triggerdef", TEXT, 1, 2, true, nothing),
+    Definition("pg_get_partkeydef", TEXT, 1, 1, true, nothing),
+    Definition("pg_get_function_arguments", TEXT, 1, 1, true, function_arguments),
+    Definition("pg_get_function_identity_arguments", TEXT, 1, 1, true, function_arguments),
+    Definition("pg_get_function_result", TEXT, 1, 1, true, function_result),
+    Definition("pg_get_function_sqlbody", TEXT, 1, 1, true, nothing),
+    Definition("pg_get_functiondef", TEXT, 1, 1, true, nothing),
+    Definition("pg_get_statisticsobjdef_columns", TEXT, 1, 1, true, nothing),
+    Definition("pg_get_serial_sequence", TEXT, 2, 2, true, nothing),
+    Definition("obj_description", TEXT, 1, 2, true, nothing),
+    Definition("col_description", TEXT, 2, 2, true, nothing),
+    Definition("shobj_description", TEXT, 2, 2, true, nothing),
+    Definition("pg_get_userbyid", TEXT, 1, 1, true, role_name),
+    Definition("quote_ident", TEXT, 1, 1, true, quote_ident),
+    Definition("pg_table_is_visible", BOOL, 1, 1, true, relation_is_visible),
+    Definition("pg_type_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_function_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_operator_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_opclass_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_opfamily_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_collation_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_conversion_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_statistics_obj_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_ts_config_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_ts_dict_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_ts_parser_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_ts_template_is_visible", BOOL, 1, 1, true, always),
+    Definition("pg_relation_is_publishable", BOOL, 1, 1, true, is_user_table),
+];
+
+fn nothing(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(SystemValue::Null)
+}
+
+fn always(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(true.into())
+}
+
+/// A name or an oid as an oid; `-` is none. Errors: what `missing` says of a name.
+fn oid_of(
+    argument: &SystemValue,
+    find: impl Fn(&[String]) -> Option<i64>,
+    missing: impl Fn(&str) -> SqlError,
+) -> SqlResult<SystemValue> {
+    if let Some(oid) = argument.int() {
+        return Ok(oid.into());
+    }
+    let text = argument.text().unwrap_or_default();
+    if text == "-" {
+        return Ok(0.into());
+    }
+    find(&names::parse(text)?).map(SystemValue::Int).ok_or_else(|| missing(text))
+}
+
+/// The name of an oid, or its digits where nothing has it; `-` is none.
+fn name_of(argument: &SystemValue, find: impl Fn(i64) -> Option<String>) -> SystemValue {
+    match argument.int() {
+        Some(0) => "-".into(),
+        Some(oid) => find(oid).unwrap_or_else(|| oid.to_string()).into(),
+        None => SystemValue::Null,
+    }
+}
+
+/// The same without an error for what is missing.
+fn or_null(found: SqlResult<SystemValue>) -> SqlResult<SystemValue> {
+    match found {
+        Err(error) if error.state != SqlState("42602") => Ok(SystemValue::Null),
+        other => other,
+    }
+}
+
+fn regclass_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let missing = |name: &str| {
+        let message = format!("relation \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_TABLE, message)
+    };
+    oid_of(&arguments[0], |parts| view.object_named(parts).map(|o| o.oid()), missing)
+}
+
+fn regclass_out(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(name_of(&arguments[0], |oid| view.object(oid).map(|o| o.display_name())))
+}
+
+fn to_regclass(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    or_null(regclass_in(view, arguments))
+}
+
+fn regtype_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    if let Some(oid) = arguments[0].int() {
+        return Ok(oid.into());
+    }
+    let name = arguments[0].text().unwrap_or_default();
+    let plain = name.to_lowercase();
+    let plain = plain.strip_prefix("pg_catalog.").unwrap_or(&plain);
+    let table = |t: &&std::sync::Arc<sql::catalog::TableDef>| t.name == *name;
+    let row_type = || view.user_tables().find(table).map(|t| objects::row_type_oid(t));
+    let found = type_names::by_sql_name(plain).map(|t| t.oid).or_else(row_type);
+    found.map(SystemValue::Int).ok_or_else(|| {
+        let message = format!("type \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+    })
+}
+
+fn regtype_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let known = |oid| builtin::type_by_oid(oid).map(|_| type_names::format_type(oid, -1));
+    Ok(name_of(&arguments[0], known))
+}
+
+fn to_regtype(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    or_null(regtype_in(view, arguments))
+}
+
+fn regnamespace_in(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let missing =
+        |name: &str| SqlError::new(SqlState("3F000"), format!("schema \"{name}\" does not exist"));
+    let find = |parts: &[String]| parts.first().and_then(|name| namespace_oid(name));
+    oid_of(&arguments[0], find, missing)
+}
+
+fn regnamespace_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(name_of(&arguments[0], |oid| namespace_name(oid).map(str::to_owned)))
+}
+
+fn to_regnamespace(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    or_null(regnamespace_in(view, arguments))
+}
+
+fn regrole_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let missing = |name: &str| {
+        SqlError::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+    };
+    let find = |parts: &[String]| (parts == [view.session.user.as_str()]).then_some(OWNER);
+    oid_of(&arguments[0], find, missing)
+}
+
+fn regrole_out(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let name = |oid| (oid == OWNER).then(|| names::quote_ident(&view.session.user));
+    Ok(name_of(&arguments[0], name))
+}
+
+/// The built-in functions: oid and name.
+fn procedures() -> impl Iterator<Item = (i64, String)> {
+    let rows = relation::find("pg_catalog", "pg_proc").map(builtin::rows).unwrap_or_default();
+    rows.into_iter().filter_map(|row| Some((row.first()?.int()?, row.get(1)?.text()?.to_owned())))
+}
+
+fn regproc_in(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let missing = |name: &str| {
+        let message = format!("function \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
+    };
+    let find = |parts: &[String]| {
+        let name = parts.last()?;
+        procedures().find(|(_, known)| known == name).map(|(oid, _)| oid)
+    };
+    oid_of(&arguments[0], find, missing)
+}
+
+fn regproc_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let name = |oid| procedures().find(|(known, _)| *known == oid).map(|(_, name)| name);
+    Ok(name_of(&arguments[0], name))
+}
+
+fn to_regproc(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    or_null(regproc_in(view, arguments))
+}
+
+fn format_type(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let Some(oid) = arguments[0].int() else { return Ok(SystemValue::Null) };
+    Ok(type_names::format_type(oid, arguments[1].int().unwrap_or(-1)).into())
+}
+
+/// The whole definition, or that of one column.
+fn index_definition(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let oid = arguments[0].int().unwrap_or_default();
+    let Some(Object::Index(table, index)) = view.object(oid) else { return Ok(SystemValue::Null) };
+    let number = arguments.get(1).and_then(SystemValue::int).unwrap_or_default();
+    if number == 0 {
+        let pretty = arguments.get(2) == Some(&SystemValue::Bool(true));
+        return Ok(index.definition(table, !pretty).into());
+    }
+    let columns = index.column_names(table);
+    let column = usize::try_from(number - 1).ok().and_then(|i| columns.get(i).copied());
+    Ok(column.map(names::quote_ident).into())
+}
+
+fn constraint_definition(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let oid = arguments[0].int();
+    let constraints = view.constraints();
+    let found = constraints.iter().find(|c| Some(c.oid) == oid);
+    Ok(found.map(|c| c.definition()).into())
+}
+
+/// Expressions are kept as text.
+fn stored_expression(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(arguments[0].clone())
+}
+
+/// A column of the built-in row of a function.
+fn procedure_column(oid: &SystemValue, column: &str) -> Option<SystemValue> {
+    let relation = relation::find("pg_catalog", "pg_proc")?;
+    let (key, ordinal) = (relation.ordinal("oid")?, relation.ordinal(column)?);
+    let rows = builtin::rows(relation);
+    let row = rows.into_iter().find(|row| row[key].int() == oid.int())?;
+    row.into_iter().nth(ordinal)
+}
+
+fn function_arguments(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let Some(types) = procedure_column(&arguments[0], "proargtypes") else {
+        return Ok(SystemValue::Null);
+    };
+    let types = types.text().unwrap_or_default().split_whitespace();
+    let names =
+        types.filter_map(|oid| oid.parse().ok()).map(|oid| type_names::format_type(oid, -1));
+    Ok(names.collect::<Vec<_>>().join(", ").into())
+}
+
+fn function_result(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let column = |name| procedure_column(&arguments[0], name);
+    let Some(oid) = column("prorettype").and_then(|v| v.int()) else {
+        return Ok(SystemValue::Null);
+    };
+    let set = column("proretset") == Some(SystemValue::Bool(true));
+    let name = type_names::format_type(oid, -1);
+    Ok(if set { format!("SETOF {name}") } else { name }.into())
+}
+
+fn role_name(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(match arguments[0].int() {
+        Some(OWNER) => view.session.user.as_str().into(),
+        other => format!("unknown (OID={})", other.unwrap_or_default()).into(),
+    })
+}
+
+fn quote_ident(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(arguments[0].text().map(names::quote_ident).into())
+}
+
+/// Whether the plain name finds the relation.
+fn relation_is_visible(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let object = arguments[0].int().and_then(|oid| view.object(oid));
+    Ok(object.map(|o| namespace_name(o.namespace()) != Some("information_schema")).into())
+}
+
+fn is_user_table(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let object = arguments[0].int().and_then(|oid| view.object(oid));
+    Ok(matches!(object, Some(Object::Table(_))).into())
+}

@@ -1,0 +1,127 @@
+//! Who and where: the session, the server, their settings.
+
+use sql::SystemValue;
+use types::{LogicalType, SqlResult};
+
+use super::Definition;
+use crate::system::View;
+
+const TEXT: LogicalType = LogicalType::Text;
+const BOOL: LogicalType = LogicalType::Bool;
+const INT: LogicalType = LogicalType::Int32;
+const BIGINT: LogicalType = LogicalType::Int64;
+
+/// The release of PostgreSQL whose catalogs and behaviour the engine follows.
+const POSTGRES_RELEASE: &str = "15.0";
+
+/// Settings that clients ask for and that can not be changed: name, value, description.
+pub(crate) const PRESETS: &[(&str, &str, &str)] = &[
+    ("block_size", "4096", "Bytes of a page."),
+    ("default_transaction_isolation", "serializable", "Statements run one after the other."),
+    ("in_hot_standby", "off", "Whether the server only replays a log."),
+    ("integer_datetimes", "on", "Whether times are whole microseconds."),
+    ("is_superuser", "on", "Whether the session's role may do everything."),
+    ("lc_collate", "C", "Order of text: by bytes."),
+    ("lc_ctype", "C", "Classes of characters."),
+    ("max_identifier_length", "63", "Longest name, in bytes."),
+    ("max_index_keys", "32", "Most columns of an index."),
+    ("server_encoding", "UTF8", "Encoding of text in the database."),
+    ("server_version", "15.0", "The release of PostgreSQL that the server follows."),
+    ("server_version_num", "150000", "The same as a number."),
+    ("transaction_isolation", "serializable", "Isolation of this transaction."),
+    ("wal_level", "minimal", "What a log would be good for."),
+];
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition("version", TEXT, 0, 0, false, version),
+    Definition("current_database", TEXT, 0, 0, false, current_database),
+    Definition("current_catalog", TEXT, 0, 0, false, current_database),
+    Definition("current_user", TEXT, 0, 0, false, current_user),
+    Definition("session_user", TEXT, 0, 0, false, current_user),
+    Definition("current_role", TEXT, 0, 0, false, current_user),
+    Definition("user", TEXT, 0, 0, false, current_user),
+    Definition("current_schema", TEXT, 0, 0, false, current_schema),
+    Definition("current_schemas", TEXT, 1, 1, true, current_schemas),
+    Definition("current_setting", TEXT, 1, 2, true, current_setting),
+    Definition("pg_backend_pid", INT, 0, 0, false, backend_pid),
+    Definition("pg_encoding_to_char", TEXT, 1, 1, true, encoding_name),
+    Definition("pg_char_to_encoding", INT, 1, 1, true, encoding_number),
+    Definition("getdatabaseencoding", TEXT, 0, 0, false, encoding),
+    Definition("pg_client_encoding", TEXT, 0, 0, false, encoding),
+    Definition("pg_is_in_recovery", BOOL, 0, 0, false, no),
+    Definition("pg_is_wal_replay_paused", BOOL, 0, 0, false, no),
+    Definition("pg_is_other_temp_schema", BOOL, 1, 1, true, no),
+    Definition("pg_my_temp_schema", BIGINT, 0, 0, false, zero),
+    Definition("inet_server_addr", TEXT, 0, 0, false, null),
+    Definition("inet_client_addr", TEXT, 0, 0, false, null),
+    Definition("inet_server_port", INT, 0, 0, false, null),
+    Definition("inet_client_port", INT, 0, 0, false, null),
+];
+
+fn version(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let (package, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    Ok(format!("PostgreSQL {POSTGRES_RELEASE} (Dovetail {package}) on {machine}").into())
+}
+
+fn current_database(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(view.session.database.as_str().into())
+}
+
+fn current_user(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(view.session.user.as_str().into())
+}
+
+fn current_schema(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok("public".into())
+}
+
+fn current_schemas(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let schemas = match arguments[0] {
+        SystemValue::Bool(true) => "{pg_catalog,public}",
+        _ => "{public}",
+    };
+    Ok(schemas.into())
+}
+
+fn current_setting(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let name = arguments[0].text().unwrap_or_default().to_lowercase();
+    if let Some((_, value, _)) = PRESETS.iter().find(|(preset, ..)| *preset == name) {
+        return Ok((*value).into());
+    }
+    let missing_ok = arguments.get(1) == Some(&SystemValue::Bool(true));
+    match view.settings.show(&name) {
+        Ok(value) => Ok(value.into()),
+        Err(_) if missing_ok => Ok(SystemValue::Null),
+        Err(error) => Err(error),
+    }
+}
+
+fn backend_pid(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(i64::from(view.session.pid).into())
+}
+
+/// The encodings that PostgreSQL counts; there is one here.
+fn encoding_name(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(if arguments[0].int() == Some(6) { "UTF8" } else { "" }.into())
+}
+
+fn encoding_number(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let name = arguments[0].text().unwrap_or_default().to_lowercase().replace('-', "");
+    Ok(if name == "utf8" || name == "unicode" { 6 } else { -1 }.into())
+}
+
+fn encoding(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok("UTF8".into())
+}
+
+fn no(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(false.into())
+}
+
+fn zero(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(0.into())
+}
+
+fn null(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(SystemValue::Null)
+}

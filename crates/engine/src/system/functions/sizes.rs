@@ -1,0 +1,85 @@
+//! Sizes of tables, indexes and the database.
+
+use sql::SystemValue;
+use types::{LogicalType, SqlResult};
+
+use super::Definition;
+use crate::system::objects::Object;
+use crate::system::{View, names};
+
+const BIGINT: LogicalType = LogicalType::Int64;
+const TEXT: LogicalType = LogicalType::Text;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition("pg_relation_size", BIGINT, 1, 2, true, relation),
+    Definition("pg_table_size", BIGINT, 1, 1, true, relation),
+    Definition("pg_indexes_size", BIGINT, 1, 1, true, indexes),
+    Definition("pg_total_relation_size", BIGINT, 1, 1, true, total),
+    Definition("pg_database_size", BIGINT, 1, 1, true, database),
+    Definition("pg_tablespace_size", BIGINT, 1, 1, true, database),
+    Definition("pg_size_pretty", TEXT, 1, 1, true, pretty),
+];
+
+/// Pages of a table or index by its oid or name.
+fn pages(view: &View, argument: &SystemValue) -> SqlResult<Option<(u64, u64)>> {
+    let object = match argument.int() {
+        Some(oid) => view.object(oid),
+        None => view.object_named(&names::parse(argument.text().unwrap_or_default())?),
+    };
+    Ok(object.map(|object| match object {
+        Object::Table(table) => {
+            let indexes = table.statistics.index_leaf_pages.iter().sum();
+            (table.statistics.leaf_pages, indexes)
+        }
+        Object::Index(table, index) => {
+            let own = index.position.and_then(|i| table.statistics.index_leaf_pages.get(i));
+            (own.copied().unwrap_or_default(), 0)
+        }
+        Object::System(_) => (0, 0),
+    }))
+}
+
+fn sized(
+    view: &View,
+    arguments: &[SystemValue],
+    count: fn((u64, u64)) -> u64,
+) -> SqlResult<SystemValue> {
+    let bytes = |pages| (count(pages) * view.page_bytes) as i64;
+    Ok(pages(view, &arguments[0])?.map(bytes).into())
+}
+
+fn relation(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    sized(view, arguments, |(own, _)| own)
+}
+
+fn indexes(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    sized(view, arguments, |(_, indexes)| indexes)
+}
+
+fn total(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    sized(view, arguments, |(own, indexes)| own + indexes)
+}
+
+fn database(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let pages = |table: &sql::catalog::TableDef| {
+        table.statistics.leaf_pages + table.statistics.index_leaf_pages.iter().sum::<u64>()
+    };
+    let pages: u64 = view.user_tables().map(|t| pages(t)).sum();
+    Ok(((pages * view.page_bytes) as i64).into())
+}
+
+/// `1234 kB`: PostgreSQL goes to the next unit from 10 of it on, and rounds half up.
+fn pretty(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let bytes = match &arguments[0] {
+        SystemValue::Float(v) => *v,
+        other => other.int().unwrap_or_default() as f64,
+    };
+    let mut value = bytes;
+    for unit in ["bytes", "kB", "MB", "GB", "TB"] {
+        if value.abs() < 10_240.0 {
+            return Ok(format!("{} {unit}", value.round()).into());
+        }
+        value /= 1024.0;
+    }
+    Ok(format!("{} PB", value.round()).into())
+}

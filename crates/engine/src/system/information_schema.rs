@@ -1,0 +1,309 @@
+//! The relations of `information_schema`: the standard's view of the users' tables.
+
+use sql::SystemValue;
+use sql::catalog::TableDef;
+use types::SqlResult;
+
+use super::View;
+use super::builtin::type_by_oid;
+use super::constraints::Constraint;
+use super::objects::NAMESPACES;
+use super::relation;
+use super::rows::Rows;
+use super::type_names;
+
+type Fill = fn(&View, &mut Rows);
+
+const FILLED: &[(&str, Fill)] = &[
+    ("tables", tables),
+    ("columns", columns),
+    ("schemata", schemata),
+    ("information_schema_catalog_name", catalog_name),
+    ("table_constraints", table_constraints),
+    ("key_column_usage", key_column_usage),
+    ("constraint_column_usage", constraint_column_usage),
+    ("constraint_table_usage", constraint_table_usage),
+    ("character_sets", character_sets),
+    ("collations", collations),
+    ("enabled_roles", enabled_roles),
+];
+
+/// Whether a relation ever has rows.
+pub(crate) fn has_rows(name: &str) -> bool {
+    FILLED.iter().any(|(n, _)| *n == name)
+}
+
+/// Makes the rows.
+pub(crate) fn fill(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    let name = rows.relation.name;
+    if let Some((_, fill)) = FILLED.iter().find(|(n, _)| *n == name) {
+        fill(view, rows);
+    }
+    Ok(())
+}
+
+fn catalog(view: &View) -> SystemValue {
+    view.session.database.as_str().into()
+}
+
+fn yes_no(yes: bool) -> SystemValue {
+    if yes { "YES" } else { "NO" }.into()
+}
+
+fn tables(view: &View, rows: &mut Rows) {
+    for table in view.user_tables() {
+        push_table(view, rows, ("public", &table.name, "BASE TABLE"));
+    }
+    for system in relation::all() {
+        let kind = if system.kind == "v" { "VIEW" } else { "BASE TABLE" };
+        push_table(view, rows, (system.schema, system.name, kind));
+    }
+}
+
+fn push_table(view: &View, rows: &mut Rows, (schema, name, kind): (&str, &str, &str)) {
+    rows.push([
+        ("table_catalog", catalog(view)),
+        ("table_schema", schema.into()),
+        ("table_name", name.into()),
+        ("table_type", kind.into()),
+        ("is_insertable_into", yes_no(schema == "public" && kind == "BASE TABLE")),
+        ("is_typed", "NO".into()),
+    ]);
+}
+
+fn columns(view: &View, rows: &mut Rows) {
+    for table in view.user_tables() {
+        for (i, column) in table.schema.columns.iter().enumerate() {
+            let place = ("public", table.name.as_str(), column.name.as_str(), i + 1);
+            push_column(view, rows, place, (type_names::of(column.ty), !column.nullable, true));
+        }
+    }
+    for system in relation::all() {
+        for (i, column) in system.columns.iter().enumerate() {
+            let place = (system.schema, system.name, column.name, i + 1);
+            let ty = (type_names::of_name(column.type_name), -1);
+            push_column(view, rows, place, (ty, column.not_null, false));
+        }
+    }
+}
+
+fn push_column(
+    view: &View,
+    rows: &mut Rows,
+    (schema, table, name, number): (&str, &str, &str, usize),
+    (ty, not_null, updatable): ((i64, i64), bool, bool),
+) {
+    let builtin = type_by_oid(ty.0);
+    let internal = builtin.map_or("", |t| t.name);
+    let array = internal.starts_with('_');
+    let data_type = if array { "ARRAY".into() } else { type_names::format_type(ty.0, -1) };
+    let data_type = if internal == "bpchar" { "character".into() } else { data_type };
+    let limits = Limits::of(internal, ty.1);
+    rows.push([
+        ("table_catalog", catalog(view)),
+        ("table_schema", schema.into()),
+        ("table_name", table.into()),
+        ("column_name", name.into()),
+        ("ordinal_position", (number as i64).into()),
+        ("is_nullable", yes_no(!not_null)),
+        ("data_type", data_type.into()),
+        ("character_maximum_length", limits.characters.into()),
+        ("character_octet_length", limits.octets.into()),
+        ("numeric_precision", limits.precision.into()),
+        ("numeric_precision_radix", limits.radix.into()),
+        ("numeric_scale", limits.scale.into()),
+        ("datetime_precision", limits.datetime.into()),
+        ("udt_catalog", catalog(view)),
+        ("udt_schema", "pg_catalog".into()),
+        ("udt_name", internal.into()),
+        ("dtd_identifier", number.to_string().into()),
+        ("is_self_referencing", "NO".into()),
+        ("is_identity", "NO".into()),
+        ("identity_cycle", "NO".into()),
+        ("is_generated", "NEVER".into()),
+        ("is_updatable", yes_no(updatable)),
+    ]);
+}
+
+/// Lengths and precisions of a type; `None` where they do not apply.
+#[derive(Default)]
+struct Limits {
+    characters: Option<i64>,
+    octets: Option<i64>,
+    precision: Option<i64>,
+    radix: Option<i64>,
+    scale: Option<i64>,
+    datetime: Option<i64>,
+}
+
+/// A character takes at most four bytes; text as many as a value may have.
+const CHARACTER_OCTETS: i64 = 4;
+const TEXT_OCTETS: i64 = 1 << 30;
+
+impl Limits {
+    fn of(internal: &str, modifier: i64) -> Limits {
+        let none = Limits::default();
+        let whole = |bits| Limits {
+            precision: Some(bits),
+            radix: Some(2),
+            scale: Some(0),
+            ..Limits::default()
+        };
+        let float = |bits| Limits { precision: Some(bits), radix: Some(2), ..Limits::default() };
+        let length = modifier - 4;
+        match internal {
+            "int2" => whole(16),
+            "int4" => whole(32),
+            "int8" => whole(64),
+            "float4" => float(24),
+            "float8" => float(53),
+            "numeric" if modifier < 0 => Limits { radix: Some(10), ..none },
+            "numeric" => Limits {
+                precision: Some(length >> 16),
+                radix: Some(10),
+                scale: Some(length & 0x7ff),
+                ..none
+            },
+            "varchar" | "bpchar" if modifier >= 0 => {
+                Limits { characters: Some(length), octets: Some(length * CHARACTER_OCTETS), ..none }
+            }
+            "text" | "varchar" => Limits { octets: Some(TEXT_OCTETS), ..none },
+            "date" => Limits { datetime: Some(0), ..none },
+            "time" | "timetz" | "timestamp" | "timestamptz" | "interval" => {
+                Limits { datetime: Some(6), ..none }
+            }
+            _ => none,
+        }
+    }
+}
+
+fn schemata(view: &View, rows: &mut Rows) {
+    for (_, name) in NAMESPACES {
+        rows.push([
+            ("catalog_name", catalog(view)),
+            ("schema_name", name.into()),
+            ("schema_owner", view.session.user.as_str().into()),
+        ]);
+    }
+}
+
+fn catalog_name(view: &View, rows: &mut Rows) {
+    rows.push([("catalog_name", catalog(view))]);
+}
+
+fn table_constraints(view: &View, rows: &mut Rows) {
+    for constraint in view.constraints() {
+        let unique = constraint.kind == "u";
+        rows.push([
+            ("constraint_catalog", catalog(view)),
+            ("constraint_schema", "public".into()),
+            ("constraint_name", constraint.name.as_str().into()),
+            ("table_catalog", catalog(view)),
+            ("table_schema", "public".into()),
+            ("table_name", constraint.table.name.as_str().into()),
+            ("constraint_type", constraint.type_name().into()),
+            ("is_deferrable", "NO".into()),
+            ("initially_deferred", "NO".into()),
+            ("enforced", "YES".into()),
+            ("nulls_distinct", unique.then_some("YES").into()),
+        ]);
+    }
+    not_null_checks(view, rows);
+}
+
+/// The standard counts `NOT NULL` as a check; PostgreSQL names it by numbers.
+fn not_null_checks(view: &View, rows: &mut Rows) {
+    for table in view.user_tables() {
+        for (i, _) in table.schema.columns.iter().enumerate().filter(|(_, c)| !c.nullable) {
+            rows.push([
+                ("constraint_catalog", catalog(view)),
+                ("constraint_schema", "public".into()),
+                ("constraint_name", not_null_name(table, i).into()),
+                ("table_catalog", catalog(view)),
+                ("table_schema", "public".into()),
+                ("table_name", table.name.as_str().into()),
+                ("constraint_type", "CHECK".into()),
+                ("is_deferrable", "NO".into()),
+                ("initially_deferred", "NO".into()),
+                ("enforced", "YES".into()),
+            ]);
+        }
+    }
+}
+
+fn not_null_name(table: &TableDef, column: usize) -> String {
+    let oid = super::objects::table_oid(table);
+    format!("{}_{oid}_{}_not_null", super::objects::PUBLIC, column + 1)
+}
+
+fn key_column_usage(view: &View, rows: &mut Rows) {
+    for constraint in view.constraints() {
+        for (i, column) in constraint.index.column_names(constraint.table).iter().enumerate() {
+            rows.push([
+                ("constraint_catalog", catalog(view)),
+                ("constraint_schema", "public".into()),
+                ("constraint_name", constraint.name.as_str().into()),
+                ("table_catalog", catalog(view)),
+                ("table_schema", "public".into()),
+                ("table_name", constraint.table.name.as_str().into()),
+                ("column_name", (*column).into()),
+                ("ordinal_position", (i as i64 + 1).into()),
+            ]);
+        }
+    }
+}
+
+fn constraint_column_usage(view: &View, rows: &mut Rows) {
+    for constraint in view.constraints() {
+        for column in constraint.index.column_names(constraint.table) {
+            rows.push([
+                ("table_catalog", catalog(view)),
+                ("table_schema", "public".into()),
+                ("table_name", constraint.table.name.as_str().into()),
+                ("column_name", column.into()),
+                ("constraint_catalog", catalog(view)),
+                ("constraint_schema", "public".into()),
+                ("constraint_name", constraint.name.as_str().into()),
+            ]);
+        }
+    }
+}
+
+fn constraint_table_usage(view: &View, rows: &mut Rows) {
+    for Constraint { name, table, .. } in view.constraints() {
+        rows.push([
+            ("table_catalog", catalog(view)),
+            ("table_schema", "public".into()),
+            ("table_name", table.name.as_str().into()),
+            ("constraint_catalog", catalog(view)),
+            ("constraint_schema", "public".into()),
+            ("constraint_name", name.into()),
+        ]);
+    }
+}
+
+fn character_sets(view: &View, rows: &mut Rows) {
+    rows.push([
+        ("character_set_name", "UTF8".into()),
+        ("character_repertoire", "UCS".into()),
+        ("form_of_use", "UTF8".into()),
+        ("default_collate_catalog", catalog(view)),
+        ("default_collate_schema", "pg_catalog".into()),
+        ("default_collate_name", "C".into()),
+    ]);
+}
+
+fn collations(view: &View, rows: &mut Rows) {
+    for name in ["default", "C", "POSIX"] {
+        rows.push([
+            ("collation_catalog", catalog(view)),
+            ("collation_schema", "pg_catalog".into()),
+            ("collation_name", name.into()),
+            ("pad_attribute", "NO PAD".into()),
+        ]);
+    }
+}
+
+fn enabled_roles(view: &View, rows: &mut Rows) {
+    rows.push([("role_name", view.session.user.as_str().into())]);
+}

@@ -1,0 +1,200 @@
+//! The objects of a database with their oids. An oid is made of the id that the catalog gave and of
+//! what kind of thing it is, so it is the same in every session and after a restart.
+
+use std::sync::Arc;
+
+use sql::catalog::{IndexDef, TableDef};
+
+use super::relation::{self, Relation};
+use super::{View, names};
+
+/// Ids of users' objects follow PostgreSQL's first free oid.
+const FIRST_OID: i64 = 16_384;
+
+/// Kinds of objects that share the catalog's ids lie this far apart.
+const KIND: i64 = 0x1000_0000;
+
+pub(crate) const PG_CATALOG: i64 = 11;
+pub(crate) const PUBLIC: i64 = 2_200;
+pub(crate) const INFORMATION_SCHEMA: i64 = 13_183;
+/// The role that owns what is built in.
+pub(crate) const OWNER: i64 = 10;
+/// The database; there is one.
+pub(crate) const DATABASE: i64 = 5;
+
+/// An index of a user's table.
+pub(crate) struct Index {
+    pub(crate) oid: i64,
+    pub(crate) name: String,
+    pub(crate) columns: Vec<usize>,
+    pub(crate) unique: bool,
+    pub(crate) primary: bool,
+    /// Position among the secondary indexes.
+    pub(crate) position: Option<usize>,
+}
+
+/// A relation: a user's or the system's.
+pub(crate) enum Object<'a> {
+    Table(&'a Arc<TableDef>),
+    Index(&'a Arc<TableDef>, Index),
+    System(&'static Relation),
+}
+
+pub(crate) fn table_oid(table: &TableDef) -> i64 {
+    FIRST_OID + i64::from(table.id.0)
+}
+
+/// The oid of a table's row type.
+pub(crate) fn row_type_oid(table: &TableDef) -> i64 {
+    table_oid(table) + 3 * KIND
+}
+
+/// The oid of the constraint that an index stands for.
+pub(crate) fn constraint_oid(index_oid: i64) -> i64 {
+    index_oid + 2 * KIND
+}
+
+fn index_oid(index: &IndexDef) -> i64 {
+    FIRST_OID + i64::from(index.id.0)
+}
+
+/// The indexes of a table, that of its primary key first.
+pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
+    let primary = (!table.primary_key.is_empty()).then(|| Index {
+        oid: table_oid(table) + KIND,
+        name: format!("{}_pkey", table.name),
+        columns: table.primary_key.clone(),
+        unique: true,
+        primary: true,
+        position: None,
+    });
+    let secondary = table.indexes.iter().enumerate().map(|(position, index)| Index {
+        oid: index_oid(index),
+        name: index.name.clone(),
+        columns: index.columns.clone(),
+        unique: index.unique,
+        primary: false,
+        position: Some(position),
+    });
+    primary.into_iter().chain(secondary).collect()
+}
+
+impl Index {
+    /// Names of the indexed columns.
+    pub(crate) fn column_names<'t>(&self, table: &'t TableDef) -> Vec<&'t str> {
+        self.columns.iter().map(|&c| table.schema.columns[c].name.as_str()).collect()
+    }
+
+    /// `CREATE INDEX ..`; the table with its schema, or without.
+    pub(crate) fn definition(&self, table: &TableDef, qualified: bool) -> String {
+        let unique = if self.unique { "UNIQUE " } else { "" };
+        let schema = if qualified { "public." } else { "" };
+        format!(
+            "CREATE {unique}INDEX {} ON {schema}{} USING btree ({})",
+            names::quote_ident(&self.name),
+            names::quote_ident(&table.name),
+            names::list(self.column_names(table)),
+        )
+    }
+}
+
+impl Object<'_> {
+    pub(crate) fn oid(&self) -> i64 {
+        match self {
+            Object::Table(table) => table_oid(table),
+            Object::Index(_, index) => index.oid,
+            Object::System(relation) => relation.oid,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Object::Table(table) => &table.name,
+            Object::Index(_, index) => &index.name,
+            Object::System(relation) => relation.name,
+        }
+    }
+
+    pub(crate) fn namespace(&self) -> i64 {
+        match self {
+            Object::System(relation) => namespace_oid(relation.schema).unwrap_or(PG_CATALOG),
+            _ => PUBLIC,
+        }
+    }
+
+    /// The name, with the schema where the search path would not find it.
+    pub(crate) fn display_name(&self) -> String {
+        match self {
+            Object::System(relation) if relation.schema != "pg_catalog" => {
+                format!("{}.{}", relation.schema, names::quote_ident(relation.name))
+            }
+            other => names::quote_ident(other.name()),
+        }
+    }
+}
+
+/// The schemas: oid and name.
+pub(crate) const NAMESPACES: [(i64, &str); 3] =
+    [(PG_CATALOG, "pg_catalog"), (PUBLIC, "public"), (INFORMATION_SCHEMA, "information_schema")];
+
+pub(crate) fn namespace_oid(name: &str) -> Option<i64> {
+    NAMESPACES.iter().find(|(_, n)| *n == name).map(|(oid, _)| *oid)
+}
+
+pub(crate) fn namespace_name(oid: i64) -> Option<&'static str> {
+    NAMESPACES.iter().find(|(o, _)| *o == oid).map(|(_, name)| *name)
+}
+
+impl View {
+    /// The users' tables, ordered by name.
+    pub(crate) fn user_tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
+        self.snapshot.tables.values().map(|entry| &entry.def)
+    }
+
+    /// All relations and indexes.
+    pub(crate) fn objects(&self) -> Vec<Object<'_>> {
+        let mut objects: Vec<Object> = relation::all().iter().map(Object::System).collect();
+        for table in self.user_tables() {
+            objects.push(Object::Table(table));
+            objects.extend(indexes(table).into_iter().map(|i| Object::Index(table, i)));
+        }
+        objects
+    }
+
+    /// The relation or index with this oid.
+    pub(crate) fn object(&self, oid: i64) -> Option<Object<'_>> {
+        if oid < FIRST_OID {
+            return relation::all().iter().find(|r| r.oid == oid).map(Object::System);
+        }
+        self.user_tables().find_map(|table| {
+            if table_oid(table) == oid {
+                return Some(Object::Table(table));
+            }
+            let index = indexes(table).into_iter().find(|i| i.oid == oid)?;
+            Some(Object::Index(table, index))
+        })
+    }
+
+    /// The relation or index that a possibly qualified name means.
+    pub(crate) fn object_named(&self, parts: &[String]) -> Option<Object<'_>> {
+        let (schema, name) = match parts {
+            [name] => (None, name),
+            [schema, name] => (Some(schema.as_str()), name),
+            [_, schema, name] => (Some(schema.as_str()), name),
+            _ => return None,
+        };
+        if let Some(system) = relation::find(schema.unwrap_or("pg_catalog"), name) {
+            return Some(Object::System(system));
+        }
+        if schema.is_some_and(|s| s != "public") {
+            return None;
+        }
+        self.user_tables().find_map(|table| {
+            if table.name == *name {
+                return Some(Object::Table(table));
+            }
+            let index = indexes(table).into_iter().find(|i| i.name == *name)?;
+            Some(Object::Index(table, index))
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! The relations of `pg_catalog`.
+
+mod classes;
+mod cluster;
+mod views;
+
+use types::SqlResult;
+
+use super::rows::Rows;
+use super::{View, builtin};
+
+type Fill = fn(&View, &mut Rows) -> SqlResult<()>;
+
+/// The relations that depend on the database or the session.
+const FILLED: &[(&str, Fill)] = &[
+    ("pg_class", classes::pg_class),
+    ("pg_attribute", classes::pg_attribute),
+    ("pg_index", classes::pg_index),
+    ("pg_constraint", classes::pg_constraint),
+    ("pg_type", classes::pg_type),
+    ("pg_namespace", cluster::pg_namespace),
+    ("pg_database", cluster::pg_database),
+    ("pg_authid", cluster::roles),
+    ("pg_roles", cluster::roles),
+    ("pg_user", cluster::pg_user),
+    ("pg_shadow", cluster::pg_user),
+    ("pg_settings", cluster::pg_settings),
+    ("pg_proc", cluster::pg_proc),
+    ("pg_tables", views::pg_tables),
+    ("pg_indexes", views::pg_indexes),
+    ("pg_stat_user_tables", views::pg_stat_tables),
+    ("pg_stat_all_tables", views::pg_stat_tables),
+    ("pg_stat_user_indexes", views::pg_stat_indexes),
+    ("pg_stat_all_indexes", views::pg_stat_indexes),
+    ("pg_stat_database", views::pg_stat_database),
+];
+
+/// Whether a relation ever has rows.
+pub(crate) fn has_rows(name: &str) -> bool {
+    builtin::has(name) || FILLED.iter().any(|(n, _)| *n == name)
+}
+
+/// Makes the rows.
+pub(crate) fn fill(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    let name = rows.relation.name;
+    match FILLED.iter().find(|(n, _)| *n == name) {
+        Some((_, fill)) => fill(view, rows),
+        None => {
+            builtin::rows(rows.relation).into_iter().for_each(|row| rows.push_row(row));
+            Ok(())
+        }
+    }
+}

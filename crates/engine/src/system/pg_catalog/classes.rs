@@ -1,0 +1,238 @@
+//! Relations, columns, indexes, constraints and types.
+
+use sql::SystemValue;
+use sql::catalog::TableDef;
+use types::{LogicalType, SqlResult};
+
+use crate::system::builtin::{self, type_by_oid};
+use crate::system::objects::{Index, OWNER, Object, PUBLIC, indexes, row_type_oid, table_oid};
+use crate::system::rows::Rows;
+use crate::system::{View, type_names};
+
+/// Access methods: tables are clustered trees, which PostgreSQL has no name for.
+const HEAP: i64 = 2;
+const BTREE: i64 = 403;
+
+pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for object in view.objects() {
+        let (kind, columns, method) = match &object {
+            Object::Table(table) => ("r", table.schema.columns.len(), HEAP),
+            Object::Index(_, index) => ("i", index.columns.len(), BTREE),
+            Object::System(r) => (r.kind, r.columns.len(), if r.kind == "r" { HEAP } else { 0 }),
+        };
+        let (pages, tuples) = size(&object);
+        let (row_type, has_index) = match &object {
+            Object::Table(table) => (row_type_oid(table), !indexes(table).is_empty()),
+            _ => (0, false),
+        };
+        let storage = if kind == "v" { 0 } else { object.oid() };
+        rows.push([
+            ("oid", object.oid().into()),
+            ("relname", object.name().into()),
+            ("relnamespace", object.namespace().into()),
+            ("reltype", row_type.into()),
+            ("relowner", OWNER.into()),
+            ("relam", method.into()),
+            ("relfilenode", storage.into()),
+            ("relpages", pages.into()),
+            ("reltuples", SystemValue::Float(tuples)),
+            ("relhasindex", has_index.into()),
+            ("relhasrules", (kind == "v").into()),
+            ("relpersistence", "p".into()),
+            ("relkind", kind.into()),
+            ("relnatts", (columns as i64).into()),
+            ("relispopulated", true.into()),
+            ("relreplident", if kind == "r" { "d" } else { "n" }.into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// Pages and rows; -1 rows is PostgreSQL's "unknown".
+fn size(object: &Object) -> (i64, f64) {
+    match object {
+        Object::Table(table) => {
+            (table.statistics.leaf_pages as i64, table.statistics.row_count as f64)
+        }
+        Object::Index(table, index) => {
+            let pages = match index.position {
+                Some(i) => table.statistics.index_leaf_pages.get(i).copied().unwrap_or_default(),
+                None => table.statistics.leaf_pages,
+            };
+            (pages as i64, table.statistics.row_count as f64)
+        }
+        Object::System(_) => (0, -1.0),
+    }
+}
+
+/// A row of `pg_attribute`.
+struct Attribute<'a> {
+    relation: i64,
+    name: &'a str,
+    number: usize,
+    ty: (i64, i64),
+    not_null: bool,
+}
+
+impl Attribute<'_> {
+    fn push(&self, rows: &mut Rows) {
+        let ty = type_by_oid(self.ty.0);
+        let dimensions = ty.is_some_and(|t| t.category == "A" && t.length == -1);
+        rows.push([
+            ("attrelid", self.relation.into()),
+            ("attname", self.name.into()),
+            ("atttypid", self.ty.0.into()),
+            ("attstattarget", (-1).into()),
+            ("attlen", ty.map_or(-1, |t| t.length).into()),
+            ("attnum", (self.number as i64).into()),
+            ("attndims", i64::from(dimensions).into()),
+            ("attcacheoff", (-1).into()),
+            ("atttypmod", self.ty.1.into()),
+            ("attbyval", ty.is_some_and(|t| t.by_value).into()),
+            ("attalign", ty.map_or("i", |t| t.align).into()),
+            ("attstorage", ty.map_or("p", |t| t.storage).into()),
+            ("attnotnull", self.not_null.into()),
+            ("attislocal", true.into()),
+            ("attcollation", ty.map_or(0, |t| t.collation).into()),
+        ]);
+    }
+}
+
+pub(super) fn pg_attribute(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for object in view.objects() {
+        let relation = object.oid();
+        match &object {
+            Object::Table(table) => table_attributes(table, relation, rows),
+            Object::Index(table, index) => {
+                for (i, &column) in index.columns.iter().enumerate() {
+                    let column = &table.schema.columns[column];
+                    let ty = type_names::of(column.ty);
+                    let name = column.name.as_str();
+                    Attribute { relation, name, number: i + 1, ty, not_null: false }.push(rows);
+                }
+            }
+            Object::System(system) => {
+                for (i, column) in system.columns.iter().enumerate() {
+                    let ty = (type_names::of_name(column.type_name), -1);
+                    let (name, not_null) = (column.name, column.not_null);
+                    Attribute { relation, name, number: i + 1, ty, not_null }.push(rows);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn table_attributes(table: &TableDef, relation: i64, rows: &mut Rows) {
+    for (i, column) in table.schema.columns.iter().enumerate() {
+        let (name, ty) = (column.name.as_str(), type_names::of(column.ty));
+        Attribute { relation, name, number: i + 1, ty, not_null: !column.nullable }.push(rows);
+    }
+}
+
+/// The class of operators that orders a type in an index.
+fn operator_class(ty: LogicalType) -> i64 {
+    let (oid, _) = type_names::of(ty);
+    // `varchar` is ordered as `text`.
+    let oid = if oid == 1043 { 25 } else { oid };
+    let classes = crate::system::relation::find("pg_catalog", "pg_opclass");
+    let Some(classes) = classes else { return 0 };
+    let column = |name: &str| classes.ordinal(name).unwrap_or_default();
+    let (class, input, default) = (column("oid"), column("opcintype"), column("opcdefault"));
+    let rows = builtin::rows(classes);
+    let found = rows
+        .iter()
+        .find(|row| row[input] == SystemValue::Int(oid) && row[default] == SystemValue::Bool(true));
+    found.and_then(|row| row[class].int()).unwrap_or_default()
+}
+
+/// The text form of a vector, `1 2`.
+fn vector(values: impl Iterator<Item = i64>) -> SystemValue {
+    values.map(|v| v.to_string()).collect::<Vec<_>>().join(" ").into()
+}
+
+/// The text form of an array, `{1,2}`.
+fn array(values: impl Iterator<Item = i64>) -> SystemValue {
+    let values: Vec<String> = values.map(|v| v.to_string()).collect();
+    format!("{{{}}}", values.join(",")).into()
+}
+
+fn numbers(columns: &[usize]) -> impl Iterator<Item = i64> + '_ {
+    columns.iter().map(|c| *c as i64 + 1)
+}
+
+pub(super) fn pg_index(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for table in view.user_tables() {
+        for index in indexes(table) {
+            push_index(table, &index, rows);
+        }
+    }
+    Ok(())
+}
+
+fn push_index(table: &TableDef, index: &Index, rows: &mut Rows) {
+    let count = index.columns.len() as i64;
+    let types = || index.columns.iter().map(|&c| table.schema.columns[c].ty);
+    let collation = |ty| type_by_oid(type_names::of(ty).0).map_or(0, |t| t.collation);
+    rows.push([
+        ("indexrelid", index.oid.into()),
+        ("indrelid", table_oid(table).into()),
+        ("indnatts", count.into()),
+        ("indnkeyatts", count.into()),
+        ("indisunique", index.unique.into()),
+        ("indisprimary", index.primary.into()),
+        ("indimmediate", true.into()),
+        ("indisclustered", index.primary.into()),
+        ("indisvalid", true.into()),
+        ("indisready", true.into()),
+        ("indislive", true.into()),
+        ("indkey", vector(numbers(&index.columns))),
+        ("indcollation", vector(types().map(collation))),
+        ("indclass", vector(types().map(operator_class))),
+        ("indoption", vector(index.columns.iter().map(|_| 0))),
+    ]);
+}
+
+pub(super) fn pg_constraint(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for constraint in view.constraints() {
+        rows.push([
+            ("oid", constraint.oid.into()),
+            ("conname", constraint.name.as_str().into()),
+            ("connamespace", PUBLIC.into()),
+            ("contype", constraint.kind.into()),
+            ("convalidated", true.into()),
+            ("conrelid", table_oid(constraint.table).into()),
+            ("conindid", constraint.index.oid.into()),
+            ("confupdtype", " ".into()),
+            ("confdeltype", " ".into()),
+            ("confmatchtype", " ".into()),
+            ("conislocal", true.into()),
+            ("connoinherit", true.into()),
+            ("conkey", array(numbers(&constraint.index.columns))),
+        ]);
+    }
+    Ok(())
+}
+
+/// The built-in types, then the row type of each table.
+pub(super) fn pg_type(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    builtin::rows(rows.relation).into_iter().for_each(|row| rows.push_row(row));
+    for table in view.user_tables() {
+        rows.push([
+            ("oid", row_type_oid(table).into()),
+            ("typname", table.name.as_str().into()),
+            ("typnamespace", PUBLIC.into()),
+            ("typowner", OWNER.into()),
+            ("typlen", (-1).into()),
+            ("typtype", "c".into()),
+            ("typcategory", "C".into()),
+            ("typisdefined", true.into()),
+            ("typdelim", ",".into()),
+            ("typrelid", table_oid(table).into()),
+            ("typalign", "d".into()),
+            ("typstorage", "x".into()),
+            ("typtypmod", (-1).into()),
+        ]);
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! The views of `pg_catalog` for people, and statistics.
+
+use types::SqlResult;
+
+use crate::system::View;
+use crate::system::objects::{DATABASE, indexes, table_oid};
+use crate::system::relation;
+use crate::system::rows::Rows;
+
+pub(super) fn pg_tables(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for table in view.user_tables() {
+        push_table(view, rows, ("public", &table.name), !indexes(table).is_empty());
+    }
+    for system in relation::all().iter().filter(|r| r.kind == "r") {
+        push_table(view, rows, (system.schema, system.name), false);
+    }
+    Ok(())
+}
+
+fn push_table(view: &View, rows: &mut Rows, (schema, name): (&str, &str), has_indexes: bool) {
+    rows.push([
+        ("schemaname", schema.into()),
+        ("tablename", name.into()),
+        ("tableowner", view.session.user.as_str().into()),
+        ("hasindexes", has_indexes.into()),
+        ("hasrules", false.into()),
+        ("hastriggers", false.into()),
+        ("rowsecurity", false.into()),
+    ]);
+}
+
+pub(super) fn pg_indexes(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for table in view.user_tables() {
+        for index in indexes(table) {
+            rows.push([
+                ("schemaname", "public".into()),
+                ("tablename", table.name.as_str().into()),
+                ("indexname", index.name.as_str().into()),
+                ("indexdef", index.definition(table, true).into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+/// What is known of tables; what is not counted is null, where PostgreSQL has a counter.
+pub(super) fn pg_stat_tables(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for table in view.user_tables() {
+        rows.push([
+            ("relid", table_oid(table).into()),
+            ("schemaname", "public".into()),
+            ("relname", table.name.as_str().into()),
+            ("n_live_tup", (table.statistics.row_count as i64).into()),
+            ("n_dead_tup", 0.into()),
+        ]);
+    }
+    Ok(())
+}
+
+pub(super) fn pg_stat_indexes(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for table in view.user_tables() {
+        for index in indexes(table) {
+            rows.push([
+                ("relid", table_oid(table).into()),
+                ("indexrelid", index.oid.into()),
+                ("schemaname", "public".into()),
+                ("relname", table.name.as_str().into()),
+                ("indexrelname", index.name.as_str().into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn pg_stat_database(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    rows.push([("datid", DATABASE.into()), ("datname", view.session.database.as_str().into())]);
+    Ok(())
+}

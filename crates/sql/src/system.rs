@@ -1,0 +1,68 @@
+//! System relations and functions as the binder sees them; the engine supplies both.
+//!
+//! Clients ask `pg_catalog` and `information_schema` in a dialect of its own. What the library's
+//! binder does not know of it is put into words that it does know: see `normalise` and `rewrite`.
+
+mod function;
+mod normalise;
+mod rewrite;
+mod subqueries;
+mod value;
+
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TransformedResult};
+use datafusion_expr::{EmptyRelation, LogicalPlan};
+use datafusion_optimizer::AnalyzerRule;
+
+use crate::bind::CatalogTable;
+
+pub use function::SystemFunction;
+pub use value::{SystemValue, system_column};
+
+pub(crate) use function::library_function;
+pub(crate) use normalise::normalise;
+pub(crate) use rewrite::rewrite;
+pub(crate) use subqueries::SystemSubqueries;
+
+/// Whether a plan reads nothing but system relations.
+pub(crate) fn reads_system_only(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            scan.source.downcast_ref::<CatalogTable>().is_some_and(|t| t.def.id.is_system())
+        }
+        LogicalPlan::EmptyRelation(_) => true,
+        other => {
+            let inputs = other.inputs();
+            !inputs.is_empty() && inputs.into_iter().all(reads_system_only)
+        }
+    }
+}
+
+/// System relations that never have rows vanish before anything is decorrelated: the clients'
+/// queries about features that the engine has not need syntax that nothing else does.
+#[derive(Debug)]
+pub(crate) struct EmptySystemRelations;
+
+impl AnalyzerRule for EmptySystemRelations {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|node| {
+            let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
+            let empty = scan
+                .source
+                .downcast_ref::<CatalogTable>()
+                .is_some_and(|t| t.def.id.is_system() && t.def.statistics.row_count == 0);
+            if !empty {
+                return Ok(Transformed::no(node));
+            }
+            let schema = scan.projected_schema.clone();
+            let none = EmptyRelation { produce_one_row: false, schema };
+            Ok(Transformed::yes(LogicalPlan::EmptyRelation(none)))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "empty_system_relations"
+    }
+}

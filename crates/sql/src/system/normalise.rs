@@ -1,0 +1,174 @@
+//! Names of the schema `pg_catalog` in syntax: `pg_catalog.text`, `OPERATOR(pg_catalog.~)`,
+//! `pg_catalog.version()`. They mean what they mean without it, for that schema comes first in
+//! every search path; so the qualifier goes before anything else looks at the statement.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    ArrayElemTypeDef, BinaryOperator, CharacterLength, DataType, ExactNumberInfo, Expr, Function,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement,
+    TableFactor, TimezoneInfo, VisitMut, VisitorMut,
+};
+
+/// Takes the qualifiers away.
+pub(crate) fn normalise(statement: &mut Statement) {
+    let ControlFlow::Continue(()) = statement.visit(&mut Normalise);
+}
+
+struct Normalise;
+
+enum Never {}
+
+impl VisitorMut for Normalise {
+    type Break = Never;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Never> {
+        match expr {
+            Expr::Collate { expr: inner, collation } if is_byte_order(collation) => {
+                *expr = std::mem::replace(inner, Expr::Identifier(Ident::new("")));
+            }
+            Expr::BinaryOp { op, .. } => {
+                if let BinaryOperator::PGCustomBinaryOperator(parts) = op
+                    && let Some(plain) = parts.last().and_then(|name| operator(name))
+                {
+                    *op = plain;
+                }
+            }
+            Expr::Function(function) => plain_function(function),
+            Expr::Identifier(ident) if is_niladic(ident) => *expr = call(ident.clone()),
+            Expr::Cast { data_type, .. } => plain_type(data_type),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Never> {
+        match factor {
+            TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => {
+                unqualify(name)
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The collations that order by bytes, which is what the engine does.
+fn is_byte_order(collation: &ObjectName) -> bool {
+    let last = collation.0.last().and_then(ObjectNamePart::as_ident);
+    last.is_some_and(|i| ["default", "C", "POSIX", "ucs_basic"].contains(&i.value.as_str()))
+}
+
+fn operator(name: &str) -> Option<BinaryOperator> {
+    Some(match name {
+        "~" => BinaryOperator::PGRegexMatch,
+        "~*" => BinaryOperator::PGRegexIMatch,
+        "!~" => BinaryOperator::PGRegexNotMatch,
+        "!~*" => BinaryOperator::PGRegexNotIMatch,
+        "~~" => BinaryOperator::PGLikeMatch,
+        "~~*" => BinaryOperator::PGILikeMatch,
+        "!~~" => BinaryOperator::PGNotLikeMatch,
+        "!~~*" => BinaryOperator::PGNotILikeMatch,
+        "=" => BinaryOperator::Eq,
+        "<>" | "!=" => BinaryOperator::NotEq,
+        "<" => BinaryOperator::Lt,
+        "<=" => BinaryOperator::LtEq,
+        ">" => BinaryOperator::Gt,
+        ">=" => BinaryOperator::GtEq,
+        "+" => BinaryOperator::Plus,
+        "-" => BinaryOperator::Minus,
+        "*" => BinaryOperator::Multiply,
+        "/" => BinaryOperator::Divide,
+        "||" => BinaryOperator::StringConcat,
+        _ => return None,
+    })
+}
+
+fn is_catalog(part: &ObjectNamePart) -> bool {
+    part.as_ident().is_some_and(|i| crate::parse::identifier(i) == "pg_catalog")
+}
+
+fn unqualify(name: &mut ObjectName) {
+    if name.0.len() == 2 && is_catalog(&name.0[0]) {
+        name.0.remove(0);
+    }
+}
+
+/// `current_user` and the like are functions without parentheses.
+fn plain_function(function: &mut Function) {
+    unqualify(&mut function.name);
+    let niladic = function.name.0.last().and_then(ObjectNamePart::as_ident).is_some_and(is_niladic);
+    if niladic && function.args == FunctionArguments::None {
+        function.args = FunctionArguments::List(no_arguments());
+    }
+}
+
+fn is_niladic(ident: &Ident) -> bool {
+    const NAMES: [&str; 6] = [
+        "current_user",
+        "session_user",
+        "user",
+        "current_role",
+        "current_schema",
+        "current_catalog",
+    ];
+    ident.quote_style.is_none() && NAMES.iter().any(|n| ident.value.eq_ignore_ascii_case(n))
+}
+
+fn no_arguments() -> FunctionArgumentList {
+    FunctionArgumentList { duplicate_treatment: None, args: vec![], clauses: vec![] }
+}
+
+fn call(name: Ident) -> Expr {
+    Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(no_arguments()),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
+/// `pg_catalog.int4` as `int4`; a type that the parser has a word for becomes that word.
+fn plain_type(ty: &mut DataType) {
+    match ty {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => plain_type(element),
+        DataType::Custom(name, modifiers) => {
+            unqualify(name);
+            let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return };
+            if let Some(known) = known_type(ident, modifiers) {
+                *ty = known;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn known_type(name: &Ident, modifiers: &[String]) -> Option<DataType> {
+    let number = modifiers.first().and_then(|m| m.parse().ok());
+    let length = number.map(|length| CharacterLength::IntegerLength { length, unit: None });
+    Some(match crate::parse::identifier(name).as_str() {
+        "bool" => DataType::Bool,
+        "int2" => DataType::Int2(None),
+        "int4" | "cardinal_number" => DataType::Int4(None),
+        "int8" => DataType::Int8(None),
+        "float4" => DataType::Float4,
+        "float8" => DataType::Float8,
+        "numeric" if modifiers.is_empty() => DataType::Numeric(ExactNumberInfo::None),
+        "bpchar" if modifiers.is_empty() => DataType::Text,
+        "varchar" => DataType::Varchar(length),
+        // A quoted "char" is one byte of text; an unquoted char is another type.
+        "char" if name.quote_style.is_some() => DataType::Text,
+        "name" | "cstring" | "sql_identifier" | "character_data" | "text" => DataType::Text,
+        "date" => DataType::Date,
+        "timestamp" => DataType::Timestamp(None, TimezoneInfo::None),
+        "timestamptz" => DataType::Timestamp(None, TimezoneInfo::Tz),
+        "bytea" => DataType::Bytea,
+        "uuid" => DataType::Uuid,
+        "oid" | "xid" | "cid" => DataType::Int8(None),
+        _ => return None,
+    })
+}

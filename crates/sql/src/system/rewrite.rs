@@ -1,0 +1,173 @@
+//! Object identifier types and `ARRAY(subquery)`, which the library's binder does not have.
+//!
+//! A value of `regclass`, `regtype` and so on is an oid; where it is shown or becomes text it is the
+//! name. So a cast to such a type becomes a function that gives the oid, inside of another that
+//! gives the name where the value leaves the query, is concatenated or is cast to text.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+};
+
+/// Rewrites a whole query.
+pub(crate) fn rewrite(query: &mut Query) {
+    show_names(&mut query.body);
+    let ControlFlow::Continue(()) = query.visit(&mut Rewrite);
+}
+
+enum Never {}
+
+struct Rewrite;
+
+impl VisitorMut for Rewrite {
+    type Break = Never;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Never> {
+        match expr {
+            Expr::Cast { expr: inner, data_type, .. } if is_text(data_type) => show(inner),
+            Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
+                show(left);
+                show(right);
+            }
+            Expr::Function(function) => {
+                if let Some(aggregate) = array_of_subquery(function) {
+                    *expr = aggregate;
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Never> {
+        if let Expr::Cast { expr: inner, data_type, .. } = expr
+            && let Some(kind) = object_type(data_type)
+        {
+            let inner = std::mem::replace(inner.as_mut(), Expr::Identifier(Ident::new("")));
+            *expr = call(&format!("{kind}in"), inner);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_text(ty: &DataType) -> bool {
+    matches!(ty, DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_))
+}
+
+/// The object identifier type's name.
+fn object_type(ty: &DataType) -> Option<&'static str> {
+    const TYPES: [&str; 7] =
+        ["regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper"];
+    if matches!(ty, DataType::Regclass) {
+        return Some("regclass");
+    }
+    let DataType::Custom(name, _) = ty else { return None };
+    let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return None };
+    TYPES.into_iter().find(|t| *t == crate::parse::identifier(ident))
+}
+
+/// The results of a query show names.
+fn show_names(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => show_outputs(select),
+        SetExpr::Query(query) => show_names(&mut query.body),
+        SetExpr::SetOperation { left, right, .. } => {
+            show_names(left);
+            show_names(right);
+        }
+        _ => {}
+    }
+}
+
+fn show_outputs(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+            show(expr);
+        }
+    }
+}
+
+/// Makes text of an object identifier that is the value of the expression.
+fn show(expr: &mut Expr) {
+    match expr {
+        Expr::Nested(inner) => show(inner),
+        Expr::Case { conditions, else_result, .. } => {
+            conditions.iter_mut().for_each(|when| show(&mut when.result));
+            else_result.iter_mut().for_each(|e| show(e));
+        }
+        Expr::Cast { data_type, .. } => {
+            if let Some(kind) = object_type(data_type) {
+                let inner = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+                *expr = call(&format!("{kind}out"), inner);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `ARRAY(SELECT e .. ORDER BY o)` as `(SELECT array_agg(e ORDER BY o) ..)`, empty when null.
+fn array_of_subquery(function: &mut Function) -> Option<Expr> {
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
+    if !name.value.eq_ignore_ascii_case("array") {
+        return None;
+    }
+    let FunctionArguments::Subquery(query) = &mut function.args else { return None };
+    show_names(&mut query.body);
+    let order = orders(query)?;
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    if select.distinct.is_some() || query.limit_clause.is_some() || query.fetch.is_some() {
+        return None;
+    }
+    let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
+        select.projection.as_mut_slice()
+    else {
+        return None;
+    };
+    let value = std::mem::replace(item, Expr::Identifier(Ident::new("")));
+    let order = order.into_iter().map(|o| positional(o, &value)).collect::<Vec<_>>();
+    let clauses =
+        if order.is_empty() { vec![] } else { vec![FunctionArgumentClause::OrderBy(order)] };
+    *item = call_with("array_agg", vec![value], clauses);
+    query.order_by = None;
+    Some(call_with("array_or_empty", vec![Expr::Subquery(query.clone())], vec![]))
+}
+
+fn orders(query: &Query) -> Option<Vec<OrderByExpr>> {
+    match query.order_by.as_ref().map(|o| &o.kind) {
+        None => Some(vec![]),
+        Some(OrderByKind::Expressions(orders)) => Some(orders.clone()),
+        Some(OrderByKind::All(_)) => None,
+    }
+}
+
+/// `ORDER BY 1` orders by the one output.
+fn positional(mut order: OrderByExpr, output: &Expr) -> OrderByExpr {
+    if let Expr::Value(value) = &order.expr
+        && matches!(&value.value, Value::Number(n, _) if n == "1")
+    {
+        order.expr = output.clone();
+    }
+    order
+}
+
+fn call(name: &str, argument: Expr) -> Expr {
+    call_with(name, vec![argument], vec![])
+}
+
+fn call_with(name: &str, arguments: Vec<Expr>, clauses: Vec<FunctionArgumentClause>) -> Expr {
+    let args = arguments.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
+    let list = FunctionArgumentList { duplicate_treatment: None, args: args.collect(), clauses };
+    Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
