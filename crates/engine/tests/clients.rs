@@ -12,7 +12,10 @@ const TABLES: &str = "
     create index orders_customer on orders (customer_id, placed);
     create table nokey (a int, b text);";
 
-/// Runs every statement of a file; returns those that failed with their errors.
+/// What a statement marked `-- not yet: reason` may fail with: not supported, no such function.
+const REFUSED: [&str; 2] = ["0A000", "42883"];
+
+/// Runs every statement of a file; all must run, but for those that say that they do not yet.
 fn check(file: &str) {
     let folder = tempfile(file);
     let db = Database::create(&folder.join("shop.dovetail"), Options::default()).expect("created");
@@ -23,13 +26,17 @@ fn check(file: &str) {
     let mut failed = vec![];
     let mut count = 0;
     for statement in text.split(";\n") {
+        let excused = statement.lines().any(|line| line.starts_with("-- not yet:"));
         let lines = statement.lines().filter(|line| !line.starts_with("--"));
         let statement = lines.collect::<Vec<_>>().join("\n");
         if statement.trim().is_empty() {
             continue;
         }
         count += 1;
-        if let Err(error) = session.execute(&with_oids(&statement, &mut session_of(&db))) {
+        let result = session.execute(&with_oids(&statement, &mut db.session()));
+        if let Err(error) = result
+            && !(excused && REFUSED.contains(&error.state.0))
+        {
             failed.push(format!("{}\n{statement}\n  => {error:?}", failed.len() + 1));
         }
     }
@@ -37,10 +44,6 @@ fn check(file: &str) {
     let _ = std::fs::remove_dir_all(folder);
     let (all, list) = (failed.len(), failed.join("\n\n"));
     assert!(failed.is_empty(), "{all} of {count} statements of {file} failed:\n{list}");
-}
-
-fn session_of(db: &Database) -> Session {
-    db.session()
 }
 
 fn tempfile(name: &str) -> std::path::PathBuf {

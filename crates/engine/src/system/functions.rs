@@ -1,5 +1,6 @@
 //! The functions of the session and the catalog, each by its name, its result and its arguments.
 
+mod arrays;
 mod describe;
 mod privileges;
 mod session;
@@ -22,8 +23,13 @@ type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 4] =
-    [describe::FUNCTIONS, privileges::FUNCTIONS, session::FUNCTIONS, sizes::FUNCTIONS];
+const LISTS: [&[Definition]; 5] = [
+    arrays::FUNCTIONS,
+    describe::FUNCTIONS,
+    privileges::FUNCTIONS,
+    session::FUNCTIONS,
+    sizes::FUNCTIONS,
+];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Definition>> =
     LazyLock::new(|| LISTS.iter().flat_map(|list| list.iter()).map(|f| (f.0, f)).collect());

@@ -4,6 +4,8 @@
 //! name. So a cast to such a type becomes a function that gives the oid, inside of another that
 //! gives the name where the value leaves the query, is concatenated or is cast to text.
 
+mod table_oids;
+
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
@@ -15,6 +17,7 @@ use datafusion_sql::sqlparser::ast::{
 /// Rewrites a whole query.
 pub(crate) fn rewrite(query: &mut Query) {
     show_names(&mut query.body);
+    table_oids::replace(query);
     let ControlFlow::Continue(()) = query.visit(&mut Rewrite);
 }
 
@@ -32,6 +35,10 @@ impl VisitorMut for Rewrite {
                 show(left);
                 show(right);
             }
+            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } if !is_known(right) => {
+                let (value, array) = (take(left), take(right));
+                *expr = call_with("any_equal", vec![value, array], vec![]);
+            }
             Expr::Function(function) => {
                 if let Some(aggregate) = array_of_subquery(function) {
                     *expr = aggregate;
@@ -46,10 +53,23 @@ impl VisitorMut for Rewrite {
         if let Expr::Cast { expr: inner, data_type, .. } = expr
             && let Some(kind) = object_type(data_type)
         {
-            let inner = std::mem::replace(inner.as_mut(), Expr::Identifier(Ident::new("")));
+            let inner = take(inner);
             *expr = call(&format!("{kind}in"), inner);
         }
         ControlFlow::Continue(())
+    }
+}
+
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::Identifier(Ident::new("")))
+}
+
+/// Whether the library can compare with any of these: a subquery, or an array that is spelled out.
+fn is_known(array: &Expr) -> bool {
+    match array {
+        Expr::Nested(inner) => is_known(inner),
+        Expr::Cast { expr, .. } => is_known(expr),
+        other => matches!(other, Expr::Subquery(_) | Expr::Array(_)),
     }
 }
 
@@ -100,7 +120,7 @@ fn show(expr: &mut Expr) {
         }
         Expr::Cast { data_type, .. } => {
             if let Some(kind) = object_type(data_type) {
-                let inner = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+                let inner = take(expr);
                 *expr = call(&format!("{kind}out"), inner);
             }
         }
@@ -126,7 +146,7 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     else {
         return None;
     };
-    let value = std::mem::replace(item, Expr::Identifier(Ident::new("")));
+    let value = take(item);
     let order = order.into_iter().map(|o| positional(o, &value)).collect::<Vec<_>>();
     let clauses =
         if order.is_empty() { vec![] } else { vec![FunctionArgumentClause::OrderBy(order)] };

@@ -62,7 +62,9 @@ fn join_subqueries(node: LogicalPlan, made: &mut usize) -> Result<Transformed<Lo
                 }
                 None => Ok(Transformed::no(Expr::ScalarSubquery(subquery))),
             },
-            Expr::Exists(exists) if counts_exist && reads_system_only(&exists.subquery.subquery) => {
+            Expr::Exists(exists)
+                if counts_exist && reads_system_only(&exists.subquery.subquery) =>
+            {
                 *made += 1;
                 Ok(Transformed::yes(counted(exists.subquery, exists.negated)?))
             }

@@ -52,6 +52,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_is_wal_replay_paused", BOOL, 0, 0, false, no),
     Definition("pg_is_other_temp_schema", BOOL, 1, 1, true, no),
     Definition("pg_my_temp_schema", BIGINT, 0, 0, false, zero),
+    Definition("pg_tablespace_location", TEXT, 1, 1, true, empty),
     Definition("inet_server_addr", TEXT, 0, 0, false, null),
     Definition("inet_client_addr", TEXT, 0, 0, false, null),
     Definition("inet_server_port", INT, 0, 0, false, null),
@@ -120,6 +121,10 @@ fn no(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
 
 fn zero(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     Ok(0.into())
+}
+
+fn empty(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok("".into())
 }
 
 fn null(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
