@@ -21,6 +21,10 @@ pub(crate) fn rewrite(query: &mut Query) {
     let ControlFlow::Continue(()) = query.visit(&mut Rewrite);
 }
 
+/// The object identifier types that a cast can name.
+const OBJECT_TYPES: [&str; 7] =
+    ["regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper"];
+
 enum Never {}
 
 struct Rewrite;
@@ -79,14 +83,12 @@ fn is_text(ty: &DataType) -> bool {
 
 /// The object identifier type's name.
 fn object_type(ty: &DataType) -> Option<&'static str> {
-    const TYPES: [&str; 7] =
-        ["regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper"];
     if matches!(ty, DataType::Regclass) {
         return Some("regclass");
     }
     let DataType::Custom(name, _) = ty else { return None };
     let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return None };
-    TYPES.into_iter().find(|t| *t == crate::parse::identifier(ident))
+    OBJECT_TYPES.into_iter().find(|t| *t == crate::parse::identifier(ident))
 }
 
 /// The results of a query show names.
@@ -117,6 +119,14 @@ fn show(expr: &mut Expr) {
         Expr::Case { conditions, else_result, .. } => {
             conditions.iter_mut().for_each(|when| show(&mut when.result));
             else_result.iter_mut().for_each(|e| show(e));
+        }
+        Expr::Function(function) => {
+            // `to_regclass(..)` gives the type that it is named after.
+            let name = function.name.to_string().to_lowercase();
+            if let Some(kind) = name.strip_prefix("to_").filter(|n| OBJECT_TYPES.contains(n)) {
+                let inner = take(expr);
+                *expr = call(&format!("{kind}out"), inner);
+            }
         }
         Expr::Cast { data_type, .. } => {
             if let Some(kind) = object_type(data_type) {

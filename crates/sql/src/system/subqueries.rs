@@ -153,7 +153,7 @@ fn attach(joined: &mut LogicalPlan, parts: Parts, made: &mut usize) -> Result<Ex
         .data()
     };
     let (value, predicate) = (over_both(parts.value)?, over_both(parts.predicate)?);
-    let left = std::mem::replace(joined, LogicalPlan::default());
+    let left = std::mem::take(joined);
     *joined =
         LogicalPlanBuilder::from(left).join_on(right, JoinType::Left, [predicate])?.build()?;
     Ok(value)
