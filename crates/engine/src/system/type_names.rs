@@ -35,23 +35,14 @@ const ALIASES: [(&str, &str); 5] = [
 
 /// Oid and modifier (-1 for none) of a column's type.
 pub(crate) fn of(ty: LogicalType) -> (i64, i64) {
-    let (name, modifier) = match ty {
-        LogicalType::Bool => ("bool", -1),
-        LogicalType::Int16 => ("int2", -1),
-        LogicalType::Int32 => ("int4", -1),
-        LogicalType::Int64 => ("int8", -1),
-        LogicalType::Float32 => ("float4", -1),
-        LogicalType::Float64 => ("float8", -1),
+    let modifier = match ty {
         LogicalType::Decimal { precision, scale } => {
-            ("numeric", (i64::from(precision) << 16 | i64::from(scale) & 0x7ff) + HEADER)
+            (i64::from(precision) << 16 | i64::from(scale) & 0x7ff) + HEADER
         }
-        LogicalType::Text => ("text", -1),
-        LogicalType::Varchar(n) => ("varchar", i64::from(n) + HEADER),
-        LogicalType::Char(n) => ("bpchar", i64::from(n) + HEADER),
-        LogicalType::Date => ("date", -1),
-        LogicalType::Timestamp => ("timestamp", -1),
+        LogicalType::Varchar(n) | LogicalType::Char(n) => i64::from(n) + HEADER,
+        _ => -1,
     };
-    (type_by_name(name).map_or(0, |t| t.oid), modifier)
+    (by_sql_name(&ty.to_string()).map_or(0, |t| t.oid), modifier)
 }
 
 /// The oid of a type that a relation's definition names, blanks as underscores.
