@@ -1,0 +1,237 @@
+//! The server as a client of the protocol sees it, and as a stranger who does not speak it does.
+#![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use engine::{Database, Options, RingKind};
+use postgres::error::SqlState;
+use postgres::{Client, NoTls, SimpleQueryMessage};
+use server::{Address, Server, ServerOptions};
+
+struct Served {
+    address: SocketAddr,
+    folder: PathBuf,
+    // The server's tasks hold the database, so it ends with the test's process.
+    _server: Server,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+fn serve(name: &str, ring: RingKind, connection_count_max: usize) -> Served {
+    let folder = std::env::temp_dir().join(format!("dovetail-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let options = Options { ring, ..Options::default() };
+    let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
+    let listen = vec![Address::Tcp("127.0.0.1:0".parse().expect("an address"))];
+    let server = Server::start(&db, &ServerOptions { listen, connection_count_max });
+    let server = server.expect("a server");
+    let Address::Tcp(address) = server.addresses()[0] else { panic!("not TCP") };
+    // The last handle must not be dropped on a worker.
+    std::mem::forget(db);
+    Served { address, folder, _server: server }
+}
+
+impl Served {
+    fn client(&self) -> Client {
+        let text = format!("host=127.0.0.1 port={} user=u dbname=d", self.address.port());
+        Client::connect(&text, NoTls).expect("a connection")
+    }
+}
+
+fn filled(served: &Served) -> Client {
+    let mut client = served.client();
+    client
+        .batch_execute(
+            "create table t (a int primary key, b text, n numeric(12,3), f double precision, \
+             d date, y boolean);
+             insert into t values (1, 'one', 1.5, 0.25, '2020-02-29', true),
+                                  (2, null, -2.125, null, null, false)",
+        )
+        .expect("a table");
+    client
+}
+
+#[test]
+fn values_come_and_go_in_binary_format() {
+    for ring in [RingKind::Auto, RingKind::Threads] {
+        let served = serve(&format!("binary-{ring:?}"), ring, 10);
+        let mut client = filled(&served);
+        let statement = client.prepare("select a, b, f, y from t where a = $1").expect("prepared");
+        let row = client.query_one(&statement, &[&1i32]).expect("a row");
+        assert_eq!(row.get::<_, i32>(0), 1);
+        assert_eq!(row.get::<_, Option<&str>>(1), Some("one"));
+        assert_eq!(row.get::<_, Option<f64>>(2), Some(0.25));
+        assert!(row.get::<_, bool>(3));
+        let row = client.query_one(&statement, &[&2i32]).expect("a row");
+        assert_eq!(row.get::<_, Option<&str>>(1), None);
+        let inserted = client
+            .execute("insert into t (a, b, f) values ($1, $2, $3)", &[&3i32, &"it's", &1.5f64])
+            .expect("inserted");
+        assert_eq!(inserted, 1);
+        let text: String =
+            client.query_one("select b from t where a = 3", &[]).expect("a row").get(0);
+        assert_eq!(text, "it's");
+    }
+}
+
+#[test]
+fn text_results_are_as_postgresql_prints_them() {
+    let served = serve("text", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    let messages = client.simple_query("select * from t order by a; select 1 where false");
+    let mut rows = vec![];
+    for message in messages.expect("rows") {
+        if let SimpleQueryMessage::Row(row) = message {
+            rows.push(
+                (0..row.len()).map(|i| row.get(i).unwrap_or("-")).collect::<Vec<_>>().join("|"),
+            );
+        }
+    }
+    assert_eq!(rows, ["1|one|1.500|0.25|2020-02-29|t", "2|-|-2.125|-|-|f"]);
+}
+
+#[test]
+fn an_error_has_its_fields_and_leaves_the_connection_usable() {
+    let served = serve("errors", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    let error = client.batch_execute("select * from missing").expect_err("no such table");
+    assert_eq!(error.code(), Some(&SqlState::UNDEFINED_TABLE));
+    let error = client.query("select a / 0 from t", &[]).expect_err("division by zero");
+    assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
+    let error = client.prepare("selec 1").err().expect("a syntax error");
+    let position = error.as_db_error().and_then(|e| e.position().cloned());
+    assert_eq!(position, Some(postgres::error::ErrorPosition::Original(1)));
+    let error = client.execute("insert into t (a) values (1)", &[]).expect_err("a duplicate");
+    assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
+    assert_eq!(client.query("select a from t", &[]).expect("rows").len(), 2);
+}
+
+#[test]
+fn a_block_fails_as_a_whole_and_refuses_to_write() {
+    let served = serve("blocks", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    let mut block = client.transaction().expect("begun");
+    assert_eq!(block.query("select 1", &[]).expect("a row").len(), 1);
+    let error = block.execute("insert into t (a) values (9)", &[]).expect_err("a write");
+    assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
+    let error = block.query("select 1", &[]).expect_err("the block has failed");
+    assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+    block.rollback().expect("ended");
+    assert_eq!(client.query("select a from t", &[]).expect("rows").len(), 2);
+}
+
+#[test]
+fn a_portal_gives_its_rows_in_parts() {
+    let served = serve("portals", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    let mut block = client.transaction().expect("begun");
+    let portal = block.bind("select a from t order by a", &[]).expect("bound");
+    let part = |rows: Vec<postgres::Row>| rows.iter().map(|r| r.get(0)).collect::<Vec<i32>>();
+    assert_eq!(part(block.query_portal(&portal, 1).expect("a part")), [1]);
+    assert_eq!(part(block.query_portal(&portal, 5).expect("the rest")), [2]);
+    block.commit().expect("ended");
+}
+
+#[test]
+fn copy_takes_many_rows_and_its_errors_are_told() {
+    let served = serve("copy", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    let mut writer = client.copy_in("copy t (a, b) from stdin").expect("begun");
+    for row in 10..5_000 {
+        writeln!(writer, "{row}\tname {row}").expect("sent");
+    }
+    assert_eq!(writer.finish().expect("copied"), 4_990);
+    let mut writer = client.copy_in("copy t (a, b) from stdin").expect("begun");
+    writer.write_all(b"6000\tgood\nbad\tnumber\n").expect("sent");
+    let error = writer.finish().expect_err("a bad row");
+    assert_eq!(error.code(), Some(&SqlState::INVALID_TEXT_REPRESENTATION));
+    let count: i64 = client.query_one("select count(*) from t", &[]).expect("a row").get(0);
+    assert_eq!(count, 4_992);
+}
+
+#[test]
+fn a_cancel_request_ends_a_long_query() {
+    let served = serve("cancel", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    let mut writer = client.copy_in("copy t (a) from stdin").expect("begun");
+    (10..4_000).for_each(|row| writeln!(writer, "{row}").expect("sent"));
+    writer.finish().expect("copied");
+    let token = client.cancel_token();
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        token.cancel_query(NoTls).expect("sent");
+    });
+    let long = "select count(*) from t x, t y, t z where x.a + y.a + z.a = 7";
+    let error = client.query(long, &[]).expect_err("cancelled");
+    assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
+    canceller.join().expect("cancelled");
+    client.batch_execute("set statement_timeout = '100ms'").expect("set");
+    let begun = Instant::now();
+    let error = client.query(long, &[]).expect_err("timed out");
+    assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
+    assert!(error.to_string().contains("statement timeout"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(client.query("select 1", &[]).expect("a row").len(), 1);
+}
+
+#[test]
+fn a_client_too_many_is_told_so_and_a_place_is_free_again() {
+    let served = serve("many", RingKind::Auto, 2);
+    let (first, _second) = (served.client(), served.client());
+    let text = format!("host=127.0.0.1 port={} user=u", served.address.port());
+    let error = Client::connect(&text, NoTls).err().expect("one too many");
+    assert_eq!(error.code(), Some(&SqlState::TOO_MANY_CONNECTIONS));
+    drop(first);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while Client::connect(&text, NoTls).is_err() {
+        assert!(Instant::now() < deadline, "the place of a client that left is not free");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A start-up message as a client sends it.
+fn startup() -> Vec<u8> {
+    let body = b"\0\x03\0\0user\0u\0\0";
+    let mut message = ((body.len() + 4) as u32).to_be_bytes().to_vec();
+    message.extend_from_slice(body);
+    message
+}
+
+#[test]
+fn what_is_no_message_ends_its_own_connection_only() {
+    let served = serve("garbage", RingKind::Auto, 1000);
+    let mut random = stdx::Prng::new(5);
+    for round in 0..600u32 {
+        let mut stranger = TcpStream::connect(served.address).expect("a connection");
+        if round % 3 > 0 {
+            stranger.write_all(&startup()).expect("sent");
+        }
+        let mut bytes: Vec<u8> = (0..random.below(60)).map(|_| random.below(256) as u8).collect();
+        if round % 3 == 2 {
+            // A real tag with a body of nonsense.
+            let tag = b"QPBDECSHFdcfp"[random.below(13) as usize];
+            let mut message = vec![tag];
+            message.extend_from_slice(&(bytes.len() as u32 + 4).to_be_bytes());
+            message.append(&mut bytes);
+            bytes = message;
+        }
+        // The server may have hung up already.
+        stranger.write_all(&bytes).ok();
+        stranger.shutdown(std::net::Shutdown::Write).ok();
+        stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+        let mut answer = vec![];
+        match stranger.read_to_end(&mut answer) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("no end"),
+            _ => {}
+        }
+    }
+    let mut client = served.client();
+    assert_eq!(client.query("select 1", &[]).expect("a row").len(), 1);
+}
