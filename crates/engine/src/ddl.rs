@@ -58,6 +58,10 @@ pub(crate) fn create_index(
         return if index.if_not_exists { Ok(()) } else { Err(exists(&name)) };
     }
     let entry = snapshot.table(&index.table)?.clone();
+    if let Some(&bad) = columns.iter().find(|&&c| !entry.def.schema.columns[c].ty.may_be_key()) {
+        let ty = entry.def.schema.columns[bad].ty;
+        return Err(SqlError::unsupported(format!("a key of type {ty}")));
+    }
     let tree = build_index(db, &entry, &columns, unique.then(|| name.clone()))?;
     db.change(move |store, snapshot| {
         Box::pin(async move {

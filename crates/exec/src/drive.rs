@@ -6,22 +6,26 @@ use std::task::Poll;
 
 use arrow_array::RecordBatch;
 use sql::plan::{Node, Operator};
-use types::SqlResult;
+use types::{SqlError, SqlResult};
 
 use crate::aggregate::AggregateSink;
 use crate::batch;
+use crate::bell::locked;
 use crate::collect::{Collect, First};
 use crate::groups::Grouping;
 use crate::hash_join::{BuildSink, JoinRules, Probe};
 use crate::lookup::LookupOp;
 use crate::nested::NestedLoop;
+use crate::recursive;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::{Target, halted};
 use crate::sort::SortSink;
 use crate::source::LocalFuture;
-use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage};
+use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage, timed};
 use crate::streaming::{Filter, Pass, Project, ScanRows, Skip};
+use crate::unnest::Unnest;
+use crate::window;
 
 /// Runs the subtree of `node` and passes its rows through `tail`.
 pub(crate) fn drive<'a>(
@@ -56,7 +60,9 @@ fn spine(node: &Node) -> (Vec<&Node>, &Node) {
     let mut at = node;
     loop {
         let next = match &at.operator {
-            Operator::Filter { input, .. } | Operator::Project { input, .. } => input,
+            Operator::Filter { input, .. }
+            | Operator::Project { input, .. }
+            | Operator::Unnest { input, .. } => input,
             Operator::Limit { input, fetch: None, .. } => input,
             Operator::LookupJoin(join) => &join.outer,
             Operator::HashJoin(join) => &join.probe,
@@ -73,9 +79,10 @@ fn spine(node: &Node) -> (Vec<&Node>, &Node) {
 /// Whether rows leave `node` in an order that its plan asks for.
 fn is_ordered(node: &Node) -> bool {
     match &node.operator {
-        Operator::Sort { .. } => true,
+        Operator::Sort { .. } | Operator::Window { .. } => true,
         Operator::Limit { input, .. }
         | Operator::Filter { input, .. }
+        | Operator::Unnest { input, .. }
         | Operator::Project { input, .. } => is_ordered(input),
         Operator::LookupJoin(join) => is_ordered(&join.outer),
         _ => false,
@@ -168,8 +175,26 @@ fn input<'a>(
                 fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
                 Ok(Input::Rows(busy(busy_ns, sink.finish(&scope)).await?))
             }
+            Operator::Window { input, functions } => {
+                let sink = Arc::new(Collect::new(batch::relaxed(&input.schema), workers));
+                fill(run, input, scope, Target::unordered(node, sink.clone())).await?;
+                let schema = batch::relaxed(&node.schema);
+                let rows = timed(busy_ns, || window::evaluate(sink.finish()?, functions, &schema))?;
+                Ok(Input::Rows(batch::slices(&rows, batch_rows)))
+            }
             Operator::Limit { input, skip, fetch: Some(fetch) } => {
                 first_rows(run, node, input, scope, *skip, *fetch).await.map(Input::Rows)
+            }
+            Operator::Recursive(recursion) => {
+                let rows = recursive::rounds(run, node, recursion, scope).await?;
+                let slices = rows.iter().flat_map(|rows| batch::slices(rows, batch_rows));
+                Ok(Input::Rows(slices.collect()))
+            }
+            Operator::WorkTable { name, columns } => {
+                let found = locked(&run.work_tables).get(name).cloned();
+                let rows = found.ok_or_else(|| SqlError::internal("no such recursion"))?;
+                let rows = batch::project(&rows, columns, &batch::relaxed(&node.schema))?;
+                Ok(Input::Rows(batch::slices(&rows, batch_rows)))
             }
             Operator::Values(rows) => Ok(Input::Rows(batch::slices(rows, batch_rows))),
             _ => Ok(Input::None),
@@ -178,7 +203,7 @@ fn input<'a>(
 }
 
 /// Runs the subtree of `node` into a sink.
-fn fill<'a>(
+pub(crate) fn fill<'a>(
     run: &'a Arc<Run>,
     node: &'a Node,
     scope: Arc<Scope>,
@@ -280,6 +305,10 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
             let schema = batch::relaxed(&node.schema);
             Op::Map(Arc::new(Project { node: node.id, exprs: exprs.clone(), schema }))
         }
+        (Operator::Unnest { columns, .. }, _) => {
+            let (columns, schema) = (columns.clone(), batch::relaxed(&node.schema));
+            Op::Map(Arc::new(Unnest { node: node.id, columns, schema }))
+        }
         (Operator::Limit { skip, .. }, _) => Op::Map(Arc::new(Skip::new(node.id, *skip))),
         (Operator::LookupJoin(join), _) => {
             let lookup = run.tables.lookup(join)?;
@@ -287,7 +316,7 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
         }
         (_, Input::Probe(probe)) => Op::Map(Arc::clone(probe) as _),
         (_, Input::Nested(nested)) => Op::Map(Arc::clone(nested) as _),
-        _ => return Err(types::SqlError::internal("not a streaming operator")),
+        _ => return Err(SqlError::internal("not a streaming operator")),
     })
 }
 

@@ -21,6 +21,7 @@ mod pairs;
 mod policy;
 mod progress;
 mod query;
+mod recursive;
 mod run;
 mod scope;
 mod sequential;
@@ -32,6 +33,8 @@ mod stage;
 mod statics;
 mod streaming;
 mod task;
+mod unnest;
+mod window;
 
 pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,

@@ -1,9 +1,11 @@
 //! One execution of a plan, from start to its last task's end.
 
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
+use arrow_array::RecordBatch;
 use sql::plan::Plan;
 use types::{SqlError, SqlResult};
 
@@ -27,6 +29,8 @@ pub(crate) struct Run {
     pub(crate) sleepers: Sleepers,
     /// All crews of which a task may live.
     pub(crate) alive: Latch,
+    /// The rows of the last round of each recursion.
+    pub(crate) work_tables: Mutex<HashMap<String, RecordBatch>>,
     error: Mutex<Option<SqlError>>,
 }
 
@@ -75,6 +79,7 @@ pub async fn execute(
         root: Scope::root(),
         sleepers: Sleepers::new(worker_count),
         alive: Latch::default(),
+        work_tables: Mutex::default(),
         error: Mutex::new(None),
         query,
         tables,

@@ -56,6 +56,20 @@ impl TableSource for CatalogTable {
     }
 }
 
+/// The table that the step of a recursion reads: the rows of the round before.
+pub(crate) struct WorkTable {
+    /// The recursion.
+    pub name: String,
+    /// Its columns.
+    pub schema: arrow_schema::SchemaRef,
+}
+
+impl TableSource for WorkTable {
+    fn schema(&self) -> arrow_schema::SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
 /// What the library may ask about names.
 pub(crate) struct Names<'a>(pub &'a dyn Catalog);
 
@@ -76,6 +90,14 @@ impl ContextProvider for Names<'_> {
         }
     }
 
+    fn create_cte_work_table(
+        &self,
+        name: &str,
+        schema: arrow_schema::SchemaRef,
+    ) -> Result<Arc<dyn TableSource>> {
+        Ok(Arc::new(WorkTable { name: name.to_owned(), schema }))
+    }
+
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
         &LIBRARY.planners
     }
@@ -94,6 +116,13 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        // Names that PostgreSQL has besides the standard's.
+        let name = match name {
+            "every" => "bool_and",
+            "variance" => "var_samp",
+            "stddev" => "stddev_samp",
+            other => other,
+        };
         LIBRARY.registry.udaf(name).ok()
     }
 

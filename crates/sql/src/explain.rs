@@ -65,11 +65,16 @@ fn title(operator: &Operator) -> String {
                 (false, false) => "Hash Aggregate".into(),
             }
         }
+        Operator::Window { .. } => "Window".into(),
         Operator::Sort { fetch: Some(n), .. } => format!("Top {n}"),
         Operator::Sort { .. } => "Sort".into(),
         Operator::Limit { skip: 0, fetch: Some(n), .. } => format!("Limit {n}"),
         Operator::Limit { skip, fetch: Some(n), .. } => format!("Limit {n} offset {skip}"),
         Operator::Limit { skip, .. } => format!("Offset {skip}"),
+        Operator::Unnest { .. } => "Unnest".into(),
+        Operator::Recursive(r) if r.distinct => "Recursive Union Distinct".into(),
+        Operator::Recursive(_) => "Recursive Union".into(),
+        Operator::WorkTable { name, .. } => format!("WorkTable Scan on {name}"),
         Operator::Union { .. } => "Append".into(),
     }
 }
@@ -149,11 +154,19 @@ fn details(operator: &Operator) -> Vec<(&'static str, String)> {
                 lines.push(("Aggregates", texts(aggregates.iter().map(|e| e.text()))));
             }
         }
+        Operator::Window { functions, .. } => {
+            lines.push(("Functions", texts(functions.iter().map(|f| f.text()))));
+        }
         Operator::Sort { keys, .. } => {
             let text: Vec<String> = keys.iter().map(key_text).collect();
             lines.push(("Sort Key", text.join(", ")));
         }
-        Operator::Values(_) | Operator::Limit { .. } | Operator::Union { .. } => {}
+        Operator::Values(_)
+        | Operator::Limit { .. }
+        | Operator::Unnest { .. }
+        | Operator::Recursive(_)
+        | Operator::WorkTable { .. }
+        | Operator::Union { .. } => {}
     }
     lines
 }

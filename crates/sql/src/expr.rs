@@ -24,11 +24,15 @@ mod exact;
 mod from_text;
 #[cfg(test)]
 mod tests;
+mod text_cast;
+mod window;
 
 pub use accumulator::Accumulator;
 pub use aggregate::AggregateExpr;
 pub(crate) use exact::STRICT_CAST;
 pub(crate) use from_text::bind_scalar;
+pub(crate) use text_cast::cast_text;
+pub use window::{Sorted, WindowExpr};
 
 /// A scalar expression over the columns of a batch.
 #[derive(Clone)]

@@ -116,7 +116,7 @@ fn plain_number(text: &str, ty: LogicalType) -> bool {
         LogicalType::Decimal { .. } => text.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
         LogicalType::Float32 | LogicalType::Float64 => true,
         LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => whole,
-        LogicalType::Bool | LogicalType::Date | LogicalType::Timestamp => false,
+        _ => false,
     }
 }
 

@@ -3,22 +3,27 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion_common::config::ConfigOptions;
-use datafusion_expr::ScalarUDF;
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::registry::{FunctionRegistry, MemoryFunctionRegistry};
-use datafusion_functions::datetime::planner::DatetimeFunctionPlanner;
+use datafusion_expr::{AggregateUDF, ScalarUDF};
 use datafusion_functions::unicode::planner::UnicodeFunctionPlanner;
 use datafusion_functions_aggregate::planner::AggregateFunctionPlanner;
+use datafusion_functions_window::planner::WindowFunctionPlanner;
 use datafusion_sql::planner::ParserOptions;
 use stdx::HashMap;
 
+mod average;
 mod column_types;
 mod exact_sum;
+mod functions;
 mod single_row;
+mod syntax;
+mod typing;
 
 pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
-pub(crate) use single_row::SingleRow;
+pub(crate) use single_row::{SingleRow, at_most_one, single_value};
+pub(crate) use typing::{Typing, typed};
 
 /// Functions, planners and options; made once (the registry alone takes 0.7 ms).
 pub(crate) struct Library {
@@ -45,14 +50,16 @@ impl Library {
             for alias in function.aliases() {
                 aliases.insert(alias.clone(), Arc::clone(&function));
             }
-            if function.name() == "signum" {
-                aliases.insert("sign".to_owned(), Arc::clone(&function));
-            }
+            register(registry.register_udf(function));
+        }
+        for function in functions::all() {
+            aliases.remove(function.name());
             register(registry.register_udf(function));
         }
         for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
             register(registry.register_udaf(function));
         }
+        register(registry.register_udaf(Arc::new(AggregateUDF::from(average::Average::default()))));
         for function in datafusion_functions_window::all_default_window_functions() {
             register(registry.register_udwf(function));
         }
@@ -72,7 +79,8 @@ fn register<T>(outcome: datafusion_common::Result<Option<T>>) {
 
 fn planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![
-        Arc::new(DatetimeFunctionPlanner),
+        Arc::new(syntax::Syntax),
+        Arc::new(WindowFunctionPlanner),
         Arc::new(UnicodeFunctionPlanner),
         Arc::new(AggregateFunctionPlanner),
     ]

@@ -7,7 +7,6 @@ use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::registry::FunctionRegistry;
-use datafusion_optimizer::analyzer::Analyzer;
 use datafusion_optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
@@ -26,11 +25,10 @@ use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::push_down_limit::PushDownLimit;
 use datafusion_optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
-use datafusion_optimizer::rewrite_set_comparison::RewriteSetComparison;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
-use datafusion_optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
 use types::{SqlError, SqlResult};
@@ -38,13 +36,15 @@ use types::{SqlError, SqlResult};
 use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
-use crate::library::{ExactSum, LIBRARY, SingleRow};
+use crate::library::{ExactSum, LIBRARY, SingleRow, Typing};
 use crate::options::PlannerOptions;
 
 mod constants;
+mod grouping_sets;
 mod join_graph;
 mod join_order;
 mod leftovers;
+mod unnest;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -57,13 +57,30 @@ pub(crate) fn optimized(
     guarded(|| {
         let config = Config { aliases: Arc::new(AliasGenerator::new()) };
         let bound = bind(query, catalog)?;
-        let first = run(first_rules(), bound, &config)?;
-        leftovers::check(&first)?;
+        let bound = grouping_sets::expand(bound, &config.aliases).map_err(from_library)?;
+        let first = decorrelated(bound, &config)?;
         let ordered = join_order::reorder(first, options)?;
         let last = run(last_rules(), ordered, &config)?;
         leftovers::check(&last)?;
         Ok(last)
     })
+}
+
+/// The plan without subqueries: by the library's rules where they can, else by ours.
+fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
+    let first = match unnest::is_needed(&bound) {
+        true => None,
+        false => run(first_rules(), bound.clone(), config).ok(),
+    };
+    if let Some(first) = first
+        && leftovers::check(&first).is_ok()
+    {
+        return Ok(first);
+    }
+    let unnested = unnest::unnest(bound, &config.aliases).map_err(from_library)?;
+    let first = run(first_rules(), unnested, config)?;
+    leftovers::check(&first)?;
+    Ok(first)
 }
 
 /// The library has panics on paths that its own engine never takes: they become errors.
@@ -84,16 +101,19 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
-    let analyzer = Analyzer::with_rules(vec![
+    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 8] = [
         Arc::new(crate::system::EmptySystemRelations),
         Arc::new(crate::system::SystemSubqueries),
         Arc::new(SingleRow),
+        Arc::new(Typing),
         Arc::new(ExactSum),
         Arc::new(ResolveGroupingFunction::new()),
         Arc::new(TypeCoercion::new()),
         Arc::new(constants::ExactConstants),
-    ]);
-    analyzer.execute_and_check(plan, &LIBRARY.options, |_, _| {}).map_err(from_library)
+    ];
+    // The library's own loop would refuse subqueries that only we can unnest.
+    let analyzed = rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, &LIBRARY.options));
+    analyzed.map_err(from_library)
 }
 
 fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
@@ -105,7 +125,6 @@ fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<Logica
 /// can not be driven from its inner side, by an index of the outer one.
 fn first_rules() -> Vec<Rule> {
     vec![
-        Arc::new(RewriteSetComparison::new()),
         Arc::new(OptimizeUnions::new()),
         Arc::new(SimplifyExpressions::new()),
         Arc::new(ReplaceDistinctWithAggregate::new()),

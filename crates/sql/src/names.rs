@@ -1,6 +1,11 @@
 //! Names of result columns, as PostgreSQL gives them.
 
-use datafusion_sql::sqlparser::ast::{Expr, Function, Ident, Query, Select, SelectItem, SetExpr};
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr, Function, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value, VisitMut,
+    VisitorMut,
+};
 
 use crate::parse::identifier;
 
@@ -60,6 +65,92 @@ fn expr_name(expr: &Expr) -> Option<String> {
         },
         Expr::TypedString(typed) => Some(typed.data_type.to_string().to_lowercase()),
         _ => None,
+    }
+}
+
+/// Names the computed columns of all queries inside as PostgreSQL does, and makes them distinct.
+pub(crate) fn name_inner_outputs(query: &mut Query) {
+    // The visit itself never stops.
+    let _ = query.visit(&mut Outputs);
+}
+
+struct Outputs;
+
+impl VisitorMut for Outputs {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order_by_position(query);
+        name_selects(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+/// A computed output that ORDER BY repeats is meant by its position.
+fn order_by_position(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else { return };
+    let wildcard = |item: &SelectItem| {
+        matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+    };
+    if select.projection.iter().any(wildcard) {
+        return;
+    }
+    let outputs = select.projection.iter().map(|item| match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => None,
+        SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => {
+            Some(e.to_string())
+        }
+        _ => None,
+    });
+    let outputs: Vec<Option<String>> = outputs.collect();
+    let Some(order_by) = &mut query.order_by else { return };
+    let OrderByKind::Expressions(keys) = &mut order_by.kind else { return };
+    for key in keys.iter_mut().filter(|k| !matches!(k.expr, Expr::Value(_) | Expr::Identifier(_))) {
+        let text = key.expr.to_string();
+        if let Some(at) = outputs.iter().position(|o| o.as_ref() == Some(&text)) {
+            key.expr = Expr::Value(Value::Number((at + 1).to_string(), false).into());
+        }
+    }
+}
+
+fn name_selects(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => name_computed(select),
+        SetExpr::SetOperation { left, right, .. } => {
+            name_selects(left);
+            name_selects(right);
+        }
+        _ => {}
+    }
+}
+
+/// Gives computed outputs an alias.
+fn name_computed(select: &mut Select) {
+    let mut taken: Vec<String> = select
+        .projection
+        .iter()
+        .filter_map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(identifier(alias)),
+            SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(identifier(ident)),
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+                parts.last().map(identifier)
+            }
+            _ => None,
+        })
+        .collect();
+    for (i, item) in select.projection.iter_mut().enumerate() {
+        let SelectItem::UnnamedExpr(expr) = item else { continue };
+        let plain = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        if plain {
+            continue;
+        }
+        let mut name = expr_name(expr).unwrap_or_else(|| "?column?".into());
+        if taken.contains(&name) {
+            name = format!("{name} {}", i + 1);
+        }
+        taken.push(name.clone());
+        let expr = expr.clone();
+        *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', name) };
     }
 }
 

@@ -8,6 +8,7 @@ use types::{Schema, SqlError, SqlResult, SqlState};
 mod copy;
 mod ddl;
 mod refuse;
+mod rewrite;
 mod setting;
 mod template;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
 pub use template::{Parameter, Template};
 
 pub(crate) use ddl::column_type;
+pub(crate) use rewrite::rewrite;
 pub(crate) use tokens::syntax_error;
 
 /// A statement.

@@ -22,10 +22,13 @@ mod join;
 mod lookup_join;
 mod narrow;
 mod ranges;
+mod recursion;
 mod rows;
 mod scan;
 mod semi_join;
 mod sort;
+mod unnest;
+mod window;
 
 /// A physical node with the names of its columns and the estimates of its rows.
 pub(crate) struct Built {
@@ -69,10 +72,16 @@ fn number(node: &mut Node, next: &mut usize) {
     node.id = *next;
     *next += 1;
     match &mut node.operator {
-        Operator::Values(_) | Operator::Scan(_) => {}
+        Operator::Values(_) | Operator::Scan(_) | Operator::WorkTable { .. } => {}
+        Operator::Recursive(recursion) => {
+            number(&mut recursion.base, next);
+            number(&mut recursion.step, next);
+        }
         Operator::Filter { input, .. }
         | Operator::Project { input, .. }
         | Operator::Aggregate { input, .. }
+        | Operator::Window { input, .. }
+        | Operator::Unnest { input, .. }
         | Operator::Sort { input, .. }
         | Operator::Limit { input, .. } => number(input, next),
         Operator::LookupJoin(join) => number(&mut join.outer, next),
@@ -107,9 +116,9 @@ impl Physical<'_> {
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::EmptyRelation(empty) => self.empty(empty),
             LogicalPlan::Values(values) => self.values(values),
-            LogicalPlan::Window(_) => Err(SqlError::unsupported("a window function")),
-            LogicalPlan::RecursiveQuery(_) => Err(SqlError::unsupported("WITH RECURSIVE")),
-            LogicalPlan::Unnest(_) => Err(SqlError::unsupported("unnest")),
+            LogicalPlan::Window(window) => self.window(window),
+            LogicalPlan::RecursiveQuery(recursion) => self.recursion(recursion),
+            LogicalPlan::Unnest(unnest) => self.unnest(unnest),
             other => {
                 let text = other.display().to_string();
                 let word = text.split([':', ' ']).next().unwrap_or_default().to_string();

@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 use datafusion_common::ScalarValue;
 
 use crate::catalog::{IndexDef, TableDef};
-use crate::expr::{AggregateExpr, Expr};
+use crate::expr::{AggregateExpr, Expr, WindowExpr};
 
 /// A complete plan.
 #[derive(Debug)]
@@ -74,6 +74,13 @@ pub enum Operator {
         /// Aggregates over the input.
         aggregates: Vec<AggregateExpr>,
     },
+    /// The input's columns, then the value of each window function.
+    Window {
+        /// Input rows.
+        input: Box<Node>,
+        /// Over the input.
+        functions: Vec<WindowExpr>,
+    },
     /// All rows in order, or the first `fetch` of them (top-k).
     Sort {
         /// Input rows.
@@ -92,11 +99,50 @@ pub enum Operator {
         /// Rows to pass; `None` is all.
         fetch: Option<usize>,
     },
+    /// A row for each element of a row's arrays.
+    Unnest {
+        /// Input rows.
+        input: Box<Node>,
+        /// Where each output column comes from.
+        columns: Vec<UnnestColumn>,
+    },
+    /// `WITH RECURSIVE`.
+    Recursive(Recursion),
+    /// The rows of the last round of the recursion of this name: its columns at `columns`.
+    WorkTable {
+        /// The recursion.
+        name: String,
+        /// Positions of the columns that are produced.
+        columns: Vec<usize>,
+    },
     /// All rows of all inputs (`UNION ALL`); inputs have the same types.
     Union {
         /// Inputs.
         inputs: Vec<Node>,
     },
+}
+
+/// A column of [`Operator::Unnest`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnnestColumn {
+    /// Position in the input.
+    pub input: usize,
+    /// The elements of the array there, instead of the value itself.
+    pub elements: bool,
+}
+
+/// A recursion: the rows of `base`, then those of `step` over the rows of the round before, until a round
+/// has none.
+#[derive(Debug)]
+pub struct Recursion {
+    /// The name of its work table.
+    pub name: String,
+    /// The first round.
+    pub base: Box<Node>,
+    /// All other rounds.
+    pub step: Box<Node>,
+    /// Rows that were produced before are dropped.
+    pub distinct: bool,
 }
 
 /// A scan: rows of `table` by `access`, of which `filter` is kept and `output` is produced.
@@ -282,10 +328,13 @@ impl Node {
     /// The inputs, in the order of their ids.
     pub fn children(&self) -> Vec<&Node> {
         match &self.operator {
-            Operator::Values(_) | Operator::Scan(_) => vec![],
+            Operator::Values(_) | Operator::Scan(_) | Operator::WorkTable { .. } => vec![],
+            Operator::Recursive(r) => vec![&r.base, &r.step],
             Operator::Filter { input, .. }
             | Operator::Project { input, .. }
             | Operator::Aggregate { input, .. }
+            | Operator::Window { input, .. }
+            | Operator::Unnest { input, .. }
             | Operator::Sort { input, .. }
             | Operator::Limit { input, .. } => vec![input],
             Operator::LookupJoin(join) => vec![&join.outer],

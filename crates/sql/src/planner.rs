@@ -22,6 +22,8 @@ pub fn plan_query(
     let mut ast = query.ast.as_ref().clone();
     let names = crate::names::name_outputs(&mut ast);
     crate::system::rewrite(&mut ast);
+    crate::parse::rewrite(&mut ast)?;
+    crate::names::name_inner_outputs(&mut ast);
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let mut plan = crate::physical::plan(&logical, options)?;
     let width = plan.root.schema.fields().len();

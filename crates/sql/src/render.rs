@@ -81,6 +81,9 @@ pub(crate) fn type_name(ty: &DataType) -> String {
         DataType::Date32 => "date".into(),
         DataType::Timestamp(_, None) => "timestamp without time zone".into(),
         DataType::Interval(_) => "interval".into(),
+        other if types::LogicalType::of_arrow(other).is_some() => {
+            types::LogicalType::of_arrow(other).map(|ty| ty.to_string()).unwrap_or_default()
+        }
         other => other.to_string().to_lowercase(),
     }
 }

@@ -21,6 +21,8 @@ states! {
     STRING_DATA_RIGHT_TRUNCATION = "22001";
     /// A number outside the range of its type.
     NUMERIC_VALUE_OUT_OF_RANGE = "22003";
+    /// Text that is no date or time.
+    INVALID_DATETIME_FORMAT = "22007";
     /// A date or time outside its range.
     DATETIME_FIELD_OVERFLOW = "22008";
     /// Division by zero.

@@ -3,11 +3,13 @@
 //! The layout is specified in `docs/format/row.md`. Each encoding is prefix-free, so that the keys
 //! that start with the encoding of some leading values are exactly those with these values.
 
+use std::borrow::Cow;
+
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    Time64MicrosecondType, TimestampMicrosecondType,
 };
 
 use crate::{LogicalType, SqlError, SqlResult, SqlState};
@@ -76,7 +78,15 @@ fn encode_value(
         LogicalType::Int32 => push_i32(out, array.as_primitive::<Int32Type>().value(row)),
         LogicalType::Date => push_i32(out, array.as_primitive::<Date32Type>().value(row)),
         LogicalType::Int64 => push_i64(out, array.as_primitive::<Int64Type>().value(row)),
-        LogicalType::Timestamp => {
+        LogicalType::Time => {
+            push_i64(out, array.as_primitive::<Time64MicrosecondType>().value(row))
+        }
+        LogicalType::Uuid => out.extend_from_slice(array.as_fixed_size_binary().value(row)),
+        LogicalType::Bytea => push_bytes(out, array.as_binary_view().value(row)),
+        LogicalType::Interval | LogicalType::Array(_) => {
+            return Err(SqlError::unsupported(format!("a key of type {}", column.ty)));
+        }
+        LogicalType::Timestamp | LogicalType::TimestampTz => {
             push_i64(out, array.as_primitive::<TimestampMicrosecondType>().value(row));
         }
         LogicalType::Float32 => push_f32(out, array.as_primitive::<Float32Type>().value(row)),
@@ -152,6 +162,17 @@ fn push_text(out: &mut Vec<u8>, value: &str) -> SqlResult<()> {
     Ok(())
 }
 
+/// A zero byte becomes 0, 255; two zero bytes end the value.
+fn push_bytes(out: &mut Vec<u8>, value: &[u8]) {
+    for &byte in value {
+        out.push(byte);
+        if byte == 0 {
+            out.push(u8::MAX);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
 /// The smallest byte string greater than all that start with `prefix`; `None` if there is none.
 pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&b| b != u8::MAX)?;
@@ -167,13 +188,14 @@ pub fn push_null_bound(out: &mut Vec<u8>) {
 }
 
 /// A decoded value of a key, borrowing text.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decoded<'a> {
     Null,
     /// Booleans, integers, dates, timestamps and decimals.
     Integer(i128),
     Float(f64),
     Text(&'a str),
+    Bytes(Cow<'a, [u8]>),
 }
 
 /// Takes the value of `column` off the front of `key`.
@@ -192,7 +214,19 @@ pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<
         LogicalType::Int32 | LogicalType::Date => {
             Decoded::Integer((u32::from_be_bytes(take(key)) ^ (1 << 31)).cast_signed().into())
         }
-        LogicalType::Int64 | LogicalType::Timestamp => Decoded::Integer(take_i64(key)),
+        LogicalType::Int64
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz
+        | LogicalType::Time => Decoded::Integer(take_i64(key)),
+        LogicalType::Uuid => {
+            let (uuid, rest) = key.split_at(16);
+            *key = rest;
+            Decoded::Bytes(Cow::Borrowed(uuid))
+        }
+        LogicalType::Bytea => Decoded::Bytes(Cow::Owned(take_bytes(key))),
+        LogicalType::Interval | LogicalType::Array(_) => {
+            unreachable!("the type was refused when the key was declared")
+        }
         LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => {
             Decoded::Integer(take_i64(key))
         }
@@ -230,6 +264,17 @@ fn take_text<'a>(key: &mut &'a [u8]) -> &'a str {
     let text = std::str::from_utf8(&key[..end]).expect("text in a key is UTF-8");
     *key = &key[end + 1..];
     text
+}
+
+fn take_bytes(key: &mut &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let byte = take::<1>(key)[0];
+        if byte == 0 && take::<1>(key)[0] == 0 {
+            return bytes;
+        }
+        bytes.push(byte);
+    }
 }
 
 /// The bytes of each column in `key`, in key order.

@@ -3,15 +3,19 @@
 //! Vectors are Arrow arrays: the memory layout of the library is ours, so that its kernels work on
 //! our data and results leave without a copy. This crate does no I/O and has no `async fn`.
 
+mod array;
+pub mod datetime;
 mod error;
 pub mod key;
 mod logical;
+pub mod numeric;
 pub mod parse;
 pub mod row;
 pub mod text;
 
+pub use array::{parse_bytes, parse_uuid};
 pub use error::{SqlError, SqlResult, SqlState};
-pub use logical::{Column, LogicalType, Schema};
+pub use logical::{Column, LogicalType, Schema, UTC};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! Logical column types and their Arrow representation.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
 
 /// A column type as SQL names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,25 @@ pub enum LogicalType {
     Date,
     /// `timestamp`: microseconds, no time zone.
     Timestamp,
+    /// `time`: microseconds since midnight.
+    Time,
+    /// `timestamptz`: an instant, microseconds since 1970 in UTC.
+    TimestampTz,
+    /// `interval`: months, days, and a time with the resolution of a microsecond.
+    Interval,
+    /// `bytea`
+    Bytea,
+    /// `uuid`
+    Uuid,
+    /// An array of one dimension; made by [`LogicalType::array_of`].
+    Array(&'static LogicalType),
 }
+
+/// The zone of `timestamptz` vectors: instants are kept in UTC.
+pub const UTC: &str = "+00:00";
+
+/// Element types that arrays were made of; as many as there are types in use.
+static ELEMENTS: Mutex<Vec<&'static LogicalType>> = Mutex::new(Vec::new());
 
 impl LogicalType {
     /// The Arrow type of a vector of this type. Strings are 16-byte views.
@@ -55,7 +73,64 @@ impl LogicalType {
             }
             LogicalType::Date => DataType::Date32,
             LogicalType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            LogicalType::Time => DataType::Time64(TimeUnit::Microsecond),
+            LogicalType::TimestampTz => {
+                DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
+            }
+            LogicalType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            LogicalType::Bytea => DataType::BinaryView,
+            LogicalType::Uuid => DataType::FixedSizeBinary(16),
+            LogicalType::Array(element) => {
+                DataType::List(Arc::new(Field::new_list_field(element.arrow(), true)))
+            }
         }
+    }
+
+    /// The array type with elements of this type (of `text`, where this limits its length).
+    pub fn array_of(self) -> LogicalType {
+        let element = match self {
+            LogicalType::Varchar(_) | LogicalType::Char(_) => LogicalType::Text,
+            other => other,
+        };
+        let mut known = ELEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.iter().find(|e| ***e == element) {
+            return LogicalType::Array(found);
+        }
+        let kept: &'static LogicalType = Box::leak(Box::new(element));
+        known.push(kept);
+        LogicalType::Array(kept)
+    }
+
+    /// The type of a column that can take vectors of this Arrow type, if there is one.
+    pub fn of_arrow(ty: &DataType) -> Option<LogicalType> {
+        Some(match ty {
+            DataType::Boolean => LogicalType::Bool,
+            DataType::Int16 => LogicalType::Int16,
+            DataType::Int32 => LogicalType::Int32,
+            DataType::Int64 => LogicalType::Int64,
+            DataType::Float32 => LogicalType::Float32,
+            DataType::Float64 => LogicalType::Float64,
+            DataType::Decimal128(precision, scale) => {
+                LogicalType::Decimal { precision: *precision, scale: *scale }
+            }
+            // Quotients: as a column they keep 16 digits after the point.
+            DataType::Decimal256(..) => LogicalType::Decimal { precision: 38, scale: 16 },
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,
+            DataType::Date32 => LogicalType::Date,
+            DataType::Time64(TimeUnit::Microsecond) => LogicalType::Time,
+            DataType::Timestamp(TimeUnit::Microsecond, None) => LogicalType::Timestamp,
+            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => LogicalType::TimestampTz,
+            DataType::Interval(IntervalUnit::MonthDayNano) => LogicalType::Interval,
+            DataType::Binary | DataType::BinaryView => LogicalType::Bytea,
+            DataType::FixedSizeBinary(16) => LogicalType::Uuid,
+            DataType::List(field) => LogicalType::of_arrow(field.data_type())?.array_of(),
+            _ => return None,
+        })
+    }
+
+    /// Whether a column of this type may be part of a key.
+    pub fn may_be_key(self) -> bool {
+        !matches!(self, LogicalType::Interval | LogicalType::Array(_))
     }
 
     /// Typical bytes of a value in a stored row, for cost estimates before statistics exist.
@@ -64,7 +139,12 @@ impl LogicalType {
             LogicalType::Bool => 1,
             LogicalType::Int16 => 2,
             LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date => 4,
-            LogicalType::Int64 | LogicalType::Float64 | LogicalType::Timestamp => 8,
+            LogicalType::Int64
+            | LogicalType::Float64
+            | LogicalType::Timestamp
+            | LogicalType::TimestampTz
+            | LogicalType::Time => 8,
+            LogicalType::Interval | LogicalType::Uuid => 16,
             LogicalType::Decimal { precision, .. } => {
                 if precision <= 18 {
                     8
@@ -72,7 +152,7 @@ impl LogicalType {
                     16
                 }
             }
-            LogicalType::Text => 32,
+            LogicalType::Text | LogicalType::Bytea | LogicalType::Array(_) => 32,
             LogicalType::Varchar(n) | LogicalType::Char(n) => (n as usize).div_ceil(2).min(64) + 2,
         }
     }
@@ -93,6 +173,12 @@ impl fmt::Display for LogicalType {
             LogicalType::Char(n) => write!(f, "character({n})"),
             LogicalType::Date => f.write_str("date"),
             LogicalType::Timestamp => f.write_str("timestamp without time zone"),
+            LogicalType::Time => f.write_str("time without time zone"),
+            LogicalType::TimestampTz => f.write_str("timestamp with time zone"),
+            LogicalType::Interval => f.write_str("interval"),
+            LogicalType::Bytea => f.write_str("bytea"),
+            LogicalType::Uuid => f.write_str("uuid"),
+            LogicalType::Array(element) => write!(f, "{element}[]"),
         }
     }
 }

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BooleanBuilder, Decimal128Builder, PrimitiveBuilder, StringViewBuilder,
+    BinaryViewBuilder, BooleanBuilder, Decimal128Builder, FixedSizeBinaryBuilder, PrimitiveBuilder,
+    StringViewBuilder,
 };
 use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
 };
-use arrow_array::{ArrayRef, ArrowPrimitiveType};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::parse::Parser;
 
+use crate::array::{parse_array, parse_bytes, parse_uuid};
+use crate::datetime::{parse_date, parse_interval, parse_time, parse_timestamp, parse_timestamptz};
 use crate::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 /// Builds a column from text fields.
@@ -32,6 +37,42 @@ enum Values {
     Text(StringViewBuilder),
     Date(PrimitiveBuilder<Date32Type>),
     Timestamp(PrimitiveBuilder<TimestampMicrosecondType>),
+    Time(PrimitiveBuilder<Time64MicrosecondType>),
+    Interval(PrimitiveBuilder<IntervalMonthDayNanoType>),
+    Bytes(BinaryViewBuilder),
+    Uuid(FixedSizeBinaryBuilder),
+    Array(Box<Lists>),
+}
+
+/// Arrays while they are read.
+struct Lists {
+    elements: ColumnParser,
+    ends: Vec<usize>,
+    valid: Vec<bool>,
+}
+
+impl Lists {
+    fn new(element: LogicalType) -> Lists {
+        let column = Column { name: String::new(), ty: element, nullable: true };
+        Lists { elements: ColumnParser::new(&column), ends: vec![], valid: vec![] }
+    }
+
+    fn push(&mut self, elements: Option<Vec<Option<String>>>) -> SqlResult<()> {
+        self.valid.push(elements.is_some());
+        let elements = elements.unwrap_or_default();
+        self.ends.push(elements.len());
+        elements.iter().try_for_each(|e| self.elements.push(e.as_deref()))
+    }
+
+    fn finish(&mut self, ty: LogicalType) -> ArrayRef {
+        let arrow_schema::DataType::List(field) = ty.arrow() else {
+            unreachable!("lists are of an array type")
+        };
+        let lengths = std::mem::take(&mut self.ends);
+        let nulls = NullBuffer::from(std::mem::take(&mut self.valid));
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        Arc::new(ListArray::new(field, offsets, self.elements.finish(), Some(nulls)))
+    }
 }
 
 impl ColumnParser {
@@ -51,7 +92,14 @@ impl ColumnParser {
                 Values::Text(StringViewBuilder::new())
             }
             LogicalType::Date => Values::Date(PrimitiveBuilder::new()),
-            LogicalType::Timestamp => Values::Timestamp(PrimitiveBuilder::new()),
+            LogicalType::Timestamp | LogicalType::TimestampTz => {
+                Values::Timestamp(PrimitiveBuilder::new().with_data_type(column.ty.arrow()))
+            }
+            LogicalType::Time => Values::Time(PrimitiveBuilder::new()),
+            LogicalType::Interval => Values::Interval(PrimitiveBuilder::new()),
+            LogicalType::Bytea => Values::Bytes(BinaryViewBuilder::new()),
+            LogicalType::Uuid => Values::Uuid(FixedSizeBinaryBuilder::new(16)),
+            LogicalType::Array(element) => Values::Array(Box::new(Lists::new(*element))),
         };
         let Column { name, ty, nullable } = column.clone();
         ColumnParser { ty, name, nullable, values }
@@ -70,10 +118,19 @@ impl ColumnParser {
             Values::Float64(b) => b.append_value(parse_primitive::<Float64Type>(text, ty)?),
             Values::Decimal(b) => b.append_value(parse_decimal(text, ty)?),
             Values::Text(b) => b.append_value(fit_text(text, ty)?),
-            Values::Date(b) => b.append_value(parse_primitive::<Date32Type>(text.trim(), ty)?),
-            Values::Timestamp(b) => {
-                b.append_value(parse_primitive::<TimestampMicrosecondType>(text.trim(), ty)?);
+            Values::Date(b) => b.append_value(parse_date(text)?),
+            Values::Timestamp(b) if ty == LogicalType::TimestampTz => {
+                b.append_value(parse_timestamptz(text)?);
             }
+            Values::Timestamp(b) => b.append_value(parse_timestamp(text)?),
+            Values::Time(b) => b.append_value(parse_time(text)?),
+            Values::Interval(b) => b.append_value(parse_interval(text)?),
+            Values::Bytes(b) => b.append_value(parse_bytes(text)?),
+            Values::Uuid(b) => {
+                let uuid = parse_uuid(text)?;
+                b.append_value(uuid).map_err(|e| SqlError::internal(e.to_string()))?;
+            }
+            Values::Array(lists) => lists.push(Some(parse_array(text)?))?,
         }
         Ok(())
     }
@@ -95,6 +152,11 @@ impl ColumnParser {
             Values::Text(b) => b.append_null(),
             Values::Date(b) => b.append_null(),
             Values::Timestamp(b) => b.append_null(),
+            Values::Time(b) => b.append_null(),
+            Values::Interval(b) => b.append_null(),
+            Values::Bytes(b) => b.append_null(),
+            Values::Uuid(b) => b.append_null(),
+            Values::Array(lists) => lists.push(None)?,
         }
         Ok(())
     }
@@ -112,6 +174,11 @@ impl ColumnParser {
             Values::Text(b) => Arc::new(b.finish()),
             Values::Date(b) => Arc::new(b.finish()),
             Values::Timestamp(b) => Arc::new(b.finish()),
+            Values::Time(b) => Arc::new(b.finish()),
+            Values::Interval(b) => Arc::new(b.finish()),
+            Values::Bytes(b) => Arc::new(b.finish()),
+            Values::Uuid(b) => Arc::new(b.finish()),
+            Values::Array(lists) => lists.finish(self.ty),
         }
     }
 }
@@ -119,7 +186,6 @@ impl ColumnParser {
 fn invalid(text: &str, ty: LogicalType) -> SqlError {
     let name = match ty {
         LogicalType::Decimal { .. } => "numeric".to_owned(),
-        LogicalType::Timestamp => "timestamp".to_owned(),
         _ => ty.to_string(),
     };
     let message = format!("invalid input syntax for type {name}: \"{text}\"");
@@ -146,13 +212,14 @@ fn parse_primitive<T: ArrowPrimitiveType + Parser>(
     text: &str,
     ty: LogicalType,
 ) -> SqlResult<T::Native> {
-    T::parse(text).ok_or_else(|| invalid(text, ty))
+    T::parse(text.trim()).ok_or_else(|| invalid(text, ty))
 }
 
 /// Exact; digits beyond the scale are rounded half away from zero, as PostgreSQL does.
 fn parse_decimal(text: &str, ty: LogicalType) -> SqlResult<i128> {
     let LogicalType::Decimal { precision, scale } = ty else { unreachable!("a decimal column") };
-    let trimmed = text.trim();
+    let plain = crate::numeric::without_exponent(text.trim()).ok_or_else(|| invalid(text, ty))?;
+    let trimmed = plain.as_ref();
     let (negative, digits) = match trimmed.as_bytes() {
         [b'-', ..] => (true, &trimmed[1..]),
         [b'+', ..] => (false, &trimmed[1..]),

@@ -6,7 +6,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 
@@ -161,7 +161,7 @@ impl RowLayout {
                     );
                 }
                 Place::Variable { .. } => {
-                    out.extend_from_slice(array.as_string_view().value(row).as_bytes());
+                    write_variable(self.schema.columns[ordinal].ty, array, row, out);
                     self.end_variable(ordinal, start, out)?;
                 }
             }
@@ -174,7 +174,7 @@ impl RowLayout {
         let Some(Place::Variable { number, .. }) = self.places[ordinal] else { return Ok(()) };
         let end = out.len() - start - self.variable_start();
         let Ok(end) = u16::try_from(end) else {
-            let message = format!("row is too big: {end} bytes of text");
+            let message = format!("row is too big: {end} bytes of variable length");
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         };
         let at = start + self.offsets_start() + 2 * number;
@@ -183,17 +183,38 @@ impl RowLayout {
     }
 }
 
-/// Bytes of a type in the fixed area of a value; `None` for text.
+/// Bytes of a type in the fixed area of a value; `None` for text, byte strings and arrays.
 pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
     Some(match ty {
         LogicalType::Bool => 1,
         LogicalType::Int16 => 2,
         LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date => 4,
-        LogicalType::Int64 | LogicalType::Float64 | LogicalType::Timestamp => 8,
+        LogicalType::Int64
+        | LogicalType::Float64
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz
+        | LogicalType::Time => 8,
+        LogicalType::Uuid | LogicalType::Interval => 16,
         LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => 8,
         LogicalType::Decimal { .. } => 16,
-        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => return None,
+        LogicalType::Text
+        | LogicalType::Varchar(_)
+        | LogicalType::Char(_)
+        | LogicalType::Bytea
+        | LogicalType::Array(_) => return None,
     })
+}
+
+/// Text and byte strings as they are, arrays in their text form.
+fn write_variable(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut Vec<u8>) {
+    match ty {
+        LogicalType::Bytea => out.extend_from_slice(array.as_binary_view().value(row)),
+        LogicalType::Array(_) => {
+            let text = crate::text::format_value(array.as_ref(), row).unwrap_or_default();
+            out.extend_from_slice(text.as_bytes());
+        }
+        _ => out.extend_from_slice(array.as_string_view().value(row).as_bytes()),
+    }
 }
 
 fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
@@ -208,7 +229,15 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
         LogicalType::Int32 => put!(Int32Type),
         LogicalType::Date => put!(Date32Type),
         LogicalType::Int64 => put!(Int64Type),
-        LogicalType::Timestamp => put!(TimestampMicrosecondType),
+        LogicalType::Timestamp | LogicalType::TimestampTz => put!(TimestampMicrosecondType),
+        LogicalType::Time => put!(Time64MicrosecondType),
+        LogicalType::Uuid => put_bytes(out, array.as_fixed_size_binary().value(row)),
+        LogicalType::Interval => {
+            let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
+            put_bytes(out, &value.months.to_le_bytes());
+            put_bytes(&mut out[4..], &value.days.to_le_bytes());
+            put_bytes(&mut out[8..], &value.nanoseconds.to_le_bytes());
+        }
         LogicalType::Float32 => put!(Float32Type),
         LogicalType::Float64 => put!(Float64Type),
         LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => {
@@ -217,9 +246,11 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
             put_bytes(out, &narrow.to_le_bytes());
         }
         LogicalType::Decimal { .. } => put!(Decimal128Type),
-        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
-            unreachable!("text is not fixed")
-        }
+        LogicalType::Text
+        | LogicalType::Varchar(_)
+        | LogicalType::Char(_)
+        | LogicalType::Bytea
+        | LogicalType::Array(_) => unreachable!("the type is not fixed"),
     }
 }
 

@@ -6,13 +6,17 @@ mod tests;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalMonthDayNanoType, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+
+use crate::array::{format_array, format_bytes, format_uuid};
+use crate::numeric::format_wide;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -42,6 +46,7 @@ pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
         DataType::Float32 => float32(value::<Float32Type>(array, row)),
         DataType::Float64 => float64(value::<Float64Type>(array, row)),
         DataType::Decimal128(_, scale) => decimal(value::<Decimal128Type>(array, row), *scale),
+        DataType::Decimal256(_, scale) => format_wide(value::<Decimal256Type>(array, row), *scale),
         DataType::Utf8 => array.as_string::<i32>().value(row).to_string(),
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_string(),
         DataType::Utf8View => array.as_string_view().value(row).to_string(),
@@ -54,6 +59,14 @@ pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
             let v = value::<IntervalMonthDayNanoType>(array, row);
             interval(v.months, v.days, v.nanoseconds / 1_000)
         }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            let micros = value::<Time64MicrosecondType>(array, row);
+            time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND)
+        }
+        DataType::Binary => format_bytes(array.as_binary::<i32>().value(row)),
+        DataType::BinaryView => format_bytes(array.as_binary_view().value(row)),
+        DataType::FixedSizeBinary(16) => format_uuid(array.as_fixed_size_binary().value(row)),
+        DataType::List(_) => format_array(&array.as_list::<i32>().value(row)),
         _ => other(array, row),
     };
     Some(text)
@@ -71,7 +84,7 @@ where
     array.value(row).to_string()
 }
 
-/// Types that no column can have, such as a list: the vector library's own form.
+/// Types that no column can have: the vector library's own form.
 fn other(array: &dyn Array, row: usize) -> String {
     let options = FormatOptions::default();
     match ArrayFormatter::try_new(array, &options) {
@@ -220,7 +233,7 @@ fn interval(months: i32, days: i32, micros: i64) -> String {
 /// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.
 ///
 /// Counts in eras of 400 years that begin on March 1, so that the leap day is the last of a year.
-fn civil(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     const DAYS_PER_ERA: i64 = 146_097;
     const DAYS_TO_1970: i64 = 719_468;
     let shifted = days + DAYS_TO_1970;

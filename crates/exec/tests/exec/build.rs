@@ -228,10 +228,16 @@ fn number(node: &mut Node, next: &mut usize) {
     node.id = *next;
     *next += 1;
     match &mut node.operator {
-        Operator::Values(_) | Operator::Scan(_) => {}
+        Operator::Values(_) | Operator::Scan(_) | Operator::WorkTable { .. } => {}
+        Operator::Recursive(recursion) => {
+            number(&mut recursion.base, next);
+            number(&mut recursion.step, next);
+        }
         Operator::Filter { input, .. }
         | Operator::Project { input, .. }
         | Operator::Aggregate { input, .. }
+        | Operator::Window { input, .. }
+        | Operator::Unnest { input, .. }
         | Operator::Sort { input, .. }
         | Operator::Limit { input, .. } => number(input, next),
         Operator::LookupJoin(join) => number(&mut join.outer, next),

@@ -55,6 +55,10 @@ pub fn evaluate(node: &Node, memory: &Memory) -> RecordBatch {
         Operator::Aggregate { input, group_by, aggregates } => {
             aggregate(node, &child(input), group_by, aggregates)
         }
+        Operator::Window { .. }
+        | Operator::Unnest { .. }
+        | Operator::Recursive(_)
+        | Operator::WorkTable { .. } => unreachable!("the random plans have no such node"),
         Operator::Sort { input, keys, fetch } => {
             let rows = child(input);
             let column = |k: &sql::plan::SortKey| SortColumn {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array};
-use arrow_schema::DataType;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::GroupsAccumulatorAdapter;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
@@ -18,7 +17,6 @@ use crate::error::from_library;
 /// The state of one aggregate for groups `0..group_count`.
 pub struct Accumulator {
     state: State,
-    ty: DataType,
 }
 
 enum State {
@@ -32,7 +30,7 @@ enum State {
 }
 
 impl Accumulator {
-    pub(super) fn new(kind: &Kind, ty: &DataType) -> SqlResult<Accumulator> {
+    pub(super) fn new(kind: &Kind) -> SqlResult<Accumulator> {
         let state = match kind {
             Kind::Rows => State::Rows(Vec::new()),
             Kind::Library(function) => State::Library(groups(function)?),
@@ -42,7 +40,7 @@ impl Accumulator {
                 sum_columns: sum.state_fields().map_err(from_library)?.len(),
             },
         };
-        Ok(Accumulator { state, ty: ty.clone() })
+        Ok(Accumulator { state })
     }
 
     /// Adds rows: `args` are the values of `AggregateExpr::args`, `group_indices` the group of each
@@ -127,7 +125,7 @@ impl Accumulator {
             State::Average { sum, count, .. } => {
                 let sums = sum.evaluate(EmitTo::All).map_err(from_library)?;
                 let counts = count.evaluate(EmitTo::All).map_err(from_library)?;
-                average::divide(&sums, &counts, &self.ty).map_err(from_library)
+                average::divide(&sums, &counts).map_err(from_library)
             }
         }
     }

@@ -19,6 +19,8 @@ use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
+use super::text_cast::TextCast;
+
 /// Casts that fail instead of making null.
 pub(crate) const STRICT_CAST: CastOptions<'static> =
     CastOptions { safe: false, format_options: FormatOptions::new() };
@@ -42,6 +44,12 @@ pub(super) fn harden(
             let zero = Arc::new(Literal::new(ScalarValue::new_zero(&ty)?));
             let strict = BinaryExpr::new(zero, Operator::Minus, arg).with_fail_on_overflow(true);
             return Ok(Transformed::yes(Arc::new(strict) as _));
+        }
+        if let Some(cast) = downcast::<CastExpr>(&node)
+            && let Some(textual) =
+                TextCast::of(cast.expr(), &cast.expr().data_type(schema)?, cast.cast_type())
+        {
+            return Ok(Transformed::yes(Arc::new(textual) as _));
         }
         if let Some(cast) = downcast::<CastExpr>(&node)
             && rounds(&cast.expr().data_type(schema)?, cast.cast_type())

@@ -47,6 +47,7 @@ pub(crate) fn bind_scalar(expr: ast::Expr, schema: &DFSchema) -> SqlResult<dataf
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let bound =
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;
-    let widened = crate::library::widen_sums(bound, schema).map_err(from_library)?;
+    let typed = crate::library::typed(bound, schema).map_err(from_library)?;
+    let widened = crate::library::widen_sums(typed, schema).map_err(from_library)?;
     ExprSimplifier::new(SimplifyContext::default()).coerce(widened, schema).map_err(from_library)
 }

@@ -8,6 +8,8 @@ use datafusion_expr::planner::TypePlanner;
 use datafusion_sql::sqlparser::ast::{DataType, ExactNumberInfo};
 use types::LogicalType;
 
+use super::syntax::ANY_NUMERIC;
+
 /// Gives the vectors of our logical types; the library's timestamps would count nanoseconds.
 #[derive(Debug)]
 pub(crate) struct ColumnTypes;
@@ -15,10 +17,10 @@ pub(crate) struct ColumnTypes;
 impl TypePlanner for ColumnTypes {
     fn plan_type_field(&self, ty: &DataType) -> Result<Option<FieldRef>> {
         match ty {
-            // Left to the library: a number of unknown precision, and spans of time.
-            DataType::Numeric(ExactNumberInfo::None)
-            | DataType::Decimal(ExactNumberInfo::None)
-            | DataType::Interval { .. } => return Ok(None),
+            // The precision is that of the operand.
+            DataType::Numeric(ExactNumberInfo::None) | DataType::Decimal(ExactNumberInfo::None) => {
+                return Ok(Some(Arc::new(Field::new("", ANY_NUMERIC, true))));
+            }
             _ => {}
         }
         let ty = crate::parse::column_type(ty)

@@ -40,16 +40,20 @@ impl AnalyzerRule for SingleRow {
     }
 }
 
+/// `single_value(x)`: the aggregate that refuses a second row.
+pub(crate) fn single_value() -> Arc<AggregateUDF> {
+    Arc::clone(&SINGLE_VALUE)
+}
+
 fn guard(expr: Expr) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(mut subquery) = expr else { return Ok(Transformed::no(expr)) };
     if at_most_one(&subquery.subquery) {
         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
     }
     if !subquery.outer_ref_columns.is_empty() && !by_key(&subquery.subquery) {
-        // Other groups than those asked for may have more rows: no error may come of them.
-        let error = SqlError::unsupported("a correlated scalar subquery that may return many rows")
-            .with_hint("use an aggregate such as min() or max() in it, or a join");
-        return Err(DataFusionError::External(Box::new(error)));
+        // Other groups than those asked for may have more rows: no error may come of them. It is
+        // unnested by us, with a check of the groups that are asked for.
+        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
     }
     let input = Arc::unwrap_or_clone(subquery.subquery);
     let column = input.schema().columns().swap_remove(0);
@@ -64,7 +68,7 @@ fn guard(expr: Expr) -> Result<Transformed<Expr>> {
 }
 
 /// Whether a plan has at most one row whatever the data.
-fn at_most_one(plan: &LogicalPlan) -> bool {
+pub(crate) fn at_most_one(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(p) => at_most_one(&p.input),
         LogicalPlan::SubqueryAlias(a) => at_most_one(&a.input),

@@ -59,7 +59,12 @@ fn foldable(expr: &Expr) -> bool {
             arithmetic && number(left) && number(right)
         }
         Expr::Negative(inner) => number(inner),
-        Expr::Cast(cast) => number(&cast.expr) && cast.field.data_type().is_numeric(),
+        Expr::Cast(cast) => {
+            let textual = cast.expr.as_literal().is_some_and(|v| v.data_type().is_string());
+            let literal = matches!(*cast.expr, Expr::Literal(..));
+            let printed = literal && cast.field.data_type().is_string();
+            textual || printed || (number(&cast.expr) && cast.field.data_type().is_numeric())
+        }
         _ => false,
     }
 }

@@ -43,7 +43,6 @@ fn leftover(expr: &Expr) -> Option<&'static str> {
         Expr::InSubquery(_) => Some("this IN subquery"),
         Expr::Exists(_) => Some("this EXISTS subquery"),
         Expr::SetComparison(_) => Some("this ANY or ALL subquery"),
-        Expr::WindowFunction(_) => Some("a window function"),
         Expr::GroupingSet(_) => Some("GROUP BY with GROUPING SETS, ROLLUP or CUBE"),
         Expr::Placeholder(_) => Some("a parameter"),
         Expr::ScalarFunction(f) if CLOCKS.contains(&f.name()) => Some("a function of the clock"),

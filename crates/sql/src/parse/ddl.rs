@@ -1,8 +1,8 @@
 //! `CREATE TABLE`, `CREATE INDEX`, `DROP`, and the names of types.
 
 use datafusion_sql::sqlparser::ast::{
-    self, CharacterLength, ColumnOption, DataType, ExactNumberInfo, IndexColumn, ObjectType,
-    TableConstraint, TimezoneInfo,
+    self, ArrayElemTypeDef, CharacterLength, ColumnOption, DataType, ExactNumberInfo, IndexColumn,
+    ObjectType, TableConstraint, TimezoneInfo,
 };
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
@@ -111,6 +111,10 @@ fn ordinals(table: &CreateTable, columns: &[IndexColumn]) -> SqlResult<Vec<usize
                 format!("column \"{name}\" appears twice in a key"),
             ));
         }
+        let ty = table.schema.columns[ordinal].ty;
+        if !ty.may_be_key() {
+            return Err(SqlError::unsupported(format!("a key of type {ty}")));
+        }
         ordinals.push(ordinal);
     }
     Ok(ordinals)
@@ -182,12 +186,42 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
         DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             LogicalType::Timestamp
         }
-        DataType::Custom(name, _) => {
-            let message = format!("type \"{}\" does not exist", name.to_string().to_lowercase());
-            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+        DataType::Timestamp(None, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            LogicalType::TimestampTz
         }
+        DataType::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            LogicalType::Time
+        }
+        DataType::Interval { fields: None, precision: None } => LogicalType::Interval,
+        DataType::Bytea => LogicalType::Bytea,
+        DataType::Uuid => LogicalType::Uuid,
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
+        ) => column_type(element)?.array_of(),
+        DataType::Custom(name, modifiers) => match custom(name, modifiers) {
+            Some(ty) => ty,
+            None => return Err(unknown_type(name)),
+        },
         other => return Err(SqlError::unsupported(format!("type {other}"))),
     })
+}
+
+/// Types that the parser has no words for.
+fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Option<LogicalType> {
+    let last = identifier(name.0.last()?.as_ident()?);
+    match (last.as_str(), modifiers) {
+        ("bpchar", []) => Some(LogicalType::Text),
+        ("name", []) => Some(LogicalType::Text),
+        ("int2", []) => Some(LogicalType::Int16),
+        ("int4", []) => Some(LogicalType::Int32),
+        ("int8", []) => Some(LogicalType::Int64),
+        _ => None,
+    }
+}
+
+fn unknown_type(name: &ast::ObjectName) -> SqlError {
+    let message = format!("type \"{}\" does not exist", name.to_string().to_lowercase());
+    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
 fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {

@@ -39,9 +39,6 @@ impl Visitor for Refuse {
         if !query.locks.is_empty() {
             return refuse("SELECT .. FOR UPDATE or FOR SHARE");
         }
-        if query.with.as_ref().is_some_and(|w| w.recursive) {
-            return refuse("WITH RECURSIVE");
-        }
         if query.fetch.as_ref().is_some_and(|f| f.with_ties || f.percent) {
             return refuse("FETCH with TIES or PERCENT");
         }
@@ -85,9 +82,9 @@ impl Visitor for Refuse {
             TableFactor::Table { sample: Some(_), .. }
             | TableFactor::Derived { sample: Some(_), .. } => refuse("TABLESAMPLE"),
             TableFactor::Table { with_ordinality: true, .. } => refuse("WITH ORDINALITY"),
-            TableFactor::Table { args: Some(_), .. }
-            | TableFactor::TableFunction { .. }
-            | TableFactor::Function { .. } => refuse("a function in FROM"),
+            TableFactor::TableFunction { .. } => refuse("TABLE (..) in FROM"),
+            TableFactor::Function { with_ordinality: true, .. }
+            | TableFactor::UNNEST { with_ordinality: true, .. } => refuse("WITH ORDINALITY"),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -95,22 +92,8 @@ impl Visitor for Refuse {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Collate { .. } => refuse("COLLATE"),
-            // The library's rewrite of these confuses equal names inside and outside: wrong rows.
-            Expr::AllOp { right, .. } if is_subquery(right) => refuse("ALL (subquery)"),
-            Expr::AnyOp { right, .. } if is_subquery(right) => refuse("ANY (subquery)"),
-            Expr::InSubquery { expr, .. } if matches!(**expr, Expr::Tuple(_)) => {
-                refuse("IN over rows")
-            }
             _ => ControlFlow::Continue(()),
         }
-    }
-}
-
-fn is_subquery(expr: &Expr) -> bool {
-    match expr {
-        Expr::Subquery(_) => true,
-        Expr::Nested(inner) => is_subquery(inner),
-        _ => false,
     }
 }
 

@@ -98,7 +98,7 @@ fn literal_profile(rows: usize, columns: usize) -> Profile {
 }
 
 /// The node with its columns as these types.
-fn cast_to(node: Node, types: &arrow_schema::SchemaRef) -> Node {
+pub(super) fn cast_to(node: Node, types: &arrow_schema::SchemaRef) -> Node {
     let same = |(a, b): (&Arc<arrow_schema::Field>, &Arc<arrow_schema::Field>)| {
         a.data_type() == b.data_type()
     };

@@ -11,7 +11,7 @@ use types::{SqlError, SqlResult};
 use super::base::tree_pages;
 use super::ranges::{Demand, Ranges, demands, ranges};
 use super::{Built, Physical, built_as};
-use crate::bind::CatalogTable;
+use crate::bind::{CatalogTable, WorkTable};
 use crate::catalog::TableDef;
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
@@ -38,6 +38,9 @@ struct Wanted<'a> {
 impl Physical<'_> {
     /// A scan by its cheapest path.
     pub(super) fn scan(&self, scan: &TableScan) -> SqlResult<Built> {
+        if let Some(table) = scan.source.downcast_ref::<WorkTable>() {
+            return self.work_table(scan, table);
+        }
         let Some(table) = scan.source.downcast_ref::<CatalogTable>() else {
             return Err(SqlError::internal("a scan of an unknown source"));
         };

@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, StringViewBuilder};
+use arrow_array::builder::{
+    BinaryViewBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringViewBuilder,
+};
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
     TimestampMicrosecondType,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
 use super::{Place, RowLayout, fixed_width};
-use crate::LogicalType;
 use crate::key::{Decoded, take_value};
+use crate::parse::ColumnParser;
+use crate::{Column, LogicalType};
 
 /// Builds a batch of chosen columns from entries of one tree.
 pub struct BatchBuilder {
@@ -65,7 +69,7 @@ impl BatchBuilder {
                 }
                 Place::Fixed { offset, .. } => builder.push_fixed(&value[offset..]),
                 Place::Variable { number, .. } => {
-                    builder.push_text(variable(&self.layout, value, number));
+                    builder.push_variable(variable(&self.layout, value, number));
                 }
             }
         }
@@ -91,14 +95,18 @@ fn is_null(value: &[u8], bit: usize) -> bool {
     value[bit / 8] & (1 << (bit % 8)) != 0
 }
 
-fn variable<'a>(layout: &RowLayout, value: &'a [u8], number: usize) -> &'a str {
+fn variable<'a>(layout: &RowLayout, value: &'a [u8], number: usize) -> &'a [u8] {
     let end_of = |n: usize| {
         let at = layout.offsets_start() + 2 * n;
         usize::from(u16::from_le_bytes([value[at], value[at + 1]]))
     };
     let start = if number == 0 { 0 } else { end_of(number - 1) };
     let area = &value[layout.variable_start()..];
-    std::str::from_utf8(&area[start..end_of(number)]).expect("stored text is UTF-8")
+    &area[start..end_of(number)]
+}
+
+fn stored_text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("stored text is UTF-8")
 }
 
 enum ColumnBuilder {
@@ -112,6 +120,11 @@ enum ColumnBuilder {
     Date(PrimitiveBuilder<Date32Type>),
     Timestamp(PrimitiveBuilder<TimestampMicrosecondType>),
     Text(StringViewBuilder),
+    Time(PrimitiveBuilder<Time64MicrosecondType>),
+    Interval(PrimitiveBuilder<IntervalMonthDayNanoType>),
+    Bytes(BinaryViewBuilder),
+    Uuid(FixedSizeBinaryBuilder),
+    Array(Box<ColumnParser>),
 }
 
 macro_rules! each_builder {
@@ -127,6 +140,11 @@ macro_rules! each_builder {
             ColumnBuilder::Date($b) => $body,
             ColumnBuilder::Timestamp($b) => $body,
             ColumnBuilder::Text($b) => $body,
+            ColumnBuilder::Time($b) => $body,
+            ColumnBuilder::Interval($b) => $body,
+            ColumnBuilder::Bytes($b) => $body,
+            ColumnBuilder::Uuid($b) => $body,
+            ColumnBuilder::Array(_) => unreachable!("arrays are built from text"),
         }
     };
 }
@@ -144,7 +162,17 @@ impl ColumnBuilder {
                 ColumnBuilder::Decimal(PrimitiveBuilder::new().with_data_type(ty.arrow()), ty)
             }
             LogicalType::Date => ColumnBuilder::Date(PrimitiveBuilder::new()),
-            LogicalType::Timestamp => ColumnBuilder::Timestamp(PrimitiveBuilder::new()),
+            LogicalType::Timestamp | LogicalType::TimestampTz => {
+                ColumnBuilder::Timestamp(PrimitiveBuilder::new().with_data_type(ty.arrow()))
+            }
+            LogicalType::Time => ColumnBuilder::Time(PrimitiveBuilder::new()),
+            LogicalType::Interval => ColumnBuilder::Interval(PrimitiveBuilder::new()),
+            LogicalType::Bytea => ColumnBuilder::Bytes(BinaryViewBuilder::new()),
+            LogicalType::Uuid => ColumnBuilder::Uuid(FixedSizeBinaryBuilder::new(16)),
+            LogicalType::Array(_) => {
+                let column = Column { name: String::new(), ty, nullable: true };
+                ColumnBuilder::Array(Box::new(ColumnParser::new(&column)))
+            }
             LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
                 ColumnBuilder::Text(StringViewBuilder::new())
             }
@@ -152,12 +180,31 @@ impl ColumnBuilder {
     }
 
     fn push_null(&mut self) {
-        each_builder!(self, b => b.append_null());
+        match self {
+            ColumnBuilder::Array(parser) => {
+                parser.push(None).expect("the column may be null");
+            }
+            other => each_builder!(other, b => b.append_null()),
+        }
     }
 
-    fn push_text(&mut self, text: &str) {
-        let ColumnBuilder::Text(b) = self else { unreachable!("only text is variable") };
-        b.append_value(text);
+    fn push_variable(&mut self, bytes: &[u8]) {
+        match self {
+            ColumnBuilder::Text(b) => b.append_value(stored_text(bytes)),
+            ColumnBuilder::Bytes(b) => b.append_value(bytes),
+            ColumnBuilder::Array(parser) => {
+                parser.push(Some(stored_text(bytes))).expect("a stored array has its text form");
+            }
+            _ => unreachable!("the type is not variable"),
+        }
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        match self {
+            ColumnBuilder::Bytes(b) => b.append_value(bytes),
+            ColumnBuilder::Uuid(b) => b.append_value(bytes).expect("a uuid has 16 bytes"),
+            _ => unreachable!("bytes in a column of bytes"),
+        }
     }
 
     fn push_decoded(&mut self, decoded: Decoded<'_>) {
@@ -169,7 +216,8 @@ impl ColumnBuilder {
                 ColumnBuilder::Float64(b) => b.append_value(value),
                 _ => unreachable!("a float in a float column"),
             },
-            Decoded::Text(text) => self.push_text(text),
+            Decoded::Text(text) => self.push_variable(text.as_bytes()),
+            Decoded::Bytes(bytes) => self.push_bytes(&bytes),
         }
     }
 
@@ -182,6 +230,7 @@ impl ColumnBuilder {
             ColumnBuilder::Decimal(b, _) => b.append_value(value),
             ColumnBuilder::Date(b) => b.append_value(value as i32),
             ColumnBuilder::Timestamp(b) => b.append_value(value as i64),
+            ColumnBuilder::Time(b) => b.append_value(value as i64),
             _ => unreachable!("an integer in an integer column"),
         }
     }
@@ -200,12 +249,24 @@ impl ColumnBuilder {
                 Some(8) => i128::from(i64::from_le_bytes(chunk(bytes))),
                 _ => i128::from_le_bytes(chunk(bytes)),
             }),
-            ColumnBuilder::Text(_) => unreachable!("text is not fixed"),
+            ColumnBuilder::Time(b) => b.append_value(i64::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Interval(b) => b.append_value(IntervalMonthDayNano::new(
+                i32::from_le_bytes(chunk(bytes)),
+                i32::from_le_bytes(chunk(&bytes[4..])),
+                i64::from_le_bytes(chunk(&bytes[8..])),
+            )),
+            ColumnBuilder::Uuid(b) => b.append_value(&bytes[..16]).expect("a uuid has 16 bytes"),
+            ColumnBuilder::Text(_) | ColumnBuilder::Bytes(_) | ColumnBuilder::Array(_) => {
+                unreachable!("the type is not fixed")
+            }
         }
     }
 
     fn finish(&mut self) -> ArrayRef {
-        each_builder!(self, b => Arc::new(b.finish()) as ArrayRef)
+        match self {
+            ColumnBuilder::Array(parser) => parser.finish(),
+            other => each_builder!(other, b => Arc::new(b.finish()) as ArrayRef),
+        }
     }
 }
 

@@ -1,0 +1,76 @@
+//! `WITH RECURSIVE`: the step runs over the rows of the last round until a round has none.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_row::{OwnedRow, RowConverter, SortField};
+use sql::plan::{Node, Recursion};
+use types::SqlResult;
+
+use crate::batch;
+use crate::bell::locked;
+use crate::collect::Collect;
+use crate::drive::fill;
+use crate::run::Run;
+use crate::scope::Scope;
+use crate::sink::Target;
+use crate::stage::go_on;
+
+/// All rows of all rounds.
+pub(crate) async fn rounds(
+    run: &Arc<Run>,
+    node: &Node,
+    recursion: &Recursion,
+    scope: Arc<Scope>,
+) -> SqlResult<Vec<RecordBatch>> {
+    let mut seen = match recursion.distinct {
+        true => Some(Seen::new(node)?),
+        false => None,
+    };
+    let mut all = Vec::new();
+    let mut source = &recursion.base;
+    loop {
+        go_on(&scope).await?;
+        let sink = Arc::new(Collect::new(batch::relaxed(&node.schema), run.worker_count));
+        fill(run, source, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
+        let mut rows = sink.finish()?;
+        if let Some(seen) = &mut seen {
+            rows = seen.new_rows(&rows)?;
+        }
+        if rows.num_rows() == 0 {
+            break;
+        }
+        locked(&run.work_tables).insert(recursion.name.clone(), rows.clone());
+        all.push(rows);
+        source = &recursion.step;
+    }
+    locked(&run.work_tables).remove(&recursion.name);
+    Ok(all)
+}
+
+/// Rows that were produced already.
+struct Seen {
+    converter: RowConverter,
+    rows: HashSet<OwnedRow>,
+}
+
+impl Seen {
+    fn new(node: &Node) -> SqlResult<Seen> {
+        let fields = node.schema.fields().iter();
+        let fields = fields.map(|f| SortField::new(f.data_type().clone())).collect();
+        let converter = RowConverter::new(fields).map_err(batch::arrow)?;
+        Ok(Seen { converter, rows: HashSet::new() })
+    }
+
+    fn new_rows(&mut self, rows: &RecordBatch) -> SqlResult<RecordBatch> {
+        let encoded = self.converter.convert_columns(rows.columns()).map_err(batch::arrow)?;
+        let mut kept: Vec<u32> = Vec::new();
+        for (at, row) in encoded.iter().enumerate() {
+            if self.rows.insert(row.owned()) {
+                kept.push(at as u32);
+            }
+        }
+        batch::take(rows, &UInt32Array::from(kept))
+    }
+}

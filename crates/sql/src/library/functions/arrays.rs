@@ -1,0 +1,313 @@
+//! Functions of arrays.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringViewBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray, UInt32Array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, SortOptions};
+use datafusion_common::ScalarValue;
+use types::text::format_value;
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+use super::{Args, Functions, Overload, Ty, boolean, int, text};
+use crate::error::from_arrow;
+
+pub(super) fn register(functions: &mut Functions) {
+    functions.add(
+        "make_array",
+        Overload {
+            params: &[Ty::Any],
+            variadic: true,
+            result: |args, _| list_of(args.first().unwrap_or(&DataType::Utf8View)),
+            nulls: true,
+            body: make_array,
+        },
+    );
+    functions.strict(
+        "array_element",
+        &[Ty::List, Ty::Int],
+        |args, _| element(&args[0]),
+        |args| {
+            let lists = args.arrays[0].as_list::<i32>();
+            let at = args.each::<_, UInt32Array>(|row| {
+                let (start, length) = (lists.value_offsets()[row], lists.value_length(row));
+                let i = args.int(1, row);
+                Ok((i >= 1 && i <= length).then(|| (start + i - 1) as u32))
+            })?;
+            arrow_select::take::take(lists.values(), &at, None).map_err(from_arrow)
+        },
+    );
+    for name in ["array_length", "array_upper"] {
+        functions.strict(name, &[Ty::List, Ty::Int], int, |args| {
+            let lists = args.arrays[0].as_list::<i32>();
+            Ok(Arc::new(args.each::<_, Int32Array>(|row| {
+                let length = lists.value_length(row);
+                Ok((args.int(1, row) == 1 && length > 0).then_some(length))
+            })?))
+        });
+    }
+    functions.strict("array_lower", &[Ty::List, Ty::Int], int, |args| {
+        let lists = args.arrays[0].as_list::<i32>();
+        let lower = |row| Ok((args.int(1, row) == 1 && lists.value_length(row) > 0).then_some(1));
+        Ok(Arc::new(args.each::<_, Int32Array>(lower)?))
+    });
+    functions.strict("cardinality", &[Ty::List], int, |args| {
+        let lists = args.arrays[0].as_list::<i32>();
+        Ok(Arc::new(args.each::<_, Int32Array>(|row| Ok(Some(lists.value_length(row))))?))
+    });
+    functions.strict("array_to_string", &[Ty::List, Ty::Text], text, |args| {
+        let lists = args.arrays[0].as_list::<i32>();
+        args.texts(|row| {
+            let list = lists.value(row);
+            let all: Vec<String> =
+                (0..list.len()).filter_map(|i| format_value(list.as_ref(), i)).collect();
+            Ok(Some(all.join(args.text(1).value(row))))
+        })
+    });
+    functions.strict("array_to_string", &[Ty::List, Ty::Text, Ty::Text], text, |args| {
+        let lists = args.arrays[0].as_list::<i32>();
+        args.texts(|row| {
+            let (list, null) = (lists.value(row), args.text(2).value(row));
+            let value = |i| format_value(list.as_ref(), i).unwrap_or_else(|| null.to_owned());
+            let all: Vec<String> = (0..list.len()).map(value).collect();
+            Ok(Some(all.join(args.text(1).value(row))))
+        })
+    });
+    for (name, body) in COMPARISONS {
+        functions.add(
+            name,
+            Overload {
+                params: &[Ty::Any, Ty::List],
+                variadic: false,
+                result: boolean,
+                nulls: true,
+                body,
+            },
+        );
+    }
+    series(functions);
+    functions.add(
+        "array_cat",
+        Overload {
+            params: &[Ty::List, Ty::List],
+            variadic: false,
+            result: |args, _| args[0].clone(),
+            nulls: true,
+            body: concatenate,
+        },
+    );
+}
+
+/// Most values of a series: it is held in memory.
+const SERIES_MAX: i64 = 50_000_000;
+
+/// `generate_series` as an array, to be unnested.
+fn series(functions: &mut Functions) {
+    let big = |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Int64.array_of().arrow();
+    let int = |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Int32.array_of().arrow();
+    let time =
+        |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Timestamp.array_of().arrow();
+    for params in [&[Ty::Int, Ty::Int] as &'static [Ty], &[Ty::Int, Ty::Int, Ty::Int]] {
+        functions.strict("generate_series_array", params, int, integers);
+    }
+    for params in [&[Ty::Big, Ty::Big] as &'static [Ty], &[Ty::Big, Ty::Big, Ty::Big]] {
+        functions.strict("generate_series_array", params, big, integers);
+    }
+    functions.strict("generate_series_array", &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| {
+        let list = |row: usize| -> SqlResult<Vec<i64>> {
+            let (mut at, end) = (args.micros(0, row), args.micros(1, row));
+            let step = args.interval(2, row);
+            let next = super::dates::shifted(at, step, 1)?;
+            let ascending = next > at;
+            if next == at {
+                return Err(super::invalid_parameter("step size cannot equal zero"));
+            }
+            let mut values = Vec::new();
+            while if ascending { at <= end } else { at >= end } {
+                check_length(values.len() as i64)?;
+                values.push(at);
+                at = super::dates::shifted(at, step, 1)?;
+            }
+            Ok(values)
+        };
+        lists_of(args, list)
+    });
+}
+
+fn check_length(length: i64) -> SqlResult<()> {
+    match length > SERIES_MAX {
+        true => Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the series is too long")),
+        false => Ok(()),
+    }
+}
+
+fn integers(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let narrow = matches!(args.arrays[0].data_type(), DataType::Int32);
+    let value = |i: usize, row: usize| match narrow {
+        true => i64::from(args.int(i, row)),
+        false => args.big(i, row),
+    };
+    let list = |row: usize| -> SqlResult<Vec<i64>> {
+        let (start, end) = (value(0, row), value(1, row));
+        let step = if args.arrays.len() > 2 { value(2, row) } else { 1 };
+        if step == 0 {
+            return Err(super::invalid_parameter("step size cannot equal zero"));
+        }
+        let distance = (i128::from(end) - i128::from(start)) / i128::from(step);
+        if distance < 0 || (end < start) == (step > 0) && end != start {
+            return Ok(vec![]);
+        }
+        check_length(i64::try_from(distance).unwrap_or(i64::MAX))?;
+        Ok((0..=distance as i64).map(|i| start + i * step).collect())
+    };
+    lists_of(args, list)
+}
+
+/// Lists of whole numbers as the call's type.
+fn lists_of(args: &Args<'_>, list: impl Fn(usize) -> SqlResult<Vec<i64>>) -> SqlResult<ArrayRef> {
+    let (mut values, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..args.rows {
+        let null = args.is_null(row);
+        let elements = if null { vec![] } else { list(row)? };
+        valid.push(!null);
+        lengths.push(elements.len());
+        values.extend(elements);
+    }
+    let DataType::List(field) = args.ty else {
+        return Err(SqlError::internal("a series is a list"));
+    };
+    let values: ArrayRef = Arc::new(arrow_array::Int64Array::from(values));
+    let values = arrow_cast::cast(&values, field.data_type()).map_err(from_arrow)?;
+    let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), NullBuffer::from(valid));
+    let lists = ListArray::try_new(Arc::clone(field), offsets, values, Some(nulls));
+    Ok(Arc::new(lists.map_err(from_arrow)?))
+}
+
+type Body = fn(&Args<'_>) -> SqlResult<ArrayRef>;
+
+/// `x op ANY (array)`, and ALL, as functions.
+const COMPARISONS: [(&str, Body); 12] = [
+    ("any_eq", |args| compare_all(args, |o| o.is_eq(), true)),
+    ("any_ne", |args| compare_all(args, |o| o.is_ne(), true)),
+    ("any_lt", |args| compare_all(args, |o| o.is_lt(), true)),
+    ("any_le", |args| compare_all(args, |o| o.is_le(), true)),
+    ("any_gt", |args| compare_all(args, |o| o.is_gt(), true)),
+    ("any_ge", |args| compare_all(args, |o| o.is_ge(), true)),
+    ("all_eq", |args| compare_all(args, |o| o.is_eq(), false)),
+    ("all_ne", |args| compare_all(args, |o| o.is_ne(), false)),
+    ("all_lt", |args| compare_all(args, |o| o.is_lt(), false)),
+    ("all_le", |args| compare_all(args, |o| o.is_le(), false)),
+    ("all_gt", |args| compare_all(args, |o| o.is_gt(), false)),
+    ("all_ge", |args| compare_all(args, |o| o.is_ge(), false)),
+];
+
+fn list_of(element: &DataType) -> DataType {
+    let element = match element {
+        DataType::Utf8 | DataType::Null => DataType::Utf8View,
+        other => other.clone(),
+    };
+    DataType::List(Arc::new(Field::new_list_field(element, true)))
+}
+
+fn element(list: &DataType) -> DataType {
+    match list {
+        DataType::List(field) => field.data_type().clone(),
+        _ => DataType::Null,
+    }
+}
+
+/// Lists of texts; `None` is null.
+pub(super) fn text_lists(rows: Vec<Option<Vec<Option<String>>>>) -> ListArray {
+    let field = Field::new_list_field(DataType::Utf8View, true);
+    let mut builder = ListBuilder::new(StringViewBuilder::new()).with_field(field);
+    for row in rows {
+        match row {
+            None => builder.append_null(),
+            Some(values) => builder.append_value(values),
+        }
+    }
+    builder.finish()
+}
+
+fn make_array(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let DataType::List(field) = args.ty else {
+        return Err(SqlError::internal("an array is a list"));
+    };
+    let cast = |a: &ArrayRef| arrow_cast::cast(a, field.data_type()).map_err(from_arrow);
+    let columns = args.arrays.iter().map(cast).collect::<SqlResult<Vec<_>>>()?;
+    let parts: Vec<&dyn Array> = columns.iter().map(AsRef::as_ref).collect();
+    let places: Vec<(usize, usize)> =
+        (0..args.rows).flat_map(|row| (0..parts.len()).map(move |i| (i, row))).collect();
+    let values = match parts.is_empty() {
+        true => arrow_array::new_empty_array(field.data_type()),
+        false => arrow_select::interleave::interleave(&parts, &places).map_err(from_arrow)?,
+    };
+    let offsets = OffsetBuffer::from_repeated_length(parts.len(), args.rows);
+    let lists = ListArray::try_new(Arc::clone(field), offsets, values, None);
+    Ok(Arc::new(lists.map_err(from_arrow)?))
+}
+
+/// Compares a value with the elements of an array: true (false for ALL) of one decides, else unknown
+/// of one is unknown.
+fn compare_all(
+    args: &Args<'_>,
+    holds: impl Fn(std::cmp::Ordering) -> bool,
+    any: bool,
+) -> SqlResult<ArrayRef> {
+    let lists = args.arrays[1].as_list::<i32>();
+    let ty = element(lists.data_type());
+    let options = &crate::expr::STRICT_CAST;
+    let values = match args.arrays[0].data_type().is_string() && !ty.is_string() {
+        true => crate::expr::cast_text(&args.arrays[0], &ty).map_err(crate::error::from_library)?,
+        false => {
+            arrow_cast::cast_with_options(&args.arrays[0], &ty, options).map_err(from_arrow)?
+        }
+    };
+    let compare = arrow_ord::ord::make_comparator(&values, lists.values(), SortOptions::default())
+        .map_err(from_arrow)?;
+    let row = |row: usize| -> Option<bool> {
+        if lists.is_null(row) {
+            return None;
+        }
+        let start = lists.value_offsets()[row] as usize;
+        let mut unknown = false;
+        for at in start..start + lists.value_length(row) as usize {
+            if values.is_null(row) || lists.values().is_null(at) {
+                unknown = true;
+            } else if holds(compare(row, at)) == any {
+                return Some(any);
+            }
+        }
+        (!unknown).then_some(!any)
+    };
+    Ok(Arc::new((0..args.rows).map(row).collect::<BooleanArray>()))
+}
+
+fn concatenate(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let (left, right) = (args.arrays[0].as_list::<i32>(), args.arrays[1].as_list::<i32>());
+    if left.value_type() != right.value_type() {
+        let message = "arrays of different types cannot be concatenated";
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    }
+    let (mut places, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..args.rows {
+        let before = places.len();
+        for (side, list) in [left, right].into_iter().enumerate().filter(|(_, l)| !l.is_null(row)) {
+            let start = list.value_offsets()[row] as usize;
+            places.extend((start..start + list.value_length(row) as usize).map(|i| (side, i)));
+        }
+        lengths.push(places.len() - before);
+        valid.push(!left.is_null(row) || !right.is_null(row));
+    }
+    let parts: [&dyn Array; 2] = [left.values().as_ref(), right.values().as_ref()];
+    let values = arrow_select::interleave::interleave(&parts, &places).map_err(from_arrow)?;
+    let DataType::List(field) = args.ty else {
+        return Err(SqlError::internal("an array is a list"));
+    };
+    let nulls = Some(NullBuffer::from(valid));
+    let lists =
+        ListArray::try_new(Arc::clone(field), OffsetBuffer::from_lengths(lengths), values, nulls);
+    Ok(Arc::new(lists.map_err(from_arrow)?))
+}

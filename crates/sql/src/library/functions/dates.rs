@@ -1,0 +1,476 @@
+//! Functions and operators of dates, times and intervals.
+
+use std::sync::Arc;
+
+use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array,
+    IntervalMonthDayNanoArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+};
+use arrow_schema::{DataType, IntervalUnit};
+use datafusion_common::ScalarValue;
+use types::datetime::{Civil, civil_of, days_of};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::{
+    Args, Functions, Overload, Ty, boolean, date, double, int, interval, invalid_parameter,
+    time_of_day, timestamp, timestamptz,
+};
+
+const DAY: i64 = 86_400_000_000;
+const SECOND: i64 = 1_000_000;
+
+pub(super) fn register(functions: &mut Functions) {
+    days(functions);
+    spans(functions);
+    points(functions);
+    fields(functions);
+    functions.strict("age", &[Ty::Ts, Ty::Ts], interval, |args| {
+        spans_of(args, |row| Ok(age(args.micros(0, row), args.micros(1, row))))
+    });
+    functions.strict("age", &[Ty::Tz, Ty::Tz], interval, |args| {
+        spans_of(args, |row| Ok(age(args.micros(0, row), args.micros(1, row))))
+    });
+    functions.strict("make_date", &[Ty::Int, Ty::Int, Ty::Int], date, |args| {
+        Ok(Arc::new(args.each::<_, Date32Array>(|row| {
+            let (y, m, d) = (args.int(0, row), args.int(1, row), args.int(2, row));
+            let days = days_of(i64::from(y), m, d).and_then(|d| i32::try_from(d).ok());
+            days.map(Some).ok_or_else(|| {
+                let message = format!("date field value out of range: {y}-{m:02}-{d:02}");
+                SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
+            })
+        })?))
+    });
+    functions.strict("isfinite", &[Ty::Date], boolean, always);
+    functions.strict("isfinite", &[Ty::Ts], boolean, always);
+    functions.strict("isfinite", &[Ty::Interval], boolean, always);
+}
+
+fn always(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    Ok(Arc::new(args.each::<_, BooleanArray>(|_| Ok(Some(true)))?))
+}
+
+fn days(functions: &mut Functions) {
+    functions.strict("date_plus_days", &[Ty::Date, Ty::Int], date, |args| {
+        dates_of(args, |row| args.date(0, row).checked_add(args.int(1, row)))
+    });
+    functions.strict("days_plus_date", &[Ty::Int, Ty::Date], date, |args| {
+        dates_of(args, |row| args.date(1, row).checked_add(args.int(0, row)))
+    });
+    functions.strict("date_minus_days", &[Ty::Date, Ty::Int], date, |args| {
+        dates_of(args, |row| args.date(0, row).checked_sub(args.int(1, row)))
+    });
+    functions.strict("date_minus_date", &[Ty::Date, Ty::Date], int, |args| {
+        Ok(Arc::new(
+            args.each::<_, Int32Array>(|row| Ok(args.date(0, row).checked_sub(args.date(1, row))))?,
+        ))
+    });
+    functions.strict("date_plus_time", &[Ty::Date, Ty::Time], timestamp, |args| {
+        let sum = |row| i64::from(args.date(0, row)) * DAY + args.time(1, row);
+        points_of(args, |row| Ok(sum(row)))
+    });
+}
+
+fn dates_of(args: &Args<'_>, f: impl Fn(usize) -> Option<i32>) -> SqlResult<ArrayRef> {
+    let dates = args.each::<_, Date32Array>(|row| match f(row) {
+        Some(day) => Ok(Some(day)),
+        None => Err(out_of_range("date out of range")),
+    });
+    Ok(Arc::new(dates?))
+}
+
+fn out_of_range(message: &str) -> SqlError {
+    SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
+}
+
+fn spans_of(
+    args: &Args<'_>,
+    f: impl Fn(usize) -> SqlResult<IntervalMonthDayNano>,
+) -> SqlResult<ArrayRef> {
+    Ok(Arc::new(args.each::<_, IntervalMonthDayNanoArray>(|row| f(row).map(Some))?))
+}
+
+/// Instants of the call's type.
+fn points_of(args: &Args<'_>, f: impl Fn(usize) -> SqlResult<i64>) -> SqlResult<ArrayRef> {
+    let values = args.each::<_, TimestampMicrosecondArray>(|row| f(row).map(Some))?;
+    Ok(Arc::new(values.with_data_type(args.ty.clone())))
+}
+
+fn span(months: i64, days: i64, micros: i128) -> SqlResult<IntervalMonthDayNano> {
+    let nanos = micros.checked_mul(1_000).and_then(|n| i64::try_from(n).ok());
+    match (i32::try_from(months), i32::try_from(days), nanos) {
+        (Ok(months), Ok(days), Some(nanos)) => Ok(IntervalMonthDayNano::new(months, days, nanos)),
+        _ => Err(out_of_range("interval out of range")),
+    }
+}
+
+fn micros(span: IntervalMonthDayNano) -> i128 {
+    i128::from(span.nanoseconds / 1_000)
+}
+
+fn spans(functions: &mut Functions) {
+    functions.strict("span_plus_span", &[Ty::Interval, Ty::Interval], interval, |args| {
+        spans_of(args, |row| combine(args.interval(0, row), args.interval(1, row), 1))
+    });
+    functions.strict("span_minus_span", &[Ty::Interval, Ty::Interval], interval, |args| {
+        spans_of(args, |row| combine(args.interval(0, row), args.interval(1, row), -1))
+    });
+    functions.strict("span_times", &[Ty::Interval, Ty::Float], interval, |args| {
+        spans_of(args, |row| scaled(args.interval(0, row), args.float(1, row)))
+    });
+    functions.strict("times_span", &[Ty::Float, Ty::Interval], interval, |args| {
+        spans_of(args, |row| scaled(args.interval(1, row), args.float(0, row)))
+    });
+    functions.strict("span_divided", &[Ty::Interval, Ty::Float], interval, |args| {
+        spans_of(args, |row| match args.float(1, row) {
+            0.0 => Err(crate::error::division_by_zero()),
+            divisor => scaled(args.interval(0, row), 1.0 / divisor),
+        })
+    });
+    functions.strict("justify_days", &[Ty::Interval], interval, |args| {
+        spans_of(args, |row| {
+            let s = args.interval(0, row);
+            let (months, days) = (s.days / 30, s.days % 30);
+            span(i64::from(s.months) + i64::from(months), days.into(), micros(s))
+        })
+    });
+    functions.strict("justify_hours", &[Ty::Interval], interval, |args| {
+        spans_of(args, |row| {
+            let s = args.interval(0, row);
+            let (days, rest) = (micros(s) / i128::from(DAY), micros(s) % i128::from(DAY));
+            span(s.months.into(), i64::from(s.days) + days as i64, rest)
+        })
+    });
+    functions.add(
+        "make_interval",
+        Overload {
+            params: &[Ty::Int, Ty::Int, Ty::Int, Ty::Int, Ty::Int, Ty::Int, Ty::Float],
+            variadic: false,
+            result: interval,
+            nulls: false,
+            body: |args| {
+                spans_of(args, |row| {
+                    let n = |i: usize| i64::from(args.int(i, row));
+                    let clock = (n(4) * 3_600 + n(5) * 60) * SECOND;
+                    let seconds = (args.float(6, row) * SECOND as f64).round() as i64;
+                    span(n(0) * 12 + n(1), n(2) * 7 + n(3), i128::from(clock) + i128::from(seconds))
+                })
+            },
+        },
+    );
+}
+
+fn combine(
+    a: IntervalMonthDayNano,
+    b: IntervalMonthDayNano,
+    sign: i64,
+) -> SqlResult<IntervalMonthDayNano> {
+    span(
+        i64::from(a.months) + sign * i64::from(b.months),
+        i64::from(a.days) + sign * i64::from(b.days),
+        micros(a) + i128::from(sign) * micros(b),
+    )
+}
+
+/// Fractions of months become days, fractions of days time.
+fn scaled(s: IntervalMonthDayNano, factor: f64) -> SqlResult<IntervalMonthDayNano> {
+    let months = f64::from(s.months) * factor;
+    let month_days = (months.fract() * 30.0 * 1e6).round() / 1e6;
+    let days = f64::from(s.days) * factor;
+    let rest = ((days.fract() + month_days.fract()) * 1e6).round() / 1e6;
+    let clock = micros(s) as f64 * factor + rest * DAY as f64;
+    span(months.trunc() as i64, (days.trunc() + month_days.trunc()) as i64, clock.round() as i128)
+}
+
+fn points(functions: &mut Functions) {
+    for (ty, params, flipped) in [
+        (
+            timestamp as fn(&[DataType], &[Option<&ScalarValue>]) -> DataType,
+            &[Ty::Ts, Ty::Interval] as &'static [Ty],
+            &[Ty::Interval, Ty::Ts] as &'static [Ty],
+        ),
+        (timestamptz, &[Ty::Tz, Ty::Interval], &[Ty::Interval, Ty::Tz]),
+    ] {
+        functions.strict("time_plus_span", params, ty, |args| {
+            points_of(args, |row| shifted(args.micros(0, row), args.interval(1, row), 1))
+        });
+        functions.strict("span_plus_time", flipped, ty, |args| {
+            points_of(args, |row| shifted(args.micros(1, row), args.interval(0, row), 1))
+        });
+        functions.strict("time_minus_span", params, ty, |args| {
+            points_of(args, |row| shifted(args.micros(0, row), args.interval(1, row), -1))
+        });
+    }
+    functions.strict("time_plus_span", &[Ty::Time, Ty::Interval], time_of_day, |args| {
+        clocks_of(args, |row| args.time(0, row) + micros(args.interval(1, row)) as i64)
+    });
+    functions.strict("span_plus_time", &[Ty::Interval, Ty::Time], time_of_day, |args| {
+        clocks_of(args, |row| args.time(1, row) + micros(args.interval(0, row)) as i64)
+    });
+    functions.strict("time_minus_span", &[Ty::Time, Ty::Time], interval, |args| {
+        spans_of(args, |row| span(0, 0, i128::from(args.time(0, row) - args.time(1, row))))
+    });
+    functions.strict("time_minus_span", &[Ty::Time, Ty::Interval], time_of_day, |args| {
+        clocks_of(args, |row| args.time(0, row) - micros(args.interval(1, row)) as i64)
+    });
+    for params in [&[Ty::Ts, Ty::Ts] as &'static [Ty], &[Ty::Tz, Ty::Tz]] {
+        functions.strict("time_minus_time", params, interval, |args| {
+            spans_of(args, |row| {
+                let micros = i128::from(args.micros(0, row)) - i128::from(args.micros(1, row));
+                let day = i128::from(DAY);
+                span(0, (micros / day) as i64, micros % day)
+            })
+        });
+    }
+}
+
+fn clocks_of(args: &Args<'_>, f: impl Fn(usize) -> i64) -> SqlResult<ArrayRef> {
+    let clock = |row| Ok(Some(f(row).rem_euclid(DAY)));
+    Ok(Arc::new(args.each::<_, Time64MicrosecondArray>(clock)?))
+}
+
+/// Months first, then days, then time; a day that the month has not becomes its last.
+pub(super) fn shifted(point: i64, s: IntervalMonthDayNano, sign: i64) -> SqlResult<i64> {
+    let error = || out_of_range("timestamp out of range");
+    let (days, clock) = (point.div_euclid(DAY), point.rem_euclid(DAY));
+    let mut days = days;
+    if s.months != 0 {
+        let Civil { year, month, day } = civil_of(days);
+        let months = year * 12 + i64::from(month) - 1 + sign * i64::from(s.months);
+        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) as i32 + 1);
+        let fitting = (28..=day).rev().find_map(|d| days_of(year, month, d));
+        days = fitting.or_else(|| days_of(year, month, day)).ok_or_else(error)?;
+    }
+    days.checked_add(sign * i64::from(s.days))
+        .and_then(|d| d.checked_mul(DAY))
+        .and_then(|p| p.checked_add(clock))
+        .and_then(|p| p.checked_add(sign.checked_mul(micros(s) as i64)?))
+        .ok_or_else(error)
+}
+
+/// The difference in years, months and days, as people count.
+fn age(to: i64, from: i64) -> IntervalMonthDayNano {
+    if to < from {
+        let a = age(from, to);
+        return IntervalMonthDayNano::new(-a.months, -a.days, -a.nanoseconds);
+    }
+    let (a, b) = (civil_of(to.div_euclid(DAY)), civil_of(from.div_euclid(DAY)));
+    let mut clock = to.rem_euclid(DAY) - from.rem_euclid(DAY);
+    let mut days = a.day - b.day;
+    let mut months = (a.year - b.year) * 12 + i64::from(a.month - b.month);
+    if clock < 0 {
+        clock += DAY;
+        days -= 1;
+    }
+    if days < 0 {
+        // The month of the earlier date says how many days a month has.
+        days += days_in_month(b.year, b.month);
+        months -= 1;
+    }
+    IntervalMonthDayNano::new(months as i32, days, clock * 1_000)
+}
+
+fn days_in_month(year: i64, month: i32) -> i32 {
+    (28..=31).rev().find(|d| days_of(year, month, *d).is_some()).unwrap_or(28)
+}
+
+/// `extract` gives numbers, `date_part` double precision.
+fn fields(functions: &mut Functions) {
+    for (kind, body) in [
+        (&[Ty::Text, Ty::Ts] as &'static [Ty], extract as fn(&Args<'_>) -> SqlResult<ArrayRef>),
+        (&[Ty::Text, Ty::Tz], extract),
+        (&[Ty::Text, Ty::Time], extract),
+        (&[Ty::Text, Ty::Interval], extract),
+    ] {
+        functions.strict("extract", kind, extracted, body);
+        functions.strict("date_part", kind, double, body);
+    }
+    functions.strict("date_trunc", &[Ty::Text, Ty::Ts], timestamp, |args| {
+        points_of(args, |row| truncated(args.text(0).value(row), args.micros(1, row)))
+    });
+    functions.strict("date_trunc", &[Ty::Text, Ty::Tz], timestamptz, |args| {
+        points_of(args, |row| truncated(args.text(0).value(row), args.micros(1, row)))
+    });
+    functions.strict("date_trunc", &[Ty::Text, Ty::Date], timestamptz, |args| {
+        points_of(args, |row| {
+            truncated(args.text(0).value(row), i64::from(args.date(1, row)) * DAY)
+        })
+    });
+    functions.strict("date_trunc", &[Ty::Text, Ty::Interval], interval, |args| {
+        spans_of(args, |row| truncated_span(args.text(0).value(row), args.interval(1, row)))
+    });
+}
+
+/// Whole fields are whole numbers; those with a fraction have the digits of a microsecond.
+fn extracted(_: &[DataType], values: &[Option<&ScalarValue>]) -> DataType {
+    let field = match values.first() {
+        Some(Some(ScalarValue::Utf8(Some(f)) | ScalarValue::Utf8View(Some(f)))) => f.as_str(),
+        _ => "second",
+    };
+    match field.to_ascii_lowercase().as_str() {
+        "second" | "seconds" | "epoch" => DataType::Decimal128(38, 6),
+        "millisecond" | "milliseconds" => DataType::Decimal128(38, 3),
+        "julian" => DataType::Decimal128(38, 20),
+        _ => DataType::Decimal128(20, 0),
+    }
+}
+
+fn extract(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let field = |row: usize| args.text(0).value(row).to_ascii_lowercase();
+    let value = |row: usize| -> SqlResult<Option<i128>> {
+        let field = field(row);
+        let found = match args.arrays[1].data_type() {
+            DataType::Interval(IntervalUnit::MonthDayNano) => {
+                of_span(&field, args.interval(1, row))
+            }
+            DataType::Time64(_) => of_clock(&field, args.time(1, row)),
+            _ => of_point(&field, args.micros(1, row)),
+        };
+        found.map(Some).ok_or_else(|| {
+            let ty = crate::render::type_name(args.arrays[1].data_type());
+            let message = format!("unit \"{field}\" not recognized for type {ty}");
+            invalid_parameter(message)
+        })
+    };
+    // All fields are counted in millionths.
+    match args.ty {
+        DataType::Decimal128(_, scale) => {
+            let unit = 10i128.pow(6 - (*scale).clamp(0, 6) as u32);
+            let widen = 10i128.pow((*scale - 6).max(0) as u32);
+            let values =
+                args.each::<_, Decimal128Array>(|row| Ok(value(row)?.map(|v| v / unit * widen)))?;
+            Ok(Arc::new(values.with_data_type(args.ty.clone())))
+        }
+        _ => Ok(Arc::new(
+            args.each::<_, Float64Array>(|row| Ok(value(row)?.map(|v| v as f64 / 1e6)))?,
+        )),
+    }
+}
+
+const MILLION: i128 = 1_000_000;
+
+fn of_clock(field: &str, clock: i64) -> Option<i128> {
+    let clock = i128::from(clock);
+    Some(match field {
+        "hour" | "hours" => clock / (3_600 * MILLION) * MILLION,
+        "minute" | "minutes" => clock / (60 * MILLION) % 60 * MILLION,
+        "second" | "seconds" => clock % (60 * MILLION),
+        "millisecond" | "milliseconds" => clock % (60 * MILLION) * 1_000,
+        "microsecond" | "microseconds" => clock % (60 * MILLION) * MILLION,
+        "epoch" => clock,
+        _ => return None,
+    })
+}
+
+fn of_span(field: &str, s: IntervalMonthDayNano) -> Option<i128> {
+    let months = i128::from(s.months);
+    Some(match field {
+        "millennium" | "millenniums" => months / 12_000 * MILLION,
+        "century" | "centuries" => months / 1_200 * MILLION,
+        "decade" | "decades" => months / 120 * MILLION,
+        "year" | "years" => months / 12 * MILLION,
+        "quarter" => (months % 12 / 3 + 1) * MILLION,
+        "month" | "months" => months % 12 * MILLION,
+        "day" | "days" => i128::from(s.days) * MILLION,
+        "epoch" => {
+            // A year has 365.25 days, a month 30.
+            let years = months / 12 * 36_525 * i128::from(DAY) / 100;
+            let days = (months % 12 * 30 + i128::from(s.days)) * i128::from(DAY);
+            years + days + micros(s)
+        }
+        _ => return of_clock(field, micros(s) as i64),
+    })
+}
+
+fn of_point(field: &str, point: i64) -> Option<i128> {
+    let (days, clock) = (point.div_euclid(DAY), point.rem_euclid(DAY));
+    let Civil { year, month, day } = civil_of(days);
+    let weekday = (days + 4).rem_euclid(7);
+    let whole = match field {
+        "year" | "years" if year <= 0 => year - 1,
+        "year" | "years" => year,
+        "month" | "months" => month.into(),
+        "day" | "days" => day.into(),
+        "quarter" => i64::from(month - 1) / 3 + 1,
+        "dow" => weekday,
+        "isodow" => (weekday + 6) % 7 + 1,
+        "doy" => days - days_of(year, 1, 1)? + 1,
+        "week" => iso_week(days).1,
+        "isoyear" => iso_week(days).0,
+        "decade" => year.div_euclid(10),
+        "century" if year > 0 => (year + 99) / 100,
+        "century" => -((99 - (year - 1)) / 100),
+        "millennium" if year > 0 => (year + 999) / 1_000,
+        "millennium" => -((999 - (year - 1)) / 1_000),
+        "timezone" | "timezone_hour" | "timezone_minute" => 0,
+        "epoch" => return Some(point.into()),
+        "julian" => {
+            return Some(
+                (i128::from(days) + 2_440_588) * MILLION
+                    + i128::from(clock) * MILLION / i128::from(DAY),
+            );
+        }
+        _ => return of_clock(field, clock),
+    };
+    Some(i128::from(whole) * MILLION)
+}
+
+/// ISO 8601: the year and number of the week, which begins on a Monday.
+pub(super) fn iso_week(days: i64) -> (i64, i64) {
+    let thursday = days - (days + 3).rem_euclid(7) + 3;
+    let year = civil_of(thursday).year;
+    let first = days_of(year, 1, 1).unwrap_or(thursday);
+    (year, (thursday - first) / 7 + 1)
+}
+
+fn truncated(field: &str, point: i64) -> SqlResult<i64> {
+    let days = point.div_euclid(DAY);
+    let Civil { year, month, .. } = civil_of(days);
+    let clock = |unit: i64| Ok(point.div_euclid(unit) * unit);
+    let day = |year: i64, month: i32| {
+        days_of(year, month, 1)
+            .map(|d| d * DAY)
+            .ok_or_else(|| out_of_range("timestamp out of range"))
+    };
+    match field.to_ascii_lowercase().as_str() {
+        "microsecond" | "microseconds" => Ok(point),
+        "millisecond" | "milliseconds" => clock(1_000),
+        "second" | "seconds" => clock(SECOND),
+        "minute" | "minutes" => clock(60 * SECOND),
+        "hour" | "hours" => clock(3_600 * SECOND),
+        "day" | "days" => clock(DAY),
+        "week" | "weeks" => Ok((days - (days + 3).rem_euclid(7)) * DAY),
+        "month" | "months" => day(year, month),
+        "quarter" => day(year, (month - 1) / 3 * 3 + 1),
+        "year" | "years" => day(year, 1),
+        "decade" | "decades" => day(year.div_euclid(10) * 10, 1),
+        "century" | "centuries" => day((year - 1).div_euclid(100) * 100 + 1, 1),
+        "millennium" | "millenniums" => day((year - 1).div_euclid(1_000) * 1_000 + 1, 1),
+        _ => {
+            let message =
+                format!("unit \"{field}\" not recognized for type timestamp without time zone");
+            Err(invalid_parameter(message))
+        }
+    }
+}
+
+fn truncated_span(field: &str, s: IntervalMonthDayNano) -> SqlResult<IntervalMonthDayNano> {
+    let months = |unit: i32| Ok(IntervalMonthDayNano::new(s.months / unit * unit, 0, 0));
+    let clock = |unit: i64| {
+        let unit = unit * 1_000;
+        Ok(IntervalMonthDayNano::new(s.months, s.days, s.nanoseconds / unit * unit))
+    };
+    match field.to_ascii_lowercase().as_str() {
+        "year" | "years" => months(12),
+        "quarter" => months(3),
+        "month" | "months" => months(1),
+        "decade" | "decades" => months(120),
+        "day" | "days" => Ok(IntervalMonthDayNano::new(s.months, s.days, 0)),
+        "hour" | "hours" => clock(3_600 * SECOND),
+        "minute" | "minutes" => clock(60 * SECOND),
+        "second" | "seconds" => clock(SECOND),
+        "millisecond" | "milliseconds" => clock(1_000),
+        "microsecond" | "microseconds" => clock(1),
+        _ => Err(invalid_parameter(format!("unit \"{field}\" not recognized for type interval"))),
+    }
+}

@@ -1,0 +1,457 @@
+//! `to_char`, `to_date`, `to_timestamp` and `to_number`: values by templates.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Date32Array, Decimal128Array, TimestampMicrosecondArray};
+use arrow_schema::DataType;
+use types::datetime::{Civil, civil_of, days_of};
+use types::numeric::wide;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::dates::iso_week;
+use super::{Args, Functions, Ty, date, invalid_parameter, text, timestamptz};
+
+const DAY: i64 = 86_400_000_000;
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// Template words, longest first where one begins another.
+const WORDS: [&str; 48] = [
+    "HH24", "HH12", "HH", "MI", "SSSSS", "SSSS", "SS", "MS", "US", "FF1", "FF2", "FF3", "FF4",
+    "FF5", "FF6", "AM", "PM", "am", "pm", "Y,YYY", "YYYY", "YYY", "YY", "IYYY", "MONTH", "Month",
+    "month", "MON", "Mon", "mon", "MM", "DAY", "Day", "day", "DY", "Dy", "dy", "DDD", "DD", "ID",
+    "IW", "WW", "CC", "Q", "J", "W", "D", "Y",
+];
+
+pub(super) fn register(functions: &mut Functions) {
+    for params in [&[Ty::Ts, Ty::Text] as &'static [Ty], &[Ty::Tz, Ty::Text]] {
+        functions.strict("to_char", params, text, |args| {
+            args.texts(|row| Ok(Some(point(args.micros(0, row), args.text(1).value(row)))))
+        });
+    }
+    functions.strict("to_char", &[Ty::Interval, Ty::Text], text, |args| {
+        args.texts(|row| {
+            let span = args.interval(0, row);
+            let micros = i64::from(span.days) * DAY + span.nanoseconds / 1_000;
+            Ok(Some(point(micros, args.text(1).value(row))))
+        })
+    });
+    functions.strict("to_char", &[Ty::Num, Ty::Text], text, |args| {
+        let (values, scale) = wide(args.arrays[0].as_ref())?;
+        args.texts(|row| {
+            let digits = values.value(row).to_string();
+            Ok(Some(number(&digits, scale, args.text(1).value(row))))
+        })
+    });
+    functions.strict("to_char", &[Ty::Float, Ty::Text], text, |args| {
+        args.texts(|row| {
+            let digits = format!("{:.10}", args.float(0, row)).replace('.', "");
+            Ok(Some(number(&digits, 10, args.text(1).value(row))))
+        })
+    });
+    functions.strict("to_date", &[Ty::Text, Ty::Text], date, |args| {
+        Ok(Arc::new(args.each::<_, Date32Array>(|row| {
+            let micros = read(args.text(0).value(row), args.text(1).value(row))?;
+            Ok(i32::try_from(micros.div_euclid(DAY)).ok())
+        })?))
+    });
+    functions.strict("to_timestamp", &[Ty::Text, Ty::Text], timestamptz, |args| {
+        instants(args, |row| read(args.text(0).value(row), args.text(1).value(row)))
+    });
+    functions.strict("to_timestamp", &[Ty::Float], timestamptz, |args| {
+        instants(args, |row| Ok((args.float(0, row) * 1e6).round() as i64))
+    });
+    functions.strict(
+        "to_number",
+        &[Ty::Text, Ty::Text],
+        |_, values| number_type(values),
+        to_number,
+    );
+}
+
+fn instants(args: &Args<'_>, f: impl Fn(usize) -> SqlResult<i64>) -> SqlResult<ArrayRef> {
+    let values = args.each::<_, TimestampMicrosecondArray>(|row| f(row).map(Some))?;
+    Ok(Arc::new(values.with_data_type(args.ty.clone())))
+}
+
+/// The word that a template continues with.
+fn word(template: &str) -> Option<&'static str> {
+    let exact = WORDS.iter().find(|w| template.starts_with(**w));
+    exact.copied().or_else(|| {
+        WORDS
+            .iter()
+            .find(|w| template.get(..w.len()).is_some_and(|t| t.eq_ignore_ascii_case(w)))
+            .copied()
+    })
+}
+
+/// A date and time by a template.
+fn point(micros: i64, template: &str) -> String {
+    let (mut out, mut rest) = (String::new(), template);
+    let mut plain = false;
+    while let Some(letter) = rest.chars().next() {
+        if letter == '"' {
+            let end = rest[1..].find('"').map_or(rest.len(), |e| e + 2);
+            out.push_str(rest[1..end].trim_end_matches('"'));
+            rest = &rest[end..];
+            continue;
+        }
+        if let Some(after) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
+            (plain, rest) = (true, after);
+            continue;
+        }
+        let Some(word) = word(rest) else {
+            out.push(letter);
+            rest = &rest[letter.len_utf8()..];
+            continue;
+        };
+        rest = &rest[word.len()..];
+        let value = field(micros, word, plain);
+        let ordinal = rest.starts_with("TH") || rest.starts_with("th");
+        out.push_str(&value);
+        if ordinal {
+            let suffix = ordinal_suffix(&value);
+            out.push_str(&if rest.starts_with("TH") {
+                suffix.to_uppercase()
+            } else {
+                suffix.into()
+            });
+            rest = &rest[2..];
+        }
+        plain = false;
+    }
+    out
+}
+
+fn ordinal_suffix(number: &str) -> &'static str {
+    match number.as_bytes() {
+        [.., b'1', _] => "th",
+        [.., b'1'] => "st",
+        [.., b'2'] => "nd",
+        [.., b'3'] => "rd",
+        _ => "th",
+    }
+}
+
+fn field(micros: i64, word: &str, plain: bool) -> String {
+    let (days, clock) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
+    let Civil { year, month, day } = civil_of(days);
+    let seconds = clock / 1_000_000;
+    let hour = seconds / 3_600;
+    let fraction = clock % 1_000_000;
+    let weekday = (days + 4).rem_euclid(7);
+    let year_day = days - days_of(year, 1, 1).unwrap_or(days) + 1;
+    let padded = |value: i64, width: usize| match plain {
+        true => value.to_string(),
+        false => format!("{value:0width$}"),
+    };
+    let name = |text: &str, width: usize| match plain {
+        true => text.to_owned(),
+        false => format!("{text:<width$}"),
+    };
+    let month_name = MONTHS[(month - 1) as usize];
+    let day_name = WEEKDAYS[weekday as usize];
+    match word {
+        "HH24" => padded(hour, 2),
+        "HH12" | "HH" => padded((hour + 11) % 12 + 1, 2),
+        "MI" => padded(seconds / 60 % 60, 2),
+        "SS" => padded(seconds % 60, 2),
+        "SSSSS" | "SSSS" => padded(seconds, 1),
+        "MS" | "FF3" => format!("{:03}", fraction / 1_000),
+        "US" | "FF6" => format!("{fraction:06}"),
+        "FF1" => format!("{:01}", fraction / 100_000),
+        "FF2" => format!("{:02}", fraction / 10_000),
+        "FF4" => format!("{:04}", fraction / 100),
+        "FF5" => format!("{:05}", fraction / 10),
+        "AM" | "PM" => (if hour < 12 { "AM" } else { "PM" }).to_owned(),
+        "am" | "pm" => (if hour < 12 { "am" } else { "pm" }).to_owned(),
+        "Y,YYY" => format!("{},{:03}", year / 1_000, year % 1_000),
+        "YYYY" => padded(year, 4),
+        "YYY" => padded(year % 1_000, 3),
+        "YY" => padded(year % 100, 2),
+        "Y" => padded(year % 10, 1),
+        "IYYY" => padded(iso_week(days).0, 4),
+        "MONTH" => name(&month_name.to_uppercase(), 9),
+        "Month" => name(month_name, 9),
+        "month" => name(&month_name.to_lowercase(), 9),
+        "MON" => month_name[..3].to_uppercase(),
+        "Mon" => month_name[..3].to_owned(),
+        "mon" => month_name[..3].to_lowercase(),
+        "MM" => padded(month.into(), 2),
+        "DAY" => name(&day_name.to_uppercase(), 9),
+        "Day" => name(day_name, 9),
+        "day" => name(&day_name.to_lowercase(), 9),
+        "DY" => day_name[..3].to_uppercase(),
+        "Dy" => day_name[..3].to_owned(),
+        "dy" => day_name[..3].to_lowercase(),
+        "DDD" => padded(year_day, 3),
+        "DD" => padded(day.into(), 2),
+        "D" => (weekday + 1).to_string(),
+        "ID" => ((weekday + 6) % 7 + 1).to_string(),
+        "IW" => padded(iso_week(days).1, 2),
+        "WW" => padded((year_day - 1) / 7 + 1, 2),
+        "W" => ((i64::from(day) - 1) / 7 + 1).to_string(),
+        "CC" => padded((year + 99) / 100, 2),
+        "Q" => ((month - 1) / 3 + 1).to_string(),
+        "J" => (days + 2_440_588).to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Microseconds since 1970 of a text in the form of a template.
+fn read(text: &str, template: &str) -> SqlResult<i64> {
+    let (mut year, mut month, mut day, mut year_day) = (1i64, 1i64, 1i64, None);
+    let (mut hour, mut minute, mut second, mut micros) = (0i64, 0i64, 0i64, 0i64);
+    let mut afternoon = None;
+    let (mut input, mut rest) = (text.trim_start(), template.trim_start());
+    while let Some(letter) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
+            rest = after;
+            continue;
+        }
+        let Some(word) = word(rest) else {
+            rest = &rest[letter.len_utf8()..];
+            let separator = |c: char| !c.is_ascii_alphanumeric();
+            match letter.is_ascii_alphanumeric() {
+                true => input = input.get(1..).unwrap_or_default(),
+                false => input = input.strip_prefix(separator).unwrap_or(input),
+            }
+            continue;
+        };
+        rest = &rest[word.len()..];
+        input = input.trim_start();
+        match word {
+            "MONTH" | "Month" | "month" | "MON" | "Mon" | "mon" => {
+                let found = MONTHS.iter().position(|m| {
+                    let short = word.len() == 3 && !word.eq_ignore_ascii_case("month");
+                    let name = if short { &m[..3] } else { m };
+                    input.get(..name.len()).is_some_and(|i| i.eq_ignore_ascii_case(name))
+                });
+                let at = found.ok_or_else(|| bad_value(input, word))?;
+                let short = word.eq_ignore_ascii_case("mon");
+                input = &input[if short { 3 } else { MONTHS[at].len() }..];
+                month = at as i64 + 1;
+                continue;
+            }
+            "DAY" | "Day" | "day" | "DY" | "Dy" | "dy" => {
+                input = input.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+                continue;
+            }
+            "AM" | "PM" | "am" | "pm" => {
+                afternoon = Some(input.get(..1).is_some_and(|l| l.eq_ignore_ascii_case("p")));
+                input = input.get(2..).unwrap_or_default();
+                continue;
+            }
+            _ => {}
+        }
+        let width = match word {
+            "HH24" | "HH12" | "HH" | "MI" | "SS" | "MM" | "DD" | "YY" | "IW" | "WW" | "CC" => 2,
+            "YYYY" | "IYYY" => 4,
+            "YYY" | "DDD" | "MS" | "FF3" => 3,
+            "US" | "FF6" => 6,
+            _ => 1,
+        };
+        // A year before a separator takes all its digits.
+        let open = word == "YYYY" && !rest.starts_with(|c: char| c.is_ascii_alphabetic());
+        let limit = if open { usize::MAX } else { width };
+        let length = input.bytes().take(limit).take_while(u8::is_ascii_digit).count();
+        let value: i64 = input[..length].parse().map_err(|_| bad_value(input, word))?;
+        input = &input[length..];
+        match word {
+            "YYYY" | "IYYY" => year = value,
+            "YY" => year = if value < 70 { 2_000 + value } else { 1_900 + value },
+            "YYY" => year = if value < 520 { 2_000 + value } else { 1_000 + value },
+            "MM" => month = value,
+            "DD" => day = value,
+            "DDD" => year_day = Some(value),
+            "HH24" | "HH12" | "HH" => hour = value,
+            "MI" => minute = value,
+            "SS" => second = value,
+            "MS" | "FF3" => micros = value * 10i64.pow(6 - length.min(6) as u32),
+            "US" | "FF6" => micros = value * 10i64.pow(6 - length.min(6) as u32),
+            _ => return Err(SqlError::unsupported(format!("{word} in a template to read"))),
+        }
+    }
+    if let Some(pm) = afternoon {
+        hour = hour % 12 + if pm { 12 } else { 0 };
+    }
+    let out_of_range = || {
+        let message = format!("date/time field value out of range: \"{text}\"");
+        SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
+    };
+    if hour > 23 || minute > 59 || second > 59 {
+        return Err(out_of_range());
+    }
+    let days = match year_day {
+        Some(n) => days_of(year, 1, 1).map(|first| first + n - 1),
+        None => days_of(year, month as i32, day as i32),
+    };
+    let days = days.ok_or_else(out_of_range)?;
+    Ok(days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
+}
+
+fn bad_value(input: &str, word: &str) -> SqlError {
+    let given: String = input.chars().take(word.len()).collect();
+    let message = format!("invalid value \"{given}\" for \"{word}\"");
+    SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message)
+}
+
+/// A number, given as its digits without a point, by a template of `9 0 . , D G S MI PR L FM`.
+fn number(digits: &str, scale: i8, template: &str) -> String {
+    let upper = template.to_ascii_uppercase();
+    let fill = !upper.contains("FM");
+    let upper = upper.replace("FM", "");
+    let (signed, minus_last) = (upper.contains('S') && !upper.contains("SG"), upper.contains("MI"));
+    let brackets = upper.contains("PR");
+    let first_sign = upper.starts_with('S');
+    let body = upper.replace("MI", "").replace("PR", "").replace(['S', 'L'], "");
+    let body = body.replace('D', ".").replace('G', ",");
+    let (whole, fraction) = body.split_once('.').unwrap_or((&body, ""));
+    let places = fraction.chars().filter(|c| matches!(c, '9' | '0')).count();
+    let width = whole.chars().filter(|c| matches!(c, '9' | '0')).count();
+    let (negative, shown) = rounded(digits, scale, places);
+    let split = shown.len() - places;
+    let (int_digits, frac_digits) = (shown[..split].trim_start_matches('0'), &shown[split..]);
+    let negative = negative && shown.bytes().any(|b| b != b'0');
+    let overflow = int_digits.len() > width;
+    // The first zero of the template begins zeros that are shown.
+    let zeros_from = whole.chars().filter(|c| matches!(c, '9' | '0')).position(|c| c == '0');
+    let mut out = String::new();
+    let (mut seen, mut at) = (false, 0);
+    for letter in whole.chars() {
+        match letter {
+            '9' | '0' => {
+                let from_right = width - at;
+                let digit = int_digits.len().checked_sub(from_right).map(|i| &int_digits[i..=i]);
+                match digit {
+                    _ if overflow => out.push('#'),
+                    Some(d) => {
+                        out.push_str(d);
+                        seen = true;
+                    }
+                    None if zeros_from.is_some_and(|z| at >= z) => {
+                        out.push('0');
+                        seen = true;
+                    }
+                    // A number without whole digits shows a zero, if nothing follows the point.
+                    None if from_right == 1 && places == 0 => {
+                        out.push('0');
+                        seen = true;
+                    }
+                    None => out.push(' '),
+                }
+                at += 1;
+            }
+            ',' if seen || overflow => out.push(','),
+            ',' => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    let sign = if negative { "-" } else { "+" };
+    let lead = out.len() - out.trim_start().len();
+    let mut text = out.trim_start().to_owned();
+    if body.contains('.') {
+        text.push('.');
+        match fill {
+            _ if overflow => text.push_str(&"#".repeat(places)),
+            true => text.push_str(frac_digits),
+            false => {
+                let kept = fraction.rfind('0').map_or(0, |i| i + 1);
+                let trimmed = frac_digits.trim_end_matches('0');
+                text.push_str(&frac_digits[..trimmed.len().max(kept).min(places)]);
+            }
+        }
+    }
+    let text = match (signed, brackets, minus_last) {
+        (true, ..) if first_sign => format!("{sign}{text}"),
+        (true, ..) => format!("{text}{sign}"),
+        (_, true, _) if negative => format!("<{text}>"),
+        (_, true, _) => format!(" {text} "),
+        (_, _, true) => format!("{text}{}", if negative { "-" } else { " " }),
+        _ if negative => format!("-{text}"),
+        _ => format!(" {text}"),
+    };
+    match fill {
+        true => format!("{}{text}", " ".repeat(lead)),
+        false => text.trim().to_owned(),
+    }
+}
+
+/// Sign and digits of a number rounded to so many places.
+fn rounded(digits: &str, scale: i8, places: usize) -> (bool, String) {
+    let (negative, digits) = match digits.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, digits),
+    };
+    let scale = usize::try_from(scale).unwrap_or(0);
+    let mut padded = format!("{digits:0>width$}", width = scale + 1);
+    if scale <= places {
+        padded.push_str(&"0".repeat(places - scale));
+        return (negative, padded);
+    }
+    let cut = padded.len() - (scale - places);
+    let up = padded.as_bytes()[cut] >= b'5';
+    let mut kept: Vec<u8> = padded.as_bytes()[..cut].to_vec();
+    if up {
+        let mut at = kept.len();
+        loop {
+            if at == 0 {
+                kept.insert(0, b'1');
+                break;
+            }
+            at -= 1;
+            if kept[at] < b'9' {
+                kept[at] += 1;
+                break;
+            }
+            kept[at] = b'0';
+        }
+    }
+    (negative, String::from_utf8(kept).unwrap_or_default())
+}
+
+/// As many places as the template has digits after its point.
+fn number_type(values: &[Option<&datafusion_common::ScalarValue>]) -> DataType {
+    use datafusion_common::ScalarValue::{Utf8, Utf8View};
+    let template = match values.get(1) {
+        Some(Some(Utf8(Some(t)) | Utf8View(Some(t)))) => t.to_ascii_uppercase(),
+        _ => "9.9999999999".to_owned(),
+    };
+    let fraction = template.replace('D', ".");
+    let places = fraction.split_once('.').map_or(0, |(_, f)| f.matches(['9', '0']).count());
+    DataType::Decimal128(38, places.min(30) as i8)
+}
+
+fn to_number(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let DataType::Decimal128(_, scale) = args.ty else {
+        return Err(SqlError::internal("to_number gives a decimal"));
+    };
+    let values = args.each::<_, Decimal128Array>(|row| {
+        let text = args.text(0).value(row);
+        let negative = text.contains('-') || text.trim_start().starts_with('<');
+        let kept: String = text.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+        let (whole, fraction) = kept.split_once('.').unwrap_or((&kept, ""));
+        let places = usize::try_from(*scale).unwrap_or(0);
+        let fraction: String =
+            fraction.chars().chain(std::iter::repeat('0')).take(places).collect();
+        let value: i128 = format!("{whole}{fraction}").parse().map_err(|_| {
+            invalid_parameter(format!("invalid input syntax for type numeric: \"{text}\""))
+        })?;
+        Ok(Some(if negative { -value } else { value }))
+    })?;
+    Ok(Arc::new(values.with_data_type(args.ty.clone())))
+}

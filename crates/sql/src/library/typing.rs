@@ -1,0 +1,358 @@
+//! Types of literals and operators as PostgreSQL has them, where the library's differ.
+//!
+//! Runs before the library's coercion: whole numbers are `integer` when they fit, a quoted literal
+//! takes the type of what it is compared with, decimals divide exactly, dates count in days.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion_expr::expr::{BinaryExpr, Case, ScalarFunction};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, cast,
+};
+use datafusion_optimizer::AnalyzerRule;
+
+use super::LIBRARY;
+use super::syntax::ANY_NUMERIC;
+
+/// Gives expressions PostgreSQL's types.
+#[derive(Debug)]
+pub(crate) struct Typing;
+
+impl AnalyzerRule for Typing {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|node| typed_node(node).map(Transformed::yes)).data()
+    }
+
+    fn name(&self) -> &str {
+        "typing"
+    }
+}
+
+fn typed_node(node: LogicalPlan) -> Result<LogicalPlan> {
+    match &node {
+        // The bounds of a limit are the library's own constants; relations have no expressions.
+        LogicalPlan::Limit(_)
+        | LogicalPlan::TableScan(_)
+        | LogicalPlan::EmptyRelation(_)
+        | LogicalPlan::RecursiveQuery(_)
+        | LogicalPlan::Unnest(_) => return Ok(node),
+        _ => {}
+    }
+    let schema = Arc::new(match &node {
+        LogicalPlan::Values(_) => DFSchema::empty(),
+        _ => merge_schema(&node.inputs()),
+    });
+    let names = NamePreserver::new(&node);
+    let mapped = node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(Transformed::yes(name.restore(typed(expr, &schema)?)))
+    })?;
+    match mapped.data {
+        LogicalPlan::Values(values) => {
+            let schema = Arc::clone(&values.schema);
+            let plan = LogicalPlanBuilder::values(values.values)?.build()?;
+            let renamed = plan.schema().columns().into_iter().zip(schema.fields().iter());
+            let same = renamed.clone().all(|(c, f)| c.name == *f.name());
+            if same {
+                return Ok(plan);
+            }
+            let exprs = renamed.map(|(c, f)| Expr::Column(c).alias(f.name())).collect::<Vec<_>>();
+            LogicalPlanBuilder::from(plan).project(exprs)?.build()
+        }
+        LogicalPlan::Window(window) => counted(LogicalPlan::Window(window).recompute_schema()?),
+        other => other.recompute_schema(),
+    }
+}
+
+/// Ranks are signed.
+fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let schema = Arc::clone(plan.schema());
+    if schema.fields().iter().all(|f| f.data_type() != &DataType::UInt64) {
+        return Ok(plan);
+    }
+    let exprs = schema.iter().map(|(qualifier, field)| {
+        let column = Expr::Column((qualifier, field).into());
+        match field.data_type() {
+            DataType::UInt64 => {
+                cast(column, DataType::Int64).alias_qualified(qualifier.cloned(), field.name())
+            }
+            _ => column,
+        }
+    });
+    let exprs: Vec<Expr> = exprs.collect();
+    LogicalPlanBuilder::from(plan).project(exprs)?.build()
+}
+
+/// The expression over rows of `schema`, with PostgreSQL's types.
+pub(crate) fn typed(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    expr.transform_up(|e| typed_one(e, schema)).data()
+}
+
+fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(Transformed::yes(match expr {
+        Expr::Literal(ScalarValue::Int64(Some(v)), meta) => match i32::try_from(v) {
+            Ok(v) => Expr::Literal(ScalarValue::Int32(Some(v)), meta),
+            Err(_) => Expr::Literal(ScalarValue::Int64(Some(v)), meta),
+        },
+        Expr::Literal(ScalarValue::UInt64(Some(v)), meta) => {
+            Expr::Literal(ScalarValue::Decimal128(Some(i128::from(v)), 20, 0), meta)
+        }
+        // One million is written `1e6`: a whole number all the same.
+        Expr::Literal(ScalarValue::Decimal128(Some(v), _, scale @ i8::MIN..=-1), meta) => {
+            let factor = 10i128.checked_pow(u32::from(scale.unsigned_abs()));
+            match factor.and_then(|f| v.checked_mul(f)) {
+                Some(v) => Expr::Literal(ScalarValue::Decimal128(Some(v), 38, 0), meta),
+                None => return Err(DataFusionError::External(Box::new(too_large()))),
+            }
+        }
+        Expr::Negative(inner) => match *inner {
+            // Without this, the smallest integers could not be written.
+            Expr::Literal(ScalarValue::Int64(Some(v)), meta) if v == 1 << 31 => {
+                Expr::Literal(ScalarValue::Int32(Some(i32::MIN)), meta)
+            }
+            other => Expr::Negative(Box::new(other)),
+        },
+        Expr::BinaryExpr(binary) => operator(binary, schema)?,
+        Expr::InList(mut list) => {
+            let mut all = vec![*list.expr];
+            all.append(&mut list.list);
+            settle(&mut all, schema)?;
+            list.expr = Box::new(all.remove(0));
+            list.list = all;
+            Expr::InList(list)
+        }
+        Expr::Between(mut between) => {
+            let mut all = vec![*between.expr, *between.low, *between.high];
+            settle(&mut all, schema)?;
+            between.high = Box::new(all.remove(2));
+            between.low = Box::new(all.remove(1));
+            between.expr = Box::new(all.remove(0));
+            Expr::Between(between)
+        }
+        Expr::Case(case) => settled_case(case, schema)?,
+        Expr::ScalarFunction(call) => function(call, schema)?,
+        Expr::Cast(given) if *given.field.data_type() == ANY_NUMERIC => {
+            let ty = match (&*given.expr, given.expr.get_type(schema)?) {
+                (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => numeric_of(text),
+                (_, ty @ (DataType::Decimal128(..) | DataType::Decimal256(..))) => ty,
+                (_, DataType::Int16) => DataType::Decimal128(5, 0),
+                (_, DataType::Int32) => DataType::Decimal128(10, 0),
+                (_, DataType::Int64) => DataType::Decimal128(19, 0),
+                // Fifteen digits are all that a float is sure to have.
+                _ => DataType::Decimal128(38, 15),
+            };
+            cast(*given.expr, ty)
+        }
+        Expr::SimilarTo(like) if !like.case_insensitive => {
+            let pattern = call("similar_to_regex", vec![*like.pattern])?;
+            let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
+            binary_expr(*like.expr, op, pattern)
+        }
+        other => return Ok(Transformed::no(other)),
+    }))
+}
+
+/// An operator between two operands as they were bound: typed at once, so that the functions around it
+/// see the right type.
+pub(super) fn bound_operator(
+    left: Expr,
+    op: Operator,
+    right: Expr,
+    schema: &DFSchema,
+) -> Result<Expr> {
+    let (left, right) = (typed_one(left, schema)?.data, typed_one(right, schema)?.data);
+    operator(BinaryExpr::new(Box::new(left), op, Box::new(right)), schema)
+}
+
+/// A call of one of our functions.
+fn call(name: &str, args: Vec<Expr>) -> Result<Expr> {
+    match LIBRARY.scalar(name) {
+        Some(function) => Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))),
+        None => Err(DataFusionError::Internal(format!("no function {name}"))),
+    }
+}
+
+fn too_large() -> types::SqlError {
+    let state = types::SqlState::NUMERIC_VALUE_OUT_OF_RANGE;
+    types::SqlError::new(state, "numeric field overflow")
+        .with_hint("numbers have at most 38 digits here")
+}
+
+/// A literal in quotes has no type of its own; the library's text columns and casts are views.
+fn unknown(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
+        Expr::Alias(alias) => unknown(&alias.expr),
+        _ => None,
+    }
+}
+
+/// An unknown literal as a value of `ty`.
+fn read(text: &str, ty: &DataType) -> Result<Expr> {
+    let ty = match ty {
+        DataType::Decimal128(..) | DataType::Decimal256(..) => numeric_of(text),
+        other => other.clone(),
+    };
+    let array: arrow_array::ArrayRef =
+        Arc::new(arrow_array::StringViewArray::from_iter_values([text]));
+    let value = crate::expr::cast_text(&array, &ty)?;
+    Ok(Expr::Literal(ScalarValue::try_from_array(&value, 0)?, None))
+}
+
+/// The narrowest decimal that holds the text exactly.
+pub(crate) fn numeric_of(text: &str) -> DataType {
+    let plain = types::numeric::without_exponent(text.trim()).unwrap_or_default();
+    let fraction = plain.split_once('.').map_or(0, |(_, f)| f.len());
+    DataType::Decimal128(38, fraction.min(30) as i8)
+}
+
+/// Gives unknown literals among `exprs` the type of the first expression that has another one than text.
+fn settle(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    if exprs.iter().all(|e| unknown(e).is_none()) {
+        return Ok(());
+    }
+    let mut found = None;
+    for expr in exprs.iter().filter(|e| unknown(e).is_none()) {
+        let ty = expr.get_type(schema)?;
+        if ty != DataType::Null && found.is_none() {
+            found = Some(ty);
+        }
+    }
+    let Some(ty) = found.filter(|ty| readable(ty)) else { return Ok(()) };
+    for expr in exprs {
+        if let Some(text) = unknown(expr) {
+            *expr = read(text, &ty)?;
+        }
+    }
+    Ok(())
+}
+
+fn readable(ty: &DataType) -> bool {
+    !ty.is_string() && types::LogicalType::of_arrow(ty).is_some()
+}
+
+fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
+    let Case { expr, when_then_expr, else_expr } = case;
+    let (whens, thens): (Vec<Expr>, Vec<Expr>) =
+        when_then_expr.into_iter().map(|(w, t)| (*w, *t)).unzip();
+    let mut tests: Vec<Expr> = expr.map(|e| *e).into_iter().collect();
+    let subject = tests.len();
+    tests.extend(whens);
+    if subject == 1 {
+        settle(&mut tests, schema)?;
+    }
+    let mut results = thens;
+    let branches = results.len();
+    results.extend(else_expr.map(|e| *e));
+    settle(&mut results, schema)?;
+    let whens = tests.split_off(subject);
+    let otherwise = results.split_off(branches).pop().map(Box::new);
+    let subject = tests.pop().map(Box::new);
+    let pairs = whens.into_iter().zip(results);
+    let pairs: Vec<_> = pairs.map(|(w, t)| (Box::new(w), Box::new(t))).collect();
+    let boolean =
+        pairs.iter().any(|(_, t)| t.get_type(schema).is_ok_and(|ty| ty == DataType::Boolean));
+    if !boolean {
+        return Ok(Expr::Case(Case::new(subject, pairs, otherwise)));
+    }
+    // The simplifier takes boolean CASEs apart, and then a guarded division is not guarded: it must
+    // not see that the branches are boolean.
+    let small = |e: Box<Expr>| Box::new(cast(*e, DataType::Int16));
+    let pairs = pairs.into_iter().map(|(w, t)| (w, small(t))).collect();
+    let number = Expr::Case(Case::new(subject, pairs, otherwise.map(small)));
+    Ok(binary_expr(number, Operator::Eq, Expr::Literal(ScalarValue::Int16(Some(1)), None)))
+}
+
+fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    if let "coalesce" | "nullif" | "greatest" | "least" | "make_array" = given.func.name() {
+        settle(&mut given.args, schema)?;
+    }
+    Ok(Expr::ScalarFunction(given))
+}
+
+fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
+    let BinaryExpr { left, op, right } = binary;
+    let mut sides = [*left, *right];
+    let compares = op.supports_propagation() || matches!(op, Operator::NotEq);
+    let distinct = matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
+    let arithmetic = matches!(
+        op,
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo
+    );
+    if compares || distinct {
+        settle(&mut sides, schema)?;
+    } else if arithmetic {
+        settle_operands(&mut sides, op, schema)?;
+    }
+    let [left, right] = sides;
+    if !arithmetic && op != Operator::StringConcat {
+        return Ok(binary_expr(left, op, right));
+    }
+    let (l, r) = (left.get_type(schema)?, right.get_type(schema)?);
+    if let Some(name) = own_operator(op, &l, &r) {
+        return call(name, vec![left, right]);
+    }
+    Ok(binary_expr(left, op, right))
+}
+
+/// Beside a date or a timestamp, a literal of an addition is an interval.
+fn settle_operands(sides: &mut [Expr; 2], op: Operator, schema: &DFSchema) -> Result<()> {
+    for i in 0..2 {
+        let other = &sides[1 - i];
+        if unknown(&sides[i]).is_none() || unknown(other).is_some() {
+            continue;
+        }
+        let ty = other.get_type(schema)?;
+        let span = match (&ty, op) {
+            (DataType::Timestamp(..) | DataType::Time64(_) | DataType::Date32, Operator::Plus) => {
+                types::LogicalType::Interval.arrow()
+            }
+            (DataType::Interval(_), Operator::Multiply | Operator::Divide) => DataType::Float64,
+            _ => ty,
+        };
+        if readable(&span) {
+            let text = unknown(&sides[i]).unwrap_or_default().to_owned();
+            sides[i] = read(&text, &span)?;
+        }
+    }
+    Ok(())
+}
+
+/// The function behind an operator that the library does not have, or has with another result.
+fn own_operator(op: Operator, left: &DataType, right: &DataType) -> Option<&'static str> {
+    use DataType::{Date32, Interval, List, Time64, Timestamp};
+    let decimal = |ty: &DataType| matches!(ty, DataType::Decimal128(..) | DataType::Decimal256(..));
+    let exact = |ty: &DataType| decimal(ty) || ty.is_integer();
+    let wide = |ty: &DataType| matches!(ty, DataType::Decimal256(..));
+    Some(match (op, left, right) {
+        (Operator::Divide, l, r) if exact(l) && exact(r) && (decimal(l) || decimal(r)) => {
+            "numeric_div"
+        }
+        (Operator::Modulo, l, r) if exact(l) && exact(r) && (wide(l) || wide(r)) => "mod",
+        (Operator::Plus, Date32, r) if r.is_integer() => "date_plus_days",
+        (Operator::Plus, l, Date32) if l.is_integer() => "days_plus_date",
+        (Operator::Minus, Date32, r) if r.is_integer() => "date_minus_days",
+        (Operator::Minus, Date32, Date32) => "date_minus_date",
+        (Operator::Plus, Date32 | Timestamp(..), Interval(_)) => "time_plus_span",
+        (Operator::Plus, Interval(_), Date32 | Timestamp(..)) => "span_plus_time",
+        (Operator::Minus, Date32 | Timestamp(..), Interval(_)) => "time_minus_span",
+        (Operator::Plus, Time64(_), Interval(_)) => "time_plus_span",
+        (Operator::Plus, Interval(_), Time64(_)) => "span_plus_time",
+        (Operator::Minus, Time64(_), Interval(_) | Time64(_)) => "time_minus_span",
+        (Operator::Plus, Date32, Time64(_)) => "date_plus_time",
+        (Operator::Minus, Timestamp(..) | Date32, Timestamp(..) | Date32) => "time_minus_time",
+        (Operator::Plus, Interval(_), Interval(_)) => "span_plus_span",
+        (Operator::Minus, Interval(_), Interval(_)) => "span_minus_span",
+        (Operator::Multiply, Interval(_), r) if r.is_numeric() => "span_times",
+        (Operator::Multiply, l, Interval(_)) if l.is_numeric() => "times_span",
+        (Operator::Divide, Interval(_), r) if r.is_numeric() => "span_divided",
+        (Operator::StringConcat, List(_), List(_)) => "array_cat",
+        _ => return None,
+    })
+}

@@ -1,0 +1,341 @@
+//! Correlated subqueries of any shape as joins (Neumann and Kemper, "Unnesting Arbitrary Queries").
+//!
+//! The library decorrelates the frequent shapes, and well; this is for the rest. The *domain* of a
+//! subquery is the set of different values that its outer columns have. The subquery is computed
+//! for the whole domain at once, each row with the domain's values it belongs to, and joined back.
+
+use std::sync::Arc;
+
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{
+    Column, DataFusionError, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
+};
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, not, when,
+};
+use datafusion_functions_aggregate::min_max::max_udaf;
+use types::SqlError;
+
+use crate::library::{at_most_one, single_value};
+
+mod dependent;
+
+use dependent::Dependent;
+
+/// Replaces every subquery in `plan` that the library has no join for, and every lateral join.
+pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
+    Unnest { names }.plan(plan)
+}
+
+/// Whether a plan has what the library would turn into wrong rows: a comparison with ANY or ALL
+/// confuses equal names inside and outside, a scalar subquery of many rows joins all of them.
+pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
+    let many_rows = |s: &Subquery| !s.outer_ref_columns.is_empty() && !at_most_one(&s.subquery);
+    let needed = |e: &Expr| match e {
+        Expr::SetComparison(_) => true,
+        Expr::ScalarSubquery(subquery) => many_rows(subquery),
+        _ => false,
+    };
+    let mut found = false;
+    let walked = plan.apply_with_subqueries(|node| {
+        let kept = matches!(node, LogicalPlan::Filter(_));
+        for expr in node.expressions() {
+            let member = |e: &Expr| match e {
+                Expr::InSubquery(m) => {
+                    !kept || (m.negated && !m.subquery.outer_ref_columns.is_empty())
+                }
+                _ => false,
+            };
+            found |= expr.exists(|e| Ok(needed(e) || member(e))).unwrap_or(true);
+        }
+        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+    });
+    found || walked.is_err()
+}
+
+/// The columns of the domain in a plan, and the outer columns that they stand for.
+#[derive(Clone)]
+struct Domain {
+    plan: LogicalPlan,
+    outer: Vec<Column>,
+    inner: Vec<Column>,
+}
+
+struct Unnest<'a> {
+    names: &'a AliasGenerator,
+}
+
+impl Unnest<'_> {
+    fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        plan.transform_up(|node| match node {
+            LogicalPlan::Join(join) if is_lateral(&join.right) => {
+                Ok(Transformed::yes(self.lateral(join)?))
+            }
+            node if has_subquery(&node) => Ok(Transformed::yes(self.node(node)?)),
+            node => Ok(Transformed::no(node)),
+        })
+        .data()
+    }
+
+    /// Joins the subqueries of a node to its input.
+    fn node(&self, node: LogicalPlan) -> Result<LogicalPlan> {
+        if let LogicalPlan::Join(join) = &node
+            && join.join_type == JoinType::Inner
+        {
+            let filter = join.filter.clone().unwrap_or_else(|| lit(true));
+            let equal = join.on.iter().map(|(l, r)| l.clone().eq(r.clone()));
+            let predicate = equal.fold(filter, Expr::and);
+            let pairs = LogicalPlanBuilder::from(join.left.as_ref().clone())
+                .cross_join(join.right.as_ref().clone())?;
+            return self.node(pairs.filter(predicate)?.build()?);
+        }
+        let [input] = node.inputs()[..] else {
+            return Err(unsupported("a subquery in this join condition"));
+        };
+        let mut input = input.clone();
+        let schema = Arc::clone(node.schema());
+        let names = NamePreserver::new(&node);
+        let mut exprs = Vec::new();
+        for expr in node.expressions() {
+            let name = names.save(&expr);
+            let replaced = expr.transform_up(|e| self.expression(e, &mut input))?.data;
+            exprs.push(name.restore(replaced));
+        }
+        let keeps_columns =
+            matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
+        let rebuilt = node.with_new_exprs(exprs, vec![input])?;
+        if !keeps_columns {
+            return rebuilt.recompute_schema();
+        }
+        let columns = schema.columns().into_iter().map(Expr::Column);
+        LogicalPlanBuilder::from(rebuilt).project(columns)?.build()
+    }
+
+    fn expression(&self, expr: Expr, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
+        let replaced = match expr {
+            Expr::ScalarSubquery(subquery) => self.scalar(subquery, input)?,
+            Expr::Exists(exists) => {
+                let found = self.exists(exists.subquery, input)?;
+                if exists.negated { not(found) } else { found }
+            }
+            Expr::InSubquery(member) => {
+                let any = self.any(*member.expr, Operator::Eq, member.subquery, input)?;
+                if member.negated { not(any) } else { any }
+            }
+            Expr::SetComparison(set) => match set.quantifier {
+                datafusion_expr::expr::SetQuantifier::Any => {
+                    self.any(*set.expr, set.op, set.subquery, input)?
+                }
+                datafusion_expr::expr::SetQuantifier::All => {
+                    let Some(opposite) = set.op.negate() else {
+                        return Err(unsupported("ALL with this operator"));
+                    };
+                    not(self.any(*set.expr, opposite, set.subquery, input)?)
+                }
+            },
+            other => return Ok(Transformed::no(other)),
+        };
+        Ok(Transformed::yes(replaced))
+    }
+
+    /// The value of the subquery's row, null of none.
+    fn scalar(&self, subquery: Subquery, input: &mut LogicalPlan) -> Result<Expr> {
+        let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
+        let single = at_most_one(&plan);
+        let (plan, value) = self.named(plan)?;
+        let domain = self.domain(&plan, input)?;
+        let dependent = Dependent { names: self.names, domain: &domain };
+        let (mut rows, inner) = dependent.plan(plan)?;
+        if !single {
+            let call = vec![Expr::Column(value.clone())];
+            let call = AggregateFunction::new_udf(single_value(), call, false, None, vec![], None);
+            let guarded = Expr::AggregateFunction(call).alias(value.name.clone());
+            let keys = inner.iter().cloned().map(Expr::Column);
+            rows = LogicalPlanBuilder::from(rows).aggregate(keys, [guarded])?.build()?;
+        }
+        self.attach(input, rows, &domain, inner, value)
+    }
+
+    /// Whether the subquery has a row.
+    fn exists(&self, subquery: Subquery, input: &mut LogicalPlan) -> Result<Expr> {
+        let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
+        let domain = self.domain(&plan, input)?;
+        let dependent = Dependent { names: self.names, domain: &domain };
+        let (rows, inner) = dependent.plan(plan)?;
+        let mark = self.names.next("__mark");
+        let rows = LogicalPlanBuilder::from(rows);
+        let rows = if domain.outer.is_empty() {
+            rows.limit(0, Some(1))?.project([lit(true).alias(&mark)])?
+        } else {
+            let columns = inner.iter().cloned().map(Expr::Column);
+            let distinct = rows.project(columns)?.distinct()?;
+            let columns: Vec<Expr> = inner.iter().cloned().map(Expr::Column).collect();
+            distinct.project(columns.into_iter().chain([lit(true).alias(&mark)]))?
+        };
+        let mark = Column::from_name(mark);
+        let found = self.attach(input, rows.build()?, &domain, inner, mark)?;
+        Ok(found.is_not_null())
+    }
+
+    /// `expr op ANY (subquery)`: true of one row is true, else unknown of one is unknown.
+    fn any(
+        &self,
+        expr: Expr,
+        op: Operator,
+        subquery: Subquery,
+        input: &mut LogicalPlan,
+    ) -> Result<Expr> {
+        let plan = Arc::unwrap_or_clone(subquery.subquery);
+        let (plan, value) = self.named(plan)?;
+        let schema = Arc::clone(input.schema());
+        // Seen from inside of the subquery, the compared value is an outer one.
+        let outer = expr.transform_up(|e| match e {
+            Expr::Column(column) => {
+                let field = Arc::clone(schema.field_from_column(&column)?);
+                Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
+            }
+            other => Ok(Transformed::no(other)),
+        })?;
+        let compared = binary_expr(outer.data, op, Expr::Column(value));
+        let rank = when(compared.clone().is_true(), lit(2i64))
+            .when(compared.is_unknown(), lit(1i64))
+            .otherwise(lit(0i64))?;
+        let best = AggregateFunction::new_udf(max_udaf(), vec![rank], false, None, vec![], None);
+        let best = Expr::AggregateFunction(best).alias(self.names.next("__any"));
+        let ranked =
+            LogicalPlanBuilder::from(plan).aggregate(Vec::<Expr>::new(), [best])?.build()?;
+        let ranked = Subquery {
+            outer_ref_columns: ranked.all_out_ref_exprs(),
+            subquery: Arc::new(ranked),
+            spans: Default::default(),
+        };
+        let rank = self.scalar(ranked, input)?;
+        when(rank.clone().eq(lit(2i64)), lit(true))
+            .when(rank.eq(lit(1i64)), Expr::Literal(ScalarValue::Boolean(None), None))
+            .otherwise(lit(false))
+    }
+
+    /// A join whose right side may name columns of the left one.
+    fn lateral(&self, join: datafusion_expr::Join) -> Result<LogicalPlan> {
+        let (alias, plan) = lateral_plan(Arc::unwrap_or_clone(join.right))?;
+        let plan = self.plan(plan)?;
+        let mut left = Arc::unwrap_or_clone(join.left);
+        let columns = join.schema.columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
+        let domain = self.domain(&plan, &mut left)?;
+        let dependent = Dependent { names: self.names, domain: &domain };
+        let (mut rows, mut inner) = dependent.plan(plan)?;
+        if let Some(alias) = alias {
+            rows = LogicalPlanBuilder::from(rows).alias(alias.clone())?.build()?;
+            let renamed = |c: Column| Column::new(Some(alias.clone()), c.name);
+            inner = inner.into_iter().map(renamed).collect();
+        }
+        if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+            return Err(unsupported("a lateral join of this kind"));
+        }
+        let equal = join.on.into_iter().map(|(l, r)| l.eq(r));
+        let filter = equal.chain(join.filter).reduce(Expr::and);
+        LogicalPlanBuilder::from(left)
+            .join_detailed(
+                rows,
+                join.join_type,
+                (domain.outer.clone(), inner),
+                filter,
+                NullEquality::NullEqualsNull,
+            )?
+            .project(columns)?
+            .build()
+    }
+
+    /// The plan with its only column under a name of its own.
+    fn named(&self, plan: LogicalPlan) -> Result<(LogicalPlan, Column)> {
+        let name = self.names.next("__value");
+        let column = plan.schema().columns().swap_remove(0);
+        let named =
+            LogicalPlanBuilder::from(plan).project([Expr::Column(column).alias(name.clone())])?;
+        Ok((named.build()?, Column::from_name(name)))
+    }
+
+    /// The different values that the outer columns of `plan` have in `input`.
+    fn domain(&self, plan: &LogicalPlan, input: &mut LogicalPlan) -> Result<Domain> {
+        let mut outer = Vec::new();
+        for expr in plan.all_out_ref_exprs() {
+            if let Expr::OuterReferenceColumn(_, column) = expr
+                && input.schema().has_column(&column)
+                && !outer.contains(&column)
+            {
+                outer.push(column);
+            }
+        }
+        let names: Vec<String> = outer.iter().map(|_| self.names.next("__outer")).collect();
+        let columns = outer.iter().zip(&names);
+        let columns = columns.map(|(c, name)| Expr::Column(c.clone()).alias(name));
+        let values = LogicalPlanBuilder::from(input.clone());
+        let plan = match outer.is_empty() {
+            true => values.build()?,
+            false => values.project(columns.collect::<Vec<_>>())?.distinct()?.build()?,
+        };
+        let inner = names.into_iter().map(Column::from_name).collect();
+        Ok(Domain { plan, outer, inner })
+    }
+
+    /// Joins the results for the domain to the rows that asked for them.
+    fn attach(
+        &self,
+        input: &mut LogicalPlan,
+        rows: LogicalPlan,
+        domain: &Domain,
+        inner: Vec<Column>,
+        value: Column,
+    ) -> Result<Expr> {
+        let all = inner.iter().cloned().chain([value.clone()]).map(Expr::Column);
+        let rows = LogicalPlanBuilder::from(rows).project(all)?.build()?;
+        let keys = (domain.outer.clone(), inner);
+        let always = domain.outer.is_empty().then(|| lit(true));
+        let joined = LogicalPlanBuilder::from(input.clone());
+        let nulls = NullEquality::NullEqualsNull;
+        *input = joined.join_detailed(rows, JoinType::Left, keys, always, nulls)?.build()?;
+        Ok(Expr::Column(value))
+    }
+}
+
+fn unsupported(what: &str) -> DataFusionError {
+    DataFusionError::External(Box::new(SqlError::unsupported(what)))
+}
+
+fn has_subquery(node: &LogicalPlan) -> bool {
+    let is_subquery = |e: &Expr| {
+        matches!(
+            e,
+            Expr::ScalarSubquery(_)
+                | Expr::Exists(_)
+                | Expr::InSubquery(_)
+                | Expr::SetComparison(_)
+        )
+    };
+    node.expressions().iter().any(|e| e.exists(|e| Ok(is_subquery(e))).unwrap_or(false))
+}
+
+fn is_lateral(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Subquery(_) => true,
+        LogicalPlan::SubqueryAlias(alias) => is_lateral(&alias.input),
+        _ => false,
+    }
+}
+
+/// The name and the plan of a lateral relation.
+fn lateral_plan(
+    plan: LogicalPlan,
+) -> Result<(Option<datafusion_common::TableReference>, LogicalPlan)> {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => {
+            let (_, inner) = lateral_plan(Arc::unwrap_or_clone(alias.input))?;
+            Ok((Some(alias.alias), inner))
+        }
+        LogicalPlan::Subquery(subquery) => Ok((None, Arc::unwrap_or_clone(subquery.subquery))),
+        _ => Err(unsupported("this lateral relation")),
+    }
+}

@@ -1,0 +1,326 @@
+//! Syntax that the library does not take, written as syntax that it does: done on the syntax tree,
+//! before names are bound.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, LimitClause, ObjectName, Query, SelectItem, SetExpr, TableAlias,
+    TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
+};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use types::{SqlError, SqlResult};
+
+use super::identifier;
+
+/// Rewrites a query in place.
+pub(crate) fn rewrite(query: &mut Query) -> SqlResult<()> {
+    match query.visit(&mut Rewrite) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+struct Rewrite;
+
+impl VisitorMut for Rewrite {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        fetch_as_limit(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        match function_relation(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match rewritten(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
+    }
+}
+
+/// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.
+fn fetch_as_limit(query: &mut Query) {
+    if query.fetch.as_ref().is_none_or(|f| f.with_ties || f.percent) {
+        return;
+    }
+    let quantity = query.fetch.take().and_then(|f| f.quantity);
+    let one = Expr::Value(Value::Number("1".into(), false).into());
+    let given = Some(quantity.unwrap_or(one));
+    match &mut query.limit_clause {
+        Some(LimitClause::LimitOffset { limit, .. }) => *limit = given,
+        other => {
+            *other =
+                Some(LimitClause::LimitOffset { limit: given, offset: None, limit_by: vec![] });
+        }
+    }
+}
+
+fn rewritten(expr: &mut Expr) -> SqlResult<()> {
+    let replaced = match expr {
+        Expr::AnyOp { left, compare_op, right, .. } if !is_subquery(right) => {
+            compared("any", left, compare_op, right)?
+        }
+        Expr::AllOp { left, compare_op, right } if !is_subquery(right) => {
+            compared("all", left, compare_op, right)?
+        }
+        Expr::Function(function)
+            if SET_FUNCTIONS.iter().any(|(n, _)| *n == last_name(&function.name)) =>
+        {
+            set_function(function)
+        }
+        Expr::BinaryOp { left, op, right } => match (fields(left), fields(right)) {
+            (Some(left), Some(right)) => row_comparison(&left, op, &right)?,
+            _ => return Ok(()),
+        },
+        Expr::InList { expr, list, negated } => match fields(expr) {
+            Some(row) => row_in_list(&row, list, *negated)?,
+            None => return Ok(()),
+        },
+        Expr::InSubquery { expr, subquery, negated } => match fields(expr) {
+            Some(row) => row_in_subquery(&row, subquery, *negated)?,
+            None => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    *expr = replaced;
+    Ok(())
+}
+
+fn is_subquery(expr: &Expr) -> bool {
+    match expr {
+        Expr::Subquery(_) => true,
+        Expr::Nested(inner) => is_subquery(inner),
+        _ => false,
+    }
+}
+
+/// `x op ANY (array)` as a call of the function that compares so.
+fn compared(word: &str, left: &Expr, op: &BinaryOperator, right: &Expr) -> SqlResult<Expr> {
+    let name = match op {
+        BinaryOperator::Eq => "eq",
+        BinaryOperator::NotEq => "ne",
+        BinaryOperator::Lt => "lt",
+        BinaryOperator::LtEq => "le",
+        BinaryOperator::Gt => "gt",
+        BinaryOperator::GtEq => "ge",
+        other => return Err(SqlError::unsupported(format!("{other} {word} (array)"))),
+    };
+    Ok(call(&format!("{word}_{name}"), vec![left.clone(), right.clone()]))
+}
+
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.collect(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
+/// The fields of a row of two or more.
+fn fields(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::Tuple(fields) if fields.len() > 1 => Some(fields.clone()),
+        Expr::Nested(inner) => fields(inner),
+        _ => None,
+    }
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }))
+}
+
+fn same_length(left: &[Expr], right: &[Expr]) -> SqlResult<()> {
+    if left.len() == right.len() {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        types::SqlState::SYNTAX_ERROR,
+        "unequal number of entries in row expressions",
+    ))
+}
+
+/// Rows compare field by field, the first that differs decides.
+fn row_comparison(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResult<Expr> {
+    same_length(left, right)?;
+    let pairs = || left.iter().cloned().zip(right.iter().cloned());
+    let joined = |op: BinaryOperator, by: BinaryOperator| {
+        let parts = pairs().map(|(l, r)| binary(l, op.clone(), r));
+        parts.reduce(|a, b| binary(a, by.clone(), b))
+    };
+    let whole = match op {
+        BinaryOperator::Eq => joined(BinaryOperator::Eq, BinaryOperator::And),
+        BinaryOperator::NotEq => joined(BinaryOperator::NotEq, BinaryOperator::Or),
+        BinaryOperator::Lt | BinaryOperator::LtEq | BinaryOperator::Gt | BinaryOperator::GtEq => {
+            let strict = match op {
+                BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
+                _ => BinaryOperator::Gt,
+            };
+            let mut whole = None;
+            for (l, r) in pairs().rev() {
+                whole = Some(match whole {
+                    None => binary(l, op.clone(), r),
+                    Some(rest) => {
+                        let equal = binary(l.clone(), BinaryOperator::Eq, r.clone());
+                        let rest = binary(equal, BinaryOperator::And, rest);
+                        binary(binary(l, strict.clone(), r), BinaryOperator::Or, rest)
+                    }
+                });
+            }
+            whole
+        }
+        other => return Err(SqlError::unsupported(format!("{other} between rows"))),
+    };
+    whole.ok_or_else(|| SqlError::internal("a row without fields"))
+}
+
+fn row_in_list(row: &[Expr], list: &[Expr], negated: bool) -> SqlResult<Expr> {
+    let mut any: Option<Expr> = None;
+    for item in list {
+        let Some(item) = fields(item) else {
+            return Err(SqlError::unsupported("IN with rows and single values"));
+        };
+        let equal = row_comparison(row, &BinaryOperator::Eq, &item)?;
+        any = Some(match any {
+            None => equal,
+            Some(before) => binary(before, BinaryOperator::Or, equal),
+        });
+    }
+    let any = any.ok_or_else(|| SqlError::internal("IN without a list"))?;
+    Ok(negate(any, negated))
+}
+
+fn negate(expr: Expr, negated: bool) -> Expr {
+    match negated {
+        true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) },
+        false => expr,
+    }
+}
+
+/// `(a, b) IN (subquery)` as EXISTS. Under NOT, a pair that may be equal counts as equal.
+fn row_in_subquery(row: &[Expr], subquery: &Query, negated: bool) -> SqlResult<Expr> {
+    let names: Vec<String> = (1..=row.len()).map(|i| format!("__field{i}")).collect();
+    let text = format!("select 1 from (select 1) as __row({}) where true", names.join(", "));
+    let mut query = parsed_query(&text)?;
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(SqlError::internal("a template is a SELECT"));
+    };
+    if let Some(table) = select.from.first_mut()
+        && let TableFactor::Derived { subquery: inner, .. } = &mut table.relation
+    {
+        **inner = subquery.clone();
+    }
+    let pairs = row.iter().cloned().zip(&names).map(|(value, name)| {
+        let field = Expr::CompoundIdentifier(vec![Ident::new("__row"), Ident::new(name)]);
+        let equal = binary(value, BinaryOperator::Eq, field);
+        if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal }
+    });
+    select.selection = pairs.reduce(|a, b| binary(a, BinaryOperator::And, b));
+    Ok(Expr::Exists { subquery: Box::new(query), negated })
+}
+
+fn parsed_query(text: &str) -> SqlResult<Query> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
+    let query = parser.and_then(|mut p| p.parse_query());
+    query.map(|q| *q).map_err(|e| SqlError::internal(e.to_string()))
+}
+
+/// Functions that return an array of what the function named first returns rows of.
+const SET_FUNCTIONS: [(&str, &str); 3] = [
+    ("generate_series", "generate_series_array"),
+    ("regexp_split_to_table", "regexp_split_to_array"),
+    ("string_to_table", "string_to_array"),
+];
+
+/// A call of a set-returning function as the rows of an array.
+fn set_function(function: &Function) -> Expr {
+    let name = last_name(&function.name);
+    let array = SET_FUNCTIONS.iter().find(|(n, _)| *n == name).map_or("", |(_, array)| array);
+    let mut array_call = function.clone();
+    array_call.name = ObjectName::from(vec![Ident::new(array)]);
+    call("unnest", vec![Expr::Function(array_call)])
+}
+
+/// A function in FROM as a subquery that unnests an array.
+fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
+    let (name, arguments, alias) = match factor {
+        TableFactor::Table { name, args: Some(args), alias, with_ordinality: false, .. } => {
+            (last_name(name), args.args.clone(), alias.clone())
+        }
+        TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
+            (last_name(name), args.clone(), alias.clone())
+        }
+        TableFactor::UNNEST { alias, array_exprs, with_offset: false, .. }
+            if array_exprs.len() == 1 =>
+        {
+            let args = array_exprs.iter().cloned().map(FunctionArgExpr::Expr);
+            ("unnest".to_owned(), args.map(FunctionArg::Unnamed).collect(), alias.clone())
+        }
+        _ => return Ok(()),
+    };
+    let plain = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Ok(e.clone()),
+        other => Err(SqlError::unsupported(format!("the argument {other}"))),
+    };
+    let args = arguments.iter().map(plain).collect::<SqlResult<Vec<_>>>()?;
+    let array = match SET_FUNCTIONS.iter().find(|(n, _)| *n == name) {
+        Some((_, array)) => call(array, args),
+        None if name == "unnest" && args.len() == 1 => args[0].clone(),
+        None => return Err(SqlError::unsupported(format!("the function {name} in FROM"))),
+    };
+    let column = alias.as_ref().map_or(name.clone(), |a| identifier(&a.name));
+    let mut query = parsed_query("select 1 as x")?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![SelectItem::ExprWithAlias {
+            expr: call("unnest", vec![array]),
+            alias: Ident::with_quote('"', column),
+        }];
+    }
+    let alias = alias.or_else(|| table_alias(&name));
+    let lateral = arguments.iter().any(names_columns);
+    *factor = TableFactor::Derived { lateral, subquery: Box::new(query), alias, sample: None };
+    Ok(())
+}
+
+fn last_name(name: &ObjectName) -> String {
+    name.0.last().and_then(|p| p.as_ident()).map(identifier).unwrap_or_default()
+}
+
+fn table_alias(name: &str) -> Option<TableAlias> {
+    let query = parsed_query(&format!("select 1 from x as {name}")).ok()?;
+    let SetExpr::Select(select) = *query.body else { return None };
+    match select.from.into_iter().next()?.relation {
+        TableFactor::Table { alias, .. } => alias,
+        _ => None,
+    }
+}
+
+/// Whether an argument names columns of other relations.
+fn names_columns(arg: &FunctionArg) -> bool {
+    let mut found = false;
+    let named = |e: &Expr| -> ControlFlow<()> {
+        found |= matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        ControlFlow::Continue(())
+    };
+    // The visit itself never stops.
+    let _ = ast::visit_expressions(arg, named);
+    found
+}

@@ -1,0 +1,64 @@
+//! Recursive queries and the tables that they work on.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion_expr::{LogicalPlan, RecursiveQuery, TableScan};
+use types::SqlResult;
+
+use super::rows::cast_to;
+use super::{Built, Physical, built, built_as, nullable};
+use crate::bind::WorkTable;
+use crate::estimate::{ColumnProfile, Profile};
+use crate::plan::{Operator, Recursion};
+
+/// Rounds that a recursion is expected to take.
+const ROUNDS_GUESS: f64 = 10.0;
+
+impl Physical<'_> {
+    pub(super) fn recursion(&self, query: &RecursiveQuery) -> SqlResult<Built> {
+        // The step was bound over the types that the first round had then.
+        let types = match worked_on(&query.recursive_term, &query.name) {
+            Some(schema) => nullable(&schema),
+            None => nullable(query.schema.as_arrow()),
+        };
+        let base = self.build(&query.static_term)?;
+        let step = self.build(&query.recursive_term)?;
+        let rows = base.profile.rows + step.profile.rows * ROUNDS_GUESS;
+        let cost = base.node.cost + step.node.cost * ROUNDS_GUESS;
+        let recursion = Recursion {
+            name: query.name.clone(),
+            base: Box::new(cast_to(base.node, &types)),
+            step: Box::new(cast_to(step.node, &types)),
+            distinct: query.is_distinct,
+        };
+        let columns = vec![ColumnProfile::of_domain(rows); types.fields().len()];
+        let profile = Profile { rows, columns, keys: vec![] };
+        let schema = Arc::clone(&query.schema);
+        let all = built_as(Operator::Recursive(recursion), types, schema, profile, cost);
+        let node = cast_to(all.node, &nullable(query.schema.as_arrow()));
+        Ok(Built { node, ..all })
+    }
+
+    /// The rows of the last round.
+    pub(super) fn work_table(&self, scan: &TableScan, table: &WorkTable) -> SqlResult<Built> {
+        let all = 0..table.schema.fields().len();
+        let columns = scan.projection.clone().unwrap_or_else(|| all.collect());
+        let rows = 100.0;
+        let profiles = vec![ColumnProfile::of_domain(rows); columns.len()];
+        let profile = Profile { rows, columns: profiles, keys: vec![] };
+        let operator = Operator::WorkTable { name: table.name.clone(), columns };
+        Ok(built(operator, Arc::clone(&scan.projected_schema), profile, 0.0))
+    }
+}
+
+/// The columns of the work table in the step of a recursion.
+fn worked_on(step: &LogicalPlan, name: &str) -> Option<SchemaRef> {
+    if let LogicalPlan::TableScan(scan) = step
+        && let Some(table) = scan.source.downcast_ref::<WorkTable>()
+        && table.name == name
+    {
+        return Some(Arc::clone(&table.schema));
+    }
+    step.inputs().into_iter().find_map(|input| worked_on(input, name))
+}

@@ -1,0 +1,153 @@
+//! Arrays of one dimension and byte strings in PostgreSQL's text form.
+
+use arrow_array::Array;
+
+use crate::text::format_value;
+use crate::{SqlError, SqlResult, SqlState};
+
+/// `{1,NULL,"a b"}`.
+pub(crate) fn format_array(elements: &dyn Array) -> String {
+    let element = |row: usize| match format_value(elements, row) {
+        None => "NULL".to_owned(),
+        Some(text) if needs_quotes(&text) => {
+            format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+        }
+        Some(text) => text,
+    };
+    let all: Vec<String> = (0..elements.len()).map(element).collect();
+    format!("{{{}}}", all.join(","))
+}
+
+fn needs_quotes(text: &str) -> bool {
+    text.is_empty()
+        || text.eq_ignore_ascii_case("null")
+        || text.contains(|c: char| c.is_whitespace() || "{},\"\\".contains(c))
+}
+
+/// The elements of `{..}`; `None` is null. Errors: 22P02; 0A000 for more than one dimension.
+pub(crate) fn parse_array(text: &str) -> SqlResult<Vec<Option<String>>> {
+    let malformed = || {
+        let message = format!("malformed array literal: \"{text}\"");
+        SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+    };
+    let inner = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}'));
+    let inner = inner.ok_or_else(malformed)?;
+    if inner.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut elements = Vec::new();
+    let mut letters = inner.chars().peekable();
+    loop {
+        let (element, more) = take_element(&mut letters, &malformed)?;
+        elements.push(element);
+        if !more {
+            return Ok(elements);
+        }
+    }
+}
+
+/// An element, and whether a comma follows it.
+fn take_element(
+    letters: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    malformed: &dyn Fn() -> SqlError,
+) -> SqlResult<(Option<String>, bool)> {
+    let (mut text, mut quoted, mut inside) = (String::new(), false, false);
+    let more = loop {
+        match letters.next() {
+            Some('"') => {
+                inside = !inside;
+                quoted = true;
+            }
+            Some('\\') => text.push(letters.next().ok_or_else(malformed)?),
+            Some('{' | '}') if !inside => {
+                return Err(SqlError::unsupported("an array of more than one dimension"));
+            }
+            Some(',') if !inside => break true,
+            Some(c) => text.push(c),
+            None if inside => return Err(malformed()),
+            None => break false,
+        }
+    };
+    if quoted {
+        return Ok((Some(text), more));
+    }
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(malformed());
+    }
+    let null = text.eq_ignore_ascii_case("null");
+    Ok(((!null).then(|| text.to_owned()), more))
+}
+
+/// `\xdeadbeef`.
+pub(crate) fn format_bytes(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|b| format!("{b:02x}"));
+    format!("\\x{}", digits.collect::<String>())
+}
+
+/// Hex (`\x..`) or escape form (`a\\b\000`). Errors: 22P02.
+pub fn parse_bytes(text: &str) -> SqlResult<Vec<u8>> {
+    let invalid = || {
+        let message = format!("invalid input syntax for type bytea: \"{text}\"");
+        SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+    };
+    if let Some(digits) = text.strip_prefix("\\x") {
+        return parse_hex(digits).ok_or_else(|| bad_digits(digits));
+    }
+    let (mut out, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        match (first, after) {
+            (b'\\', [b'\\', ..]) => {
+                out.push(b'\\');
+                rest = &after[1..];
+            }
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..]) => {
+                out.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                rest = &after[3..];
+            }
+            (b'\\', _) => return Err(invalid()),
+            _ => out.push(first),
+        }
+    }
+    Ok(out)
+}
+
+fn bad_digits(digits: &str) -> SqlError {
+    let bad = digits.chars().find(|c| !c.is_ascii_hexdigit() && !c.is_whitespace());
+    let message = match bad {
+        Some(c) => format!("invalid hexadecimal digit: \"{c}\""),
+        None => "invalid hexadecimal data: odd number of digits".to_owned(),
+    };
+    SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+fn parse_hex(digits: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = digits.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+    let nibble = |b: u8| char::from(b).to_digit(16);
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        [high, low] => Some((nibble(*high)? * 16 + nibble(*low)?) as u8),
+        _ => None,
+    });
+    pairs.collect()
+}
+
+/// `a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11`.
+pub(crate) fn format_uuid(bytes: &[u8]) -> String {
+    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    match hex.len() {
+        32 => [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"),
+        _ => hex,
+    }
+}
+
+/// 32 hexadecimal digits; hyphens after any four of them and braces around are allowed.
+pub fn parse_uuid(text: &str) -> SqlResult<[u8; 16]> {
+    let bare = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}'));
+    let digits: String = bare.unwrap_or(text.trim()).chars().filter(|c| *c != '-').collect();
+    let bytes = parse_hex(&digits).and_then(|b| <[u8; 16]>::try_from(b).ok());
+    bytes.ok_or_else(|| {
+        let message = format!("invalid input syntax for type uuid: \"{text}\"");
+        SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+    })
+}

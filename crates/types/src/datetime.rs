@@ -1,0 +1,299 @@
+//! Dates, times, instants and intervals from their text form, as PostgreSQL reads them.
+
+use arrow_array::types::{Date32Type, IntervalMonthDayNano, TimestampMicrosecondType};
+use arrow_cast::parse::Parser;
+
+use crate::{LogicalType, SqlError, SqlResult, SqlState};
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+
+/// Days since 1970-01-01. Errors: 22007 for text that is no date, 22008 for a date that does not exist.
+pub fn parse_date(text: &str) -> SqlResult<i32> {
+    let trimmed = text.trim();
+    if let Some(days) = Date32Type::parse(trimmed) {
+        return Ok(days);
+    }
+    if trimmed.eq_ignore_ascii_case("epoch") {
+        return Ok(0);
+    }
+    if let Ok(micros) = parse_timestamp(trimmed) {
+        return i32::try_from(micros.div_euclid(MICROS_PER_DAY))
+            .map_err(|_| out_of_range(LogicalType::Date, text));
+    }
+    Err(invalid(LogicalType::Date, text))
+}
+
+/// Microseconds since 1970-01-01 00:00; a zone in the text is ignored, as PostgreSQL does.
+pub fn parse_timestamp(text: &str) -> SqlResult<i64> {
+    let trimmed = text.trim();
+    if trimmed.eq_ignore_ascii_case("epoch") {
+        return Ok(0);
+    }
+    let local = without_zone(trimmed);
+    local_micros(local).ok_or_else(|| invalid(LogicalType::Timestamp, text))
+}
+
+/// A date, perhaps with a time of day behind a blank or a `T`.
+fn local_micros(text: &str) -> Option<i64> {
+    if let Some(micros) = TimestampMicrosecondType::parse(text) {
+        return Some(micros);
+    }
+    let (date, clock) = text.split_once([' ', 'T'])?;
+    let days = i64::from(Date32Type::parse(date)?);
+    let clock = parse_time(clock).ok()?;
+    days.checked_mul(MICROS_PER_DAY)?.checked_add(clock)
+}
+
+/// Microseconds since 1970-01-01 00:00 UTC; text without a zone is taken to be UTC.
+pub fn parse_timestamptz(text: &str) -> SqlResult<i64> {
+    let trimmed = text.trim();
+    if trimmed.eq_ignore_ascii_case("epoch") {
+        return Ok(0);
+    }
+    let local = without_zone(trimmed);
+    let zone = trimmed[local.len()..].trim();
+    let micros = local_micros(local).and_then(|m| m.checked_sub(zone_micros(zone)?));
+    micros.ok_or_else(|| invalid(LogicalType::TimestampTz, text))
+}
+
+/// Microseconds since midnight: `HH:MM[:SS[.ffffff]]`, up to `24:00`, perhaps with AM or PM.
+pub fn parse_time(text: &str) -> SqlResult<i64> {
+    let upper = text.trim().to_ascii_uppercase();
+    let (clock, afternoon) = match upper.strip_suffix("PM").or_else(|| upper.strip_suffix("AM")) {
+        Some(clock) => (clock.trim_end(), Some(upper.ends_with("PM"))),
+        None => (upper.as_str(), None),
+    };
+    let micros = clock_micros(clock).ok_or_else(|| invalid(LogicalType::Time, text))?;
+    let half = MICROS_PER_DAY / 2;
+    let micros = match afternoon {
+        Some(true) if micros < half => micros + half,
+        Some(false) if micros >= half => micros - half,
+        _ => micros,
+    };
+    if micros > MICROS_PER_DAY { Err(out_of_range(LogicalType::Time, text)) } else { Ok(micros) }
+}
+
+/// `1 year 2 mons -3 days 04:05:06.7`, with all of PostgreSQL's units, `ago`, and `@`.
+pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
+    let error = || invalid(LogicalType::Interval, text);
+    let mut sum = Span::default();
+    let (mut number, mut any, mut ago) = (None::<f64>, false, false);
+    for word in words(text) {
+        if word == "@" {
+            continue;
+        } else if word.eq_ignore_ascii_case("ago") && number.is_none() {
+            ago = true;
+        } else if word.contains(':') {
+            let (negative, clock) = match word.strip_prefix('-') {
+                Some(rest) => (true, rest),
+                None => (false, word.strip_prefix('+').unwrap_or(&word)),
+            };
+            let micros = clock_micros(clock).ok_or_else(error)?;
+            sum.add_days(number.take().unwrap_or(0.0));
+            sum.micros += if negative { -micros } else { micros } as f64;
+            any = true;
+        } else if let Ok(value) = word.parse::<f64>() {
+            if number.replace(value).is_some() {
+                return Err(error());
+            }
+        } else {
+            let value = number.take().ok_or_else(error)?;
+            sum.add(value, &word.to_ascii_lowercase()).ok_or_else(error)?;
+            any = true;
+        }
+    }
+    match number {
+        Some(seconds) => sum.micros += seconds * MICROS_PER_SECOND as f64,
+        None if !any => return Err(error()),
+        None => {}
+    }
+    sum.finish(ago).ok_or_else(|| {
+        SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, "interval field value out of range")
+            .with_detail(format!("\"{text}\""))
+    })
+}
+
+/// A day of the proleptic Gregorian calendar; the year before 1 is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// Year.
+    pub year: i64,
+    /// Month, from 1.
+    pub month: i32,
+    /// Day of the month, from 1.
+    pub day: i32,
+}
+
+/// The day that is so many days after 1970-01-01.
+pub fn civil_of(days: i64) -> Civil {
+    let (year, month, day) = crate::text::civil(days);
+    Civil { year, month: month as i32, day: day as i32 }
+}
+
+/// Days from 1970-01-01 to a day; `None` if there is no such day.
+pub fn days_of(year: i64, month: i32, day: i32) -> Option<i64> {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || year.abs() > 300_000 {
+        return None;
+    }
+    // Years that begin in March, so that the leap day is their last.
+    let shifted = if month <= 2 { year - 1 } else { year };
+    let era = shifted.div_euclid(400);
+    let year_of_era = shifted.rem_euclid(400);
+    let march_month = i64::from((month + 9) % 12);
+    let day_of_year = (153 * march_month + 2) / 5 + i64::from(day) - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = era * 146_097 + day_of_era - 719_468;
+    (civil_of(days) == Civil { year, month, day }).then_some(days)
+}
+
+/// The parts of an interval while it is read; fractions move down to the smaller unit.
+#[derive(Default)]
+struct Span {
+    months: f64,
+    days: f64,
+    micros: f64,
+}
+
+impl Span {
+    fn add(&mut self, value: f64, unit: &str) -> Option<()> {
+        let second = MICROS_PER_SECOND as f64;
+        match unit {
+            "us" | "usec" | "usecs" | "microsecond" | "microseconds" => self.micros += value,
+            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => {
+                self.micros += value * 1_000.0;
+            }
+            "s" | "sec" | "secs" | "second" | "seconds" => self.micros += value * second,
+            "m" | "min" | "mins" | "minute" | "minutes" => self.micros += value * 60.0 * second,
+            "h" | "hr" | "hrs" | "hour" | "hours" => self.micros += value * 3_600.0 * second,
+            "d" | "day" | "days" => self.add_days(value),
+            "w" | "week" | "weeks" => self.add_days(value * 7.0),
+            "mon" | "mons" | "month" | "months" => {
+                self.months += value.trunc();
+                self.add_days(value.fract() * 30.0);
+            }
+            "y" | "yr" | "yrs" | "year" | "years" => self.months += (value * 12.0).round(),
+            "decade" | "decades" | "dec" | "decs" => self.months += (value * 120.0).round(),
+            "century" | "centuries" | "cent" | "c" => self.months += (value * 1_200.0).round(),
+            "millennium" | "millennia" | "mil" | "mils" => {
+                self.months += (value * 12_000.0).round();
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn add_days(&mut self, value: f64) {
+        self.days += value.trunc();
+        self.micros += value.fract() * MICROS_PER_DAY as f64;
+    }
+
+    fn finish(self, ago: bool) -> Option<IntervalMonthDayNano> {
+        let sign = if ago { -1.0 } else { 1.0 };
+        let whole = |v: f64, limit: f64| (v.abs() <= limit).then_some(v * sign);
+        let months = whole(self.months, f64::from(i32::MAX))? as i32;
+        let days = whole(self.days, f64::from(i32::MAX))? as i32;
+        let micros = whole(self.micros.round(), i64::MAX as f64 / 1_000.0 - 1_000.0)? as i64;
+        Some(IntervalMonthDayNano::new(months, days, micros.checked_mul(1_000)?))
+    }
+}
+
+/// Numbers apart from the units that follow them.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for piece in text.split_whitespace() {
+        let letters = |c: char| c.is_ascii_alphabetic();
+        let mut rest = piece;
+        while let Some(at) = rest.char_indices().skip(1).find_map(|(i, c)| {
+            let before = rest[..i].chars().next_back().is_some_and(letters);
+            (before != letters(c)).then_some(i)
+        }) {
+            words.push(rest[..at].to_owned());
+            rest = &rest[at..];
+        }
+        words.push(rest.to_owned());
+    }
+    words
+}
+
+/// `HH:MM[:SS[.f]]` in microseconds.
+fn clock_micros(text: &str) -> Option<i64> {
+    let mut fields = text.split(':');
+    let number = |s: &str| -> Option<i64> {
+        (!s.is_empty() && s.len() <= 9 && s.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| s.parse().ok())?
+    };
+    let (hours, minutes) = (number(fields.next()?)?, number(fields.next()?)?);
+    let (seconds, micros) = match fields.next() {
+        None => (0, 0),
+        Some(field) => {
+            let (whole, fraction) = field.split_once('.').unwrap_or((field, ""));
+            if !fraction.bytes().all(|b| b.is_ascii_digit()) {
+                return None;
+            }
+            let padded = format!("{fraction:0<7}");
+            let rounded = (number(&padded[..7])? + 5) / 10;
+            (number(whole)?, rounded)
+        }
+    };
+    if fields.next().is_some() || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    let seconds = hours.checked_mul(3_600)? + minutes * 60 + seconds;
+    seconds.checked_mul(MICROS_PER_SECOND)?.checked_add(micros)
+}
+
+/// The text without a zone at its end: `Z`, `+02`, `-05:30`, `UTC`.
+fn without_zone(text: &str) -> &str {
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let text = text.strip_suffix("UTC").map_or(text, str::trim_end);
+    // A sign after the time of day begins a zone; before it, it is part of the date.
+    match text.find(':').and_then(|at| text[at..].find(['+', '-']).map(|sign| at + sign)) {
+        Some(sign) => text[..sign].trim_end(),
+        None => text,
+    }
+}
+
+/// The distance of a zone from UTC: `+02`, `-0530`, `+05:30`.
+fn zone_micros(zone: &str) -> Option<i64> {
+    let (negative, digits) = match zone.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => match zone.strip_prefix('+') {
+            Some(digits) => (false, digits),
+            None => return matches!(zone, "" | "UTC" | "Z" | "z").then_some(0),
+        },
+    };
+    let (hours, minutes) = match digits.split_once(':') {
+        Some(parts) => parts,
+        None if digits.len() == 4 => digits.split_at(2),
+        None => (digits, "0"),
+    };
+    let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+    let micros = minutes * 60 * MICROS_PER_SECOND;
+    (minutes <= 16 * 60).then_some(if negative { -micros } else { micros })
+}
+
+fn name(ty: LogicalType) -> &'static str {
+    match ty {
+        LogicalType::Date => "date",
+        LogicalType::Time => "time",
+        LogicalType::Interval => "interval",
+        LogicalType::TimestampTz => "timestamp with time zone",
+        _ => "timestamp",
+    }
+}
+
+/// 22008 for a value that is written well but does not exist, 22007 for any other text.
+fn invalid(ty: LogicalType, text: &str) -> SqlError {
+    let written_well = text.bytes().all(|b| b.is_ascii_digit() || b"-: .+".contains(&b));
+    if written_well && text.bytes().filter(|b| b"-:".contains(b)).count() >= 2 {
+        return out_of_range(ty, text);
+    }
+    let message = format!("invalid input syntax for type {}: \"{text}\"", name(ty));
+    SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message)
+}
+
+fn out_of_range(_ty: LogicalType, text: &str) -> SqlError {
+    let message = format!("date/time field value out of range: \"{text}\"");
+    SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
+}
