@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
@@ -124,6 +124,17 @@ impl Expr {
         arrow_cast::cast_with_options(&array, &self.ty, &STRICT_CAST)
             .map_err(crate::error::from_arrow)
     }
+}
+
+/// The value of a bound expression without columns.
+pub(crate) fn constant(expr: &datafusion_expr::Expr) -> SqlResult<ScalarValue> {
+    let compiled = Expr::compile(expr, &DFSchema::empty())?;
+    let one_row = RecordBatchOptions::new().with_row_count(Some(1));
+    let schema = Arc::new(Schema::empty());
+    let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)
+        .map_err(crate::error::from_arrow)?;
+    let array = compiled.evaluate(&batch)?;
+    ScalarValue::try_from_array(&array, 0).map_err(from_library)
 }
 
 /// The library's physical expression, made exact.

@@ -90,7 +90,7 @@ fn names_and_types_are_checked() {
     check_error("select n_name from nation where count(*) > 1", "42803");
     check_error("select frobnicate(n_name) from nation", "42883: function frobnicate does not");
     check_error("select sum(n_name) from nation", "42883: function sum does not accept");
-    check_error("select n_name + 1 from nation", "42883: operator does not exist: text + bigint");
+    check_error("select n_name + 1 from nation", "42883: operator does not exist: text + integer");
     check_error("select * from nation where n_name", "42804");
     check_error(
         "select * from nation where n_nationkey = 'abc'",
@@ -105,19 +105,8 @@ fn names_and_types_are_checked() {
 
 #[test]
 fn what_cannot_run_is_refused() {
-    check_error("select rank() over (order by n_name) from nation", "0A000: a window function");
-    check_error("select n_name from nation group by rollup (n_name)", "0A000");
     check_error("select $1", "0A000: a parameter");
     check_error("select now()", "0A000: a function of the clock");
-    check_error(
-        "select (select o_orderkey from orders where o_custkey = c_custkey) from customer",
-        "0A000: a correlated scalar subquery that may return many rows is not supported",
-    );
-    check_error(
-        "select count(*) from lineitem l, lateral \
-         (select * from orders where o_orderkey = l_orderkey limit 1) o",
-        "0A000: this correlated subquery is not supported (rewrite",
-    );
 }
 
 #[test]

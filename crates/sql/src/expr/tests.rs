@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Decimal128Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array,
     Int64Array, RecordBatch, StringViewArray,
@@ -57,6 +56,7 @@ fn arithmetic_is_exact() {
     check("1", "1 1 1 1");
     check("b * 2", "20 null 0 14");
     check("a + 1", "22003");
+    check("b + 2147483647", "22003");
     check("a * 2", "22003");
     check("-a - 2", "22003");
     check("-(-a - 1)", "22003");
@@ -64,8 +64,11 @@ fn arithmetic_is_exact() {
     check("10 % b", "22012");
     check("x / x", "22012");
     check("case when b = 0 then -1 else 10 / b end", "1 null -1 1");
-    check("d / 3", "0.333333 0.833333 null -0.003333");
-    check("2.00 / 3", "0.666667 0.666667 0.666667 0.666667");
+    check("d / 3", "0.33333333333333333333 0.83333333333333333333 null -0.00333333333333333333");
+    check(
+        "2.00 / 3",
+        "0.66666666666666666667 0.66666666666666666667 0.66666666666666666667 0.66666666666666666667",
+    );
     check("d / 0", "22012");
     check("d * 1.5", "1.500 3.750 null -0.015");
     check("cast(d as int)", "1 3 null 0");
@@ -81,7 +84,10 @@ fn functions_of_tpch() {
     check("substring(s from 1 for 2)", "fo Ba fo a ");
     check("s like '%oo'", "true false true false");
     check("day < date '1971-01-01'", "true false false true");
-    check("day + interval '1' year", "1971-01-01 1972-01-01 1998-05-19 1971-01-02");
+    check(
+        "day + interval '1' year",
+        "1971-01-01T00:00:00 1972-01-01T00:00:00 1998-05-19T00:00:00 1971-01-02T00:00:00",
+    );
     check("nothing + 1", "42703");
     check("frobnicate(a)", "42883");
     check("s + 1 > 2", "42883");
@@ -129,12 +135,12 @@ fn aggregates_merge() {
     check_aggregate("count(b)", "1 2");
     check_aggregate("sum(b)", "7 10");
     check_aggregate("sum(a)", "9223372036854775809 3");
-    check_aggregate("avg(d)", "1.245000 1.000000");
+    check_aggregate("avg(d)", "1.24500000000000000000 1.00000000000000000000");
     check_aggregate("min(s)", "Bar foo");
     check_aggregate("max(day)", "1971-01-01 1997-05-19");
     check_aggregate("count(distinct s)", "2 1");
     check_aggregate("sum(distinct d)", "2.49 1.00");
-    check_aggregate("avg(distinct d)", "1.245000 1.000000");
+    check_aggregate("avg(distinct d)", "1.24500000000000000000 1.00000000000000000000");
     check_aggregate("count(distinct b) filter (where b > 0)", "1 1");
     check_aggregate("bool_and(b > 5)", "true false");
 }
@@ -147,5 +153,6 @@ fn averages_round() {
     let mut state = expr.accumulator().unwrap();
     state.update(&[batch.column(0).clone()], &[0, 0, 0], None, 1).unwrap();
     // 0.02 / 3 = 0.00666...: the last digit is rounded up.
-    assert_eq!(state.evaluate().unwrap().as_primitive::<Decimal128Type>().value(0), 6667);
+    let average = types::text::format_value(&state.evaluate().unwrap(), 0);
+    assert_eq!(average.as_deref(), Some("0.00666666666666666667"));
 }

@@ -238,10 +238,11 @@ impl Ty {
             // Constants of the library's own rewrites are of 64 bits.
             (Ty::Int, DataType::Int64) => 3,
             (Ty::Num, _) if decimal => 0,
-            (Ty::Num, _) if integer => 2,
+            (Ty::Num, _) if integer => 3,
             (Ty::Float, DataType::Float64) => 0,
             (Ty::Float, DataType::Float32) => 1,
-            (Ty::Float, _) if integer => 3,
+            // As PostgreSQL prefers double precision.
+            (Ty::Float, _) if integer => 2,
             (Ty::Float, _) if decimal => 4,
             (Ty::Date, DataType::Date32) => 0,
             (Ty::Ts, DataType::Timestamp(_, None)) | (Ty::Tz, DataType::Timestamp(_, Some(_))) => 0,
@@ -270,6 +271,8 @@ impl Ty {
                 DataType::UInt64 | DataType::Null => DataType::Decimal128(20, 0),
                 _ => DataType::Decimal128(38, 10),
             },
+            // A literal stays one, so that types may depend on its value.
+            Ty::Text if *from == DataType::Utf8 => DataType::Utf8,
             Ty::Text => DataType::Utf8View,
             Ty::Date => DataType::Date32,
             Ty::Ts => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -316,6 +319,7 @@ impl ScalarUDFImpl for Function {
         let wanted = overload.coerced(&types);
         let mut arrays = Vec::with_capacity(args.args.len());
         for (value, ty) in args.args.into_iter().zip(&wanted) {
+            let ty = if *ty == DataType::Utf8 { &DataType::Utf8View } else { ty };
             let array = value.into_array(rows)?;
             arrays.push(match array.data_type() == ty {
                 true => array,

@@ -130,6 +130,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Between(mut between) => {
             let mut all = vec![*between.expr, *between.low, *between.high];
             settle(&mut all, schema)?;
+            settle_dates(&mut all, schema)?;
             between.high = Box::new(all.remove(2));
             between.low = Box::new(all.remove(1));
             between.expr = Box::new(all.remove(0));
@@ -224,13 +225,46 @@ fn settle(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
             found = Some(ty);
         }
     }
-    let Some(ty) = found.filter(|ty| readable(ty)) else { return Ok(()) };
+    let Some(ty) = found.filter(readable) else { return Ok(()) };
     for expr in exprs {
         if let Some(text) = unknown(expr) {
             *expr = read(text, &ty)?;
         }
     }
     Ok(())
+}
+
+/// A constant timestamp at midnight beside a date is that date: an index on dates can find it.
+fn settle_dates(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    if !types.contains(&DataType::Date32) {
+        return Ok(());
+    }
+    for (expr, ty) in exprs.iter_mut().zip(types) {
+        if matches!(ty, DataType::Timestamp(_, None))
+            && is_constant(expr)
+            && let Ok(ScalarValue::TimestampMicrosecond(Some(micros), None)) =
+                crate::expr::constant(expr)
+            && micros % MICROS_PER_DAY == 0
+            && let Ok(days) = i32::try_from(micros / MICROS_PER_DAY)
+        {
+            *expr = Expr::Literal(ScalarValue::Date32(Some(days)), None);
+        }
+    }
+    Ok(())
+}
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// Whether an expression is made of literals, casts and functions of them only.
+fn is_constant(expr: &Expr) -> bool {
+    let other = |e: &Expr| {
+        !matches!(
+            e,
+            Expr::Literal(..) | Expr::Cast(_) | Expr::ScalarFunction(_) | Expr::BinaryExpr(_)
+        )
+    };
+    !expr.exists(|e| Ok(other(e))).unwrap_or(true) && !expr.is_volatile()
 }
 
 fn readable(ty: &DataType) -> bool {
@@ -287,6 +321,7 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     );
     if compares || distinct {
         settle(&mut sides, schema)?;
+        settle_dates(&mut sides, schema)?;
     } else if arithmetic {
         settle_operands(&mut sides, op, schema)?;
     }

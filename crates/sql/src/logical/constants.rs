@@ -1,15 +1,13 @@
 //! Constant arithmetic, folded by our exact rules before the library folds it by its own, which wrap
 //! around and cut off.
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion_optimizer::AnalyzerRule;
-use std::sync::Arc;
-use types::{SqlError, SqlState};
+use types::SqlState;
 
 /// Folds arithmetic of two constants, and casts of one.
 #[derive(Debug)]
@@ -36,7 +34,7 @@ fn fold(expr: Expr) -> Result<Transformed<Expr>> {
     if !foldable(&expr) {
         return Ok(Transformed::no(expr));
     }
-    match evaluate(&expr) {
+    match crate::expr::constant(&expr) {
         Ok(value) => Ok(Transformed::yes(Expr::Literal(value, None))),
         // It may stand in a branch that is never taken: the executor will say.
         Err(error) if error.state == SqlState::DIVISION_BY_ZERO => Ok(Transformed::no(expr)),
@@ -67,15 +65,4 @@ fn foldable(expr: &Expr) -> bool {
         }
         _ => false,
     }
-}
-
-/// The value of a constant expression.
-fn evaluate(expr: &Expr) -> std::result::Result<ScalarValue, SqlError> {
-    let compiled = crate::expr::Expr::compile(expr, &DFSchema::empty())?;
-    let one_row = RecordBatchOptions::new().with_row_count(Some(1));
-    let schema = Arc::new(arrow_schema::Schema::empty());
-    let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)
-        .map_err(crate::error::from_arrow)?;
-    let array = compiled.evaluate(&batch)?;
-    ScalarValue::try_from_array(&array, 0).map_err(crate::error::from_library)
 }

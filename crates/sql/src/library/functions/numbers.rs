@@ -65,18 +65,16 @@ pub(super) fn register(functions: &mut Functions) {
     functions.strict("width_bucket", &[Ty::Float, Ty::Float, Ty::Float, Ty::Int], int, |args| {
         Ok(Arc::new(args.each::<_, Int32Array>(|row| width_bucket(args, row).map(Some))?))
     });
-    for name in ["factorial"] {
-        functions.strict(
-            name,
-            &[Ty::Big],
-            |_, _| DataType::Decimal128(38, 0),
-            |args| {
-                let values =
-                    args.each::<_, Decimal128Array>(|row| factorial(args.big(0, row)).map(Some));
-                Ok(Arc::new(values?.with_data_type(args.ty.clone())))
-            },
-        );
-    }
+    functions.strict(
+        "factorial",
+        &[Ty::Big],
+        |_, _| DataType::Decimal128(38, 0),
+        |args| {
+            let values =
+                args.each::<_, Decimal128Array>(|row| factorial(args.big(0, row)).map(Some));
+            Ok(Arc::new(values?.with_data_type(args.ty.clone())))
+        },
+    );
     functions.strict("cbrt", &[Ty::Float], double, |args| float(args, f64::cbrt));
     functions.strict("scale", &[Ty::Num], int, |args| {
         let (_, scale) = wide(args.arrays[0].as_ref())?;

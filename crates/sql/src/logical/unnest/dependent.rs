@@ -187,20 +187,18 @@ impl Dependent<'_> {
         let either = join.join_type == JoinType::Inner;
         let outputs = join.schema.columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
         let on_left = self.depends(&left) || !self.depends(&right);
-        let (left_keys, right_keys, left, right) = if either && !on_left {
-            let (right, keys) = self.plan(right)?;
-            (None, Some(keys), left, right)
-        } else if right_only && !self.depends(&left) {
-            let (right, keys) = self.plan(right)?;
-            (None, Some(keys), left, right)
-        } else if !right_only && !self.depends(&right) && join.join_type != JoinType::Full {
-            let (left, keys) = self.plan(left)?;
-            (Some(keys), None, left, right)
-        } else {
-            let (left, left_keys) = self.plan(left)?;
-            let (right, right_keys) = self.renamed(right)?;
-            (Some(left_keys), Some(right_keys), left, right)
-        };
+        let (left_keys, right_keys, left, right) =
+            if (either && !on_left) || (right_only && !self.depends(&left)) {
+                let (right, keys) = self.plan(right)?;
+                (None, Some(keys), left, right)
+            } else if !right_only && !self.depends(&right) && join.join_type != JoinType::Full {
+                let (left, keys) = self.plan(left)?;
+                (Some(keys), None, left, right)
+            } else {
+                let (left, left_keys) = self.plan(left)?;
+                let (right, right_keys) = self.renamed(right)?;
+                (Some(left_keys), Some(right_keys), left, right)
+            };
         let kept = if right_only { &right_keys } else { &left_keys };
         let kept = kept.clone().or_else(|| right_keys.clone()).unwrap_or_default();
         let filter = join.filter.map(|f| self.bind(f, &kept)).transpose()?;
