@@ -82,3 +82,23 @@ fn oid(name: &str, session: &mut Session) -> Option<String> {
 fn psql_describes() {
     check("psql.sql");
 }
+
+#[test]
+fn pgjdbc_reads_metadata() {
+    check("pgjdbc.sql");
+}
+
+#[test]
+fn sqlalchemy_reflects() {
+    check("sqlalchemy.sql");
+}
+
+#[test]
+fn django_inspects() {
+    check("django.sql");
+}
+
+#[test]
+fn asyncpg_learns_types() {
+    check("asyncpg.sql");
+}

@@ -8,6 +8,7 @@ mod normalise;
 mod rewrite;
 mod subqueries;
 mod value;
+mod vectors;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;

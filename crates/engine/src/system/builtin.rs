@@ -44,6 +44,7 @@ fn value(text: &str, column: &RelationColumn) -> SystemValue {
         return SystemValue::Null;
     }
     match column.ty {
+        LogicalType::Array(element) => array(text, *element),
         LogicalType::Bool => SystemValue::Bool(text == "t"),
         LogicalType::Text => SystemValue::Text(text.replace("\\\\", "\\")),
         LogicalType::Float32 | LogicalType::Float64 => {
@@ -51,6 +52,17 @@ fn value(text: &str, column: &RelationColumn) -> SystemValue {
         }
         _ => SystemValue::Int(number(text, column)),
     }
+}
+
+/// The elements of `{a,b}`; none of the exported arrays needs quotes.
+fn array(text: &str, element: LogicalType) -> SystemValue {
+    let inside = text.trim_start_matches('{').trim_end_matches('}');
+    let elements = inside.split(',').filter(|e| !e.is_empty());
+    let value = |e: &str| match element {
+        LogicalType::Text => SystemValue::from(e.trim_matches('"')),
+        _ => e.parse().map_or(SystemValue::Null, SystemValue::Int),
+    };
+    SystemValue::List(elements.map(value).collect())
 }
 
 /// A number; a `regproc` is exported by its name.

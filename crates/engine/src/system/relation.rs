@@ -109,6 +109,9 @@ fn definition(schema: &str, name: &str, oid: u32, columns: &[RelationColumn]) ->
 
 /// The engine's type for a column of PostgreSQL's type.
 fn logical(type_name: &str) -> LogicalType {
+    if let Some(element) = type_name.strip_suffix("[]") {
+        return logical(element).array_of();
+    }
     match type_name {
         "boolean" => LogicalType::Bool,
         "smallint" => LogicalType::Int16,
@@ -117,7 +120,7 @@ fn logical(type_name: &str) -> LogicalType {
         "double_precision" => LogicalType::Float64,
         "oid" | "regproc" | "regtype" | "xid" | "bigint" => LogicalType::Int64,
         "numeric" => LogicalType::Decimal { precision: 38, scale: 0 },
-        "timestamp_with_time_zone" | "information_schema.time_stamp" => LogicalType::Timestamp,
+        "timestamp_with_time_zone" | "information_schema.time_stamp" => LogicalType::TimestampTz,
         _ => LogicalType::Text,
     }
 }

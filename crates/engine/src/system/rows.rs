@@ -51,6 +51,7 @@ fn unset(column: &RelationColumn) -> SystemValue {
         return SystemValue::Null;
     }
     match column.ty {
+        LogicalType::Array(_) => SystemValue::List(vec![]),
         LogicalType::Bool => SystemValue::Bool(false),
         LogicalType::Text => SystemValue::Text(String::new()),
         LogicalType::Float32 | LogicalType::Float64 => SystemValue::Float(0.0),

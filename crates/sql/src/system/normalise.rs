@@ -10,6 +10,8 @@ use datafusion_sql::sqlparser::ast::{
     TableFactor, TimezoneInfo, VisitMut, VisitorMut,
 };
 
+use super::vectors;
+
 /// Takes the qualifiers away.
 pub(crate) fn normalise(statement: &mut Statement) {
     let ControlFlow::Continue(()) = statement.visit(&mut Normalise);
@@ -39,6 +41,7 @@ impl VisitorMut for Normalise {
             Expr::Cast { data_type, .. } => plain_type(data_type),
             _ => {}
         }
+        vectors::expression(expr);
         ControlFlow::Continue(())
     }
 
@@ -49,6 +52,7 @@ impl VisitorMut for Normalise {
             }
             _ => {}
         }
+        vectors::relation(factor);
         ControlFlow::Continue(())
     }
 }

@@ -39,10 +39,6 @@ impl VisitorMut for Rewrite {
                 show(left);
                 show(right);
             }
-            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } if !is_known(right) => {
-                let (value, array) = (take(left), take(right));
-                *expr = call_with("any_equal", vec![value, array], vec![]);
-            }
             Expr::Function(function) => {
                 if let Some(aggregate) = array_of_subquery(function) {
                     *expr = aggregate;
@@ -64,17 +60,8 @@ impl VisitorMut for Rewrite {
     }
 }
 
-fn take(expr: &mut Expr) -> Expr {
+pub(super) fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::Identifier(Ident::new("")))
-}
-
-/// Whether the library can compare with any of these: a subquery, or an array that is spelled out.
-fn is_known(array: &Expr) -> bool {
-    match array {
-        Expr::Nested(inner) => is_known(inner),
-        Expr::Cast { expr, .. } => is_known(expr),
-        other => matches!(other, Expr::Subquery(_) | Expr::Array(_)),
-    }
 }
 
 fn is_text(ty: &DataType) -> bool {
@@ -187,7 +174,11 @@ fn call(name: &str, argument: Expr) -> Expr {
     call_with(name, vec![argument], vec![])
 }
 
-fn call_with(name: &str, arguments: Vec<Expr>, clauses: Vec<FunctionArgumentClause>) -> Expr {
+pub(super) fn call_with(
+    name: &str,
+    arguments: Vec<Expr>,
+    clauses: Vec<FunctionArgumentClause>,
+) -> Expr {
     let args = arguments.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
     let list = FunctionArgumentList { duplicate_treatment: None, args: args.collect(), clauses };
     Expr::Function(Function {

@@ -7,6 +7,7 @@ use super::Definition;
 use crate::system::View;
 
 const TEXT: LogicalType = LogicalType::Text;
+const TEXTS: LogicalType = LogicalType::Array(&LogicalType::Text);
 const BOOL: LogicalType = LogicalType::Bool;
 const INT: LogicalType = LogicalType::Int32;
 const BIGINT: LogicalType = LogicalType::Int64;
@@ -41,7 +42,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("current_role", TEXT, 0, 0, false, current_user),
     Definition("user", TEXT, 0, 0, false, current_user),
     Definition("current_schema", TEXT, 0, 0, false, current_schema),
-    Definition("current_schemas", TEXT, 1, 1, true, current_schemas),
+    Definition("current_schemas", TEXTS, 1, 1, true, current_schemas),
     Definition("current_setting", TEXT, 1, 2, true, current_setting),
     Definition("pg_backend_pid", INT, 0, 0, false, backend_pid),
     Definition("pg_encoding_to_char", TEXT, 1, 1, true, encoding_name),
@@ -77,11 +78,9 @@ fn current_schema(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemV
 }
 
 fn current_schemas(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    let schemas = match arguments[0] {
-        SystemValue::Bool(true) => "{pg_catalog,public}",
-        _ => "{public}",
-    };
-    Ok(schemas.into())
+    let system = (arguments[0] == SystemValue::Bool(true)).then_some("pg_catalog");
+    let schemas = system.into_iter().chain(["public"]).map(SystemValue::from);
+    Ok(SystemValue::List(schemas.collect()))
 }
 
 fn current_setting(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {

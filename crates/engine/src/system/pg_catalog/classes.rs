@@ -151,10 +151,8 @@ fn vector(values: impl Iterator<Item = i64>) -> SystemValue {
     values.map(|v| v.to_string()).collect::<Vec<_>>().join(" ").into()
 }
 
-/// The text form of an array, `{1,2}`.
 fn array(values: impl Iterator<Item = i64>) -> SystemValue {
-    let values: Vec<String> = values.map(|v| v.to_string()).collect();
-    format!("{{{}}}", values.join(",")).into()
+    SystemValue::List(values.map(SystemValue::Int).collect())
 }
 
 fn numbers(columns: &[usize]) -> impl Iterator<Item = i64> + '_ {

@@ -39,6 +39,17 @@ pub(super) fn register(functions: &mut Functions) {
             arrow_select::take::take(lists.values(), &at, None).map_err(from_arrow)
         },
     );
+    // What `ARRAY(subquery)` is: an aggregate over no rows is null, the array is empty.
+    functions.add(
+        "array_or_empty",
+        Overload {
+            params: &[Ty::List],
+            variadic: false,
+            result: |args, _| args[0].clone(),
+            nulls: true,
+            body: array_or_empty,
+        },
+    );
     for name in ["array_length", "array_upper"] {
         functions.strict(name, &[Ty::List, Ty::Int], int, |args| {
             let lists = args.arrays[0].as_list::<i32>();
@@ -229,6 +240,28 @@ pub(super) fn text_lists(rows: Vec<Option<Vec<Option<String>>>>) -> ListArray {
         }
     }
     builder.finish()
+}
+
+fn array_or_empty(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let lists = args.arrays[0].as_list::<i32>();
+    // A null of a list need not be empty: the offsets are made anew, nulls without elements.
+    let kept: Vec<usize> = (0..lists.len())
+        .map(|row| if lists.is_null(row) { 0 } else { lists.value_length(row) as usize })
+        .collect();
+    let at: UInt32Array = (0..lists.len())
+        .filter(|row| !lists.is_null(*row))
+        .flat_map(|row| {
+            let start = lists.value_offsets()[row];
+            (start..start + lists.value_length(row)).map(|i| i as u32)
+        })
+        .collect::<Vec<u32>>()
+        .into();
+    let values = arrow_select::take::take(lists.values(), &at, None).map_err(from_arrow)?;
+    let DataType::List(field) = lists.data_type() else {
+        return Err(SqlError::internal("an array is a list"));
+    };
+    let offsets = OffsetBuffer::from_lengths(kept);
+    Ok(Arc::new(ListArray::new(Arc::clone(field), offsets, values, None)))
 }
 
 fn make_array(args: &Args<'_>) -> SqlResult<ArrayRef> {

@@ -1,0 +1,183 @@
+//! Vectors and sets in the queries of clients.
+//!
+//! `int2vector` and `oidvector` columns are text (`1 2`), for that is what clients parse. Where a
+//! query takes one as an array it becomes one; their subscripts begin at 0. `_pg_expandarray`, whose
+//! rows are (element `x`, number `n`), becomes the elements, and its `n` their numbers.
+
+use datafusion_sql::sqlparser::ast::{
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, ObjectNamePart, Query, SelectItem, SetExpr, Subscript, TableFactor, Value,
+};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+
+use super::rewrite::{call_with, take};
+use crate::parse::identifier;
+
+/// Columns that are vectors, and names that clients give them.
+const VECTORS: [&str; 9] = [
+    "indkey",
+    "indclass",
+    "indoption",
+    "indcollation",
+    "proargtypes",
+    "partattrs",
+    "partclass",
+    "stxkeys",
+    "i_indoption",
+];
+
+/// Functions that take an array first.
+const ARRAY_FUNCTIONS: [&str; 7] = [
+    "unnest",
+    "array_upper",
+    "array_lower",
+    "array_length",
+    "array_to_string",
+    "cardinality",
+    "generate_subscripts",
+];
+
+/// Rewrites one expression, whose parts are done.
+pub(super) fn expression(expr: &mut Expr) {
+    match expr {
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => as_array(right),
+        Expr::Function(function) => {
+            if let Some(replaced) = set_function(function) {
+                *expr = replaced;
+            }
+        }
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            if let Some(replaced) = access(root, access_chain) {
+                *expr = replaced;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Rewrites a function in `FROM`: `unnest(a, b) WITH ORDINALITY` as a subquery with such outputs.
+pub(super) fn relation(factor: &mut TableFactor) {
+    let TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } = factor else { return };
+    array_exprs.iter_mut().for_each(as_array);
+    if array_exprs.len() == 1 && !*with_ordinality {
+        return;
+    }
+    let numbers = with_ordinality.then(|| subscripts(array_exprs[0].clone(), 1));
+    let rows = array_exprs.iter().map(|e| call_with("unnest", vec![e.clone()], vec![]));
+    let outputs: Vec<Expr> = rows.chain(numbers).collect();
+    let Some(mut subquery) = parsed("select 1") else { return };
+    if let SetExpr::Select(select) = subquery.body.as_mut() {
+        let named = |(i, expr)| SelectItem::ExprWithAlias {
+            expr,
+            alias: Ident::new(format!("__output_{i}")),
+        };
+        select.projection = outputs.into_iter().enumerate().map(named).collect();
+    }
+    let (alias, subquery) = (alias.take(), Box::new(subquery));
+    *factor = TableFactor::Derived { lateral: true, subquery, alias, sample: None };
+}
+
+fn parsed(text: &str) -> Option<Query> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
+    parser.and_then(|mut p| p.parse_query()).ok().map(|query| *query)
+}
+
+fn is_vector(expr: &Expr) -> bool {
+    let name = match expr {
+        Expr::Identifier(ident) => identifier(ident),
+        Expr::CompoundIdentifier(parts) => parts.last().map(identifier).unwrap_or_default(),
+        _ => return false,
+    };
+    VECTORS.contains(&name.as_str())
+}
+
+fn as_array(expr: &mut Expr) {
+    match expr {
+        Expr::Nested(inner) => as_array(inner),
+        Expr::Cast { expr: inner, .. } if is_vector(inner) => as_array(inner),
+        other if is_vector(other) => {
+            let vector = take(other);
+            *other = call_with("vector_array", vec![vector], vec![]);
+        }
+        _ => {}
+    }
+}
+
+/// The numbers of an array's elements, as rows.
+fn subscripts(array: Expr, first: i64) -> Expr {
+    let number = |n: i64| Expr::Value(Value::Number(n.to_string(), false).into());
+    let count = call_with("cardinality", vec![array], vec![]);
+    let last = match first {
+        0 => Expr::BinaryOp {
+            left: Box::new(count),
+            op: BinaryOperator::Minus,
+            right: Box::new(number(1)),
+        },
+        _ => count,
+    };
+    call_with("generate_series", vec![number(first), last], vec![])
+}
+
+fn set_function(function: &mut Function) -> Option<Expr> {
+    let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(identifier)?;
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) = list.args.first_mut() else {
+        return None;
+    };
+    match name.as_str() {
+        "_pg_expandarray" => {
+            as_array(first);
+            Some(call_with("unnest", vec![take(first)], vec![]))
+        }
+        "generate_subscripts" => {
+            let start = if is_vector(first) { 0 } else { 1 };
+            as_array(first);
+            Some(subscripts(take(first), start))
+        }
+        name if ARRAY_FUNCTIONS.contains(&name) => {
+            as_array(first);
+            None
+        }
+        _ => None,
+    }
+}
+
+/// `vector[i]`, and the fields of `_pg_expandarray`.
+fn access(root: &mut Expr, chain: &mut [AccessExpr]) -> Option<Expr> {
+    match chain {
+        [AccessExpr::Subscript(Subscript::Index { index })] if is_vector(root) => {
+            as_array(root);
+            let one = Expr::Value(Value::Number("1".into(), false).into());
+            let left = Box::new(Expr::Nested(Box::new(take(index))));
+            *index = Expr::BinaryOp { left, op: BinaryOperator::Plus, right: Box::new(one) };
+            None
+        }
+        [AccessExpr::Dot(Expr::Identifier(field))] => expanded(root, &identifier(field)),
+        _ => None,
+    }
+}
+
+/// `x` and `n` of an array that `_pg_expandarray` took apart, under the names that clients give it.
+fn expanded(root: &mut Expr, field: &str) -> Option<Expr> {
+    let Expr::Nested(inner) = root else { return None };
+    match (inner.as_mut(), field) {
+        // Its elements already: see above.
+        (Expr::Function(function), "n") => {
+            let FunctionArguments::List(list) = &mut function.args else { return None };
+            match list.args.as_mut_slice() {
+                [FunctionArg::Unnamed(FunctionArgExpr::Expr(array))] => {
+                    Some(subscripts(take(array), 1))
+                }
+                _ => None,
+            }
+        }
+        (Expr::Function(_), "x") => Some(take(inner)),
+        (Expr::CompoundIdentifier(parts), "x")
+            if parts.last().is_some_and(|p| identifier(p) == "keys") =>
+        {
+            Some(take(inner))
+        }
+        _ => None,
+    }
+}
