@@ -18,7 +18,7 @@ use crate::database::{Database, PAGE_BYTES};
 use crate::query::QueryFigures;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
-use crate::system::{SessionInfo, SystemCatalog, View};
+use crate::system::{SessionInfo, SystemCatalog, View, preset};
 use crate::{analyze, ddl, explain, insert, query};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
@@ -153,6 +153,7 @@ impl Session {
             snapshot: self.db.snapshot(),
             session: self.info.clone(),
             settings: self.settings.clone(),
+            changes: Mutex::default(),
             page_bytes: u64::from(PAGE_BYTES),
         })
     }
@@ -173,7 +174,9 @@ impl Session {
 
     fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
         let (catalog, plan, planning) = self.plan(text)?;
-        let ran = query::run(&self.db, catalog, &plan, &self.settings, cancel, planning)?;
+        let (db, settings) = (&self.db, &self.settings);
+        let ran = query::run(db, catalog.clone(), &plan, settings, cancel, planning)?;
+        self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
     }
 
@@ -205,8 +208,21 @@ impl Session {
         let cancel = self.begin();
         let (catalog, plan, planning) = self.plan(text)?;
         let (db, settings) = (&self.db, &self.settings);
-        let ran = query::run_in_task(db, catalog, &plan, settings, cancel, planning).await?;
+        let run = query::run_in_task(db, catalog.clone(), &plan, settings, cancel, planning);
+        let ran = run.await?;
+        self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
+    }
+
+    /// Does what `set_config` asked for.
+    fn change_settings(&mut self, catalog: &SystemCatalog) -> SqlResult<()> {
+        let mut changes = catalog.changes().into_iter();
+        changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
+    }
+
+    /// Tells the session who uses it, and which name its database goes by.
+    pub fn identify(&mut self, user: &str, database: &str, pid: i32) {
+        self.info = SessionInfo { user: user.into(), database: database.into(), pid };
     }
 
     /// The columns of a query's result, without running it.
@@ -252,7 +268,10 @@ impl Session {
 
     fn show(&self, name: &str) -> SqlResult<StatementResult> {
         if !name.eq_ignore_ascii_case("all") {
-            let value = self.settings.show(name)?;
+            let value = match (self.settings.show(name), preset(name)) {
+                (Err(_), Some(preset)) => preset.to_owned(),
+                (shown, _) => shown?,
+            };
             return Ok(StatementResult::Rows(ResultSet::text(&[name], vec![vec![value]], "SHOW")));
         }
         let row = |s: &crate::settings::Setting| {

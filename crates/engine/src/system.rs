@@ -18,7 +18,7 @@ mod source;
 mod tests;
 mod type_names;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sql::SystemFunction;
 use sql::catalog::{Catalog, TableDef, TableId};
@@ -28,6 +28,7 @@ use crate::catalog::Snapshot;
 use crate::database::Database;
 use crate::settings::Settings;
 
+pub(crate) use functions::preset;
 pub(crate) use source::SystemSource;
 
 /// The role of sessions that did not log in.
@@ -67,6 +68,8 @@ pub(crate) struct View {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) session: SessionInfo,
     pub(crate) settings: Settings,
+    /// Settings that functions change, for when the statement is done.
+    pub(crate) changes: Mutex<Vec<(String, String)>>,
     /// Bytes of a page of the database file.
     pub(crate) page_bytes: u64,
 }
@@ -78,6 +81,11 @@ impl SystemCatalog {
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
         &self.view.snapshot
+    }
+
+    /// The settings that the statement changed by `set_config`.
+    pub(crate) fn changes(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut *self.view.changes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The rows of a system relation, the columns at `ordinals`.

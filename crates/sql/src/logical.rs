@@ -56,7 +56,7 @@ pub(crate) fn optimized(
 ) -> SqlResult<LogicalPlan> {
     guarded(|| {
         let config = Config { aliases: Arc::new(AliasGenerator::new()) };
-        let bound = bind(query, catalog)?;
+        let bound = crate::system::without_empty(bind(query, catalog)?, &config)?;
         let bound = grouping_sets::expand(bound, &config.aliases).map_err(from_library)?;
         let first = decorrelated(bound, &config)?;
         let ordered = join_order::reorder(first, options)?;

@@ -12,11 +12,14 @@ mod vectors;
 
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_expr::{EmptyRelation, LogicalPlan};
-use datafusion_optimizer::AnalyzerRule;
+use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
+use datafusion_optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
+use types::SqlResult;
 
 use crate::bind::CatalogTable;
+use crate::error::from_library;
 
 pub use function::SystemFunction;
 pub use value::{SystemValue, system_column};
@@ -38,6 +41,22 @@ pub(crate) fn reads_system_only(plan: &LogicalPlan) -> bool {
             !inputs.is_empty() && inputs.into_iter().all(reads_system_only)
         }
     }
+}
+
+/// What joins a system relation without rows is gone before anything is decorrelated.
+pub(crate) fn without_empty(
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> SqlResult<LogicalPlan> {
+    let empty = |node: &LogicalPlan| {
+        Ok(matches!(node, LogicalPlan::EmptyRelation(e) if !e.produce_one_row))
+    };
+    if !plan.exists(empty).map_err(from_library)? {
+        return Ok(plan);
+    }
+    let rule = PropagateEmptyRelation::new();
+    let without = plan.transform_up(|node| rule.rewrite(node, config)).data();
+    without.map_err(from_library)
 }
 
 /// System relations that never have rows vanish before anything is decorrelated: the clients'

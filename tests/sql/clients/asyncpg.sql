@@ -4,6 +4,7 @@ SELECT
                         current_setting('jit') AS cur,
                         set_config('jit', 'off', false) AS new;
 
+-- not yet: a recursion inside of a correlated subquery
 WITH RECURSIVE typeinfo_tree(
     oid, ns, name, kind, basetype, elemtype, elemdelim,
     range_subtype, attrtypoids, attrnames, depth)

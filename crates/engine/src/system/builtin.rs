@@ -4,7 +4,6 @@
 use std::sync::LazyLock;
 
 use sql::SystemValue;
-use stdx::HashMap;
 use types::LogicalType;
 
 use super::relation::{Relation, RelationColumn};
@@ -14,6 +13,7 @@ const TABLES: &[(&str, &str)] = &[
     ("pg_am", include_str!("data/pg_am.tsv")),
     ("pg_cast", include_str!("data/pg_cast.tsv")),
     ("pg_collation", include_str!("data/pg_collation.tsv")),
+    ("pg_get_keywords", include_str!("data/pg_get_keywords.tsv")),
     ("pg_language", include_str!("data/pg_language.tsv")),
     ("pg_opclass", include_str!("data/pg_opclass.tsv")),
     ("pg_operator", include_str!("data/pg_operator.tsv")),
@@ -50,7 +50,7 @@ fn value(text: &str, column: &RelationColumn) -> SystemValue {
         LogicalType::Float32 | LogicalType::Float64 => {
             SystemValue::Float(text.parse().unwrap_or_default())
         }
-        _ => SystemValue::Int(number(text, column)),
+        _ => SystemValue::Int(text.parse().unwrap_or_default()),
     }
 }
 
@@ -65,23 +65,15 @@ fn array(text: &str, element: LogicalType) -> SystemValue {
     SystemValue::List(elements.map(value).collect())
 }
 
-/// A number; a `regproc` is exported by its name.
-fn number(text: &str, column: &RelationColumn) -> i64 {
-    match column.type_name {
-        "regproc" => PROCEDURES.get(text).copied().unwrap_or_default(),
-        _ => text.parse().unwrap_or_default(),
-    }
-}
-
-/// Oids of built-in functions by name.
-static PROCEDURES: LazyLock<HashMap<&'static str, i64>> = LazyLock::new(|| {
-    let lines = include_str!("data/pg_proc.tsv").lines();
+/// Built-in functions, oid and name: those that are listed, and those that types and operators are
+/// made of.
+pub(crate) static PROCEDURES: LazyLock<Vec<(i64, &'static str)>> = LazyLock::new(|| {
+    let lists = [include_str!("data/pg_proc.tsv"), include_str!("data/procedures.tsv")];
     let entry = |line: &'static str| {
         let mut fields = line.split('\t');
-        let oid = fields.next()?.parse().ok()?;
-        Some((fields.next()?, oid))
+        Some((fields.next()?.parse().ok()?, fields.next()?))
     };
-    lines.filter_map(entry).collect()
+    lists.iter().flat_map(|list| list.lines()).filter_map(entry).collect()
 });
 
 /// A built-in type.

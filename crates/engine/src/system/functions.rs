@@ -5,6 +5,7 @@ mod describe;
 mod privileges;
 mod session;
 mod sizes;
+mod text;
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +15,7 @@ use types::{LogicalType, SqlResult};
 
 use super::View;
 
-pub(crate) use session::PRESETS;
+pub(crate) use session::{PRESETS, preset};
 
 type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 
@@ -23,12 +24,13 @@ type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 5] = [
+const LISTS: [&[Definition]; 6] = [
     arrays::FUNCTIONS,
     describe::FUNCTIONS,
     privileges::FUNCTIONS,
     session::FUNCTIONS,
     sizes::FUNCTIONS,
+    text::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Definition>> =

@@ -153,7 +153,7 @@ impl View {
 
     /// All relations and indexes.
     pub(crate) fn objects(&self) -> Vec<Object<'_>> {
-        let mut objects: Vec<Object> = relation::all().iter().map(Object::System).collect();
+        let mut objects: Vec<Object> = relation::all().map(Object::System).collect();
         for table in self.user_tables() {
             objects.push(Object::Table(table));
             objects.extend(indexes(table).into_iter().map(|i| Object::Index(table, i)));
@@ -164,7 +164,7 @@ impl View {
     /// The relation or index with this oid.
     pub(crate) fn object(&self, oid: i64) -> Option<Object<'_>> {
         if oid < FIRST_OID {
-            return relation::all().iter().find(|r| r.oid == oid).map(Object::System);
+            return relation::all().find(|r| r.oid == oid).map(Object::System);
         }
         self.user_tables().find_map(|table| {
             if table_oid(table) == oid {

@@ -18,7 +18,7 @@ pub(crate) struct Relation {
     pub(crate) schema: &'static str,
     pub(crate) name: &'static str,
     pub(crate) oid: i64,
-    /// `r` for a table, `v` for a view.
+    /// `r` for a table, `v` for a view, `f` for a function in `FROM`.
     pub(crate) kind: &'static str,
     pub(crate) columns: Vec<RelationColumn>,
     /// As the planner sees it.
@@ -42,9 +42,9 @@ static RELATIONS: LazyLock<Vec<Relation>> =
 static BY_NAME: LazyLock<HashMap<(&'static str, &'static str), usize>> =
     LazyLock::new(|| RELATIONS.iter().enumerate().map(|(i, r)| ((r.schema, r.name), i)).collect());
 
-/// All, ordered by schema and name.
-pub(crate) fn all() -> &'static [Relation] {
-    &RELATIONS
+/// All but those that stand for functions.
+pub(crate) fn all() -> impl Iterator<Item = &'static Relation> {
+    RELATIONS.iter().filter(|relation| relation.kind != "f")
 }
 
 /// The relation `name` of `schema`.

@@ -39,7 +39,15 @@ fn word(expr: &Expr) -> String {
 
 pub(super) fn show(variable: &[Ident]) -> Statement {
     let name: Vec<String> = variable.iter().map(identifier).collect();
-    Statement::Show { name: name.join(".") }
+    let name = name.join(".");
+    // Settings that the standard's words name.
+    let name = match name.to_lowercase().as_str() {
+        "transaction.isolation.level" => "transaction_isolation".to_owned(),
+        "time.zone" => "TimeZone".to_owned(),
+        "session.authorization" => "session_authorization".to_owned(),
+        _ => name,
+    };
+    Statement::Show { name }
 }
 
 pub(super) fn reset(reset: &Reset) -> SqlResult<Statement> {

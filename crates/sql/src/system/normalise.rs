@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, CharacterLength, DataType, ExactNumberInfo, Expr, Function,
     FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement,
-    TableFactor, TimezoneInfo, VisitMut, VisitorMut,
+    TableFactor, TimezoneInfo, ValueWithSpan, VisitMut, VisitorMut,
 };
 
+use super::rewrite::{call_with, take};
 use super::vectors;
 
 /// Takes the qualifiers away.
@@ -36,6 +37,9 @@ impl VisitorMut for Normalise {
                     *op = plain;
                 }
             }
+            Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+                backslash_escape(pattern, escape_char);
+            }
             Expr::Function(function) => plain_function(function),
             Expr::Identifier(ident) if is_niladic(ident) => *expr = call(ident.clone()),
             Expr::Cast { data_type, .. } => plain_type(data_type),
@@ -54,6 +58,18 @@ impl VisitorMut for Normalise {
         }
         vectors::relation(factor);
         ControlFlow::Continue(())
+    }
+}
+
+/// The library escapes by backslash only: a pattern with another letter is translated.
+fn backslash_escape(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
+    let letter = escape.as_ref().and_then(|e| e.value.clone().into_string());
+    if letter.is_none_or(|letter| letter == "\\") {
+        return;
+    }
+    if let Some(letter) = escape.take() {
+        let arguments = vec![take(pattern), Expr::Value(letter)];
+        *pattern = call_with("like_pattern", arguments, vec![]);
     }
 }
 

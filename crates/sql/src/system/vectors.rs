@@ -15,7 +15,7 @@ use super::rewrite::{call_with, take};
 use crate::parse::identifier;
 
 /// Columns that are vectors, and names that clients give them.
-const VECTORS: [&str; 9] = [
+const VECTORS: [&str; 10] = [
     "indkey",
     "indclass",
     "indoption",
@@ -23,6 +23,7 @@ const VECTORS: [&str; 9] = [
     "proargtypes",
     "partattrs",
     "partclass",
+    "prattrs",
     "stxkeys",
     "i_indoption",
 ];
@@ -38,6 +39,9 @@ const ARRAY_FUNCTIONS: [&str; 7] = [
     "generate_subscripts",
 ];
 
+/// Functions in `FROM` whose rows are those of a relation of the same name.
+const RELATION_FUNCTIONS: [&str; 1] = ["pg_get_keywords"];
+
 /// Rewrites one expression, whose parts are done.
 pub(super) fn expression(expr: &mut Expr) {
     match expr {
@@ -48,6 +52,7 @@ pub(super) fn expression(expr: &mut Expr) {
             }
         }
         Expr::CompoundFieldAccess { root, access_chain } => {
+            merge_qualifier(root, access_chain);
             if let Some(replaced) = access(root, access_chain) {
                 *expr = replaced;
             }
@@ -58,6 +63,14 @@ pub(super) fn expression(expr: &mut Expr) {
 
 /// Rewrites a function in `FROM`: `unnest(a, b) WITH ORDINALITY` as a subquery with such outputs.
 pub(super) fn relation(factor: &mut TableFactor) {
+    if let TableFactor::Table { name, args: args @ Some(_), .. } = factor {
+        let last = name.0.last().and_then(ObjectNamePart::as_ident).map(identifier);
+        let no_arguments = args.as_ref().is_some_and(|a| a.args.is_empty());
+        if no_arguments && last.is_some_and(|n| RELATION_FUNCTIONS.contains(&n.as_str())) {
+            *args = None;
+        }
+        return;
+    }
     let TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } = factor else { return };
     array_exprs.iter_mut().for_each(as_array);
     if array_exprs.len() == 1 && !*with_ordinality {
@@ -140,6 +153,17 @@ fn set_function(function: &mut Function) -> Option<Expr> {
             None
         }
         _ => None,
+    }
+}
+
+/// `t.column[i]` parses as a field of `t`: its column.
+fn merge_qualifier(root: &mut Expr, chain: &mut Vec<AccessExpr>) {
+    if let [AccessExpr::Dot(Expr::Identifier(column)), AccessExpr::Subscript(_)] = chain.as_slice()
+        && let Expr::Identifier(table) = root
+        && VECTORS.contains(&identifier(column).as_str())
+    {
+        *root = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+        chain.remove(0);
     }
 }
 

@@ -174,12 +174,6 @@ fn regrole_out(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue>
     Ok(name_of(&arguments[0], name))
 }
 
-/// The built-in functions: oid and name.
-fn procedures() -> impl Iterator<Item = (i64, String)> {
-    let rows = relation::find("pg_catalog", "pg_proc").map(builtin::rows).unwrap_or_default();
-    rows.into_iter().filter_map(|row| Some((row.first()?.int()?, row.get(1)?.text()?.to_owned())))
-}
-
 fn regproc_in(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let missing = |name: &str| {
         let message = format!("function \"{name}\" does not exist");
@@ -187,13 +181,14 @@ fn regproc_in(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue>
     };
     let find = |parts: &[String]| {
         let name = parts.last()?;
-        procedures().find(|(_, known)| known == name).map(|(oid, _)| oid)
+        builtin::PROCEDURES.iter().find(|(_, known)| known == name).map(|(oid, _)| *oid)
     };
     oid_of(&arguments[0], find, missing)
 }
 
 fn regproc_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    let name = |oid| procedures().find(|(known, _)| *known == oid).map(|(_, name)| name);
+    let known = |oid| builtin::PROCEDURES.iter().find(|(known, _)| *known == oid);
+    let name = |oid| known(oid).map(|(_, name)| (*name).to_owned());
     Ok(name_of(&arguments[0], name))
 }
 

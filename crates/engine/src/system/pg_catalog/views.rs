@@ -11,7 +11,7 @@ pub(super) fn pg_tables(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for table in view.user_tables() {
         push_table(view, rows, ("public", &table.name), !indexes(table).is_empty());
     }
-    for system in relation::all().iter().filter(|r| r.kind == "r") {
+    for system in relation::all().filter(|r| r.kind == "r") {
         push_table(view, rows, (system.schema, system.name), false);
     }
     Ok(())

@@ -86,6 +86,8 @@ impl Dependent<'_> {
                 let rows = unnest_with_options(input, columns, unnest.options)?;
                 self.behind(rows, keys)
             }
+            // The first relation of a subquery may be lateral to the query around it.
+            LogicalPlan::Subquery(lateral) => self.plan(Arc::unwrap_or_clone(lateral.subquery)),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Window(window) => {
                 let (input, keys) = self.plan(Arc::unwrap_or_clone(window.input))?;
