@@ -5,6 +5,7 @@ mod persist;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sql::ViewDef;
 use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
 use sql::plan::IndexRef;
 use storage::{Store, Tree, TreeId};
@@ -87,6 +88,7 @@ impl TableEntry {
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
+    pub(crate) views: BTreeMap<String, Arc<ViewDef>>,
     /// The next id of a table or index.
     pub(crate) next_id: u32,
     /// The tree that holds this version on disk.
@@ -115,9 +117,11 @@ impl Snapshot {
         self.tables.values().find_map(|t| position(t).map(|i| (t, i)))
     }
 
-    /// Whether a table or an index has this name.
+    /// Whether a table, a view or an index has this name.
     pub(crate) fn has_relation(&self, name: &str) -> bool {
-        self.tables.contains_key(name) || self.index(name).is_some()
+        self.tables.contains_key(name)
+            || self.views.contains_key(name)
+            || self.index(name).is_some()
     }
 
     /// A new id.
@@ -135,6 +139,10 @@ impl Snapshot {
 impl sql::catalog::Catalog for Snapshot {
     fn table(&self, name: &str) -> Option<Arc<TableDef>> {
         self.tables.get(name).map(|t| t.def.clone())
+    }
+
+    fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
+        self.views.get(name).cloned()
     }
 
     fn tables(&self) -> Vec<Arc<TableDef>> {

@@ -87,6 +87,11 @@ pub(crate) fn drop_tables(db: &Database, names: &[String], if_exists: bool) -> S
     for name in names {
         match snapshot.tables.get(name) {
             Some(entry) => entries.push(entry.clone()),
+            None if snapshot.views.contains_key(name) => {
+                let message = format!("\"{name}\" is not a table");
+                return Err(SqlError::new(SqlState("42809"), message)
+                    .with_hint("use DROP VIEW to remove a view"));
+            }
             None if if_exists => {}
             None => {
                 let message = format!("table \"{name}\" does not exist");
@@ -94,6 +99,7 @@ pub(crate) fn drop_tables(db: &Database, names: &[String], if_exists: bool) -> S
             }
         }
     }
+    crate::view::no_dependents(&snapshot, names)?;
     db.change(move |store, snapshot| {
         Box::pin(async move {
             for entry in entries {

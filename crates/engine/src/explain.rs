@@ -35,6 +35,42 @@ pub(crate) fn analyzed(plan: &Plan, figures: &QueryFigures, settings: &Settings)
     lines
 }
 
+/// The report as JSON, of a plan that was run or not.
+pub(crate) fn json(plan: &Plan, figures: Option<&QueryFigures>, settings: &Settings) -> String {
+    let actual = |id: usize| {
+        let node = figures.and_then(|f| f.progress.nodes.get(id));
+        node.map(node_fields).unwrap_or_default()
+    };
+    let mut report = serde_json::Map::new();
+    report.insert("Plan".into(), sql::explain_json(plan, &actual));
+    if let Some(figures) = figures {
+        let time = |d: Duration| serde_json::Value::from(d.as_secs_f64() * 1e3);
+        report.insert("Execution Mode".into(), settings.execution_mode.name().into());
+        report.insert("Tasks Created".into(), figures.progress.tasks.created.into());
+        report.insert("Reads".into(), figures.reads().into());
+        report.insert("Read Bytes".into(), figures.read_bytes().into());
+        let cpu = Duration::from_nanos(figures.account.cpu_ns);
+        report.insert("CPU Time".into(), time(cpu));
+        report.insert("Planning Time".into(), time(figures.planning));
+        report.insert("Execution Time".into(), time(figures.elapsed));
+    }
+    let all = serde_json::Value::Array(vec![report.into()]);
+    serde_json::to_string_pretty(&all).unwrap_or_else(|_| all.to_string())
+}
+
+fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
+    let milliseconds = |ns: u64| serde_json::Value::from(ns as f64 / 1e6);
+    let fields = [
+        ("Actual Rows", serde_json::Value::from(n.rows)),
+        ("Tasks", n.tasks.into()),
+        ("Reads", n.reads.into()),
+        ("Read Bytes", n.read_bytes.into()),
+        ("Wait Time", milliseconds(n.wait_ns)),
+        ("Run Time", milliseconds(n.busy_ns)),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 fn milliseconds(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }

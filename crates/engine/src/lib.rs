@@ -34,6 +34,7 @@ mod settings;
 mod sorter;
 mod source;
 mod system;
+mod view;
 
 pub use database::Database;
 pub use load::{LoadReport, TableLoader};

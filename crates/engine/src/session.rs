@@ -7,7 +7,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
-use sql::parse::{self, Copy, CopySource, DropObject, Statement};
+use sql::parse::{self, Copy, CopySource, DropObject, Explain, Statement};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
@@ -19,7 +19,7 @@ use crate::query::QueryFigures;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
 use crate::system::{SessionInfo, SystemCatalog, View, preset};
-use crate::{analyze, ddl, explain, insert, query};
+use crate::{analyze, ddl, explain, insert, query, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
@@ -84,7 +84,7 @@ impl Session {
         let cancel = self.begin();
         match statement {
             Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
-            Statement::Explain(e) => self.explain(&e.query, e.analyze, cancel),
+            Statement::Explain(e) => self.explain(&e, cancel),
             Statement::Set { name, value: Some(value) } => {
                 self.settings.set(&name, &value).map(|()| tag("SET"))
             }
@@ -108,6 +108,10 @@ impl Session {
                 ddl::create_table(db, table)?;
                 Ok(tag("CREATE TABLE"))
             }
+            Statement::CreateView(create) => {
+                view::create(db, create)?;
+                Ok(tag("CREATE VIEW"))
+            }
             Statement::CreateIndex(index) => {
                 let columns = ordinals(&db.snapshot(), &index.table, &index.columns)?;
                 ddl::create_index(db, &index, columns)?;
@@ -117,6 +121,10 @@ impl Session {
                 DropObject::Table => {
                     ddl::drop_tables(db, &drop.names, drop.if_exists)?;
                     Ok(tag("DROP TABLE"))
+                }
+                DropObject::View => {
+                    view::drop(db, &drop.names, drop.if_exists)?;
+                    Ok(tag("DROP VIEW"))
                 }
                 DropObject::Index => {
                     ddl::drop_indexes(db, &drop.names, drop.if_exists)?;
@@ -248,19 +256,21 @@ impl Session {
         cancel
     }
 
-    fn explain(
-        &mut self,
-        text: &Query,
-        analyze: bool,
-        cancel: Cancel,
-    ) -> SqlResult<StatementResult> {
-        let (catalog, plan, planning) = self.plan(text)?;
-        let lines = if analyze {
-            let (_, figures) =
-                query::run(&self.db, catalog, &plan, &self.settings, cancel, planning)?;
-            explain::analyzed(&plan, &figures, &self.settings)
-        } else {
-            sql::explain_text(&plan, None)
+    fn explain(&mut self, statement: &Explain, cancel: Cancel) -> SqlResult<StatementResult> {
+        let (catalog, plan, planning) = self.plan(&statement.query)?;
+        let figures = match statement.analyze {
+            true => {
+                let run = query::run(&self.db, catalog, &plan, &self.settings, cancel, planning);
+                Some(run?.1)
+            }
+            false => None,
+        };
+        let lines = match &figures {
+            figures if statement.json => {
+                vec![explain::json(&plan, figures.as_ref(), &self.settings)]
+            }
+            Some(figures) => explain::analyzed(&plan, figures, &self.settings),
+            None => sql::explain_text(&plan, None),
         };
         let rows = lines.into_iter().map(|line| vec![line]).collect();
         Ok(StatementResult::Rows(ResultSet::text(&["QUERY PLAN"], rows, "EXPLAIN")))

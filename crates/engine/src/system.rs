@@ -113,6 +113,10 @@ impl Catalog for SystemCatalog {
         self.view.snapshot.table(name).ok().map(|entry| entry.def.clone())
     }
 
+    fn view(&self, name: &str) -> Option<Arc<sql::ViewDef>> {
+        Catalog::view(&*self.view.snapshot, name)
+    }
+
     fn tables(&self) -> Vec<Arc<TableDef>> {
         Catalog::tables(&*self.view.snapshot)
     }

@@ -15,6 +15,7 @@ use types::{SqlError, SqlState};
 use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
 use crate::library::{ColumnTypes, LIBRARY};
+use crate::view::ViewSource;
 
 /// A table of the catalog as the library sees it.
 pub(crate) struct CatalogTable {
@@ -71,10 +72,17 @@ impl TableSource for WorkTable {
 }
 
 /// What the library may ask about names.
-pub(crate) struct Names<'a>(pub &'a dyn Catalog);
+///
+/// The second field names the views that are being bound, to find those that name themselves.
+pub(crate) struct Names<'a>(pub &'a dyn Catalog, pub Vec<String>);
 
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        if matches!(name.schema(), None | Some("public"))
+            && let Some(view) = self.0.view(name.table())
+        {
+            return Ok(Arc::new(ViewSource::new(&view, self)?));
+        }
         let found = match name.schema() {
             Some("public") => self.0.table(name.table()),
             Some(schema) => self.0.system_table(schema, name.table()),

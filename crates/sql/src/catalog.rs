@@ -5,6 +5,8 @@ use std::sync::Arc;
 use datafusion_common::ScalarValue;
 use types::Schema;
 
+use crate::view::ViewDef;
+
 /// The id of a table; never used twice in one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
@@ -98,6 +100,10 @@ pub struct ColumnStatistics {
 pub trait Catalog: Send + Sync {
     /// The table named `name`.
     fn table(&self, name: &str) -> Option<Arc<TableDef>>;
+    /// The view named `name`.
+    fn view(&self, _name: &str) -> Option<Arc<ViewDef>> {
+        None
+    }
     /// All tables, ordered by name.
     fn tables(&self) -> Vec<Arc<TableDef>>;
     /// The relation `name` of a system schema.

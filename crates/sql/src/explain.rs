@@ -18,6 +18,34 @@ pub fn explain_text(plan: &Plan, actual: Option<Actual>) -> Vec<String> {
     lines
 }
 
+/// The plan as a tree of JSON objects; `actual` adds fields to the object of a node.
+pub fn explain_json(
+    plan: &Plan,
+    actual: &dyn Fn(usize) -> serde_json::Map<String, serde_json::Value>,
+) -> serde_json::Value {
+    json_node(&plan.root, actual)
+}
+
+fn json_node(
+    node: &Node,
+    actual: &dyn Fn(usize) -> serde_json::Map<String, serde_json::Value>,
+) -> serde_json::Value {
+    let mut object = serde_json::Map::new();
+    object.insert("Node Type".into(), title(&node.operator).into());
+    object.insert("Plan Rows".into(), node.rows.max(0.0).round().into());
+    object.insert("Total Cost".into(), (node.cost / 1e3).into());
+    for (name, text) in details(&node.operator) {
+        object.insert(name.into(), text.into());
+    }
+    object.extend(actual(node.id));
+    let children = node.children();
+    if !children.is_empty() {
+        let plans = children.into_iter().map(|child| json_node(child, actual)).collect();
+        object.insert("Plans".into(), serde_json::Value::Array(plans));
+    }
+    object.into()
+}
+
 fn write_node(node: &Node, depth: usize, actual: Option<Actual>, lines: &mut Vec<String>) {
     let indent = "  ".repeat(depth);
     let arrow = if depth == 0 { "" } else { "-> " };

@@ -28,9 +28,10 @@ mod system;
 mod tests;
 #[cfg(test)]
 mod tpch;
+mod view;
 
 pub use datafusion_common::ScalarValue;
-pub use explain::{Actual, explain_text};
+pub use explain::{Actual, explain_json, explain_text};
 pub use insert::insert_rows;
 pub use library::has_function;
 pub use options::{DeviceProfile, PlannerOptions};
@@ -38,3 +39,4 @@ pub use parameters::parameter_types;
 pub use parse::{Parameter, Query, Statement, Template, parse};
 pub use planner::plan_query;
 pub use system::{SystemFunction, SystemValue, system_column};
+pub use view::{ViewDef, view_columns};

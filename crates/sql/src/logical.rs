@@ -97,7 +97,7 @@ pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
 }
 
 fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
-    let names = Names(catalog);
+    let names = Names(catalog, vec![]);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;

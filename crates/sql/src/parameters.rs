@@ -39,7 +39,7 @@ fn of_query(
     catalog: &dyn Catalog,
     types: &mut [Option<LogicalType>],
 ) -> SqlResult<()> {
-    let names = Names(catalog);
+    let names = Names(catalog, Vec::new());
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;

@@ -15,6 +15,7 @@ mod template;
 mod tests;
 mod tokens;
 
+pub use crate::view::CreateView;
 pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
 pub use template::{Parameter, Template};
 
@@ -33,7 +34,9 @@ pub enum Statement {
     CreateTable(CreateTable),
     /// `CREATE INDEX`.
     CreateIndex(CreateIndex),
-    /// `DROP TABLE` or `DROP INDEX`.
+    /// `CREATE [OR REPLACE] VIEW`.
+    CreateView(CreateView),
+    /// `DROP TABLE`, `DROP INDEX` or `DROP VIEW`.
     Drop(Drop),
     /// `INSERT INTO .. VALUES`.
     Insert(Insert),
@@ -96,6 +99,8 @@ pub struct Explain {
     pub analyze: bool,
     /// Show more.
     pub verbose: bool,
+    /// Show it as JSON.
+    pub json: bool,
     /// The query.
     pub query: Query,
 }
@@ -148,6 +153,8 @@ pub enum DropObject {
     Table,
     /// A secondary index.
     Index,
+    /// A view.
+    View,
 }
 
 /// `INSERT INTO .. VALUES`; evaluated by [`crate::insert_rows`].
@@ -194,6 +201,7 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
             explain(analyze, verbose, *statement, format, options)?
         }
         S::CreateTable(create) => Statement::CreateTable(ddl::create_table(create)?),
+        S::CreateView(create) => Statement::CreateView(CreateView::from_ast(create)?),
         S::CreateIndex(create) => Statement::CreateIndex(ddl::create_index(create)?),
         S::Drop { object_type, if_exists, names, cascade: false, temporary: false, .. } => {
             Statement::Drop(ddl::drop(object_type, if_exists, &names)?)
@@ -240,8 +248,13 @@ fn explain(
     format: Option<ast::AnalyzeFormatKind>,
     options: Option<Vec<ast::UtilityOption>>,
 ) -> SqlResult<Statement> {
-    if format.is_some_and(|f| !f.to_string().to_lowercase().ends_with("text")) {
-        return Err(SqlError::unsupported("this EXPLAIN format"));
+    let mut json = false;
+    if let Some(format) = format {
+        let name = format.to_string().to_lowercase();
+        json = name.ends_with("json");
+        if !json && !name.ends_with("text") {
+            return Err(SqlError::unsupported("this EXPLAIN format"));
+        }
     }
     for option in options.unwrap_or_default() {
         let argument = option.arg.map(|a| a.to_string().to_lowercase());
@@ -250,12 +263,13 @@ fn explain(
             ("analyze", _) => analyze = on,
             ("verbose", _) => verbose = on,
             ("costs" | "buffers" | "timing" | "summary", _) | ("format", Some("text")) => {}
+            ("format", Some("json")) => json = true,
             (other, _) => return Err(SqlError::unsupported(format!("EXPLAIN option {other}"))),
         }
     }
     match statement {
         ast::Statement::Query(ast) => {
-            Ok(Statement::Explain(Explain { analyze, verbose, query: query(ast)? }))
+            Ok(Statement::Explain(Explain { analyze, verbose, json, query: query(ast)? }))
         }
         other => Err(SqlError::unsupported(format!("EXPLAIN {}", keywords(&other)))),
     }

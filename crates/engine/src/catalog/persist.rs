@@ -5,9 +5,11 @@
 //! A table's record is cut into chunks that fit an entry: key = table id, chunk number.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use runtime::IoCounters;
 use serde::{Deserialize, Serialize};
+use sql::ViewDef;
 use sql::catalog::TableDef;
 use storage::{Depth, Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};
@@ -28,6 +30,8 @@ struct TableRecord {
 
 /// The key before all tables: holds the next id.
 const HEAD: u32 = 0;
+/// The key behind all tables: holds the views.
+const VIEWS: u32 = u32::MAX;
 
 /// Writes `snapshot` as the next version. Durable after the next checkpoint.
 pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
@@ -38,6 +42,11 @@ pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()
     let mut records = vec![head];
     for entry in snapshot.tables.values() {
         records.push((entry.def.id.0, record(entry)?));
+    }
+    let views: Vec<&ViewDef> = snapshot.views.values().map(AsRef::as_ref).collect();
+    if !views.is_empty() {
+        let bytes = serde_json::to_vec(&views).map_err(|e| SqlError::internal(e.to_string()))?;
+        records.push((VIEWS, bytes));
     }
     records.sort_by_key(|(id, _)| *id);
     for (id, bytes) in records {
@@ -78,6 +87,11 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
     for (id, bytes) in records(&entries(tree).await?)? {
         if id == HEAD {
             snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?);
+        } else if id == VIEWS {
+            let views: Vec<ViewDef> =
+                serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
+            let named = views.into_iter().map(|v| (v.name.clone(), Arc::new(v)));
+            snapshot.views = named.collect();
         } else {
             snapshot.put(table(store, &bytes)?);
         }

@@ -43,7 +43,7 @@ fn bind(text: &str, schema: &Schema) -> SqlResult<(datafusion_expr::Expr, DFSche
 
 /// Binds and coerces one expression over rows of `schema`; tables are out of reach.
 pub(crate) fn bind_scalar(expr: ast::Expr, schema: &DFSchema) -> SqlResult<datafusion_expr::Expr> {
-    let names = Names(&NoTables);
+    let names = Names(&NoTables, vec![]);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let bound =
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
-use datafusion_expr::expr::{BinaryExpr, Case, ScalarFunction};
+use datafusion_expr::expr::{BinaryExpr, Case, InList, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
@@ -125,7 +125,8 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             settle(&mut all, schema)?;
             list.expr = Box::new(all.remove(0));
             list.list = all;
-            Expr::InList(list)
+            let varying = list.list.iter().any(|e| !matches!(e, Expr::Literal(..) | Expr::Cast(_)));
+            if varying { one_by_one(list)? } else { Expr::InList(list) }
         }
         Expr::Between(mut between) => {
             let mut all = vec![*between.expr, *between.low, *between.high];
@@ -167,7 +168,7 @@ pub(super) fn bound_operator(
     right: Expr,
     schema: &DFSchema,
 ) -> Result<Expr> {
-    let (left, right) = (typed_one(left, schema)?.data, typed_one(right, schema)?.data);
+    let (left, right) = (typed(left, schema)?, typed(right, schema)?);
     operator(BinaryExpr::new(Box::new(left), op, Box::new(right)), schema)
 }
 
@@ -267,8 +268,55 @@ fn is_constant(expr: &Expr) -> bool {
     !expr.exists(|e| Ok(other(e))).unwrap_or(true) && !expr.is_volatile()
 }
 
+/// IN over values that differ from row to row, as comparisons: the library's membership test forgets
+/// that one of them may be null.
+fn one_by_one(list: InList) -> Result<Expr> {
+    let InList { expr, list, negated } = list;
+    let equal = list.into_iter().map(|e| binary_expr((*expr).clone(), Operator::Eq, e));
+    let any = equal.reduce(Expr::or);
+    let any = any.ok_or_else(|| DataFusionError::Internal("IN without a list".into()))?;
+    Ok(if negated { datafusion_expr::not(any) } else { any })
+}
+
 fn readable(ty: &DataType) -> bool {
     !ty.is_string() && types::LogicalType::of_arrow(ty).is_some()
+}
+
+/// Gives numbers of different types one type, so that what is around them sees it.
+fn unify(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    let known: Vec<&DataType> = types.iter().filter(|t| **t != DataType::Null).collect();
+    let decimal = |t: &&DataType| matches!(t, DataType::Decimal128(..) | DataType::Decimal256(..));
+    let mixed = known.windows(2).any(|pair| pair[0] != pair[1]);
+    if !mixed || !known.iter().any(decimal) || !known.iter().all(|t| t.is_numeric()) {
+        return Ok(());
+    }
+    let scale = |t: &DataType| match t {
+        DataType::Decimal128(_, s) | DataType::Decimal256(_, s) => *s,
+        _ => 0,
+    };
+    let scale = known.iter().map(|t| scale(t)).max().unwrap_or(0);
+    let common = if known.iter().any(|t| t.is_floating()) {
+        DataType::Float64
+    } else if known.iter().any(|t| matches!(t, DataType::Decimal256(..))) {
+        DataType::Decimal256(76, scale)
+    } else {
+        let one = known.iter().find(|t| decimal(t)).map(|t| (*t).clone());
+        let others = known.iter().all(|t| !decimal(t) || Some(*t) == one.as_ref());
+        match one {
+            // Digits enough for any integer: the decimals stay as they are.
+            Some(DataType::Decimal128(p, s)) if others && i32::from(p) - i32::from(s) >= 19 => {
+                DataType::Decimal128(p, s)
+            }
+            _ => DataType::Decimal128(38, scale),
+        }
+    };
+    for (expr, ty) in exprs.iter_mut().zip(types) {
+        if ty != common && ty != DataType::Null {
+            *expr = cast(std::mem::take(expr), common.clone());
+        }
+    }
+    Ok(())
 }
 
 fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
@@ -285,6 +333,7 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     let branches = results.len();
     results.extend(else_expr.map(|e| *e));
     settle(&mut results, schema)?;
+    unify(&mut results, schema)?;
     let whens = tests.split_off(subject);
     let otherwise = results.split_off(branches).pop().map(Box::new);
     let subject = tests.pop().map(Box::new);
@@ -306,6 +355,9 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     if let "coalesce" | "nullif" | "greatest" | "least" | "make_array" = given.func.name() {
         settle(&mut given.args, schema)?;
+        if given.func.name() != "nullif" {
+            unify(&mut given.args, schema)?;
+        }
     }
     Ok(Expr::ScalarFunction(given))
 }
@@ -330,6 +382,12 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
         return Ok(binary_expr(left, op, right));
     }
     let (l, r) = (left.get_type(schema)?, right.get_type(schema)?);
+    if op == Operator::Modulo && (l.is_floating() || r.is_floating()) {
+        let (l, r) = (crate::render::type_name(&l), crate::render::type_name(&r));
+        let message = format!("operator does not exist: {l} % {r}");
+        let error = types::SqlError::new(types::SqlState::UNDEFINED_FUNCTION, message);
+        return Err(DataFusionError::External(Box::new(error)));
+    }
     if let Some(name) = own_operator(op, &l, &r) {
         return call(name, vec![left, right]);
     }

@@ -155,6 +155,7 @@ pub(super) fn drop(
     let object = match object {
         ObjectType::Table => DropObject::Table,
         ObjectType::Index => DropObject::Index,
+        ObjectType::View => DropObject::View,
         other => return Err(SqlError::unsupported(format!("DROP {other}"))),
     };
     let names = names.iter().map(name).collect::<SqlResult<_>>()?;

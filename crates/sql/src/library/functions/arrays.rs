@@ -86,6 +86,11 @@ pub(super) fn register(functions: &mut Functions) {
             Ok(Some(all.join(args.text(1).value(row))))
         })
     });
+    comparisons(functions);
+}
+
+/// Comparisons with elements, concatenation, series.
+fn comparisons(functions: &mut Functions) {
     for (name, body) in COMPARISONS {
         functions.add(
             name,

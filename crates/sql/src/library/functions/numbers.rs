@@ -62,6 +62,11 @@ pub(super) fn register(functions: &mut Functions) {
             Ok(Arc::new(signs.with_data_type(args.ty.clone())))
         },
     );
+    others(functions);
+}
+
+/// What is neither rounding nor sign.
+fn others(functions: &mut Functions) {
     functions.strict("width_bucket", &[Ty::Float, Ty::Float, Ty::Float, Ty::Int], int, |args| {
         Ok(Arc::new(args.each::<_, Int32Array>(|row| width_bucket(args, row).map(Some))?))
     });

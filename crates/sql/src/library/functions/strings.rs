@@ -57,6 +57,11 @@ pub(super) fn register(functions: &mut Functions) {
             },
         },
     );
+    bytes_and_lengths(functions);
+}
+
+/// Encodings, lengths and parts.
+fn bytes_and_lengths(functions: &mut Functions) {
     functions.strict("encode", &[Ty::Bytes, Ty::Text], text, |args| {
         let values = args.arrays[0].as_binary_view();
         args.texts(|row| encode(values.value(row), args.text(1).value(row)).map(Some))

@@ -214,9 +214,7 @@ fn field(micros: i64, word: &str, plain: bool) -> String {
 
 /// Microseconds since 1970 of a text in the form of a template.
 fn read(text: &str, template: &str) -> SqlResult<i64> {
-    let (mut year, mut month, mut day, mut year_day) = (1i64, 1i64, 1i64, None);
-    let (mut hour, mut minute, mut second, mut micros) = (0i64, 0i64, 0i64, 0i64);
-    let mut afternoon = None;
+    let mut parts = Parts { year: 1, month: 1, day: 1, ..Parts::default() };
     let (mut input, mut rest) = (text.trim_start(), template.trim_start());
     while let Some(letter) = rest.chars().next() {
         if let Some(after) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
@@ -234,74 +232,108 @@ fn read(text: &str, template: &str) -> SqlResult<i64> {
         };
         rest = &rest[word.len()..];
         input = input.trim_start();
-        match word {
-            "MONTH" | "Month" | "month" | "MON" | "Mon" | "mon" => {
-                let found = MONTHS.iter().position(|m| {
-                    let short = word.len() == 3 && !word.eq_ignore_ascii_case("month");
-                    let name = if short { &m[..3] } else { m };
-                    input.get(..name.len()).is_some_and(|i| i.eq_ignore_ascii_case(name))
-                });
-                let at = found.ok_or_else(|| bad_value(input, word))?;
-                let short = word.eq_ignore_ascii_case("mon");
-                input = &input[if short { 3 } else { MONTHS[at].len() }..];
-                month = at as i64 + 1;
-                continue;
-            }
-            "DAY" | "Day" | "day" | "DY" | "Dy" | "dy" => {
-                input = input.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-                continue;
-            }
-            "AM" | "PM" | "am" | "pm" => {
-                afternoon = Some(input.get(..1).is_some_and(|l| l.eq_ignore_ascii_case("p")));
-                input = input.get(2..).unwrap_or_default();
-                continue;
-            }
-            _ => {}
+        if let Some(after) = parts.take_name(word, input)? {
+            input = after;
+            continue;
         }
-        let width = match word {
-            "HH24" | "HH12" | "HH" | "MI" | "SS" | "MM" | "DD" | "YY" | "IW" | "WW" | "CC" => 2,
-            "YYYY" | "IYYY" => 4,
-            "YYY" | "DDD" | "MS" | "FF3" => 3,
-            "US" | "FF6" => 6,
-            _ => 1,
-        };
         // A year before a separator takes all its digits.
         let open = word == "YYYY" && !rest.starts_with(|c: char| c.is_ascii_alphabetic());
-        let limit = if open { usize::MAX } else { width };
+        let limit = if open { usize::MAX } else { digits_max(word) };
         let length = input.bytes().take(limit).take_while(u8::is_ascii_digit).count();
         let value: i64 = input[..length].parse().map_err(|_| bad_value(input, word))?;
         input = &input[length..];
-        match word {
-            "YYYY" | "IYYY" => year = value,
-            "YY" => year = if value < 70 { 2_000 + value } else { 1_900 + value },
-            "YYY" => year = if value < 520 { 2_000 + value } else { 1_000 + value },
-            "MM" => month = value,
-            "DD" => day = value,
-            "DDD" => year_day = Some(value),
-            "HH24" | "HH12" | "HH" => hour = value,
-            "MI" => minute = value,
-            "SS" => second = value,
-            "MS" | "FF3" => micros = value * 10i64.pow(6 - length.min(6) as u32),
-            "US" | "FF6" => micros = value * 10i64.pow(6 - length.min(6) as u32),
-            _ => return Err(SqlError::unsupported(format!("{word} in a template to read"))),
-        }
+        parts.set(word, value, length)?;
     }
-    if let Some(pm) = afternoon {
-        hour = hour % 12 + if pm { 12 } else { 0 };
-    }
-    let out_of_range = || {
+    parts.micros().ok_or_else(|| {
         let message = format!("date/time field value out of range: \"{text}\"");
         SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
-    };
-    if hour > 23 || minute > 59 || second > 59 {
-        return Err(out_of_range());
+    })
+}
+
+/// Most digits of a field when it is read.
+fn digits_max(word: &str) -> usize {
+    match word {
+        "HH24" | "HH12" | "HH" | "MI" | "SS" | "MM" | "DD" | "YY" => 2,
+        "YYYY" | "IYYY" => 4,
+        "YYY" | "DDD" | "MS" | "FF3" => 3,
+        "US" | "FF6" => 6,
+        _ => 1,
     }
-    let days = match year_day {
-        Some(n) => days_of(year, 1, 1).map(|first| first + n - 1),
-        None => days_of(year, month as i32, day as i32),
-    };
-    let days = days.ok_or_else(out_of_range)?;
-    Ok(days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
+}
+
+/// The fields of a date and time while they are read.
+#[derive(Default)]
+struct Parts {
+    year: i64,
+    month: i64,
+    day: i64,
+    year_day: Option<i64>,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    fraction: i64,
+    afternoon: Option<bool>,
+}
+
+impl Parts {
+    /// Reads a field that is a word; what is left of the input, or `None` where it is a number.
+    fn take_name<'a>(&mut self, word: &str, input: &'a str) -> SqlResult<Option<&'a str>> {
+        match word.to_ascii_uppercase().as_str() {
+            kind @ ("MONTH" | "MON") => {
+                let names = MONTHS.map(|m| if kind == "MON" { &m[..3] } else { m });
+                let begins = |name: &&str| {
+                    input.get(..name.len()).is_some_and(|i| i.eq_ignore_ascii_case(name))
+                };
+                let at = names.iter().position(begins).ok_or_else(|| bad_value(input, word))?;
+                self.month = at as i64 + 1;
+                Ok(Some(&input[names[at].len()..]))
+            }
+            "DAY" | "DY" => Ok(Some(input.trim_start_matches(|c: char| c.is_ascii_alphabetic()))),
+            "AM" | "PM" => {
+                let first = input.get(..1).unwrap_or_default();
+                self.afternoon = Some(first.eq_ignore_ascii_case("p"));
+                Ok(Some(input.get(2..).unwrap_or_default()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Sets a field that is a number of so many digits.
+    fn set(&mut self, word: &str, value: i64, length: usize) -> SqlResult<()> {
+        match word {
+            "YYYY" | "IYYY" => self.year = value,
+            "YY" => self.year = if value < 70 { 2_000 + value } else { 1_900 + value },
+            "YYY" => self.year = if value < 520 { 2_000 + value } else { 1_000 + value },
+            "MM" => self.month = value,
+            "DD" => self.day = value,
+            "DDD" => self.year_day = Some(value),
+            "HH24" | "HH12" | "HH" => self.hour = value,
+            "MI" => self.minute = value,
+            "SS" => self.second = value,
+            "MS" | "FF3" | "US" | "FF6" => {
+                self.fraction = value * 10i64.pow(6 - length.min(6) as u32);
+            }
+            _ => return Err(SqlError::unsupported(format!("{word} in a template to read"))),
+        }
+        Ok(())
+    }
+
+    /// Microseconds since 1970; `None` if there is no such day or time.
+    fn micros(&self) -> Option<i64> {
+        let hour = match self.afternoon {
+            Some(pm) => self.hour % 12 + if pm { 12 } else { 0 },
+            None => self.hour,
+        };
+        if hour > 23 || self.minute > 59 || self.second > 59 {
+            return None;
+        }
+        let days = match self.year_day {
+            Some(n) => days_of(self.year, 1, 1)? + n - 1,
+            None => days_of(self.year, self.month as i32, self.day as i32)?,
+        };
+        let seconds = (hour * 60 + self.minute) * 60 + self.second;
+        Some(days * DAY + seconds * 1_000_000 + self.fraction)
+    }
 }
 
 fn bad_value(input: &str, word: &str) -> SqlError {
@@ -330,6 +362,46 @@ fn number(digits: &str, scale: i8, template: &str) -> String {
     let overflow = int_digits.len() > width;
     // The first zero of the template begins zeros that are shown.
     let zeros_from = whole.chars().filter(|c| matches!(c, '9' | '0')).position(|c| c == '0');
+    let out = whole_part(whole, int_digits, width, places, zeros_from);
+    let sign = if negative { "-" } else { "+" };
+    let lead = out.len() - out.trim_start().len();
+    let mut text = out.trim_start().to_owned();
+    if body.contains('.') {
+        text.push('.');
+        match fill {
+            _ if overflow => text.push_str(&"#".repeat(places)),
+            true => text.push_str(frac_digits),
+            false => {
+                let kept = fraction.rfind('0').map_or(0, |i| i + 1);
+                let trimmed = frac_digits.trim_end_matches('0');
+                text.push_str(&frac_digits[..trimmed.len().max(kept).min(places)]);
+            }
+        }
+    }
+    let text = match (signed, brackets, minus_last) {
+        (true, ..) if first_sign => format!("{sign}{text}"),
+        (true, ..) => format!("{text}{sign}"),
+        (_, true, _) if negative => format!("<{text}>"),
+        (_, true, _) => format!(" {text} "),
+        (_, _, true) => format!("{text}{}", if negative { "-" } else { " " }),
+        _ if negative => format!("-{text}"),
+        _ => format!(" {text}"),
+    };
+    match fill {
+        true => format!("{}{text}", " ".repeat(lead)),
+        false => text.trim().to_owned(),
+    }
+}
+
+/// The digits before the point in the places of the template.
+fn whole_part(
+    whole: &str,
+    int_digits: &str,
+    width: usize,
+    places: usize,
+    zeros_from: Option<usize>,
+) -> String {
+    let overflow = int_digits.len() > width;
     let mut out = String::new();
     let (mut seen, mut at) = (false, 0);
     for letter in whole.chars() {
@@ -361,34 +433,7 @@ fn number(digits: &str, scale: i8, template: &str) -> String {
             other => out.push(other),
         }
     }
-    let sign = if negative { "-" } else { "+" };
-    let lead = out.len() - out.trim_start().len();
-    let mut text = out.trim_start().to_owned();
-    if body.contains('.') {
-        text.push('.');
-        match fill {
-            _ if overflow => text.push_str(&"#".repeat(places)),
-            true => text.push_str(frac_digits),
-            false => {
-                let kept = fraction.rfind('0').map_or(0, |i| i + 1);
-                let trimmed = frac_digits.trim_end_matches('0');
-                text.push_str(&frac_digits[..trimmed.len().max(kept).min(places)]);
-            }
-        }
-    }
-    let text = match (signed, brackets, minus_last) {
-        (true, ..) if first_sign => format!("{sign}{text}"),
-        (true, ..) => format!("{text}{sign}"),
-        (_, true, _) if negative => format!("<{text}>"),
-        (_, true, _) => format!(" {text} "),
-        (_, _, true) => format!("{text}{}", if negative { "-" } else { " " }),
-        _ if negative => format!("-{text}"),
-        _ => format!(" {text}"),
-    };
-    match fill {
-        true => format!("{}{text}", " ".repeat(lead)),
-        false => text.trim().to_owned(),
-    }
+    out
 }
 
 /// Sign and digits of a number rounded to so many places.

@@ -1,0 +1,84 @@
+//! `CREATE VIEW` and `DROP VIEW`.
+
+use std::sync::Arc;
+
+use sql::parse::CreateView;
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::catalog::Snapshot;
+use crate::database::Database;
+
+/// Creates or replaces a view, if its query can be bound.
+pub(crate) fn create(db: &Database, create: CreateView) -> SqlResult<()> {
+    let _writer = db.writer();
+    let snapshot = db.snapshot();
+    let CreateView { view, or_replace } = create;
+    let is_view = snapshot.views.contains_key(&view.name);
+    if snapshot.has_relation(&view.name) && !(is_view && or_replace) {
+        let message = format!("relation \"{}\" already exists", view.name);
+        return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
+    }
+    let mut changed = (*snapshot).clone();
+    changed.views.insert(view.name.clone(), Arc::new(view.clone()));
+    let columns = sql::view_columns(&view, &changed)?;
+    if is_view {
+        let old = sql::view_columns(&snapshot.views[&view.name], &*snapshot)?;
+        let kept = old.iter().zip(&columns).all(|(o, n)| o.name == n.name && o.ty == n.ty);
+        if !kept || columns.len() < old.len() {
+            let message = "cannot change names, types or number of columns of a view";
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message)
+                .with_hint("drop the view first; new columns may be added at the end"));
+        }
+    }
+    db.change(move |_, snapshot| {
+        Box::pin(async move {
+            snapshot.views.insert(view.name.clone(), Arc::new(view));
+            Ok(())
+        })
+    })
+}
+
+/// Drops views.
+pub(crate) fn drop(db: &Database, names: &[String], if_exists: bool) -> SqlResult<()> {
+    let _writer = db.writer();
+    let snapshot = db.snapshot();
+    let mut found = vec![];
+    for name in names {
+        match snapshot.views.get(name) {
+            Some(_) => found.push(name.clone()),
+            None if snapshot.has_relation(name) => {
+                let message = format!("\"{name}\" is not a view");
+                return Err(SqlError::new(SqlState("42809"), message));
+            }
+            None if if_exists => {}
+            None => {
+                let message = format!("view \"{name}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+            }
+        }
+    }
+    no_dependents(&snapshot, &found)?;
+    db.change(move |_, snapshot| {
+        Box::pin(async move {
+            found.iter().for_each(|name| drop_one(snapshot, name));
+            Ok(())
+        })
+    })
+}
+
+fn drop_one(snapshot: &mut Snapshot, name: &str) {
+    snapshot.views.remove(name);
+}
+
+/// 2BP01 when a view that stays names one of the relations.
+pub(crate) fn no_dependents(snapshot: &Snapshot, names: &[String]) -> SqlResult<()> {
+    for view in snapshot.views.values().filter(|v| !names.contains(&v.name)) {
+        if let Some(name) = names.iter().find(|n| view.relations.contains(n)) {
+            let message = format!("cannot drop {name} because other objects depend on it");
+            return Err(SqlError::new(SqlState("2BP01"), message)
+                .with_detail(format!("view {} depends on {name}", view.name))
+                .with_hint("drop the view first"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! `CREATE VIEW`: the text of a query under a name, bound again wherever it is used.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion_common::{DataFusionError, Result};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
+use datafusion_sql::planner::SqlToRel;
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use serde::{Deserialize, Serialize};
+use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
+
+use crate::bind::Names;
+use crate::catalog::Catalog;
+use crate::error::from_library;
+use crate::library::LIBRARY;
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewDef {
+    /// The name.
+    pub name: String,
+    /// Names of its columns; fewer than the query has leave the rest as they are.
+    pub columns: Vec<String>,
+    /// The query.
+    pub query: String,
+    /// Names of the tables and views that the query names.
+    pub relations: Vec<String>,
+}
+
+/// `CREATE VIEW`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateView {
+    /// The view.
+    pub view: ViewDef,
+    /// Takes the place of a view of this name.
+    pub or_replace: bool,
+}
+
+impl CreateView {
+    /// The statement with its query as text.
+    pub(crate) fn from_ast(create: ast::CreateView) -> SqlResult<CreateView> {
+        if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
+            return Err(SqlError::unsupported("this form of CREATE VIEW"));
+        }
+        let columns = create.columns.iter().map(|c| crate::parse::identifier(&c.name)).collect();
+        let name = crate::parse::name(&create.name)?;
+        let mut relations = Vec::new();
+        // The visit itself never stops.
+        let _ = ast::visit_relations(&create.query, |relation| {
+            relations.extend(crate::parse::name(relation).ok());
+            ControlFlow::<()>::Continue(())
+        });
+        let query = create.query.to_string();
+        let view = ViewDef { name, columns, query, relations };
+        Ok(CreateView { view, or_replace: create.or_replace })
+    }
+}
+
+/// The columns of a view, if its query can be bound.
+///
+/// Errors: those of the query; 42P17 for a view that names itself, 42601 for too many column names.
+pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Column>> {
+    let plan = plan(view, &Names(catalog, vec![])).map_err(from_library)?;
+    let column = |f: &Arc<arrow_schema::Field>| {
+        let ty = LogicalType::of_arrow(f.data_type()).unwrap_or(LogicalType::Text);
+        Column { name: f.name().clone(), ty, nullable: true }
+    };
+    Ok(plan.schema().fields().iter().map(column).collect())
+}
+
+/// A view where a query names it.
+pub(crate) struct ViewSource {
+    plan: LogicalPlan,
+    schema: SchemaRef,
+}
+
+impl ViewSource {
+    pub(crate) fn new(view: &ViewDef, names: &Names<'_>) -> Result<ViewSource> {
+        let plan = plan(view, names)?;
+        let schema = Arc::clone(plan.schema().inner());
+        Ok(ViewSource { plan, schema })
+    }
+}
+
+impl TableSource for ViewSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
+        Some(Cow::Borrowed(&self.plan))
+    }
+}
+
+fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
+    let external = |error: SqlError| DataFusionError::External(Box::new(error));
+    if names.1.contains(&view.name) {
+        let message =
+            format!("infinite recursion detected in rules for relation \"{}\"", view.name);
+        return Err(external(SqlError::new(SqlState("42P17"), message)));
+    }
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&view.query);
+    let parsed = parser.and_then(|mut p| p.parse_query());
+    let mut query = *parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
+    let outputs = crate::names::name_outputs(&mut query);
+    crate::parse::rewrite(&mut query).map_err(external)?;
+    crate::names::name_inner_outputs(&mut query);
+    let open = names.1.iter().cloned().chain([view.name.clone()]).collect();
+    let inside = Names(names.0, open);
+    let statement = ast::Statement::Query(Box::new(query));
+    let plan =
+        SqlToRel::new_with_options(&inside, LIBRARY.parser).sql_statement_to_plan(statement)?;
+    let columns = plan.schema().columns();
+    if view.columns.len() > columns.len() {
+        let message = "CREATE VIEW specifies more column names than columns";
+        return Err(external(SqlError::new(SqlState::SYNTAX_ERROR, message)));
+    }
+    let outputs = outputs.filter(|names| names.len() == columns.len());
+    let exprs = columns.into_iter().enumerate().map(|(i, column)| {
+        let name = view.columns.get(i).or_else(|| outputs.as_ref().and_then(|o| o.get(i)));
+        let name = name.cloned().unwrap_or_else(|| column.name.clone());
+        Expr::Column(column).alias(name)
+    });
+    let exprs: Vec<Expr> = exprs.collect();
+    LogicalPlanBuilder::from(plan).project(exprs)?.build()
+}
