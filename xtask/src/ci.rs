@@ -33,7 +33,7 @@ const STEPS: &[(&str, Work)] = &[
         "tests and simulation",
         Work::Tests(&["test", "--workspace", "--no-fail-fast", "--", "--skip", SQL_FILES_PREFIX]),
     ),
-    ("SQL files", Work::Tests(&["test", "-p", "engine", "--", SQL_FILES_PREFIX])),
+    ("SQL files", Work::Tests(&["test", "--workspace", "--test", "slt", "--", SQL_FILES_PREFIX])),
 ];
 
 /// Runs all steps; the exit code is 0 only if every check passed.

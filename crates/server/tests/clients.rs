@@ -105,7 +105,7 @@ fn an_error_has_its_fields_and_leaves_the_connection_usable() {
     assert_eq!(error.code(), Some(&SqlState::UNDEFINED_TABLE));
     let error = client.query("select a / 0 from t", &[]).expect_err("division by zero");
     assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
-    let error = client.prepare("selec 1").err().expect("a syntax error");
+    let error = client.prepare("selec 1").map(|_| ()).expect_err("a syntax error");
     let position = error.as_db_error().and_then(|e| e.position().cloned());
     assert_eq!(position, Some(postgres::error::ErrorPosition::Original(1)));
     let error = client.execute("insert into t (a) values (1)", &[]).expect_err("a duplicate");
@@ -168,7 +168,7 @@ fn a_cancel_request_ends_a_long_query() {
         std::thread::sleep(Duration::from_millis(300));
         token.cancel_query(NoTls).expect("sent");
     });
-    let long = "select count(*) from t x, t y, t z where x.a + y.a + z.a = 7";
+    let long = "select count(*) from t x, t y, t z where x.a + y.a + z.a < 0";
     let error = client.query(long, &[]).expect_err("cancelled");
     assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
     canceller.join().expect("cancelled");
@@ -176,7 +176,8 @@ fn a_cancel_request_ends_a_long_query() {
     let begun = Instant::now();
     let error = client.query(long, &[]).expect_err("timed out");
     assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
-    assert!(error.to_string().contains("statement timeout"), "{error}");
+    let message = error.as_db_error().map_or("", |e| e.message());
+    assert!(message.contains("statement timeout"), "{error:?}");
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(client.query("select 1", &[]).expect("a row").len(), 1);
 }
@@ -186,7 +187,7 @@ fn a_client_too_many_is_told_so_and_a_place_is_free_again() {
     let served = serve("many", RingKind::Auto, 2);
     let (first, _second) = (served.client(), served.client());
     let text = format!("host=127.0.0.1 port={} user=u", served.address.port());
-    let error = Client::connect(&text, NoTls).err().expect("one too many");
+    let error = Client::connect(&text, NoTls).map(|_| ()).expect_err("one too many");
     assert_eq!(error.code(), Some(&SqlState::TOO_MANY_CONNECTIONS));
     drop(first);
     let deadline = Instant::now() + Duration::from_secs(10);

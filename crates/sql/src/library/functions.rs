@@ -44,6 +44,8 @@ enum Ty {
     Bytes,
     /// An array of anything.
     List,
+    /// A literal whose text is an array.
+    ListText,
     /// Anything, as it is.
     Any,
 }
@@ -233,6 +235,7 @@ impl Ty {
             // A literal whose type is not known yet.
             (Ty::List, DataType::Utf8) => return None,
             (_, DataType::Utf8) => 2,
+            (Ty::ListText, _) => return None,
             (Ty::Int, DataType::Int32 | DataType::Int16) | (Ty::Big, DataType::Int64) => 0,
             (Ty::Big, _) if integer => 1,
             // Constants of the library's own rewrites are of 64 bits.
@@ -272,8 +275,8 @@ impl Ty {
                 _ => DataType::Decimal128(38, 10),
             },
             // A literal stays one, so that types may depend on its value.
-            Ty::Text if *from == DataType::Utf8 => DataType::Utf8,
-            Ty::Text => DataType::Utf8View,
+            Ty::Text | Ty::ListText if *from == DataType::Utf8 => DataType::Utf8,
+            Ty::Text | Ty::ListText => DataType::Utf8View,
             Ty::Date => DataType::Date32,
             Ty::Ts => DataType::Timestamp(TimeUnit::Microsecond, None),
             Ty::Tz => LogicalType::TimestampTz.arrow(),

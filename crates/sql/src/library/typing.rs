@@ -17,6 +17,8 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::AnalyzerRule;
 
+mod elements;
+
 use super::LIBRARY;
 use super::syntax::ANY_NUMERIC;
 
@@ -353,6 +355,9 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
 }
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    if let Some(list) = elements::as_list(&given, schema)? {
+        return Ok(typed_one(list, schema)?.data);
+    }
     if let "coalesce" | "nullif" | "greatest" | "least" | "make_array" = given.func.name() {
         settle(&mut given.args, schema)?;
         if given.func.name() != "nullif" {

@@ -50,6 +50,11 @@ pub(super) fn register(functions: &mut Functions) {
             body: array_or_empty,
         },
     );
+    lengths(functions);
+    comparisons(functions);
+}
+
+fn lengths(functions: &mut Functions) {
     for name in ["array_length", "array_upper"] {
         functions.strict(name, &[Ty::List, Ty::Int], int, |args| {
             let lists = args.arrays[0].as_list::<i32>();
@@ -86,22 +91,15 @@ pub(super) fn register(functions: &mut Functions) {
             Ok(Some(all.join(args.text(1).value(row))))
         })
     });
-    comparisons(functions);
 }
 
 /// Comparisons with elements, concatenation, series.
 fn comparisons(functions: &mut Functions) {
     for (name, body) in COMPARISONS {
-        functions.add(
-            name,
-            Overload {
-                params: &[Ty::Any, Ty::List],
-                variadic: false,
-                result: boolean,
-                nulls: true,
-                body,
-            },
-        );
+        for params in [&[Ty::Any, Ty::List], &[Ty::Any, Ty::ListText]] {
+            let (variadic, result, nulls) = (false, boolean, true);
+            functions.add(name, Overload { params, variadic, result, nulls, body });
+        }
     }
     series(functions);
     functions.add(
@@ -294,7 +292,12 @@ fn compare_all(
     holds: impl Fn(std::cmp::Ordering) -> bool,
     any: bool,
 ) -> SqlResult<ArrayRef> {
-    let lists = args.arrays[1].as_list::<i32>();
+    let mut lists = Arc::clone(&args.arrays[1]);
+    if lists.data_type().is_string() {
+        let ty = list_of(args.arrays[0].data_type());
+        lists = crate::expr::cast_text(&lists, &ty).map_err(crate::error::from_library)?;
+    }
+    let lists = lists.as_list::<i32>();
     let ty = element(lists.data_type());
     let options = &crate::expr::STRICT_CAST;
     let values = match args.arrays[0].data_type().is_string() && !ty.is_string() {
