@@ -47,6 +47,14 @@ pub(crate) struct Identity {
     pub epoch: u64,
 }
 
+impl Identity {
+    /// Identity of a page that is rewritten: it stays as old as it is.
+    pub fn of(page: &[u8]) -> Identity {
+        let pid = PageId::try_from(stored_pid(page)).expect("page numbers have 32 bits");
+        Identity { pid, tree: tree(page), epoch: born(page) }
+    }
+}
+
 /// Clears `page` and writes a fresh header.
 pub(crate) fn init(page: &mut [u8], kind: PageKind, identity: Identity) {
     assert!(page.len() >= PAGE_SIZE_MIN as usize, "a page of {} bytes", page.len());

@@ -1,4 +1,4 @@
-//! Making nodes: from sorted entries at once, or by inserting one.
+//! Making nodes from sorted entries, and changing single entries of them.
 
 use super::Node;
 use super::layout::{
@@ -52,6 +52,11 @@ impl Entries {
 
     fn begin(&self, position: usize) -> usize {
         if position == 0 { 0 } else { self.ends[position - 1].1 }
+    }
+
+    /// Key and value of each entry.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        (0..self.len()).map(|i| (self.key(i), self.value(i)))
     }
 
     /// Removes the first `count` entries.
@@ -123,12 +128,15 @@ pub(crate) fn build_empty(page: &mut [u8], identity: Identity) {
 /// room.
 pub(crate) fn insert(page: &mut [u8], position: usize, key: &[u8], value: &[u8]) -> bool {
     let node = Node::new(page);
-    let (count, free) = (node.count(), node.free_bytes());
+    let count = node.count();
     assert!(node.covers(key), "the key lies within the fences");
     assert!(position <= count, "position {position} of {count}");
-    let suffix = &key[node.prefix_len()..];
-    if free < SLOT_BYTES + CELL_BYTES + suffix.len() + value.len() {
+    if !node.has_room(key.len(), value.len()) {
         return false;
+    }
+    let suffix = &key[node.prefix_len()..];
+    if node.free_bytes() < SLOT_BYTES + CELL_BYTES + suffix.len() + value.len() {
+        compact(page);
     }
     let slot = SLOTS + position * SLOT_BYTES;
     page.copy_within(slot..SLOTS + count * SLOT_BYTES, slot + SLOT_BYTES);
@@ -136,6 +144,53 @@ pub(crate) fn insert(page: &mut [u8], position: usize, key: &[u8], value: &[u8])
     set_u16(page, COUNT, fit(count + 1));
     refresh_hints(page);
     true
+}
+
+/// Removes the entry at `position`. Its cell becomes a hole of the heap, which the next compaction
+/// closes.
+pub(crate) fn remove(page: &mut [u8], position: usize) {
+    let node = Node::new(page);
+    let count = node.count();
+    assert!(position < count, "position {position} of {count}");
+    let (cell, cell_len) = (node.cell(position).0, node.cell_len(position));
+    if cell == usize::from(u16_at(page, HEAP_TOP)) {
+        set_u16(page, HEAP_TOP, fit(cell + cell_len));
+    }
+    let slot = SLOTS + position * SLOT_BYTES;
+    page.copy_within(slot + SLOT_BYTES..SLOTS + count * SLOT_BYTES, slot);
+    set_u16(page, COUNT, fit(count - 1));
+    refresh_hints(page);
+}
+
+/// Gives the entry at `position` another value; false when there is no room for it.
+pub(crate) fn replace(page: &mut [u8], position: usize, value: &[u8]) -> bool {
+    let node = Node::new(page);
+    let (cell, suffix_len) = node.cell(position);
+    if !node.has_room_instead(position, value.len()) {
+        return false;
+    }
+    if value.len() > node.value(position).len() {
+        let key = node.key(position);
+        remove(page, position);
+        let inserted = insert(page, position, &key, value);
+        assert!(inserted, "the node has room for the longer value");
+        return true;
+    }
+    let value_at = cell + CELL_BYTES + suffix_len;
+    set_u16(page, cell, fit(value.len()));
+    page[value_at..value_at + value.len()].copy_from_slice(value);
+    true
+}
+
+/// Closes the holes of the heap.
+fn compact(page: &mut [u8]) {
+    let node = Node::new(page);
+    let mut entries = Entries::default();
+    node.visit(0..node.count(), &mut |key, value| entries.push(key, value));
+    let (lower, upper) = (node.lower().to_vec(), node.upper().map(<[u8]>::to_vec));
+    let shape = Shape { level: node.level(), lower: &lower, upper: upper.as_deref() };
+    let identity = Identity::of(page);
+    build(page, identity, shape, entries.iter());
 }
 
 fn write_fence(page: &mut [u8], offset: usize, len: usize, fence: &[u8]) {
@@ -168,6 +223,7 @@ fn take_heap(page: &mut [u8], len: usize) -> usize {
 fn refresh_hints(page: &mut [u8]) {
     let count = usize::from(u16_at(page, COUNT));
     if count <= 2 * HINT_COUNT {
+        page[HINTS..SLOTS].fill(0);
         return;
     }
     let distance = count / (HINT_COUNT + 1);

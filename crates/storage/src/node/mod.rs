@@ -20,7 +20,9 @@ mod verify;
 
 use std::ops::Range;
 
-pub(crate) use build::{Entries, Shape, build, build_empty, bytes_needed, insert, separator};
+pub(crate) use build::{
+    Entries, Shape, build, build_empty, bytes_needed, insert, remove, replace, separator,
+};
 pub use layout::{entry_len_max, key_len_max};
 pub(crate) use split::{Split, plan_split};
 pub(crate) use verify::verify;
@@ -101,10 +103,24 @@ impl<'a> Node<'a> {
         usize::from(u16_at(self.page, HEAP_TOP)) - (SLOTS + self.count() * SLOT_BYTES)
     }
 
-    /// Whether an entry with a key and a value of these lengths fits.
+    /// Bytes that header, slots, fences and cells take, without the holes of the heap.
+    pub fn used_bytes(&self) -> usize {
+        let fences = self.lower().len() + self.upper().map_or(0, <[u8]>::len);
+        let cells: usize = (0..self.count()).map(|position| self.cell_len(position)).sum();
+        SLOTS + fences + self.count() * SLOT_BYTES + cells
+    }
+
+    /// Whether an entry with a key and a value of these lengths fits, after a compaction if need
+    /// be.
     pub fn has_room(&self, key_len: usize, value_len: usize) -> bool {
-        let needed = SLOT_BYTES + CELL_BYTES + key_len + value_len;
-        self.free_bytes() + self.prefix_len() >= needed
+        let needed = SLOT_BYTES + CELL_BYTES + key_len - self.prefix_len() + value_len;
+        self.free_bytes() >= needed || self.used_bytes() + needed <= self.page.len()
+    }
+
+    /// Whether the entry at `position` may have a value of this length instead of its own.
+    pub fn has_room_instead(&self, position: usize, value_len: usize) -> bool {
+        let old_len = self.value(position).len();
+        value_len <= old_len || self.used_bytes() + value_len - old_len <= self.page.len()
     }
 
     #[inline]
@@ -121,6 +137,10 @@ impl<'a> Node<'a> {
     fn cell(&self, position: usize) -> (usize, usize) {
         let slot = SLOTS + position * SLOT_BYTES;
         (usize::from(u16_at(self.page, slot + 4)), usize::from(u16_at(self.page, slot + 6)))
+    }
+
+    fn cell_len(&self, position: usize) -> usize {
+        CELL_BYTES + self.suffix(position).len() + self.value(position).len()
     }
 
     /// Key of an entry without the node's prefix.

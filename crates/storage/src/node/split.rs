@@ -20,13 +20,15 @@ pub(crate) struct Split {
     upper: Option<Vec<u8>>,
 }
 
-/// Plans the split of `node` with the new entry at `position`.
-pub(crate) fn plan_split(node: &Node<'_>, position: usize, key: &[u8], value: &[u8]) -> Split {
+/// Plans the split of `node` with the new entry at `position`, in place of one with the same key if
+/// there is one.
+pub(crate) fn plan_split(node: &Node<'_>, key: &[u8], value: &[u8]) -> Split {
+    let (position, found) = node.lower_bound(key);
     let mut entries = Entries::default();
     let mut keep = |k: &[u8], v: &[u8]| entries.push(k, v);
     node.visit(0..position, &mut keep);
     keep(key, value);
-    node.visit(position..node.count(), &mut keep);
+    node.visit(position + usize::from(found)..node.count(), &mut keep);
     let ascending = node.upper().is_none() && position == node.count();
     let cut = match ascending {
         true => fullest_cut(node, &entries),

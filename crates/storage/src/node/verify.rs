@@ -43,6 +43,9 @@ fn verify_ranges(page: &[u8]) -> Result<(), &'static str> {
             return Err("a child is not a page number");
         }
     }
+    if node.used_bytes() > page.len() {
+        return Err("cells overlap");
+    }
     Ok(())
 }
 

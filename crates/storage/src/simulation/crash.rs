@@ -3,10 +3,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use runtime::IoCounters;
 use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
 
-use super::{PATH, Report, Rows, State, ensure, options, random_rows, state_of, world};
+use super::{
+    PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
+};
 use crate::{Result, StorageError, Store, TreeId};
 
 /// Frames of the pool: more than the workload changes, so that all checkpoints are its own.
@@ -57,6 +60,7 @@ impl Workload {
         this.insert(first, 60).await?;
         this.checkpoint().await?;
         this.insert(second, 60).await?;
+        this.change(second, 40).await?;
         this.checkpoint().await?;
         this.store.drop_tree(first).await?;
         this.trees.remove(&first);
@@ -87,6 +91,26 @@ impl Workload {
             tree.insert(&key, &value).await?;
             let rows = self.trees.get_mut(&id).expect("the tree is known");
             rows.entry(key).or_insert(value);
+        }
+        Ok(())
+    }
+
+    /// Deletes a stretch of entries and replaces every other one of the next stretch.
+    async fn change(&mut self, id: TreeId, count: usize) -> Result<()> {
+        let io = IoCounters::default();
+        let tree = self.store.tree(id)?;
+        let rows = self.trees.get_mut(&id).expect("the tree is known");
+        let begin = self.prng.below(rows.len() as u64 + 1) as usize;
+        let keys: Vec<_> = rows.keys().skip(begin).take(2 * count).cloned().collect();
+        for (at, key) in keys.into_iter().enumerate() {
+            if at < count {
+                tree.delete(&key, &io).await?;
+                rows.remove(&key);
+            } else if at % 2 == 0 {
+                let value = random_value(&mut self.prng, &key);
+                tree.replace(&key, &value, &io).await?;
+                rows.insert(key, value);
+            }
         }
         Ok(())
     }

@@ -84,7 +84,8 @@ impl Mixed {
     async fn step(&mut self) -> Result<(), String> {
         self.report.operations += 1;
         match self.prng.below(100) {
-            0..25 => self.insert_some().await,
+            0..15 => self.insert_some().await,
+            15..25 => self.change_some().await,
             25..45 => self.look_up().await,
             45..55 => self.search_ranges().await,
             55..63 => self.expand().await,
@@ -134,6 +135,41 @@ impl Mixed {
             };
             ensure(inserted == expected, || format!("insert {key:?} into {id}: {inserted:?}"))?;
             rows.entry(key).or_insert(value);
+        }
+        Ok(())
+    }
+
+    /// Replaces and deletes: here and there, or all keys of a stretch.
+    async fn change_some(&mut self) -> Result<(), String> {
+        let io = IoCounters::default();
+        let id = self.any_tree();
+        let tree = self.handle(id)?;
+        let deletes = self.prng.chance(0.6);
+        let keys: Vec<Vec<u8>> = match self.prng.chance(0.4) {
+            true => {
+                let (lo, hi) = (self.bound(id), self.bound(id));
+                self.slice(id, &lo, &hi).into_iter().map(|(key, _)| key).collect()
+            }
+            false => (0..1 + self.prng.below(60)).map(|_| self.some_key(id)).collect(),
+        };
+        for key in keys {
+            let value = random_value(&mut self.prng, &key);
+            let checkpoint = self.store().checkpoint_number();
+            let found = match deletes {
+                true => patiently!(tree.delete(&key, &io))?,
+                false => patiently!(tree.replace(&key, &value, &io))?,
+            };
+            if self.store().checkpoint_number() != checkpoint {
+                // The change made room first.
+                self.committed = self.trees.clone();
+            }
+            let rows = self.trees.get_mut(&id).expect("the tree is in the model");
+            ensure(found == rows.contains_key(&key), || format!("change of {key:?} in {id}"))?;
+            if deletes {
+                rows.remove(&key);
+            } else if found {
+                rows.insert(key, value);
+            }
         }
         Ok(())
     }

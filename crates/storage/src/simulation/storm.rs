@@ -40,6 +40,8 @@ impl Handle {
 #[derive(Clone)]
 enum Work {
     Insert(Vec<Row>),
+    Replace(Vec<Row>),
+    Delete(Vec<Row>),
     Batch(Vec<Vec<u8>>, Depth),
     Scan(Depth),
     Load(u64),
@@ -52,10 +54,8 @@ pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
     let mut handles = Vec::new();
     for _ in 0..TASK_COUNT {
         let id = mixed.any_tree();
-        let work = choose(&mut mixed.prng);
-        if let Work::Insert(rows) = &work {
-            tried.extend(rows.iter().map(|row| (id, row.clone())));
-        }
+        let work = choose(mixed, id);
+        tried.extend(work.outcomes().into_iter().map(|(key, value)| (id, key, value)));
         let there = mixed.prng.chance(0.5);
         let worker = mixed.prng.below(runtime::worker_count() as u64) as usize;
         let store = mixed.store().clone();
@@ -90,13 +90,35 @@ pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
     Ok(())
 }
 
-fn choose(prng: &mut Prng) -> Work {
-    let depth = if prng.chance(0.5) { Depth::One } else { Depth::Many };
-    match prng.below(10) {
-        0..4 => Work::Insert(random_rows(prng, 30).into_iter().collect()),
-        4..7 => Work::Batch((0..prng.below(100)).map(|_| random_key(prng)).collect(), depth),
-        7 => Work::Scan(depth),
-        8 => Work::Load(prng.next_u64()),
+impl Work {
+    /// What the work may have made of which keys: a value, or none.
+    fn outcomes(&self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let (rows, stays) = match self {
+            Work::Insert(rows) | Work::Replace(rows) => (rows, true),
+            Work::Delete(rows) => (rows, false),
+            _ => return Vec::new(),
+        };
+        let value = |value: &Vec<u8>| stays.then(|| value.clone());
+        rows.iter().map(|row| (row.0.clone(), value(&row.1))).collect()
+    }
+}
+
+fn choose(mixed: &mut Mixed, id: TreeId) -> Work {
+    let depth = if mixed.prng.chance(0.5) { Depth::One } else { Depth::Many };
+    let work = mixed.prng.below(12);
+    let prng = &mut mixed.prng;
+    match work {
+        0..3 => Work::Insert(random_rows(prng, 30).into_iter().collect()),
+        3..7 => {
+            let known = mixed.trees[&id].len() as u64;
+            let (skip, count) = (prng.below(known + 1) as usize, prng.below(40) as usize);
+            let keys = mixed.trees[&id].keys().skip(skip).take(count);
+            let rows = keys.map(|key| (key.clone(), random_value(prng, key))).collect();
+            if work < 5 { Work::Replace(rows) } else { Work::Delete(rows) }
+        }
+        7..9 => Work::Batch((0..prng.below(100)).map(|_| random_key(prng)).collect(), depth),
+        9 => Work::Scan(depth),
+        10 => Work::Load(prng.next_u64()),
         _ => Work::Checkpoint,
     }
 }
@@ -108,6 +130,16 @@ async fn perform(store: Store, id: TreeId, work: Work) -> Result<()> {
         Work::Insert(rows) => {
             for (key, value) in rows {
                 tree.insert(&key, &value).await?;
+            }
+        }
+        Work::Replace(rows) => {
+            for (key, value) in rows {
+                tree.replace(&key, &value, &io).await?;
+            }
+        }
+        Work::Delete(rows) => {
+            for (key, _) in rows {
+                tree.delete(&key, &io).await?;
             }
         }
         Work::Batch(keys, depth) => tree.get_batch(&keys, depth, &io, &mut |_, _| ()).await?,
@@ -132,14 +164,13 @@ async fn perform(store: Store, id: TreeId, work: Work) -> Result<()> {
     Ok(())
 }
 
-/// Asks the store which of the insertions have happened: each of a dropped task wholly or not at
-/// all.
+/// Asks the store which of the changes have happened: each of a dropped task wholly or not at all.
 async fn reconcile(
     mixed: &mut Mixed,
-    tried: Vec<(TreeId, Row)>,
+    tried: Vec<(TreeId, Vec<u8>, Option<Vec<u8>>)>,
 ) -> std::result::Result<(), String> {
     let io = IoCounters::default();
-    for (id, (key, value)) in &tried {
+    for (id, key, _) in &tried {
         let tree = mixed.handle(*id)?;
         let found = loop {
             match tree.get(key, &io, <[u8]>::to_vec).await {
@@ -147,14 +178,15 @@ async fn reconcile(
                 found => break found.map_err(|error| error.to_string())?,
             }
         };
-        let known = mixed.trees[id].get(key).cloned();
-        if let Some(known) = known {
-            ensure(found.as_ref() == Some(&known), || format!("{key:?} of {id} has changed"))?;
-        } else if let Some(found) = found {
-            let written = tried.iter().any(|(t, (k, v))| t == id && k == key && *v == found);
-            ensure(written, || format!("{key:?} of {id}: {value:?} became {found:?}"))?;
-            mixed.trees.get_mut(id).expect("the tree is known").insert(key.clone(), found);
-        }
+        let rows = mixed.trees.get_mut(id).expect("the tree is known");
+        let tried = tried.iter().any(|(t, k, value)| t == id && k == key && *value == found);
+        ensure(tried || rows.get(key) == found.as_ref(), || {
+            format!("{key:?} of {id}: {:?} became {found:?}", rows.get(key))
+        })?;
+        match found {
+            Some(found) => rows.insert(key.clone(), found),
+            None => rows.remove(key),
+        };
     }
     Ok(())
 }

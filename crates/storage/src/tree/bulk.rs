@@ -271,7 +271,7 @@ impl BulkLoader {
                 return Err(StorageError::NotEmpty(shared.id));
             }
             let top = &self.levels[level].pending;
-            let identity = Identity { ..self.tree.identity_of(guard.page()) };
+            let identity = Identity::of(guard.page());
             let shape = Shape { level: level as u8, lower: b"", upper: None };
             let entries = (0..top.len()).map(|i| (top.key(i), top.value(i)));
             build(guard.page_mut(), identity, shape, entries);

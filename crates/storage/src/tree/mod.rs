@@ -7,11 +7,12 @@
 
 mod batch;
 mod bulk;
+mod change;
 mod cursor;
-mod insert;
 mod part;
 mod ranges;
 mod runs;
+mod split;
 mod verify;
 
 use std::sync::Arc;
@@ -20,8 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use runtime::IoCounters;
 
 pub use bulk::BulkLoader;
+pub use change::Inserted;
 pub use cursor::{Cursor, Direction, LeafRows};
-pub use insert::Inserted;
 pub use part::{EXTENT_PAGES, RangePart};
 pub use ranges::VisitRange;
 pub use verify::TreeReport;

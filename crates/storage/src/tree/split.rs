@@ -1,109 +1,45 @@
-//! Inserting: into a leaf with room under its latch alone, else by a split.
+//! Changing an entry of a leaf that has no room for it: by a split.
 //!
-//! Whoever changes a page holds a pass of the store's `writers` turnstile, and whoever changes
-//! inner nodes is alone in `structure`: so a path that is pinned stays a path, only its leaf may
-//! change until it is latched. All pages are pinned first, while waiting is allowed; then all
+//! Whoever changes inner nodes is alone in the store's `structure` turnstile: so a path that is
+//! pinned stays a path, only its leaf may change until it is latched. All pages are pinned first, while waiting is allowed; then all
 //! latches are tried, and either all are got and the work is done at once, or all are released.
 
 use std::sync::atomic::Ordering;
 
+use runtime::IoCounters;
+
+use super::change::{Change, Place};
 use super::{Step, Tree, misplaced};
 use crate::error::Result;
 use crate::latch::ExclusiveGuard;
 use crate::node::{Node, Shape, Split, build, insert, plan_split};
-use crate::page::{self, Identity, PageId};
+use crate::page::{Identity, PageId};
 use crate::pool::Pin;
 use crate::store::NewPage;
 
-/// Outcome of an insertion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inserted {
-    /// The entry is in the tree.
-    New,
-    /// The tree holds this key already, and is unchanged.
-    Duplicate,
-}
-
-/// Outcome of an attempt at a leaf.
-enum AtLeaf {
-    Done(Inserted),
-    /// The leaf has no room.
-    Full,
-    /// A latch was in the way, or the leaf was split meanwhile.
-    Again,
-    /// Too many old pages are changed: a checkpoint first.
-    Crowded,
-}
-
 /// Outcome of an attempt to split.
 enum AtPath {
-    Done(Inserted),
+    /// Whether the tree has changed.
+    Done(bool),
     NeedPages(usize),
     Latched,
 }
 
 impl Tree {
-    /// Adds an entry.
-    ///
-    /// May make a checkpoint when changed old pages crowd the pool; `Store::needs_checkpoint` tells
-    /// in time.
-    ///
-    /// # Errors
-    /// `TooLarge`; `Io`, `Corrupt` when the path cannot be read; `Full`; `Poisoned` after a failed
-    /// write.
-    pub async fn insert(&self, key: &[u8], value: &[u8]) -> Result<Inserted> {
-        self.check_size(key, value)?;
-        loop {
-            if self.store.is_crowded() {
-                self.store.checkpoint().await?;
-            }
-            let _pass = self.store.writers.together().await;
-            self.store.check_writable()?;
-            match self.insert_at_leaf(key, value).await? {
-                AtLeaf::Done(inserted) => return Ok(inserted),
-                AtLeaf::Full => return self.insert_with_split(key, value).await,
-                AtLeaf::Again => runtime::yield_now().await,
-                AtLeaf::Crowded => {}
-            }
-        }
-    }
-
-    async fn insert_at_leaf(&self, key: &[u8], value: &[u8]) -> Result<AtLeaf> {
-        let store = &self.store;
-        let leaf = self.leaf_for(key, &store.io).await?;
-        let pin = store.pool.fix(leaf, &store.io).await?;
-        // Asked when nothing can come between the answer and the change.
-        if store.is_crowded() {
-            return Ok(AtLeaf::Crowded);
-        }
-        let Some(mut guard) = pin.try_exclusive() else { return Ok(AtLeaf::Again) };
-        if !matches!(self.step(guard.page(), key), Step::Leaf) {
-            return Ok(AtLeaf::Again);
-        }
-        let (position, found) = Node::new(guard.page()).lower_bound(key);
-        if found {
-            return Ok(AtLeaf::Done(Inserted::Duplicate));
-        }
-        if !has_room(guard.page(), key, value) {
-            return Ok(AtLeaf::Full);
-        }
-        let inserted = insert(guard.page_mut(), position, key, value);
-        assert!(inserted, "the leaf has room");
-        self.count_entry();
-        Ok(AtLeaf::Done(Inserted::New))
-    }
-
-    fn count_entry(&self) {
-        self.shared.entries.fetch_add(1, Ordering::Relaxed);
-    }
-
-    async fn insert_with_split(&self, key: &[u8], value: &[u8]) -> Result<Inserted> {
+    /// Changes the entry, splitting as many nodes of its path as it takes. True when the tree has
+    /// changed.
+    pub(super) async fn change_with_split(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        io: &IoCounters,
+    ) -> Result<bool> {
         let _structure = self.store.structure.alone().await;
-        let path = self.pin_path(key).await?;
+        let path = self.pin_path(key, io).await?;
         let mut fresh: Vec<NewPage<'_>> = Vec::new();
         loop {
-            match self.try_split(&path, &mut fresh, key, value) {
-                AtPath::Done(inserted) => return Ok(inserted),
+            match self.try_split(&path, &mut fresh, key, change) {
+                AtPath::Done(changed) => return Ok(changed),
                 AtPath::Latched => runtime::yield_now().await,
                 AtPath::NeedPages(count) => {
                     while fresh.len() < count {
@@ -115,8 +51,8 @@ impl Tree {
     }
 
     /// Pins the nodes from the root to the leaf of `key`.
-    async fn pin_path(&self, key: &[u8]) -> Result<Vec<Pin<'_>>> {
-        let (pool, io) = (&self.store.pool, &self.store.io);
+    async fn pin_path(&self, key: &[u8], io: &IoCounters) -> Result<Vec<Pin<'_>>> {
+        let pool = &self.store.pool;
         let mut path = Vec::new();
         let mut pid = self.shared.root;
         loop {
@@ -135,7 +71,7 @@ impl Tree {
         path: &[Pin<'_>],
         fresh: &mut Vec<NewPage<'_>>,
         key: &[u8],
-        value: &[u8],
+        change: Change<'_>,
     ) -> AtPath {
         let Some(mut nodes) =
             path.iter().map(|pin| pin.try_exclusive()).collect::<Option<Vec<_>>>()
@@ -143,9 +79,16 @@ impl Tree {
             return AtPath::Latched;
         };
         let leaf = nodes.last().expect("a path has a leaf").page();
-        if Node::new(leaf).lower_bound(key).1 {
-            return AtPath::Done(Inserted::Duplicate);
+        let place = Place::of(leaf, key);
+        if place.found != change.wants_entry() {
+            return AtPath::Done(false);
         }
+        if change.fits(leaf, key, place) {
+            let leaf = nodes.last_mut().expect("a path has a leaf");
+            self.apply(leaf.page_mut(), key, change, place);
+            return AtPath::Done(true);
+        }
+        let value = change.value().expect("what needs room has a value");
         let plan = self.plan(&nodes, fresh, key, value);
         if plan.pages_needed > fresh.len() {
             return AtPath::NeedPages(plan.pages_needed);
@@ -160,11 +103,11 @@ impl Tree {
         for page in fresh.drain(..plan.pages_needed) {
             page.keep();
         }
-        self.count_entry();
-        AtPath::Done(Inserted::New)
+        self.count(change);
+        AtPath::Done(true)
     }
 
-    /// Thinks out the splits, from the leaf upward.
+    /// Thinks out the splits, from the leaf, which is full, upward.
     fn plan(
         &self,
         nodes: &[ExclusiveGuard<'_>],
@@ -176,11 +119,11 @@ impl Tree {
             Plan { splits: Vec::new(), pages_needed: 0, key: key.to_vec(), value: value.to_vec() };
         for (depth, guard) in nodes.iter().enumerate().rev() {
             let node = Node::new(guard.page());
-            if has_room(guard.page(), &plan.key, &plan.value) {
+            let is_leaf = depth + 1 == nodes.len();
+            if !is_leaf && node.has_room(plan.key.len(), plan.value.len()) {
                 return plan;
             }
-            let position = node.lower_bound(&plan.key).0;
-            let split = plan_split(&node, position, &plan.key, &plan.value);
+            let split = plan_split(&node, &plan.key, &plan.value);
             // The root stays where it is, so both of its halves move.
             let right = plan.pages_needed + usize::from(depth == 0);
             plan.pages_needed = right + 1;
@@ -209,7 +152,7 @@ impl Tree {
                 self.raise_root(&mut nodes[0], split, pages[left].pid(), pages[right].pid());
                 used += 2;
             } else {
-                let kept = self.identity_of(nodes[depth].page());
+                let kept = Identity::of(nodes[depth].page());
                 split.build_right(new[used].page_mut(), self.identity(pages[used].pid()));
                 split.build_left(nodes[depth].page_mut(), kept);
                 used += 1;
@@ -235,7 +178,7 @@ impl Tree {
         left: PageId,
         right: PageId,
     ) {
-        let identity = self.identity_of(root.page());
+        let identity = Identity::of(root.page());
         let level = Node::new(root.page()).level() + 1;
         let (left, right) = (left.to_le_bytes(), right.to_le_bytes());
         let entries: [(&[u8], &[u8]); 2] = [(b"", &left), (&split.separator, &right)];
@@ -249,22 +192,12 @@ impl Tree {
     pub(super) fn identity(&self, pid: PageId) -> Identity {
         Identity { pid, tree: self.shared.id.0, epoch: self.store.pool.epoch() }
     }
-
-    /// Identity of a page that is rewritten: it stays as old as it is.
-    pub(super) fn identity_of(&self, page: &[u8]) -> Identity {
-        let pid = PageId::try_from(page::stored_pid(page)).expect("page numbers have 32 bits");
-        Identity { pid, tree: self.shared.id.0, epoch: page::born(page) }
-    }
 }
 
-/// The splits of an insertion, from the leaf upward, and the entry for the node above the last one.
+/// The splits of a change, from the leaf upward, and the entry for the node above the last one.
 struct Plan {
     splits: Vec<Split>,
     pages_needed: usize,
     key: Vec<u8>,
     value: Vec<u8>,
-}
-
-fn has_room(page: &[u8], key: &[u8], value: &[u8]) -> bool {
-    Node::new(page).has_room(key.len(), value.len())
 }

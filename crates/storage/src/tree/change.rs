@@ -1,0 +1,185 @@
+//! Changing single entries: in a leaf under its latch alone, else with a split (`split`).
+//!
+//! Whoever changes a page holds a pass of the store's `writers` turnstile. Any number of tasks may
+//! change entries at a time; each change is one moment under the latch of a leaf, or of a path.
+
+use std::sync::atomic::Ordering;
+
+use runtime::IoCounters;
+
+use super::{Step, Tree};
+use crate::error::Result;
+use crate::node::{self, Node};
+
+/// Outcome of an insertion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inserted {
+    /// The entry is in the tree.
+    New,
+    /// The tree holds this key already, and is unchanged.
+    Duplicate,
+}
+
+/// What is to be done about a key.
+#[derive(Clone, Copy)]
+pub(super) enum Change<'a> {
+    /// Add an entry with this value, unless there is one.
+    Insert(&'a [u8]),
+    /// Give the entry this value, if there is one.
+    Replace(&'a [u8]),
+    /// Remove the entry, if there is one.
+    Delete,
+}
+
+/// Outcome of an attempt at a leaf.
+enum AtLeaf {
+    /// Whether the tree has changed.
+    Done(bool),
+    /// The leaf has no room.
+    Full,
+    /// A latch was in the way, or the leaf was split meanwhile.
+    Again,
+    /// Too many old pages are changed: a checkpoint first.
+    Crowded,
+}
+
+impl Tree {
+    /// Adds an entry.
+    ///
+    /// May make a checkpoint when changed old pages crowd the pool; `Store::needs_checkpoint` tells
+    /// in time.
+    ///
+    /// # Errors
+    /// `TooLarge`; `Io`, `Corrupt` when the path cannot be read; `Full`; `Poisoned` after a failed
+    /// write.
+    pub async fn insert(&self, key: &[u8], value: &[u8]) -> Result<Inserted> {
+        self.check_size(key, value)?;
+        let changed = self.change(key, Change::Insert(value), &self.store.io).await?;
+        Ok(if changed { Inserted::New } else { Inserted::Duplicate })
+    }
+
+    /// Gives the entry of `key` another value, of any length that an entry may have; false, and no
+    /// change, when there is no such entry. Reads and waits are counted to `io`. May make a
+    /// checkpoint, as `insert`.
+    ///
+    /// # Errors
+    /// As `insert`.
+    pub async fn replace(&self, key: &[u8], value: &[u8], io: &IoCounters) -> Result<bool> {
+        self.check_size(key, value)?;
+        self.change(key, Change::Replace(value), io).await
+    }
+
+    /// Removes the entry of `key`; false when there is none. Reads and waits are counted to `io`.
+    /// May make a checkpoint, as `insert`.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt` when the path cannot be read; `Poisoned` after a failed write.
+    pub async fn delete(&self, key: &[u8], io: &IoCounters) -> Result<bool> {
+        self.change(key, Change::Delete, io).await
+    }
+
+    async fn change(&self, key: &[u8], change: Change<'_>, io: &IoCounters) -> Result<bool> {
+        loop {
+            if self.store.is_crowded() {
+                self.store.checkpoint().await?;
+            }
+            let _pass = self.store.writers.together().await;
+            self.store.check_writable()?;
+            match self.change_at_leaf(key, change, io).await? {
+                AtLeaf::Done(changed) => return Ok(changed),
+                AtLeaf::Full => return self.change_with_split(key, change, io).await,
+                AtLeaf::Again => runtime::yield_now().await,
+                AtLeaf::Crowded => {}
+            }
+        }
+    }
+
+    async fn change_at_leaf(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        io: &IoCounters,
+    ) -> Result<AtLeaf> {
+        let store = &self.store;
+        let leaf = self.leaf_for(key, io).await?;
+        let pin = store.pool.fix(leaf, io).await?;
+        // Asked when nothing can come between the answer and the change.
+        if store.is_crowded() {
+            return Ok(AtLeaf::Crowded);
+        }
+        let Some(mut guard) = pin.try_exclusive() else { return Ok(AtLeaf::Again) };
+        if !matches!(self.step(guard.page(), key), Step::Leaf) {
+            return Ok(AtLeaf::Again);
+        }
+        let place = Place::of(guard.page(), key);
+        if place.found != change.wants_entry() {
+            return Ok(AtLeaf::Done(false));
+        }
+        if !change.fits(guard.page(), key, place) {
+            return Ok(AtLeaf::Full);
+        }
+        self.apply(guard.page_mut(), key, change, place);
+        Ok(AtLeaf::Done(true))
+    }
+
+    /// Does what `Change::fits` has allowed.
+    pub(super) fn apply(&self, leaf: &mut [u8], key: &[u8], change: Change<'_>, place: Place) {
+        let done = match change {
+            Change::Insert(value) => node::insert(leaf, place.position, key, value),
+            Change::Replace(value) => node::replace(leaf, place.position, value),
+            Change::Delete => {
+                node::remove(leaf, place.position);
+                true
+            }
+        };
+        assert!(done, "the leaf has room");
+        self.count(change);
+    }
+
+    pub(super) fn count(&self, change: Change<'_>) {
+        match change {
+            Change::Insert(_) => self.shared.entries.fetch_add(1, Ordering::Relaxed),
+            Change::Delete => self.shared.entries.fetch_sub(1, Ordering::Relaxed),
+            Change::Replace(_) => return,
+        };
+    }
+}
+
+/// Where a key is in a leaf, or would be.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub position: usize,
+    pub found: bool,
+}
+
+impl Place {
+    pub fn of(leaf: &[u8], key: &[u8]) -> Place {
+        let (position, found) = Node::new(leaf).lower_bound(key);
+        Place { position, found }
+    }
+}
+
+impl<'a> Change<'a> {
+    /// Whether the change is about an entry that exists; without one, or with one, it does nothing.
+    pub fn wants_entry(self) -> bool {
+        !matches!(self, Change::Insert(_))
+    }
+
+    /// The value that the leaf is to hold.
+    pub fn value(self) -> Option<&'a [u8]> {
+        match self {
+            Change::Insert(value) | Change::Replace(value) => Some(value),
+            Change::Delete => None,
+        }
+    }
+
+    /// Whether the leaf has room for it.
+    pub fn fits(self, leaf: &[u8], key: &[u8], place: Place) -> bool {
+        let node = Node::new(leaf);
+        match self {
+            Change::Insert(value) => node.has_room(key.len(), value.len()),
+            Change::Replace(value) => node.has_room_instead(place.position, value.len()),
+            Change::Delete => true,
+        }
+    }
+}
