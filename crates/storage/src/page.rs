@@ -36,6 +36,8 @@ pub enum PageKind {
     Inner = 2,
     /// A piece of the directory.
     Meta = 3,
+    /// Nothing: the page was taken from its tree, or is not part of one yet.
+    Free = 4,
 }
 
 /// Identity of a page that is about to be made.
@@ -67,6 +69,11 @@ pub(crate) fn init(page: &mut [u8], kind: PageKind, identity: Identity) {
     page[KIND] = kind as u8;
     page[VERSION] = PAGE_VERSION;
     set_u32(page, TREE, identity.tree);
+}
+
+/// Makes `page` one that belongs to nothing: whoever still knows its number sees that.
+pub(crate) fn clear(page: &mut [u8], pid: PageId, born: u64) {
+    init(page, PageKind::Free, Identity { pid, tree: 0, epoch: born });
 }
 
 /// Writes the checksum into an image that is about to be written, after asserting whose image it
@@ -131,6 +138,7 @@ pub(crate) fn kind(page: &[u8]) -> Option<PageKind> {
         1 => Some(PageKind::Leaf),
         2 => Some(PageKind::Inner),
         3 => Some(PageKind::Meta),
+        4 => Some(PageKind::Free),
         _ => None,
     }
 }

@@ -35,6 +35,9 @@ pub(crate) struct Space {
     /// Pages that may be taken now: start to length, never adjoining.
     free: BTreeMap<PageId, u32>,
     limbo: Vec<Limbo>,
+    /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
+    /// ended.
+    freed: Vec<Extent>,
     /// Pages that bulk loads have taken and not yet tied to a tree, by load.
     unfinished: BTreeMap<u64, Vec<Extent>>,
     load_count: u64,
@@ -47,6 +50,7 @@ impl Space {
             page_count,
             free: BTreeMap::new(),
             limbo: Vec::new(),
+            freed: Vec::new(),
             unfinished: BTreeMap::new(),
             load_count: 0,
         };
@@ -114,8 +118,20 @@ impl Space {
         self.limbo.push(Limbo { extents, tree });
     }
 
-    /// After a checkpoint: frees the pages of dropped trees that nobody holds any more.
+    /// Remembers pages that are no longer part of anything: the last checkpoint may still need
+    /// them.
+    pub fn release(&mut self, extent: Extent) {
+        self.freed.push(extent);
+    }
+
+    /// After a checkpoint: frees the pages that were cut out of trees, and those of dropped trees
+    /// that nobody holds any more.
     pub fn settle(&mut self, pool: &Pool) {
+        for extent in merge(std::mem::take(&mut self.freed)) {
+            if !self.free_if_idle(extent, pool) {
+                self.freed.push(extent);
+            }
+        }
         for mut limbo in std::mem::take(&mut self.limbo) {
             if Arc::strong_count(&limbo.tree) == 1 {
                 limbo.extents.retain(|extent| !self.free_if_idle(*extent, pool));
@@ -127,7 +143,7 @@ impl Space {
     }
 
     fn free_if_idle(&mut self, extent: Extent, pool: &Pool) -> bool {
-        let idle = extent.pids().all(|pid| pool.forget(pid));
+        let idle = extent.pids().all(|pid| pool.is_absent(pid) || pool.forget(pid));
         if idle {
             self.give(extent);
         }
@@ -151,6 +167,11 @@ impl Space {
         Ok(extent)
     }
 
+    /// All pages that a bulk load has taken.
+    pub fn pages_of_load(&self, load: u64) -> Vec<Extent> {
+        self.unfinished[&load].clone()
+    }
+
     /// Ends a bulk load: `unused` of its pages, or all of them, become free.
     pub fn end_load(&mut self, load: u64, unused: Option<&[Extent]>) {
         let taken = self.unfinished.remove(&load).expect("the load has begun");
@@ -162,6 +183,7 @@ impl Space {
         let mut all: Vec<Extent> =
             self.free.iter().map(|(&start, &pages)| Extent { start, pages }).collect();
         all.extend(self.limbo.iter().flat_map(|limbo| &limbo.extents));
+        all.extend(&self.freed);
         all.extend(self.unfinished.values().flatten());
         all.extend(also);
         merge(all)

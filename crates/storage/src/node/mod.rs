@@ -110,6 +110,12 @@ impl<'a> Node<'a> {
         SLOTS + fences + self.count() * SLOT_BYTES + cells
     }
 
+    /// Bytes of all keys, with the node's prefix, and values.
+    pub fn entries_len(&self) -> usize {
+        let cells: usize = (0..self.count()).map(|position| self.cell_len(position)).sum();
+        cells + self.count() * self.prefix_len() - self.count() * CELL_BYTES
+    }
+
     /// Whether an entry with a key and a value of these lengths fits, after a compaction if need
     /// be.
     pub fn has_room(&self, key_len: usize, value_len: usize) -> bool {

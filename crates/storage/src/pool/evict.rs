@@ -8,7 +8,7 @@ use runtime::IoBuf;
 
 use super::memory::Place;
 use super::state::Attempt;
-use super::{Pin, Pool, PoolFrame};
+use super::{Pool, PoolFrame};
 use crate::error::{Result, StorageError};
 use crate::latch::SharedGuard;
 use crate::page::{self, PageId};
@@ -97,15 +97,10 @@ impl Pool {
         }
     }
 
-    /// Drops a new page that has not become part of anything.
-    pub(crate) fn discard(&self, pin: Pin<'_>) {
-        let _hand = self.hand.lock().expect("clock hand");
-        let frame = pin.frame;
-        drop(pin);
-        // A reader with an outdated translation may have pinned the frame; it sees the page's
-        // number and lets go at once.
-        while !self.evict(frame, true) {
-            std::hint::spin_loop();
+    /// As `forget`, waiting for those who still use the page.
+    pub(crate) async fn forget_patiently(&self, pid: PageId) {
+        while !self.is_absent(pid) && !self.forget(pid) {
+            runtime::yield_now().await;
         }
     }
 

@@ -133,6 +133,12 @@ impl<'p> Pin<'p> {
         // Made only now: dropping a guard releases the latch.
         Some(ExclusiveGuard { pool, frame, changed: false, not_send: PhantomData })
     }
+
+    /// Changes the page; false, and nothing, when somebody else has it latched.
+    pub fn change(&self, change: impl FnOnce(&mut [u8])) -> bool {
+        let guard = self.try_exclusive();
+        guard.map(|mut guard| change(guard.page_mut())).is_some()
+    }
 }
 
 impl Pool {
@@ -239,6 +245,15 @@ impl Pool {
         }
     }
 
+    /// Runs `look` on a pinned page, which may have to wait for whoever changes it.
+    pub(crate) async fn look<R>(&self, pin: &Pin<'_>, look: impl FnOnce(&[u8]) -> R) -> R {
+        let frame = pin.frame;
+        while self.frames[frame as usize].state.try_pin_shared() != Attempt::Taken {
+            runtime::yield_now().await;
+        }
+        look(SharedGuard { pool: self, frame, not_send: PhantomData }.page())
+    }
+
     fn try_pin(&self, pid: PageId) -> Option<Pin<'_>> {
         let Place::Frame(frame) = self.translation.get(pid) else { return None };
         let slot = &self.frames[frame as usize];
@@ -271,7 +286,9 @@ impl Pool {
         }
     }
 
-    /// Makes a new page, dirty and pinned, without reading anything.
+    /// Makes a new page, dirty and pinned, without reading anything. Whatever the pool holds of an
+    /// earlier life of the page is forgotten first; readers that came too late hold it for a moment
+    /// only.
     ///
     /// # Errors
     /// `Poisoned` when no frame can be freed any more.
@@ -280,17 +297,24 @@ impl Pool {
         pid: PageId,
         init: impl FnOnce(&mut [u8]),
     ) -> Result<Pin<'_>> {
-        let frame = TakeFrame::new(self).await?;
-        // SAFETY: the frame is Loading and known to this call only.
-        init(unsafe { self.frame_bytes_mut(frame) });
-        let shard = self.shard(pid);
-        assert_eq!(self.translation.get(pid), Place::Absent, "new page {pid} is in the pool");
-        self.frames[frame as usize].set_pid(pid);
-        self.dirty.fetch_add(1, Ordering::Relaxed);
-        self.frames[frame as usize].state.publish(1, true);
-        self.translation.set(pid, Place::Frame(frame));
-        drop(shard);
-        Ok(Pin { pool: self, frame })
+        loop {
+            self.forget_patiently(pid).await;
+            let frame = TakeFrame::new(self).await?;
+            let shard = self.shard(pid);
+            if self.translation.get(pid) != Place::Absent {
+                drop(shard);
+                self.release_frame(frame);
+                continue;
+            }
+            // SAFETY: the frame is Loading and known to this call only.
+            init(unsafe { self.frame_bytes_mut(frame) });
+            self.frames[frame as usize].set_pid(pid);
+            self.dirty.fetch_add(1, Ordering::Relaxed);
+            self.frames[frame as usize].state.publish(1, true);
+            self.translation.set(pid, Place::Frame(frame));
+            drop(shard);
+            return Ok(Pin { pool: self, frame });
+        }
     }
 
     /// Brings the translation entry of a page closer.

@@ -60,7 +60,7 @@ impl Workload {
         this.insert(first, 60).await?;
         this.checkpoint().await?;
         this.insert(second, 60).await?;
-        this.change(second, 40).await?;
+        this.change(second, 300).await?;
         this.checkpoint().await?;
         this.store.drop_tree(first).await?;
         this.trees.remove(&first);
@@ -69,6 +69,11 @@ impl Workload {
         // This one finds its pages where the dropped tree has left them.
         this.load().await?;
         this.insert(second, 30).await?;
+        this.checkpoint().await?;
+        // Most of what is left, so that nodes are merged and their pages used again.
+        this.change(second, 1000).await?;
+        this.checkpoint().await?;
+        this.insert(second, 200).await?;
         this.checkpoint().await?;
         this.insert(second, 30).await
     }
@@ -100,7 +105,7 @@ impl Workload {
         let io = IoCounters::default();
         let tree = self.store.tree(id)?;
         let rows = self.trees.get_mut(&id).expect("the tree is known");
-        let begin = self.prng.below(rows.len() as u64 + 1) as usize;
+        let begin = self.prng.below(rows.len().saturating_sub(count) as u64 + 1) as usize;
         let keys: Vec<_> = rows.keys().skip(begin).take(2 * count).cloned().collect();
         for (at, key) in keys.into_iter().enumerate() {
             if at < count {

@@ -18,6 +18,7 @@ pub use verify::VerifyReport;
 use crate::error::{Result, StorageError};
 use crate::gate::Turnstile;
 use crate::header::Header;
+use crate::latch::ExclusiveGuard;
 use crate::page::{self, Identity, PageId};
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::{Extent, Space, merge};
@@ -155,9 +156,11 @@ impl Store {
         }
         let _pass = self.inner.writers.together().await;
         self.inner.check_writable()?;
+        let _structure = self.inner.structure.alone().await;
         let extents = tree.pages(&self.inner.io).await?.into_iter();
         let extents = merge(extents.map(|start| Extent { start, pages: 1 }).collect());
         let shared = self.inner.trees().remove(&id).ok_or(StorageError::NoSuchTree(id))?;
+        shared.mark_dropped();
         self.inner.space().bury(extents, shared);
         self.inner.mark_changed();
         Ok(())
@@ -229,6 +232,15 @@ impl StoreInner {
         self.pool.poison().map_or(Ok(()), Err)
     }
 
+    /// Takes a page out of its tree, for good: marks it, and lets its place be used again after the
+    /// next checkpoint.
+    pub fn free_page(&self, guard: &mut ExclusiveGuard<'_>) {
+        let Identity { pid, epoch, .. } = Identity::of(guard.page());
+        page::clear(guard.page_mut(), pid, epoch);
+        self.space().release(Extent { start: pid, pages: 1 });
+        self.mark_changed();
+    }
+
     /// Whether changed old pages take so much of the pool that nothing old may be changed before a
     /// checkpoint. Three eighths leave room for the pins of a split in the smallest pool.
     pub fn is_crowded(&self) -> bool {
@@ -238,7 +250,11 @@ impl StoreInner {
     async fn create_tree(self: &Arc<Self>, id: TreeId) -> Result<()> {
         let _pass = self.writers.together().await;
         self.check_writable()?;
-        let page = NewPage::make(self, id).await?;
+        let page = NewPage::make(self).await?;
+        let identity = Identity { pid: page.pid(), tree: id.0, epoch: self.pool.epoch() };
+        while !page.pin().change(|bytes| crate::node::build_empty(bytes, identity)) {
+            runtime::yield_now().await;
+        }
         let root = page.keep();
         self.trees().insert(id, Arc::new(TreeShared::empty(id, root)));
         self.mark_changed();
@@ -254,16 +270,16 @@ pub(crate) struct NewPage<'s> {
 }
 
 impl<'s> NewPage<'s> {
-    /// Allocates a page and makes it an empty leaf.
+    /// Allocates a page. It is a free one until its owner makes something of it: somebody who knew
+    /// it in an earlier life may look at it now.
     ///
     /// # Errors
     /// `Full`, `Poisoned`.
-    pub async fn make(store: &'s Arc<StoreInner>, tree: TreeId) -> Result<NewPage<'s>> {
+    pub async fn make(store: &'s Arc<StoreInner>) -> Result<NewPage<'s>> {
         let pid = store.space().take(1)?.start;
         let mut page = NewPage { store, pid, pin: None };
-        let identity = Identity { pid, tree: tree.0, epoch: store.pool.epoch() };
-        let init = |bytes: &mut [u8]| crate::node::build_empty(bytes, identity);
-        page.pin = Some(store.pool.create(pid, init).await?);
+        let born = store.pool.epoch();
+        page.pin = Some(store.pool.create(pid, |bytes| page::clear(bytes, pid, born)).await?);
         Ok(page)
     }
 
@@ -286,9 +302,10 @@ impl<'s> NewPage<'s> {
 
 impl Drop for NewPage<'_> {
     fn drop(&mut self) {
-        if let Some(pin) = self.pin.take() {
-            self.store.pool.discard(pin);
-        }
-        self.store.space().give(Extent { start: self.pid, pages: 1 });
+        self.pin = None;
+        let extent = Extent { start: self.pid, pages: 1 };
+        let idle = self.store.pool.forget(self.pid);
+        let mut space = self.store.space();
+        if idle { space.give(extent) } else { space.release(extent) }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use runtime::IoCounters;
 
 use super::{Depth, Step, Tree};
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::node::Node;
 use crate::page::PageId;
 
@@ -66,7 +66,11 @@ impl Tree {
                         }
                     }
                 };
-                self.store.pool.read(group.pid, io, look).await?;
+                match self.store.pool.read(group.pid, io, look).await {
+                    // The number may be outdated: each key is looked for from the root.
+                    Err(StorageError::Corrupt { .. }) => strays.extend(group.keys.clone()),
+                    read => read?,
+                }
             }
             groups = next;
         }

@@ -91,7 +91,8 @@ impl Tree {
             load: self.store.space().begin_load(),
             finished: false.into(),
         };
-        if self.stats().entries > 0 {
+        let stats = self.stats();
+        if stats.entries > 0 || stats.height > 1 {
             return Err(StorageError::NotEmpty(self.shared.id));
         }
         let leaf_run_pages = (LEAF_RUN_BYTES / self.store.pool.page_size()) as u32;
@@ -251,6 +252,11 @@ impl BulkLoader {
     /// Writes the top node into the tree's root page.
     async fn install(self, level: usize) -> Result<()> {
         let (store, shared) = (&self.tree.store, &self.tree.shared);
+        // What the pool may hold of the pages' earlier lives.
+        let pages = store.space().pages_of_load(self.claim.load);
+        for pid in pages.into_iter().flat_map(Extent::pids) {
+            store.pool.forget_patiently(pid).await;
+        }
         loop {
             if store.is_crowded() {
                 store.checkpoint().await?;

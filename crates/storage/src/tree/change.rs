@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 
 use runtime::IoCounters;
 
+use super::merge::wants_merge;
 use super::{Step, Tree};
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::node::{self, Node};
 
 /// Outcome of an insertion.
@@ -35,6 +36,8 @@ pub(super) enum Change<'a> {
 enum AtLeaf {
     /// Whether the tree has changed.
     Done(bool),
+    /// The tree has changed, and has a leaf that should be merged with a neighbour.
+    Underfull,
     /// The leaf has no room.
     Full,
     /// A latch was in the way, or the leaf was split meanwhile.
@@ -87,6 +90,12 @@ impl Tree {
             self.store.check_writable()?;
             match self.change_at_leaf(key, change, io).await? {
                 AtLeaf::Done(changed) => return Ok(changed),
+                AtLeaf::Underfull => {
+                    // The entry is gone in any case. A node that cannot be read now stops the
+                    // merge, and is reported to whoever needs it.
+                    drop(self.merge_around(key, io).await);
+                    return Ok(true);
+                }
                 AtLeaf::Full => return self.change_with_split(key, change, io).await,
                 AtLeaf::Again => runtime::yield_now().await,
                 AtLeaf::Crowded => {}
@@ -102,7 +111,11 @@ impl Tree {
     ) -> Result<AtLeaf> {
         let store = &self.store;
         let leaf = self.leaf_for(key, io).await?;
-        let pin = store.pool.fix(leaf, io).await?;
+        let pin = match store.pool.fix(leaf, io).await {
+            // It was intact a moment ago: the way is outdated, or the next one ends here as well.
+            Err(StorageError::Corrupt { .. }) => return Ok(AtLeaf::Again),
+            fixed => fixed?,
+        };
         // Asked when nothing can come between the answer and the change.
         if store.is_crowded() {
             return Ok(AtLeaf::Crowded);
@@ -119,7 +132,12 @@ impl Tree {
             return Ok(AtLeaf::Full);
         }
         self.apply(guard.page_mut(), key, change, place);
-        Ok(AtLeaf::Done(true))
+        let underfull = matches!(change, Change::Delete) && wants_merge(guard.page());
+        Ok(if underfull && leaf != self.shared.root {
+            AtLeaf::Underfull
+        } else {
+            AtLeaf::Done(true)
+        })
     }
 
     /// Does what `Change::fits` has allowed.

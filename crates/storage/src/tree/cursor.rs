@@ -6,7 +6,7 @@ use runtime::IoCounters;
 
 use super::runs::Stretch;
 use super::{Descent, Step, Tree};
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::node::Node;
 use crate::page::PageId;
 
@@ -137,9 +137,10 @@ impl Cursor {
                     }
                 }
             };
-            match self.tree.store.pool.read(pid, io, look).await? {
-                Step::Leaf => return Ok(pid),
-                step => descent.follow(step)?,
+            match self.tree.store.pool.read(pid, io, look).await {
+                Ok(Step::Leaf) => return Ok(pid),
+                Ok(step) => descent.follow(step)?,
+                Err(error) => descent.doubt(error)?,
             }
         }
     }
@@ -160,7 +161,11 @@ impl Cursor {
                 direction: self.direction,
             })
         };
-        self.tree.store.pool.read(pid, io, look).await
+        match self.tree.store.pool.read(pid, io, look).await {
+            // It was intact a moment ago: the way is outdated, or the next one ends here as well.
+            Err(StorageError::Corrupt { .. }) => Ok(None),
+            copied => copied,
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! B+trees: entries of bytes in the order of their keys.
 //!
-//! A tree's root page never moves, nodes are never merged, and a split moves the upper part of a
-//! node away. So a reader needs no latch but on the node it looks at: the fences of the next node
-//! tell whether it is the right one, and if not, the descent begins anew. That is why a reader
-//! holds nothing while it waits.
+//! A tree's root page never moves; a split moves the upper part of a node away, a merge moves a node
+//! into the one to its left and marks its page as free. So a reader needs no latch but on the node
+//! it looks at: owner and fences of the next page tell whether it is the right one, and if not, the
+//! descent begins anew. That is why a reader holds nothing while it waits.
 
 mod batch;
 mod bulk;
 mod change;
 mod cursor;
+mod merge;
 mod part;
 mod ranges;
 mod runs;
@@ -60,6 +61,8 @@ pub(crate) struct TreeShared {
     entries: AtomicU64,
     /// Whether a bulk load is under way.
     loading: AtomicBool,
+    /// Whether the tree is gone, whoever has a handle on it.
+    dropped: AtomicBool,
 }
 
 /// Size of a tree.
@@ -115,7 +118,13 @@ impl TreeShared {
             inner_pages: AtomicU64::new(record.inner_pages),
             entries: AtomicU64::new(record.entries),
             loading: AtomicBool::new(false),
+            dropped: AtomicBool::new(false),
         }
+    }
+
+    /// Nodes of the tree are neither made nor freed any more.
+    pub fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Relaxed);
     }
 
     pub fn record(&self) -> TreeRecord {
@@ -168,6 +177,14 @@ impl Tree {
         Err(StorageError::TooLarge { key_len, value_len, key_len_max, entry_len_max })
     }
 
+    /// Asked by whoever is alone in `structure`.
+    fn check_not_dropped(&self) -> Result<()> {
+        match self.shared.dropped.load(Ordering::Relaxed) {
+            true => Err(StorageError::NoSuchTree(self.shared.id)),
+            false => Ok(()),
+        }
+    }
+
     /// Looks up `key` and gives its value to `f`; `None` when the tree does not hold it.
     ///
     /// # Errors
@@ -189,7 +206,13 @@ impl Tree {
             // Most pages are resident: these never pay for the state of a coroutine that may wait.
             let seen = match pool.peek(descent.pid, &mut look) {
                 Some(seen) => seen,
-                None => pool.read(descent.pid, io, look).await?,
+                None => match pool.read(descent.pid, io, look).await {
+                    Ok(seen) => seen,
+                    Err(error) => {
+                        descent.doubt(error)?;
+                        continue;
+                    }
+                },
             };
             match seen {
                 Err(found) => return Ok(found),
@@ -209,9 +232,9 @@ impl Tree {
         pool.hint_page(pid);
         runtime::interleave().await;
         if level == 0 {
-            pool.peek(pid, |page| Node::new(page).hint_slots(key));
+            pool.peek(pid, |page| self.owns(page).then(|| Node::new(page).hint_slots(key)));
             runtime::interleave().await;
-            pool.peek(pid, |page| Node::new(page).hint_cell(key));
+            pool.peek(pid, |page| self.owns(page).then(|| Node::new(page).hint_cell(key)));
             runtime::interleave().await;
         }
     }
@@ -255,14 +278,16 @@ impl Tree {
         let mut descent = Descent::new(self);
         loop {
             let pid = descent.pid;
-            match self.store.pool.read(pid, io, |page| self.step(page, key)).await? {
-                Step::Leaf => return Ok(pid),
-                step => descent.follow(step)?,
+            match self.store.pool.read(pid, io, |page| self.step(page, key)).await {
+                Ok(Step::Leaf) => return Ok(pid),
+                Ok(step) => descent.follow(step)?,
+                Err(error) => descent.doubt(error)?,
             }
         }
     }
 
-    /// All pages of the tree, leaves included, without reading the leaves.
+    /// All pages of the tree, leaves included, without reading the leaves. The caller is alone in
+    /// `structure`.
     pub(crate) async fn pages(&self, io: &IoCounters) -> Result<Vec<PageId>> {
         let mut all = vec![self.shared.root];
         let mut level = vec![self.shared.root];
@@ -310,11 +335,13 @@ pub(crate) struct Descent {
     /// Level of `pid`, unknown (255) for the root.
     pub level: u8,
     astray: u32,
+    suspects: Suspects,
 }
 
 impl Descent {
     pub fn new(tree: &Tree) -> Descent {
-        Descent { root: tree.shared.root, pid: tree.shared.root, level: u8::MAX, astray: 0 }
+        let root = tree.shared.root;
+        Descent { root, pid: root, level: u8::MAX, astray: 0, suspects: Suspects::default() }
     }
 
     /// Takes a step that is not a leaf.
@@ -334,6 +361,41 @@ impl Descent {
                 (self.pid, self.level) = (self.root, u8::MAX);
             }
         }
+        Ok(())
+    }
+
+    /// Begins anew after a page that could not be read.
+    ///
+    /// # Errors
+    /// `error` itself, when it has nothing to do with the way.
+    pub fn doubt(&mut self, error: StorageError) -> Result<()> {
+        (self.pid, self.level) = (self.root, u8::MAX);
+        self.suspects.excuse(error)
+    }
+}
+
+/// Pages that were found damaged when somebody came to them by a number that he had for a while.
+/// Meanwhile the page may have been freed, and its place written with a journal or a directory or
+/// by a bulk load, past the pool. Who begins at the root again comes to another page; who comes to
+/// the same one has found true damage.
+#[derive(Default)]
+pub(crate) struct Suspects(Vec<PageId>);
+
+/// Times that one page may be found damaged: once by each of a few pieces of a batch that have the
+/// same outdated number.
+const EXCUSES_MAX: usize = 2;
+
+impl Suspects {
+    /// Takes note of an error.
+    ///
+    /// # Errors
+    /// `error` itself, when it is no damage, or of a page that was excused before.
+    pub fn excuse(&mut self, error: StorageError) -> Result<()> {
+        let StorageError::Corrupt { pid, .. } = error else { return Err(error) };
+        if self.0.iter().filter(|other| **other == pid).count() == EXCUSES_MAX {
+            return Err(error);
+        }
+        self.0.push(pid);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use runtime::IoCounters;
 
 use super::runs::Stretch;
 use super::{Depth, Tree};
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::node::Node;
 use crate::page::PageId;
 
@@ -79,14 +79,21 @@ impl Tree {
             Target::Subtree(pid) => pid,
             Target::Root => self.shared.root,
         };
-        match self.store.pool.read(pid, io, |page| self.cut(page, &stretch)).await? {
-            Cut::Parts(parts) => Ok(parts),
-            Cut::Leaf => {
+        match self.store.pool.read(pid, io, |page| self.cut(page, &stretch)).await {
+            Ok(Cut::Parts(parts)) => Ok(parts),
+            Ok(Cut::Leaf) => {
                 self.walk(&[pid], stretch, depth, io, visit).await?;
                 Ok(Vec::new())
             }
-            // The node was split since: the search for this stretch begins at the root again.
-            Cut::Astray => Ok(vec![RangePart { stretch, target: Target::Root }]),
+            // The number may be outdated: leaf by leaf from the root.
+            Err(StorageError::Corrupt { .. }) => {
+                self.walk(&[], stretch, depth, io, visit).await?;
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+            // The node was split or merged since: the search for this stretch begins at the root
+            // again.
+            Ok(Cut::Astray) => Ok(vec![RangePart { stretch, target: Target::Root }]),
         }
     }
 

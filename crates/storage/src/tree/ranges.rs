@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use runtime::IoCounters;
 
-use super::{ASTRAY_MAX, Depth, Tree, misplaced};
+use super::{ASTRAY_MAX, Depth, Suspects, Tree, misplaced};
 use crate::error::Result;
 use crate::node::Node;
 use crate::page::PageId;
@@ -56,6 +56,7 @@ impl Tree {
             .collect();
         pieces.sort_by(|a, b| a.lo(ranges).cmp(b.lo(ranges)));
         let mut astray = 0;
+        let mut suspects = Suspects::default();
         while !pieces.is_empty() {
             let mut next = Vec::with_capacity(pieces.len());
             let groups: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.pid == b.pid).collect();
@@ -67,7 +68,10 @@ impl Tree {
                         strayed |= !self.spread(page, piece, ranges, &mut next, visit);
                     }
                 };
-                self.store.pool.read(group[0].pid, io, look).await?;
+                if let Err(error) = self.store.pool.read(group[0].pid, io, look).await {
+                    suspects.excuse(error)?;
+                    next.extend(group.iter().map(|piece| piece.again(root, piece.lo.clone())));
+                }
             }
             astray += u32::from(strayed);
             if astray > ASTRAY_MAX {

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use runtime::IoCounters;
 
-use super::{Depth, Tree, misplaced};
+use super::{Depth, Suspects, Tree, misplaced};
 use crate::error::Result;
 use crate::node::Node;
 use crate::page::PageId;
@@ -79,6 +79,7 @@ impl Tree {
     ) -> Result<()> {
         let mut known = 0;
         let mut misses = 0;
+        let mut suspects = Suspects::default();
         while !stretch.is_empty() {
             let pid = match leaves.get(known) {
                 Some(&pid) if misses == 0 => {
@@ -88,17 +89,21 @@ impl Tree {
                 _ => self.leaf_for(&stretch.lo, io).await?,
             };
             let look = |page: &[u8]| self.visit_leaf(page, &stretch, visit);
-            match self.store.pool.read(pid, io, look).await? {
+            let seen = self.store.pool.read(pid, io, look).await;
+            let is_known = misses == 0 && leaves.get(known) == Some(&pid);
+            match seen.or_else(|error| suspects.excuse(error).map(|()| Visit::Gone))? {
                 Visit::Over => return Ok(()),
                 Visit::Until(upper) => {
                     stretch.lo = upper;
                     known += usize::from(leaves.get(known) == Some(&pid));
                     misses = 0;
                 }
-                Visit::Astray if misses == super::ASTRAY_MAX => {
+                Visit::Astray | Visit::Gone if misses == super::ASTRAY_MAX => {
                     return Err(misplaced(pid, "a leaf that is not responsible for its keys"));
                 }
-                Visit::Astray => misses += 1,
+                // What is no leaf of this tree any more need not be looked at for the next keys.
+                Visit::Gone if is_known => (known, misses) = (known + 1, misses + 1),
+                Visit::Astray | Visit::Gone => misses += 1,
             }
         }
         Ok(())
@@ -131,7 +136,10 @@ impl Tree {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Visit {
         let node = Node::new(page);
-        if !self.owns(page) || !node.is_leaf() || !node.covers(&stretch.lo) {
+        if !self.owns(page) || !node.is_leaf() {
+            return Visit::Gone;
+        }
+        if !node.covers(&stretch.lo) {
             return Visit::Astray;
         }
         node.visit(stretch.positions(&node), visit);
@@ -150,4 +158,6 @@ enum Visit {
     Until(Vec<u8>),
     /// Nowhere: it is not responsible.
     Astray,
+    /// Nowhere: it is no leaf of this tree.
+    Gone,
 }

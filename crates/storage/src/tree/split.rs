@@ -35,6 +35,7 @@ impl Tree {
         io: &IoCounters,
     ) -> Result<bool> {
         let _structure = self.store.structure.alone().await;
+        self.check_not_dropped()?;
         let path = self.pin_path(key, io).await?;
         let mut fresh: Vec<NewPage<'_>> = Vec::new();
         loop {
@@ -43,7 +44,7 @@ impl Tree {
                 AtPath::Latched => runtime::yield_now().await,
                 AtPath::NeedPages(count) => {
                     while fresh.len() < count {
-                        fresh.push(NewPage::make(&self.store, self.shared.id).await?);
+                        fresh.push(NewPage::make(&self.store).await?);
                     }
                 }
             }
@@ -51,7 +52,7 @@ impl Tree {
     }
 
     /// Pins the nodes from the root to the leaf of `key`.
-    async fn pin_path(&self, key: &[u8], io: &IoCounters) -> Result<Vec<Pin<'_>>> {
+    pub(super) async fn pin_path(&self, key: &[u8], io: &IoCounters) -> Result<Vec<Pin<'_>>> {
         let pool = &self.store.pool;
         let mut path = Vec::new();
         let mut pid = self.shared.root;
