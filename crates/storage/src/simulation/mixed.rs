@@ -11,7 +11,7 @@ use super::{
     PATH, Report, Rows, State, ensure, ensure_quiet, options, random_key, random_rows,
     random_value, state_of, storm, world,
 };
-use crate::{Depth, Direction, Inserted, StorageError, Store, Tree, TreeId};
+use crate::{Depth, Direction, Inserted, RangePart, StorageError, Store, Tree, TreeId};
 
 /// Operations of one run.
 const STEP_COUNT: u32 = 60;
@@ -37,6 +37,7 @@ pub(super) fn run(seed: u64) -> Result<Report, String> {
             committed: trees.clone(),
             trees,
             report: Report::default(),
+            held: None,
         };
         for step in 0..STEP_COUNT {
             mixed.step().await.map_err(|what| format!("step {step}: {what}"))?;
@@ -64,6 +65,16 @@ pub(super) struct Mixed {
     /// What it held at its last checkpoint.
     pub committed: State,
     pub report: Report,
+    /// A search that was begun and left lying, while pages come and go.
+    held: Option<Held>,
+}
+
+/// The parts of a search for all keys between two bounds.
+struct Held {
+    tree: Tree,
+    lo: Bound<Vec<u8>>,
+    hi: Bound<Vec<u8>>,
+    parts: Vec<RangePart>,
 }
 
 /// Repeats an operation while it fails for a read error, which is injected and passes.
@@ -88,7 +99,9 @@ impl Mixed {
             15..25 => self.change_some().await,
             25..45 => self.look_up().await,
             45..55 => self.search_ranges().await,
-            55..63 => self.expand().await,
+            55..60 => self.expand().await,
+            60..63 if self.held.is_some() => self.finish_search().await,
+            60..63 => self.begin_search().await,
             63..70 => self.follow_cursor().await,
             70..76 => self.load_tree().await,
             76..79 => self.drop_tree().await,
@@ -262,13 +275,54 @@ impl Mixed {
     }
 
     async fn expand(&mut self) -> Result<(), String> {
-        let io = IoCounters::default();
+        let search = self.new_search()?;
+        self.expand_all(search).await
+    }
+
+    fn new_search(&mut self) -> Result<Held, String> {
         let id = self.any_tree();
         let tree = self.handle(id)?;
-        let depth = self.depth();
         let (lo, hi) = (self.bound(id), self.bound(id));
+        let parts = vec![tree.root_part(lo.clone(), hi.clone())];
+        Ok(Held { tree, lo, hi, parts })
+    }
+
+    /// Cuts a search into parts that visit entries, as long as that visits none.
+    async fn begin_search(&mut self) -> Result<(), String> {
+        let io = IoCounters::default();
+        let mut search = self.new_search()?;
+        let levels = search.tree.stats().height.saturating_sub(1).min(self.prng.below(4) as u32);
+        for _ in 0..levels {
+            let mut parts = Vec::new();
+            for part in search.parts {
+                if part.is_extent() {
+                    parts.push(part);
+                    continue;
+                }
+                let mut visit = |_: &[u8], _: &[u8]| panic!("an inner node has no entries");
+                let children =
+                    patiently!(search.tree.expand(part.clone(), Depth::One, &io, &mut visit))?;
+                parts.extend(children);
+            }
+            search.parts = parts;
+        }
+        self.held = Some(search);
+        Ok(())
+    }
+
+    /// Whatever has become of the pages meanwhile, the search finds what the tree holds now.
+    async fn finish_search(&mut self) -> Result<(), String> {
+        let search = self.held.take().expect("a search has begun");
+        self.expand_all(search).await
+    }
+
+    async fn expand_all(&mut self, search: Held) -> Result<(), String> {
+        let io = IoCounters::default();
+        let depth = self.depth();
+        let Held { tree, lo, hi, mut parts } = search;
+        let id = tree.id();
+        parts.reverse();
         let mut found = Vec::new();
-        let mut parts = vec![tree.root_part(lo.clone(), hi.clone())];
         while let Some(part) = parts.pop() {
             let begin = found.len();
             let children = patiently!(async {
@@ -335,6 +389,7 @@ impl Mixed {
             return Ok(());
         }
         patiently!(self.store().drop_tree(id))?;
+        self.held = self.held.take().filter(|search| search.tree.id() != id);
         self.trees.remove(&id);
         Ok(())
     }
@@ -353,6 +408,7 @@ impl Mixed {
 
     async fn reopen(&mut self) -> Result<(), String> {
         self.settle().await?;
+        self.held = None;
         let catalog = self.store().catalog().id();
         self.opened.take().expect("the store is open").close().await;
         // A checkpoint or a write whose caller was dropped may hold the file for a moment yet.
