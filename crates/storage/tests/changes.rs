@@ -6,7 +6,7 @@ use std::ops::Bound;
 use runtime::sim::Disk;
 use runtime::{Config, IoCounters, RingChoice, Runtime};
 use stdx::Prng;
-use storage::{Depth, Direction, Inserted, Store, StoreOptions, Tree};
+use storage::{Depth, Direction, Inserted, RangePart, Store, StoreOptions, Tree};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -252,5 +252,70 @@ fn readers_see_whole_trees_while_nodes_are_merged_and_pages_used_again() {
         store.quiesce().await;
         store.verify().await.unwrap();
         runtime::fs::remove(&path).await.unwrap();
+    });
+}
+
+/// Expands parts, in order, to the rows that they have now.
+async fn rows_of_parts(tree: &Tree, parts: &[RangePart], depth: Depth) -> Vec<Vec<u8>> {
+    let io = IoCounters::default();
+    let mut keys = Vec::new();
+    let mut stack: Vec<_> = parts.iter().rev().cloned().collect();
+    while let Some(part) = stack.pop() {
+        let mut visit = |key: &[u8], _: &[u8]| keys.push(key.to_vec());
+        let children = tree.expand(part, depth, &io, &mut visit).await.unwrap();
+        stack.extend(children.into_iter().rev());
+    }
+    keys
+}
+
+#[test]
+fn an_old_search_finds_its_way_whatever_lies_where_its_leaves_were() {
+    check(1000, 4096, async |store, _| {
+        let io = IoCounters::default();
+        let tree = new_tree(&store).await;
+        for number in 0..6000u32 {
+            tree.insert(&number.to_be_bytes(), &[1; 90]).await.unwrap();
+        }
+        store.checkpoint().await.unwrap();
+        let root = tree.root_part(Bound::Unbounded, Bound::Unbounded);
+        let old = tree.expand(root, Depth::Many, &io, &mut |_, _| ()).await.unwrap();
+        for number in 500..5500u32 {
+            assert!(tree.delete(&number.to_be_bytes(), &io).await.unwrap());
+        }
+        let staying: Vec<_> =
+            (0..500u32).chain(5500..6000).map(|number| number.to_be_bytes().to_vec()).collect();
+        let look = async |what: &str| {
+            for depth in [Depth::One, Depth::Many] {
+                assert!(rows_of_parts(&tree, &old, depth).await == staying, "{what}, {depth:?}");
+            }
+        };
+        look("marked pages").await;
+        store.checkpoint().await.unwrap();
+        store.drop_cache().await;
+        // This leaves the marked pages in the pool, from where the load has to make them go.
+        look("marked pages on disk").await;
+        let pages = store.page_counts().0;
+        let loaded = new_tree(&store).await;
+        let mut loader = loaded.bulk_loader().await.unwrap();
+        for number in 0..900u32 {
+            loader.push(&number.to_be_bytes(), &[2; 90]).await.unwrap();
+        }
+        loader.finish().await.unwrap();
+        assert_eq!(store.page_counts().0, pages, "the load uses the free pages");
+        assert_eq!(rows_of(&loaded, Direction::Forward).await.len(), 900);
+        look("pages of another tree").await;
+        // A journal over the rest of the free pages: every page of the new tree has changed.
+        store.checkpoint().await.unwrap();
+        for number in 0..900u32 {
+            loaded.replace(&number.to_be_bytes(), &[3; 90], &io).await.unwrap();
+        }
+        store.checkpoint().await.unwrap();
+        assert_eq!(store.page_counts().0, pages, "the journal uses the free pages");
+        store.drop_cache().await;
+        look("a journal").await;
+        let numbers: Vec<_> = (0..6000u32).step_by(7).map(u32::to_be_bytes).collect();
+        let mut found = 0;
+        tree.get_batch(&numbers, Depth::Many, &io, &mut |_, _| found += 1).await.unwrap();
+        assert_eq!(found, numbers.iter().filter(|key| staying.contains(&key.to_vec())).count());
     });
 }
