@@ -72,6 +72,17 @@ impl TableEntry {
         }
     }
 
+    /// Takes the sizes of the trees into the statistics.
+    pub(crate) fn count_pages(&mut self) {
+        let mut def = (*self.def).clone();
+        let mut statistics = (*def.statistics).clone();
+        statistics.leaf_pages = self.tree.stats().leaf_pages;
+        statistics.index_leaf_pages =
+            self.indexes.iter().map(|i| i.tree.stats().leaf_pages).collect();
+        def.statistics = Arc::new(statistics);
+        self.def = Arc::new(def);
+    }
+
     /// The same table with another definition (statistics), over the same trees.
     pub(crate) fn with_def(&self, def: TableDef) -> TableEntry {
         TableEntry { def: Arc::new(def), ..self.clone() }

@@ -4,59 +4,78 @@
 mod csv;
 mod tabbed;
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use runtime::fs::{File, OpenOptions};
 use runtime::{Handle, IoBuf};
+use sql::catalog::TableId;
+use sql::dml::Defaults;
 use sql::parse::{CopyFormat, CopyOptions};
 use types::parse::ColumnParser;
 use types::{Schema, SqlError, SqlResult, SqlState};
 
+use crate::catalog::TableEntry;
 use crate::database::Database;
-use crate::insert::{in_place_bytes_max, insert};
+use crate::dml::{Writing, check_all, checked, in_place_bytes_max, insert_batches};
 use crate::load::TableLoader;
+use crate::session::Session;
 
 use csv::{CsvReader, Field};
 
 /// Rows that are parsed before they are handed on.
 const BATCH_ROWS: usize = 4096;
 
-/// Copies rows of `input` into the columns at `ordinals`; the number of rows.
+/// Copies rows of `input` into the columns at `ordinals`, the others take their defaults; the number
+/// of rows.
 pub(crate) fn copy_from(
-    db: &Database,
+    session: &Session,
     table: &str,
     ordinals: &[usize],
     format: &CopyOptions,
     input: &mut dyn Read,
 ) -> SqlResult<u64> {
-    let schema = db.snapshot().table(table)?.def.schema.clone();
-    let mut rows = Rows::new(table, &schema, ordinals, format, input);
+    let writing = session.writing();
+    let (db, entry) = (writing.db, writing.entry(table)?);
+    let schema = sql::incoming_schema(&entry.def);
+    let defaults = Defaults::new(&entry.def, &writing.catalog)?;
+    let mut rows = Rows::new(table, &schema, ordinals, format, input, defaults);
     let (mut kept, mut kept_bytes) = (vec![], 0);
     while let Some(batch) = rows.next_batch()? {
         kept_bytes += batch.get_array_memory_size();
         kept.push(batch);
-        if kept_bytes > in_place_bytes_max(db) {
-            return load(db, table, kept, rows);
+        if kept_bytes > in_place_bytes_max(db) && !refers_to_itself(&entry) {
+            return load(&writing, &entry, kept, rows);
         }
     }
-    let batch = arrow_select::concat::concat_batches(&schema.arrow(), &kept)
-        .map_err(|e| SqlError::internal(e.to_string()))?;
-    if batch.num_rows() > 0 {
-        insert(db, table, &batch)?;
-    }
-    Ok(batch.num_rows() as u64)
+    insert_batches(&writing, &entry, &kept, rows.defaults.counted())?;
+    Ok(kept.iter().map(|b| b.num_rows() as u64).sum())
 }
 
-fn load(db: &Database, table: &str, kept: Vec<RecordBatch>, mut rows: Rows<'_>) -> SqlResult<u64> {
-    let mut loader = TableLoader::new(db, table)?;
-    let job = db.start_job("copying", 0);
+/// Whether rows may refer to others of the same input.
+fn refers_to_itself(entry: &TableEntry) -> bool {
+    entry.def.constraints.foreign_keys.iter().any(|k| k.table == entry.def.id.0)
+}
+
+/// Many rows: the table's trees are written anew.
+fn load(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    kept: Vec<RecordBatch>,
+    mut rows: Rows<'_>,
+) -> SqlResult<u64> {
+    let mut loader = TableLoader::without(writing.db, entry.clone(), &HashSet::new())?;
+    let job = writing.db.start_job("copying", 0);
     let mut count = 0;
     let mut push = |loader: &mut TableLoader<'_>, batch: &RecordBatch| {
         count += batch.num_rows() as u64;
         job.done.store(count, std::sync::atomic::Ordering::Relaxed);
-        loader.push(batch)
+        let batch = checked(&entry.def, &writing.catalog, batch.clone())?;
+        check_referring(writing, entry, &batch)?;
+        loader.push(&batch)
     };
     for batch in kept {
         push(&mut loader, &batch)?;
@@ -64,7 +83,7 @@ fn load(db: &Database, table: &str, kept: Vec<RecordBatch>, mut rows: Rows<'_>) 
     while let Some(batch) = rows.next_batch()? {
         push(&mut loader, &batch)?;
     }
-    loader.finish()?;
+    loader.finish_with(rows.defaults.counted())?;
     Ok(count)
 }
 
@@ -75,6 +94,7 @@ struct Rows<'a> {
     ordinals: &'a [usize],
     format: &'a CopyOptions,
     csv: CsvReader<'a>,
+    defaults: Defaults,
     header_pending: bool,
 }
 
@@ -85,9 +105,10 @@ impl<'a> Rows<'a> {
         ordinals: &'a [usize],
         format: &'a CopyOptions,
         input: &'a mut dyn Read,
+        defaults: Defaults,
     ) -> Rows<'a> {
         let csv = CsvReader::new(input, format);
-        Rows { table, schema, ordinals, format, csv, header_pending: format.header }
+        Rows { table, schema, ordinals, format, csv, defaults, header_pending: format.header }
     }
 
     fn next_batch(&mut self) -> SqlResult<Option<RecordBatch>> {
@@ -105,8 +126,7 @@ impl<'a> Rows<'a> {
             if fields.len() == 1 && fields[0].is_end_marker() {
                 break;
             }
-            push_record(&mut parsers, self.schema, self.ordinals, &self.format.null, &fields)
-                .map_err(|e| self.at_line(e))?;
+            self.push_record(&mut parsers, &fields).map_err(|e| self.at_line(e))?;
             row_count += 1;
         }
         if row_count == 0 {
@@ -127,32 +147,41 @@ impl<'a> Rows<'a> {
         };
         error.with_detail(detail)
     }
+
+    fn push_record(&mut self, parsers: &mut [ColumnParser], fields: &[Field]) -> SqlResult<()> {
+        let bad = |message: String| SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message);
+        let ordinals = self.ordinals;
+        if fields.len() < ordinals.len() {
+            let name = &self.schema.columns[ordinals[fields.len()]].name;
+            return Err(bad(format!("missing data for column \"{name}\"")));
+        }
+        if fields.len() > ordinals.len() {
+            return Err(bad("extra data after last expected column".to_owned()));
+        }
+        let null = self.format.null.as_bytes();
+        for (ordinal, parser) in parsers.iter_mut().enumerate() {
+            let Some(at) = ordinals.iter().position(|&o| o == ordinal) else {
+                parser.push(self.defaults.next(ordinal)?.as_deref())?;
+                continue;
+            };
+            let (field, text) = (&fields[at], fields[at].text()?);
+            let value = (field.quoted || field.bytes != null).then_some(text);
+            parser.push(value).map_err(|e| {
+                let name = &self.schema.columns[ordinal].name;
+                e.with_detail(format!("column {name}: \"{text}\""))
+            })?;
+        }
+        Ok(())
+    }
 }
 
-fn push_record(
-    parsers: &mut [ColumnParser],
-    schema: &Schema,
-    ordinals: &[usize],
-    null: &str,
-    fields: &[Field],
-) -> SqlResult<()> {
-    let bad = |message: String| SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message);
-    if fields.len() < ordinals.len() {
-        let name = &schema.columns[ordinals[fields.len()]].name;
-        return Err(bad(format!("missing data for column \"{name}\"")));
-    }
-    if fields.len() > ordinals.len() {
-        return Err(bad("extra data after last expected column".to_owned()));
-    }
-    for (ordinal, parser) in parsers.iter_mut().enumerate() {
-        let field = ordinals.iter().position(|&o| o == ordinal).map(|i| &fields[i]);
-        let text = field.map(Field::text).transpose()?;
-        let is_null = field.is_none_or(|f| !f.quoted && f.bytes == null.as_bytes());
-        let value = if is_null { None } else { text };
-        parser.push(value).map_err(|e| {
-            let name = &schema.columns[ordinal].name;
-            e.with_detail(format!("column {name}: \"{}\"", text.unwrap_or_default()))
-        })?;
+/// Refuses rows that refer to rows which are not there.
+fn check_referring(writing: &Writing<'_>, entry: &TableEntry, rows: &RecordBatch) -> SqlResult<()> {
+    for key in &entry.def.constraints.foreign_keys {
+        let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
+        let parent =
+            parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
+        check_all(writing.db, entry, key, parent, rows)?;
     }
     Ok(())
 }

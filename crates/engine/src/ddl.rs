@@ -1,9 +1,17 @@
-//! `CREATE TABLE`, `CREATE INDEX`, `DROP`.
+//! `CREATE TABLE`, `ALTER TABLE`, `CREATE INDEX`, `DROP`.
+
+mod alter;
+mod create;
+mod drop;
+
+pub(crate) use alter::alter_table;
+pub(crate) use create::create_table;
+pub(crate) use drop::drop_tables;
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStatistics};
-use sql::parse::{CreateIndex, CreateTable};
+use sql::catalog::{IndexDef, IndexId};
+use sql::parse::CreateIndex;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
@@ -14,35 +22,6 @@ use crate::load::{build_index, drop_trees};
 fn exists(name: &str) -> SqlError {
     let message = format!("relation \"{name}\" already exists");
     SqlError::new(SqlState::DUPLICATE_TABLE, message)
-}
-
-/// Creates an empty table, with an index for each of its unique constraints.
-pub(crate) fn create_table(db: &Database, table: CreateTable) -> SqlResult<()> {
-    let _writer = db.writer();
-    if db.snapshot().has_relation(&table.name) {
-        return if table.if_not_exists { Ok(()) } else { Err(exists(&table.name)) };
-    }
-    db.change(move |store, snapshot| {
-        Box::pin(async move {
-            let id = TableId(snapshot.take_id());
-            let (mut indexes, mut trees) = (vec![], vec![]);
-            for columns in table.unique {
-                let names = columns.iter().map(|&c| table.schema.columns[c].name.as_str());
-                let names = names.collect::<Vec<_>>().join("_");
-                let (id, name) =
-                    (IndexId(snapshot.take_id()), format!("{}_{names}_key", table.name));
-                indexes.push(Arc::new(IndexDef { id, name, columns, unique: true }));
-                trees.push(store.create_tree().await.map_err(fault::storage)?);
-            }
-            let index_leaf_pages = vec![1; indexes.len()];
-            let statistics = Arc::new(TableStatistics { index_leaf_pages, ..Default::default() });
-            let CreateTable { name, schema, primary_key, .. } = table;
-            let def = TableDef { id, name, schema, primary_key, indexes, statistics };
-            let tree = store.create_tree().await.map_err(fault::storage)?;
-            snapshot.put(TableEntry::new(store, def, tree, &trees, 1)?);
-            Ok(())
-        })
-    })
 }
 
 /// Creates an index on `columns` over the rows that are there.
@@ -74,39 +53,6 @@ pub(crate) fn create_index(
             def.statistics = Arc::new(statistics);
             let trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).chain([tree]).collect();
             snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
-            Ok(())
-        })
-    })
-}
-
-/// Drops tables.
-pub(crate) fn drop_tables(db: &Database, names: &[String], if_exists: bool) -> SqlResult<()> {
-    let _writer = db.writer();
-    let snapshot = db.snapshot();
-    let mut entries = vec![];
-    for name in names {
-        match snapshot.tables.get(name) {
-            Some(entry) => entries.push(entry.clone()),
-            None if snapshot.views.contains_key(name) => {
-                let message = format!("\"{name}\" is not a table");
-                return Err(SqlError::new(SqlState("42809"), message)
-                    .with_hint("use DROP VIEW to remove a view"));
-            }
-            None if if_exists => {}
-            None => {
-                let message = format!("table \"{name}\" does not exist");
-                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
-            }
-        }
-    }
-    crate::view::no_dependents(&snapshot, names)?;
-    db.change(move |store, snapshot| {
-        Box::pin(async move {
-            for entry in entries {
-                if snapshot.tables.remove(&entry.def.name).is_some() {
-                    drop_trees(store, &entry.tree_ids()).await?;
-                }
-            }
             Ok(())
         })
     })

@@ -1,12 +1,14 @@
 //! Bulk load: rows are encoded, sorted per tree, and written bottom-up into new trees, which
 //! replace the old ones in one checkpoint. A crash at any moment leaves the old or the new table.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
 use sql::catalog::TableStatistics;
+use sql::constraints::Constraints;
 use storage::{Store, Tree, TreeId};
 use types::key::{KeyColumn, KeyEncoder};
 use types::row::{RowLayout, index_key_columns};
@@ -31,7 +33,15 @@ pub struct TableLoader<'a> {
     entry: Arc<TableEntry>,
     trees: Vec<TreeInput>,
     next_row_id: i64,
-    _writer: std::sync::MutexGuard<'a, ()>,
+    /// The right to write, unless the caller keeps it.
+    _writer: Option<std::sync::MutexGuard<'a, ()>>,
+}
+
+/// The trees of a table written anew, not part of it yet.
+pub(crate) struct Rebuilt {
+    /// The clustered tree, then those of the indexes.
+    pub(crate) tree_ids: Vec<TreeId>,
+    pub(crate) row_count: u64,
 }
 
 /// What a load did.
@@ -68,14 +78,32 @@ impl<'a> TableLoader<'a> {
     ) -> SqlResult<TableLoader<'a>> {
         let trees = inputs(db, &entry);
         let next_row_id = entry.next_row_id;
-        let mut loader = TableLoader { db, entry, trees, next_row_id, _writer: writer };
+        let mut loader = TableLoader { db, entry, trees, next_row_id, _writer: Some(writer) };
         if loader.entry.def.statistics.row_count > 0 {
-            loader.keep_rows()?;
+            loader.keep_rows(&HashSet::new())?;
         }
         Ok(loader)
     }
 
-    fn keep_rows(&mut self) -> SqlResult<()> {
+    /// The same without the rows whose clustered keys are in `gone`, for a caller that keeps the right
+    /// to write.
+    pub(crate) fn without(
+        db: &'a Database,
+        entry: Arc<TableEntry>,
+        gone: &HashSet<Vec<u8>>,
+    ) -> SqlResult<TableLoader<'a>> {
+        let mut loader = TableLoader::empty(db, entry);
+        loader.keep_rows(gone)?;
+        Ok(loader)
+    }
+
+    /// A loader of a table that keeps none of its rows, for a caller that keeps the right to write.
+    pub(crate) fn empty(db: &'a Database, entry: Arc<TableEntry>) -> TableLoader<'a> {
+        let (trees, next_row_id) = (inputs(db, &entry), entry.next_row_id);
+        TableLoader { db, entry, trees, next_row_id, _writer: None }
+    }
+
+    fn keep_rows(&mut self, gone: &HashSet<Vec<u8>>) -> SqlResult<()> {
         let entry = self.entry.clone();
         let job = self.db.start_job("reading", entry.def.statistics.row_count);
         let column_count = entry.def.schema.columns.len();
@@ -88,7 +116,8 @@ impl<'a> TableLoader<'a> {
             };
             let columns: Vec<usize> = (0..column_count).collect();
             let rows = batch.project(&columns).map_err(|e| SqlError::internal(e.to_string()))?;
-            self.push_rows(&rows, &ids)
+            let (rows, ids) = staying(&entry, rows, ids, gone)?;
+            self.push_with_ids(&rows, &ids)
         })
     }
 
@@ -96,10 +125,11 @@ impl<'a> TableLoader<'a> {
     pub fn push(&mut self, batch: &RecordBatch) -> SqlResult<()> {
         let ids = row_ids(self.next_row_id, batch.num_rows());
         self.next_row_id += batch.num_rows() as i64;
-        self.push_rows(batch, &ids)
+        self.push_with_ids(batch, &ids)
     }
 
-    fn push_rows(&mut self, batch: &RecordBatch, ids: &ArrayRef) -> SqlResult<()> {
+    /// Adds rows that have their row ids.
+    pub(crate) fn push_with_ids(&mut self, batch: &RecordBatch, ids: &ArrayRef) -> SqlResult<()> {
         for tree in &mut self.trees {
             tree.push(&self.entry.layout, batch, ids)?;
         }
@@ -108,25 +138,69 @@ impl<'a> TableLoader<'a> {
 
     /// Writes the trees and makes them durable. Progress is in [`Database::job`].
     pub fn finish(self) -> SqlResult<LoadReport> {
-        let row_count = self.trees[0].sorter.entry_count();
-        let entry_count: u64 = self.trees.iter().map(|t| t.sorter.entry_count()).sum();
-        let job = self.db.start_job("writing", entry_count);
-        let tree_ids = write_trees(self.db, self.trees, job)?;
-        let (old, next_row_id) = (self.entry, self.next_row_id);
-        self.db.change(move |store, snapshot| {
+        self.finish_with(None)
+    }
+
+    /// The same; the constraints change where identity columns were counted on.
+    pub(crate) fn finish_with(self, constraints: Option<Constraints>) -> SqlResult<LoadReport> {
+        let (db, old, next_row_id) = (self.db, self.entry.clone(), self.next_row_id);
+        // The right to write stays until the new trees are in place.
+        let mut loader = self;
+        let _writer = loader._writer.take();
+        let Rebuilt { tree_ids, row_count } = loader.build()?;
+        db.change(move |store, snapshot| {
             Box::pin(async move {
-                let entry = replaced(store, &old, &tree_ids, row_count, next_row_id)?;
+                let mut entry = replaced(store, &old, &tree_ids, row_count, next_row_id)?;
+                if let Some(constraints) = constraints {
+                    let mut def = (*entry.def).clone();
+                    def.constraints = Arc::new(constraints);
+                    entry = entry.with_def(def);
+                }
                 snapshot.put(entry);
                 drop_trees(store, &old.tree_ids()).await
             })
         })?;
         Ok(LoadReport { row_count })
     }
+
+    /// Writes the trees, which the caller puts in the place of the old ones.
+    pub(crate) fn build(self) -> SqlResult<Rebuilt> {
+        let row_count = self.trees[0].sorter.entry_count();
+        let entry_count: u64 = self.trees.iter().map(|t| t.sorter.entry_count()).sum();
+        let job = self.db.start_job("writing", entry_count);
+        let tree_ids = write_trees(self.db, self.trees, job)?;
+        Ok(Rebuilt { tree_ids, row_count })
+    }
 }
 
 /// The row ids of the next rows: one past the table's columns for [`KeyEncoder`].
 pub(crate) fn row_ids(first: i64, count: usize) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(first..first + count as i64))
+}
+
+/// The rows whose clustered keys are not in `gone`.
+fn staying(
+    entry: &TableEntry,
+    rows: RecordBatch,
+    ids: ArrayRef,
+    gone: &HashSet<Vec<u8>>,
+) -> SqlResult<(RecordBatch, ArrayRef)> {
+    if gone.is_empty() {
+        return Ok((rows, ids));
+    }
+    let internal = |e: arrow_schema::ArrowError| SqlError::internal(e.to_string());
+    let key = &entry.layout.key;
+    let encoder = KeyEncoder::new(key, &key_arrays(key, &rows, &ids));
+    let mut bytes = vec![];
+    let stays = |row: usize| {
+        bytes.clear();
+        encoder.encode(row, &mut bytes)?;
+        Ok(Some(!gone.contains(&bytes)))
+    };
+    let stays = (0..rows.num_rows()).map(stays).collect::<SqlResult<Vec<_>>>()?;
+    let stays = BooleanArray::from(stays);
+    let kept = arrow_select::filter::filter_record_batch(&rows, &stays).map_err(internal)?;
+    Ok((kept, arrow_select::filter::filter(&ids, &stays).map_err(internal)?))
 }
 
 /// The columns of a key in `batch`.
@@ -144,7 +218,7 @@ fn inputs(db: &Database, entry: &TableEntry) -> Vec<TreeInput> {
     let sorter = |number: usize| {
         Sorter::new(db.handle(), db.sort_path(&format!("{}-{number}", def.id.0)), budget_bytes)
     };
-    let constraint = format!("{}_pkey", def.name);
+    let constraint = def.primary_key_name();
     let clustered = TreeInput {
         tree: entry.tree.clone(),
         sorter: sorter(0),

@@ -19,7 +19,7 @@ use crate::query::QueryFigures;
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
 use crate::system::{SessionInfo, SystemCatalog, View, preset};
-use crate::{analyze, ddl, explain, insert, query, view};
+use crate::{analyze, ddl, dml, explain, query, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
@@ -105,8 +105,15 @@ impl Session {
         let db = &self.db;
         match statement {
             Statement::CreateTable(table) => {
-                ddl::create_table(db, table)?;
-                Ok(tag("CREATE TABLE"))
+                let count = ddl::create_table(&self.writing(), &table)?;
+                Ok(match table.query {
+                    Some(_) => tag(&format!("SELECT {count}")),
+                    None => tag("CREATE TABLE"),
+                })
+            }
+            Statement::AlterTable(alter) => {
+                ddl::alter_table(&self.writing(), &alter)?;
+                Ok(tag("ALTER TABLE"))
             }
             Statement::CreateView(create) => {
                 view::create(db, create)?;
@@ -119,7 +126,7 @@ impl Session {
             }
             Statement::Drop(drop) => match drop.object {
                 DropObject::Table => {
-                    ddl::drop_tables(db, &drop.names, drop.if_exists)?;
+                    ddl::drop_tables(db, &drop)?;
                     Ok(tag("DROP TABLE"))
                 }
                 DropObject::View => {
@@ -131,10 +138,12 @@ impl Session {
                     Ok(tag("DROP INDEX"))
                 }
             },
-            Statement::Insert(insert) => {
-                let batch = sql::insert_rows(&insert, &*db.snapshot())?;
-                insert::insert(db, &insert.table, &batch)?;
-                Ok(tag(&format!("INSERT 0 {}", batch.num_rows())))
+            Statement::Insert(insert) => dml::insert(&self.writing(), &insert),
+            Statement::Update(update) => dml::update(&self.writing(), &update),
+            Statement::Delete(delete) => dml::delete(&self.writing(), &delete),
+            Statement::Truncate(truncate) => {
+                dml::truncate(&self.writing(), &truncate)?;
+                Ok(tag("TRUNCATE TABLE"))
             }
             Statement::Copy(copy) => self.copy(&copy, input),
             Statement::Analyze { table } => {
@@ -166,15 +175,28 @@ impl Session {
         })
     }
 
-    fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
-        let catalog = self.system_catalog();
-        let options = PlannerOptions {
+    /// What a statement that writes works with; waits until no other one writes.
+    pub(crate) fn writing(&self) -> dml::Writing<'_> {
+        let (db, settings) = (&self.db, &self.settings);
+        let _writer = db.writer();
+        let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (options, catalog) = (self.planner_options(), self.system_catalog());
+        dml::Writing { db, settings, options, catalog, cancel, _writer }
+    }
+
+    fn planner_options(&self) -> PlannerOptions {
+        PlannerOptions {
             workers: self.db.worker_count(),
             enable_hashjoin: self.settings.enable_hashjoin,
             enable_indexnestloop: self.settings.enable_indexnestloop,
             enable_seqscan: self.settings.enable_seqscan,
             ..PlannerOptions::default()
-        };
+        }
+    }
+
+    fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
+        let catalog = self.system_catalog();
+        let options = self.planner_options();
         let started = runtime::time::now();
         let plan = sql::plan_query(query, &catalog, &options)?;
         Ok((catalog, Arc::new(plan), runtime::time::now() - started))
@@ -241,6 +263,21 @@ impl Session {
         Ok(self.plan(text)?.1.root.schema.clone())
     }
 
+    /// The columns that a statement which writes returns; `None` when it returns none.
+    ///
+    /// # Errors
+    /// What binding its `RETURNING` says.
+    pub fn returned(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
+        let catalog = self.system_catalog();
+        let columns = match statement {
+            Statement::Insert(insert) => sql::dml::returning(insert, &catalog)?,
+            Statement::Update(update) => sql::dml::returning(update, &catalog)?,
+            Statement::Delete(delete) => sql::dml::returning(delete, &catalog)?,
+            _ => None,
+        };
+        Ok(columns.map(|columns| columns.schema))
+    }
+
     /// The types of a statement's parameters, as far as their places tell.
     ///
     /// # Errors
@@ -303,11 +340,9 @@ impl Session {
         let count = match (&copy.source, input) {
             (CopySource::File(path), _) => {
                 let mut file = FileReader::open(&self.db, path)?;
-                copy_from(&self.db, table, &ordinals, options, &mut file)?
+                copy_from(self, table, &ordinals, options, &mut file)?
             }
-            (CopySource::Stdin, Some(input)) => {
-                copy_from(&self.db, table, &ordinals, options, input)?
-            }
+            (CopySource::Stdin, Some(input)) => copy_from(self, table, &ordinals, options, input)?,
             (CopySource::Stdin, None) => {
                 let message = "COPY FROM STDIN needs data from the client";
                 return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)

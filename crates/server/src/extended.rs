@@ -184,7 +184,7 @@ impl Connection {
             Statement::Query(query) => Some(session.describe(query)?),
             Statement::Explain(_) => text("QUERY PLAN"),
             Statement::Show { name } if !name.eq_ignore_ascii_case("all") => text(name),
-            _ => None,
+            other => session.returned(other)?,
         })
     }
 

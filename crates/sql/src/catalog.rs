@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion_common::ScalarValue;
 use types::Schema;
 
+use crate::constraints::Constraints;
 use crate::view::ViewDef;
 
 /// The id of a table; never used twice in one database.
@@ -40,6 +41,8 @@ pub struct TableDef {
     pub indexes: Vec<Arc<IndexDef>>,
     /// What is known about the rows.
     pub statistics: Arc<TableStatistics>,
+    /// What rows must fulfil, and what fills in missing values.
+    pub constraints: Arc<Constraints>,
 }
 
 /// A secondary index: entries hold the indexed columns, then the primary key (or row id).
@@ -56,6 +59,12 @@ pub struct IndexDef {
 }
 
 impl TableDef {
+    /// The name of the primary key's constraint.
+    pub fn primary_key_name(&self) -> String {
+        let given = self.constraints.primary_key_name.clone();
+        given.unwrap_or_else(|| format!("{}_pkey", self.name))
+    }
+
     /// The secondary index with this id.
     pub fn index(&self, id: IndexId) -> Option<&Arc<IndexDef>> {
         self.indexes.iter().find(|i| i.id == id)

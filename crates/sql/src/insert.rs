@@ -1,51 +1,192 @@
-//! `INSERT .. VALUES`: the rows as a batch of the table's types.
+//! `INSERT`: the rows as a batch of the table's types.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::DataType;
 use datafusion_common::DFSchema;
-use datafusion_sql::sqlparser::ast::{self, UnaryOperator, Value};
+use datafusion_sql::sqlparser::ast::{self, UnaryOperator, Value, Visit};
 use types::parse::ColumnParser;
 use types::text::format_value;
-use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
+use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::bind::table_not_found;
 use crate::catalog::{Catalog, TableDef};
+use crate::constraints::ColumnDefault;
+use crate::dml::{Defaults, assign, is_default, literal_as};
 use crate::error::{from_arrow, nearest};
 use crate::expr::{Expr, bind_scalar};
-use crate::parse::Insert;
+use crate::parse::{Insert, InsertSource, Query};
 
-/// Evaluates the rows of an `INSERT`: all columns of the table in order, missing ones null.
+/// The rows of an `INSERT`.
+pub enum InsertRows {
+    /// All columns of the table in order.
+    Values(RecordBatch),
+    /// Queries whose columns go to the columns at these ordinals.
+    Queries(Vec<Query>, Vec<usize>),
+}
+
+/// Evaluates the rows of an `INSERT`: missing columns take their defaults.
 ///
 /// Errors: 42P01 and 42703 for unknown names, 42601 for rows of the wrong length, 23502 for null where
-/// none is allowed, 22003, 22001, 22P02 and 42804 for values that do not fit their column.
-pub fn insert_rows(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<RecordBatch> {
+/// none is allowed, 22003, 22001, 22P02 and 42804 for values that do not fit their column, 428C9 for
+/// columns that take no values.
+pub fn insert_rows(
+    insert: &Insert,
+    catalog: &dyn Catalog,
+    defaults: &mut Defaults,
+) -> SqlResult<InsertRows> {
     let Some(table) = catalog.table(&insert.table) else {
         return Err(table_not_found(catalog, &insert.table));
     };
     let targets = targets(insert, &table)?;
-    let mut columns: Vec<ColumnParser> =
-        table.schema.columns.iter().map(ColumnParser::new).collect();
-    for row in &insert.rows {
-        // Without a list of columns, the last ones may be left out.
-        let short = row.len() < targets.len() && !insert.columns.is_empty();
-        if row.len() > targets.len() || short {
-            let what = if row.len() > targets.len() { "more" } else { "fewer" };
-            return Err(SqlError::new(
-                SqlState::SYNTAX_ERROR,
-                format!("INSERT has {what} expressions than target columns"),
-            ));
+    match &insert.source {
+        InsertSource::Defaults => rows(&table, &targets, &[vec![]], catalog, defaults),
+        InsertSource::Values(values) if !values.iter().flatten().any(has_query) => {
+            values.iter().try_for_each(|row| fits(row.len(), &targets, insert))?;
+            rows(&table, &targets, values, catalog, defaults)
         }
+        InsertSource::Values(values) => {
+            values.iter().try_for_each(|row| fits(row.len(), &targets, insert))?;
+            let queries = values
+                .iter()
+                .map(|row| typed_query(crate::parse::row_query(row.clone())?, &table, &targets));
+            Ok(InsertRows::Queries(queries.collect::<SqlResult<_>>()?, targets))
+        }
+        InsertSource::Query(query) => {
+            let query = typed_query(query.clone(), &table, &targets)?;
+            Ok(InsertRows::Queries(vec![query], targets))
+        }
+    }
+}
+
+fn rows(
+    table: &Arc<TableDef>,
+    targets: &[usize],
+    values: &[Vec<ast::Expr>],
+    catalog: &dyn Catalog,
+    defaults: &mut Defaults,
+) -> SqlResult<InsertRows> {
+    let schema = incoming_schema(table);
+    let mut columns: Vec<ColumnParser> = schema.columns.iter().map(ColumnParser::new).collect();
+    for row in values {
         for (ordinal, column) in table.schema.columns.iter().enumerate() {
             let expr = targets.iter().position(|t| *t == ordinal).and_then(|i| row.get(i));
-            let text = expr.map_or(Ok(None), |e| cell(e, column))?;
+            let text = match expr {
+                Some(expr) if !is_default(expr) => {
+                    takes_values(table, ordinal)?;
+                    cell(expr, column, catalog)?
+                }
+                _ => defaults.next(ordinal)?,
+            };
             columns[ordinal].push(text.as_deref())?;
         }
     }
     let arrays = columns.iter_mut().map(ColumnParser::finish).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(insert.rows.len()));
-    RecordBatch::try_new_with_options(table.schema.arrow(), arrays, &options).map_err(from_arrow)
+    let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
+    let batch = RecordBatch::try_new_with_options(schema.arrow(), arrays, &options);
+    Ok(InsertRows::Values(batch.map_err(from_arrow)?))
+}
+
+/// The table's columns while those that are generated are still null.
+pub fn incoming_schema(table: &TableDef) -> Schema {
+    let mut schema = table.schema.clone();
+    for (ordinal, column) in schema.columns.iter_mut().enumerate() {
+        let default = table.constraints.default_of(ordinal);
+        column.nullable |= matches!(default, Some(ColumnDefault::Generated(_)));
+    }
+    schema
+}
+
+/// All columns of the table, from the result of an `INSERT`'s query.
+///
+/// Errors: 42601 for too many columns, and those of values as in [`insert_rows`].
+pub fn rows_of_query(
+    table: &Arc<TableDef>,
+    targets: &[usize],
+    result: &RecordBatch,
+    named: bool,
+    defaults: &mut Defaults,
+) -> SqlResult<RecordBatch> {
+    let count = result.num_columns();
+    if count > targets.len() || (named && count < targets.len()) {
+        return Err(wrong_length(count > targets.len()));
+    }
+    let schema = incoming_schema(table);
+    let mut columns = Vec::with_capacity(schema.columns.len());
+    for (ordinal, column) in schema.columns.iter().enumerate() {
+        let given = targets[..count].iter().position(|t| *t == ordinal);
+        if let Some(given) = given {
+            takes_values(table, ordinal)?;
+            columns.push(assign(result.column(given), column)?);
+            continue;
+        }
+        let mut parser = ColumnParser::new(column);
+        for _ in 0..result.num_rows() {
+            parser.push(defaults.next(ordinal)?.as_deref())?;
+        }
+        columns.push(parser.finish());
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(result.num_rows()));
+    RecordBatch::try_new_with_options(schema.arrow(), columns, &options).map_err(from_arrow)
+}
+
+/// 428C9 for a column that always makes its own values.
+fn takes_values(table: &TableDef, ordinal: usize) -> SqlResult<()> {
+    let kind = match table.constraints.default_of(ordinal) {
+        Some(ColumnDefault::Generated(_)) => "a generated column",
+        Some(ColumnDefault::Identity(i)) if i.always => {
+            "an identity column defined as GENERATED ALWAYS"
+        }
+        _ => return Ok(()),
+    };
+    let name = &table.schema.columns[ordinal].name;
+    let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
+    Err(SqlError::new(SqlState::GENERATED_ALWAYS, message)
+        .with_detail(format!("Column \"{name}\" is {kind}.")))
+}
+
+fn fits(count: usize, targets: &[usize], insert: &Insert) -> SqlResult<()> {
+    // Without a list of columns, the last ones may be left out.
+    let short = count < targets.len() && !insert.columns.is_empty();
+    if count > targets.len() || short { Err(wrong_length(!short)) } else { Ok(()) }
+}
+
+fn wrong_length(more: bool) -> SqlError {
+    let what = if more { "more" } else { "fewer" };
+    let message = format!("INSERT has {what} expressions than target columns");
+    SqlError::new(SqlState::SYNTAX_ERROR, message)
+}
+
+fn has_query(expr: &ast::Expr) -> bool {
+    struct Queries;
+    impl ast::Visitor for Queries {
+        type Break = ();
+        fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    expr.visit(&mut Queries).is_break()
+}
+
+/// The query with its quoted literals typed as the columns that they go to.
+fn typed_query(mut query: Query, table: &TableDef, targets: &[usize]) -> SqlResult<Query> {
+    let typed = |i: usize, expr: &mut ast::Expr| {
+        if let Some(&ordinal) = targets.get(i) {
+            *expr = literal_as(expr.clone(), &table.schema.columns[ordinal])?;
+        }
+        SqlResult::Ok(())
+    };
+    if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
+        for (i, item) in select.projection.iter_mut().enumerate() {
+            match item {
+                ast::SelectItem::UnnamedExpr(e)
+                | ast::SelectItem::ExprWithAlias { expr: e, .. } => typed(i, e)?,
+                _ => break,
+            }
+        }
+    }
+    Ok(query)
 }
 
 /// The ordinals that the values of a row go to.
@@ -69,7 +210,7 @@ fn targets(insert: &Insert, table: &TableDef) -> SqlResult<Vec<usize>> {
     Ok(ordinals)
 }
 
-fn unknown_column(name: &str, table: &TableDef) -> SqlError {
+pub(crate) fn unknown_column(name: &str, table: &TableDef) -> SqlError {
     let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
     let error = SqlError::new(SqlState::UNDEFINED_COLUMN, message);
     let names: Vec<&str> = table.schema.columns.iter().map(|c| c.name.as_str()).collect();
@@ -80,7 +221,7 @@ fn unknown_column(name: &str, table: &TableDef) -> SqlError {
 }
 
 /// A value as text that the column's parser understands; `None` is null.
-fn cell(expr: &ast::Expr, column: &Column) -> SqlResult<Option<String>> {
+fn cell(expr: &ast::Expr, column: &Column, catalog: &dyn Catalog) -> SqlResult<Option<String>> {
     match expr {
         ast::Expr::Value(value) => match &value.value {
             Value::Null => return Ok(None),
@@ -98,14 +239,9 @@ fn cell(expr: &ast::Expr, column: &Column) -> SqlResult<Option<String>> {
                 return Ok(Some(format!("-{text}")));
             }
         }
-        ast::Expr::Identifier(name)
-            if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default") =>
-        {
-            return Ok(None);
-        }
         _ => {}
     }
-    computed(expr, column)
+    computed(expr, column, catalog)
 }
 
 /// Whether a number needs no conversion before the column's parser reads it.
@@ -121,40 +257,13 @@ fn plain_number(text: &str, ty: LogicalType) -> bool {
 }
 
 /// Evaluates an expression and converts it as an assignment does.
-fn computed(expr: &ast::Expr, column: &Column) -> SqlResult<Option<String>> {
+fn computed(expr: &ast::Expr, column: &Column, catalog: &dyn Catalog) -> SqlResult<Option<String>> {
     let schema = DFSchema::empty();
-    let bound = bind_scalar(expr.clone(), &schema)?;
-    let mut compiled = Expr::compile(&bound, &schema)?;
-    let (from, to) = (compiled.data_type().clone(), column.ty.arrow());
-    if !assignable(&from, &to) {
-        let given = crate::render::type_name(&from);
-        let message = format!(
-            "column \"{}\" is of type {} but expression is of type {given}",
-            column.name, column.ty
-        );
-        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-            .with_hint("you will need to rewrite or cast the expression"));
-    }
-    if from.is_numeric() && to.is_integer() {
-        // Through a cast, which rounds.
-        compiled = Expr::compile(&datafusion_expr::cast(bound, to), &schema)?;
-    }
+    let bound = bind_scalar(literal_as(expr.clone(), column)?, &schema, catalog)?;
+    let compiled = Expr::compile(&bound, &schema)?;
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let empty = Arc::new(arrow_schema::Schema::empty());
     let batch = RecordBatch::try_new_with_options(empty, vec![], &one_row).map_err(from_arrow)?;
-    let mut value = compiled.evaluate(&batch)?;
-    if matches!(value.data_type(), DataType::Timestamp(..)) && column.ty == LogicalType::Date {
-        value = arrow_cast::cast(&value, &DataType::Date32).map_err(from_arrow)?;
-    }
+    let value = assign(&compiled.evaluate(&batch)?, column)?;
     Ok(format_value(&value, 0))
-}
-
-/// Whether PostgreSQL converts `from` to `to` on assignment.
-fn assignable(from: &DataType, to: &DataType) -> bool {
-    let temporal = |t: &DataType| matches!(t, DataType::Date32 | DataType::Timestamp(..));
-    from == to
-        || from.is_null()
-        || matches!(to, DataType::Utf8View)
-        || (from.is_numeric() && to.is_numeric())
-        || (temporal(from) && temporal(to))
 }

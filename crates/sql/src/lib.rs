@@ -4,6 +4,7 @@
 //! physical plans are ours. Pure functions over the catalog: no I/O, no clock, no `async fn`.
 
 pub mod catalog;
+pub mod constraints;
 pub mod expr;
 pub mod parse;
 pub mod plan;
@@ -11,6 +12,8 @@ pub mod statistics;
 
 mod bind;
 mod cost;
+mod define;
+pub mod dml;
 mod error;
 mod estimate;
 mod explain;
@@ -31,8 +34,9 @@ mod tpch;
 mod view;
 
 pub use datafusion_common::ScalarValue;
+pub use define::{Draft, names_column, renamed_in};
 pub use explain::{Actual, explain_json, explain_text};
-pub use insert::insert_rows;
+pub use insert::{InsertRows, incoming_schema, insert_rows, rows_of_query};
 pub use library::has_function;
 pub use options::{DeviceProfile, PlannerOptions};
 pub use parameters::parameter_types;

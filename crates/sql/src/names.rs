@@ -31,6 +31,11 @@ fn first_select(body: &mut SetExpr) -> Option<&mut Select> {
     }
 }
 
+/// The name of an output that is no wildcard.
+pub(crate) fn item_name(item: &SelectItem) -> String {
+    output_name(item).unwrap_or_else(|| "?column?".into())
+}
+
 fn output_name(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(identifier(alias)),

@@ -7,9 +7,10 @@ use types::{LogicalType, SqlResult};
 
 use crate::bind::Names;
 use crate::catalog::Catalog;
+use crate::dml::{TargetCatalog, delete_query, update_query};
 use crate::error::from_library;
 use crate::library::LIBRARY;
-use crate::parse::{Insert, Statement, Template};
+use crate::parse::{Insert, InsertSource, Statement, Template};
 
 /// The type of each parameter of a statement; `None` where its place does not tell.
 ///
@@ -24,7 +25,27 @@ pub fn parameter_types(
         Statement::Query(query) => {
             crate::logical::guarded(|| of_query(query.ast.as_ref().clone(), catalog, &mut types))?
         }
-        Statement::Insert(insert) => of_insert(&insert, catalog, &mut types),
+        Statement::Insert(insert) => {
+            if let InsertSource::Query(query) = &insert.source {
+                let ast = query.ast.as_ref().clone();
+                crate::logical::guarded(|| of_query(ast, catalog, &mut types))?;
+            }
+            of_insert(&insert, catalog, &mut types);
+        }
+        Statement::Update(update) => {
+            let target = TargetCatalog::new(catalog, &update.table)?;
+            let (query, ordinals) = update_query(&update, &target)?;
+            crate::logical::guarded(|| of_query(*query.ast, &target, &mut types))?;
+            let Some(table) = catalog.table(&update.table) else { return Ok(types) };
+            for (assignment, ordinal) in update.assignments.iter().zip(ordinals) {
+                of_value(&assignment.value, table.schema.columns[ordinal].ty, &mut types);
+            }
+        }
+        Statement::Delete(delete) => {
+            let target = TargetCatalog::new(catalog, &delete.table)?;
+            let query = delete_query(&delete, &target)?;
+            crate::logical::guarded(|| of_query(*query.ast, &target, &mut types))?;
+        }
         _ => {}
     }
     Ok(types)
@@ -59,17 +80,21 @@ fn of_insert(insert: &Insert, catalog: &dyn Catalog, types: &mut [Option<Logical
         Some(name) => table.schema.ordinal(name),
         None => Some(position).filter(|_| insert.columns.is_empty()),
     };
-    for (position, value) in insert.rows.iter().flat_map(|row| row.iter().enumerate()) {
-        let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(name), .. }) =
-            value
-        else {
-            continue;
-        };
-        let place = index(name).and_then(|index| types.get_mut(index));
+    let InsertSource::Values(rows) = &insert.source else { return };
+    for (position, value) in rows.iter().flat_map(|row| row.iter().enumerate()) {
         let column = column(position).and_then(|ordinal| table.schema.columns.get(ordinal));
-        if let (Some(place), Some(column)) = (place, column) {
-            *place = Some(column.ty);
+        if let Some(column) = column {
+            of_value(value, column.ty, types);
         }
+    }
+}
+
+/// A parameter that is a whole value has the type of its place.
+fn of_value(value: &ast::Expr, ty: LogicalType, types: &mut [Option<LogicalType>]) {
+    let ast::Expr::Value(value) = value else { return };
+    let ast::Value::Placeholder(name) = &value.value else { return };
+    if let Some(place) = index(name).and_then(|index| types.get_mut(index)) {
+        *place = Some(ty);
     }
 }
 

@@ -3,10 +3,13 @@
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
-use types::{Schema, SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult, SqlState};
 
+mod alter;
+mod constraint;
 mod copy;
 mod ddl;
+mod dml;
 mod refuse;
 mod rewrite;
 mod setting;
@@ -16,10 +19,14 @@ mod tests;
 mod tokens;
 
 pub use crate::view::CreateView;
+pub use alter::{AlterTable, Alteration};
+pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
+pub use dml::{Delete, Insert, Truncate, Update};
 pub use template::{Parameter, Template};
 
 pub(crate) use ddl::column_type;
+pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
 pub(crate) use rewrite::rewrite;
 pub(crate) use tokens::syntax_error;
 
@@ -36,10 +43,18 @@ pub enum Statement {
     CreateIndex(CreateIndex),
     /// `CREATE [OR REPLACE] VIEW`.
     CreateView(CreateView),
+    /// `ALTER TABLE`.
+    AlterTable(AlterTable),
     /// `DROP TABLE`, `DROP INDEX` or `DROP VIEW`.
     Drop(Drop),
-    /// `INSERT INTO .. VALUES`.
+    /// `INSERT`.
     Insert(Insert),
+    /// `UPDATE`.
+    Update(Update),
+    /// `DELETE`.
+    Delete(Delete),
+    /// `TRUNCATE`.
+    Truncate(Truncate),
     /// `COPY .. FROM`.
     Copy(Copy),
     /// `ANALYZE`, of one table or of all.
@@ -106,18 +121,18 @@ pub struct Explain {
 }
 
 /// `CREATE TABLE`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CreateTable {
     /// The name.
     pub name: String,
     /// No error if it exists.
     pub if_not_exists: bool,
-    /// The columns; those of the primary key are not null.
-    pub schema: Schema,
-    /// Ordinals of the primary key's columns; may be empty.
-    pub primary_key: Vec<usize>,
-    /// Ordinals of the columns of each `UNIQUE` constraint.
-    pub unique: Vec<Vec<usize>>,
+    /// The columns, with the constraints that stand with them.
+    pub columns: Vec<ColumnSpec>,
+    /// The other constraints.
+    pub constraints: Vec<ConstraintSpec>,
+    /// `AS query`.
+    pub query: Option<Query>,
 }
 
 /// `CREATE INDEX`.
@@ -144,6 +159,8 @@ pub struct Drop {
     pub names: Vec<String>,
     /// No error if one does not exist.
     pub if_exists: bool,
+    /// What depends on them goes too.
+    pub cascade: bool,
 }
 
 /// What `DROP` drops.
@@ -155,16 +172,6 @@ pub enum DropObject {
     Index,
     /// A view.
     View,
-}
-
-/// `INSERT INTO .. VALUES`; evaluated by [`crate::insert_rows`].
-#[derive(Clone, Debug)]
-pub struct Insert {
-    /// The table.
-    pub table: String,
-    /// Column names; empty means all in order.
-    pub columns: Vec<String>,
-    pub(crate) rows: Vec<Vec<ast::Expr>>,
 }
 
 /// Parses all statements of `text`, separated by semicolons.
@@ -201,12 +208,16 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
             explain(analyze, verbose, *statement, format, options)?
         }
         S::CreateTable(create) => Statement::CreateTable(ddl::create_table(create)?),
+        S::AlterTable(alter) => Statement::AlterTable(alter::alter_table(&alter)?),
         S::CreateView(create) => Statement::CreateView(CreateView::from_ast(create)?),
         S::CreateIndex(create) => Statement::CreateIndex(ddl::create_index(create)?),
-        S::Drop { object_type, if_exists, names, cascade: false, temporary: false, .. } => {
-            Statement::Drop(ddl::drop(object_type, if_exists, &names)?)
+        S::Drop { object_type, if_exists, names, cascade, temporary: false, .. } => {
+            Statement::Drop(ddl::drop(object_type, if_exists, &names, cascade)?)
         }
-        S::Insert(insert) => Statement::Insert(insert_values(insert)?),
+        S::Insert(insert) => Statement::Insert(dml::insert(insert)?),
+        S::Update(update) => Statement::Update(dml::update(update)?),
+        S::Delete(delete) => Statement::Delete(dml::delete(delete)?),
+        S::Truncate(truncate) => Statement::Truncate(dml::truncate(truncate)?),
         S::Copy { source, to: false, target, options, legacy_options, .. } => {
             Statement::Copy(copy::copy(source, target, options, legacy_options)?)
         }
@@ -273,26 +284,6 @@ fn explain(
         }
         other => Err(SqlError::unsupported(format!("EXPLAIN {}", keywords(&other)))),
     }
-}
-
-fn insert_values(insert: ast::Insert) -> SqlResult<Insert> {
-    let ast::TableObject::TableName(table) = &insert.table else {
-        return Err(SqlError::unsupported("INSERT into a function"));
-    };
-    if insert.on.is_some() {
-        return Err(SqlError::unsupported("INSERT .. ON CONFLICT"));
-    }
-    if insert.returning.is_some() {
-        return Err(SqlError::unsupported("INSERT .. RETURNING"));
-    }
-    let body = insert.source.map(|query| *query.body);
-    let Some(ast::SetExpr::Values(values)) = body else {
-        return Err(SqlError::unsupported("INSERT without VALUES")
-            .with_hint("write INSERT INTO table (columns) VALUES (..), or load with COPY"));
-    };
-    let rows = values.rows.into_iter().map(|row| row.content).collect();
-    let columns = insert.columns.iter().map(name).collect::<SqlResult<_>>()?;
-    Ok(Insert { table: name(table)?, columns, rows })
 }
 
 /// The plain name of an object; only the schema `public` exists.

@@ -1,5 +1,6 @@
 //! Plans of TPC-H, of its selective variants, and errors of binding.
 
+use crate::catalog::Catalog;
 use crate::explain::explain_text;
 use crate::options::PlannerOptions;
 use crate::parse::{Statement, parse};
@@ -292,7 +293,15 @@ fn inserted_values_are_converted() {
     let insert = |text: &str| {
         let mut statements = parse(text).unwrap();
         let Some(Statement::Insert(insert)) = statements.pop() else { panic!("{text}") };
-        crate::insert_rows(&insert, &Tpch::new())
+        let catalog = Tpch::new();
+        let Some(table) = Catalog::table(&catalog, &insert.table) else {
+            return Err(crate::bind::table_not_found(&catalog, &insert.table));
+        };
+        let mut defaults = crate::dml::Defaults::new(&table, &catalog)?;
+        match crate::insert_rows(&insert, &catalog, &mut defaults)? {
+            crate::InsertRows::Values(batch) => Ok(batch),
+            crate::InsertRows::Queries(..) => panic!("{text} has a query"),
+        }
     };
     let show = |text: &str| match insert(text) {
         Ok(batch) => {

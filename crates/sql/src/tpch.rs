@@ -81,12 +81,15 @@ impl Tpch {
             match statement {
                 Statement::CreateTable(t) => {
                     let (rows, pages) = size(&t.name);
+                    let id = TableId(i as u32);
+                    let draft = crate::Draft::of(&t, vec![], id, &crate::bind::NoTables).unwrap();
                     let def = TableDef {
-                        id: TableId(i as u32),
-                        statistics: Arc::new(statistics(&t.schema, rows, pages)),
+                        constraints: Arc::default(),
+                        id,
+                        statistics: Arc::new(statistics(&draft.schema, rows, pages)),
                         name: t.name.clone(),
-                        schema: t.schema,
-                        primary_key: t.primary_key,
+                        schema: draft.schema,
+                        primary_key: draft.primary_key,
                         indexes: vec![],
                     };
                     tables.insert(t.name, def);

@@ -75,6 +75,26 @@ states! {
     AMBIGUOUS_COLUMN = "42702";
     /// Operand types that do not go together.
     DATATYPE_MISMATCH = "42804";
+    /// A column that is always computed is given a value.
+    GENERATED_ALWAYS = "428C9";
+    /// No unique constraint fits.
+    INVALID_COLUMN_REFERENCE = "42P10";
+    /// The object is of another kind.
+    WRONG_OBJECT_TYPE = "42809";
+    /// The role may not do this.
+    INSUFFICIENT_PRIVILEGE = "42501";
+    /// Other objects depend on the one that is to go.
+    DEPENDENT_OBJECTS_STILL_EXIST = "2BP01";
+    /// A row of another table refers to the row, or the row to none.
+    FOREIGN_KEY_VIOLATION = "23503";
+    /// A row makes a check false.
+    CHECK_VIOLATION = "23514";
+    /// No numbers are left.
+    SEQUENCE_LIMIT_EXCEEDED = "2200H";
+    /// The constraint cannot be.
+    INVALID_FOREIGN_KEY = "42830";
+    /// An object of this name is there.
+    DUPLICATE_OBJECT = "42710";
     /// A column that must appear in GROUP BY.
     GROUPING_ERROR = "42803";
     /// An invalid table definition.

@@ -98,6 +98,7 @@ fn definition(schema: &str, name: &str, oid: u32, columns: &[RelationColumn]) ->
     };
     let row_count = if filled { ROWS_GUESSED } else { 0 };
     TableDef {
+        constraints: Arc::default(),
         id: TableId(TableId::SYSTEM + oid),
         name: name.to_owned(),
         schema: Schema { columns: columns.iter().map(column).collect() },

@@ -32,6 +32,7 @@ pub fn table(name: &str) -> Arc<TableDef> {
     let index =
         IndexDef { id: IndexId(1), name: "by_a_s".into(), columns: vec![0, 2], unique: false };
     Arc::new(TableDef {
+        constraints: Arc::default(),
         id: TableId(1),
         name: name.into(),
         schema: table_schema(),

@@ -1,17 +1,20 @@
 //! Expressions from text over a given schema: for tests, tools and `INSERT`.
 
+use std::ops::ControlFlow;
+
 use arrow_schema::Schema;
 use datafusion_common::DFSchema;
 use datafusion_expr::simplify::SimplifyContext;
 use datafusion_optimizer::simplify_expressions::ExprSimplifier;
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
-use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::ast::{self, Visit, Visitor};
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{AggregateExpr, Expr};
 use crate::bind::{Names, NoTables};
+use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::library::LIBRARY;
 
@@ -38,16 +41,55 @@ fn bind(text: &str, schema: &Schema) -> SqlResult<(datafusion_expr::Expr, DFSche
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
     let parsed = parser.and_then(|mut p| p.parse_expr()).map_err(syntax)?;
     let schema = DFSchema::try_from(schema.clone()).map_err(from_library)?;
-    Ok((bind_scalar(parsed, &schema)?, schema))
+    Ok((bind_scalar(parsed, &schema, &NoTables)?, schema))
 }
 
-/// Binds and coerces one expression over rows of `schema`; tables are out of reach.
-pub(crate) fn bind_scalar(expr: ast::Expr, schema: &DFSchema) -> SqlResult<datafusion_expr::Expr> {
-    let names = Names(&NoTables, vec![]);
+/// Binds and coerces one expression over rows of `schema`; of the catalog it may use functions only.
+pub(crate) fn bind_scalar(
+    expr: ast::Expr,
+    schema: &DFSchema,
+    catalog: &dyn Catalog,
+) -> SqlResult<datafusion_expr::Expr> {
+    let names = Names(catalog, vec![]);
+    let expr = rewritten(expr)?;
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let bound =
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;
     let typed = crate::library::typed(bound, schema).map_err(from_library)?;
     let widened = crate::library::widen_sums(typed, schema).map_err(from_library)?;
     ExprSimplifier::new(SimplifyContext::default()).coerce(widened, schema).map_err(from_library)
+}
+
+/// The expression in words that the library knows; queries inside are refused.
+fn rewritten(expr: ast::Expr) -> SqlResult<ast::Expr> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql("select 1");
+    let parsed = parser.and_then(|mut p| p.parse_query());
+    let mut query = *parsed.map_err(|e| SqlError::internal(e.to_string()))?;
+    if let ast::SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![ast::SelectItem::UnnamedExpr(expr)];
+    }
+    if query.visit(&mut Nested(0)).is_break() {
+        return Err(SqlError::unsupported("a subquery here"));
+    }
+    crate::system::rewrite(&mut query);
+    crate::parse::rewrite(&mut query)?;
+    match *query.body {
+        ast::SetExpr::Select(mut select) => match select.projection.pop() {
+            Some(ast::SelectItem::UnnamedExpr(expr)) => Ok(expr),
+            _ => Err(SqlError::internal("a rewritten expression is none")),
+        },
+        _ => Err(SqlError::internal("a rewritten expression is none")),
+    }
+}
+
+/// Stops at the second query.
+struct Nested(usize);
+
+impl Visitor for Nested {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        self.0 += 1;
+        if self.0 > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }

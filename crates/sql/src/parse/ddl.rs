@@ -1,12 +1,12 @@
 //! `CREATE TABLE`, `CREATE INDEX`, `DROP`, and the names of types.
 
 use datafusion_sql::sqlparser::ast::{
-    self, ArrayElemTypeDef, CharacterLength, ColumnOption, DataType, ExactNumberInfo, IndexColumn,
-    ObjectType, TableConstraint, TimezoneInfo,
+    self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, IndexColumn, ObjectType,
+    TimezoneInfo,
 };
-use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::{CreateIndex, CreateTable, Drop, DropObject, identifier, name};
+use super::{CreateIndex, CreateTable, Drop, DropObject, constraint, identifier, name};
 
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
@@ -14,7 +14,6 @@ const COLUMNS_MAX: usize = 1000;
 pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
     let plain = !create.temporary
         && !create.or_replace
-        && create.query.is_none()
         && create.like.is_none()
         && create.inherits.is_none()
         && create.partition_of.is_none()
@@ -22,102 +21,38 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         && create.table_options == ast::CreateTableOptions::None;
     if !plain {
         return Err(SqlError::unsupported("this form of CREATE TABLE")
-            .with_hint("only columns, PRIMARY KEY, UNIQUE and NOT NULL are supported"));
+            .with_hint("temporary, partitioned and inheriting tables do not exist yet"));
     }
     let mut table = CreateTable {
         name: name(&create.name)?,
         if_not_exists: create.if_not_exists,
-        schema: Schema::default(),
-        primary_key: Vec::new(),
-        unique: Vec::new(),
+        columns: Vec::new(),
+        constraints: Vec::new(),
+        query: create.query.map(super::query).transpose()?,
     };
-    create.columns.iter().try_for_each(|c| add_column(&mut table, c))?;
-    create.constraints.iter().try_for_each(|c| add_constraint(&mut table, c))?;
-    for &ordinal in &table.primary_key {
-        table.schema.columns[ordinal].nullable = false;
+    for def in &create.columns {
+        let spec = match table.query {
+            Some(_) => return Err(SqlError::unsupported("column types in CREATE TABLE AS")),
+            None => constraint::column(def)?,
+        };
+        if table.columns.iter().any(|c| c.column.name == spec.column.name) {
+            let message = format!("column \"{}\" specified more than once", spec.column.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        table.columns.push(spec);
     }
-    match table.schema.columns.len() {
-        0 => Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, "a table needs a column")),
+    for constraint in &create.constraints {
+        table.constraints.push(constraint::table_constraint(constraint)?);
+    }
+    match table.columns.len() {
+        0 if table.query.is_none() => {
+            Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, "a table needs a column"))
+        }
         n if n > COLUMNS_MAX => {
             Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "too many columns"))
         }
         _ => Ok(table),
     }
-}
-
-fn add_column(table: &mut CreateTable, column: &ast::ColumnDef) -> SqlResult<()> {
-    let ordinal = table.schema.columns.len();
-    let name = identifier(&column.name);
-    if table.schema.ordinal(&name).is_some() {
-        return Err(SqlError::new(
-            SqlState::DUPLICATE_COLUMN,
-            format!("column \"{name}\" specified more than once"),
-        ));
-    }
-    let mut nullable = true;
-    for option in &column.options {
-        match &option.option {
-            ColumnOption::Null => {}
-            ColumnOption::NotNull => nullable = false,
-            ColumnOption::PrimaryKey(_) => set_primary_key(table, vec![ordinal])?,
-            ColumnOption::Unique(_) => table.unique.push(vec![ordinal]),
-            other => {
-                return Err(SqlError::unsupported(format!("column constraint {other}")));
-            }
-        }
-    }
-    table.schema.columns.push(Column { name, ty: column_type(&column.data_type)?, nullable });
-    Ok(())
-}
-
-fn add_constraint(table: &mut CreateTable, constraint: &TableConstraint) -> SqlResult<()> {
-    match constraint {
-        TableConstraint::PrimaryKey(key) => {
-            let ordinals = ordinals(table, &key.columns)?;
-            set_primary_key(table, ordinals)
-        }
-        TableConstraint::Unique(key) => {
-            let ordinals = ordinals(table, &key.columns)?;
-            table.unique.push(ordinals);
-            Ok(())
-        }
-        other => Err(SqlError::unsupported(format!("table constraint {other}"))),
-    }
-}
-
-fn set_primary_key(table: &mut CreateTable, ordinals: Vec<usize>) -> SqlResult<()> {
-    if !table.primary_key.is_empty() {
-        return Err(SqlError::new(
-            SqlState::INVALID_TABLE_DEFINITION,
-            format!("multiple primary keys for table \"{}\" are not allowed", table.name),
-        ));
-    }
-    table.primary_key = ordinals;
-    Ok(())
-}
-
-fn ordinals(table: &CreateTable, columns: &[IndexColumn]) -> SqlResult<Vec<usize>> {
-    let mut ordinals = Vec::new();
-    for name in index_columns(columns)? {
-        let Some(ordinal) = table.schema.ordinal(&name) else {
-            return Err(SqlError::new(
-                SqlState::UNDEFINED_COLUMN,
-                format!("column \"{name}\" named in key does not exist"),
-            ));
-        };
-        if ordinals.contains(&ordinal) {
-            return Err(SqlError::new(
-                SqlState::DUPLICATE_COLUMN,
-                format!("column \"{name}\" appears twice in a key"),
-            ));
-        }
-        let ty = table.schema.columns[ordinal].ty;
-        if !ty.may_be_key() {
-            return Err(SqlError::unsupported(format!("a key of type {ty}")));
-        }
-        ordinals.push(ordinal);
-    }
-    Ok(ordinals)
 }
 
 pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
@@ -138,7 +73,7 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
     Ok(CreateIndex { name, table, columns, unique, if_not_exists })
 }
 
-fn index_columns(columns: &[IndexColumn]) -> SqlResult<Vec<String>> {
+pub(super) fn index_columns(columns: &[IndexColumn]) -> SqlResult<Vec<String>> {
     let column = |c: &IndexColumn| match (&c.column.expr, c.column.options.asc) {
         (_, Some(false)) => Err(SqlError::unsupported("a descending key column")),
         (ast::Expr::Identifier(ident), _) if c.operator_class.is_none() => Ok(identifier(ident)),
@@ -151,6 +86,7 @@ pub(super) fn drop(
     object: ObjectType,
     if_exists: bool,
     names: &[ast::ObjectName],
+    cascade: bool,
 ) -> SqlResult<Drop> {
     let object = match object {
         ObjectType::Table => DropObject::Table,
@@ -159,7 +95,7 @@ pub(super) fn drop(
         other => return Err(SqlError::unsupported(format!("DROP {other}"))),
     };
     let names = names.iter().map(name).collect::<SqlResult<_>>()?;
-    Ok(Drop { object, names, if_exists })
+    Ok(Drop { object, names, if_exists, cascade })
 }
 
 /// The type that a PostgreSQL type name means.

@@ -11,6 +11,7 @@ use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::catalog::{ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics};
+use crate::constraints::Constraints;
 
 /// Version of the form; a file of a later version is refused.
 const VERSION: u32 = 1;
@@ -27,6 +28,8 @@ struct Table {
     leaf_pages: u64,
     index_leaf_pages: Vec<u64>,
     statistics: Vec<Statistics>,
+    #[serde(default, skip_serializing_if = "Constraints::is_empty")]
+    constraints: Constraints,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,6 +85,7 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
         leaf_pages: statistics.leaf_pages,
         index_leaf_pages: statistics.index_leaf_pages.clone(),
         statistics: statistics.columns.iter().map(encode_statistics).collect(),
+        constraints: (*table.constraints).clone(),
     };
     serde_json::to_vec(&stored).expect("plain structures of text and finite numbers encode")
 }
@@ -116,6 +120,7 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         primary_key: stored.primary_key,
         indexes: stored.indexes.into_iter().map(index).collect(),
         statistics: Arc::new(statistics),
+        constraints: Arc::new(stored.constraints),
     })
 }
 

@@ -1,0 +1,137 @@
+//! `ALTER TABLE`: the definition as it becomes, then one change that makes it so.
+//!
+//! Where rows are laid out anew (columns come, go or change their type, keys change), the table is
+//! read and written into new trees; all alterations of a statement are made together.
+
+mod draft;
+mod rebuild;
+
+use std::sync::Arc;
+
+use sql::catalog::TableDef;
+use sql::parse::{AlterTable, Alteration};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::catalog::{Snapshot, TableEntry};
+use crate::dml::Writing;
+use crate::load::{Rebuilt, drop_trees};
+
+use draft::Altered;
+
+/// Alters a table.
+///
+/// Errors: 42P01, 42703, 42701, 42704, 42710 for names; 2BP01 when something else needs what goes;
+/// 23502, 23503, 23505, 23514 for rows that do not fit the new definition.
+pub(crate) fn alter_table(writing: &Writing<'_>, alter: &AlterTable) -> SqlResult<()> {
+    let snapshot = writing.catalog.snapshot();
+    let entry = match snapshot.table(&alter.table) {
+        Ok(entry) => entry.clone(),
+        Err(_) if alter.if_exists => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut altered = Altered::new(&entry);
+    for alteration in &alter.alterations {
+        altered.apply(writing, alteration)?;
+    }
+    altered.finish(writing)?;
+    let def = altered.definition();
+    let renamed_view = |v: &&Arc<sql::ViewDef>| v.relations.contains(&alter.table);
+    let viewed = snapshot.views.values().find(renamed_view);
+    if let Some(view) = viewed {
+        keeps_views(writing, alter, &def, &view.name)?;
+    }
+    let rebuilt = altered.rebuild.then(|| rebuild::rebuild(writing, &altered, &def)).transpose()?;
+    if rebuilt.is_none() {
+        rebuild::validate(writing, &altered, &def)?;
+    }
+    publish(writing, altered, def, rebuilt)
+}
+
+/// Views are texts: what they name must stay.
+fn keeps_views(
+    writing: &Writing<'_>,
+    alter: &AlterTable,
+    def: &TableDef,
+    view: &str,
+) -> SqlResult<()> {
+    let renames =
+        |a: &Alteration| matches!(a, Alteration::Rename { .. } | Alteration::RenameColumn { .. });
+    if alter.alterations.iter().any(renames) {
+        return Err(SqlError::unsupported("renaming what a view names")
+            .with_detail(format!("view {view} names the table"))
+            .with_hint("drop the view first and create it again"));
+    }
+    let snapshot = writing.catalog.snapshot();
+    let mut changed = (**snapshot).clone();
+    let entry = snapshot.table(&alter.table)?.with_def(def.clone());
+    changed.put(entry);
+    let dependents = snapshot.views.values().filter(|v| v.relations.contains(&alter.table));
+    for view in dependents {
+        let before = sql::view_columns(view, &**snapshot)?;
+        let after = sql::view_columns(view, &changed);
+        let same = |a: &Vec<types::Column>| {
+            a.len() == before.len() && a.iter().zip(&before).all(|(a, b)| a.ty == b.ty)
+        };
+        if !after.as_ref().is_ok_and(same) {
+            let message =
+                format!("cannot alter table {} because other objects depend on it", alter.table);
+            return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .with_detail(format!("view {} depends on it", view.name))
+                .with_hint("drop the view first"));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the new definition visible, over new trees where there are some.
+fn publish(
+    writing: &Writing<'_>,
+    altered: Altered,
+    def: TableDef,
+    rebuilt: Option<Rebuilt>,
+) -> SqlResult<()> {
+    let Altered { entry, remap, dropped_references, next_id, .. } = altered;
+    writing.db.change(move |store, snapshot: &mut Snapshot| {
+        Box::pin(async move {
+            snapshot.next_id = snapshot.next_id.max(next_id);
+            let (tree, indexes, next_row_id) = match &rebuilt {
+                None => {
+                    let trees = entry.indexes.iter().map(|i| i.tree_id).collect::<Vec<_>>();
+                    (entry.tree_id, trees, entry.next_row_id)
+                }
+                Some(rebuilt) => {
+                    let next = entry.next_row_id.max(rebuilt.row_count as i64 + 1);
+                    (rebuilt.tree_ids[0], rebuilt.tree_ids[1..].to_vec(), next)
+                }
+            };
+            let mut new = TableEntry::new(store, def, tree, &indexes, next_row_id)?;
+            new.count_pages();
+            snapshot.tables.remove(&entry.def.name);
+            refer_anew(snapshot, entry.def.id.0, &remap, &dropped_references);
+            snapshot.put(new);
+            match rebuilt {
+                None => Ok(()),
+                Some(_) => drop_trees(store, &entry.tree_ids()).await,
+            }
+        })
+    })
+}
+
+/// Corrects what other tables say of the table's columns: `remap` has the new place of each.
+fn refer_anew(snapshot: &mut Snapshot, table: u32, remap: &[Option<usize>], dropped: &[String]) {
+    let referring =
+        |t: &&Arc<TableEntry>| t.def.constraints.foreign_keys.iter().any(|k| k.table == table);
+    let entries: Vec<_> = snapshot.tables.values().filter(referring).cloned().collect();
+    for entry in entries {
+        let mut def = (*entry.def).clone();
+        let mut constraints = (*def.constraints).clone();
+        constraints.foreign_keys.retain(|k| k.table != table || !dropped.contains(&k.name));
+        for key in constraints.foreign_keys.iter_mut().filter(|k| k.table == table) {
+            for ordinal in &mut key.referenced {
+                *ordinal = remap[*ordinal].unwrap_or(*ordinal);
+            }
+        }
+        def.constraints = Arc::new(constraints);
+        snapshot.put(entry.with_def(def));
+    }
+}

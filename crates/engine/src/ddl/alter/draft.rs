@@ -1,0 +1,378 @@
+//! The definition of a table while it is altered, and where its columns come from.
+
+use std::sync::Arc;
+
+use sql::Draft;
+use sql::catalog::{IndexDef, IndexId, TableDef};
+use sql::constraints::{ColumnDefault, ForeignKey};
+use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::catalog::TableEntry;
+use crate::ddl::exists;
+use crate::dml::{Writing, referring};
+
+/// Where the values of a column come from.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    /// The old column at this ordinal, as it is.
+    Old(usize),
+    /// The default.
+    Default,
+    /// An expression over the old columns.
+    Expression(String),
+}
+
+/// A table on its way to a new definition.
+pub(super) struct Altered {
+    pub(super) entry: Arc<TableEntry>,
+    pub(super) draft: Draft,
+    /// For each new column.
+    pub(super) origins: Vec<Origin>,
+    /// Indexes that stay, with ordinals of the new columns.
+    pub(super) indexes: Vec<IndexDef>,
+    /// For each old column its new place.
+    pub(super) remap: Vec<Option<usize>>,
+    /// Whether rows are laid out anew.
+    pub(super) rebuild: bool,
+    /// Foreign keys of other tables that go.
+    pub(super) dropped_references: Vec<String>,
+    /// Foreign keys of this table that rows have not been checked against.
+    pub(super) new_keys: Vec<String>,
+    pub(super) next_id: u32,
+}
+
+impl Altered {
+    pub(super) fn new(entry: &Arc<TableEntry>) -> Altered {
+        let def = &entry.def;
+        let mut draft = Draft::new(def.id, &def.name);
+        draft.schema = def.schema.clone();
+        draft.primary_key = def.primary_key.clone();
+        draft.constraints = (*def.constraints).clone();
+        let count = def.schema.columns.len();
+        Altered {
+            entry: entry.clone(),
+            draft,
+            origins: (0..count).map(Origin::Old).collect(),
+            indexes: def.indexes.iter().map(|i| (**i).clone()).collect(),
+            remap: (0..count).map(Some).collect(),
+            rebuild: false,
+            dropped_references: vec![],
+            new_keys: vec![],
+            next_id: 0,
+        }
+    }
+
+    pub(super) fn apply(
+        &mut self,
+        writing: &Writing<'_>,
+        alteration: &Alteration,
+    ) -> SqlResult<()> {
+        match alteration {
+            Alteration::AddColumn { column, if_not_exists } => {
+                self.add_column(writing, column, *if_not_exists)
+            }
+            Alteration::DropColumn { name, if_exists, cascade } => {
+                self.drop_column(writing, name, *if_exists, *cascade)
+            }
+            Alteration::RenameColumn { old, new } => self.rename_column(old, new),
+            Alteration::Rename { new } => {
+                if writing.catalog.snapshot().has_relation(new) {
+                    return Err(exists(new));
+                }
+                let name = self.primary_key_name();
+                self.draft.constraints.primary_key_name =
+                    name.filter(|n| *n != format!("{new}_pkey"));
+                self.draft.name = new.clone();
+                Ok(())
+            }
+            Alteration::AddConstraint(spec) => self.add_constraint(writing, spec),
+            Alteration::DropConstraint { name, if_exists, cascade } => {
+                self.drop_constraint(writing, name, *if_exists, *cascade)
+            }
+            Alteration::RenameConstraint { old, new } => self.rename_constraint(old, new),
+            Alteration::Default { column, default } => {
+                let ordinal = self.draft.ordinal(column)?;
+                self.draft.set_default(ordinal, default.clone());
+                Ok(())
+            }
+            Alteration::Nullable { column, nullable } => self.set_nullable(column, *nullable),
+            Alteration::Type { column, ty, using } => {
+                let ordinal = self.draft.ordinal(column)?;
+                let from = self.draft.schema.columns[ordinal].ty;
+                if using.is_none() && !sql::dml::is_assignable(&from.arrow(), &ty.arrow()) {
+                    let message =
+                        format!("column \"{column}\" cannot be cast automatically to type {ty}");
+                    return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).with_hint(
+                        format!("You might need to specify \"USING {column}::{ty}\"."),
+                    ));
+                }
+                let quoted = format!("\"{}\"", column.replace('"', "\"\""));
+                let expression = using.clone().unwrap_or_else(|| format!("{quoted}::{ty}"));
+                self.origins[ordinal] = match &self.origins[ordinal] {
+                    Origin::Old(_) => Origin::Expression(expression),
+                    _ => return Err(SqlError::unsupported("altering a new column's type")),
+                };
+                self.draft.schema.columns[ordinal].ty = *ty;
+                self.rebuild = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn primary_key_name(&self) -> Option<String> {
+        let usual = || format!("{}_pkey", self.draft.name);
+        let key = !self.draft.primary_key.is_empty();
+        key.then(|| self.draft.constraints.primary_key_name.clone().unwrap_or_else(usual))
+    }
+
+    fn add_column(
+        &mut self,
+        writing: &Writing<'_>,
+        column: &ColumnSpec,
+        if_not_exists: bool,
+    ) -> SqlResult<()> {
+        if if_not_exists && self.draft.schema.ordinal(&column.column.name).is_some() {
+            return Ok(());
+        }
+        self.draft.add_column(column)?;
+        self.origins.push(Origin::Default);
+        self.rebuild = true;
+        column.constraints.iter().try_for_each(|c| self.add_constraint(writing, c))
+    }
+
+    fn add_constraint(&mut self, writing: &Writing<'_>, spec: &ConstraintSpec) -> SqlResult<()> {
+        let name = match spec {
+            ConstraintSpec::PrimaryKey { name, .. } | ConstraintSpec::Unique { name, .. } => {
+                self.rebuild = true;
+                name
+            }
+            ConstraintSpec::Check { name, .. } => name,
+            ConstraintSpec::ForeignKey(key) => &key.name,
+        };
+        if let Some(name) = name {
+            let index = self.indexes.iter().any(|i| i.name == *name);
+            let primary = self.primary_key_name().as_ref() == Some(name);
+            let keyed =
+                matches!(spec, ConstraintSpec::PrimaryKey { .. } | ConstraintSpec::Unique { .. });
+            if keyed && writing.catalog.snapshot().has_relation(name) {
+                return Err(exists(name));
+            }
+            if index || primary {
+                let message = format!(
+                    "constraint \"{name}\" for relation \"{}\" already exists",
+                    self.draft.name
+                );
+                return Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message));
+            }
+        }
+        self.draft.add_constraint(spec, &writing.catalog)?;
+        if matches!(spec, ConstraintSpec::ForeignKey(_)) {
+            let added = self.draft.constraints.foreign_keys.last();
+            self.new_keys.extend(added.map(|k| k.name.clone()));
+        }
+        Ok(())
+    }
+
+    fn drop_column(
+        &mut self,
+        writing: &Writing<'_>,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> SqlResult<()> {
+        let gone = match self.draft.ordinal(name) {
+            Err(_) if if_exists => return Ok(()),
+            found => found?,
+        };
+        if self.draft.schema.columns.len() == 1 {
+            return Err(SqlError::unsupported("a table without columns"));
+        }
+        let old = self.remap.iter().position(|new| *new == Some(gone));
+        for (child, key) in referring(&writing.catalog, self.draft.id) {
+            if old.is_some_and(|old| key.referenced.contains(&old)) {
+                self.drop_reference(&child.def.name, &key, cascade)?;
+            }
+        }
+        self.rebuild = true;
+        let shift = |i: usize| if i > gone { i - 1 } else { i };
+        self.draft.schema.columns.remove(gone);
+        self.origins.remove(gone);
+        for new in &mut self.remap {
+            *new = new.filter(|&n| n != gone).map(shift);
+        }
+        if self.draft.primary_key.contains(&gone) {
+            self.draft.primary_key.clear();
+        }
+        self.draft.primary_key.iter_mut().for_each(|i| *i = shift(*i));
+        self.indexes.retain(|i| !i.columns.contains(&gone));
+        for index in &mut self.indexes {
+            index.columns.iter_mut().for_each(|i| *i = shift(*i));
+        }
+        self.draft.unique.retain(|(_, columns)| !columns.contains(&gone));
+        for (_, columns) in &mut self.draft.unique {
+            columns.iter_mut().for_each(|i| *i = shift(*i));
+        }
+        let constraints = &mut self.draft.constraints;
+        if gone < constraints.defaults.len() {
+            constraints.defaults.remove(gone);
+        }
+        constraints.foreign_keys.retain(|k| !k.columns.contains(&gone));
+        for key in &mut constraints.foreign_keys {
+            key.columns.iter_mut().for_each(|i| *i = shift(*i));
+            if key.table == self.draft.id.0 {
+                key.referenced.iter_mut().for_each(|i| *i = shift(*i));
+            }
+        }
+        let mut checks = vec![];
+        for check in constraints.checks.drain(..) {
+            if !sql::names_column(&check.expression, name)? {
+                checks.push(check);
+            }
+        }
+        constraints.checks = checks;
+        Ok(())
+    }
+
+    /// A foreign key of another table that needs what goes.
+    fn drop_reference(&mut self, child: &str, key: &ForeignKey, cascade: bool) -> SqlResult<()> {
+        if cascade {
+            self.dropped_references.push(key.name.clone());
+            return Ok(());
+        }
+        let message =
+            format!("cannot alter table {} because other objects depend on it", self.draft.name);
+        let detail = format!("constraint {} on table {child} depends on it", key.name);
+        Err(SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+            .with_detail(detail)
+            .with_hint("Use DROP ... CASCADE to drop the dependent objects too."))
+    }
+
+    fn rename_column(&mut self, old: &str, new: &str) -> SqlResult<()> {
+        let ordinal = self.draft.ordinal(old)?;
+        if self.draft.schema.ordinal(new).is_some() {
+            let message =
+                format!("column \"{new}\" of relation \"{}\" already exists", self.draft.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        self.draft.schema.columns[ordinal].name = new.to_owned();
+        let constraints = &mut self.draft.constraints;
+        for check in &mut constraints.checks {
+            check.expression = sql::renamed_in(&check.expression, old, new)?;
+        }
+        for default in constraints.defaults.iter_mut().flatten() {
+            if let ColumnDefault::Generated(expression) = default {
+                *expression = sql::renamed_in(expression, old, new)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_nullable(&mut self, column: &str, nullable: bool) -> SqlResult<()> {
+        let ordinal = self.draft.ordinal(column)?;
+        if nullable && self.draft.primary_key.contains(&ordinal) {
+            let message = format!("column \"{column}\" is in a primary key");
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
+        let column = &mut self.draft.schema.columns[ordinal];
+        // A nullable column of a key has a byte more.
+        let keyed = self.indexes.iter().any(|i| i.columns.contains(&ordinal));
+        self.rebuild |= keyed && column.nullable != nullable;
+        column.nullable = nullable;
+        Ok(())
+    }
+
+    fn drop_constraint(
+        &mut self,
+        writing: &Writing<'_>,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> SqlResult<()> {
+        let primary = self.primary_key_name().as_deref() == Some(name);
+        let index = self.indexes.iter().find(|i| i.unique && i.name == name);
+        let key = if primary { Some(&self.draft.primary_key) } else { index.map(|i| &i.columns) };
+        if let Some(key) = key.cloned() {
+            for (child, foreign) in referring(&writing.catalog, self.draft.id) {
+                let same = foreign.referenced.len() == key.len()
+                    && foreign.referenced.iter().all(|c| key.contains(c));
+                if same {
+                    self.drop_reference(&child.def.name, &foreign, cascade)?;
+                }
+            }
+            self.rebuild = true;
+            if primary {
+                self.draft.primary_key.clear();
+                self.draft.constraints.primary_key_name = None;
+            } else {
+                self.indexes.retain(|i| i.name != name);
+            }
+            return Ok(());
+        }
+        let constraints = &mut self.draft.constraints;
+        let before = constraints.checks.len() + constraints.foreign_keys.len();
+        constraints.checks.retain(|c| c.name != name);
+        constraints.foreign_keys.retain(|k| k.name != name);
+        let after = constraints.checks.len() + constraints.foreign_keys.len();
+        if before == after && !if_exists {
+            let table = &self.draft.name;
+            let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+        }
+        Ok(())
+    }
+
+    fn rename_constraint(&mut self, old: &str, new: &str) -> SqlResult<()> {
+        let new = new.to_owned();
+        if self.primary_key_name().as_deref() == Some(old) {
+            self.draft.constraints.primary_key_name = Some(new);
+            return Ok(());
+        }
+        let constraints = &mut self.draft.constraints;
+        let check = constraints.checks.iter_mut().find(|c| c.name == old).map(|c| &mut c.name);
+        let key = constraints.foreign_keys.iter_mut().find(|k| k.name == old).map(|k| &mut k.name);
+        let index = self.indexes.iter_mut().find(|i| i.name == old).map(|i| &mut i.name);
+        match check.or(key).or(index) {
+            Some(name) => {
+                *name = new;
+                Ok(())
+            }
+            None => {
+                let table = &self.draft.name;
+                let message = format!("constraint \"{old}\" for table \"{table}\" does not exist");
+                Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+            }
+        }
+    }
+
+    /// Gives new indexes their ids, and binds what the definition says.
+    pub(super) fn finish(&mut self, writing: &Writing<'_>) -> SqlResult<()> {
+        let snapshot = writing.catalog.snapshot();
+        self.next_id = snapshot.next_id;
+        for (name, columns) in std::mem::take(&mut self.draft.unique) {
+            if snapshot.has_relation(&name) {
+                return Err(exists(&name));
+            }
+            self.next_id += 1;
+            self.indexes.push(IndexDef { id: IndexId(self.next_id), name, columns, unique: true });
+        }
+        self.draft.check(&writing.catalog)
+    }
+
+    /// The definition as it becomes.
+    pub(super) fn definition(&self) -> TableDef {
+        let mut def = self.draft.table(&self.entry.def);
+        def.indexes = self.indexes.iter().cloned().map(Arc::new).collect();
+        let mut statistics = (*def.statistics).clone();
+        statistics.index_leaf_pages = vec![1; def.indexes.len()];
+        let kept = |origin: &Origin| match origin {
+            Origin::Old(old) => statistics.columns.get(*old).cloned(),
+            _ => None,
+        };
+        // Statistics are for all columns or for none.
+        let columns = self.origins.iter().map(kept).collect::<Option<Vec<_>>>();
+        statistics.columns = columns.unwrap_or_default();
+        def.statistics = Arc::new(statistics);
+        def
+    }
+}

@@ -1,0 +1,132 @@
+//! The rows of a table under a new definition: written anew, or only looked at.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use sql::catalog::{TableDef, TableId};
+use sql::dml::{Defaults, assign, converted};
+use types::parse::ColumnParser;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::draft::{Altered, Origin};
+use crate::catalog::TableEntry;
+use crate::dml::{Writing, batch_of, check_all, checked, validate_rows};
+use crate::load::{Rebuilt, TableLoader};
+use crate::reader;
+
+/// Writes all rows into new trees.
+pub(super) fn rebuild(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    def: &TableDef,
+) -> SqlResult<Rebuilt> {
+    let old = &altered.entry;
+    // The trees are those of the old table: a loader asks one only for its limits.
+    let trees = vec![old.tree_id; def.indexes.len()];
+    let entry = TableEntry::new(writing.db.store(), def.clone(), old.tree_id, &trees, 1)?;
+    let entry = Arc::new(entry);
+    let mut loader = TableLoader::empty(writing.db, entry.clone());
+    let mut defaults = Defaults::new(&entry.def, &writing.catalog)?;
+    let ordinals: Vec<usize> = (0..old.layout.schema.columns.len()).collect();
+    let count = old.def.schema.columns.len();
+    reader::read_table(writing.db, old, &ordinals, &mut |stored| {
+        let rows = stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::dml::internal)?;
+        let rows = mapped(writing, altered, def, &rows, &mut defaults)?;
+        let rows = checked(def, &writing.catalog, rows)?;
+        check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys)?;
+        match stored.columns().get(count).filter(|_| def.primary_key.is_empty()) {
+            Some(ids) => loader.push_with_ids(&rows, ids),
+            None => loader.push(&rows),
+        }
+    })?;
+    loader.build()
+}
+
+/// Rows of the old definition as those of the new one.
+fn mapped(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    def: &TableDef,
+    rows: &RecordBatch,
+    defaults: &mut Defaults,
+) -> SqlResult<RecordBatch> {
+    let schema = sql::incoming_schema(def);
+    let mut columns: Vec<ArrayRef> = vec![];
+    for (ordinal, origin) in altered.origins.iter().enumerate() {
+        let column = &schema.columns[ordinal];
+        columns.push(match origin {
+            Origin::Old(old) if column.nullable || rows.column(*old).null_count() == 0 => {
+                rows.column(*old).clone()
+            }
+            Origin::Old(_) => return Err(contains_nulls(def, &column.name)),
+            Origin::Expression(text) => {
+                let old = &altered.entry.def;
+                let values = converted(old, text, column, rows, &writing.catalog);
+                assign(&values?, column)?
+            }
+            Origin::Default => {
+                let mut open = column.clone();
+                open.nullable = true;
+                let mut parser = ColumnParser::new(&open);
+                for _ in 0..rows.num_rows() {
+                    parser.push(defaults.next(ordinal)?.as_deref())?;
+                }
+                let values = parser.finish();
+                if !column.nullable && values.null_count() > 0 {
+                    return Err(contains_nulls(def, &column.name));
+                }
+                values
+            }
+        });
+    }
+    batch_of(&schema.arrow(), columns, rows.num_rows())
+}
+
+fn contains_nulls(def: &TableDef, column: &str) -> SqlError {
+    let message = format!("column \"{column}\" of relation \"{}\" contains null values", def.name);
+    SqlError::new(SqlState::NOT_NULL_VIOLATION, message)
+}
+
+/// Refuses rows that new foreign keys do not allow.
+fn check_keys(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    entry: &Arc<TableEntry>,
+    rows: &RecordBatch,
+    keys: &[sql::constraints::ForeignKey],
+) -> SqlResult<()> {
+    for key in keys.iter().filter(|k| altered.new_keys.contains(&k.name)) {
+        if key.table == entry.def.id.0 && altered.rebuild {
+            return Err(SqlError::unsupported(
+                "adding a foreign key of a table to itself together with this change",
+            ));
+        }
+        let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
+        let parent =
+            parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
+        check_all(writing.db, entry, key, parent, rows)?;
+    }
+    Ok(())
+}
+
+/// Looks at the rows, which stay as they are.
+pub(super) fn validate(writing: &Writing<'_>, altered: &Altered, def: &TableDef) -> SqlResult<()> {
+    let old = &altered.entry;
+    let stricter = |(new, old): (&types::Column, &types::Column)| !new.nullable && old.nullable;
+    let columns = def.schema.columns.iter().zip(&old.def.schema.columns);
+    let not_null: Vec<usize> =
+        columns.enumerate().filter(|(_, c)| stricter(*c)).map(|(i, _)| i).collect();
+    let checks = def.constraints.checks != old.def.constraints.checks;
+    if not_null.is_empty() && !checks && altered.new_keys.is_empty() {
+        return Ok(());
+    }
+    let ordinals: Vec<usize> = (0..def.schema.columns.len()).collect();
+    let entry = Arc::new(old.with_def(def.clone()));
+    reader::read_table(writing.db, old, &ordinals, &mut |rows| {
+        if let Some(&bad) = not_null.iter().find(|&&i| rows.column(i).null_count() > 0) {
+            return Err(contains_nulls(def, &def.schema.columns[bad].name));
+        }
+        validate_rows(def, &writing.catalog, rows)?;
+        check_keys(writing, altered, &entry, rows, &def.constraints.foreign_keys)
+    })
+}

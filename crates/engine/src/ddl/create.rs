@@ -1,0 +1,144 @@
+//! `CREATE TABLE`, also from a query.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use sql::Draft;
+use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStatistics};
+use sql::parse::CreateTable;
+use storage::TreeId;
+use types::{Column, LogicalType, SqlResult};
+
+use super::exists;
+use crate::catalog::{Snapshot, TableEntry};
+use crate::database::Database;
+use crate::dml::{Writing, concatenated};
+use crate::fault;
+use crate::load::{TableLoader, drop_trees, row_ids};
+
+/// Creates a table, with an index for each of its unique constraints; the number of rows that its
+/// query gave it.
+///
+/// Errors: 42P07 when the name is taken, and those of [`Draft::of`].
+pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlResult<u64> {
+    let snapshot = writing.catalog.snapshot();
+    if snapshot.has_relation(&create.name) {
+        return if create.if_not_exists { Ok(0) } else { Err(exists(&create.name)) };
+    }
+    let mut ids = Ids(snapshot.next_id);
+    let id = TableId(ids.take());
+    let (columns, rows) = match &create.query {
+        None => (vec![], None),
+        Some(query) => {
+            let rows = writing.rows(query, &writing.catalog)?;
+            (columns_of(&rows), Some(rows))
+        }
+    };
+    let draft = Draft::of(create, columns, id, &writing.catalog)?;
+    for (name, _) in &draft.unique {
+        if snapshot.has_relation(name) {
+            return Err(exists(name));
+        }
+    }
+    let def = defined(&draft, &mut ids);
+    let placeholders = new_trees(writing.db, 1 + def.indexes.len())?;
+    let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..], 1)?;
+    let count = rows.as_ref().map_or(0, |r| r.num_rows() as u64);
+    match rows.filter(|r| r.num_rows() > 0) {
+        None => publish(writing.db, entry, vec![], ids.0)?,
+        Some(rows) => {
+            let filled = filled(writing.db, &entry, &rows);
+            let filled = filled.inspect_err(|_| drop_now(writing.db, placeholders.clone()))?;
+            publish(writing.db, filled, placeholders, ids.0)?;
+        }
+    }
+    Ok(count)
+}
+
+/// Ids of new objects, taken from the catalog when the change is made.
+pub(super) struct Ids(pub(super) u32);
+
+impl Ids {
+    pub(super) fn take(&mut self) -> u32 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
+    let none = TableDef {
+        id: draft.id,
+        name: String::new(),
+        schema: draft.schema.clone(),
+        primary_key: vec![],
+        indexes: vec![],
+        statistics: Arc::default(),
+        constraints: Arc::default(),
+    };
+    let mut def = draft.table(&none);
+    for (name, columns) in &draft.unique {
+        let (id, name, columns) = (IndexId(ids.take()), name.clone(), columns.clone());
+        def.indexes.push(Arc::new(IndexDef { id, name, columns, unique: true }));
+    }
+    let index_leaf_pages = vec![1; def.indexes.len()];
+    def.statistics = Arc::new(TableStatistics { index_leaf_pages, ..TableStatistics::default() });
+    def
+}
+
+/// The columns of a result, as a table has them.
+fn columns_of(rows: &RecordBatch) -> Vec<Column> {
+    let column = |field: &Arc<arrow_schema::Field>| Column {
+        name: field.name().clone(),
+        ty: LogicalType::of_arrow(field.data_type()).unwrap_or(LogicalType::Text),
+        nullable: true,
+    };
+    rows.schema().fields().iter().map(column).collect()
+}
+
+pub(super) fn new_trees(db: &Database, count: usize) -> SqlResult<Vec<TreeId>> {
+    let store = db.store().clone();
+    db.handle().block_on(move || async move {
+        let mut trees = vec![];
+        for _ in 0..count {
+            trees.push(store.create_tree().await.map_err(fault::storage)?);
+        }
+        Ok(trees)
+    })
+}
+
+/// Drops trees that no catalog knows; a failure leaves pages that the next start takes back.
+pub(super) fn drop_now(db: &Database, trees: Vec<TreeId>) {
+    let store = db.store().clone();
+    db.handle().block_on(move || async move { drop_trees(&store, &trees).await.ok() });
+}
+
+/// The table with these rows, in new trees.
+fn filled(db: &Database, entry: &TableEntry, rows: &RecordBatch) -> SqlResult<TableEntry> {
+    let schema = entry.def.schema.arrow();
+    let typed = rows.columns().iter().zip(&entry.def.schema.columns);
+    let typed = typed.map(|(a, c)| sql::dml::assign(a, c)).collect::<SqlResult<Vec<ArrayRef>>>()?;
+    let rows = RecordBatch::try_new(schema.clone(), typed).map_err(crate::dml::internal)?;
+    let rows = concatenated(&schema, &[rows])?;
+    let mut loader = TableLoader::empty(db, Arc::new(entry.clone()));
+    loader.push_with_ids(&rows, &row_ids(1, rows.num_rows()))?;
+    let built = loader.build()?;
+    let mut def = (*entry.def).clone();
+    let mut statistics = (*def.statistics).clone();
+    statistics.row_count = built.row_count;
+    def.statistics = Arc::new(statistics);
+    let (tree, indexes) = (built.tree_ids[0], &built.tree_ids[1..]);
+    let next_row_id = 1 + rows.num_rows() as i64;
+    let mut entry = TableEntry::new(db.store(), def, tree, indexes, next_row_id)?;
+    entry.count_pages();
+    Ok(entry)
+}
+
+fn publish(db: &Database, entry: TableEntry, dropped: Vec<TreeId>, next_id: u32) -> SqlResult<()> {
+    db.change(move |store, snapshot: &mut Snapshot| {
+        Box::pin(async move {
+            snapshot.next_id = snapshot.next_id.max(next_id);
+            snapshot.put(entry);
+            drop_trees(store, &dropped).await
+        })
+    })
+}

@@ -1,0 +1,166 @@
+//! Changes of tables, made durable together.
+//!
+//! Few rows are changed in place; for many the table's trees are written anew by a bulk load,
+//! because in-place changes stay in the pool until the checkpoint.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use sql::constraints::Constraints;
+use types::SqlResult;
+
+use super::entries::Entries;
+use super::rows::Rows;
+use crate::catalog::{Snapshot, TableEntry};
+use crate::database::{Database, PAGE_BYTES};
+use crate::load::{Rebuilt, TableLoader, drop_trees};
+
+/// Rows of a table that go and rows that come.
+pub(crate) struct Change {
+    pub(crate) entry: Arc<TableEntry>,
+    pub(crate) removed: Rows,
+    pub(crate) added: Rows,
+    /// The next row id afterwards.
+    pub(crate) next_row_id: i64,
+    /// Whether the last rows that come are what those that go have become, one by one.
+    pub(crate) aligned: bool,
+    /// The constraints afterwards, where identity columns were counted on.
+    pub(crate) constraints: Option<Constraints>,
+}
+
+impl Change {
+    /// A change of `entry` that does not make new row ids.
+    pub(crate) fn new(entry: &Arc<TableEntry>, removed: Rows, added: Rows) -> Change {
+        let next_row_id = entry.next_row_id;
+        let aligned = !added.is_empty();
+        Change { entry: entry.clone(), removed, added, next_row_id, aligned, constraints: None }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.added.is_empty() && self.constraints.is_none()
+    }
+}
+
+/// A change that is checked and ready.
+struct Ready {
+    change: Change,
+    how: How,
+}
+
+enum How {
+    InPlace(Vec<Entries>),
+    Rebuilt(Rebuilt),
+}
+
+/// Rows of more bytes are merged in by a bulk load: each row may touch a page of every tree, and
+/// a small share of the pool is safe.
+pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
+    db.pool().frames * PAGE_BYTES as usize / 256
+}
+
+/// Makes all changes or none, durably. The caller has the right to write.
+///
+/// Errors: 23505 for keys that are there already, and those of storage.
+pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
+    let mut ready = vec![];
+    for change in changes.into_iter().filter(|c| !c.is_empty()) {
+        match prepare(db, change) {
+            Ok(one) => ready.push(one),
+            Err(error) => {
+                discard(db, ready)?;
+                return Err(error);
+            }
+        }
+    }
+    if ready.is_empty() {
+        return Ok(());
+    }
+    db.change(move |store, snapshot| {
+        Box::pin(async move {
+            let done = apply_all(&ready).await;
+            if let Err(error) = done {
+                for one in &ready {
+                    if let How::Rebuilt(rebuilt) = &one.how {
+                        drop_trees(store, &rebuilt.tree_ids).await?;
+                    }
+                }
+                return Err(error);
+            }
+            for one in ready {
+                one.publish(store, snapshot).await?;
+            }
+            Ok(())
+        })
+    })
+}
+
+fn prepare(db: &Database, change: Change) -> SqlResult<Ready> {
+    let (removed, added) = (&change.removed, &change.added);
+    let bytes = removed.batch.get_array_memory_size() + added.batch.get_array_memory_size();
+    let how = if bytes <= in_place_bytes_max(db) {
+        How::InPlace(Entries::of_table(&change.entry, removed, added)?)
+    } else {
+        let gone: HashSet<Vec<u8>> = removed.keys(&change.entry)?.into_iter().collect();
+        let mut loader = TableLoader::without(db, change.entry.clone(), &gone)?;
+        loader.push_with_ids(&added.batch, &added.ids)?;
+        How::Rebuilt(loader.build()?)
+    };
+    Ok(Ready { change, how })
+}
+
+fn discard(db: &Database, ready: Vec<Ready>) -> SqlResult<()> {
+    let trees = ready.into_iter().flat_map(|one| match one.how {
+        How::Rebuilt(rebuilt) => rebuilt.tree_ids,
+        How::InPlace(_) => vec![],
+    });
+    let (trees, store) = (trees.collect::<Vec<_>>(), db.store().clone());
+    db.handle().block_on(move || async move { drop_trees(&store, &trees).await })
+}
+
+/// Changes the trees that are changed in place: all or none of them.
+async fn apply_all(ready: &[Ready]) -> SqlResult<()> {
+    let in_place = ready.iter().filter_map(|one| match &one.how {
+        How::InPlace(trees) => Some(trees),
+        How::Rebuilt(_) => None,
+    });
+    let trees: Vec<&Entries> = in_place.flatten().collect();
+    for tree in &trees {
+        tree.check_stored().await?;
+    }
+    for (done, tree) in trees.iter().enumerate() {
+        if let Err(error) = tree.apply().await {
+            for tree in &trees[..done] {
+                tree.undo().await;
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+impl Ready {
+    async fn publish(self, store: &storage::Store, snapshot: &mut Snapshot) -> SqlResult<()> {
+        let Change { entry, removed, added, next_row_id, constraints, .. } = self.change;
+        let mut def = (*entry.def).clone();
+        if let Some(constraints) = constraints {
+            def.constraints = Arc::new(constraints);
+        }
+        let mut statistics = (*def.statistics).clone();
+        let (removed, added) = (removed.len() as u64, added.len() as u64);
+        statistics.row_count = (statistics.row_count + added).saturating_sub(removed);
+        let (tree, indexes) = match &self.how {
+            How::InPlace(_) => {
+                (entry.tree_id, entry.indexes.iter().map(|i| i.tree_id).collect::<Vec<_>>())
+            }
+            How::Rebuilt(rebuilt) => (rebuilt.tree_ids[0], rebuilt.tree_ids[1..].to_vec()),
+        };
+        def.statistics = Arc::new(statistics);
+        let mut new = TableEntry::new(store, def, tree, &indexes, next_row_id)?;
+        new.count_pages();
+        snapshot.put(new);
+        match self.how {
+            How::InPlace(_) => Ok(()),
+            How::Rebuilt(_) => drop_trees(store, &entry.tree_ids()).await,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Conditions on single rows: generated columns, null, checks.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use sql::catalog::{Catalog, TableDef};
+use types::text::format_value;
+use types::{SqlError, SqlResult, SqlState};
+
+/// The rows as they are stored: generated columns filled in, every check held.
+///
+/// Errors: 23514 for a row that makes a check false, and what computing says.
+pub(crate) fn checked(
+    def: &TableDef,
+    catalog: &dyn Catalog,
+    rows: RecordBatch,
+) -> SqlResult<RecordBatch> {
+    if def.constraints.is_empty() {
+        return Ok(rows);
+    }
+    let rows = sql::dml::generated(def, rows, catalog)?;
+    validate(def, catalog, &rows, false)?;
+    Ok(rows)
+}
+
+/// Refuses a definition whose checks rows that are there make false.
+pub(crate) fn validate_rows(
+    def: &TableDef,
+    catalog: &dyn Catalog,
+    rows: &RecordBatch,
+) -> SqlResult<()> {
+    validate(def, catalog, rows, true)
+}
+
+fn validate(
+    def: &TableDef,
+    catalog: &dyn Catalog,
+    rows: &RecordBatch,
+    existing: bool,
+) -> SqlResult<()> {
+    for (name, condition) in sql::dml::checks(def, catalog)? {
+        let held = condition.evaluate(rows)?;
+        if held.data_type().is_null() {
+            continue;
+        }
+        let held = held.as_boolean();
+        let fails = (0..held.len()).find(|&i| held.is_valid(i) && !held.value(i));
+        let Some(row) = fails else { continue };
+        let table = &def.name;
+        if existing {
+            let message = format!(
+                "check constraint \"{name}\" of relation \"{table}\" is violated by some row"
+            );
+            return Err(SqlError::new(SqlState::CHECK_VIOLATION, message));
+        }
+        let message =
+            format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
+        return Err(SqlError::new(SqlState::CHECK_VIOLATION, message)
+            .with_detail(format!("Failing row contains ({}).", shown(rows, row))));
+    }
+    Ok(())
+}
+
+/// A row as PostgreSQL shows it in a detail.
+fn shown(rows: &RecordBatch, row: usize) -> String {
+    let value = |c: &ArrayRef| format_value(c, row).unwrap_or_else(|| "null".into());
+    let values: Vec<String> = rows.columns().iter().map(value).collect();
+    values.join(", ")
+}

@@ -1,0 +1,223 @@
+//! What a change means for one tree: keys that go, come, or get another value.
+
+use std::collections::BTreeMap;
+
+use runtime::IoCounters;
+use storage::{Depth, Tree};
+use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
+use types::row::index_key_columns;
+use types::text::format_value;
+use types::{SqlError, SqlResult};
+
+use super::rows::Rows;
+use crate::catalog::TableEntry;
+use crate::fault;
+use crate::load::{duplicate_key, key_arrays};
+
+/// The changes of one tree.
+pub(crate) struct Entries {
+    tree: Tree,
+    key: Vec<KeyColumn>,
+    unique: Option<Unique>,
+    /// By key, so that trees are changed in their order.
+    changes: BTreeMap<Vec<u8>, EntryChange>,
+    added: Rows,
+}
+
+/// A constraint: the leading columns of the key that must be unique.
+struct Unique {
+    count: usize,
+    name: String,
+    /// Names of these columns, with their ordinals.
+    columns: Vec<(String, usize)>,
+}
+
+#[derive(Default)]
+struct EntryChange {
+    old: Option<Vec<u8>>,
+    /// With the position of the row among those added.
+    new: Option<(Vec<u8>, usize)>,
+}
+
+impl Entries {
+    /// The changes of all trees of the table.
+    ///
+    /// Errors: 23505 for rows that have a unique key twice, 54000 for entries that are too large.
+    pub(crate) fn of_table(
+        entry: &TableEntry,
+        removed: &Rows,
+        added: &Rows,
+    ) -> SqlResult<Vec<Entries>> {
+        let def = &entry.def;
+        let columns = |ordinals: &[usize]| {
+            let name = |&i: &usize| (def.schema.columns[i].name.clone(), i);
+            ordinals.iter().map(name).collect()
+        };
+        let key = entry.layout.key.clone();
+        let unique = (!def.primary_key.is_empty()).then(|| Unique {
+            count: key.len(),
+            name: def.primary_key_name(),
+            columns: columns(&def.primary_key),
+        });
+        let new = |tree: &Tree, key, unique| Entries {
+            tree: tree.clone(),
+            key,
+            unique,
+            changes: BTreeMap::new(),
+            added: added.clone(),
+        };
+        let mut clustered = new(&entry.tree, key, unique);
+        clustered.fill(removed, added, Some(entry))?;
+        let mut all = vec![clustered];
+        for (index, stored) in def.indexes.iter().zip(&entry.indexes) {
+            let key = index_key_columns(&def.schema, &def.primary_key, &index.columns);
+            let (count, name) = (index.columns.len(), index.name.clone());
+            let unique = Unique { count, name, columns: columns(&index.columns) };
+            let mut entries = new(&stored.tree, key, index.unique.then_some(unique));
+            entries.fill(removed, added, None)?;
+            all.push(entries);
+        }
+        all.iter().try_for_each(Entries::check_added)?;
+        Ok(all)
+    }
+
+    fn fill(
+        &mut self,
+        removed: &Rows,
+        added: &Rows,
+        clustered: Option<&TableEntry>,
+    ) -> SqlResult<()> {
+        let key = self.key.clone();
+        for (rows, is_new) in [(removed, false), (added, true)] {
+            let encoder = KeyEncoder::new(&key, &key_arrays(&key, &rows.batch, &rows.ids));
+            for row in 0..rows.len() {
+                let (mut key, mut value) = (vec![], vec![]);
+                encoder.encode(row, &mut key)?;
+                if let Some(entry) = clustered {
+                    entry.layout.encode_value(&rows.batch, row, &mut value)?;
+                }
+                if is_new {
+                    fault::check_entry(&self.tree, &key, &value)?;
+                }
+                let change = self.changes.entry(key).or_default();
+                if !is_new {
+                    change.old = Some(value);
+                } else if change.new.replace((value, row)).is_some() {
+                    return Err(self.violation(row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The leading bytes of a key that must be unique; `None` when one of the values is null.
+    fn unique_prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+        let count = self.unique.as_ref()?.count;
+        let columns = split_columns(&self.key, key);
+        let null = |(column, bytes): (&KeyColumn, &&[u8])| column.nullable && bytes.len() == 1;
+        if self.key[..count].iter().zip(&columns).any(null) {
+            return None;
+        }
+        Some(&key[..columns[..count].iter().map(|c| c.len()).sum()])
+    }
+
+    fn violation(&self, row: usize) -> SqlError {
+        let Some(unique) = &self.unique else {
+            return SqlError::internal("two rows have the same row id");
+        };
+        let names: Vec<&str> = unique.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let value = |(_, i): &(String, usize)| {
+            format_value(self.added.batch.column(*i), row).unwrap_or_else(|| "null".into())
+        };
+        let values: Vec<String> = unique.columns.iter().map(value).collect();
+        duplicate_key(&unique.name).with_detail(format!(
+            "Key ({})=({}) already exists.",
+            names.join(", "),
+            values.join(", ")
+        ))
+    }
+
+    /// Refuses duplicates among the rows that are added.
+    fn check_added(&self) -> SqlResult<()> {
+        let mut last: Option<&[u8]> = None;
+        for (key, change) in &self.changes {
+            let Some((_, row)) = &change.new else { continue };
+            let prefix = self.unique_prefix(key);
+            if prefix.is_some() && prefix == last {
+                return Err(self.violation(*row));
+            }
+            last = prefix;
+        }
+        Ok(())
+    }
+
+    /// Refuses duplicates of stored rows that stay.
+    pub(crate) async fn check_stored(&self) -> SqlResult<()> {
+        let end = |key: &[u8]| successor(key).expect("an encoded value has a successor");
+        let (mut ranges, mut rows) = (vec![], vec![]);
+        for (key, change) in &self.changes {
+            if let (None, Some((_, row)), Some(prefix)) =
+                (&change.old, &change.new, self.unique_prefix(key))
+            {
+                ranges.push((prefix.to_vec(), end(prefix)));
+                rows.push(*row);
+            }
+        }
+        let (mut found, io) = (None, IoCounters::default());
+        let mut visit = |position: usize, key: &[u8], _: &[u8]| {
+            let goes = self.changes.get(key).is_some_and(|change| change.old.is_some());
+            if !goes {
+                found = found.or(Some(rows[position]));
+            }
+        };
+        let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
+        searched.map_err(fault::storage)?;
+        found.map_or(Ok(()), |row| Err(self.violation(row)))
+    }
+
+    /// Changes the tree. When that fails, what was done is undone as far as the device allows.
+    pub(crate) async fn apply(&self) -> SqlResult<()> {
+        for (done, (key, change)) in self.changes.iter().enumerate() {
+            let new = change.new.as_ref().map(|(value, _)| value);
+            if let Err(error) = set(&self.tree, key, change.old.as_ref(), new).await {
+                self.undo_first(done).await;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes the whole change.
+    pub(crate) async fn undo(&self) {
+        self.undo_first(self.changes.len()).await;
+    }
+
+    async fn undo_first(&self, count: usize) {
+        for (key, change) in self.changes.iter().take(count) {
+            let new = change.new.as_ref().map(|(value, _)| value);
+            // The error that led here is the one to report.
+            set(&self.tree, key, new, change.old.as_ref()).await.ok();
+        }
+    }
+}
+
+/// Puts `new` in the place of `old`.
+async fn set(
+    tree: &Tree,
+    key: &[u8],
+    old: Option<&Vec<u8>>,
+    new: Option<&Vec<u8>>,
+) -> SqlResult<()> {
+    let io = IoCounters::default();
+    let done = match (old, new) {
+        (Some(old), Some(new)) if old == new => Ok(true),
+        (Some(_), Some(new)) => tree.replace(key, new, &io).await,
+        (Some(_), None) => tree.delete(key, &io).await,
+        (None, Some(new)) => tree.insert(key, new).await.map(|i| i == storage::Inserted::New),
+        (None, None) => Ok(true),
+    };
+    match done.map_err(fault::storage)? {
+        true => Ok(()),
+        false => Err(SqlError::internal("an entry is not as it was a moment ago")),
+    }
+}

@@ -1,0 +1,275 @@
+//! Foreign keys: rows that refer must find their row, rows referred to must stay or take the others
+//! along. Checked on the state that the whole statement would leave.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, new_null_array};
+use sql::catalog::TableId;
+use sql::constraints::{ForeignKey, ReferentialAction};
+use sql::dml::{Defaults, TargetCatalog, assign, rows_with_keys};
+use types::parse::ColumnParser;
+use types::text::format_value;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::references::{Reference, missing_parent, referring, shown_key};
+use super::rows::{Rows, batch};
+use super::{Change, Writing, checked};
+use crate::catalog::TableEntry;
+
+/// Rows that one query looks for.
+const KEYS_PER_QUERY: usize = 200;
+
+/// A key as texts, one per column.
+type Key = Vec<String>;
+
+/// The change, and those of other tables that follow from it.
+///
+/// Errors: 23503.
+pub(super) fn enforce(writing: &Writing<'_>, change: Change) -> SqlResult<Vec<Change>> {
+    let refers = !change.entry.def.constraints.foreign_keys.is_empty();
+    let referred =
+        !change.removed.is_empty() && !referring(&writing.catalog, change.entry.def.id).is_empty();
+    if !refers && !referred {
+        return Ok(vec![change]);
+    }
+    let mut state = State { writing, changes: BTreeMap::new(), handled: HashSet::new() };
+    let first = change.entry.def.id;
+    state.changes.insert(first, change);
+    state.follow(first)?;
+    state.check_referring()?;
+    Ok(state.changes.into_values().collect())
+}
+
+struct State<'a> {
+    writing: &'a Writing<'a>,
+    changes: BTreeMap<TableId, Change>,
+    /// Foreign keys with values that were followed already.
+    handled: HashSet<(TableId, String, Key)>,
+}
+
+impl State<'_> {
+    /// Does what the foreign keys that refer to the table ask for, and so on from table to table.
+    fn follow(&mut self, table: TableId) -> SqlResult<()> {
+        for (child, key) in referring(&self.writing.catalog, table) {
+            let gone = self.gone(table, &child, &key);
+            if gone.is_empty() {
+                continue;
+            }
+            let found = self.referring_rows(&child, &key, &gone)?;
+            if found.is_empty() {
+                continue;
+            }
+            self.act(table, &child, &key, &gone, found)?;
+            self.follow(child.def.id)?;
+        }
+        Ok(())
+    }
+
+    /// Keys that rows of the table had and no row has afterwards, with what they became where rows
+    /// were changed one by one.
+    fn gone(
+        &mut self,
+        table: TableId,
+        child: &TableEntry,
+        key: &ForeignKey,
+    ) -> HashMap<Key, Option<Key>> {
+        let change = &self.changes[&table];
+        let mut gone = HashMap::new();
+        let added = texts(&change.added, &key.referenced);
+        let kept: HashSet<&Key> = added.iter().flatten().collect();
+        let removed = texts(&change.removed, &key.referenced);
+        let updates = change.aligned;
+        let first = added.len().saturating_sub(removed.len());
+        for (row, old) in removed.into_iter().enumerate() {
+            let Some(old) = old.filter(|old| !kept.contains(old)) else { continue };
+            let name = (child.def.id, key.name.clone(), old.clone());
+            if self.handled.insert(name) {
+                let new = updates.then(|| added[first + row].clone()).flatten();
+                gone.insert(old, new);
+            }
+        }
+        gone
+    }
+
+    /// Rows of the child that refer to one of the keys, as they are after the changes so far.
+    fn referring_rows(
+        &self,
+        child: &Arc<TableEntry>,
+        key: &ForeignKey,
+        gone: &HashMap<Key, Option<Key>>,
+    ) -> SqlResult<Rows> {
+        let target = TargetCatalog::new(&self.writing.catalog, &child.def.name)?;
+        let mut found = Rows::none(child);
+        let keys: Vec<&Key> = gone.keys().collect();
+        for keys in keys.chunks(KEYS_PER_QUERY) {
+            let query = rows_with_keys(&target, &key.columns, keys)?;
+            let rows = self.writing.rows(&query, &target)?;
+            found = found.and(&Rows::found(child, &rows)?)?;
+        }
+        let Some(change) = self.changes.get(&child.def.id) else { return Ok(found) };
+        let gone_rows: HashSet<Vec<u8>> = change.removed.keys(child)?.into_iter().collect();
+        let keys = found.keys(child)?;
+        let stays = |&row: &u32| !gone_rows.contains(&keys[row as usize]);
+        let stays: Vec<u32> = (0..found.len() as u32).filter(stays).collect();
+        found.take(&stays)
+    }
+
+    fn act(
+        &mut self,
+        table: TableId,
+        child: &Arc<TableEntry>,
+        key: &ForeignKey,
+        gone: &HashMap<Key, Option<Key>>,
+        found: Rows,
+    ) -> SqlResult<()> {
+        let values = texts(&found, &key.columns);
+        let new_of = |row: usize| values[row].as_ref().and_then(|v| gone.get(v)).cloned().flatten();
+        let updated = (0..found.len()).any(|row| new_of(row).is_some());
+        let action = if updated { key.on_update } else { key.on_delete };
+        let added = match action {
+            ReferentialAction::Refuse => {
+                return Err(self.still_referenced(table, child, key, &found));
+            }
+            ReferentialAction::Cascade if !updated => Rows::none(child),
+            ReferentialAction::Cascade => self.with_new_keys(child, key, &found, &new_of)?,
+            ReferentialAction::SetNull | ReferentialAction::SetDefault => {
+                self.with_fillings(child, key, &found, action)?
+            }
+        };
+        let next = match self.changes.remove(&child.def.id) {
+            None => Change::new(child, found, added),
+            Some(mut change) => {
+                change.aligned &= found.len() == added.len();
+                change.removed = change.removed.and(&found)?;
+                change.added = change.added.and(&added)?;
+                change
+            }
+        };
+        self.changes.insert(child.def.id, next);
+        Ok(())
+    }
+
+    fn with_new_keys(
+        &self,
+        child: &TableEntry,
+        key: &ForeignKey,
+        found: &Rows,
+        new_of: &dyn Fn(usize) -> Option<Key>,
+    ) -> SqlResult<Rows> {
+        let mut columns = found.batch.columns().to_vec();
+        for (position, &ordinal) in key.columns.iter().enumerate() {
+            let mut parser = ColumnParser::new(&child.def.schema.columns[ordinal]);
+            for row in 0..found.len() {
+                let old = format_value(found.batch.column(ordinal), row);
+                let new = new_of(row).map(|new| new[position].clone());
+                parser.push(new.or(old).as_deref())?;
+            }
+            columns[ordinal] = parser.finish();
+        }
+        self.replaced(child, found, columns)
+    }
+
+    fn with_fillings(
+        &self,
+        child: &TableEntry,
+        key: &ForeignKey,
+        found: &Rows,
+        action: ReferentialAction,
+    ) -> SqlResult<Rows> {
+        let mut columns = found.batch.columns().to_vec();
+        let mut defaults = Defaults::new(&child.def, &self.writing.catalog)?;
+        for &ordinal in &key.columns {
+            let column = &child.def.schema.columns[ordinal];
+            if action == ReferentialAction::SetNull {
+                let nulls = new_null_array(&column.ty.arrow(), found.len());
+                columns[ordinal] = assign(&nulls, column)?;
+                continue;
+            }
+            let mut parser = ColumnParser::new(column);
+            for _ in 0..found.len() {
+                parser.push(defaults.next(ordinal)?.as_deref())?;
+            }
+            columns[ordinal] = parser.finish();
+        }
+        self.replaced(child, found, columns)
+    }
+
+    fn replaced(
+        &self,
+        child: &TableEntry,
+        found: &Rows,
+        columns: Vec<ArrayRef>,
+    ) -> SqlResult<Rows> {
+        let rows = batch(&child.def.schema.arrow(), columns, found.len())?;
+        let rows = checked(&child.def, &self.writing.catalog, rows)?;
+        Ok(Rows { batch: rows, ids: found.ids.clone() })
+    }
+
+    fn still_referenced(
+        &self,
+        table: TableId,
+        child: &TableEntry,
+        key: &ForeignKey,
+        found: &Rows,
+    ) -> SqlError {
+        let parent = &self.changes[&table].entry;
+        let message = format!(
+            "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+            parent.def.name, key.name, child.def.name
+        );
+        let values = shown_key(child, &key.columns, &found.batch, 0);
+        let names: Vec<&str> =
+            key.referenced.iter().map(|&i| parent.def.schema.columns[i].name.as_str()).collect();
+        let values = values.split_once(")=").map_or("", |(_, v)| v);
+        let detail = format!(
+            "Key ({})={values} is still referenced from table \"{}\".",
+            names.join(", "),
+            child.def.name
+        );
+        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail)
+    }
+
+    /// Refuses rows that are added and refer to no row of the state afterwards.
+    fn check_referring(&self) -> SqlResult<()> {
+        for change in self.changes.values() {
+            for key in &change.entry.def.constraints.foreign_keys {
+                self.check_key(change, key)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_key(&self, change: &Change, key: &ForeignKey) -> SqlResult<()> {
+        let snapshot = self.writing.catalog.snapshot();
+        let Some(parent) = snapshot.table_by_id(TableId(key.table)) else {
+            return Err(SqlError::internal("a foreign key refers to no table"));
+        };
+        let reference = Reference::new(parent, &key.referenced)?;
+        let rows = &change.added.batch;
+        let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
+        let stored = reference.find(self.writing.db, &prefixes)?;
+        let other = self.changes.get(&parent.def.id);
+        let (mut gone, mut come) = (HashSet::new(), HashSet::new());
+        if let Some(other) = other {
+            gone.extend(reference.prefixes(&other.removed.batch)?.into_iter().flatten());
+            come.extend(reference.prefixes(&other.added.batch)?.into_iter().flatten());
+        }
+        for (row, prefix) in prefixes.iter().enumerate() {
+            let Some(prefix) = prefix else { continue };
+            let there = stored[row].is_some() && !gone.contains(prefix);
+            if !there && !come.contains(prefix) {
+                return Err(missing_parent(&change.entry, key, parent, rows, row));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The values of columns as texts, `None` for rows with a null among them.
+fn texts(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
+    let text = |row: usize| {
+        ordinals.iter().map(|&i| format_value(rows.batch.column(i), row)).collect::<Option<Key>>()
+    };
+    (0..rows.len()).map(text).collect()
+}

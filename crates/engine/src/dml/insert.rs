@@ -1,0 +1,157 @@
+//! `INSERT`, with what it does about conflicts.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::{Int64Array, RecordBatch, UInt32Array};
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take_record_batch;
+use sql::constraints::Constraints;
+use sql::dml::{Conflict, ConflictAction, Defaults, returning};
+use sql::parse::Insert;
+use sql::{InsertRows, insert_rows, rows_of_query};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::references::{Reference, stored_rows};
+use super::rows::{Rows, concatenated};
+use super::{Change, Writing, checked, commit, foreign, internal, outcome};
+use crate::catalog::TableEntry;
+use crate::load::row_ids;
+use crate::result::StatementResult;
+
+/// Inserts the rows of a statement.
+pub(crate) fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<StatementResult> {
+    let catalog = &writing.catalog;
+    // Views and system relations take no rows.
+    sql::dml::TargetCatalog::new(catalog, &insert.table)?;
+    let entry = writing.entry(&insert.table)?;
+    let returning = returning(insert, catalog)?;
+    let conflict = Conflict::of(insert, catalog)?;
+    let mut defaults = Defaults::new(&entry.def, catalog)?;
+    let rows = match insert_rows(insert, catalog, &mut defaults)? {
+        InsertRows::Values(rows) => rows,
+        InsertRows::Queries(queries, targets) => {
+            let named = !insert.columns.is_empty();
+            let mut rows = |query| {
+                let found = writing.rows(query, catalog)?;
+                rows_of_query(&entry.def, &targets, &found, named, &mut defaults)
+            };
+            let rows = queries.iter().map(&mut rows).collect::<SqlResult<Vec<_>>>()?;
+            concatenated(&sql::incoming_schema(&entry.def).arrow(), &rows)?
+        }
+    };
+    let rows = checked(&entry.def, catalog, rows)?;
+    let planned = match conflict {
+        None => Planned::all(&entry, rows),
+        Some(conflict) => resolve(writing, &entry, rows, &conflict)?,
+    };
+    let order = planned.order.clone();
+    let (written, change) = planned.change(&entry, defaults.counted());
+    let count = written.num_rows();
+    let written = match order {
+        Some(order) => take_record_batch(&written, &UInt32Array::from(order)).map_err(internal)?,
+        None => written,
+    };
+    let changes = foreign::enforce(writing, change)?;
+    let result = outcome("INSERT 0", count, returning, &written)?;
+    commit(writing.db, changes)?;
+    Ok(result)
+}
+
+/// Inserts rows that have all columns of the table; generated ones need not be filled in.
+pub(crate) fn insert_batches(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    rows: &[RecordBatch],
+    constraints: Option<Constraints>,
+) -> SqlResult<()> {
+    let rows = concatenated(&entry.def.schema.arrow(), rows)?;
+    let rows = checked(&entry.def, &writing.catalog, rows)?;
+    let (_, change) = Planned::all(entry, rows).change(entry, constraints);
+    commit(writing.db, foreign::enforce(writing, change)?)
+}
+
+/// What becomes of the rows of an `INSERT`.
+struct Planned {
+    inserted: RecordBatch,
+    /// Rows that were in the way, and what they become.
+    removed: Rows,
+    updated: Rows,
+    /// Where the rows that are written stand, inserted ones first, in the order of the statement.
+    order: Option<Vec<u32>>,
+}
+
+impl Planned {
+    fn all(entry: &TableEntry, inserted: RecordBatch) -> Planned {
+        let (removed, updated) = (Rows::none(entry), Rows::none(entry));
+        Planned { inserted, removed, updated, order: None }
+    }
+
+    /// The rows that were written, and the change of the table.
+    fn change(
+        self,
+        entry: &Arc<TableEntry>,
+        constraints: Option<Constraints>,
+    ) -> (RecordBatch, Change) {
+        let count = self.inserted.num_rows();
+        let inserted = Rows { batch: self.inserted, ids: row_ids(entry.next_row_id, count) };
+        let added = match self.updated.is_empty() {
+            true => inserted,
+            false => inserted.and(&self.updated).expect("rows of one table"),
+        };
+        let mut change = Change::new(entry, self.removed, added);
+        change.next_row_id += count as i64;
+        change.constraints = constraints;
+        (change.added.batch.clone(), change)
+    }
+}
+
+/// Which rows are inserted, and which stored rows change instead.
+fn resolve(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    rows: RecordBatch,
+    conflict: &Conflict,
+) -> SqlResult<Planned> {
+    let proposed = Rows { ids: Arc::new(Int64Array::from(vec![0; rows.num_rows()])), batch: rows };
+    let mut blocked: Vec<Option<Vec<u8>>> = vec![None; proposed.len()];
+    let mut repeated = vec![false; proposed.len()];
+    for key in &conflict.keys {
+        let reference = Reference::new(entry, key)?;
+        let prefixes = reference.prefixes(&proposed.batch)?;
+        let stored = reference.find(writing.db, &prefixes)?;
+        let mut seen = HashSet::new();
+        for (row, prefix) in prefixes.iter().enumerate() {
+            blocked[row] = blocked[row].take().or_else(|| stored[row].clone());
+            repeated[row] |= prefix.as_ref().is_some_and(|p| !seen.insert(p));
+        }
+    }
+    let free = |row: &u32| blocked[*row as usize].is_none() && !repeated[*row as usize];
+    let kept: Vec<u32> = (0..proposed.len() as u32).filter(free).collect();
+    let mut planned = Planned::all(entry, proposed.take(&kept)?.batch);
+    let ConflictAction::Update(assignments) = &conflict.action else { return Ok(planned) };
+    if repeated.contains(&true) {
+        let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+        return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message).with_hint(
+            "Ensure that no rows proposed for insertion within the same command have duplicate \
+             constrained values.",
+        ));
+    }
+    let (rows, keys): (Vec<u32>, Vec<Vec<u8>>) =
+        (0u32..).zip(blocked).filter_map(|(row, key)| key.map(|key| (row, key))).unzip();
+    let stored = stored_rows(writing.db, entry, keys)?;
+    let excluded = proposed.take(&rows)?;
+    let (updated, changed) = assignments.apply(&stored.batch, &excluded.batch)?;
+    let updated = checked(&entry.def, &writing.catalog, updated)?;
+    let batch = filter_record_batch(&stored.batch, &changed).map_err(internal)?;
+    let ids = arrow_select::filter::filter(&stored.ids, &changed).map_err(internal)?;
+    let written = kept.iter().chain(
+        rows.iter().zip(changed.iter()).filter(|(_, c)| *c == Some(true)).map(|(row, _)| row),
+    );
+    let mut order: Vec<(u32, u32)> = written.copied().zip(0..).collect();
+    order.sort_unstable();
+    planned.order = Some(order.into_iter().map(|(_, at)| at).collect());
+    planned.updated = Rows { batch: updated, ids: ids.clone() };
+    planned.removed = Rows { batch, ids };
+    Ok(planned)
+}

@@ -1,0 +1,217 @@
+//! Looking rows up by unique keys, and which tables refer to which.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use runtime::IoCounters;
+use sql::catalog::TableId;
+use sql::constraints::ForeignKey;
+use sql::dml::assign;
+use storage::{Depth, Tree};
+use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
+use types::row::{BatchBuilder, index_key_columns, primary_key_columns};
+use types::text::format_value;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::rows::Rows;
+use crate::catalog::TableEntry;
+use crate::database::Database;
+use crate::fault;
+use crate::system::SystemCatalog;
+
+/// The tables that refer to `table`, each with one of its foreign keys that do.
+pub(crate) fn referring(
+    catalog: &SystemCatalog,
+    table: TableId,
+) -> Vec<(Arc<TableEntry>, ForeignKey)> {
+    let tables = catalog.snapshot().tables.values();
+    let keys = |t: &Arc<TableEntry>| {
+        let own = t.def.constraints.foreign_keys.iter().filter(|k| k.table == table.0).cloned();
+        own.map(|key| (t.clone(), key)).collect::<Vec<_>>()
+    };
+    tables.flat_map(keys).collect()
+}
+
+/// A unique key of a table: its primary key or a unique index.
+pub(crate) struct Reference {
+    entry: Arc<TableEntry>,
+    tree: Tree,
+    key: Vec<KeyColumn>,
+    /// Ordinals of the key's columns, in its order.
+    columns: Vec<usize>,
+    /// Where the primary key lies in the tree's key.
+    primary: Vec<usize>,
+}
+
+impl Reference {
+    /// The unique key on these columns, in whatever order.
+    ///
+    /// Errors: 42830 when there is none.
+    pub(crate) fn new(entry: &Arc<TableEntry>, ordinals: &[usize]) -> SqlResult<Reference> {
+        let def = &entry.def;
+        let same = |columns: &[usize]| {
+            columns.len() == ordinals.len() && columns.iter().all(|c| ordinals.contains(c))
+        };
+        let primary_key = primary_key_columns(&def.schema, &def.primary_key);
+        let (tree, key, columns) = if !def.primary_key.is_empty() && same(&def.primary_key) {
+            (&entry.tree, entry.layout.key.clone(), &def.primary_key)
+        } else {
+            let found = def.indexes.iter().position(|i| i.unique && same(&i.columns));
+            let Some(position) = found else {
+                let message = format!(
+                    "there is no unique constraint matching given keys for referenced table \"{}\"",
+                    def.name
+                );
+                return Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message));
+            };
+            let columns = &def.indexes[position].columns;
+            let key = index_key_columns(&def.schema, &def.primary_key, columns);
+            (&entry.indexes[position].tree, key, columns)
+        };
+        let place = |c: &KeyColumn| key.iter().position(|k| k.ordinal == c.ordinal);
+        let primary = primary_key.iter().filter_map(place).collect();
+        let (entry, tree, columns) = (entry.clone(), tree.clone(), columns.clone());
+        Ok(Reference { entry, tree, key, columns, primary })
+    }
+
+    /// For each row of the table, the encoded key; `None` where a column is null.
+    pub(crate) fn prefixes(&self, rows: &RecordBatch) -> SqlResult<Vec<Option<Vec<u8>>>> {
+        let arrays: Vec<ArrayRef> = self.columns.iter().map(|&c| rows.column(c).clone()).collect();
+        self.encoded(&arrays, rows.num_rows())
+    }
+
+    /// The same for rows of another table: its columns at `own` correspond to ours at `referenced`.
+    pub(crate) fn prefixes_of(
+        &self,
+        rows: &RecordBatch,
+        own: &[usize],
+        referenced: &[usize],
+    ) -> SqlResult<Vec<Option<Vec<u8>>>> {
+        let array = |&column: &usize| {
+            let at = referenced.iter().position(|r| *r == column);
+            let at = at.ok_or_else(|| SqlError::internal("a foreign key without its column"))?;
+            let mut open = self.entry.def.schema.columns[column].clone();
+            open.nullable = true;
+            assign(rows.column(own[at]), &open)
+        };
+        let arrays = self.columns.iter().map(array).collect::<SqlResult<Vec<_>>>()?;
+        self.encoded(&arrays, rows.num_rows())
+    }
+
+    fn encoded(&self, arrays: &[ArrayRef], count: usize) -> SqlResult<Vec<Option<Vec<u8>>>> {
+        let encoder = KeyEncoder::new(&self.key[..self.columns.len()], arrays);
+        let encode = |row: usize| {
+            if encoder.has_null(row) {
+                return Ok(None);
+            }
+            let mut bytes = vec![];
+            encoder.encode(row, &mut bytes)?;
+            Ok(Some(bytes))
+        };
+        (0..count).map(encode).collect()
+    }
+
+    /// For each key, the clustered key of the stored row that has it.
+    pub(crate) fn find(
+        &self,
+        db: &Database,
+        keys: &[Option<Vec<u8>>],
+    ) -> SqlResult<Vec<Option<Vec<u8>>>> {
+        let end = |key: &[u8]| successor(key).expect("an encoded value has a successor");
+        let wanted = keys.iter().enumerate().filter_map(|(i, k)| k.clone().map(|k| (i, k)));
+        let (at, ranges): (Vec<usize>, Vec<_>) =
+            wanted.map(|(i, key)| (i, (key.clone(), end(&key)))).unzip();
+        let (tree, key, primary) = (self.tree.clone(), self.key.clone(), self.primary.clone());
+        let count = keys.len();
+        db.handle().block_on(move || async move {
+            let (mut found, io) = (vec![None; count], IoCounters::default());
+            let mut visit = |position: usize, stored: &[u8], _: &[u8]| {
+                let columns = split_columns(&key, stored);
+                let clustered: Vec<u8> =
+                    primary.iter().flat_map(|&i| columns[i].iter().copied()).collect();
+                found[at[position]] = Some(clustered);
+            };
+            let searched = tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
+            searched.map_err(fault::storage)?;
+            Ok(found)
+        })
+    }
+}
+
+/// The rows with these clustered keys, in the order of the keys.
+pub(crate) fn stored_rows(
+    db: &Database,
+    entry: &TableEntry,
+    keys: Vec<Vec<u8>>,
+) -> SqlResult<Rows> {
+    let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
+    let (tree, layout, count) = (entry.tree.clone(), entry.layout.clone(), keys.len());
+    let (batch, order) = db.handle().block_on(move || async move {
+        let mut builder = BatchBuilder::new(layout, &ordinals);
+        let (mut order, io) = (vec![], IoCounters::default());
+        let mut visit = |position: usize, value: &[u8]| {
+            builder.push(&keys[position], value);
+            order.push(position as u32);
+        };
+        let found = tree.get_batch(&keys, Depth::Many, &io, &mut visit).await;
+        found.map_err(fault::storage)?;
+        SqlResult::Ok((builder.finish(), order))
+    })?;
+    if order.len() != count {
+        let message = "an index entry points to a row that does not exist";
+        return Err(SqlError::new(SqlState::DATA_CORRUPTED, message));
+    }
+    let mut back = vec![0u32; count];
+    order.iter().enumerate().for_each(|(at, &position)| back[position as usize] = at as u32);
+    Rows::found(entry, &batch)?.take(&back)
+}
+
+/// Refuses rows of `entry` whose foreign key finds no row of the table it refers to.
+///
+/// Errors: 23503.
+pub(crate) fn check_all(
+    db: &Database,
+    entry: &TableEntry,
+    key: &ForeignKey,
+    parent: &Arc<TableEntry>,
+    rows: &RecordBatch,
+) -> SqlResult<()> {
+    let reference = Reference::new(parent, &key.referenced)?;
+    let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
+    let found = reference.find(db, &prefixes)?;
+    let missing = prefixes.iter().zip(&found).position(|(p, f)| p.is_some() && f.is_none());
+    missing.map_or(Ok(()), |row| Err(missing_parent(entry, key, parent, rows, row)))
+}
+
+/// 23503 for a row that refers to none.
+pub(crate) fn missing_parent(
+    entry: &TableEntry,
+    key: &ForeignKey,
+    parent: &TableEntry,
+    rows: &RecordBatch,
+    row: usize,
+) -> SqlError {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        entry.def.name, key.name
+    );
+    SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(format!(
+        "{} is not present in table \"{}\".",
+        shown_key(entry, &key.columns, rows, row),
+        parent.def.name
+    ))
+}
+
+/// `Key (a, b)=(1, 2)`.
+pub(crate) fn shown_key(
+    entry: &TableEntry,
+    ordinals: &[usize],
+    rows: &RecordBatch,
+    row: usize,
+) -> String {
+    let name = |&i: &usize| entry.def.schema.columns[i].name.clone();
+    let value = |&i: &usize| format_value(rows.column(i), row).unwrap_or_else(|| "null".into());
+    let names: Vec<String> = ordinals.iter().map(name).collect();
+    let values: Vec<String> = ordinals.iter().map(value).collect();
+    format!("Key ({})=({})", names.join(", "), values.join(", "))
+}

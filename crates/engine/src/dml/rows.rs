@@ -1,0 +1,105 @@
+//! Rows with their row ids, and batches put together.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::take::take_record_batch;
+use types::SqlResult;
+use types::key::KeyEncoder;
+
+use super::internal;
+use crate::catalog::TableEntry;
+use crate::load::key_arrays;
+
+/// Rows of a table: all its columns in order, and a row id for each.
+#[derive(Clone)]
+pub(crate) struct Rows {
+    pub(crate) batch: RecordBatch,
+    /// Meaningless in a table with a primary key.
+    pub(crate) ids: ArrayRef,
+}
+
+impl Rows {
+    /// No rows of the table.
+    pub(crate) fn none(entry: &TableEntry) -> Rows {
+        let batch = RecordBatch::new_empty(entry.def.schema.arrow());
+        Rows { batch, ids: Arc::new(Int64Array::from(Vec::<i64>::new())) }
+    }
+
+    /// The rows that a query found by `sql::dml`: the table's columns, its row id if it has one, and
+    /// what else the query computed.
+    pub(crate) fn found(entry: &TableEntry, found: &RecordBatch) -> SqlResult<Rows> {
+        let schema = entry.def.schema.arrow();
+        let count = schema.fields().len();
+        let columns = found.columns()[..count].to_vec();
+        let batch = batch(&schema, columns, found.num_rows())?;
+        let ids = match entry.def.primary_key.is_empty() {
+            true => found.column(count).clone(),
+            false => Arc::new(Int64Array::from(vec![0; found.num_rows()])),
+        };
+        Ok(Rows { batch, ids })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows at these positions.
+    pub(crate) fn take(&self, positions: &[u32]) -> SqlResult<Rows> {
+        let positions = UInt32Array::from(positions.to_vec());
+        let batch = take_record_batch(&self.batch, &positions).map_err(internal)?;
+        let ids = arrow_select::take::take(&self.ids, &positions, None).map_err(internal)?;
+        Ok(Rows { batch, ids })
+    }
+
+    /// All rows of both.
+    pub(crate) fn and(&self, more: &Rows) -> SqlResult<Rows> {
+        let schema = self.batch.schema();
+        let more_batch = batch(&schema, more.batch.columns().to_vec(), more.len())?;
+        let batch = concatenated(&schema, &[self.batch.clone(), more_batch])?;
+        let ids = arrow_select::concat::concat(&[&self.ids, &more.ids]).map_err(internal)?;
+        Ok(Rows { batch, ids })
+    }
+
+    /// The keys of the rows in the clustered tree.
+    pub(crate) fn keys(&self, entry: &TableEntry) -> SqlResult<Vec<Vec<u8>>> {
+        let key = &entry.layout.key;
+        let encoder = KeyEncoder::new(key, &key_arrays(key, &self.batch, &self.ids));
+        let encode = |row| {
+            let mut bytes = vec![];
+            encoder.encode(row, &mut bytes)?;
+            Ok(bytes)
+        };
+        (0..self.len()).map(encode).collect()
+    }
+}
+
+/// A batch of this schema; nulls where it allows none are the caller's mistake.
+pub(crate) fn batch(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    count: usize,
+) -> SqlResult<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(internal)
+}
+
+/// All rows of the batches, whatever their schemas say of nulls.
+pub(crate) fn concatenated(schema: &SchemaRef, batches: &[RecordBatch]) -> SqlResult<RecordBatch> {
+    let open = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true));
+    let open: SchemaRef = Arc::new(Schema::new(open.collect::<Vec<_>>()));
+    let same = |b: &RecordBatch| batch(&open, b.columns().to_vec(), b.num_rows());
+    let batches = batches.iter().map(same).collect::<SqlResult<Vec<_>>>()?;
+    let all = arrow_select::concat::concat_batches(&open, &batches).map_err(internal)?;
+    let strict = all.columns().iter().zip(schema.fields());
+    let strict = strict.into_iter().all(|(c, f)| f.is_nullable() || c.null_count() == 0);
+    match strict {
+        true => batch(schema, all.columns().to_vec(), all.num_rows()),
+        false => Ok(all),
+    }
+}

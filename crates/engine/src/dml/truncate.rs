@@ -1,0 +1,84 @@
+//! `TRUNCATE`: new empty trees take the place of the old ones.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use sql::catalog::TableStatistics;
+use sql::constraints::ColumnDefault;
+use sql::parse::Truncate;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::{Writing, referring};
+use crate::catalog::TableEntry;
+use crate::fault;
+use crate::load::drop_trees;
+
+/// Empties tables.
+///
+/// Errors: 42P01 for an unknown table; 0A000 when a table that is not emptied refers to one that is.
+pub(crate) fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlResult<()> {
+    let entries =
+        truncate.tables.iter().map(|t| writing.entry(t)).collect::<SqlResult<Vec<_>>>()?;
+    let entries = closure(writing, entries, truncate.cascade)?;
+    let restart = truncate.restart_identity;
+    writing.db.change(move |store, snapshot| {
+        Box::pin(async move {
+            for entry in entries {
+                let tree = store.create_tree().await.map_err(fault::storage)?;
+                let mut indexes = vec![];
+                for _ in &entry.indexes {
+                    indexes.push(store.create_tree().await.map_err(fault::storage)?);
+                }
+                let mut def = (*entry.def).clone();
+                let index_leaf_pages = vec![1; indexes.len()];
+                def.statistics =
+                    Arc::new(TableStatistics { index_leaf_pages, ..TableStatistics::default() });
+                if restart {
+                    let mut constraints = (*def.constraints).clone();
+                    for default in constraints.defaults.iter_mut().flatten() {
+                        if let ColumnDefault::Identity(identity) = default {
+                            identity.next = 1;
+                        }
+                    }
+                    def.constraints = Arc::new(constraints);
+                }
+                snapshot.put(TableEntry::new(store, def, tree, &indexes, 1)?);
+                drop_trees(store, &entry.tree_ids()).await?;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// The tables, and with `cascade` those that refer to them.
+fn closure(
+    writing: &Writing<'_>,
+    mut entries: Vec<Arc<TableEntry>>,
+    cascade: bool,
+) -> SqlResult<Vec<Arc<TableEntry>>> {
+    let mut names = BTreeSet::new();
+    entries.retain(|e| names.insert(e.def.name.clone()));
+    let mut next = 0;
+    while next < entries.len() {
+        let referenced = entries[next].clone();
+        for (child, key) in referring(&writing.catalog, referenced.def.id) {
+            if names.contains(&child.def.name) {
+                continue;
+            }
+            if !cascade {
+                let message = "cannot truncate a table referenced in a foreign key constraint";
+                let detail = format!(
+                    "Table \"{}\" references \"{}\" by {}.",
+                    child.def.name, referenced.def.name, key.name
+                );
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                    .with_detail(detail)
+                    .with_hint("Truncate both at the same time, or use TRUNCATE ... CASCADE."));
+            }
+            names.insert(child.def.name.clone());
+            entries.push(child);
+        }
+        next += 1;
+    }
+    Ok(entries)
+}

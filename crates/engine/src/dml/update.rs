@@ -1,0 +1,39 @@
+//! `UPDATE`.
+
+use arrow_array::UInt32Array;
+use arrow_select::take::take_record_batch;
+use sql::dml::{TargetCatalog, assign, returning, update_query};
+use sql::parse::Update;
+use types::SqlResult;
+
+use super::delete::firsts;
+use super::rows::{Rows, batch};
+use super::{Change, Writing, checked, commit, foreign, outcome};
+use crate::result::StatementResult;
+
+/// Changes rows, and what refers to their keys where a constraint says so.
+pub(crate) fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
+    let target = TargetCatalog::new(&writing.catalog, &update.table)?;
+    let returning = returning(update, &writing.catalog)?;
+    let (query, ordinals) = update_query(update, &target)?;
+    let entry = writing.entry(&update.table)?;
+    let found = writing.rows(&query, &target)?;
+    let old = Rows::found(&entry, &found)?;
+    let firsts = firsts(&old.keys(&entry)?);
+    let old = old.take(&firsts)?;
+    let found = take_record_batch(&found, &UInt32Array::from(firsts)).map_err(super::internal)?;
+    let schema = &entry.def.schema;
+    let mut columns = old.batch.columns().to_vec();
+    let first_new = found.num_columns() - ordinals.len();
+    for (number, &ordinal) in ordinals.iter().enumerate() {
+        columns[ordinal] = assign(found.column(first_new + number), &schema.columns[ordinal])?;
+    }
+    let rows = batch(&schema.arrow(), columns, old.len())?;
+    let rows = checked(&entry.def, &writing.catalog, rows)?;
+    let new = Rows { batch: rows.clone(), ids: old.ids.clone() };
+    let (count, changes) = (old.len(), Change::new(&entry, old, new));
+    let changes = foreign::enforce(writing, changes)?;
+    let result = outcome("UPDATE", count, returning, &rows)?;
+    commit(writing.db, changes)?;
+    Ok(result)
+}

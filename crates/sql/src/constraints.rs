@@ -1,0 +1,93 @@
+//! What a table demands of its rows besides types and keys: defaults, checks, foreign keys.
+
+use serde::{Deserialize, Serialize};
+
+/// The constraints of a table. Expressions are kept as text and bound where they are used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraints {
+    /// Name of the primary key's constraint; `None` is the usual one, `<table>_pkey`.
+    #[serde(default)]
+    pub primary_key_name: Option<String>,
+    /// Values of columns that a statement leaves out: one per column, or none at all.
+    #[serde(default)]
+    pub defaults: Vec<Option<ColumnDefault>>,
+    /// Conditions that no row may make false.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// References to rows of other tables.
+    #[serde(default)]
+    pub foreign_keys: Vec<ForeignKey>,
+}
+
+/// The value of a column that a statement leaves out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ColumnDefault {
+    /// An expression without columns.
+    Expression(String),
+    /// The numbers of an identity column or a `serial`.
+    Identity(Identity),
+    /// An expression over the other columns, stored (`GENERATED ALWAYS AS (..) STORED`).
+    Generated(String),
+}
+
+/// A sequence that belongs to a column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The next value.
+    pub next: i64,
+    /// The distance of two values.
+    pub increment: i64,
+    /// Whether a statement may not give values of its own (`GENERATED ALWAYS`).
+    pub always: bool,
+}
+
+/// `CHECK (expression)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The constraint's name.
+    pub name: String,
+    /// The condition.
+    pub expression: String,
+}
+
+/// `FOREIGN KEY (columns) REFERENCES table (columns)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignKey {
+    /// The constraint's name.
+    pub name: String,
+    /// Ordinals of the referencing columns.
+    pub columns: Vec<usize>,
+    /// Id of the referenced table.
+    pub table: u32,
+    /// Ordinals of the referenced columns: the primary key or a unique index.
+    pub referenced: Vec<usize>,
+    /// What happens to rows that refer to a row that is deleted.
+    pub on_delete: ReferentialAction,
+    /// What happens to rows that refer to a key that changes.
+    pub on_update: ReferentialAction,
+}
+
+/// What happens to referring rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReferentialAction {
+    /// The statement fails if there are any.
+    Refuse,
+    /// They are deleted, or changed alike.
+    Cascade,
+    /// Their columns become null.
+    SetNull,
+    /// Their columns take their defaults.
+    SetDefault,
+}
+
+impl Constraints {
+    /// The default of a column.
+    pub fn default_of(&self, ordinal: usize) -> Option<&ColumnDefault> {
+        self.defaults.get(ordinal)?.as_ref()
+    }
+
+    /// Whether there is nothing to check or fill in.
+    pub fn is_empty(&self) -> bool {
+        *self == Constraints::default()
+    }
+}

@@ -1,0 +1,359 @@
+//! Definitions of tables, their names resolved and checked.
+
+use std::sync::Arc;
+
+use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
+
+use crate::bind::table_not_found;
+use crate::catalog::{Catalog, TableDef, TableId};
+use crate::constraints::{Check, ColumnDefault, Constraints, ForeignKey};
+use crate::dml::is_assignable;
+use crate::parse::{ColumnSpec, ConstraintSpec, CreateTable, ForeignKeySpec};
+
+/// A table to be, or one that is about to change.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Its id.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub schema: Schema,
+    /// Ordinals of the primary key's columns.
+    pub primary_key: Vec<usize>,
+    /// Unique constraints that have no index yet: name and ordinals.
+    pub unique: Vec<(String, Vec<usize>)>,
+    /// Everything else.
+    pub constraints: Constraints,
+}
+
+impl Draft {
+    /// A table without columns.
+    pub fn new(id: TableId, name: &str) -> Draft {
+        Draft {
+            id,
+            name: name.to_owned(),
+            schema: Schema::default(),
+            primary_key: vec![],
+            unique: vec![],
+            constraints: Constraints::default(),
+        }
+    }
+
+    /// What a `CREATE TABLE` defines; the columns are `columns` where the statement has a query.
+    ///
+    /// Errors: 42701, 42703, 42P01, 42P16, 42804, 42830 for definitions that cannot be.
+    pub fn of(
+        create: &CreateTable,
+        columns: Vec<Column>,
+        id: TableId,
+        catalog: &dyn Catalog,
+    ) -> SqlResult<Draft> {
+        let mut draft = Draft::new(id, &create.name);
+        draft.schema.columns = columns;
+        for spec in &create.columns {
+            draft.add_column(spec)?;
+        }
+        let own = create.columns.iter().flat_map(|c| &c.constraints);
+        for constraint in own.chain(&create.constraints) {
+            draft.add_constraint(constraint, catalog)?;
+        }
+        draft.check(catalog)?;
+        Ok(draft)
+    }
+
+    /// The definition, with the indexes that it has already.
+    pub fn table(&self, old: &TableDef) -> TableDef {
+        TableDef {
+            id: self.id,
+            name: self.name.clone(),
+            schema: self.schema.clone(),
+            primary_key: self.primary_key.clone(),
+            indexes: old.indexes.clone(),
+            statistics: old.statistics.clone(),
+            constraints: Arc::new(self.constraints.clone()),
+        }
+    }
+
+    /// Adds a column behind the others, without its constraints.
+    ///
+    /// Errors: 42701.
+    pub fn add_column(&mut self, spec: &ColumnSpec) -> SqlResult<()> {
+        let name = &spec.column.name;
+        if self.schema.ordinal(name).is_some() {
+            let message = format!("column \"{name}\" of relation \"{}\" already exists", self.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        self.schema.columns.push(spec.column.clone());
+        self.set_default(self.schema.columns.len() - 1, spec.default.clone());
+        Ok(())
+    }
+
+    /// Gives a column a default, or takes it away.
+    pub fn set_default(&mut self, ordinal: usize, default: Option<ColumnDefault>) {
+        let defaults = &mut self.constraints.defaults;
+        if default.is_some() {
+            defaults.resize(defaults.len().max(ordinal + 1), None);
+        }
+        if let Some(place) = defaults.get_mut(ordinal) {
+            *place = default;
+        }
+        while defaults.last().is_some_and(Option::is_none) {
+            defaults.pop();
+        }
+    }
+
+    /// The ordinal of a column.
+    ///
+    /// Errors: 42703.
+    pub fn ordinal(&self, name: &str) -> SqlResult<usize> {
+        self.schema.ordinal(name).ok_or_else(|| {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", self.name);
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+        })
+    }
+
+    /// Adds a constraint.
+    ///
+    /// Errors: see [`Draft::of`]; 42710 for a name that is taken.
+    pub fn add_constraint(
+        &mut self,
+        spec: &ConstraintSpec,
+        catalog: &dyn Catalog,
+    ) -> SqlResult<()> {
+        match spec {
+            ConstraintSpec::PrimaryKey { name, columns } => {
+                self.set_primary_key(name.clone(), columns)
+            }
+            ConstraintSpec::Unique { name, columns } => {
+                let ordinals = self.key(columns)?;
+                let base = format!("{}_{}_key", self.name, columns.join("_"));
+                let name = self.constraint_name(name.clone(), base)?;
+                self.unique.push((name, ordinals));
+                Ok(())
+            }
+            ConstraintSpec::Check { name, expression, columns } => {
+                let base = match columns.as_slice() {
+                    [column] => format!("{}_{column}_check", self.name),
+                    _ => format!("{}_check", self.name),
+                };
+                let name = self.constraint_name(name.clone(), base)?;
+                let expression = expression.clone();
+                self.constraints.checks.push(Check { name, expression });
+                Ok(())
+            }
+            ConstraintSpec::ForeignKey(key) => self.add_foreign_key(key, catalog),
+        }
+    }
+
+    fn set_primary_key(&mut self, name: Option<String>, columns: &[String]) -> SqlResult<()> {
+        if !self.primary_key.is_empty() {
+            let message =
+                format!("multiple primary keys for table \"{}\" are not allowed", self.name);
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
+        self.primary_key = self.key(columns)?;
+        for &ordinal in &self.primary_key {
+            self.schema.columns[ordinal].nullable = false;
+        }
+        let usual = format!("{}_pkey", self.name);
+        self.constraints.primary_key_name = name.filter(|n| *n != usual);
+        Ok(())
+    }
+
+    /// The ordinals of a key's columns.
+    fn key(&self, columns: &[String]) -> SqlResult<Vec<usize>> {
+        let mut ordinals = vec![];
+        for name in columns {
+            let Some(ordinal) = self.schema.ordinal(name) else {
+                let message = format!("column \"{name}\" named in key does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+            };
+            if ordinals.contains(&ordinal) {
+                let message = format!("column \"{name}\" appears twice in a key");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            let ty = self.schema.columns[ordinal].ty;
+            if !ty.may_be_key() {
+                return Err(SqlError::unsupported(format!("a key of type {ty}")));
+            }
+            ordinals.push(ordinal);
+        }
+        Ok(ordinals)
+    }
+
+    fn add_foreign_key(&mut self, spec: &ForeignKeySpec, catalog: &dyn Catalog) -> SqlResult<()> {
+        let ordinal = |name: &String| {
+            self.schema.ordinal(name).ok_or_else(|| {
+                let message = format!(
+                    "column \"{name}\" referenced in foreign key constraint does not exist"
+                );
+                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+            })
+        };
+        let columns = spec.columns.iter().map(ordinal).collect::<SqlResult<Vec<_>>>()?;
+        let (table, schema, referenced) = self.referenced(spec, catalog)?;
+        if referenced.len() != columns.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message));
+        }
+        let base = format!("{}_{}_fkey", self.name, spec.columns.join("_"));
+        let name = self.constraint_name(spec.name.clone(), base)?;
+        for (&own, &other) in columns.iter().zip(&referenced) {
+            let (own, other) = (&self.schema.columns[own], &schema.columns[other]);
+            comparable(&name, own, other)?;
+        }
+        let (on_delete, on_update) = (spec.on_delete, spec.on_update);
+        let key = ForeignKey { name, columns, table, referenced, on_delete, on_update };
+        self.constraints.foreign_keys.push(key);
+        Ok(())
+    }
+
+    /// The table that a foreign key refers to: its id, its columns, the ordinals of those referenced.
+    fn referenced(
+        &self,
+        spec: &ForeignKeySpec,
+        catalog: &dyn Catalog,
+    ) -> SqlResult<(u32, Schema, Vec<usize>)> {
+        let (id, schema, primary_key, unique) = if spec.table == self.name {
+            let unique: Vec<Vec<usize>> = self.unique.iter().map(|(_, c)| c.clone()).collect();
+            (self.id, self.schema.clone(), self.primary_key.clone(), unique)
+        } else {
+            let table = catalog.table(&spec.table);
+            let table = table.ok_or_else(|| table_not_found(catalog, &spec.table))?;
+            let unique = table.indexes.iter().filter(|i| i.unique).map(|i| i.columns.clone());
+            (table.id, table.schema.clone(), table.primary_key.clone(), unique.collect())
+        };
+        let invalid = |message: String| SqlError::new(SqlState::INVALID_FOREIGN_KEY, message);
+        if spec.referenced.is_empty() {
+            if primary_key.is_empty() {
+                let message =
+                    format!("there is no primary key for referenced table \"{}\"", spec.table);
+                return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+            return Ok((id.0, schema, primary_key));
+        }
+        let ordinal = |name: &String| {
+            schema.ordinal(name).ok_or_else(|| {
+                let message = format!(
+                    "column \"{name}\" referenced in foreign key constraint does not exist"
+                );
+                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+            })
+        };
+        let wanted = spec.referenced.iter().map(ordinal).collect::<SqlResult<Vec<_>>>()?;
+        let same =
+            |key: &Vec<usize>| key.len() == wanted.len() && key.iter().all(|c| wanted.contains(c));
+        if !same(&primary_key) && !unique.iter().any(same) {
+            return Err(invalid(format!(
+                "there is no unique constraint matching given keys for referenced table \"{}\"",
+                spec.table
+            )));
+        }
+        Ok((id.0, schema, wanted))
+    }
+
+    /// The name given, if it is free, or one made of `base`.
+    fn constraint_name(&self, given: Option<String>, base: String) -> SqlResult<String> {
+        let taken = |name: &str| {
+            self.constraints.checks.iter().any(|c| c.name == name)
+                || self.constraints.foreign_keys.iter().any(|k| k.name == name)
+                || self.unique.iter().any(|(n, _)| n == name)
+        };
+        match given {
+            Some(name) if taken(&name) => {
+                let message =
+                    format!("constraint \"{name}\" for relation \"{}\" already exists", self.name);
+                Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message))
+            }
+            Some(name) => Ok(name),
+            None => {
+                let numbered = (1..).map(|n| format!("{base}{n}"));
+                let mut names = std::iter::once(base.clone()).chain(numbered);
+                Ok(names.find(|n| !taken(n)).unwrap_or(base))
+            }
+        }
+    }
+
+    /// Binds every expression of the definition.
+    ///
+    /// Errors: 42804 for types that do not fit, and what binding says.
+    pub fn check(&self, catalog: &dyn Catalog) -> SqlResult<()> {
+        let table = self.table(&TableDef {
+            id: self.id,
+            name: String::new(),
+            schema: Schema::default(),
+            primary_key: vec![],
+            indexes: vec![],
+            statistics: Arc::default(),
+            constraints: Arc::default(),
+        });
+        crate::dml::checks(&table, catalog)?;
+        for (ordinal, column) in self.schema.columns.iter().enumerate() {
+            if let Some(ColumnDefault::Identity(_)) = self.constraints.default_of(ordinal)
+                && !matches!(
+                    column.ty,
+                    LogicalType::Int16 | LogicalType::Int32 | LogicalType::Int64
+                )
+            {
+                let message = "identity column type must be smallint, integer, or bigint";
+                return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+            }
+        }
+        let table = Arc::new(table);
+        crate::dml::Defaults::new(&table, catalog)?;
+        let none = arrow_array::RecordBatch::new_empty(crate::incoming_schema(&table).arrow());
+        crate::dml::generated(&table, none, catalog).map(|_| ())
+    }
+}
+
+fn comparable(constraint: &str, own: &Column, other: &Column) -> SqlResult<()> {
+    let (a, b) = (own.ty.arrow(), other.ty.arrow());
+    let text = |ty: LogicalType| {
+        matches!(ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_))
+    };
+    if text(own.ty) == text(other.ty) && is_assignable(&a, &b) {
+        return Ok(());
+    }
+    let message = format!("foreign key constraint \"{constraint}\" cannot be implemented");
+    let detail = format!(
+        "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+        own.name, other.name, own.ty, other.ty
+    );
+    Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail))
+}
+
+/// The expression with a column renamed, as text.
+///
+/// Errors: those of the catalog being damaged.
+pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
+    use datafusion_sql::sqlparser::ast::{Expr, Ident, visit_expressions_mut};
+    let mut expr = crate::dml::parsed(expression)?;
+    let rename = |ident: &mut Ident| {
+        if crate::parse::identifier(ident) == old {
+            *ident = Ident::with_quote('"', new);
+        }
+    };
+    // The visit itself never stops.
+    let _ = visit_expressions_mut(&mut expr, |e| {
+        match e {
+            Expr::Identifier(ident) => rename(ident),
+            Expr::CompoundIdentifier(parts) => {
+                if let Some(last) = parts.last_mut() {
+                    rename(last);
+                }
+            }
+            _ => {}
+        }
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    Ok(expr.to_string())
+}
+
+/// Whether the expression names the column.
+///
+/// Errors: those of the catalog being damaged.
+pub fn names_column(expression: &str, column: &str) -> SqlResult<bool> {
+    let marked = renamed_in(expression, column, "\u{1}")?;
+    Ok(marked.contains('\u{1}'))
+}

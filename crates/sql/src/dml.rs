@@ -1,0 +1,20 @@
+//! Statements that change rows: the queries that find them, the values that they get.
+//!
+//! `UPDATE` and `DELETE` are planned as queries over the table that changes, so that they use every
+//! access path and join that a query has; the engine applies what the query found. The table stands
+//! in such a query under a name of its own, with the hidden row id as a column where it has one.
+
+mod assign;
+mod conflict;
+mod defaults;
+mod expressions;
+mod target;
+
+pub use assign::{assign, is_assignable};
+pub use conflict::{Conflict, ConflictAction};
+pub use defaults::Defaults;
+pub use expressions::{RowExprs, checks, converted, generated, returning};
+pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};
+
+pub(crate) use assign::literal_as;
+pub(crate) use target::{is_default, parsed};

@@ -1,0 +1,93 @@
+//! Values on their way into a column: PostgreSQL's assignment casts.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{DataType, Field, Schema};
+use datafusion_common::DFSchema;
+use datafusion_expr::{cast, col};
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use types::parse::ColumnParser;
+use types::text::format_value;
+use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
+
+use crate::error::{from_arrow, from_library};
+use crate::expr::Expr;
+
+/// The values as the column's type.
+///
+/// Errors: 42804 for types that are not assigned to each other, 22001, 22003, 22P02 for values that
+/// do not fit, 23502 for null where none is allowed.
+pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
+    let (from, to) = (values.data_type(), column.ty.arrow());
+    if from.is_null() && column.nullable {
+        return Ok(new_null_array(&to, values.len()));
+    }
+    let measured = matches!(column.ty, LogicalType::Varchar(_) | LogicalType::Char(_));
+    if *from == to && !measured && (column.nullable || values.null_count() == 0) {
+        return Ok(Arc::clone(values));
+    }
+    if !is_assignable(from, &to) {
+        return Err(mismatch(from, column));
+    }
+    let rounded = from.is_numeric() && to.is_integer();
+    let values = if rounded { convert(values, &to)? } else { Arc::clone(values) };
+    let values = match (values.data_type(), &to) {
+        (DataType::Timestamp(..), DataType::Date32) => {
+            arrow_cast::cast(&values, &to).map_err(from_arrow)?
+        }
+        _ => values,
+    };
+    let mut parser = ColumnParser::new(column);
+    for row in 0..values.len() {
+        parser.push(format_value(&values, row).as_deref())?;
+    }
+    Ok(parser.finish())
+}
+
+pub(crate) fn mismatch(from: &DataType, column: &Column) -> SqlError {
+    let given = crate::render::type_name(from);
+    let message = format!(
+        "column \"{}\" is of type {} but expression is of type {given}",
+        column.name, column.ty
+    );
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+        .with_hint("you will need to rewrite or cast the expression")
+}
+
+/// The values cast as an expression does, which rounds.
+fn convert(values: &ArrayRef, to: &DataType) -> SqlResult<ArrayRef> {
+    let field = Field::new("value", values.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let named = DFSchema::try_from(schema.as_ref().clone()).map_err(from_library)?;
+    let expr = Expr::compile(&cast(col("value"), to.clone()), &named)?;
+    let batch = RecordBatch::try_new(schema, vec![Arc::clone(values)]).map_err(from_arrow)?;
+    expr.evaluate(&batch)
+}
+
+/// Whether PostgreSQL converts `from` to `to` on assignment.
+pub fn is_assignable(from: &DataType, to: &DataType) -> bool {
+    let temporal = |t: &DataType| matches!(t, DataType::Date32 | DataType::Timestamp(..));
+    from == to
+        || from.is_null()
+        || matches!(to, DataType::Utf8View)
+        || (from.is_numeric() && to.is_numeric())
+        || (temporal(from) && temporal(to))
+}
+
+/// A quoted literal takes the type of the column that it is for; text columns measure it later.
+pub(crate) fn literal_as(value: ast::Expr, column: &Column) -> SqlResult<ast::Expr> {
+    let quoted = |v: &ast::Expr| matches!(v, ast::Expr::Value(v) if matches!(v.value, ast::Value::SingleQuotedString(_)));
+    let text =
+        matches!(column.ty, LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_));
+    if text || !quoted(&value) {
+        return Ok(value);
+    }
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&column.ty.to_string());
+    let data_type = parser.and_then(|mut p| p.parse_data_type());
+    let data_type = data_type.map_err(|e| SqlError::internal(e.to_string()))?;
+    let kind = ast::CastKind::DoubleColon;
+    Ok(ast::Expr::Cast { kind, expr: Box::new(value), data_type, array: false, format: None })
+}

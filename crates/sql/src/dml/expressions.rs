@@ -1,0 +1,174 @@
+//! Expressions over the rows of a table: `RETURNING`, checks, generated columns.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field, Schema, SchemaRef};
+use datafusion_common::DFSchema;
+use datafusion_sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind};
+use types::{SqlResult, SqlState};
+
+use super::target::parsed;
+use crate::catalog::{Catalog, TableDef};
+use crate::constraints::ColumnDefault;
+use crate::error::{from_arrow, from_library};
+use crate::expr::{Expr, bind_scalar};
+
+/// Columns computed from rows of a table.
+pub struct RowExprs {
+    /// Names and types of the columns.
+    pub schema: SchemaRef,
+    exprs: Vec<Expr>,
+}
+
+impl RowExprs {
+    /// The columns for each row of `batch`, which has all columns of the table in order.
+    ///
+    /// Errors: what computing them says.
+    pub fn evaluate(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
+        let columns =
+            self.exprs.iter().map(|e| e.evaluate(batch)).collect::<SqlResult<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(from_arrow)
+    }
+}
+
+/// The columns of a table as the binder sees them under a name.
+pub(super) fn qualified(table: &TableDef, alias: &str) -> SqlResult<DFSchema> {
+    DFSchema::try_from_qualified_schema(alias.to_owned(), &table.schema.arrow())
+        .map_err(from_library)
+}
+
+/// A bound expression over the table's columns.
+pub(super) fn compiled(
+    expr: ast::Expr,
+    schema: &DFSchema,
+    catalog: &dyn Catalog,
+) -> SqlResult<Expr> {
+    crate::logical::guarded(|| Expr::compile(&bind_scalar(expr, schema, catalog)?, schema))
+}
+
+/// The `RETURNING` list of a statement over the table, which it calls `alias`.
+///
+/// Errors: 42703 and 42P01 for unknown names, 0A000 for subqueries.
+pub(crate) fn returning_items(
+    items: &[SelectItem],
+    table: &TableDef,
+    alias: &str,
+    catalog: &dyn Catalog,
+) -> SqlResult<RowExprs> {
+    let schema = qualified(table, alias)?;
+    let (mut fields, mut exprs) = (vec![], vec![]);
+    let mut add = |name: String, expr: Expr| {
+        fields.push(Field::new(name, expr.data_type().clone(), true));
+        exprs.push(expr);
+    };
+    for item in items {
+        let (expr, name) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, crate::names::item_name(item)),
+            SelectItem::ExprWithAlias { expr, .. } => (expr, crate::names::item_name(item)),
+            SelectItem::Wildcard(_)
+            | SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(_), _) => {
+                for (i, column) in table.schema.columns.iter().enumerate() {
+                    let name = column.name.clone();
+                    add(name.clone(), Expr::column(i, &name, column.ty.arrow()));
+                }
+                continue;
+            }
+            _ => return Err(types::SqlError::unsupported("this form of RETURNING")),
+        };
+        add(name, compiled(expr.clone(), &schema, catalog)?);
+    }
+    Ok(RowExprs { schema: Arc::new(Schema::new(fields)), exprs })
+}
+
+/// The `RETURNING` list of a statement; `None` when it has none.
+pub trait Returning {
+    /// The table, the name it goes by, the list.
+    #[doc(hidden)]
+    fn parts(&self) -> (&str, &str, &[SelectItem]);
+}
+
+macro_rules! returning_of {
+    ($($statement:ty),*) => {$(
+        impl Returning for $statement {
+            fn parts(&self) -> (&str, &str, &[SelectItem]) {
+                let alias = self.alias.as_deref().unwrap_or(&self.table);
+                (&self.table, alias, &self.returning)
+            }
+        }
+    )*};
+}
+
+returning_of!(crate::parse::Insert, crate::parse::Update, crate::parse::Delete);
+
+/// The `RETURNING` list of a statement over its table; `None` when it has none.
+///
+/// Errors: 42P01 and 42703 for unknown names, 0A000 for subqueries.
+pub fn returning(statement: &impl Returning, catalog: &dyn Catalog) -> SqlResult<Option<RowExprs>> {
+    let (table, alias, items) = statement.parts();
+    if items.is_empty() {
+        return Ok(None);
+    }
+    let Some(def) = catalog.table(table) else {
+        return Err(crate::bind::table_not_found(catalog, table));
+    };
+    returning_items(items, &def, alias, catalog).map(Some)
+}
+
+/// The conditions that rows of the table must not make false, with their constraints' names.
+pub fn checks(table: &TableDef, catalog: &dyn Catalog) -> SqlResult<Vec<(String, Expr)>> {
+    let schema = qualified(table, &table.name)?;
+    let check = |c: &crate::constraints::Check| {
+        let expr = compiled(parsed(&c.expression)?, &schema, catalog)?;
+        if *expr.data_type() != arrow_schema::DataType::Boolean && !expr.data_type().is_null() {
+            let message = format!(
+                "argument of CHECK must be type boolean, not type {}",
+                crate::render::type_name(expr.data_type())
+            );
+            return Err(types::SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        Ok((c.name.clone(), expr))
+    };
+    table.constraints.checks.iter().map(check).collect()
+}
+
+/// The columns of the table that are computed from the others, filled in.
+///
+/// Errors: what computing them says.
+pub fn generated(
+    table: &TableDef,
+    batch: RecordBatch,
+    catalog: &dyn Catalog,
+) -> SqlResult<RecordBatch> {
+    let schema = qualified(table, &table.name)?;
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    let mut changed = false;
+    for (ordinal, column) in table.schema.columns.iter().enumerate() {
+        if let Some(ColumnDefault::Generated(text)) = table.constraints.default_of(ordinal) {
+            let expr = compiled(parsed(text)?, &schema, catalog)?;
+            columns[ordinal] = super::assign(&expr.evaluate(&batch)?, column)?;
+            changed = true;
+        }
+    }
+    match changed {
+        true => RecordBatch::try_new(table.schema.arrow(), columns).map_err(from_arrow),
+        false => Ok(batch),
+    }
+}
+
+/// The values of an expression over the table's columns, as a column's type.
+///
+/// Errors: what binding, computing and assigning says.
+pub fn converted(
+    table: &TableDef,
+    expression: &str,
+    column: &types::Column,
+    batch: &RecordBatch,
+    catalog: &dyn Catalog,
+) -> SqlResult<ArrayRef> {
+    let schema = qualified(table, &table.name)?;
+    let expr = compiled(parsed(expression)?, &schema, catalog)?;
+    super::assign(&expr.evaluate(batch)?, column)
+}

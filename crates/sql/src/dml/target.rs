@@ -1,0 +1,247 @@
+//! The rows that `UPDATE` and `DELETE` are about, as queries.
+
+use std::sync::Arc;
+
+use datafusion_sql::sqlparser::ast::{self, Ident, SelectItem, TableFactor, TableWithJoins};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
+
+use super::literal_as;
+use crate::bind::table_not_found;
+use crate::catalog::{Catalog, ColumnStatistics, TableDef};
+use crate::constraints::ColumnDefault;
+use crate::insert::unknown_column;
+use crate::parse::{Assignment, Delete, Query, Update};
+use crate::view::ViewDef;
+
+/// What the table that changes is called in its query: no table can have this name.
+const TARGET: &str = "\u{1}target";
+
+/// The hidden row id as a column.
+const ROW_ID: &str = "\u{1}row id";
+
+/// A catalog in which the table that changes has a second name, under which its hidden row id is a
+/// column, behind all others.
+pub struct TargetCatalog<'a> {
+    inner: &'a dyn Catalog,
+    target: Arc<TableDef>,
+}
+
+impl<'a> TargetCatalog<'a> {
+    /// The catalog around a change of the table `name`.
+    ///
+    /// Errors: 42P01 for an unknown table, 42809 for a system relation, 0A000 for a view.
+    pub fn new(inner: &'a dyn Catalog, name: &str) -> SqlResult<TargetCatalog<'a>> {
+        let Some(table) = inner.table(name) else {
+            return Err(not_changeable(inner, name));
+        };
+        let mut target = (*table).clone();
+        if target.primary_key.is_empty() {
+            target.primary_key = vec![target.schema.columns.len()];
+            let row_id = Column { name: ROW_ID.into(), ty: LogicalType::Int64, nullable: false };
+            target.schema.columns.push(row_id);
+            let mut statistics = (*target.statistics).clone();
+            if !statistics.columns.is_empty() {
+                let distinct_count = statistics.row_count as f64;
+                statistics.columns.push(ColumnStatistics {
+                    distinct_count,
+                    width: 8.0,
+                    correlation: 1.0,
+                    ..ColumnStatistics::default()
+                });
+            }
+            target.statistics = Arc::new(statistics);
+        }
+        Ok(TargetCatalog { inner, target: Arc::new(target) })
+    }
+}
+
+/// Why a relation cannot be changed.
+fn not_changeable(catalog: &dyn Catalog, name: &str) -> SqlError {
+    if catalog.view(name).is_some() {
+        return SqlError::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("cannot change view \"{name}\""),
+        )
+        .with_hint("change the tables that the view reads");
+    }
+    if catalog.system_table("pg_catalog", name).is_some() {
+        let message = format!("permission denied: \"{name}\" is a system catalog");
+        return SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message);
+    }
+    table_not_found(catalog, name)
+}
+
+impl Catalog for TargetCatalog<'_> {
+    fn table(&self, name: &str) -> Option<Arc<TableDef>> {
+        if name == TARGET { Some(Arc::clone(&self.target)) } else { self.inner.table(name) }
+    }
+
+    fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
+        self.inner.view(name)
+    }
+
+    fn tables(&self) -> Vec<Arc<TableDef>> {
+        self.inner.tables()
+    }
+
+    fn system_table(&self, schema: &str, name: &str) -> Option<Arc<TableDef>> {
+        self.inner.system_table(schema, name)
+    }
+
+    fn system_function(&self, name: &str) -> Option<crate::SystemFunction> {
+        self.inner.system_function(name)
+    }
+}
+
+/// The query of an `UPDATE`, to be planned in a [`TargetCatalog`], and the ordinals of the columns
+/// that are assigned. Its rows are the table's columns, the row id if it has one, the new values.
+///
+/// Errors: 42703 for a column that does not exist, 428C9 for a column that is computed.
+pub fn update_query(
+    update: &Update,
+    catalog: &TargetCatalog<'_>,
+) -> SqlResult<(Query, Vec<usize>)> {
+    let (mut ordinals, mut values) = (vec![], vec![]);
+    for Assignment { column, value } in &update.assignments {
+        let (ordinal, value) = assigned(&catalog.target, column, value)?;
+        ordinals.push(ordinal);
+        values.push(value);
+    }
+    let query = target_query(
+        &catalog.target,
+        update.alias.as_deref().unwrap_or(&update.table),
+        values,
+        &update.from,
+        update.selection.clone(),
+    )?;
+    Ok((query, ordinals))
+}
+
+/// The query of a `DELETE`, to be planned in a [`TargetCatalog`]: the table's columns and the row id
+/// if it has one.
+pub fn delete_query(delete: &Delete, catalog: &TargetCatalog<'_>) -> SqlResult<Query> {
+    let alias = delete.alias.as_deref().unwrap_or(&delete.table);
+    target_query(&catalog.target, alias, vec![], &delete.using, delete.selection.clone())
+}
+
+/// A query for the rows of a [`TargetCatalog`]'s table whose columns at `ordinals` have one of the
+/// given values (as texts, a list per row): the table's columns and the row id if it has one.
+pub fn rows_with_keys(
+    catalog: &TargetCatalog<'_>,
+    ordinals: &[usize],
+    keys: &[&Vec<String>],
+) -> SqlResult<Query> {
+    let column = |&i: &usize| ast::Expr::Identifier(quoted(&catalog.target.schema.columns[i].name));
+    let columns: Vec<ast::Expr> = ordinals.iter().map(column).collect();
+    let one = |mut exprs: Vec<ast::Expr>| match exprs.len() {
+        1 => exprs.remove(0),
+        _ => ast::Expr::Tuple(exprs),
+    };
+    let literal = |(text, &i): (&String, &usize)| {
+        let value = ast::Value::SingleQuotedString(text.clone());
+        literal_as(ast::Expr::Value(value.into()), &catalog.target.schema.columns[i])
+    };
+    let key = |key: &&Vec<String>| {
+        Ok(one(key.iter().zip(ordinals).map(literal).collect::<SqlResult<Vec<_>>>()?))
+    };
+    let list = keys.iter().map(key).collect::<SqlResult<Vec<_>>>()?;
+    let expr = Box::new(one(columns));
+    let selection = ast::Expr::InList { expr, list, negated: false };
+    target_query(&catalog.target, &catalog.target.name, vec![], &[], Some(selection))
+}
+
+/// The ordinal of an assigned column, and the value as an expression of a query.
+pub(super) fn assigned(
+    table: &TableDef,
+    column: &str,
+    value: &ast::Expr,
+) -> SqlResult<(usize, ast::Expr)> {
+    let ordinal = table.schema.ordinal(column).ok_or_else(|| unknown_column(column, table))?;
+    let default = table.constraints.default_of(ordinal);
+    let is_default = is_default(value);
+    match default {
+        Some(ColumnDefault::Generated(_)) if !is_default => {
+            let message = format!("column \"{column}\" can only be updated to DEFAULT");
+            return Err(SqlError::new(SqlState::GENERATED_ALWAYS, message)
+                .with_detail(format!("Column \"{column}\" is a generated column.")));
+        }
+        Some(ColumnDefault::Identity(identity)) if identity.always && !is_default => {
+            let message = format!("column \"{column}\" can only be updated to DEFAULT");
+            let detail =
+                format!("Column \"{column}\" is an identity column defined as GENERATED ALWAYS.");
+            return Err(SqlError::new(SqlState::GENERATED_ALWAYS, message).with_detail(detail));
+        }
+        _ => {}
+    }
+    let value = match (is_default, default) {
+        (false, _) => literal_as(value.clone(), &table.schema.columns[ordinal])?,
+        (true, Some(ColumnDefault::Expression(text))) => parsed(text)?,
+        (true, Some(ColumnDefault::Identity(_))) => {
+            return Err(SqlError::unsupported("setting an identity column to DEFAULT"));
+        }
+        (true, _) => null(),
+    };
+    Ok((ordinal, value))
+}
+
+/// Whether a value is the word `DEFAULT`.
+pub(crate) fn is_default(value: &ast::Expr) -> bool {
+    matches!(value, ast::Expr::Identifier(name)
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+}
+
+/// An expression of the catalog's, as text.
+pub(crate) fn parsed(text: &str) -> SqlResult<ast::Expr> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
+    let parsed = parser.and_then(|mut p| p.parse_expr());
+    parsed.map_err(|e| SqlError::internal(format!("an expression of the catalog: {e}")))
+}
+
+fn null() -> ast::Expr {
+    ast::Expr::Value(ast::Value::Null.into())
+}
+
+fn quoted(name: &str) -> Ident {
+    Ident::with_quote('"', name)
+}
+
+fn target_query(
+    table: &TableDef,
+    alias: &str,
+    values: Vec<ast::Expr>,
+    from: &[TableWithJoins],
+    selection: Option<ast::Expr>,
+) -> SqlResult<Query> {
+    let mut ast = skeleton()?;
+    let ast::SetExpr::Select(select) = ast.body.as_mut() else {
+        return Err(SqlError::internal("a select is no select"));
+    };
+    let old = table.schema.columns.iter().enumerate().map(|(i, c)| {
+        let parts = vec![Ident::with_quote('"', alias), Ident::with_quote('"', &c.name)];
+        named(ast::Expr::CompoundIdentifier(parts), format!("old_{i}"))
+    });
+    let new = values.into_iter().enumerate().map(|(i, v)| named(v, format!("new_{i}")));
+    select.projection = old.chain(new).collect();
+    let mut target = select.from.remove(0);
+    if let TableFactor::Table { name, alias: as_alias, .. } = &mut target.relation {
+        *name = Ident::with_quote('"', TARGET).into();
+        if let Some(as_alias) = as_alias {
+            as_alias.name = Ident::with_quote('"', alias);
+        }
+    }
+    select.from = std::iter::once(target).chain(from.iter().cloned()).collect();
+    select.selection = selection;
+    Ok(Query { ast: Box::new(ast) })
+}
+
+fn named(expr: ast::Expr, alias: String) -> SelectItem {
+    SelectItem::ExprWithAlias { expr, alias: Ident::new(alias) }
+}
+
+fn skeleton() -> SqlResult<ast::Query> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql("select 1 from t as t");
+    let parsed = parser.and_then(|mut p| p.parse_query());
+    parsed.map(|q| *q).map_err(|e| SqlError::internal(e.to_string()))
+}

@@ -1,0 +1,163 @@
+//! `ALTER TABLE`, as far as syntax goes.
+
+use datafusion_sql::sqlparser::ast::{
+    self, AlterColumnOperation, AlterTableOperation as Operation, DropBehavior, RenameTableNameKind,
+};
+use types::{LogicalType, SqlError, SqlResult};
+
+use super::constraint::{self, ColumnSpec, ConstraintSpec};
+use super::ddl::column_type;
+use super::{identifier, name};
+use crate::constraints::ColumnDefault;
+
+/// `ALTER TABLE`.
+#[derive(Clone, Debug)]
+pub struct AlterTable {
+    /// The table.
+    pub table: String,
+    /// No error if it does not exist.
+    pub if_exists: bool,
+    /// What changes, in order.
+    pub alterations: Vec<Alteration>,
+}
+
+/// What `ALTER TABLE` changes.
+#[derive(Clone, Debug)]
+pub enum Alteration {
+    /// `ADD COLUMN`.
+    AddColumn {
+        /// The column.
+        column: Box<ColumnSpec>,
+        /// No error if it exists.
+        if_not_exists: bool,
+    },
+    /// `DROP COLUMN`.
+    DropColumn {
+        /// The column.
+        name: String,
+        /// No error if it does not exist.
+        if_exists: bool,
+        /// Keys and constraints of it go too.
+        cascade: bool,
+    },
+    /// `RENAME COLUMN`.
+    RenameColumn {
+        /// The column.
+        old: String,
+        /// Its new name.
+        new: String,
+    },
+    /// `RENAME TO`.
+    Rename {
+        /// The new name.
+        new: String,
+    },
+    /// `ADD CONSTRAINT`.
+    AddConstraint(ConstraintSpec),
+    /// `DROP CONSTRAINT`.
+    DropConstraint {
+        /// The constraint.
+        name: String,
+        /// No error if it does not exist.
+        if_exists: bool,
+        /// Foreign keys that need it go too.
+        cascade: bool,
+    },
+    /// `RENAME CONSTRAINT`.
+    RenameConstraint {
+        /// The constraint.
+        old: String,
+        /// Its new name.
+        new: String,
+    },
+    /// `ALTER COLUMN .. SET DEFAULT`, `DROP DEFAULT`, `ADD GENERATED .. AS IDENTITY`.
+    Default {
+        /// The column.
+        column: String,
+        /// `None` drops it.
+        default: Option<ColumnDefault>,
+    },
+    /// `ALTER COLUMN .. SET NOT NULL`, `DROP NOT NULL`.
+    Nullable {
+        /// The column.
+        column: String,
+        /// Whether null is allowed from now on.
+        nullable: bool,
+    },
+    /// `ALTER COLUMN .. TYPE`.
+    Type {
+        /// The column.
+        column: String,
+        /// The new type.
+        ty: LogicalType,
+        /// The new value as SQL; `None` casts the old one.
+        using: Option<String>,
+    },
+}
+
+pub(super) fn alter_table(alter: &ast::AlterTable) -> SqlResult<AlterTable> {
+    let mut alterations = vec![];
+    for operation in &alter.operations {
+        alteration(operation, &mut alterations)?;
+    }
+    Ok(AlterTable { table: name(&alter.name)?, if_exists: alter.if_exists, alterations })
+}
+
+fn alteration(operation: &Operation, out: &mut Vec<Alteration>) -> SqlResult<()> {
+    let cascades = |b: &Option<DropBehavior>| matches!(b, Some(DropBehavior::Cascade));
+    out.push(match operation {
+        Operation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+            let column = Box::new(constraint::column(column_def)?);
+            Alteration::AddColumn { column, if_not_exists: *if_not_exists }
+        }
+        Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+            for column in column_names {
+                let (name, cascade) = (identifier(column), cascades(drop_behavior));
+                out.push(Alteration::DropColumn { name, if_exists: *if_exists, cascade });
+            }
+            return Ok(());
+        }
+        Operation::RenameColumn { old_column_name, new_column_name } => Alteration::RenameColumn {
+            old: identifier(old_column_name),
+            new: identifier(new_column_name),
+        },
+        Operation::RenameTable { table_name: RenameTableNameKind::To(new) } => {
+            Alteration::Rename { new: name(new)? }
+        }
+        Operation::AddConstraint { constraint, not_valid: false } => {
+            Alteration::AddConstraint(constraint::table_constraint(constraint)?)
+        }
+        Operation::DropConstraint { if_exists, name, drop_behavior } => {
+            let (name, cascade) = (identifier(name), cascades(drop_behavior));
+            Alteration::DropConstraint { name, if_exists: *if_exists, cascade }
+        }
+        Operation::RenameConstraint { old_name, new_name } => {
+            Alteration::RenameConstraint { old: identifier(old_name), new: identifier(new_name) }
+        }
+        Operation::AlterColumn { column_name, op } => alter_column(identifier(column_name), op)?,
+        other => return Err(SqlError::unsupported(format!("ALTER TABLE {other}"))),
+    });
+    Ok(())
+}
+
+fn alter_column(column: String, op: &AlterColumnOperation) -> SqlResult<Alteration> {
+    Ok(match op {
+        AlterColumnOperation::SetNotNull => Alteration::Nullable { column, nullable: false },
+        AlterColumnOperation::DropNotNull => Alteration::Nullable { column, nullable: true },
+        AlterColumnOperation::SetDefault { value } => {
+            Alteration::Default { column, default: Some(constraint::default(value)?) }
+        }
+        AlterColumnOperation::DropDefault => Alteration::Default { column, default: None },
+        AlterColumnOperation::SetDataType { data_type, using, .. } => Alteration::Type {
+            column,
+            ty: column_type(data_type)?,
+            using: using.as_ref().map(ToString::to_string),
+        },
+        AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
+            let always = matches!(generated_as, Some(ast::GeneratedAs::Always));
+            let options = sequence_options.as_deref().unwrap_or_default();
+            let identity = constraint::identity(always, options)?;
+            Alteration::Default { column, default: Some(ColumnDefault::Identity(identity)) }
+        }
+    })
+}

@@ -1,0 +1,258 @@
+//! Constraints of columns and tables, as far as syntax goes.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    self, ColumnOption, ConstraintReferenceMatchKind, GeneratedAs, ReferentialAction as Action,
+    SequenceOptions, TableConstraint,
+};
+use types::{Column, SqlError, SqlResult, SqlState};
+
+use super::ddl::{column_type, index_columns};
+use super::{identifier, name};
+use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
+
+/// A constraint whose names are not resolved yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConstraintSpec {
+    /// `PRIMARY KEY (columns)`.
+    PrimaryKey {
+        /// The constraint's name, if the statement gives one.
+        name: Option<String>,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// `UNIQUE (columns)`.
+    Unique {
+        /// The constraint's name, if the statement gives one.
+        name: Option<String>,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// `CHECK (expression)`.
+    Check {
+        /// The constraint's name, if the statement gives one.
+        name: Option<String>,
+        /// The condition.
+        expression: String,
+        /// The columns that it names.
+        columns: Vec<String>,
+    },
+    /// `FOREIGN KEY`.
+    ForeignKey(ForeignKeySpec),
+}
+
+/// `FOREIGN KEY (columns) REFERENCES table (columns)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeySpec {
+    /// The constraint's name, if the statement gives one.
+    pub name: Option<String>,
+    /// The referencing columns.
+    pub columns: Vec<String>,
+    /// The referenced table.
+    pub table: String,
+    /// The referenced columns; empty means the primary key.
+    pub referenced: Vec<String>,
+    /// What happens when a referenced row is deleted.
+    pub on_delete: ReferentialAction,
+    /// What happens when a referenced key changes.
+    pub on_update: ReferentialAction,
+}
+
+/// A column with what its definition says of it.
+#[derive(Clone, Debug)]
+pub struct ColumnSpec {
+    /// Name, type, and whether null is allowed.
+    pub column: Column,
+    /// Its default.
+    pub default: Option<ColumnDefault>,
+    /// Constraints that stand with the column.
+    pub constraints: Vec<ConstraintSpec>,
+}
+
+pub(super) fn column(def: &ast::ColumnDef) -> SqlResult<ColumnSpec> {
+    let name = identifier(&def.name);
+    let serial = serial(&def.data_type);
+    let ty = serial.map_or_else(|| column_type(&def.data_type), Ok)?;
+    let identity = Identity { next: 1, increment: 1, always: false };
+    let mut spec = ColumnSpec {
+        column: Column { name, ty, nullable: serial.is_none() },
+        default: serial.map(|_| ColumnDefault::Identity(identity)),
+        constraints: vec![],
+    };
+    for option in &def.options {
+        let given = option.name.as_ref().map(identifier);
+        add_option(&mut spec, given, &option.option)?;
+    }
+    Ok(spec)
+}
+
+/// `serial` and its kin: an integer with a sequence.
+fn serial(ty: &ast::DataType) -> Option<types::LogicalType> {
+    let ast::DataType::Custom(name, modifiers) = ty else { return None };
+    if !modifiers.is_empty() {
+        return None;
+    }
+    match identifier(name.0.last()?.as_ident()?).as_str() {
+        "serial" | "serial4" => Some(types::LogicalType::Int32),
+        "bigserial" | "serial8" => Some(types::LogicalType::Int64),
+        "smallserial" | "serial2" => Some(types::LogicalType::Int16),
+        _ => None,
+    }
+}
+
+fn add_option(
+    spec: &mut ColumnSpec,
+    given: Option<String>,
+    option: &ColumnOption,
+) -> SqlResult<()> {
+    let columns = vec![spec.column.name.clone()];
+    match option {
+        ColumnOption::Null => {}
+        ColumnOption::NotNull => spec.column.nullable = false,
+        ColumnOption::Default(expr) => set_default(spec, default(expr)?)?,
+        ColumnOption::PrimaryKey(_) => {
+            spec.constraints.push(ConstraintSpec::PrimaryKey { name: given, columns });
+        }
+        ColumnOption::Unique(_) => {
+            spec.constraints.push(ConstraintSpec::Unique { name: given, columns });
+        }
+        ColumnOption::Check(check) => spec.constraints.push(check_of(given, &check.expr)?),
+        ColumnOption::ForeignKey(key) => {
+            let mut key = foreign_key(given, key)?;
+            key.columns = columns;
+            spec.constraints.push(ConstraintSpec::ForeignKey(key));
+        }
+        ColumnOption::Generated { generation_expr: Some(expr), .. } => {
+            set_default(spec, ColumnDefault::Generated(expr.to_string()))?;
+        }
+        ColumnOption::Generated { generated_as, sequence_options, .. } => {
+            let always = matches!(generated_as, GeneratedAs::Always);
+            let options = sequence_options.as_deref().unwrap_or_default();
+            set_default(spec, ColumnDefault::Identity(identity(always, options)?))?;
+            spec.column.nullable = false;
+        }
+        other => return Err(SqlError::unsupported(format!("column constraint {other}"))),
+    }
+    Ok(())
+}
+
+fn set_default(spec: &mut ColumnSpec, default: ColumnDefault) -> SqlResult<()> {
+    if spec.default.replace(default).is_some() {
+        let message =
+            format!("multiple default values specified for column \"{}\"", spec.column.name);
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+    }
+    Ok(())
+}
+
+/// A default, which may name no column.
+pub(super) fn default(expr: &ast::Expr) -> SqlResult<ColumnDefault> {
+    if !columns_of(expr).is_empty() {
+        let message = "cannot use column reference in DEFAULT expression";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(ColumnDefault::Expression(expr.to_string()))
+}
+
+pub(super) fn identity(always: bool, options: &[SequenceOptions]) -> SqlResult<Identity> {
+    let number = |expr: &ast::Expr| {
+        let parsed = expr.to_string().replace(' ', "").parse::<i64>();
+        parsed.map_err(|_| SqlError::unsupported(format!("the sequence option {expr}")))
+    };
+    let mut identity = Identity { next: 1, increment: 1, always };
+    for option in options {
+        match option {
+            SequenceOptions::StartWith(expr, _) => identity.next = number(expr)?,
+            SequenceOptions::IncrementBy(expr, _) => identity.increment = number(expr)?,
+            SequenceOptions::Cache(_)
+            | SequenceOptions::Cycle(false)
+            | SequenceOptions::MinValue(None)
+            | SequenceOptions::MaxValue(None) => {}
+            other => return Err(SqlError::unsupported(format!("the sequence option{other}"))),
+        }
+    }
+    if identity.increment == 0 {
+        let message = "INCREMENT must not be zero";
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    Ok(identity)
+}
+
+pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<ConstraintSpec> {
+    let names = |idents: &[ast::Ident]| idents.iter().map(identifier).collect();
+    Ok(match constraint {
+        TableConstraint::PrimaryKey(key) => ConstraintSpec::PrimaryKey {
+            name: key.name.as_ref().map(identifier),
+            columns: index_columns(&key.columns)?,
+        },
+        TableConstraint::Unique(key) => ConstraintSpec::Unique {
+            name: key.name.as_ref().map(identifier),
+            columns: index_columns(&key.columns)?,
+        },
+        TableConstraint::Check(check) => {
+            check_of(check.name.as_ref().map(identifier), &check.expr)?
+        }
+        TableConstraint::ForeignKey(key) => {
+            let mut spec = foreign_key(key.name.as_ref().map(identifier), key)?;
+            spec.columns = names(&key.columns);
+            ConstraintSpec::ForeignKey(spec)
+        }
+        other => return Err(SqlError::unsupported(format!("table constraint {other}"))),
+    })
+}
+
+fn check_of(name: Option<String>, expr: &ast::Expr) -> SqlResult<ConstraintSpec> {
+    let columns = columns_of(expr);
+    Ok(ConstraintSpec::Check { name, expression: expr.to_string(), columns })
+}
+
+fn foreign_key(
+    given: Option<String>,
+    key: &ast::ForeignKeyConstraint,
+) -> SqlResult<ForeignKeySpec> {
+    if let Some(kind) = &key.match_kind
+        && !matches!(kind, ConstraintReferenceMatchKind::Simple)
+    {
+        return Err(SqlError::unsupported(format!("{kind}")));
+    }
+    let deferred = key.characteristics.as_ref();
+    if deferred.is_some_and(|c| c.deferrable == Some(true)) {
+        return Err(SqlError::unsupported("a deferrable constraint"));
+    }
+    Ok(ForeignKeySpec {
+        name: given,
+        columns: vec![],
+        table: name(&key.foreign_table)?,
+        referenced: key.referred_columns.iter().map(identifier).collect(),
+        on_delete: action(key.on_delete),
+        on_update: action(key.on_update),
+    })
+}
+
+fn action(given: Option<Action>) -> ReferentialAction {
+    match given {
+        None | Some(Action::NoAction | Action::Restrict) => ReferentialAction::Refuse,
+        Some(Action::Cascade) => ReferentialAction::Cascade,
+        Some(Action::SetNull) => ReferentialAction::SetNull,
+        Some(Action::SetDefault) => ReferentialAction::SetDefault,
+    }
+}
+
+/// The columns that an expression names, ordered by name.
+fn columns_of(expr: &ast::Expr) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    // The visit itself never stops.
+    let _ = ast::visit_expressions(expr, |e| {
+        match e {
+            ast::Expr::Identifier(ident) => {
+                found.insert(identifier(ident));
+            }
+            ast::Expr::CompoundIdentifier(parts) => found.extend(parts.last().map(identifier)),
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    found.into_iter().collect()
+}

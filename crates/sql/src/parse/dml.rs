@@ -1,0 +1,302 @@
+//! `INSERT`, `UPDATE`, `DELETE` and `TRUNCATE`, as far as syntax goes.
+
+use datafusion_sql::sqlparser::ast::{
+    self, AssignmentTarget, ConflictTarget, FromTable, OnConflictAction, OnInsert, SelectItem,
+    TableFactor, TableWithJoins, UpdateTableFromKind,
+};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::{Query, identifier, name, query};
+
+/// `INSERT`.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// The table.
+    pub table: String,
+    /// Column names; empty means all in order.
+    pub columns: Vec<String>,
+    pub(crate) alias: Option<String>,
+    pub(crate) source: InsertSource,
+    pub(crate) conflict: Option<OnConflict>,
+    pub(crate) returning: Vec<SelectItem>,
+}
+
+/// Where new rows come from.
+#[derive(Clone, Debug)]
+pub(crate) enum InsertSource {
+    /// `VALUES`, without any clause that only a query has.
+    Values(Vec<Vec<ast::Expr>>),
+    Query(Query),
+    /// `DEFAULT VALUES`.
+    Defaults,
+}
+
+/// `ON CONFLICT`.
+#[derive(Clone, Debug)]
+pub(crate) struct OnConflict {
+    pub target: Arbiter,
+    /// `None` is `DO NOTHING`.
+    pub update: Option<(Vec<Assignment>, Option<ast::Expr>)>,
+}
+
+/// Which constraint a conflict must be about.
+#[derive(Clone, Debug)]
+pub(crate) enum Arbiter {
+    Any,
+    Columns(Vec<String>),
+    Constraint(String),
+}
+
+/// `column = expression`.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub column: String,
+    pub value: ast::Expr,
+}
+
+/// `UPDATE`.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// The table.
+    pub table: String,
+    pub(crate) alias: Option<String>,
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) from: Vec<TableWithJoins>,
+    pub(crate) selection: Option<ast::Expr>,
+    pub(crate) returning: Vec<SelectItem>,
+}
+
+/// `DELETE`.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    /// The table.
+    pub table: String,
+    pub(crate) alias: Option<String>,
+    pub(crate) using: Vec<TableWithJoins>,
+    pub(crate) selection: Option<ast::Expr>,
+    pub(crate) returning: Vec<SelectItem>,
+}
+
+/// `TRUNCATE`.
+#[derive(Clone, Debug)]
+pub struct Truncate {
+    /// The tables.
+    pub tables: Vec<String>,
+    /// Identity columns begin anew.
+    pub restart_identity: bool,
+    /// Tables that refer to these are emptied too.
+    pub cascade: bool,
+}
+
+impl Insert {
+    /// Whether rows come back.
+    pub fn returns_rows(&self) -> bool {
+        !self.returning.is_empty()
+    }
+}
+
+impl Update {
+    /// Whether rows come back.
+    pub fn returns_rows(&self) -> bool {
+        !self.returning.is_empty()
+    }
+}
+
+impl Delete {
+    /// Whether rows come back.
+    pub fn returns_rows(&self) -> bool {
+        !self.returning.is_empty()
+    }
+}
+
+/// A query of one row.
+pub(crate) fn row_query(row: Vec<ast::Expr>) -> SqlResult<Query> {
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql("select 1");
+    let parsed = parser.and_then(|mut p| p.parse_query());
+    let mut ast = parsed.map_err(|e| SqlError::internal(e.to_string()))?;
+    if let ast::SetExpr::Select(select) = ast.body.as_mut() {
+        select.projection = row.into_iter().map(SelectItem::UnnamedExpr).collect();
+    }
+    Ok(Query { ast })
+}
+
+pub(super) fn insert(insert: ast::Insert) -> SqlResult<Insert> {
+    let ast::TableObject::TableName(table) = &insert.table else {
+        return Err(SqlError::unsupported("INSERT into a function"));
+    };
+    let conflict = match insert.on {
+        None => None,
+        Some(OnInsert::OnConflict(conflict)) => Some(on_conflict(conflict)?),
+        Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE")),
+    };
+    let source = match insert.source {
+        None if insert.assignments.is_empty() => InsertSource::Defaults,
+        None => return Err(SqlError::unsupported("INSERT .. SET")),
+        Some(query) => source(query)?,
+    };
+    let alias = insert.table_alias.as_ref().map(|a| identifier(&a.alias));
+    let columns = insert.columns.iter().map(name).collect::<SqlResult<_>>()?;
+    let returning = insert.returning.unwrap_or_default();
+    Ok(Insert { table: name(table)?, columns, alias, source, conflict, returning })
+}
+
+fn source(ast: Box<ast::Query>) -> SqlResult<InsertSource> {
+    let plain = ast.with.is_none() && ast.order_by.is_none() && ast.limit_clause.is_none();
+    match *ast.body {
+        ast::SetExpr::Values(values) if plain && ast.fetch.is_none() => {
+            Ok(InsertSource::Values(values.rows.into_iter().map(|row| row.content).collect()))
+        }
+        body => {
+            Ok(InsertSource::Query(query(Box::new(ast::Query { body: Box::new(body), ..*ast }))?))
+        }
+    }
+}
+
+fn on_conflict(conflict: ast::OnConflict) -> SqlResult<OnConflict> {
+    let target = match conflict.conflict_target {
+        None => Arbiter::Any,
+        Some(ConflictTarget::Columns(columns)) => {
+            Arbiter::Columns(columns.iter().map(identifier).collect())
+        }
+        Some(ConflictTarget::OnConstraint(constraint)) => Arbiter::Constraint(name(&constraint)?),
+    };
+    let update = match conflict.action {
+        OnConflictAction::DoNothing => None,
+        OnConflictAction::DoUpdate(update) => {
+            if matches!(target, Arbiter::Any) {
+                let message =
+                    "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message)
+                    .with_hint("For example, ON CONFLICT (column_name)."));
+            }
+            Some((assignments(update.assignments)?, update.selection))
+        }
+    };
+    Ok(OnConflict { target, update })
+}
+
+fn assignments(given: Vec<ast::Assignment>) -> SqlResult<Vec<Assignment>> {
+    let mut all: Vec<Assignment> = Vec::new();
+    for assignment in given {
+        match assignment.target {
+            AssignmentTarget::ColumnName(column) => {
+                all.push(Assignment { column: plain(&column)?, value: assignment.value });
+            }
+            AssignmentTarget::Tuple(columns) => {
+                let values = several(assignment.value, columns.len())?;
+                for (column, value) in columns.iter().zip(values) {
+                    all.push(Assignment { column: plain(column)?, value });
+                }
+            }
+        }
+    }
+    for (i, assignment) in all.iter().enumerate() {
+        if all[..i].iter().any(|a| a.column == assignment.column) {
+            let message = format!("multiple assignments to same column \"{}\"", assignment.column);
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+    }
+    Ok(all)
+}
+
+fn plain(column: &ast::ObjectName) -> SqlResult<String> {
+    match column.0.as_slice() {
+        [part] => match part.as_ident() {
+            Some(ident) => Ok(identifier(ident)),
+            None => Err(SqlError::unsupported("this assignment")),
+        },
+        _ => Err(SqlError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" cannot be assigned to"),
+        )
+        .with_hint("SET target columns cannot be qualified with the relation name.")),
+    }
+}
+
+/// The values of `(a, b) = (1, 2)` or `(a, b) = (select ..)`.
+fn several(value: ast::Expr, count: usize) -> SqlResult<Vec<ast::Expr>> {
+    let differ = || {
+        let message = "number of columns does not match number of values";
+        SqlError::new(SqlState::SYNTAX_ERROR, message)
+    };
+    match value {
+        ast::Expr::Tuple(values) if values.len() == count => Ok(values),
+        ast::Expr::Tuple(_) => Err(differ()),
+        ast::Expr::Nested(value) if count == 1 => Ok(vec![*value]),
+        ast::Expr::Subquery(query) => {
+            let ast::SetExpr::Select(select) = query.body.as_ref() else {
+                return Err(SqlError::unsupported("this source of a multiple-column assignment"));
+            };
+            if select.projection.len() != count {
+                return Err(differ());
+            }
+            let only = |i: usize| {
+                let mut one = query.clone();
+                if let ast::SetExpr::Select(select) = one.body.as_mut() {
+                    select.projection = vec![select.projection[i].clone()];
+                }
+                ast::Expr::Subquery(one)
+            };
+            Ok((0..count).map(only).collect())
+        }
+        _ => Err(SqlError::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+        )),
+    }
+}
+
+pub(super) fn update(update: ast::Update) -> SqlResult<Update> {
+    if !update.order_by.is_empty() || update.limit.is_some() {
+        return Err(SqlError::unsupported("UPDATE with ORDER BY or LIMIT"));
+    }
+    let from = match update.from {
+        None => vec![],
+        Some(UpdateTableFromKind::AfterSet(from)) => from,
+        Some(UpdateTableFromKind::BeforeSet(_)) => {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "FROM belongs behind SET"));
+        }
+    };
+    let (table, alias) = target(&update.table)?;
+    let returning = update.returning.unwrap_or_default();
+    let assignments = assignments(update.assignments)?;
+    Ok(Update { table, alias, assignments, from, selection: update.selection, returning })
+}
+
+pub(super) fn delete(delete: ast::Delete) -> SqlResult<Delete> {
+    if !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() {
+        return Err(SqlError::unsupported("this form of DELETE"));
+    }
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = delete.from;
+    let [from] = from.as_slice() else {
+        return Err(SqlError::unsupported("DELETE from several tables"));
+    };
+    let (table, alias) = target(from)?;
+    let using = delete.using.unwrap_or_default();
+    let returning = delete.returning.unwrap_or_default();
+    Ok(Delete { table, alias, using, selection: delete.selection, returning })
+}
+
+/// The name and the alias of the table that changes.
+fn target(table: &TableWithJoins) -> SqlResult<(String, Option<String>)> {
+    match &table.relation {
+        TableFactor::Table { name: given, alias, .. } if table.joins.is_empty() => {
+            Ok((name(given)?, alias.as_ref().map(|a| identifier(&a.name))))
+        }
+        _ => Err(SqlError::unsupported("changing what is not a table")),
+    }
+}
+
+pub(super) fn truncate(truncate: ast::Truncate) -> SqlResult<Truncate> {
+    if truncate.partitions.is_some() || truncate.if_exists {
+        return Err(SqlError::unsupported("this form of TRUNCATE"));
+    }
+    let tables = truncate.table_names.iter().map(|t| name(&t.name)).collect::<SqlResult<_>>()?;
+    Ok(Truncate {
+        tables,
+        restart_identity: matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)),
+        cascade: matches!(truncate.cascade, Some(ast::CascadeOption::Cascade)),
+    })
+}
