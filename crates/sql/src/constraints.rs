@@ -11,6 +11,9 @@ pub struct Constraints {
     /// Values of columns that a statement leaves out: one per column, or none at all.
     #[serde(default)]
     pub defaults: Vec<Option<ColumnDefault>>,
+    /// Names of the unique indexes that are constraints.
+    #[serde(default)]
+    pub unique: Vec<String>,
     /// Conditions that no row may make false.
     #[serde(default)]
     pub checks: Vec<Check>,
@@ -39,6 +42,9 @@ pub struct Identity {
     pub increment: i64,
     /// Whether a statement may not give values of its own (`GENERATED ALWAYS`).
     pub always: bool,
+    /// Whether it is the standard's identity column, not a `serial`.
+    #[serde(default)]
+    pub standard: bool,
 }
 
 /// `CHECK (expression)`.

@@ -129,6 +129,7 @@ impl Draft {
                 let ordinals = self.key(columns)?;
                 let base = format!("{}_{}_key", self.name, columns.join("_"));
                 let name = self.constraint_name(name.clone(), base)?;
+                self.constraints.unique.push(name.clone());
                 self.unique.push((name, ordinals));
                 Ok(())
             }

@@ -1,62 +1,164 @@
-//! The constraints of users' tables.
+//! The constraints of users' tables, and the defaults of their columns.
 
 use std::sync::Arc;
 
-use sql::catalog::TableDef;
+use sql::catalog::{TableDef, TableId};
+use sql::constraints::{Check, ColumnDefault, ForeignKey, ReferentialAction};
 
 use super::View;
 use super::names;
-use super::objects::{Index, constraint_oid, indexes};
+use super::objects::{Index, KIND, constraint_oid, indexes, table_oid};
 
 /// A constraint.
 pub(crate) struct Constraint<'a> {
     pub(crate) oid: i64,
     pub(crate) name: String,
-    /// `p` primary key, `u` unique.
-    pub(crate) kind: &'static str,
     pub(crate) table: &'a Arc<TableDef>,
-    /// The index that upholds it.
-    pub(crate) index: Index,
+    pub(crate) rule: Rule<'a>,
+}
+
+/// What a constraint demands.
+pub(crate) enum Rule<'a> {
+    /// The index that upholds it, of the primary key or unique.
+    Key(Index),
+    Check(&'a Check),
+    /// With the table referred to.
+    Foreign(&'a ForeignKey, &'a Arc<TableDef>),
 }
 
 impl Constraint<'_> {
-    /// As `ALTER TABLE .. ADD` takes it.
-    pub(crate) fn definition(&self) -> String {
-        let columns = names::list(self.index.column_names(self.table));
-        match self.kind {
-            "p" => format!("PRIMARY KEY ({columns})"),
-            _ => format!("UNIQUE ({columns})"),
+    /// `p` primary key, `u` unique, `c` check, `f` foreign key.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.rule {
+            Rule::Key(index) if index.primary => "p",
+            Rule::Key(_) => "u",
+            Rule::Check(_) => "c",
+            Rule::Foreign(..) => "f",
         }
     }
 
     /// In the words of `information_schema`.
     pub(crate) fn type_name(&self) -> &'static str {
-        match self.kind {
+        match self.kind() {
             "p" => "PRIMARY KEY",
-            _ => "UNIQUE",
+            "u" => "UNIQUE",
+            "c" => "CHECK",
+            _ => "FOREIGN KEY",
+        }
+    }
+
+    /// Ordinals of the table's columns that it is about.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        match &self.rule {
+            Rule::Key(index) => index.columns.clone(),
+            Rule::Foreign(key, _) => key.columns.clone(),
+            Rule::Check(check) => {
+                let named = |name: &str| sql::names_column(&check.expression, name);
+                let columns = self.table.schema.columns.iter().enumerate();
+                let used = columns.filter(|(_, c)| named(&c.name).unwrap_or(false));
+                used.map(|(i, _)| i).collect()
+            }
+        }
+    }
+
+    /// Names of the columns that it is about.
+    pub(crate) fn column_names(&self) -> Vec<&str> {
+        column_names(self.table, &self.columns())
+    }
+
+    /// As `ALTER TABLE .. ADD` takes it.
+    pub(crate) fn definition(&self) -> String {
+        let columns = || names::list(self.column_names());
+        match &self.rule {
+            Rule::Key(index) if index.primary => format!("PRIMARY KEY ({})", columns()),
+            Rule::Key(_) => format!("UNIQUE ({})", columns()),
+            Rule::Check(check) => format!("CHECK (({}))", check.expression),
+            Rule::Foreign(key, parent) => {
+                let mut text = format!(
+                    "FOREIGN KEY ({}) REFERENCES {}({})",
+                    columns(),
+                    names::quote_ident(&parent.name),
+                    names::list(column_names(parent, &key.referenced)),
+                );
+                for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+                    if action != ReferentialAction::Refuse {
+                        text.push_str(&format!(" ON {event} {}", action_name(action)));
+                    }
+                }
+                text
+            }
         }
     }
 }
 
-/// Whether a unique index came from a constraint: `CREATE TABLE` names it so.
+fn column_names<'t>(table: &'t TableDef, ordinals: &[usize]) -> Vec<&'t str> {
+    ordinals.iter().map(|&c| table.schema.columns[c].name.as_str()).collect()
+}
+
+/// In the standard's words.
+pub(crate) fn action_name(action: ReferentialAction) -> &'static str {
+    match action {
+        ReferentialAction::Refuse => "NO ACTION",
+        ReferentialAction::Cascade => "CASCADE",
+        ReferentialAction::SetNull => "SET NULL",
+        ReferentialAction::SetDefault => "SET DEFAULT",
+    }
+}
+
+/// The letter of `pg_constraint`.
+pub(crate) fn action_letter(action: ReferentialAction) -> &'static str {
+    match action {
+        ReferentialAction::Refuse => "a",
+        ReferentialAction::Cascade => "c",
+        ReferentialAction::SetNull => "n",
+        ReferentialAction::SetDefault => "d",
+    }
+}
+
+/// The default of a column as an expression; `None` where it has none or is an identity.
+pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
+    match table.constraints.default_of(ordinal)? {
+        ColumnDefault::Expression(text) | ColumnDefault::Generated(text) => Some(text.clone()),
+        ColumnDefault::Identity(_) => {
+            let column = &table.schema.columns[ordinal].name;
+            let sequence = names::quote_ident(&format!("{}_{column}_seq", table.name));
+            Some(format!("nextval('{sequence}'::regclass)"))
+        }
+    }
+}
+
+/// Whether a unique index came from a constraint.
 fn is_constraint(table: &TableDef, index: &Index) -> bool {
     index.unique
-        && index.name == format!("{}_{}_key", table.name, index.column_names(table).join("_"))
+        && (table.constraints.unique.contains(&index.name)
+            || index.name == format!("{}_{}_key", table.name, index.column_names(table).join("_")))
 }
 
 impl View {
     /// All constraints.
     pub(crate) fn constraints(&self) -> Vec<Constraint<'_>> {
+        self.user_tables().flat_map(|table| self.constraints_of(table)).collect()
+    }
+
+    fn constraints_of<'a>(&'a self, table: &'a Arc<TableDef>) -> Vec<Constraint<'a>> {
         let mut found = vec![];
-        for table in self.user_tables() {
-            for index in indexes(table) {
-                if !index.primary && !is_constraint(table, &index) {
-                    continue;
-                }
-                let kind = if index.primary { "p" } else { "u" };
+        for index in indexes(table) {
+            if index.primary || is_constraint(table, &index) {
                 let (oid, name) = (constraint_oid(index.oid), index.name.clone());
-                found.push(Constraint { oid, name, kind, table, index });
+                found.push(Constraint { oid, name, table, rule: Rule::Key(index) });
             }
+        }
+        // Their place in the table tells them apart; tables' ids are far below this.
+        let oid =
+            |kind: i64, number: usize| table_oid(table) + kind * KIND + number as i64 * (KIND >> 8);
+        for (number, check) in table.constraints.checks.iter().enumerate() {
+            let (oid, name) = (oid(4, number), check.name.clone());
+            found.push(Constraint { oid, name, table, rule: Rule::Check(check) });
+        }
+        for (number, key) in table.constraints.foreign_keys.iter().enumerate() {
+            let Some(parent) = self.snapshot.table_by_id(TableId(key.table)) else { continue };
+            let (oid, name) = (oid(5, number), key.name.clone());
+            found.push(Constraint { oid, name, table, rule: Rule::Foreign(key, &parent.def) });
         }
         found
     }

@@ -6,7 +6,9 @@ use types::SqlResult;
 
 use super::View;
 use super::builtin::type_by_oid;
-use super::constraints::Constraint;
+use sql::constraints::ColumnDefault;
+
+use super::constraints::{Constraint, Rule, action_name, default_text};
 use super::objects::NAMESPACES;
 use super::relation;
 use super::rows::Rows;
@@ -21,6 +23,8 @@ const FILLED: &[(&str, Fill)] = &[
     ("information_schema_catalog_name", catalog_name),
     ("table_constraints", table_constraints),
     ("key_column_usage", key_column_usage),
+    ("referential_constraints", referential_constraints),
+    ("check_constraints", check_constraints),
     ("constraint_column_usage", constraint_column_usage),
     ("constraint_table_usage", constraint_table_usage),
     ("character_sets", character_sets),
@@ -75,14 +79,15 @@ fn columns(view: &View, rows: &mut Rows) {
     for table in view.user_tables() {
         for (i, column) in table.schema.columns.iter().enumerate() {
             let place = ("public", table.name.as_str(), column.name.as_str(), i + 1);
-            push_column(view, rows, place, (type_names::of(column.ty), !column.nullable, true));
+            let ty = type_names::of(column.ty);
+            push_column(view, rows, place, (ty, !column.nullable, Some((table, i))));
         }
     }
     for system in relation::all() {
         for (i, column) in system.columns.iter().enumerate() {
             let place = (system.schema, system.name, column.name, i + 1);
             let ty = (type_names::of_name(column.type_name), -1);
-            push_column(view, rows, place, (ty, column.not_null, false));
+            push_column(view, rows, place, (ty, column.not_null, None));
         }
     }
 }
@@ -91,7 +96,7 @@ fn push_column(
     view: &View,
     rows: &mut Rows,
     (schema, table, name, number): (&str, &str, &str, usize),
-    (ty, not_null, updatable): ((i64, i64), bool, bool),
+    (ty, not_null, own): ((i64, i64), bool, Option<(&TableDef, usize)>),
 ) {
     let builtin = type_by_oid(ty.0);
     let internal = builtin.map_or("", |t| t.name);
@@ -99,6 +104,7 @@ fn push_column(
     let data_type = if array { "ARRAY".into() } else { type_names::format_type(ty.0, -1) };
     let data_type = if internal == "bpchar" { "character".into() } else { data_type };
     let limits = Limits::of(internal, ty.1);
+    let filling = own.map(|(table, i)| Filling::of(table, i)).unwrap_or_default();
     rows.push([
         ("table_catalog", catalog(view)),
         ("table_schema", schema.into()),
@@ -118,11 +124,36 @@ fn push_column(
         ("udt_name", internal.into()),
         ("dtd_identifier", number.to_string().into()),
         ("is_self_referencing", "NO".into()),
-        ("is_identity", "NO".into()),
+        ("column_default", filling.default.into()),
+        ("is_identity", yes_no(filling.identity.is_some())),
+        ("identity_generation", filling.identity.into()),
         ("identity_cycle", "NO".into()),
-        ("is_generated", "NEVER".into()),
-        ("is_updatable", yes_no(updatable)),
+        ("is_generated", if filling.generated.is_some() { "ALWAYS" } else { "NEVER" }.into()),
+        ("generation_expression", filling.generated.into()),
+        ("is_updatable", yes_no(own.is_some())),
     ]);
+}
+
+/// Where a column's values come from when a statement gives none.
+#[derive(Default)]
+struct Filling {
+    default: Option<String>,
+    identity: Option<&'static str>,
+    generated: Option<String>,
+}
+
+impl Filling {
+    fn of(table: &TableDef, ordinal: usize) -> Filling {
+        let mut filling = Filling::default();
+        match table.constraints.default_of(ordinal) {
+            Some(ColumnDefault::Identity(d)) if d.standard => {
+                filling.identity = Some(if d.always { "ALWAYS" } else { "BY DEFAULT" });
+            }
+            Some(ColumnDefault::Generated(text)) => filling.generated = Some(text.clone()),
+            _ => filling.default = default_text(table, ordinal),
+        }
+        filling
+    }
 }
 
 /// Lengths and precisions of a type; `None` where they do not apply.
@@ -193,7 +224,7 @@ fn catalog_name(view: &View, rows: &mut Rows) {
 
 fn table_constraints(view: &View, rows: &mut Rows) {
     for constraint in view.constraints() {
-        let unique = constraint.kind == "u";
+        let unique = constraint.kind() == "u";
         rows.push([
             ("constraint_catalog", catalog(view)),
             ("constraint_schema", "public".into()),
@@ -238,7 +269,23 @@ fn not_null_name(table: &TableDef, column: usize) -> String {
 
 fn key_column_usage(view: &View, rows: &mut Rows) {
     for constraint in view.constraints() {
-        for (i, column) in constraint.index.column_names(constraint.table).iter().enumerate() {
+        // The place of the referenced column in its key.
+        let place = |i: usize| match &constraint.rule {
+            Rule::Foreign(key, parent) => {
+                let keys = super::objects::indexes(parent);
+                let key_of = |k: &&super::objects::Index| {
+                    k.unique && k.columns.iter().all(|c| key.referenced.contains(c))
+                };
+                let found = keys.iter().find(key_of);
+                let at = found.and_then(|k| k.columns.iter().position(|c| *c == key.referenced[i]));
+                at.map(|at| at as i64 + 1)
+            }
+            _ => None,
+        };
+        if matches!(constraint.rule, Rule::Check(_)) {
+            continue;
+        }
+        for (i, column) in constraint.column_names().iter().enumerate() {
             rows.push([
                 ("constraint_catalog", catalog(view)),
                 ("constraint_schema", "public".into()),
@@ -248,18 +295,67 @@ fn key_column_usage(view: &View, rows: &mut Rows) {
                 ("table_name", constraint.table.name.as_str().into()),
                 ("column_name", (*column).into()),
                 ("ordinal_position", (i as i64 + 1).into()),
+                ("position_in_unique_constraint", place(i).into()),
             ]);
+        }
+    }
+}
+
+fn referential_constraints(view: &View, rows: &mut Rows) {
+    for constraint in view.constraints() {
+        let Rule::Foreign(key, parent) = &constraint.rule else { continue };
+        let upholds = |i: &super::objects::Index| {
+            i.unique && i.columns.iter().all(|c| key.referenced.contains(c))
+        };
+        let unique = super::objects::indexes(parent).into_iter().find(upholds).map(|i| i.name);
+        rows.push([
+            ("constraint_catalog", catalog(view)),
+            ("constraint_schema", "public".into()),
+            ("constraint_name", constraint.name.as_str().into()),
+            ("unique_constraint_catalog", catalog(view)),
+            ("unique_constraint_schema", "public".into()),
+            ("unique_constraint_name", unique.into()),
+            ("match_option", "NONE".into()),
+            ("update_rule", action_name(key.on_update).into()),
+            ("delete_rule", action_name(key.on_delete).into()),
+        ]);
+    }
+}
+
+fn check_constraints(view: &View, rows: &mut Rows) {
+    let mut push = |name: String, clause: String| {
+        rows.push([
+            ("constraint_catalog", catalog(view)),
+            ("constraint_schema", "public".into()),
+            ("constraint_name", name.into()),
+            ("check_clause", clause.into()),
+        ]);
+    };
+    for constraint in view.constraints() {
+        if let Rule::Check(check) = &constraint.rule {
+            push(constraint.name.clone(), format!("({})", check.expression));
+        }
+    }
+    for table in view.user_tables() {
+        for (i, column) in table.schema.columns.iter().enumerate().filter(|(_, c)| !c.nullable) {
+            push(not_null_name(table, i), format!("{} IS NOT NULL", column.name));
         }
     }
 }
 
 fn constraint_column_usage(view: &View, rows: &mut Rows) {
     for constraint in view.constraints() {
-        for column in constraint.index.column_names(constraint.table) {
+        // Of a foreign key, what it refers to.
+        let own = constraint.columns();
+        let (table, ordinals) = match &constraint.rule {
+            Rule::Foreign(key, parent) => (*parent, &key.referenced),
+            _ => (constraint.table, &own),
+        };
+        for column in ordinals.iter().map(|&c| table.schema.columns[c].name.as_str()) {
             rows.push([
                 ("table_catalog", catalog(view)),
                 ("table_schema", "public".into()),
-                ("table_name", constraint.table.name.as_str().into()),
+                ("table_name", table.name.as_str().into()),
                 ("column_name", column.into()),
                 ("constraint_catalog", catalog(view)),
                 ("constraint_schema", "public".into()),
@@ -270,7 +366,12 @@ fn constraint_column_usage(view: &View, rows: &mut Rows) {
 }
 
 fn constraint_table_usage(view: &View, rows: &mut Rows) {
-    for Constraint { name, table, .. } in view.constraints() {
+    for Constraint { name, table, rule, .. } in view.constraints() {
+        let table = match rule {
+            Rule::Foreign(_, parent) => parent,
+            Rule::Check(_) => continue,
+            Rule::Key(_) => table,
+        };
         rows.push([
             ("table_catalog", catalog(view)),
             ("table_schema", "public".into()),

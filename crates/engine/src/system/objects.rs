@@ -12,7 +12,7 @@ use super::{View, names};
 const FIRST_OID: i64 = 16_384;
 
 /// Kinds of objects that share the catalog's ids lie this far apart.
-const KIND: i64 = 0x1000_0000;
+pub(crate) const KIND: i64 = 0x1000_0000;
 
 pub(crate) const PG_CATALOG: i64 = 11;
 pub(crate) const PUBLIC: i64 = 2_200;
@@ -62,7 +62,7 @@ fn index_oid(index: &IndexDef) -> i64 {
 pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
     let primary = (!table.primary_key.is_empty()).then(|| Index {
         oid: table_oid(table) + KIND,
-        name: format!("{}_pkey", table.name),
+        name: table.primary_key_name(),
         columns: table.primary_key.clone(),
         unique: true,
         primary: true,

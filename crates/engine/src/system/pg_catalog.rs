@@ -17,6 +17,7 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_attribute", classes::pg_attribute),
     ("pg_index", classes::pg_index),
     ("pg_constraint", classes::pg_constraint),
+    ("pg_attrdef", classes::pg_attrdef),
     ("pg_type", classes::pg_type),
     ("pg_namespace", cluster::pg_namespace),
     ("pg_database", cluster::pg_database),

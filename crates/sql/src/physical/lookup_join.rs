@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion_common::{DFSchema, JoinType};
+use datafusion_common::{DFSchema, JoinType, TableReference};
 use datafusion_expr::Expr as Logical;
 use datafusion_expr::ExprSchemable;
 use datafusion_expr::utils::conjunction as all_of;
@@ -209,11 +209,17 @@ fn inner_names(base: &Base, inner: &Built, columns: &[usize]) -> SqlResult<DFSch
     let own = super::scan::names(&base.scan.table_name, &base.def, columns)?;
     let fields = columns.iter().enumerate().map(|(i, ordinal)| {
         let known = base.outputs.iter().position(|o| o == ordinal);
-        let (qualifier, field) = match known {
-            Some(position) => inner.schema.qualified_field(position),
-            None => own.qualified_field(i),
-        };
-        (qualifier.cloned(), Arc::clone(field))
+        match known {
+            Some(position) => {
+                let (qualifier, field) = inner.schema.qualified_field(position);
+                (qualifier.cloned(), Arc::clone(field))
+            }
+            // The join's condition cannot name it; the outer side may have a column of this name.
+            None => {
+                let (_, field) = own.qualified_field(i);
+                (Some(TableReference::bare("\u{1}inner")), Arc::clone(field))
+            }
+        }
     });
     DFSchema::new_with_metadata(fields.collect(), Default::default()).map_err(from_library)
 }

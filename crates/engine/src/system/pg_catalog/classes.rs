@@ -5,7 +5,12 @@ use sql::catalog::TableDef;
 use types::{LogicalType, SqlResult};
 
 use crate::system::builtin::{self, type_by_oid};
-use crate::system::objects::{Index, OWNER, Object, PUBLIC, indexes, row_type_oid, table_oid};
+use sql::constraints::ColumnDefault;
+
+use crate::system::constraints::{Rule, action_letter, default_text};
+use crate::system::objects::{
+    Index, KIND, OWNER, Object, PUBLIC, indexes, row_type_oid, table_oid,
+};
 use crate::system::rows::Rows;
 use crate::system::{View, type_names};
 
@@ -72,7 +77,12 @@ struct Attribute<'a> {
     number: usize,
     ty: (i64, i64),
     not_null: bool,
+    /// Whether it has a default, its identity's kind, whether it is generated.
+    filling: (bool, &'static str, &'static str),
 }
+
+/// No default.
+const PLAIN: (bool, &str, &str) = (false, "", "");
 
 impl Attribute<'_> {
     fn push(&self, rows: &mut Rows) {
@@ -92,6 +102,9 @@ impl Attribute<'_> {
             ("attalign", ty.map_or("i", |t| t.align).into()),
             ("attstorage", ty.map_or("p", |t| t.storage).into()),
             ("attnotnull", self.not_null.into()),
+            ("atthasdef", self.filling.0.into()),
+            ("attidentity", self.filling.1.into()),
+            ("attgenerated", self.filling.2.into()),
             ("attislocal", true.into()),
             ("attcollation", ty.map_or(0, |t| t.collation).into()),
         ]);
@@ -108,14 +121,15 @@ pub(super) fn pg_attribute(view: &View, rows: &mut Rows) -> SqlResult<()> {
                     let column = &table.schema.columns[column];
                     let ty = type_names::of(column.ty);
                     let name = column.name.as_str();
-                    Attribute { relation, name, number: i + 1, ty, not_null: false }.push(rows);
+                    let (not_null, filling) = (false, PLAIN);
+                    Attribute { relation, name, number: i + 1, ty, not_null, filling }.push(rows);
                 }
             }
             Object::System(system) => {
                 for (i, column) in system.columns.iter().enumerate() {
                     let ty = (type_names::of_name(column.type_name), -1);
-                    let (name, not_null) = (column.name, column.not_null);
-                    Attribute { relation, name, number: i + 1, ty, not_null }.push(rows);
+                    let (name, not_null, filling) = (column.name, column.not_null, PLAIN);
+                    Attribute { relation, name, number: i + 1, ty, not_null, filling }.push(rows);
                 }
             }
         }
@@ -126,7 +140,16 @@ pub(super) fn pg_attribute(view: &View, rows: &mut Rows) -> SqlResult<()> {
 fn table_attributes(table: &TableDef, relation: i64, rows: &mut Rows) {
     for (i, column) in table.schema.columns.iter().enumerate() {
         let (name, ty) = (column.name.as_str(), type_names::of(column.ty));
-        Attribute { relation, name, number: i + 1, ty, not_null: !column.nullable }.push(rows);
+        let filling = match table.constraints.default_of(i) {
+            None => PLAIN,
+            Some(ColumnDefault::Identity(d)) if d.standard => {
+                (false, if d.always { "a" } else { "d" }, "")
+            }
+            Some(ColumnDefault::Generated(_)) => (true, "", "s"),
+            Some(_) => (true, "", ""),
+        };
+        let not_null = !column.nullable;
+        Attribute { relation, name, number: i + 1, ty, not_null, filling }.push(rows);
     }
 }
 
@@ -193,23 +216,66 @@ fn push_index(table: &TableDef, index: &Index, rows: &mut Rows) {
 
 pub(super) fn pg_constraint(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for constraint in view.constraints() {
+        let (mut index, mut parent) = (0, 0);
+        let (mut on_update, mut on_delete, mut matched) = (" ", " ", " ");
+        let (mut referenced, mut expression) = (SystemValue::Null, SystemValue::Null);
+        match &constraint.rule {
+            Rule::Key(key) => index = key.oid,
+            Rule::Check(check) => expression = check.expression.as_str().into(),
+            Rule::Foreign(key, table) => {
+                (parent, matched) = (table_oid(table), "s");
+                (on_update, on_delete) =
+                    (action_letter(key.on_update), action_letter(key.on_delete));
+                referenced = array(numbers(&key.referenced));
+                let upholds =
+                    |i: &&Index| i.unique && i.columns.iter().all(|c| key.referenced.contains(c));
+                index = indexes(table).iter().find(upholds).map_or(0, |i| i.oid);
+            }
+        }
         rows.push([
             ("oid", constraint.oid.into()),
             ("conname", constraint.name.as_str().into()),
             ("connamespace", PUBLIC.into()),
-            ("contype", constraint.kind.into()),
+            ("contype", constraint.kind().into()),
             ("convalidated", true.into()),
             ("conrelid", table_oid(constraint.table).into()),
-            ("conindid", constraint.index.oid.into()),
-            ("confupdtype", " ".into()),
-            ("confdeltype", " ".into()),
-            ("confmatchtype", " ".into()),
+            ("conindid", index.into()),
+            ("confrelid", parent.into()),
+            ("confupdtype", on_update.into()),
+            ("confdeltype", on_delete.into()),
+            ("confmatchtype", matched.into()),
             ("conislocal", true.into()),
             ("connoinherit", true.into()),
-            ("conkey", array(numbers(&constraint.index.columns))),
+            ("conkey", array(numbers(&constraint.columns()))),
+            ("confkey", referenced),
+            ("conbin", expression),
         ]);
     }
     Ok(())
+}
+
+/// Defaults of columns; identity columns have none there, unless a client would not know them.
+pub(super) fn pg_attrdef(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for table in view.user_tables() {
+        for ordinal in 0..table.schema.columns.len() {
+            let Some(text) = default_of(table, ordinal) else { continue };
+            rows.push([
+                ("oid", (table_oid(table) + 6 * KIND + ordinal as i64 * (KIND >> 12)).into()),
+                ("adrelid", table_oid(table).into()),
+                ("adnum", (ordinal as i64 + 1).into()),
+                ("adbin", text.into()),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+/// The default that `pg_attrdef` has: none for an identity column.
+fn default_of(table: &TableDef, ordinal: usize) -> Option<String> {
+    match table.constraints.default_of(ordinal) {
+        Some(ColumnDefault::Identity(identity)) if identity.standard => None,
+        _ => default_text(table, ordinal),
+    }
 }
 
 /// The built-in types, then the row type of each table.
