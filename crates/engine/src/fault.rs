@@ -41,12 +41,7 @@ fn io_state(kind: ErrorKind) -> SqlState {
     }
 }
 
-/// Refuses an entry that does not fit a page of the tree.
+/// Refuses an entry that is too large for the tree.
 pub(crate) fn check_entry(tree: &Tree, key: &[u8], value: &[u8]) -> SqlResult<()> {
-    let (key_len_max, entry_len_max) = tree.entry_limits();
-    if key.len() <= key_len_max && key.len() + value.len() <= entry_len_max {
-        return Ok(());
-    }
-    let (key_len, value_len) = (key.len(), value.len());
-    Err(storage(StorageError::TooLarge { key_len, value_len, key_len_max, entry_len_max }))
+    tree.check_size(key, value).map_err(storage)
 }

@@ -14,6 +14,8 @@ pub(crate) struct TreeRecord {
     pub leaf_pages: u64,
     pub inner_pages: u64,
     pub entries: u64,
+    /// Pages of long values.
+    pub overflow_pages: u64,
 }
 
 /// All trees and all free pages at a checkpoint.
@@ -23,7 +25,7 @@ pub(crate) struct Directory {
     pub free: Vec<Extent>,
 }
 
-const TREE_BYTES: usize = 36;
+const TREE_BYTES: usize = 44;
 const EXTENT_BYTES: usize = 8;
 
 /// Bytes of a directory of this size.
@@ -42,6 +44,7 @@ impl Directory {
             bytes.extend(tree.leaf_pages.to_le_bytes());
             bytes.extend(tree.inner_pages.to_le_bytes());
             bytes.extend(tree.entries.to_le_bytes());
+            bytes.extend(tree.overflow_pages.to_le_bytes());
         }
         bytes.extend((self.free.len() as u32).to_le_bytes());
         for extent in &self.free {
@@ -52,8 +55,9 @@ impl Directory {
         bytes
     }
 
-    /// `None` when the bytes are not a directory of a file with `page_count` pages.
-    pub fn decode(bytes: &[u8], page_count: u32) -> Option<Directory> {
+    /// `None` when the bytes are not a directory of a file of format `version` with `page_count`
+    /// pages.
+    pub fn decode(bytes: &[u8], version: u32, page_count: u32) -> Option<Directory> {
         let mut reader = Reader(bytes);
         let mut directory = Directory::default();
         for _ in 0..reader.u32()? {
@@ -64,6 +68,7 @@ impl Directory {
                 leaf_pages: reader.u64()?,
                 inner_pages: reader.u64()?,
                 entries: reader.u64()?,
+                overflow_pages: if version == 1 { 0 } else { reader.u64()? },
             };
             directory.trees.push(tree);
             if !(2..page_count).contains(&tree.root) {

@@ -43,7 +43,7 @@ pub enum StorageError {
     Locked,
     /// An option is out of its range.
     Option(&'static str),
-    /// A key or an entry does not fit a page.
+    /// A key does not fit a page, or a value is too long.
     TooLarge {
         /// Length of the key in bytes.
         key_len: usize,
@@ -51,8 +51,8 @@ pub enum StorageError {
         value_len: usize,
         /// Greatest length of a key in bytes.
         key_len_max: usize,
-        /// Greatest length of key and value together in bytes.
-        entry_len_max: usize,
+        /// Greatest length of a value in bytes.
+        value_len_max: usize,
     },
     /// A bulk load was given keys that do not ascend strictly.
     OutOfOrder,
@@ -124,12 +124,12 @@ impl fmt::Display for StorageError {
             }
             StorageError::Locked => write!(f, "the database file is in use by another process"),
             StorageError::Option(what) => write!(f, "invalid storage option: {what}"),
-            StorageError::TooLarge { key_len, value_len, key_len_max, entry_len_max } => write!(
-                f,
-                "entry too large: key {key_len} bytes (at most {key_len_max}), with value {} bytes \
-                 (at most {entry_len_max})",
-                key_len + value_len
-            ),
+            StorageError::TooLarge { key_len, key_len_max, .. } if key_len > key_len_max => {
+                write!(f, "key too large: {key_len} bytes (at most {key_len_max})")
+            }
+            StorageError::TooLarge { value_len, value_len_max, .. } => {
+                write!(f, "value too large: {value_len} bytes (at most {value_len_max})")
+            }
             StorageError::OutOfOrder => write!(f, "bulk load keys must ascend strictly"),
             StorageError::NotEmpty(tree) => write!(f, "tree {tree} is not empty"),
             StorageError::NoSuchTree(tree) => write!(f, "there is no tree {tree}"),

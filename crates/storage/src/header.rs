@@ -7,7 +7,7 @@ use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 /// First eight bytes of a database file.
 pub const FILE_MAGIC: &[u8; 8] = b"DOVETAIL";
 /// Version of the file format that this program writes.
-pub const FILE_VERSION: u32 = 1;
+pub const FILE_VERSION: u32 = 2;
 /// Bytes of a slot that mean something.
 pub(crate) const HEADER_BYTES: usize = 128;
 
@@ -16,6 +16,8 @@ const CHECKSUM: usize = 124;
 /// The state of a file, as one header slot tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
+    /// Version of the format in which the directory is written.
+    pub version: u32,
     pub page_size: u32,
     pub sequence: u64,
     pub checkpoint: u64,
@@ -40,7 +42,7 @@ pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
     assert!(slot.len() >= HEADER_BYTES, "a slot of {} bytes", slot.len());
     slot.fill(0);
     slot[..8].copy_from_slice(FILE_MAGIC);
-    set_u32(slot, 8, FILE_VERSION);
+    set_u32(slot, 8, header.version);
     set_u32(slot, 12, header.page_size);
     set_u64(slot, 16, header.sequence);
     set_u64(slot, 24, header.checkpoint);
@@ -70,10 +72,11 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
     if intact && version > FILE_VERSION {
         return Err(StorageError::NewerVersion { found: version, supported: FILE_VERSION });
     }
-    if !intact || version != FILE_VERSION || !page_size_is_valid(page_size) {
+    if !intact || version == 0 || !page_size_is_valid(page_size) {
         return Err(StorageError::Corrupt { pid, reason: Damage::Header });
     }
     Ok(Header {
+        version,
         page_size,
         sequence: u64_at(slot, 16),
         checkpoint: u64_at(slot, 24),

@@ -13,6 +13,7 @@ pub mod latch;
 mod le;
 mod meta;
 mod node;
+mod overflow;
 mod page;
 mod pool;
 pub mod simulation;
@@ -22,6 +23,7 @@ mod tree;
 
 pub use error::{Damage, Result, StorageError};
 pub use header::{FILE_MAGIC, FILE_VERSION};
+pub use overflow::VALUE_LEN_MAX;
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
 pub use store::{Store, StoreOptions, TreeId, VerifyReport};

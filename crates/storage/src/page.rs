@@ -38,6 +38,8 @@ pub enum PageKind {
     Meta = 3,
     /// Nothing: the page was taken from its tree, or is not part of one yet.
     Free = 4,
+    /// A piece of a long value.
+    Overflow = 5,
 }
 
 /// Identity of a page that is about to be made.
@@ -139,6 +141,7 @@ pub(crate) fn kind(page: &[u8]) -> Option<PageKind> {
         2 => Some(PageKind::Inner),
         3 => Some(PageKind::Meta),
         4 => Some(PageKind::Free),
+        5 => Some(PageKind::Overflow),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 use runtime::fs::{File, OpenOptions};
 use runtime::sim::Disk;
 use runtime::{Config, IoBuf, RingChoice, Runtime};
-use storage::{Damage, Result, StorageError, Store, StoreOptions};
+use storage::{Damage, FILE_VERSION, Result, StorageError, Store, StoreOptions};
 
 const PATH: &str = "/db";
 
@@ -96,7 +96,7 @@ fn a_newer_version_is_told_from_damage() {
         overwrite(&file, 0, &slot).await;
         overwrite(&file, 4096, &slot).await;
     });
-    assert_eq!(found, Err(StorageError::NewerVersion { found: 9, supported: 1 }));
+    assert_eq!(found, Err(StorageError::NewerVersion { found: 9, supported: FILE_VERSION }));
 }
 
 #[test]

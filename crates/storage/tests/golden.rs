@@ -1,8 +1,8 @@
-//! The format of version 1, byte by byte: what is written does not change unnoticed, and what was
-//! once written is read for ever.
+//! The format, byte by byte: what is written does not change unnoticed, and what was once written is
+//! read for ever.
 //!
-//! `golden/version-1.txt` is a dump of a small database: an offset and 32 bytes per line, lines of
-//! zeros left out. After a deliberate change of the format (and of `docs/format/`) a run with
+//! `golden/version-2.txt` is a dump of a small database: an offset and 32 bytes per line, lines of
+//! zeros left out; `golden/version-1.txt` is one of the format before. After a deliberate change of the format (and of `docs/format/`) a run with
 //! `UPDATE_GOLDEN=1` writes it anew.
 
 use std::fmt::Write;
@@ -13,8 +13,9 @@ use runtime::sim::Disk;
 use runtime::{Config, IoBuf, IoCounters, RingChoice, Runtime};
 use storage::{Store, StoreOptions};
 
-const GOLDEN: &str = include_str!("golden/version-1.txt");
-const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/version-1.txt");
+const GOLDEN_1: &str = include_str!("golden/version-1.txt");
+const GOLDEN: &str = include_str!("golden/version-2.txt");
+const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/version-2.txt");
 const PATH: &str = "/db";
 const ROW_COUNT: u32 = 260;
 
@@ -35,8 +36,13 @@ fn row(number: u32) -> (Vec<u8>, Vec<u8>) {
     (format!("customer {number:06}").into_bytes(), format!("value {number}").into_bytes())
 }
 
-/// A catalog of two entries and a tree of several leaves: a load, insertions, and a second
-/// checkpoint over changed old pages.
+/// A value of three pages.
+fn long_value() -> Vec<u8> {
+    (0..9000u32).map(|at| if at % 32 == 0 { (at / 32) as u8 } else { 0 }).collect()
+}
+
+/// A catalog of three entries, one of them long, and a tree of several leaves: a load, insertions,
+/// and a second checkpoint over changed old pages.
 fn build() -> Vec<u8> {
     let disk = Disk::new(1);
     simulated(&disk, || async {
@@ -55,6 +61,7 @@ fn build() -> Vec<u8> {
             tree.insert(&key, &value).await.unwrap();
         }
         store.catalog().insert(b"customers", &[2, 0, 0, 0]).await.unwrap();
+        store.catalog().insert(b"long", &long_value()).await.unwrap();
         store.checkpoint().await.unwrap();
     });
     disk.contents(PATH).expect("the store has been made")
@@ -112,12 +119,17 @@ fn what_is_written_has_not_changed() {
 
 #[test]
 fn what_was_once_written_is_read() {
+    check(GOLDEN, 263);
+    check(GOLDEN_1, 262);
+}
+
+fn check(golden: &'static str, entries: u64) {
     let disk = Disk::new(2);
-    simulated(&disk, || async {
-        write_file(PATH.as_ref(), &restore(GOLDEN)).await;
+    simulated(&disk, move || async move {
+        write_file(PATH.as_ref(), &restore(golden)).await;
         let store = Store::open(PATH.as_ref(), options()).await.unwrap();
         let report = store.verify().await.unwrap();
-        assert_eq!(report.trees.iter().map(|(_, tree)| tree.entries).sum::<u64>(), 262);
+        assert_eq!(report.trees.iter().map(|(_, tree)| tree.entries).sum::<u64>(), entries);
         let io = IoCounters::default();
         let id = store.catalog().get(b"customers", &io, <[u8]>::to_vec).await.unwrap().unwrap();
         let id = storage::TreeId(u32::from_le_bytes(id.try_into().unwrap()));
@@ -127,5 +139,16 @@ fn what_was_once_written_is_read() {
             let found = tree.get(&key, &io, <[u8]>::to_vec).await.unwrap();
             assert_eq!(found, Some(value), "row {number}");
         }
+        // A file of an older format becomes one of the newest with the first checkpoint.
+        let long = store.catalog().get(b"long", &io, <[u8]>::to_vec).await.unwrap();
+        assert_eq!(long.is_some(), entries == 263);
+        store.catalog().insert(b"long", &long_value()).await.unwrap();
+        store.checkpoint().await.unwrap();
+        store.close().await;
+        drop(tree);
+        let store = Store::open(PATH.as_ref(), options()).await.unwrap();
+        store.verify().await.unwrap();
+        let long = store.catalog().get(b"long", &io, <[u8]>::to_vec).await.unwrap();
+        assert_eq!(long, Some(long_value()));
     });
 }

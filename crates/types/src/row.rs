@@ -130,9 +130,15 @@ impl RowLayout {
         self.bitmap_bytes + self.fixed_bytes
     }
 
-    /// Start of the bytes of variable columns in a value.
-    pub(crate) fn variable_start(&self) -> usize {
-        self.offsets_start() + 2 * self.variable_count
+    /// Start of the bytes of variable columns in a value with end offsets of `width` bytes.
+    pub(crate) fn variable_start(&self, width: usize) -> usize {
+        self.offsets_start() + width * self.variable_count
+    }
+
+    /// Bytes of an end offset in a value of `len` bytes. Only a value that needs four has them, and
+    /// is longer for that than any other could be.
+    pub(crate) fn offset_width(&self, len: usize) -> usize {
+        if len > self.variable_start(2) + usize::from(u16::MAX) { 4 } else { 2 }
     }
 
     /// Appends the value of `row` of `batch` (all table columns in order) to `out`.
@@ -143,14 +149,35 @@ impl RowLayout {
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
         let start = out.len();
-        out.resize(start + self.variable_start(), 0);
+        if self.encode_with(2, batch, row, out) {
+            return Ok(());
+        }
+        out.truncate(start);
+        if self.encode_with(4, batch, row, out) {
+            return Ok(());
+        }
+        let message = format!("row is too big: {} bytes", out.len() - start);
+        Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
+    }
+
+    /// Encodes with end offsets of `width` bytes; false when these are too short.
+    fn encode_with(
+        &self,
+        width: usize,
+        batch: &RecordBatch,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let start = out.len();
+        out.resize(start + self.variable_start(width), 0);
+        let mut fits = true;
         for &ordinal in &self.value_columns {
             let array = batch.column(ordinal);
             match self.places[ordinal].expect("value column has a place") {
                 Place::Key(_) => unreachable!("value columns are not in the key"),
                 Place::Fixed { bit, .. } | Place::Variable { bit, .. } if array.is_null(row) => {
                     out[start + bit / 8] |= 1 << (bit % 8);
-                    self.end_variable(ordinal, start, out)?;
+                    fits &= self.end_variable(width, ordinal, start, out);
                 }
                 Place::Fixed { offset, .. } => {
                     write_fixed(
@@ -162,24 +189,21 @@ impl RowLayout {
                 }
                 Place::Variable { .. } => {
                     write_variable(self.schema.columns[ordinal].ty, array, row, out);
-                    self.end_variable(ordinal, start, out)?;
+                    fits &= self.end_variable(width, ordinal, start, out);
                 }
             }
         }
-        Ok(())
+        fits
     }
 
-    /// Notes where a variable column ends, relative to the variable area.
-    fn end_variable(&self, ordinal: usize, start: usize, out: &mut [u8]) -> SqlResult<()> {
-        let Some(Place::Variable { number, .. }) = self.places[ordinal] else { return Ok(()) };
-        let end = out.len() - start - self.variable_start();
-        let Ok(end) = u16::try_from(end) else {
-            let message = format!("row is too big: {end} bytes of variable length");
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-        };
-        let at = start + self.offsets_start() + 2 * number;
-        out[at..at + 2].copy_from_slice(&end.to_le_bytes());
-        Ok(())
+    /// Notes where a variable column ends, relative to the variable area. False when the offset
+    /// does not fit its width.
+    fn end_variable(&self, width: usize, ordinal: usize, start: usize, out: &mut [u8]) -> bool {
+        let Some(Place::Variable { number, .. }) = self.places[ordinal] else { return true };
+        let end = out.len() - start - self.variable_start(width);
+        let at = start + self.offsets_start() + width * number;
+        out[at..at + width].copy_from_slice(&end.to_le_bytes()[..width]);
+        end >> (8 * width) == 0
     }
 }
 

@@ -14,6 +14,7 @@ fn sample() -> Directory {
         leaf_pages: 9,
         inner_pages: 1,
         entries: 1 << 40,
+        overflow_pages: 3 << 33,
     };
     let free = [(30, 4), (40, 60)].map(|(start, pages)| Extent { start, pages });
     Directory { trees: vec![tree(1, 2), tree(7, 99)], free: free.to_vec() }
@@ -22,19 +23,19 @@ fn sample() -> Directory {
 #[test]
 fn what_is_encoded_is_decoded() {
     for directory in [Directory::default(), sample()] {
-        assert_eq!(Directory::decode(&directory.encode(), 100), Some(directory));
+        assert_eq!(Directory::decode(&directory.encode(), 2, 100), Some(directory));
     }
 }
 
 #[test]
 fn pages_beyond_the_file_and_overlaps_are_refused() {
-    assert_eq!(Directory::decode(&sample().encode(), 99), None);
+    assert_eq!(Directory::decode(&sample().encode(), 2, 99), None);
     let mut overlapping = sample();
     overlapping.free[1].start = 33;
-    assert_eq!(Directory::decode(&overlapping.encode(), 100), None);
+    assert_eq!(Directory::decode(&overlapping.encode(), 2, 100), None);
     let mut too_long = sample().encode();
     too_long.push(0);
-    assert_eq!(Directory::decode(&too_long, 100), None);
+    assert_eq!(Directory::decode(&too_long, 2, 100), None);
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn any_bytes_are_borne() {
                 bytes[at] = prng.below(256) as u8;
             }
         }
-        if let Some(directory) = Directory::decode(&bytes, 100) {
+        if let Some(directory) = Directory::decode(&bytes, 2, 100) {
             assert_eq!(directory.encode(), bytes);
         }
     }

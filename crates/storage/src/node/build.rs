@@ -1,11 +1,11 @@
 //! Making nodes from sorted entries, and changing single entries of them.
 
-use super::Node;
 use super::layout::{
-    CELL_BYTES, COUNT, HEAP_TOP, HINT_COUNT, HINTS, LEVEL, LOWER_LEN, LOWER_OFF, PREFIX_LEN,
-    SLOT_BYTES, SLOTS, UPPER_INF, UPPER_LEN, UPPER_OFF,
+    CELL_BYTES, COUNT, HAS_OVERFLOW, HEAP_TOP, HINT_COUNT, HINTS, LEVEL, LOWER_LEN, LOWER_OFF,
+    OVERFLOW_MARK, PREFIX_LEN, SLOT_BYTES, SLOTS, UPPER_INF, UPPER_LEN, UPPER_OFF,
 };
 use super::search::head_of;
+use super::{Node, Value};
 use crate::le::{set_u16, set_u32, u16_at, u32_at};
 use crate::page::{self, Identity, PageKind};
 
@@ -21,8 +21,8 @@ pub(crate) struct Shape<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     bytes: Vec<u8>,
-    /// For each entry: where its key ends and where its value ends.
-    ends: Vec<(usize, usize)>,
+    /// For each entry: where its key ends and where its value ends, and whether that is a reference.
+    ends: Vec<(usize, usize, bool)>,
 }
 
 impl Entries {
@@ -30,19 +30,20 @@ impl Entries {
         self.ends.len()
     }
 
-    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+    pub fn push(&mut self, key: &[u8], value: Value<'_>) {
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
-        self.bytes.extend_from_slice(value);
-        self.ends.push((key_end, self.bytes.len()));
+        self.bytes.extend_from_slice(value.bytes);
+        self.ends.push((key_end, self.bytes.len(), value.overflow));
     }
 
     pub fn key(&self, position: usize) -> &[u8] {
         &self.bytes[self.begin(position)..self.ends[position].0]
     }
 
-    pub fn value(&self, position: usize) -> &[u8] {
-        &self.bytes[self.ends[position].0..self.ends[position].1]
+    pub fn value(&self, position: usize) -> Value<'_> {
+        let (begin, end, overflow) = self.ends[position];
+        Value { bytes: &self.bytes[begin..end], overflow }
     }
 
     /// Bytes of keys and values of an entry.
@@ -55,7 +56,7 @@ impl Entries {
     }
 
     /// Key and value of each entry.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Value<'_>)> {
         (0..self.len()).map(|i| (self.key(i), self.value(i)))
     }
 
@@ -65,7 +66,7 @@ impl Entries {
         self.bytes.drain(..cut);
         self.ends.drain(..count);
         for end in &mut self.ends {
-            *end = (end.0 - cut, end.1 - cut);
+            *end = (end.0 - cut, end.1 - cut, end.2);
         }
     }
 }
@@ -98,7 +99,7 @@ pub(crate) fn build<'e>(
     page: &mut [u8],
     identity: Identity,
     shape: Shape<'_>,
-    entries: impl Iterator<Item = (&'e [u8], &'e [u8])>,
+    entries: impl Iterator<Item = (&'e [u8], Value<'e>)>,
 ) {
     let kind = if shape.level == 0 { PageKind::Leaf } else { PageKind::Inner };
     page::init(page, kind, identity);
@@ -126,16 +127,16 @@ pub(crate) fn build_empty(page: &mut [u8], identity: Identity) {
 
 /// Inserts an entry at `position`, where `lower_bound` said that it belongs; false when there is no
 /// room.
-pub(crate) fn insert(page: &mut [u8], position: usize, key: &[u8], value: &[u8]) -> bool {
+pub(crate) fn insert(page: &mut [u8], position: usize, key: &[u8], value: Value<'_>) -> bool {
     let node = Node::new(page);
     let count = node.count();
     assert!(node.covers(key), "the key lies within the fences");
     assert!(position <= count, "position {position} of {count}");
-    if !node.has_room(key.len(), value.len()) {
+    if !node.has_room(key.len(), value.bytes.len()) {
         return false;
     }
     let suffix = &key[node.prefix_len()..];
-    if node.free_bytes() < SLOT_BYTES + CELL_BYTES + suffix.len() + value.len() {
+    if node.free_bytes() < SLOT_BYTES + CELL_BYTES + suffix.len() + value.bytes.len() {
         compact(page);
     }
     let slot = SLOTS + position * SLOT_BYTES;
@@ -163,13 +164,13 @@ pub(crate) fn remove(page: &mut [u8], position: usize) {
 }
 
 /// Gives the entry at `position` another value; false when there is no room for it.
-pub(crate) fn replace(page: &mut [u8], position: usize, value: &[u8]) -> bool {
+pub(crate) fn replace(page: &mut [u8], position: usize, value: Value<'_>) -> bool {
     let node = Node::new(page);
     let (cell, suffix_len) = node.cell(position);
-    if !node.has_room_instead(position, value.len()) {
+    if !node.has_room_instead(position, value.bytes.len()) {
         return false;
     }
-    if value.len() > node.value(position).len() {
+    if value.bytes.len() > node.value(position).bytes.len() {
         let key = node.key(position);
         remove(page, position);
         let inserted = insert(page, position, &key, value);
@@ -177,8 +178,8 @@ pub(crate) fn replace(page: &mut [u8], position: usize, value: &[u8]) -> bool {
         return true;
     }
     let value_at = cell + CELL_BYTES + suffix_len;
-    set_u16(page, cell, fit(value.len()));
-    page[value_at..value_at + value.len()].copy_from_slice(value);
+    page[value_at..value_at + value.bytes.len()].copy_from_slice(value.bytes);
+    mark_len(page, cell, value);
     true
 }
 
@@ -186,7 +187,7 @@ pub(crate) fn replace(page: &mut [u8], position: usize, value: &[u8]) -> bool {
 fn compact(page: &mut [u8]) {
     let node = Node::new(page);
     let mut entries = Entries::default();
-    node.visit(0..node.count(), &mut |key, value| entries.push(key, value));
+    node.visit_stored(0..node.count(), &mut |key, value| entries.push(key, value));
     let (lower, upper) = (node.lower().to_vec(), node.upper().map(<[u8]>::to_vec));
     let shape = Shape { level: node.level(), lower: &lower, upper: upper.as_deref() };
     let identity = Identity::of(page);
@@ -200,17 +201,24 @@ fn write_fence(page: &mut [u8], offset: usize, len: usize, fence: &[u8]) {
     set_u16(page, len, fit(fence.len()));
 }
 
-fn write_entry(page: &mut [u8], position: usize, suffix: &[u8], value: &[u8]) {
+fn write_entry(page: &mut [u8], position: usize, suffix: &[u8], value: Value<'_>) {
     let slot = SLOTS + position * SLOT_BYTES;
-    let cell = take_heap(page, CELL_BYTES + suffix.len() + value.len());
+    let cell = take_heap(page, CELL_BYTES + suffix.len() + value.bytes.len());
     assert!(cell >= slot + SLOT_BYTES, "entry {position} does not fit its node");
-    set_u16(page, cell, fit(value.len()));
+    mark_len(page, cell, value);
     let value_at = cell + CELL_BYTES + suffix.len();
     page[cell + CELL_BYTES..value_at].copy_from_slice(suffix);
-    page[value_at..value_at + value.len()].copy_from_slice(value);
+    page[value_at..value_at + value.bytes.len()].copy_from_slice(value.bytes);
     set_u32(page, slot, head_of(suffix));
     set_u16(page, slot + 4, fit(cell));
     set_u16(page, slot + 6, fit(suffix.len()));
+}
+
+/// Writes the length of a cell's value, and whether that is a reference.
+fn mark_len(page: &mut [u8], cell: usize, value: Value<'_>) {
+    let mark = if value.overflow { OVERFLOW_MARK } else { 0 };
+    set_u16(page, cell, fit(value.bytes.len()) | mark);
+    page[HAS_OVERFLOW] |= u8::from(value.overflow);
 }
 
 fn take_heap(page: &mut [u8], len: usize) -> usize {

@@ -11,6 +11,7 @@ pub(super) const UPPER_OFF: usize = 50;
 pub(super) const UPPER_LEN: usize = 52;
 pub(super) const UPPER_INF: usize = 54;
 pub(super) const LEVEL: usize = 55;
+pub(super) const HAS_OVERFLOW: usize = 56;
 pub(super) const HINTS: usize = 64;
 pub(super) const SLOTS: usize = 128;
 
@@ -21,13 +22,17 @@ pub(super) const SLOT_BYTES: usize = 8;
 /// Bytes of a cell besides suffix and value: the value's length.
 pub(super) const CELL_BYTES: usize = 2;
 
+/// Set in a cell's value length when the value is a reference. No value in a node is that long.
+pub(super) const OVERFLOW_MARK: u16 = 1 << 15;
+
 /// Longest key of a node in a page of `page_size` bytes. With it any split leaves room (see
 /// `split`).
 pub const fn key_len_max(page_size: usize) -> usize {
     page_size / 8
 }
 
-/// Greatest length of key and value together in a page of `page_size` bytes.
+/// Greatest length of key and value together in a leaf of `page_size` bytes; a longer value goes to
+/// overflow pages.
 pub const fn entry_len_max(page_size: usize) -> usize {
     page_size / 4
 }

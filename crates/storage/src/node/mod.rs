@@ -30,10 +30,25 @@ pub(crate) use verify::verify;
 use crate::le::{u16_at, u32_at};
 use crate::page::PageId;
 use layout::{
-    CELL_BYTES, COUNT, HEAP_TOP, LEVEL, LOWER_LEN, LOWER_OFF, PREFIX_LEN, SLOT_BYTES, SLOTS,
-    UPPER_INF, UPPER_LEN, UPPER_OFF,
+    CELL_BYTES, COUNT, HAS_OVERFLOW, HEAP_TOP, LEVEL, LOWER_LEN, LOWER_OFF, OVERFLOW_MARK,
+    PREFIX_LEN, SLOT_BYTES, SLOTS, UPPER_INF, UPPER_LEN, UPPER_OFF,
 };
 use order::compare;
+
+/// A value as a node holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Value<'a> {
+    pub bytes: &'a [u8],
+    /// Whether the bytes are a reference to overflow pages.
+    pub overflow: bool,
+}
+
+impl<'a> Value<'a> {
+    /// A value that is all in the node.
+    pub fn inline(bytes: &'a [u8]) -> Value<'a> {
+        Value { bytes, overflow: false }
+    }
+}
 
 /// A view of a tree node.
 #[derive(Clone, Copy)]
@@ -125,7 +140,7 @@ impl<'a> Node<'a> {
 
     /// Whether the entry at `position` may have a value of this length instead of its own.
     pub fn has_room_instead(&self, position: usize, value_len: usize) -> bool {
-        let old_len = self.value(position).len();
+        let old_len = self.value(position).bytes.len();
         value_len <= old_len || self.used_bytes() + value_len - old_len <= self.page.len()
     }
 
@@ -146,7 +161,7 @@ impl<'a> Node<'a> {
     }
 
     fn cell_len(&self, position: usize) -> usize {
-        CELL_BYTES + self.suffix(position).len() + self.value(position).len()
+        CELL_BYTES + self.suffix(position).len() + self.value(position).bytes.len()
     }
 
     /// Key of an entry without the node's prefix.
@@ -158,16 +173,25 @@ impl<'a> Node<'a> {
 
     /// Value of an entry.
     #[inline]
-    pub fn value(&self, position: usize) -> &'a [u8] {
+    pub fn value(&self, position: usize) -> Value<'a> {
         let (cell, suffix_len) = self.cell(position);
         let begin = cell + CELL_BYTES + suffix_len;
-        &self.page[begin..begin + usize::from(u16_at(self.page, cell))]
+        let mark_and_len = u16_at(self.page, cell);
+        let len = usize::from(mark_and_len & !OVERFLOW_MARK);
+        let overflow = mark_and_len & OVERFLOW_MARK != 0;
+        Value { bytes: &self.page[begin..begin + len], overflow }
+    }
+
+    /// Whether some value may be a reference to overflow pages.
+    #[inline]
+    pub fn has_overflow(&self) -> bool {
+        self.page[HAS_OVERFLOW] != 0
     }
 
     /// Child of an inner entry.
     #[inline]
     pub fn child(&self, position: usize) -> PageId {
-        u32_at(self.value(position), 0)
+        u32_at(self.value(position).bytes, 0)
     }
 
     /// Writes the whole key of an entry into `key`.
@@ -185,8 +209,16 @@ impl<'a> Node<'a> {
         key
     }
 
-    /// Calls `visit` with key and value of each entry in `positions`.
+    /// Calls `visit` with key and value of each entry in `positions`; there are no references among
+    /// them.
     pub fn visit(&self, positions: Range<usize>, visit: &mut dyn FnMut(&[u8], &[u8])) {
+        assert!(!self.has_overflow(), "a leaf with references is visited as a copy");
+        self.visit_stored(positions, &mut |key, value| visit(key, value.bytes));
+    }
+
+    /// Calls `visit` with key and value of each entry in `positions`, as they are stored.
+    #[inline]
+    pub fn visit_stored(&self, positions: Range<usize>, visit: &mut impl FnMut(&[u8], Value<'_>)) {
         let mut key = self.prefix().to_vec();
         for position in positions {
             key.truncate(self.prefix_len());

@@ -5,7 +5,7 @@
 //! page, and the fuller half is at most half of that plus half an entry, 5/8, with fences 7/8.
 
 use super::build::{Entries, Shape, bytes_needed, separator};
-use super::{Node, build};
+use super::{Node, Value, build};
 use crate::page::Identity;
 
 /// A split that has been thought out but not done.
@@ -22,13 +22,13 @@ pub(crate) struct Split {
 
 /// Plans the split of `node` with the new entry at `position`, in place of one with the same key if
 /// there is one.
-pub(crate) fn plan_split(node: &Node<'_>, key: &[u8], value: &[u8]) -> Split {
+pub(crate) fn plan_split(node: &Node<'_>, key: &[u8], value: Value<'_>) -> Split {
     let (position, found) = node.lower_bound(key);
     let mut entries = Entries::default();
-    let mut keep = |k: &[u8], v: &[u8]| entries.push(k, v);
-    node.visit(0..position, &mut keep);
+    let mut keep = |k: &[u8], v: Value<'_>| entries.push(k, v);
+    node.visit_stored(0..position, &mut keep);
     keep(key, value);
-    node.visit(position + usize::from(found)..node.count(), &mut keep);
+    node.visit_stored(position + usize::from(found)..node.count(), &mut keep);
     let ascending = node.upper().is_none() && position == node.count();
     let cut = match ascending {
         true => fullest_cut(node, &entries),

@@ -27,7 +27,7 @@ fn empty_leaf(lower: &[u8], upper: Option<&[u8]>) -> Vec<u8> {
 
 fn entries_of(page: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let node = Node::new(page);
-    (0..node.count()).map(|i| (node.key(i), node.value(i).to_vec())).collect()
+    (0..node.count()).map(|i| (node.key(i), node.value(i).bytes.to_vec())).collect()
 }
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -47,7 +47,7 @@ fn fill(page: &mut [u8], dice: &mut Prng) -> (Model, Vec<u8>, Vec<u8>) {
         if found {
             continue;
         }
-        if !insert(page, position, &key, &value) {
+        if !insert(page, position, &key, Value::inline(&value)) {
             return (model, key, value);
         }
         model.insert(key, value);
@@ -81,10 +81,10 @@ fn entries_that_come_go_and_change_agree_with_a_sorted_map() {
                     remove(&mut page, position);
                     model.remove(&key);
                 }
-                (true, false) if replace(&mut page, position, &value) => {
+                (true, false) if replace(&mut page, position, Value::inline(&value)) => {
                     model.insert(key, value);
                 }
-                (false, _) if insert(&mut page, position, &key, &value) => {
+                (false, _) if insert(&mut page, position, &key, Value::inline(&value)) => {
                     model.insert(key, value);
                 }
                 _ => refused += 1,
@@ -125,7 +125,7 @@ fn a_split_keeps_every_entry_and_separates_the_halves() {
         let mut page = empty_leaf(b"", Some(&[255; 9]));
         let (mut model, key, value) = fill(&mut page, &mut dice);
         let node = Node::new(&page);
-        let split = plan_split(&node, &key, &value);
+        let split = plan_split(&node, &key, Value::inline(&value));
         model.insert(key, value);
         let (mut left, mut right) = (vec![0; 4096], vec![0; 4096]);
         split.build_left(&mut left, IDENTITY);
@@ -149,13 +149,13 @@ fn the_largest_entries_and_fences_still_split() {
         byte += 1;
         let key = long(byte);
         let position = Node::new(&page).lower_bound(&key).0;
-        if !insert(&mut page, position, &key, &vec![b'v'; value_max]) {
+        if !insert(&mut page, position, &key, Value::inline(&vec![b'v'; value_max])) {
             break key;
         }
     };
     let node = Node::new(&page);
     let value = vec![b'v'; value_max];
-    let split = plan_split(&node, &full, &value);
+    let split = plan_split(&node, &full, Value::inline(&value));
     let (mut left, mut right) = (vec![0; 4096], vec![0; 4096]);
     split.build_left(&mut left, IDENTITY);
     split.build_right(&mut right, IDENTITY);

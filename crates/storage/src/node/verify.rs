@@ -3,10 +3,12 @@
 
 use super::Node;
 use super::layout::{
-    CELL_BYTES, HEAP_TOP, LOWER_LEN, LOWER_OFF, PREFIX_LEN, SLOT_BYTES, SLOTS, UPPER_LEN, UPPER_OFF,
+    CELL_BYTES, HEAP_TOP, LOWER_LEN, LOWER_OFF, OVERFLOW_MARK, PREFIX_LEN, SLOT_BYTES, SLOTS,
+    UPPER_LEN, UPPER_OFF,
 };
 use super::search::head_of;
 use crate::le::u16_at;
+use crate::overflow::{REFERENCE_BYTES, Reference, VALUE_LEN_MAX};
 
 /// Checks the inside of a node.
 ///
@@ -35,18 +37,32 @@ fn verify_ranges(page: &[u8]) -> Result<(), &'static str> {
     for position in 0..node.count() {
         let (cell, suffix_len) = node.cell(position);
         if !inside(cell, CELL_BYTES + suffix_len)
-            || !inside(cell, CELL_BYTES + suffix_len + usize::from(u16_at(page, cell)))
+            || !inside(cell, CELL_BYTES + suffix_len + value_len(page, cell))
         {
             return Err("a cell lies outside of the heap");
         }
-        if !node.is_leaf() && node.value(position).len() != 4 {
+        let value = node.value(position);
+        if !node.is_leaf() && (value.bytes.len() != 4 || value.overflow) {
             return Err("a child is not a page number");
+        }
+        if value.overflow && (!node.has_overflow() || !is_reference(value.bytes)) {
+            return Err("a long value without a reference");
         }
     }
     if node.used_bytes() > page.len() {
         return Err("cells overlap");
     }
     Ok(())
+}
+
+fn value_len(page: &[u8], cell: usize) -> usize {
+    usize::from(u16_at(page, cell) & !OVERFLOW_MARK)
+}
+
+/// Whether the bytes are a reference to a value that may be.
+fn is_reference(bytes: &[u8]) -> bool {
+    let len_max = VALUE_LEN_MAX as u32;
+    bytes.len() == REFERENCE_BYTES && (1..=len_max).contains(&Reference::decode(bytes).len)
 }
 
 fn verify_keys(node: &Node<'_>) -> Result<(), &'static str> {

@@ -162,10 +162,11 @@ fn random_key(prng: &mut Prng) -> Vec<u8> {
     key
 }
 
-/// A value: mostly short, sometimes the longest that fits.
+/// A value: mostly short, sometimes the longest that fits a leaf, or one that does not.
 fn random_value(prng: &mut Prng, key: &[u8]) -> Vec<u8> {
     let len = match prng.below(20) {
         0 => 1024 - key.len(),
+        1 if prng.chance(0.2) => 1025 + prng.below(30_000) as usize,
         1..5 => prng.below(500) as usize,
         _ => prng.below(60) as usize,
     };

@@ -8,7 +8,7 @@ use runtime::IoBuf;
 use super::StoreInner;
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
-use crate::header::{self, Header, Journal};
+use crate::header::{self, FILE_VERSION, Header, Journal};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::space::Extent;
@@ -67,6 +67,7 @@ impl StoreInner {
         };
         self.sync().await?;
         let mut header = Header {
+            version: FILE_VERSION,
             sequence: before.sequence + 1,
             checkpoint: before.checkpoint + 1,
             page_count: places.page_count,

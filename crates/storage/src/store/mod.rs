@@ -1,6 +1,7 @@
 //! A store: one file of trees, with its pool, its free space and its checkpoints.
 
 mod checkpoint;
+mod draft;
 mod open;
 mod verify;
 
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use runtime::IoCounters;
 use runtime::fs::FileBackend;
 
+pub(crate) use draft::Draft;
 pub use verify::VerifyReport;
 
 use crate::error::{Result, StorageError};
@@ -157,8 +159,7 @@ impl Store {
         let _pass = self.inner.writers.together().await;
         self.inner.check_writable()?;
         let _structure = self.inner.structure.alone().await;
-        let extents = tree.pages(&self.inner.io).await?.into_iter();
-        let extents = merge(extents.map(|start| Extent { start, pages: 1 }).collect());
+        let extents = merge(tree.pages(&self.inner.io).await?);
         let shared = self.inner.trees().remove(&id).ok_or(StorageError::NoSuchTree(id))?;
         shared.mark_dropped();
         self.inner.space().bury(extents, shared);

@@ -13,7 +13,7 @@ use super::{Store, StoreInner, StoreOptions, TreeId};
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
-use crate::header::{self, Header, Journal};
+use crate::header::{self, FILE_VERSION, Header, Journal};
 use crate::meta;
 use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 use crate::pool::Pool;
@@ -33,6 +33,7 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
     let file = open_file(path, options, true).await?;
     let pool = Pool::new(file, options.page_size, options.pool_bytes, 1)?;
     let first = Header {
+        version: FILE_VERSION,
         page_size: options.page_size,
         sequence: 0,
         checkpoint: 0,
@@ -250,5 +251,5 @@ async fn read_directory(pool: &Pool, header: &Header) -> Result<Directory> {
         payload.extend_from_slice(piece.ok_or(damaged)?);
     }
     let damaged = StorageError::Corrupt { pid: header.meta_pid, reason: Damage::Directory };
-    Directory::decode(&payload, header.page_count).ok_or(damaged)
+    Directory::decode(&payload, header.version, header.page_count).ok_or(damaged)
 }

@@ -6,7 +6,8 @@ use runtime::IoCounters;
 
 use super::{Depth, Step, Tree};
 use crate::error::{Result, StorageError};
-use crate::node::Node;
+use crate::node::{Node, Value};
+use crate::overflow::Reference;
 use crate::page::PageId;
 
 /// Nodes whose reads are started ahead of the one that is being searched.
@@ -19,6 +20,9 @@ const HINT_PAGE_AHEAD: usize = 8;
 
 /// From this many nodes in a level on, hints pay.
 const HINT_NODES_MIN: usize = 16;
+
+/// Long values whose reads are started together.
+const LONG_VALUES_AHEAD: usize = 32;
 
 /// A node and the keys that lead to it, as positions in the sorted order.
 struct Group {
@@ -46,6 +50,7 @@ impl Tree {
         order.sort_unstable_by(|a, b| keys[*a as usize].as_ref().cmp(keys[*b as usize].as_ref()));
         let key = |at: u32| keys[order[at as usize] as usize].as_ref();
         let mut strays: Vec<u32> = Vec::new();
+        let mut long: Vec<(u32, Reference)> = Vec::new();
         let mut groups = vec![Group { pid: self.shared.root, keys: 0..keys.len() as u32 }];
         while !groups.is_empty() {
             let mut next = Vec::with_capacity(groups.len());
@@ -59,7 +64,14 @@ impl Tree {
                             Step::Leaf => {
                                 let node = Node::new(page);
                                 if let (position, true) = node.covered_bound(key(at)) {
-                                    visit(order[at as usize] as usize, node.value(position));
+                                    match node.value(position) {
+                                        Value { bytes, overflow: true } => {
+                                            long.push((at, Reference::decode(bytes)));
+                                        }
+                                        Value { bytes, .. } => {
+                                            visit(order[at as usize] as usize, bytes);
+                                        }
+                                    }
                                 }
                             }
                             Step::Astray => strays.push(at),
@@ -73,6 +85,17 @@ impl Tree {
                 }
             }
             groups = next;
+        }
+        for found in long.chunks(LONG_VALUES_AHEAD) {
+            if depth == Depth::Many {
+                let page_size = self.store.pool.page_size();
+                let pids = found.iter().flat_map(|(_, value)| value.extent(page_size).pids());
+                self.store.pool.prefetch(pids.take(self.store.pool.window(WINDOW_NODES)), io);
+            }
+            for &(at, reference) in found {
+                let value = self.resolve(key(at), reference, io).await?;
+                value.into_iter().for_each(|value| visit(order[at as usize] as usize, &value));
+            }
         }
         for at in strays {
             let position = order[at as usize] as usize;

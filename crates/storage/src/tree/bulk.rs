@@ -7,10 +7,10 @@ use runtime::{IoBuf, JoinHandle};
 
 use super::{Tree, TreeShared};
 use crate::error::{Result, StorageError};
-use crate::node::{Entries, Node, Shape, build, bytes_needed, separator};
+use crate::node::{Entries, Node, Shape, Value, build, bytes_needed, separator};
 use crate::page::{self, Identity, PageId};
 use crate::space::Extent;
-use crate::store::StoreInner;
+use crate::store::{Draft, StoreInner};
 
 /// Share of a page that a load fills, in percent: room for a few insertions before the first split.
 const FILL_PERCENT: usize = 95;
@@ -35,6 +35,8 @@ pub struct BulkLoader {
     inners: Run,
     claim: Arc<LoadClaim>,
     entry_count: u64,
+    /// Pages of long values.
+    long: Draft,
 }
 
 /// A node in the making: its entries are complete when the first key of the next node is known.
@@ -103,6 +105,7 @@ impl Tree {
             inners: Run::new(INNER_RUN_PAGES),
             claim: Arc::new(claim),
             entry_count: 0,
+            long: Draft::new(&self.store),
         })
     }
 }
@@ -112,9 +115,9 @@ impl Level {
         Level { lower, pending: Entries::default(), entries_len: 0, nodes: 0 }
     }
 
-    fn push(&mut self, key: &[u8], value: &[u8]) {
+    fn push(&mut self, key: &[u8], value: Value<'_>) {
         self.pending.push(key, value);
-        self.entries_len += key.len() + value.len();
+        self.entries_len += key.len() + value.bytes.len();
     }
 
     /// Bytes of a node of the first `count` pending entries that ends at `upper`.
@@ -144,7 +147,15 @@ impl BulkLoader {
         if pending.len() > 0 && pending.key(pending.len() - 1) >= key {
             return Err(StorageError::OutOfOrder);
         }
-        if self.is_full(0, key, value.len()) {
+        if !self.tree.is_long(key, value) {
+            return self.push_stored(key, Value::inline(value)).await;
+        }
+        let reference = self.long.write(self.tree.shared.id, value).await?.encode();
+        self.push_stored(key, Value { bytes: &reference, overflow: true }).await
+    }
+
+    async fn push_stored(&mut self, key: &[u8], value: Value<'_>) -> Result<()> {
+        if self.is_full(0, key, value.bytes.len()) {
             self.emit(0, Some(key)).await?;
         }
         self.levels[0].push(key, value);
@@ -217,7 +228,7 @@ impl BulkLoader {
         if self.is_full(level, &lower, child.len()) {
             self.emit(level, Some(&lower)).await?;
         }
-        self.levels[level].push(&lower, &child);
+        self.levels[level].push(&lower, Value::inline(&child));
         Ok(())
     }
 
@@ -250,8 +261,8 @@ impl BulkLoader {
     }
 
     /// Writes the top node into the tree's root page.
-    async fn install(self, level: usize) -> Result<()> {
-        let (store, shared) = (&self.tree.store, &self.tree.shared);
+    async fn install(mut self, level: usize) -> Result<()> {
+        let (store, shared) = (Arc::clone(&self.tree.store), Arc::clone(&self.tree.shared));
         // What the pool may hold of the pages' earlier lives.
         let pages = store.space().pages_of_load(self.claim.load);
         for pid in pages.into_iter().flat_map(Extent::pids) {
@@ -288,7 +299,7 @@ impl BulkLoader {
     }
 
     /// The pages are part of the tree now.
-    fn settle(&self, level: usize) {
+    fn settle(&mut self, level: usize) {
         let (store, shared) = (&self.tree.store, &self.tree.shared);
         let below =
             |from: usize| self.levels[from..level.max(from)].iter().map(|l| l.nodes).sum::<u64>();
@@ -300,6 +311,8 @@ impl BulkLoader {
             [self.leaves.unused(), self.inners.unused()].into_iter().flatten().collect();
         store.space().end_load(self.claim.load, Some(&unused));
         self.claim.finished.store(true, Ordering::Relaxed);
+        shared.overflow_pages.store(self.long.pages, Ordering::Relaxed);
+        self.long.keep();
         store.mark_changed();
     }
 }

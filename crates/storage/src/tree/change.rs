@@ -10,7 +10,9 @@ use runtime::IoCounters;
 use super::merge::wants_merge;
 use super::{Step, Tree};
 use crate::error::{Result, StorageError};
-use crate::node::{self, Node};
+use crate::node::{self, Node, Value};
+use crate::overflow::Reference;
+use crate::store::Draft;
 
 /// Outcome of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +27,9 @@ pub enum Inserted {
 #[derive(Clone, Copy)]
 pub(super) enum Change<'a> {
     /// Add an entry with this value, unless there is one.
-    Insert(&'a [u8]),
+    Insert(Value<'a>),
     /// Give the entry this value, if there is one.
-    Replace(&'a [u8]),
+    Replace(Value<'a>),
     /// Remove the entry, if there is one.
     Delete,
 }
@@ -56,8 +58,7 @@ impl Tree {
     /// `TooLarge`; `Io`, `Corrupt` when the path cannot be read; `Full`; `Poisoned` after a failed
     /// write.
     pub async fn insert(&self, key: &[u8], value: &[u8]) -> Result<Inserted> {
-        self.check_size(key, value)?;
-        let changed = self.change(key, Change::Insert(value), &self.store.io).await?;
+        let changed = self.put(key, value, false, &self.store.io).await?;
         Ok(if changed { Inserted::New } else { Inserted::Duplicate })
     }
 
@@ -68,8 +69,7 @@ impl Tree {
     /// # Errors
     /// As `insert`.
     pub async fn replace(&self, key: &[u8], value: &[u8], io: &IoCounters) -> Result<bool> {
-        self.check_size(key, value)?;
-        self.change(key, Change::Replace(value), io).await
+        self.put(key, value, true, io).await
     }
 
     /// Removes the entry of `key`; false when there is none. Reads and waits are counted to `io`.
@@ -78,10 +78,30 @@ impl Tree {
     /// # Errors
     /// `Io`, `Corrupt` when the path cannot be read; `Poisoned` after a failed write.
     pub async fn delete(&self, key: &[u8], io: &IoCounters) -> Result<bool> {
-        self.change(key, Change::Delete, io).await
+        self.change(key, Change::Delete, &mut None, io).await
     }
 
-    async fn change(&self, key: &[u8], change: Change<'_>, io: &IoCounters) -> Result<bool> {
+    /// Makes a change with a value, which goes to pages of its own first when it is long.
+    async fn put(&self, key: &[u8], value: &[u8], replaces: bool, io: &IoCounters) -> Result<bool> {
+        self.check_size(key, value)?;
+        let change = if replaces { Change::Replace } else { Change::Insert };
+        if !self.is_long(key, value) {
+            return self.change(key, change(Value::inline(value)), &mut None, io).await;
+        }
+        let mut draft = Draft::new(&self.store);
+        let reference = draft.write(self.shared.id, value).await?.encode();
+        let value = Value { bytes: &reference, overflow: true };
+        self.change(key, change(value), &mut Some(draft), io).await
+    }
+
+    /// Makes a change; the pages of `draft` become part of the tree with it.
+    async fn change(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        draft: &mut Option<Draft>,
+        io: &IoCounters,
+    ) -> Result<bool> {
         loop {
             if self.store.is_crowded() {
                 self.store.checkpoint().await?;
@@ -89,18 +109,41 @@ impl Tree {
             let _pass = self.store.writers.together().await;
             self.store.check_writable()?;
             match self.change_at_leaf(key, change, io).await? {
-                AtLeaf::Done(changed) => return Ok(changed),
+                AtLeaf::Done(changed) => {
+                    self.adopt(draft, changed);
+                    return Ok(changed);
+                }
                 AtLeaf::Underfull => {
                     // The entry is gone in any case. A node that cannot be read now stops the
                     // merge, and is reported to whoever needs it.
                     drop(self.merge_around(key, io).await);
                     return Ok(true);
                 }
-                AtLeaf::Full => return self.change_with_split(key, change, io).await,
+                AtLeaf::Full => {
+                    let changed = self.change_with_split(key, change, io).await?;
+                    self.adopt(draft, changed);
+                    return Ok(changed);
+                }
                 AtLeaf::Again => runtime::yield_now().await,
                 AtLeaf::Crowded => {}
             }
         }
+    }
+
+    fn adopt(&self, draft: &mut Option<Draft>, changed: bool) {
+        if let Some(draft) = draft.as_mut().filter(|_| changed) {
+            self.shared.overflow_pages.fetch_add(draft.pages, Ordering::Relaxed);
+            draft.keep();
+        }
+    }
+
+    /// Lets go of the long value that a changed entry had.
+    pub(super) fn release_value(&self, value: Option<Reference>) {
+        let Some(reference) = value else { return };
+        let extent = reference.extent(self.store.pool.page_size());
+        self.shared.overflow_pages.fetch_sub(u64::from(extent.pages), Ordering::Relaxed);
+        self.store.space().release(extent);
+        self.store.mark_changed();
     }
 
     async fn change_at_leaf(
@@ -142,6 +185,7 @@ impl Tree {
 
     /// Does what `Change::fits` has allowed.
     pub(super) fn apply(&self, leaf: &mut [u8], key: &[u8], change: Change<'_>, place: Place) {
+        let old = place.reference(leaf);
         let done = match change {
             Change::Insert(value) => node::insert(leaf, place.position, key, value),
             Change::Replace(value) => node::replace(leaf, place.position, value),
@@ -151,6 +195,7 @@ impl Tree {
             }
         };
         assert!(done, "the leaf has room");
+        self.release_value(old);
         self.count(change);
     }
 
@@ -175,6 +220,12 @@ impl Place {
         let (position, found) = Node::new(leaf).lower_bound(key);
         Place { position, found }
     }
+
+    /// Where the value lies that the leaf has for the key, if it is a long one.
+    pub fn reference(self, leaf: &[u8]) -> Option<Reference> {
+        let value = self.found.then(|| Node::new(leaf).value(self.position))?;
+        value.overflow.then(|| Reference::decode(value.bytes))
+    }
 }
 
 impl<'a> Change<'a> {
@@ -184,7 +235,7 @@ impl<'a> Change<'a> {
     }
 
     /// The value that the leaf is to hold.
-    pub fn value(self) -> Option<&'a [u8]> {
+    pub fn value(self) -> Option<Value<'a>> {
         match self {
             Change::Insert(value) | Change::Replace(value) => Some(value),
             Change::Delete => None,
@@ -195,8 +246,8 @@ impl<'a> Change<'a> {
     pub fn fits(self, leaf: &[u8], key: &[u8], place: Place) -> bool {
         let node = Node::new(leaf);
         match self {
-            Change::Insert(value) => node.has_room(key.len(), value.len()),
-            Change::Replace(value) => node.has_room_instead(place.position, value.len()),
+            Change::Insert(value) => node.has_room(key.len(), value.bytes.len()),
+            Change::Replace(value) => node.has_room_instead(place.position, value.bytes.len()),
             Change::Delete => true,
         }
     }

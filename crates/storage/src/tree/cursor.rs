@@ -33,6 +33,8 @@ pub struct LeafRows {
     page: Vec<u8>,
     positions: Range<usize>,
     direction: Direction,
+    /// Values that lie on pages of their own, by position.
+    long: Vec<(usize, Vec<u8>)>,
 }
 
 impl LeafRows {
@@ -56,7 +58,12 @@ impl LeafRows {
         };
         let node = Node::new(&self.page);
         node.key_into(position, key);
-        node.value(position)
+        let value = node.value(position);
+        if !value.overflow {
+            return value.bytes;
+        }
+        let index = self.long.binary_search_by_key(&position, |(position, _)| *position);
+        &self.long[index.expect("long values were read with the leaf")].1
     }
 }
 
@@ -89,10 +96,12 @@ impl Cursor {
 
     async fn next_forward(&mut self, io: &IoCounters) -> Result<Option<LeafRows>> {
         let pid = self.tree.leaf_for(&self.stretch.lo, io).await?;
-        let Some(rows) = self.copy(pid, io, |cursor, node| node.covers(&cursor.stretch.lo)).await?
+        let Some(mut rows) =
+            self.copy(pid, io, |cursor, node| node.covers(&cursor.stretch.lo)).await?
         else {
             return Ok(None);
         };
+        self.read_long(&mut rows, io).await?;
         match Node::new(&rows.page).upper() {
             Some(upper) if self.stretch.goes_beyond(Some(upper)) => {
                 self.stretch.lo = upper.to_vec()
@@ -104,10 +113,12 @@ impl Cursor {
 
     async fn next_backward(&mut self, io: &IoCounters) -> Result<Option<LeafRows>> {
         let pid = self.leaf_below(io).await?;
-        let Some(rows) = self.copy(pid, io, |cursor, node| covers_below(node, cursor.hi())).await?
+        let Some(mut rows) =
+            self.copy(pid, io, |cursor, node| covers_below(node, cursor.hi())).await?
         else {
             return Ok(None);
         };
+        self.read_long(&mut rows, io).await?;
         let lower = Node::new(&rows.page).lower();
         self.over = lower <= self.stretch.lo.as_slice();
         self.stretch.hi = Some(lower.to_vec());
@@ -145,6 +156,14 @@ impl Cursor {
         }
     }
 
+    async fn read_long(&self, rows: &mut LeafRows, io: &IoCounters) -> Result<()> {
+        if Node::new(&rows.page).has_overflow() {
+            let LeafRows { page, positions, .. } = rows;
+            rows.long = self.tree.resolve_copy(page, positions, io).await?;
+        }
+        Ok(())
+    }
+
     /// Copies a leaf, unless it is no longer the wanted one.
     async fn copy(
         &self,
@@ -159,6 +178,7 @@ impl Cursor {
                 page: page.to_vec(),
                 positions: self.stretch.positions(&node),
                 direction: self.direction,
+                long: Vec::new(),
             })
         };
         match self.tree.store.pool.read(pid, io, look).await {

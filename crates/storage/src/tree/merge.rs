@@ -140,8 +140,8 @@ impl Tree {
             return Attempt::TooFull;
         }
         let mut entries = Entries::default();
-        l.visit(0..l.count(), &mut |key, value| entries.push(key, value));
-        r.visit(0..r.count(), &mut |key, value| entries.push(key, value));
+        l.visit_stored(0..l.count(), &mut |key, value| entries.push(key, value));
+        r.visit_stored(0..r.count(), &mut |key, value| entries.push(key, value));
         let (lower, upper) = (l.lower().to_vec(), r.upper().map(<[u8]>::to_vec));
         let shape = Shape { level: l.level(), lower: &lower, upper: upper.as_deref() };
         let identity = Identity::of(left.page());
@@ -189,7 +189,7 @@ impl Tree {
             return Err(misplaced(pid_of(&child), "an only child that does not cover all keys"));
         }
         let mut entries = Entries::default();
-        node.visit(0..node.count(), &mut |key, value| entries.push(key, value));
+        node.visit_stored(0..node.count(), &mut |key, value| entries.push(key, value));
         let shape = Shape { level: node.level(), lower: b"", upper: None };
         let identity = Identity::of(root.page());
         build(root.page_mut(), identity, shape, entries.iter());

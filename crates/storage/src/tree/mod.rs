@@ -10,6 +10,7 @@ mod bulk;
 mod change;
 mod cursor;
 mod merge;
+mod overflow;
 mod part;
 mod ranges;
 mod runs;
@@ -30,8 +31,11 @@ pub use verify::TreeReport;
 
 use crate::directory::TreeRecord;
 use crate::error::{Damage, Result, StorageError};
-use crate::node::{Node, entry_len_max, key_len_max};
+use crate::node::{Node, Value, entry_len_max, key_len_max};
+use crate::overflow::{Reference, VALUE_LEN_MAX};
 use crate::page::{self, PageId};
+use crate::pool::RUN_PAGES_MAX;
+use crate::space::Extent;
 use crate::store::{StoreInner, TreeId};
 
 /// How many reads a search may have in flight.
@@ -59,6 +63,7 @@ pub(crate) struct TreeShared {
     leaf_pages: AtomicU64,
     inner_pages: AtomicU64,
     entries: AtomicU64,
+    overflow_pages: AtomicU64,
     /// Whether a bulk load is under way.
     loading: AtomicBool,
     /// Whether the tree is gone, whoever has a handle on it.
@@ -76,6 +81,8 @@ pub struct TreeStats {
     pub inner_pages: u64,
     /// Number of entries.
     pub entries: u64,
+    /// Number of pages of long values.
+    pub overflow_pages: u64,
 }
 
 /// A handle on a tree. Pages of a dropped tree are not used again while a handle lives.
@@ -106,6 +113,7 @@ impl TreeShared {
             leaf_pages: 1,
             inner_pages: 0,
             entries: 0,
+            overflow_pages: 0,
         })
     }
 
@@ -117,6 +125,7 @@ impl TreeShared {
             leaf_pages: AtomicU64::new(record.leaf_pages),
             inner_pages: AtomicU64::new(record.inner_pages),
             entries: AtomicU64::new(record.entries),
+            overflow_pages: AtomicU64::new(record.overflow_pages),
             loading: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
         }
@@ -135,6 +144,7 @@ impl TreeShared {
             leaf_pages: self.leaf_pages.load(Ordering::Relaxed),
             inner_pages: self.inner_pages.load(Ordering::Relaxed),
             entries: self.entries.load(Ordering::Relaxed),
+            overflow_pages: self.overflow_pages.load(Ordering::Relaxed),
         }
     }
 }
@@ -158,23 +168,29 @@ impl Tree {
 
     /// The tree's size now.
     pub fn stats(&self) -> TreeStats {
-        let TreeRecord { height, leaf_pages, inner_pages, entries, .. } = self.shared.record();
-        TreeStats { height, leaf_pages, inner_pages, entries }
+        let record = self.shared.record();
+        let TreeRecord { height, leaf_pages, inner_pages, entries, overflow_pages, .. } = record;
+        TreeStats { height, leaf_pages, inner_pages, entries, overflow_pages }
     }
 
-    /// Longest key, and greatest length of key and value together, in bytes.
-    pub fn entry_limits(&self) -> (usize, usize) {
-        let page_size = self.store.pool.page_size();
-        (key_len_max(page_size), entry_len_max(page_size))
-    }
-
-    fn check_size(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (key_len_max, entry_len_max) = self.entry_limits();
-        if key.len() <= key_len_max && key.len() + value.len() <= entry_len_max {
+    /// Refuses a key or a value that is too long for any entry of this tree: a key longer than an
+    /// eighth of a page, a value longer than 64 MiB.
+    ///
+    /// # Errors
+    /// `TooLarge`.
+    pub fn check_size(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (key_len_max, value_len_max) =
+            (key_len_max(self.store.pool.page_size()), VALUE_LEN_MAX);
+        if key.len() <= key_len_max && value.len() <= value_len_max {
             return Ok(());
         }
         let (key_len, value_len) = (key.len(), value.len());
-        Err(StorageError::TooLarge { key_len, value_len, key_len_max, entry_len_max })
+        Err(StorageError::TooLarge { key_len, value_len, key_len_max, value_len_max })
+    }
+
+    /// Whether a value has to go to overflow pages.
+    fn is_long(&self, key: &[u8], value: &[u8]) -> bool {
+        key.len() + value.len() > entry_len_max(self.store.pool.page_size())
     }
 
     /// Asked by whoever is alone in `structure`.
@@ -215,7 +231,13 @@ impl Tree {
                 },
             };
             match seen {
-                Err(found) => return Ok(found),
+                Err(Lookup::Absent) => return Ok(None),
+                Err(Lookup::Seen(seen)) => return Ok(Some(seen)),
+                Err(Lookup::Overflow(reference)) => {
+                    // On the heap: what few searches need is not to lie in the frame of each.
+                    let value = Box::pin(self.resolve(key, reference, io)).await?;
+                    return Ok(value.map(|value| f.take().expect("not called yet")(&value)));
+                }
                 Ok(step) => descent.follow(step)?,
             }
             if self.interleaved && self.is_out_of_cache(descent.level) {
@@ -286,29 +308,33 @@ impl Tree {
         }
     }
 
-    /// All pages of the tree, leaves included, without reading the leaves. The caller is alone in
-    /// `structure`.
-    pub(crate) async fn pages(&self, io: &IoCounters) -> Result<Vec<PageId>> {
-        let mut all = vec![self.shared.root];
+    /// All pages of the tree, those of long values included. Leaves are read only when there are
+    /// long values. The caller is alone in `structure`.
+    pub(crate) async fn pages(&self, io: &IoCounters) -> Result<Vec<Extent>> {
+        let page_size = self.store.pool.page_size();
+        let lowest = if self.stats().overflow_pages > 0 { 0 } else { 1 };
+        let mut all = vec![Extent { start: self.shared.root, pages: 1 }];
         let mut level = vec![self.shared.root];
         while !level.is_empty() {
             let mut next = Vec::new();
-            for pid in level {
-                let above_leaves = self
-                    .store
-                    .pool
-                    .read(pid, io, |page| {
+            for run in level.chunks(RUN_PAGES_MAX / 2) {
+                self.store.pool.prefetch(run.iter().copied(), io);
+                for &pid in run {
+                    let look = |page: &[u8]| {
                         let node = Node::new(page);
                         let children = 0..if node.is_leaf() { 0 } else { node.count() };
-                        all.extend(children.clone().map(|i| node.child(i)));
-                        if node.level() > 1 {
-                            next.extend(children.map(|i| node.child(i)));
+                        let children = children.map(|i| node.child(i));
+                        all.extend(children.clone().map(|start| Extent { start, pages: 1 }));
+                        if node.level() > lowest {
+                            next.extend(children);
                         }
+                        let references = Self::references(&node).into_iter();
+                        all.extend(references.map(|value| value.extent(page_size)));
                         self.owns(page)
-                    })
-                    .await?;
-                if !above_leaves {
-                    return Err(misplaced(pid, "a child of another tree"));
+                    };
+                    if !self.store.pool.read(pid, io, look).await? {
+                        return Err(misplaced(pid, "a child of another tree"));
+                    }
                 }
             }
             level = next;
@@ -317,11 +343,21 @@ impl Tree {
     }
 }
 
-fn find<R, F: FnOnce(&[u8]) -> R>(page: &[u8], key: &[u8], f: &mut Option<F>) -> Option<R> {
+/// What a leaf has for a search.
+enum Lookup<R> {
+    Absent,
+    /// What the caller made of the value.
+    Seen(R),
+    Overflow(Reference),
+}
+
+fn find<R, F: FnOnce(&[u8]) -> R>(page: &[u8], key: &[u8], f: &mut Option<F>) -> Lookup<R> {
     let node = Node::new(page);
-    let (position, found) = node.covered_bound(key);
-    let f = f.take().filter(|_| found)?;
-    Some(f(node.value(position)))
+    let (position, true) = node.covered_bound(key) else { return Lookup::Absent };
+    match node.value(position) {
+        Value { bytes, overflow: true } => Lookup::Overflow(Reference::decode(bytes)),
+        Value { bytes, .. } => Lookup::Seen(f.take().expect("called once")(bytes)),
+    }
 }
 
 pub(crate) fn misplaced(pid: PageId, what: &'static str) -> StorageError {

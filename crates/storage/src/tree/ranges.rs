@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use runtime::IoCounters;
 
+use super::overflow::LeafCopy;
 use super::{ASTRAY_MAX, Depth, Suspects, Tree, misplaced};
 use crate::error::Result;
 use crate::node::Node;
@@ -63,7 +64,11 @@ impl Tree {
             let mut strayed = false;
             for (index, group) in groups.iter().enumerate() {
                 self.look_ahead(index, groups.len(), |i| groups[i][0].pid, depth, io);
+                let mut copy = None;
                 let look = |page: &[u8]| {
+                    if self.owns(page) && Node::new(page).is_leaf() {
+                        copy = LeafCopy::of(page);
+                    }
                     for piece in *group {
                         strayed |= !self.spread(page, piece, ranges, &mut next, visit);
                     }
@@ -71,6 +76,13 @@ impl Tree {
                 if let Err(error) = self.store.pool.read(group[0].pid, io, look).await {
                     suspects.excuse(error)?;
                     next.extend(group.iter().map(|piece| piece.again(root, piece.lo.clone())));
+                }
+                let Some(copy) = copy else { continue };
+                for piece in group.iter().filter(|piece| copy.node().covers(piece.lo(ranges))) {
+                    let positions = piece.positions(&copy.node(), ranges);
+                    let range = piece.range as usize;
+                    let mut visit = |key: &[u8], value: &[u8]| visit(range, key, value);
+                    self.visit_copy(&copy, positions, io, &mut visit).await?;
                 }
             }
             astray += u32::from(strayed);
@@ -99,16 +111,15 @@ impl Tree {
             next.push(piece.again(root, piece.lo.clone()));
             return false;
         }
-        let end = match node.upper() {
-            Some(upper) if upper <= hi => node.count(),
-            _ => node.lower_bound(hi).0,
-        };
         if node.is_leaf() {
-            let begin = node.lower_bound(lo).0;
-            node.visit(begin..end.max(begin), &mut |key, value| {
-                visit(piece.range as usize, key, value)
-            });
+            // One with references is visited as a copy, by the caller.
+            if !node.has_overflow() {
+                node.visit(piece.positions(&node, ranges), &mut |key, value| {
+                    visit(piece.range as usize, key, value)
+                });
+            }
         } else {
+            let end = end_below(&node, hi);
             let first = node.child_position(lo);
             self.descend(&node, piece, first..end.max(first + 1), hi, next);
         }
@@ -146,7 +157,21 @@ impl Tree {
     }
 }
 
+/// Position behind the last entry below `hi`.
+fn end_below(node: &Node<'_>, hi: &[u8]) -> usize {
+    match node.upper() {
+        Some(upper) if upper <= hi => node.count(),
+        _ => node.lower_bound(hi).0,
+    }
+}
+
 impl Piece {
+    /// Positions of the leaf's entries that lie in the piece.
+    fn positions(&self, leaf: &Node<'_>, ranges: &[Bounds]) -> Range<usize> {
+        let begin = leaf.lower_bound(self.lo(ranges)).0;
+        begin..end_below(leaf, self.hi(ranges)).max(begin)
+    }
+
     fn again(&self, root: PageId, lo: Option<Vec<u8>>) -> Piece {
         Piece { pid: root, range: self.range, lo, hi: self.hi.clone() }
     }

@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use runtime::IoCounters;
 
+use super::overflow::LeafCopy;
 use super::{Depth, Suspects, Tree, misplaced};
 use crate::error::Result;
 use crate::node::Node;
@@ -60,6 +61,14 @@ impl Stretch {
         begin..end.max(begin)
     }
 
+    /// How far a leaf goes that has been visited.
+    fn behind(&self, leaf: &Node<'_>) -> Visit {
+        match leaf.upper() {
+            Some(upper) if self.goes_beyond(Some(upper)) => Visit::Until(upper.to_vec()),
+            _ => Visit::Over,
+        }
+    }
+
     fn hi_cuts(&self, node: &Node<'_>) -> bool {
         let hi = self.hi.as_deref();
         node.upper().is_none_or(|upper| hi.is_some_and(|hi| hi < upper))
@@ -91,6 +100,14 @@ impl Tree {
             let look = |page: &[u8]| self.visit_leaf(page, &stretch, visit);
             let seen = self.store.pool.read(pid, io, look).await;
             let is_known = misses == 0 && leaves.get(known) == Some(&pid);
+            let seen = match seen {
+                Ok(Visit::Copy(leaf)) => {
+                    let positions = stretch.positions(&leaf.node());
+                    self.visit_copy(&leaf, positions, io, visit).await?;
+                    Ok(stretch.behind(&leaf.node()))
+                }
+                seen => seen,
+            };
             match seen.or_else(|error| suspects.excuse(error).map(|()| Visit::Gone))? {
                 Visit::Over => return Ok(()),
                 Visit::Until(upper) => {
@@ -104,6 +121,7 @@ impl Tree {
                 // What is no leaf of this tree any more need not be looked at for the next keys.
                 Visit::Gone if is_known => (known, misses) = (known + 1, misses + 1),
                 Visit::Astray | Visit::Gone => misses += 1,
+                Visit::Copy(_) => unreachable!("a copy has been visited"),
             }
         }
         Ok(())
@@ -142,11 +160,11 @@ impl Tree {
         if !node.covers(&stretch.lo) {
             return Visit::Astray;
         }
-        node.visit(stretch.positions(&node), visit);
-        match node.upper() {
-            Some(upper) if stretch.goes_beyond(Some(upper)) => Visit::Until(upper.to_vec()),
-            _ => Visit::Over,
+        if let Some(copy) = LeafCopy::of(page) {
+            return Visit::Copy(copy);
         }
+        node.visit(stretch.positions(&node), visit);
+        stretch.behind(&node)
     }
 }
 
@@ -158,6 +176,8 @@ enum Visit {
     Until(Vec<u8>),
     /// Nowhere: it is not responsible.
     Astray,
+    /// Nowhere yet: it has to be visited as a copy.
+    Copy(LeafCopy),
     /// Nowhere: it is no leaf of this tree.
     Gone,
 }

@@ -12,7 +12,7 @@ use super::change::{Change, Place};
 use super::{Step, Tree, misplaced};
 use crate::error::Result;
 use crate::latch::ExclusiveGuard;
-use crate::node::{Node, Shape, Split, build, insert, plan_split};
+use crate::node::{Node, Shape, Split, Value, build, insert, plan_split};
 use crate::page::{Identity, PageId};
 use crate::pool::Pin;
 use crate::store::NewPage;
@@ -90,6 +90,7 @@ impl Tree {
             return AtPath::Done(true);
         }
         let value = change.value().expect("what needs room has a value");
+        let old = place.reference(leaf);
         let plan = self.plan(&nodes, fresh, key, value);
         if plan.pages_needed > fresh.len() {
             return AtPath::NeedPages(plan.pages_needed);
@@ -104,6 +105,7 @@ impl Tree {
         for page in fresh.drain(..plan.pages_needed) {
             page.keep();
         }
+        self.release_value(old);
         self.count(change);
         AtPath::Done(true)
     }
@@ -114,22 +116,23 @@ impl Tree {
         nodes: &[ExclusiveGuard<'_>],
         fresh: &[NewPage<'_>],
         key: &[u8],
-        value: &[u8],
+        value: Value<'_>,
     ) -> Plan {
         let mut plan =
-            Plan { splits: Vec::new(), pages_needed: 0, key: key.to_vec(), value: value.to_vec() };
+            Plan { splits: Vec::new(), pages_needed: 0, key: key.to_vec(), child: [0; 4] };
         for (depth, guard) in nodes.iter().enumerate().rev() {
             let node = Node::new(guard.page());
             let is_leaf = depth + 1 == nodes.len();
-            if !is_leaf && node.has_room(plan.key.len(), plan.value.len()) {
+            if !is_leaf && node.has_room(plan.key.len(), plan.child.len()) {
                 return plan;
             }
-            let split = plan_split(&node, &plan.key, &plan.value);
+            let value = if is_leaf { value } else { Value::inline(&plan.child) };
+            let split = plan_split(&node, &plan.key, value);
             // The root stays where it is, so both of its halves move.
             let right = plan.pages_needed + usize::from(depth == 0);
             plan.pages_needed = right + 1;
             plan.key = split.separator.clone();
-            plan.value = fresh.get(right).map_or(0, NewPage::pid).to_le_bytes().to_vec();
+            plan.child = fresh.get(right).map_or(0, NewPage::pid).to_le_bytes();
             plan.splits.push(split);
         }
         plan
@@ -166,7 +169,8 @@ impl Tree {
         if plan.splits.len() <= leaf_depth {
             let top = &mut nodes[leaf_depth - plan.splits.len()];
             let position = Node::new(top.page()).lower_bound(&plan.key).0;
-            let inserted = insert(top.page_mut(), position, &plan.key, &plan.value);
+            let child = Value::inline(&plan.child);
+            let inserted = insert(top.page_mut(), position, &plan.key, child);
             assert!(inserted, "the lowest unsplit node has room");
         }
     }
@@ -182,7 +186,8 @@ impl Tree {
         let identity = Identity::of(root.page());
         let level = Node::new(root.page()).level() + 1;
         let (left, right) = (left.to_le_bytes(), right.to_le_bytes());
-        let entries: [(&[u8], &[u8]); 2] = [(b"", &left), (&split.separator, &right)];
+        let entries: [(&[u8], Value<'_>); 2] =
+            [(b"", Value::inline(&left)), (&split.separator, Value::inline(&right))];
         let shape = Shape { level, lower: b"", upper: None };
         build(root.page_mut(), identity, shape, entries.into_iter());
         self.shared.inner_pages.fetch_add(1, Ordering::Relaxed);
@@ -200,5 +205,5 @@ struct Plan {
     splits: Vec<Split>,
     pages_needed: usize,
     key: Vec<u8>,
-    value: Vec<u8>,
+    child: [u8; 4],
 }

@@ -7,6 +7,7 @@ use runtime::IoCounters;
 use super::{Tree, misplaced};
 use crate::error::Result;
 use crate::node::{self, Node};
+use crate::overflow::Reference;
 use crate::page::{self, PageId, PageKind};
 
 /// What a check of a tree has seen.
@@ -20,6 +21,8 @@ pub struct TreeReport {
     pub inner_pages: u64,
     /// Entries.
     pub entries: u64,
+    /// Pages of long values.
+    pub overflow_pages: u64,
 }
 
 /// A node to be visited, and what its parent says of it.
@@ -58,26 +61,53 @@ impl Tree {
                 }
                 let look = |page: &[u8]| self.check_node(page, node, &mut report, &mut next);
                 let checked = self.store.pool.read(node.pid, io, look).await?;
-                checked.map_err(|what| misplaced(node.pid, what))?;
+                for value in checked.map_err(|what| misplaced(node.pid, what))? {
+                    report.overflow_pages += self.verify_value(value, io, seen).await?;
+                }
             }
             report.height += 1;
             level = next;
         }
         let stats = self.stats();
-        let counted = (stats.height, stats.leaf_pages, stats.inner_pages, stats.entries);
-        if counted != (report.height, report.leaf_pages, report.inner_pages, report.entries) {
+        let known = TreeReport {
+            height: stats.height,
+            leaf_pages: stats.leaf_pages,
+            inner_pages: stats.inner_pages,
+            entries: stats.entries,
+            overflow_pages: stats.overflow_pages,
+        };
+        if known != report {
             return Err(misplaced(self.shared.root, "the tree's counts are wrong"));
         }
         Ok(report)
     }
 
+    /// Reads a long value; returns the number of its pages.
+    async fn verify_value(
+        &self,
+        value: Reference,
+        io: &IoCounters,
+        seen: &mut HashSet<PageId>,
+    ) -> Result<u64> {
+        let extent = value.extent(self.store.pool.page_size());
+        if extent.start.checked_add(extent.pages).is_none() {
+            return Err(misplaced(extent.start, "a value beyond the end of the file"));
+        }
+        if let Some(pid) = extent.pids().find(|pid| !seen.insert(*pid)) {
+            return Err(misplaced(pid, "a page that is referenced twice"));
+        }
+        self.read_overflow(value, io).await?;
+        Ok(u64::from(extent.pages))
+    }
+
+    /// Checks a node; returns the references to long values in it.
     fn check_node(
         &self,
         page: &[u8],
         expected: &Expected,
         report: &mut TreeReport,
         next: &mut Vec<Expected>,
-    ) -> std::result::Result<(), &'static str> {
+    ) -> std::result::Result<Vec<Reference>, &'static str> {
         let node = Node::new(page);
         let kind = if node.is_leaf() { PageKind::Leaf } else { PageKind::Inner };
         if !self.owns(page) || page::kind(page) != Some(kind) {
@@ -93,7 +123,7 @@ impl Tree {
         if node.is_leaf() {
             report.leaf_pages += 1;
             report.entries += node.count() as u64;
-            return Ok(());
+            return Ok(Self::references(&node));
         }
         report.inner_pages += 1;
         for position in 0..node.count() {
@@ -104,6 +134,6 @@ impl Tree {
             let (pid, lower) = (node.child(position), node.key(position));
             next.push(Expected { pid, level: Some(node.level() - 1), lower, upper });
         }
-        Ok(())
+        Ok(Vec::new())
     }
 }

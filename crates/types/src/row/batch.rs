@@ -96,12 +96,17 @@ fn is_null(value: &[u8], bit: usize) -> bool {
 }
 
 fn variable<'a>(layout: &RowLayout, value: &'a [u8], number: usize) -> &'a [u8] {
+    let width = layout.offset_width(value.len());
     let end_of = |n: usize| {
-        let at = layout.offsets_start() + 2 * n;
-        usize::from(u16::from_le_bytes([value[at], value[at + 1]]))
+        let at = layout.offsets_start() + width * n;
+        let end = &value[at..at + width];
+        match *end {
+            [a, b] => usize::from(u16::from_le_bytes([a, b])),
+            _ => end.iter().rev().fold(0, |end, byte| end << 8 | usize::from(*byte)),
+        }
     };
     let start = if number == 0 { 0 } else { end_of(number - 1) };
-    let area = &value[layout.variable_start()..];
+    let area = &value[layout.variable_start(width)..];
     &area[start..end_of(number)]
 }
 

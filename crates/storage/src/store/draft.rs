@@ -1,0 +1,69 @@
+//! Long values on their way into a tree: their pages are written, and not yet part of anything.
+
+use std::sync::Arc;
+
+use super::{StoreInner, TreeId};
+use crate::error::Result;
+use crate::overflow::{self, Reference};
+use crate::page::PageId;
+
+/// Pages of long values. They become part of a tree by `keep`, and are free again without it.
+pub(crate) struct Draft {
+    store: Arc<StoreInner>,
+    load: u64,
+    kept: bool,
+    /// Number of pages written so far.
+    pub pages: u64,
+}
+
+impl Draft {
+    pub fn new(store: &Arc<StoreInner>) -> Draft {
+        let load = store.space().begin_load();
+        Draft { store: Arc::clone(store), load, kept: false, pages: 0 }
+    }
+
+    /// Makes the pages of a value, in the pool.
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`.
+    pub async fn write(&mut self, tree: TreeId, value: &[u8]) -> Result<Reference> {
+        let store = Arc::clone(&self.store);
+        let _pass = store.writers.together().await;
+        store.check_writable()?;
+        let len = u32::try_from(value.len()).expect("the length was checked");
+        let born = store.pool.epoch();
+        let mut reference = Reference { len, first: 0, born };
+        let pages = reference.extent(store.pool.page_size()).pages;
+        reference.first = store.space().take_for_load(self.load, pages)?.start;
+        self.pages += u64::from(pages);
+        let pieces = value.chunks(overflow::capacity(store.pool.page_size()));
+        for (index, piece) in (0..).zip(pieces) {
+            let pid: PageId = reference.first + index;
+            let init = |page: &mut [u8]| overflow::build(page, pid, born, tree.0, index, piece);
+            drop(store.pool.create(pid, init).await?);
+        }
+        Ok(reference)
+    }
+
+    /// The values are part of a tree now. To be called under the pass under which they became so.
+    pub fn keep(&mut self) {
+        self.store.space().end_load(self.load, Some(&[]));
+        self.kept = true;
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        let extents = self.store.space().pages_of_load(self.load);
+        for extent in &extents {
+            // One by one, and all of them: `forget` has an effect.
+            let used = extent.pids().filter(|pid| !self.store.pool.forget(*pid)).count();
+            let mut space = self.store.space();
+            if used == 0 { space.give(*extent) } else { space.release(*extent) }
+        }
+        self.store.space().end_load(self.load, Some(&[]));
+    }
+}
