@@ -36,8 +36,8 @@ struct Entry {
     /// The first eight bytes of the key, to compare without following `start`.
     prefix: u64,
     start: usize,
+    value_len: u32,
     key_len: u16,
-    value_len: u16,
 }
 
 impl Run {
@@ -47,7 +47,7 @@ impl Run {
 
     fn value(&self, entry: &Entry) -> &[u8] {
         let start = entry.start + usize::from(entry.key_len);
-        &self.bytes[start..start + usize::from(entry.value_len)]
+        &self.bytes[start..start + entry.value_len as usize]
     }
 
     fn push(&mut self, key: &[u8], value: &[u8]) {
@@ -58,7 +58,7 @@ impl Run {
             prefix: prefix(key),
             start: self.bytes.len(),
             key_len: key.len() as u16,
-            value_len: value.len() as u16,
+            value_len: value.len() as u32,
         });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
@@ -95,9 +95,11 @@ impl Sorter {
     /// Adds an entry. Blocks the calling thread, which is not a worker, when a run is spilled.
     ///
     /// # Panics
-    /// If key or value are longer than 65,535 bytes: no tree would take them.
+    /// If the key is longer than 65,535 bytes or the value longer than 4 GiB: no tree would take
+    /// them.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> SqlResult<()> {
-        assert!(key.len().max(value.len()) <= usize::from(u16::MAX), "entry of a tree");
+        assert!(key.len() <= usize::from(u16::MAX), "key of a tree");
+        assert!(u32::try_from(value.len()).is_ok(), "value of a tree");
         self.run.push(key, value);
         self.entry_count += 1;
         if self.run.size() >= self.budget_bytes { self.spill() } else { Ok(()) }

@@ -1,4 +1,5 @@
-//! A sorted run in a temporary file: entries as key length, value length (u16 each), key, value.
+//! A sorted run in a temporary file: entries as key length (u16), value length (u32),
+//! key, value.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use types::{SqlError, SqlResult, SqlState};
 /// Bytes of a read or write: large enough for the device's sequential speed.
 const BLOCK_BYTES: usize = 1 << 20;
 
-const HEAD_BYTES: usize = 4;
+const HEAD_BYTES: usize = 6;
 
 fn io_error(path: &Path, error: &std::io::Error) -> SqlError {
     let message = format!("temporary file \"{}\": {error}", path.display());
@@ -29,7 +30,7 @@ pub(super) async fn write_run<'a>(
     let (mut block, mut offset) = (Vec::with_capacity(BLOCK_BYTES), 0);
     for (key, value) in entries {
         block.extend_from_slice(&(key.len() as u16).to_le_bytes());
-        block.extend_from_slice(&(value.len() as u16).to_le_bytes());
+        block.extend_from_slice(&(value.len() as u32).to_le_bytes());
         block.extend_from_slice(key);
         block.extend_from_slice(value);
         if block.len() >= BLOCK_BYTES {
@@ -96,7 +97,7 @@ impl RunReader {
         }
         let head = &self.bytes[self.start..self.start + HEAD_BYTES];
         let key_len = usize::from(u16::from_le_bytes([head[0], head[1]]));
-        let value_len = usize::from(u16::from_le_bytes([head[2], head[3]]));
+        let value_len = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
         self.start += HEAD_BYTES;
         if !self.ensure(key_len + value_len).await? {
             let message = format!("temporary file \"{}\" is too short", self.path.display());
