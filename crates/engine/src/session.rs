@@ -171,6 +171,7 @@ impl Session {
             session: self.info.clone(),
             settings: self.settings.clone(),
             changes: Mutex::default(),
+            now_us: runtime::time::unix_us(),
             page_bytes: u64::from(PAGE_BYTES),
         })
     }

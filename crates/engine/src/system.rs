@@ -70,6 +70,8 @@ pub(crate) struct View {
     pub(crate) settings: Settings,
     /// Settings that functions change, for when the statement is done.
     pub(crate) changes: Mutex<Vec<(String, String)>>,
+    /// When the statement began, in microseconds since 1970.
+    pub(crate) now_us: i64,
     /// Bytes of a page of the database file.
     pub(crate) page_bytes: u64,
 }
@@ -123,6 +125,10 @@ impl Catalog for SystemCatalog {
 
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<TableDef>> {
         relation::find(schema, name).map(|relation| relation.def.clone())
+    }
+
+    fn now_us(&self) -> Option<i64> {
+        Some(self.view.now_us)
     }
 
     fn system_function(&self, name: &str) -> Option<SystemFunction> {

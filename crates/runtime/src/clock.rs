@@ -1,4 +1,4 @@
-//! The operating system's monotonic clock; everything else asks `time::now`.
+//! The operating system's clocks; everything else asks `time`.
 
 /// Nanoseconds of the monotonic clock.
 pub(crate) fn monotonic_ns() -> u64 {
@@ -7,4 +7,13 @@ pub(crate) fn monotonic_ns() -> u64 {
     let rc = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut spec) };
     assert_eq!(rc, 0, "the monotonic clock always answers");
     spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
+}
+
+/// Microseconds since 1970 (UTC).
+pub(crate) fn unix_us() -> i64 {
+    let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `spec` is a valid place for the answer.
+    let rc = unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut spec) };
+    assert_eq!(rc, 0, "the wall clock always answers");
+    spec.tv_sec * 1_000_000 + spec.tv_nsec / 1000
 }

@@ -49,6 +49,15 @@ pub fn now() -> Instant {
     Instant(worker::try_with(|w| w.now_ns()).unwrap_or_else(monotonic_ns))
 }
 
+/// Microseconds since 1970 (UTC) by the wall clock; a simulation counts from the start of 2000.
+pub fn unix_us() -> i64 {
+    const YEAR_2000_US: i64 = 946_684_800_000_000;
+    match worker::try_with(Worker::simulated_ns).flatten() {
+        Some(ns) => YEAR_2000_US + (ns / 1000) as i64,
+        None => crate::clock::unix_us(),
+    }
+}
+
 /// Waits at least `duration`.
 pub fn sleep(duration: Duration) -> Sleep {
     sleep_until(now() + duration)

@@ -119,6 +119,10 @@ pub trait Catalog: Send + Sync {
     fn system_table(&self, _schema: &str, _name: &str) -> Option<Arc<TableDef>> {
         None
     }
+    /// When the statement began, in microseconds since 1970 (UTC); `None` without a clock.
+    fn now_us(&self) -> Option<i64> {
+        None
+    }
     /// The function `name` of the session or the catalog.
     fn system_function(&self, _name: &str) -> Option<crate::SystemFunction> {
         None

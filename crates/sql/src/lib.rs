@@ -11,6 +11,7 @@ pub mod plan;
 pub mod statistics;
 
 mod bind;
+mod clock;
 mod cost;
 mod define;
 pub mod dml;

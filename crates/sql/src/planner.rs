@@ -22,6 +22,7 @@ pub fn plan_query(
     let mut ast = query.ast.as_ref().clone();
     let names = crate::names::name_outputs(&mut ast);
     crate::system::rewrite(&mut ast);
+    crate::clock::rewrite(&mut ast, catalog);
     crate::parse::rewrite(&mut ast)?;
     crate::names::name_inner_outputs(&mut ast);
     let logical = crate::logical::optimized(ast, catalog, options)?;

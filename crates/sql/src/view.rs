@@ -108,6 +108,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let parsed = parser.and_then(|mut p| p.parse_query());
     let mut query = *parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     let outputs = crate::names::name_outputs(&mut query);
+    crate::clock::rewrite(&mut query, names.0);
     crate::parse::rewrite(&mut query).map_err(external)?;
     crate::names::name_inner_outputs(&mut query);
     let open = names.1.iter().cloned().chain([view.name.clone()]).collect();

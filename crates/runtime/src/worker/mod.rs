@@ -163,6 +163,11 @@ impl Worker {
         self.clock.as_ref().map_or_else(monotonic_ns, |clock| clock.get())
     }
 
+    /// The time of the simulation, if this is one.
+    pub(crate) fn simulated_ns(&self) -> Option<u64> {
+        self.clock.as_ref().map(|clock| clock.get())
+    }
+
     pub(crate) fn current_account(&self) -> Option<Arc<Account>> {
         self.till.payer().map(|local| local.account().clone())
     }

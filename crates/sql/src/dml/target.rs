@@ -90,6 +90,10 @@ impl Catalog for TargetCatalog<'_> {
         self.inner.system_table(schema, name)
     }
 
+    fn now_us(&self) -> Option<i64> {
+        self.inner.now_us()
+    }
+
     fn system_function(&self, name: &str) -> Option<crate::SystemFunction> {
         self.inner.system_function(name)
     }

@@ -51,7 +51,7 @@ pub(crate) fn bind_scalar(
     catalog: &dyn Catalog,
 ) -> SqlResult<datafusion_expr::Expr> {
     let names = Names(catalog, vec![]);
-    let expr = rewritten(expr)?;
+    let expr = rewritten(expr, catalog)?;
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let bound =
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;
@@ -61,7 +61,7 @@ pub(crate) fn bind_scalar(
 }
 
 /// The expression in words that the library knows; queries inside are refused.
-fn rewritten(expr: ast::Expr) -> SqlResult<ast::Expr> {
+fn rewritten(expr: ast::Expr, catalog: &dyn Catalog) -> SqlResult<ast::Expr> {
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql("select 1");
     let parsed = parser.and_then(|mut p| p.parse_query());
     let mut query = *parsed.map_err(|e| SqlError::internal(e.to_string()))?;
@@ -72,6 +72,7 @@ fn rewritten(expr: ast::Expr) -> SqlResult<ast::Expr> {
         return Err(SqlError::unsupported("a subquery here"));
     }
     crate::system::rewrite(&mut query);
+    crate::clock::rewrite(&mut query, catalog);
     crate::parse::rewrite(&mut query)?;
     match *query.body {
         ast::SetExpr::Select(mut select) => match select.projection.pop() {
