@@ -150,6 +150,20 @@ impl Session {
                 analyze::analyze(db, table.as_deref())?;
                 Ok(tag("ANALYZE"))
             }
+            Statement::Vacuum(vacuum) => {
+                // Space is taken back when rows go; only statistics are left to do.
+                for table in &vacuum.tables {
+                    db.snapshot().table(table)?;
+                }
+                match (vacuum.analyze, vacuum.tables.is_empty()) {
+                    (false, _) => {}
+                    (true, true) => analyze::analyze(db, None)?,
+                    (true, false) => {
+                        vacuum.tables.iter().try_for_each(|t| analyze::analyze(db, Some(t)))?
+                    }
+                }
+                Ok(tag("VACUUM"))
+            }
             Statement::Checkpoint => {
                 db.checkpoint()?;
                 Ok(tag("CHECKPOINT"))

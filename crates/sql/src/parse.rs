@@ -17,6 +17,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod vacuum;
 
 pub use crate::view::CreateView;
 pub use alter::{AlterTable, Alteration};
@@ -24,6 +25,7 @@ pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
 pub use dml::{Delete, Insert, Truncate, Update};
 pub use template::{Parameter, Template};
+pub use vacuum::Vacuum;
 
 pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
@@ -62,6 +64,8 @@ pub enum Statement {
         /// The table; `None` is all.
         table: Option<String>,
     },
+    /// `VACUUM`.
+    Vacuum(Vacuum),
     /// `SET name = value`; `None` is `DEFAULT`.
     Set {
         /// Setting.
@@ -186,6 +190,9 @@ pub fn parse(text: &str) -> SqlResult<Vec<Statement>> {
 fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
     if tokens::is_word(&tokens, "checkpoint") {
         return Ok(Statement::Checkpoint);
+    }
+    if vacuum::is_vacuum(&tokens) {
+        return vacuum::vacuum(text, &tokens).map(Statement::Vacuum);
     }
     let mut parser = Parser::new(&PostgreSqlDialect {})
         .with_recursion_limit(tokens::NESTING_MAX)

@@ -100,7 +100,8 @@ impl Given {
             O::Null(text) => self.null = Some(text),
             O::Quote(c) => self.quote = Some(c),
             O::Escape(c) => self.escape = Some(c),
-            O::Freeze(false) => {}
+            // Rows have no versions to freeze.
+            O::Freeze(_) => {}
             O::Encoding(name) if is_utf8(&name) => {}
             other => return Err(SqlError::unsupported(format!("COPY option {other}"))),
         }

@@ -11,6 +11,19 @@ use super::{CreateIndex, CreateTable, Drop, DropObject, constraint, identifier, 
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
 
+/// Whether the options say nothing but how full pages are to be, which is the engine's choice.
+fn fill_only(options: &ast::CreateTableOptions) -> bool {
+    let fill = |option: &ast::SqlOption| {
+        matches!(option, ast::SqlOption::KeyValue { key, .. }
+            if identifier(key) == "fillfactor")
+    };
+    match options {
+        ast::CreateTableOptions::None => true,
+        ast::CreateTableOptions::With(options) => options.iter().all(fill),
+        _ => false,
+    }
+}
+
 pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
     let plain = !create.temporary
         && !create.or_replace
@@ -18,7 +31,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         && create.inherits.is_none()
         && create.partition_of.is_none()
         && create.partition_by.is_none()
-        && create.table_options == ast::CreateTableOptions::None;
+        && fill_only(&create.table_options);
     if !plain {
         return Err(SqlError::unsupported("this form of CREATE TABLE")
             .with_hint("temporary, partitioned and inheriting tables do not exist yet"));
