@@ -14,6 +14,9 @@ use crate::size::parse_bytes;
 /// The port of PostgreSQL, where clients look first.
 const PORT: u16 = 5432;
 
+/// The port of the console.
+const HTTP_PORT: u16 = 8432;
+
 /// Serve a database to PostgreSQL clients
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 stopped by SIGTERM or SIGINT, 1 could not start.")]
@@ -24,6 +27,12 @@ pub struct ServeArgs {
     /// Address to listen at, HOST or HOST:PORT; may be repeated
     #[arg(long, default_value = "127.0.0.1:5432", value_name = "ADDRESS")]
     listen: Vec<String>,
+    /// Address for health, metrics and the console in a browser; may be repeated
+    #[arg(long, default_value = "127.0.0.1:8432", value_name = "ADDRESS")]
+    http_listen: Vec<String>,
+    /// Do not answer HTTP
+    #[arg(long, conflicts_with = "http_listen")]
+    no_http: bool,
     /// Folder for a unix socket, named as PostgreSQL names it
     #[arg(long, value_name = "DIR")]
     unix_socket: Option<PathBuf>,
@@ -41,9 +50,10 @@ pub struct ServeArgs {
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: &ServeArgs) -> SqlResult<ExitCode> {
     let signals = signal::block(&[libc::SIGTERM, libc::SIGINT]);
-    let listen = args.addresses()?;
+    let (listen, http_listen) = (args.addresses()?, args.http_addresses()?);
     let db = args.open()?;
-    let options = ServerOptions { listen, connection_count_max: args.max_connections };
+    let connection_count_max = args.max_connections;
+    let options = ServerOptions { listen, connection_count_max, http_listen };
     let server = Server::start(&db, &options).map_err(|error| {
         SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}"))
             .with_hint("Is another server running there? --listen takes another address.")
@@ -53,6 +63,9 @@ pub fn run(args: &ServeArgs) -> SqlResult<ExitCode> {
     }
     for address in server.addresses() {
         eprintln!("Listening at {address}. Connect with {}", how_to_connect(address));
+    }
+    for address in server.http_addresses() {
+        eprintln!("Health and metrics at http://{address}/healthz, /readyz and /metrics");
     }
     let signal = signal::wait(&signals);
     eprintln!("Stopping: signal {signal}, {} clients.", server.connection_count());
@@ -84,29 +97,37 @@ impl ServeArgs {
     fn addresses(&self) -> SqlResult<Vec<Address>> {
         let mut all = Vec::new();
         for text in &self.listen {
-            all.extend(resolve(text)?.into_iter().map(Address::Tcp));
+            all.extend(resolve("--listen", text, PORT)?);
         }
         if let Some(folder) = &self.unix_socket {
             all.push(Address::Unix(folder.join(format!(".s.PGSQL.{PORT}"))));
         }
         Ok(all)
     }
+
+    fn http_addresses(&self) -> SqlResult<Vec<Address>> {
+        if self.no_http {
+            return Ok(vec![]);
+        }
+        let all = self.http_listen.iter().map(|text| resolve("--http-listen", text, HTTP_PORT));
+        Ok(all.collect::<SqlResult<Vec<_>>>()?.concat())
+    }
 }
 
 /// The addresses that `text` names; only this machine's own, as long as there are no passwords.
-fn resolve(text: &str) -> SqlResult<Vec<SocketAddr>> {
+fn resolve(option: &str, text: &str, port: u16) -> SqlResult<Vec<Address>> {
     let bad = |why: String| {
-        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("--listen {text}: {why}"))
+        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("{option} {text}: {why}"))
     };
     let resolved = match text.parse::<IpAddr>() {
-        Ok(ip) => vec![SocketAddr::new(ip, PORT)],
+        Ok(ip) => vec![SocketAddr::new(ip, port)],
         Err(_) if !text.contains(':') => {
-            (text, PORT).to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect()
+            (text, port).to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect()
         }
         Err(_) => text.to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect::<Vec<_>>(),
     };
     match resolved.iter().find(|address| !address.ip().is_loopback()) {
-        None => Ok(resolved),
+        None => Ok(resolved.into_iter().map(Address::Tcp).collect()),
         Some(open) => Err(bad(format!("{open} can be reached from other machines"))
             .with_detail("There are no roles and passwords yet: anybody could connect.")
             .with_hint("Listen at 127.0.0.1 and reach it through an SSH tunnel.")),

@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 use stdx::CachePadded;
 
 use crate::config::WORKER_COUNT_MAX;
+use crate::trace::IoTrace;
 use crate::worker::{self, Worker};
 
 /// The counters of one account on one worker. Only that worker writes them.
@@ -44,6 +45,7 @@ pub(crate) fn subtract(counter: &AtomicU64, n: u64) {
 /// The account of one query. It belongs to one runtime: each worker has its own counters in it.
 pub struct Account {
     shards: Box<[OnceLock<Box<CachePadded<Shard>>>]>,
+    trace: Option<Arc<IoTrace>>,
 }
 
 /// The sums of an account at one moment.
@@ -76,8 +78,21 @@ pub struct AccountSnapshot {
 impl Account {
     /// An account with nothing in it.
     pub fn new() -> Arc<Account> {
+        Account::with(None)
+    }
+
+    /// An account whose every request is noted in `trace`, which costs a clock reading each.
+    pub fn traced(trace: Arc<IoTrace>) -> Arc<Account> {
+        Account::with(Some(trace))
+    }
+
+    fn with(trace: Option<Arc<IoTrace>>) -> Arc<Account> {
         let shards = (0..WORKER_COUNT_MAX).map(|_| OnceLock::new()).collect();
-        Arc::new(Account { shards })
+        Arc::new(Account { shards, trace })
+    }
+
+    pub(crate) fn trace(&self) -> Option<&IoTrace> {
+        self.trace.as_deref()
     }
 
     /// Runs a future under this account, and so all tasks that it spawns.

@@ -25,6 +25,7 @@ pub mod sync;
 mod task;
 pub mod time;
 mod timers;
+mod trace;
 mod worker;
 mod yielding;
 
@@ -37,4 +38,5 @@ pub use offload::offload;
 pub use runtime::{Handle, Runtime};
 pub use stats::WorkerStats;
 pub use task::{Aborted, JoinHandle, RemoteHandle, frame_bytes, spawn, spawn_on};
+pub use trace::{IoPoint, IoSample, IoTrace};
 pub use yielding::{interleave, need_preempt, random_u64, worker, worker_count, yield_now};

@@ -13,6 +13,7 @@ mod connection;
 mod copy;
 mod extended;
 mod frame;
+mod http;
 mod limit;
 mod message;
 mod oid;
@@ -41,11 +42,13 @@ pub struct ServerOptions {
     pub listen: Vec<Address>,
     /// Clients at once; more are refused with 53300.
     pub connection_count_max: usize,
+    /// Where it answers HTTP: health, metrics and the console.
+    pub http_listen: Vec<Address>,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { listen: Vec::new(), connection_count_max: 1000 }
+        ServerOptions { listen: vec![], connection_count_max: 1000, http_listen: vec![] }
     }
 }
 
@@ -84,6 +87,7 @@ impl Shared {
 /// A server that accepts connections until the database's runtime ends.
 pub struct Server {
     addresses: Vec<Address>,
+    http_addresses: Vec<Address>,
     shared: Arc<Shared>,
 }
 
@@ -106,12 +110,25 @@ impl Server {
             let shared = shared.clone();
             drop(db.runtime_handle().spawn_on(0, move || accept(listener, shared)));
         }
-        Ok(Server { addresses, shared })
+        let http = http::Http::new(shared.clone());
+        let mut http_addresses = Vec::new();
+        for address in &options.http_listen {
+            let listener = Listener::bind(address)?;
+            http_addresses.push(listener.local_address().clone());
+            let http = http.clone();
+            drop(db.runtime_handle().spawn_on(0, move || http.accept(listener)));
+        }
+        Ok(Server { addresses, http_addresses, shared })
     }
 
     /// Where it listens.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// Where it answers HTTP.
+    pub fn http_addresses(&self) -> &[Address] {
+        &self.http_addresses
     }
 
     /// Clients now.

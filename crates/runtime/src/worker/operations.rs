@@ -6,8 +6,8 @@ use std::task::Waker;
 use stdx::Key;
 
 use super::Worker;
-use crate::account::{Shard, add, subtract};
-use crate::op::{Op, OpEntry, Outcome};
+use crate::account::{LocalAccount, add, subtract};
+use crate::op::{Op, OpEntry, Outcome, Transfer};
 use crate::stats::bump;
 
 impl Worker {
@@ -65,7 +65,7 @@ impl Worker {
             let entry = ops.get_mut(key).expect("a completion of a known operation");
             assert!(entry.started && entry.outcome.is_none(), "an operation completes once");
             if let Some(local) = &entry.account {
-                count(local.shard(), &entry.op, &outcome);
+                count(local, &entry.op, &outcome);
             }
             entry.outcome = Some(outcome);
             let waker = entry.waker.take();
@@ -124,17 +124,25 @@ fn replace_waker(place: &mut Option<Waker>, waker: &Waker) -> Option<Waker> {
     place.replace(waker.clone())
 }
 
-fn count(shard: &Shard, op: &Op, outcome: &Outcome) {
+fn count(local: &LocalAccount, op: &Op, outcome: &Outcome) {
+    let shard = local.shard();
     subtract(&shard.inflight, 1);
     let Outcome::Count(Ok(bytes)) = outcome else { return };
+    let note = |transfer: &Transfer, write| {
+        if let Some(trace) = local.account().trace() {
+            trace.record(transfer.offset, *bytes, write);
+        }
+    };
     match op {
-        Op::Read(_) => {
+        Op::Read(transfer) => {
             add(&shard.reads, 1);
             add(&shard.read_bytes, *bytes as u64);
+            note(transfer, false);
         }
-        Op::Write(_) => {
+        Op::Write(transfer) => {
             add(&shard.writes, 1);
             add(&shard.write_bytes, *bytes as u64);
+            note(transfer, true);
         }
         Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) => {}
     }
