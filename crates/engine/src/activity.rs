@@ -1,0 +1,167 @@
+//! What sessions are doing, for those who watch: views, metrics, the console.
+//!
+//! Each session owns an [`Activity`], which the database lists as long as the session lives. What
+//! is counted over all sessions is kept in [`Totals`].
+
+mod totals;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use runtime::time::{self, Instant};
+use runtime::{Account, IoTrace};
+use sql::plan::Plan;
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::settings::ExecutionMode;
+
+pub use totals::{DURATION_BOUNDS, Histogram, Outcome, Totals};
+
+/// A query that runs, or the session's last one.
+#[derive(Clone)]
+pub struct LiveQuery {
+    /// The plan, whose node ids `progress` counts by.
+    pub plan: Arc<Plan>,
+    /// Tasks and figures of each node.
+    pub progress: Arc<exec::Progress>,
+    /// CPU time, reads and bytes.
+    pub account: Arc<Account>,
+    /// How it is decomposed.
+    pub mode: ExecutionMode,
+    /// When execution began.
+    pub started: Instant,
+}
+
+/// The statement of a session at one moment.
+#[derive(Clone)]
+pub struct StatementActivity {
+    /// The number of the statement, over all sessions.
+    pub query_id: u64,
+    /// Its text, as far as the session was told.
+    pub text: Arc<str>,
+    /// When it began.
+    pub started: Instant,
+    /// How long it took; `None` while it runs.
+    pub elapsed: Option<Duration>,
+    /// What can be seen of it, when it is a query that has been planned.
+    pub live: Option<LiveQuery>,
+}
+
+/// One session, as others see it.
+pub struct Activity {
+    /// The session's number.
+    pub session_id: u64,
+    trace: Mutex<Option<Arc<IoTrace>>>,
+    statement: Mutex<Option<StatementActivity>>,
+    /// What the next statement's text will be.
+    announced: Mutex<Arc<str>>,
+    activities: Weak<Activities>,
+}
+
+/// The activities of a database.
+#[derive(Default)]
+pub struct Activities {
+    sessions: Mutex<BTreeMap<u64, Weak<Activity>>>,
+    session_count: AtomicU64,
+    query_count: AtomicU64,
+    /// What was counted over all sessions.
+    pub totals: Totals,
+}
+
+impl Activities {
+    /// Lists a new session.
+    pub(crate) fn enter(self: &Arc<Self>) -> Arc<Activity> {
+        let activity = Arc::new(Activity {
+            session_id: self.session_count.fetch_add(1, Relaxed) + 1,
+            trace: Mutex::default(),
+            statement: Mutex::default(),
+            announced: Mutex::new("".into()),
+            activities: Arc::downgrade(self),
+        });
+        lock(&self.sessions).insert(activity.session_id, Arc::downgrade(&activity));
+        activity
+    }
+
+    /// The sessions, oldest first.
+    pub fn sessions(&self) -> Vec<Arc<Activity>> {
+        lock(&self.sessions).values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Drop for Activity {
+    fn drop(&mut self) {
+        if let Some(activities) = self.activities.upgrade() {
+            lock(&activities.sessions).remove(&self.session_id);
+        }
+    }
+}
+
+impl Activity {
+    /// The statement that runs, or ran last.
+    pub fn statement(&self) -> Option<StatementActivity> {
+        lock(&self.statement).clone()
+    }
+
+    /// Has the requests of the queries that begin from now on noted in `trace`.
+    pub fn trace_io(&self, trace: Arc<IoTrace>) {
+        *lock(&self.trace) = Some(trace);
+    }
+
+    /// Tells what the next statement's text is.
+    pub fn announce(&self, text: impl Into<Arc<str>>) {
+        *lock(&self.announced) = text.into();
+    }
+
+    /// An account for a query of this session.
+    pub(crate) fn account(&self) -> Arc<Account> {
+        match &*lock(&self.trace) {
+            Some(trace) => Account::traced(trace.clone()),
+            None => Account::new(),
+        }
+    }
+
+    pub(crate) fn begin(&self) {
+        let count = self.activities.upgrade().map(|all| all.query_count.fetch_add(1, Relaxed));
+        let statement = StatementActivity {
+            query_id: count.map_or(0, |count| count + 1),
+            text: lock(&self.announced).clone(),
+            started: time::now(),
+            elapsed: None,
+            live: None,
+        };
+        *lock(&self.statement) = Some(statement);
+    }
+
+    pub(crate) fn runs(&self, live: LiveQuery) {
+        if let Some(statement) = &mut *lock(&self.statement) {
+            statement.live = Some(live);
+        }
+    }
+
+    /// The statement has ended: it is counted, and its result given back.
+    pub(crate) fn end<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
+        let mut statement = lock(&self.statement);
+        let (Some(statement), Some(all)) = (&mut *statement, self.activities.upgrade()) else {
+            return result;
+        };
+        let elapsed = statement.started.elapsed();
+        statement.elapsed = Some(elapsed);
+        let mode = statement.live.as_ref().map(|live| live.mode);
+        all.totals.count(mode, outcome(result.as_ref().err()), elapsed);
+        result
+    }
+}
+
+fn outcome(error: Option<&SqlError>) -> Outcome {
+    match error {
+        None => Outcome::Done,
+        Some(error) if error.state == SqlState::QUERY_CANCELED => Outcome::Cancelled,
+        Some(_) => Outcome::Failed,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,132 @@
+//! `/metrics` in the OpenMetrics text format: base units, a unit in every name, counters in
+//! `_total`.
+
+use std::fmt::{Display, Write as _};
+
+use runtime::{RingKind, WorkerStats};
+
+use super::Http;
+
+/// As the OpenMetrics specification, version 1.0, wants it.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The whole text.
+pub(crate) fn text(http: &Http) -> String {
+    let mut page = Page(String::new());
+    build(&mut page);
+    connections(&mut page, http);
+    pool(&mut page, http);
+    workers(&mut page, &http.shared.db.runtime_handle().stats());
+    rings(&mut page, http);
+    page.0.push_str("# EOF\n");
+    page.0
+}
+
+/// The text as it grows.
+struct Page(String);
+
+impl Page {
+    /// Begins a family of metrics.
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}");
+    }
+
+    /// One sample; `labels` with their quotes, or empty.
+    fn sample(&mut self, name: &str, labels: &str, value: impl Display) {
+        let _ = match labels {
+            "" => writeln!(self.0, "{name} {value}"),
+            labels => writeln!(self.0, "{name}{{{labels}}} {value}"),
+        };
+    }
+
+    /// A family of one sample.
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, "", value);
+    }
+}
+
+fn build(page: &mut Page) {
+    let name = "dovetail_build";
+    page.family(name, "info", "The version of this server.");
+    let labels = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
+    page.sample("dovetail_build_info", &labels, 1);
+}
+
+fn connections(page: &mut Page, http: &Http) {
+    let name = "dovetail_connections";
+    page.family(name, "gauge", "Clients of the PostgreSQL protocol, and how many there may be.");
+    let shared = &http.shared;
+    let count = shared.connection_count.load(std::sync::atomic::Ordering::Relaxed);
+    page.sample(name, "state=\"open\"", count);
+    page.sample(name, "state=\"limit\"", shared.connection_count_max);
+}
+
+fn pool(page: &mut Page, http: &Http) {
+    let db = &http.shared.db;
+    let pool = db.pool();
+    let name = "dovetail_bufferpool_frames";
+    page.family(name, "gauge", "Frames of the buffer pool by state; dirty ones are resident too.");
+    let states = [
+        ("free", pool.free),
+        ("loading", pool.loading),
+        ("resident", pool.resident),
+        ("dirty", pool.dirty),
+    ];
+    for (state, count) in states {
+        page.sample(name, &format!("state=\"{state}\""), count);
+    }
+    let name = "dovetail_bufferpool_waiting_tasks";
+    page.gauge(name, "Tasks that wait for a free frame.", pool.waiting);
+    let name = "dovetail_file_pages";
+    page.gauge(name, "Pages of the database file.", db.page_count());
+}
+
+/// Per worker: counters of what it has done, gauges of its latest slice.
+fn workers(page: &mut Page, stats: &[WorkerStats]) {
+    type Get = fn(&WorkerStats) -> f64;
+    let seconds = 1e-9;
+    let counters: [(&str, &str, f64, Get); 8] = [
+        ("dovetail_worker_busy_seconds", "Time spent running tasks.", seconds, |s| {
+            s.busy_ns as f64
+        }),
+        ("dovetail_worker_idle_seconds", "Time asleep.", seconds, |s| s.idle_ns as f64),
+        ("dovetail_worker_polls", "Polls of tasks.", 1.0, |s| s.poll_count as f64),
+        ("dovetail_tasks_spawned", "Tasks made.", 1.0, |s| s.spawn_count as f64),
+        ("dovetail_tasks_finished", "Tasks that ended.", 1.0, |s| s.finish_count as f64),
+        ("dovetail_tasks_panicked", "Tasks that panicked.", 1.0, |s| s.panic_count as f64),
+        ("dovetail_io_operations", "Operations begun.", 1.0, |s| s.op_count as f64),
+        ("dovetail_io_enters", "System calls into the ring.", 1.0, |s| s.enter_count as f64),
+    ];
+    for (name, help, unit, get) in counters {
+        page.family(name, "counter", help);
+        for (core, worker) in stats.iter().enumerate() {
+            page.sample(&format!("{name}_total"), &label(core), get(worker) * unit);
+        }
+    }
+    let gauges: [(&str, &str, Get); 3] = [
+        ("dovetail_tasks", "Tasks alive.", |s| s.live_task_count as f64),
+        ("dovetail_task_frame_bytes", "Bytes of their frames.", |s| s.frame_bytes as f64),
+        ("dovetail_io_inflight", "Operations in flight.", |s| s.inflight_count as f64),
+    ];
+    for (name, help, get) in gauges {
+        page.family(name, "gauge", help);
+        for (core, worker) in stats.iter().enumerate() {
+            page.sample(name, &label(core), get(worker));
+        }
+    }
+}
+
+fn label(core: usize) -> String {
+    format!("core=\"{core}\"")
+}
+
+fn rings(page: &mut Page, http: &Http) {
+    let name = "dovetail_ring_workers";
+    page.family(name, "gauge", "Workers by the kind of their ring.");
+    let rings = http.shared.db.rings();
+    for (kind, label) in [(RingKind::Uring, "uring"), (RingKind::Threads, "threads")] {
+        let count = rings.iter().filter(|ring| ring.kind == kind).count();
+        page.sample(name, &format!("kind=\"{label}\""), count);
+    }
+}
