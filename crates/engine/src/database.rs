@@ -11,6 +11,7 @@ use sql::catalog::TableDef;
 use storage::{PoolStats, Store, StoreOptions};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::activity::Activities;
 use crate::catalog::{self, Snapshot};
 use crate::fault;
 use crate::load::TableLoader;
@@ -36,6 +37,7 @@ struct Inner {
     /// One statement writes at a time.
     writer: Mutex<()>,
     job: Mutex<Arc<Job>>,
+    activities: Arc<Activities>,
     /// The query that runs now, or ran last.
     watched: Mutex<Option<Arc<exec::Progress>>>,
     /// Last: the store's tasks end before the workers do.
@@ -98,6 +100,7 @@ impl Database {
             catalog: RwLock::new(Arc::new(snapshot)),
             writer: Mutex::new(()),
             job: Mutex::default(),
+            activities: Arc::default(),
             watched: Mutex::default(),
             runtime,
         };
@@ -107,6 +110,11 @@ impl Database {
     /// A session: settings, and one statement at a time.
     pub fn session(&self) -> Session {
         Session::new(self.clone())
+    }
+
+    /// What the sessions are doing.
+    pub fn activities(&self) -> &Arc<Activities> {
+        &self.inner.activities
     }
 
     /// All tables, ordered by name.

@@ -14,6 +14,7 @@
 //! # Ok::<(), engine::SqlError>(())
 //! ```
 
+mod activity;
 mod analyze;
 mod catalog;
 mod copy;
@@ -36,6 +37,9 @@ mod source;
 mod system;
 mod view;
 
+pub use activity::{
+    Activities, Activity, DURATION_BOUNDS, Histogram, LiveQuery, Outcome, StatementActivity, Totals,
+};
 pub use database::Database;
 pub use load::{LoadReport, TableLoader};
 pub use options::{Options, RingKind};
@@ -44,6 +48,7 @@ pub use result::{ResultSet, StatementResult};
 pub use session::{CancelHandle, Session};
 pub use settings::{ExecutionMode, Setting, Settings};
 pub use sql::catalog::{IndexDef, TableDef};
+pub use sql::explain_json;
 pub use sql::parse::{Copy, CopySource, Transaction};
 pub use sql::{Parameter, Statement, Template};
 pub use types::{SqlError, SqlResult, SqlState};

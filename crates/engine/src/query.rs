@@ -10,6 +10,7 @@ use runtime::{Account, AccountSnapshot};
 use sql::plan::{LookupJoin, Plan, Scan};
 use types::{SqlError, SqlResult};
 
+use crate::activity::{Activity, LiveQuery};
 use crate::catalog::TableEntry;
 use crate::database::Database;
 use crate::lookup::TableLookup;
@@ -80,6 +81,12 @@ impl Tables for SnapshotTables {
     }
 }
 
+/// Who may end a query, and who watches it.
+pub(crate) struct Watch<'a> {
+    pub(crate) cancel: Cancel,
+    pub(crate) activity: &'a Activity,
+}
+
 /// Keeps all rows.
 #[derive(Default)]
 struct Collect(Mutex<Vec<RecordBatch>>);
@@ -97,6 +104,7 @@ struct Run {
     plan: Arc<Plan>,
     catalog: SystemCatalog,
     progress: Arc<Progress>,
+    account: Arc<Account>,
     query: Query,
     planning: Duration,
 }
@@ -107,19 +115,27 @@ impl Run {
         catalog: SystemCatalog,
         plan: &Arc<Plan>,
         settings: &Settings,
-        cancel: Cancel,
+        watch: Watch<'_>,
         planning: Duration,
     ) -> Run {
         let progress = Arc::new(Progress::new(plan.node_count, db.worker_count()));
         db.watch(&progress);
         let permits = Permits::new(settings.max_tasks);
-        let mut query = Query::new(settings.mode(), permits, cancel, progress.clone());
+        let mut query = Query::new(settings.mode(), permits, watch.cancel, progress.clone());
         query.lookup_batch_rows = settings.lookup_batch_rows;
-        Run { plan: plan.clone(), catalog, progress, query, planning }
+        let account = watch.activity.account();
+        watch.activity.runs(LiveQuery {
+            plan: plan.clone(),
+            progress: progress.clone(),
+            account: account.clone(),
+            mode: settings.execution_mode,
+            started: runtime::time::now(),
+        });
+        Run { plan: plan.clone(), catalog, progress, account, query, planning }
     }
 
     async fn execute(self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-        let (output, account) = (Arc::new(Collect::default()), Account::new());
+        let (output, account) = (Arc::new(Collect::default()), self.account);
         let started = runtime::time::now();
         let tables = Arc::new(SnapshotTables(self.catalog));
         let execution = exec::execute(self.plan, tables, Arc::new(self.query), output.clone());
@@ -137,10 +153,10 @@ pub(crate) fn run(
     catalog: SystemCatalog,
     plan: &Arc<Plan>,
     settings: &Settings,
-    cancel: Cancel,
+    watch: Watch<'_>,
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    let run = Run::new(db, catalog, plan, settings, cancel, planning);
+    let run = Run::new(db, catalog, plan, settings, watch, planning);
     db.handle().block_on(move || run.execute())
 }
 
@@ -150,8 +166,8 @@ pub(crate) async fn run_in_task(
     catalog: SystemCatalog,
     plan: &Arc<Plan>,
     settings: &Settings,
-    cancel: Cancel,
+    watch: Watch<'_>,
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    Run::new(db, catalog, plan, settings, cancel, planning).execute().await
+    Run::new(db, catalog, plan, settings, watch, planning).execute().await
 }

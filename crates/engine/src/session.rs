@@ -12,10 +12,11 @@ use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+use crate::activity::Activity;
 use crate::catalog::Snapshot;
 use crate::copy::{FileReader, copy_from};
 use crate::database::{Database, PAGE_BYTES};
-use crate::query::QueryFigures;
+use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
 use crate::system::{SessionInfo, SystemCatalog, View, preset};
@@ -27,6 +28,7 @@ pub struct Session {
     settings: Settings,
     cancel: Arc<Mutex<Cancel>>,
     info: SessionInfo,
+    activity: Arc<Activity>,
 }
 
 /// Cancels what a session is doing, from any thread.
@@ -43,7 +45,8 @@ impl CancelHandle {
 impl Session {
     pub(crate) fn new(db: Database) -> Session {
         let info = SessionInfo::new(&db);
-        Session { db, settings: Settings::default(), cancel: Arc::default(), info }
+        let activity = db.activities().enter();
+        Session { db, settings: Settings::default(), cancel: Arc::default(), info, activity }
     }
 
     /// The settings.
@@ -56,6 +59,11 @@ impl Session {
         &self.db
     }
 
+    /// What others see of the session.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
     /// Cancels this session's statements from another thread.
     pub fn cancel_handle(&self) -> CancelHandle {
         CancelHandle(self.cancel.clone())
@@ -63,6 +71,7 @@ impl Session {
 
     /// Runs all statements of `text` in order, up to the first error. Each is a transaction.
     pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
+        self.activity.announce(text);
         let statements = parse::parse(text)?;
         statements.into_iter().map(|statement| self.run(statement, None)).collect()
     }
@@ -82,6 +91,16 @@ impl Session {
         input: Option<&mut dyn Read>,
     ) -> SqlResult<StatementResult> {
         let cancel = self.begin();
+        let result = self.dispatch(statement, input, cancel);
+        self.activity.end(result)
+    }
+
+    fn dispatch(
+        &mut self,
+        statement: Statement,
+        input: Option<&mut dyn Read>,
+        cancel: Cancel,
+    ) -> SqlResult<StatementResult> {
         match statement {
             Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
             Statement::Explain(e) => self.explain(&e, cancel),
@@ -220,7 +239,8 @@ impl Session {
     fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
         let (catalog, plan, planning) = self.plan(text)?;
         let (db, settings) = (&self.db, &self.settings);
-        let ran = query::run(db, catalog.clone(), &plan, settings, cancel, planning)?;
+        let watch = Watch { cancel, activity: &self.activity };
+        let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning)?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
     }
@@ -236,7 +256,9 @@ impl Session {
         input: Option<Box<dyn Read + Send>>,
     ) -> SqlResult<(Session, SqlResult<StatementResult>)> {
         if let Statement::Query(text) = &statement {
-            let result = self.query_in_task(text).await.map(StatementResult::Rows);
+            let cancel = self.begin();
+            let result = self.query_in_task(text, cancel).await.map(StatementResult::Rows);
+            let result = self.activity.end(result);
             return Ok((self, result));
         }
         let work = move || {
@@ -249,11 +271,11 @@ impl Session {
         runtime::offload(work).await.map_err(failed)
     }
 
-    async fn query_in_task(&mut self, text: &Query) -> SqlResult<ResultSet> {
-        let cancel = self.begin();
+    async fn query_in_task(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
         let (catalog, plan, planning) = self.plan(text)?;
         let (db, settings) = (&self.db, &self.settings);
-        let run = query::run_in_task(db, catalog.clone(), &plan, settings, cancel, planning);
+        let watch = Watch { cancel, activity: &self.activity };
+        let run = query::run_in_task(db, catalog.clone(), &plan, settings, watch, planning);
         let ran = run.await?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
@@ -303,6 +325,7 @@ impl Session {
 
     /// What cancels the statement that begins now.
     fn begin(&self) -> Cancel {
+        self.activity.begin();
         let cancel = Cancel::default();
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
         cancel
@@ -312,7 +335,8 @@ impl Session {
         let (catalog, plan, planning) = self.plan(&statement.query)?;
         let figures = match statement.analyze {
             true => {
-                let run = query::run(&self.db, catalog, &plan, &self.settings, cancel, planning);
+                let watch = Watch { cancel, activity: &self.activity };
+                let run = query::run(&self.db, catalog, &plan, &self.settings, watch, planning);
                 Some(run?.1)
             }
             false => None,
