@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // a program for people: has files, clocks and threads of its own
 
 mod bench;
+mod console;
 mod doctor;
 mod progress;
 mod quickstart;

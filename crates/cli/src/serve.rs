@@ -8,8 +8,8 @@ use clap::Args;
 use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState};
 use server::{Address, Server, ServerOptions};
 
-use crate::signal;
 use crate::size::parse_bytes;
+use crate::{console, signal};
 
 /// The port of PostgreSQL, where clients look first.
 const PORT: u16 = 5432;
@@ -33,6 +33,9 @@ pub struct ServeArgs {
     /// Do not answer HTTP
     #[arg(long, conflicts_with = "http_listen")]
     no_http: bool,
+    /// Let the console run statements that write
+    #[arg(long)]
+    console_writes: bool,
     /// Folder for a unix socket, named as PostgreSQL names it
     #[arg(long, value_name = "DIR")]
     unix_socket: Option<PathBuf>,
@@ -53,7 +56,8 @@ pub fn run(args: &ServeArgs) -> SqlResult<ExitCode> {
     let (listen, http_listen) = (args.addresses()?, args.http_addresses()?);
     let db = args.open()?;
     let connection_count_max = args.max_connections;
-    let options = ServerOptions { listen, connection_count_max, http_listen };
+    let console = console::options(args.console_writes, None);
+    let options = ServerOptions { listen, connection_count_max, http_listen, console };
     let server = Server::start(&db, &options).map_err(|error| {
         SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}"))
             .with_hint("Is another server running there? --listen takes another address.")
@@ -65,7 +69,7 @@ pub fn run(args: &ServeArgs) -> SqlResult<ExitCode> {
         eprintln!("Listening at {address}. Connect with {}", how_to_connect(address));
     }
     for address in server.http_addresses() {
-        eprintln!("Health and metrics at http://{address}/healthz, /readyz and /metrics");
+        eprintln!("Console at http://{address}/, metrics at http://{address}/metrics");
     }
     let signal = signal::wait(&signals);
     eprintln!("Stopping: signal {signal}, {} clients.", server.connection_count());

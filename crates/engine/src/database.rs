@@ -60,6 +60,9 @@ type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> Pin<Box<dyn Fut
     + Send;
 
 impl Database {
+    /// Bytes of a page of a database file.
+    pub const PAGE_BYTES: u32 = PAGE_BYTES;
+
     /// Creates a database file, which must not exist.
     pub fn create(path: &Path, options: Options) -> SqlResult<Database> {
         Database::start(path, options, true)

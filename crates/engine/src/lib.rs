@@ -41,6 +41,7 @@ pub use activity::{
     Activities, Activity, DURATION_BOUNDS, Histogram, LiveQuery, Outcome, StatementActivity, Totals,
 };
 pub use database::Database;
+pub use exec::NodeSnapshot;
 pub use load::{LoadReport, TableLoader};
 pub use options::{Options, RingKind};
 pub use query::{QueryFigures, StaticSpread};

@@ -30,13 +30,14 @@ use engine::Database;
 use runtime::net::{Listener, Socket};
 use runtime::{spawn_on, time, worker_count};
 
+pub use http::{ConsoleOptions, Sample};
 pub use runtime::net::Address;
 
 use cancel::Sessions;
 use connection::Connection;
 
 /// What a server is to do.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServerOptions {
     /// Where it listens.
     pub listen: Vec<Address>,
@@ -44,11 +45,18 @@ pub struct ServerOptions {
     pub connection_count_max: usize,
     /// Where it answers HTTP: health, metrics and the console.
     pub http_listen: Vec<Address>,
+    /// What the console offers.
+    pub console: ConsoleOptions,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { listen: vec![], connection_count_max: 1000, http_listen: vec![] }
+        ServerOptions {
+            listen: vec![],
+            connection_count_max: 1000,
+            http_listen: vec![],
+            console: ConsoleOptions::default(),
+        }
     }
 }
 
@@ -110,7 +118,7 @@ impl Server {
             let shared = shared.clone();
             drop(db.runtime_handle().spawn_on(0, move || accept(listener, shared)));
         }
-        let http = http::Http::new(shared.clone());
+        let http = http::Http::new(shared.clone(), &options.console);
         let mut http_addresses = Vec::new();
         for address in &options.http_listen {
             let listener = Listener::bind(address)?;

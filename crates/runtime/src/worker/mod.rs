@@ -168,6 +168,11 @@ impl Worker {
         self.clock.as_ref().map(|clock| clock.get())
     }
 
+    /// Whether this is a simulation.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.clock.is_some()
+    }
+
     pub(crate) fn current_account(&self) -> Option<Arc<Account>> {
         self.till.payer().map(|local| local.account().clone())
     }

@@ -3,6 +3,7 @@
 
 use std::fmt::{Display, Write as _};
 
+use engine::{DURATION_BOUNDS, ExecutionMode, Histogram, Outcome, Totals};
 use runtime::{RingKind, WorkerStats};
 
 use super::Http;
@@ -15,6 +16,7 @@ pub(crate) fn text(http: &Http) -> String {
     let mut page = Page(String::new());
     build(&mut page);
     connections(&mut page, http);
+    queries(&mut page, &http.shared.db.activities().totals);
     pool(&mut page, http);
     workers(&mut page, &http.shared.db.runtime_handle().stats());
     rings(&mut page, http);
@@ -60,6 +62,36 @@ fn connections(page: &mut Page, http: &Http) {
     let count = shared.connection_count.load(std::sync::atomic::Ordering::Relaxed);
     page.sample(name, "state=\"open\"", count);
     page.sample(name, "state=\"limit\"", shared.connection_count_max);
+}
+
+/// Statements by mode and by how they ended; what is no query has no mode.
+fn queries(page: &mut Page, totals: &Totals) {
+    let modes = ExecutionMode::ALL.into_iter().map(Some).chain([None]);
+    let label = |mode: Option<ExecutionMode>| mode.map_or("none", ExecutionMode::name);
+    let name = "dovetail_queries";
+    page.family(name, "counter", "Statements that ended.");
+    for mode in modes.clone() {
+        for outcome in Outcome::ALL {
+            let labels = format!("mode=\"{}\",status=\"{}\"", label(mode), outcome.name());
+            page.sample(&format!("{name}_total"), &labels, totals.statements(mode, outcome));
+        }
+    }
+    let name = "dovetail_query_duration_seconds";
+    page.family(name, "histogram", "How long statements took, planning included.");
+    for mode in modes {
+        histogram(page, name, &format!("mode=\"{}\"", label(mode)), totals.durations(mode));
+    }
+}
+
+fn histogram(page: &mut Page, name: &str, labels: &str, durations: &Histogram) {
+    let mut count = 0;
+    let bounds = DURATION_BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+    for (bound, bucket) in bounds.zip(durations.buckets()) {
+        count += bucket;
+        page.sample(&format!("{name}_bucket"), &format!("{labels},le=\"{bound}\""), count);
+    }
+    page.sample(&format!("{name}_count"), labels, count);
+    page.sample(&format!("{name}_sum"), labels, durations.sum().as_secs_f64());
 }
 
 fn pool(page: &mut Page, http: &Http) {

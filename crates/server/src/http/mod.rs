@@ -3,6 +3,8 @@
 //! A connection is a task, as in the PostgreSQL protocol. All bounds (bytes of a head and a body,
 //! time for a request to come, connections at once) are named where they are kept.
 
+mod console;
+mod guard;
 mod metrics;
 mod request;
 mod response;
@@ -16,6 +18,8 @@ use runtime::net::{Listener, Socket};
 use runtime::{spawn_on, time, worker_count};
 
 use crate::Shared;
+use console::{Answer, Console};
+pub use console::{ConsoleOptions, Sample};
 use request::{Input, Refusal, Request};
 use response::Response;
 
@@ -31,6 +35,7 @@ const ECANCELED: i32 = 125;
 /// What all HTTP connections share.
 pub(crate) struct Http {
     pub shared: Arc<Shared>,
+    console: Console,
     connection_count: AtomicUsize,
 }
 
@@ -44,8 +49,9 @@ impl Drop for Place {
 }
 
 impl Http {
-    pub fn new(shared: Arc<Shared>) -> Arc<Http> {
-        Arc::new(Http { shared, connection_count: AtomicUsize::new(0) })
+    pub fn new(shared: Arc<Shared>, options: &ConsoleOptions) -> Arc<Http> {
+        let console = Console::new(&shared.db, options);
+        Arc::new(Http { shared, console, connection_count: AtomicUsize::new(0) })
     }
 
     fn place(self: &Arc<Self>) -> Option<Place> {
@@ -83,7 +89,13 @@ impl Http {
     async fn answer_next(&self, socket: &Socket, input: &mut Input) -> io::Result<bool> {
         match input.next(socket).await {
             Ok(request) => {
-                let response = self.respond(&request);
+                let response = match self.respond(&request).await {
+                    Answer::Whole(response) => response,
+                    Answer::Events(watcher) => {
+                        watcher.send(socket).await?;
+                        return Ok(false);
+                    }
+                };
                 let keep_alive = request.keep_alive;
                 let bytes = response.bytes(keep_alive, request.method != "HEAD");
                 socket.send_all(&bytes).await?;
@@ -97,7 +109,16 @@ impl Http {
         }
     }
 
-    fn respond(&self, request: &Request) -> Response {
+    async fn respond(&self, request: &Request) -> Answer {
+        match request.path.as_str() {
+            "/" => self.console.answer(request).await,
+            path if path.starts_with("/api/") => self.console.answer(request).await,
+            _ => Answer::Whole(self.operate(request)),
+        }
+    }
+
+    /// What operators and their tools ask for.
+    fn operate(&self, request: &Request) -> Response {
         if !matches!(request.method.as_str(), "GET" | "HEAD") {
             return Response::text(405, "only GET here");
         }

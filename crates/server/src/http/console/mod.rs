@@ -1,0 +1,169 @@
+//! The console: a page in a browser that runs a query in three modes and shows what happens.
+//!
+//! The page is one file, embedded in the binary, which loads nothing from anywhere else. It talks
+//! to the paths below `/api/`. Each run has a session of its own, and reads only unless the server
+//! is told otherwise.
+
+mod events;
+mod facts;
+mod run;
+mod runs;
+
+use std::sync::Mutex;
+
+use engine::{Database, SqlError, SqlResult};
+use serde_json::{Value, json};
+
+use super::guard::{Guard, secret};
+use super::request::Request;
+use super::response::Response;
+
+pub(crate) use events::Watcher;
+use run::Wish;
+use runs::Runs;
+
+/// The page, with places for its token and its nonce.
+const PAGE: &str = include_str!("page.html");
+
+/// What the console offers.
+#[derive(Clone, Default)]
+pub struct ConsoleOptions {
+    /// Whether statements that write are allowed.
+    pub writes: bool,
+    /// Queries to begin with; those that cannot be planned here are not offered.
+    pub samples: Vec<Sample>,
+    /// Measures how many random reads of 4 KiB the device does a second. It blocks for a second.
+    pub device: Option<fn(&Database) -> SqlResult<f64>>,
+    /// That figure, if it was measured already.
+    pub device_reads_per_s: Option<f64>,
+}
+
+/// A query to begin with.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What it asks.
+    pub title: String,
+    /// The statement.
+    pub sql: String,
+}
+
+/// The console of a server.
+pub(crate) struct Console {
+    pub db: Database,
+    options: ConsoleOptions,
+    guard: Guard,
+    runs: Runs,
+    device_reads_per_s: Mutex<Option<f64>>,
+}
+
+/// The answer to a request: at once, or as it happens.
+pub(crate) enum Answer {
+    Whole(Response),
+    Events(Watcher),
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Answer {
+        Answer::Whole(response)
+    }
+}
+
+impl Console {
+    pub fn new(db: &Database, options: &ConsoleOptions) -> Console {
+        Console {
+            db: db.clone(),
+            options: options.clone(),
+            guard: Guard::default(),
+            runs: Runs::default(),
+            device_reads_per_s: Mutex::new(options.device_reads_per_s),
+        }
+    }
+
+    /// Answers a request for the page or below `/api/`.
+    pub async fn answer(&self, request: &Request) -> Answer {
+        let answer = match request.path.as_str() {
+            "/" => self.page(request).map(Answer::Whole),
+            _ => self.api(request).await,
+        };
+        answer.unwrap_or_else(Answer::Whole)
+    }
+
+    fn page(&self, request: &Request) -> Result<Response, Response> {
+        Guard::host(request)?;
+        if request.method != "GET" {
+            return Err(Response::text(405, "only GET here"));
+        }
+        let (token, nonce) = (self.guard.issue(), secret());
+        let page = PAGE.replace("{{token}}", &token).replace("{{nonce}}", &nonce);
+        let mut response = Response::ok("text/html; charset=utf-8", page);
+        let policy = format!(
+            "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
+             connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+             frame-ancestors 'none'"
+        );
+        response.headers.push(("Content-Security-Policy", policy));
+        response.headers.push(("Referrer-Policy", "no-referrer".to_owned()));
+        Ok(response)
+    }
+
+    async fn api(&self, request: &Request) -> Result<Answer, Response> {
+        Guard::host(request)?;
+        self.guard.page(request)?;
+        let path: Vec<&str> = request.path.split('/').skip(2).collect();
+        match (request.method.as_str(), path.as_slice()) {
+            ("GET", ["info"]) => Ok(answer(&self.info())),
+            ("GET", ["schema"]) => Ok(answer(&facts::schema(&self.db))),
+            ("GET", ["samples"]) => Ok(answer(&facts::samples(&self.db, &self.options.samples))),
+            ("POST", ["device"]) => self.device().await.map(|found| answer(&found)),
+            ("POST", ["run"]) => self.run(request),
+            ("POST", ["runs", id, "cancel"]) => {
+                self.runs.find(id)?.cancel();
+                Ok(answer(&json!({})))
+            }
+            ("GET", ["runs", id, "events"]) => {
+                Ok(Answer::Events(Watcher::new(self.runs.find(id)?)))
+            }
+            _ => Err(Response::text(404, "there is nothing here")),
+        }
+    }
+
+    fn run(&self, request: &Request) -> Result<Answer, Response> {
+        let wish = Wish::read(&request.body, self.options.writes).map_err(|e| refuse(&e))?;
+        let run = self.runs.start(&self.db, wish)?;
+        Ok(answer(&json!({ "id": run.id.to_string() })))
+    }
+
+    /// Measures the device, once.
+    async fn device(&self) -> Result<Value, Response> {
+        let known = *lock(&self.device_reads_per_s);
+        if known.is_none()
+            && let Some(measure) = self.options.device
+        {
+            let db = self.db.clone();
+            let measured = runtime::offload(move || measure(&db)).await;
+            let measured = measured.map_err(|e| SqlError::internal(e.to_string()));
+            let figure = measured.and_then(|figure| figure).map_err(|e| refuse(&e))?;
+            *lock(&self.device_reads_per_s) = Some(figure);
+        }
+        Ok(self.info())
+    }
+
+    fn info(&self) -> Value {
+        let device = *lock(&self.device_reads_per_s);
+        facts::info(&self.db, self.options.writes, self.options.device.is_some(), device)
+    }
+}
+
+fn answer(value: &Value) -> Answer {
+    Answer::Whole(Response::ok("application/json", value.to_string()))
+}
+
+/// An error of the user's, in the form that the page shows.
+fn refuse(error: &SqlError) -> Response {
+    let body = run::error_value(error).to_string().into_bytes();
+    Response { status: 422, content_type: "application/json", headers: Vec::new(), body }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
