@@ -25,9 +25,10 @@ use sql::dml::RowExprs;
 use sql::{PlannerOptions, Query};
 use types::{SqlError, SqlResult};
 
+use crate::activity::Activity;
 use crate::catalog::TableEntry;
 use crate::database::Database;
-use crate::query;
+use crate::query::{self, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::Settings;
 use crate::system::SystemCatalog;
@@ -49,6 +50,7 @@ pub(crate) struct Writing<'a> {
     pub(crate) options: PlannerOptions,
     pub(crate) catalog: SystemCatalog,
     pub(crate) cancel: Cancel,
+    pub(crate) activity: &'a Activity,
     pub(crate) _writer: MutexGuard<'a, ()>,
 }
 
@@ -61,8 +63,9 @@ impl Writing<'_> {
     /// Runs a query over the state before the statement; its rows in one batch.
     pub(crate) fn rows(&self, text: &Query, catalog: &dyn Catalog) -> SqlResult<RecordBatch> {
         let plan = Arc::new(sql::plan_query(text, catalog, &self.options)?);
-        let (cancel, own) = (self.cancel.clone(), self.catalog.clone());
-        let (batches, _) = query::run(self.db, own, &plan, self.settings, cancel, Duration::ZERO)?;
+        let own = self.catalog.clone();
+        let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
+        let (batches, _) = query::run(self.db, own, &plan, self.settings, watch, Duration::ZERO)?;
         rows::concatenated(&plan.root.schema, &batches)
     }
 }

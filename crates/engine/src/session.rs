@@ -215,7 +215,8 @@ impl Session {
         let _writer = db.writer();
         let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (options, catalog) = (self.planner_options(), self.system_catalog());
-        dml::Writing { db, settings, options, catalog, cancel, _writer }
+        let activity = &*self.activity;
+        dml::Writing { db, settings, options, catalog, cancel, activity, _writer }
     }
 
     fn planner_options(&self) -> PlannerOptions {

@@ -194,6 +194,8 @@ pub(crate) struct OpEntry {
     pub(crate) started: bool,
     /// Nobody waits any more.
     pub(crate) orphan: bool,
+    /// When it was begun, for the traces of its account; 0 without one.
+    pub(crate) begun_ns: u64,
 }
 
 /// Waits for an operation that is under way. Dropping it orphans the operation.

@@ -20,6 +20,8 @@ pub struct IoPoint {
     pub time_ns: u64,
     /// Where in the file.
     pub offset: u64,
+    /// Nanoseconds from the request to the completion, as the worker saw them.
+    pub latency_ns: u64,
     /// Bytes transferred.
     pub bytes: u32,
     /// Random, but the same for the same number; kept while at most the trace's limit.
@@ -35,6 +37,9 @@ pub struct IoSample {
     pub points: Vec<IoPoint>,
     /// Requests so far, kept or not.
     pub total: u64,
+    /// The sum of their latencies, nanoseconds: over a time it is, by Little's law, the mean number
+    /// of requests in flight.
+    pub latency_ns_sum: u64,
     /// Points with a higher rank were dropped, of earlier samples too: a share of
     /// `rank_limit / 2^32` of all requests is kept.
     pub rank_limit: u32,
@@ -55,7 +60,7 @@ impl Default for IoTrace {
 impl IoTrace {
     /// An empty trace, which begins now.
     pub fn new() -> IoTrace {
-        let kept = IoSample { points: Vec::new(), total: 0, rank_limit: u32::MAX };
+        let kept = IoSample { rank_limit: u32::MAX, ..IoSample::default() };
         IoTrace { started: time::now(), kept: Mutex::new(kept) }
     }
 
@@ -71,11 +76,19 @@ impl IoTrace {
         IoSample { points: kept.points[from..].to_vec(), ..*kept }
     }
 
-    pub(crate) fn record(&self, offset: u64, bytes: usize, write: bool) {
-        let time_ns = (time::now() - self.started).as_nanos() as u64;
+    /// The sum of the latencies so far, nanoseconds.
+    pub fn latency_ns_sum(&self) -> u64 {
+        self.kept().latency_ns_sum
+    }
+
+    pub(crate) fn record(&self, begun_ns: u64, offset: u64, bytes: usize, write: bool) {
+        let now = time::now();
+        let time_ns = (now - self.started).as_nanos() as u64;
+        let latency_ns = now.as_ns().saturating_sub(begun_ns);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut kept = self.kept();
         kept.total += 1;
+        kept.latency_ns_sum += latency_ns;
         let number = kept.total;
         let rank = rank(number);
         if rank > kept.rank_limit {
@@ -87,7 +100,7 @@ impl IoTrace {
             kept.points.retain(|point| point.rank <= limit);
         }
         if rank <= kept.rank_limit {
-            kept.points.push(IoPoint { number, time_ns, offset, bytes, rank, write });
+            kept.points.push(IoPoint { number, time_ns, offset, latency_ns, bytes, rank, write });
         }
     }
 

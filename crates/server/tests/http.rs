@@ -101,3 +101,74 @@ fn bad_requests_are_refused() {
         assert!(answer.starts_with(expected), "{}: {answer}", &text[..text.len().min(60)]);
     }
 }
+
+/// The token of a fresh page.
+fn token(address: SocketAddr) -> String {
+    let page = get(address, "/");
+    assert!(page.contains("Content-Security-Policy: default-src 'none'; script-src 'nonce-"));
+    let rest = page.split("name=\"dovetail-token\" content=\"").nth(1).expect("a token");
+    rest.split('"').next().expect("a token").to_owned()
+}
+
+/// A request to the console; `fields` are further header fields, each with its line end.
+fn api(address: SocketAddr, call: &str, host: &str, fields: &str, body: &str) -> String {
+    let len = body.len();
+    let text = format!(
+        "{call} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {len}\r\n\
+         {fields}\r\n{body}"
+    );
+    talk(address, &text)
+}
+
+#[test]
+fn the_console_answers_its_own_pages_only() {
+    let address = serve("guard");
+    let token = token(address);
+    let shown = format!("X-Dovetail-Token: {token}\r\n");
+    let foreign = format!("{shown}Origin: http://evil.example\r\n");
+    let own = format!("{shown}Origin: http://localhost:1\r\n");
+    let cases = [
+        ("localhost:1", shown.as_str(), "HTTP/1.1 200 "),
+        ("localhost:1", own.as_str(), "HTTP/1.1 200 "),
+        ("localhost:1", "", "HTTP/1.1 403 "),
+        ("localhost:1", "X-Dovetail-Token: 0123\r\n", "HTTP/1.1 403 "),
+        ("localhost:1", foreign.as_str(), "HTTP/1.1 403 "),
+        ("evil.example", shown.as_str(), "HTTP/1.1 421 "),
+    ];
+    for (host, fields, expected) in cases {
+        let answer = api(address, "GET /api/info", host, fields, "");
+        assert!(answer.starts_with(expected), "{host} {fields}: {answer}");
+    }
+    assert!(api(address, "GET /", "evil.example", "", "").starts_with("HTTP/1.1 421 "));
+}
+
+#[test]
+fn runs_are_started_watched_and_refused() {
+    let address = serve("runs");
+    let shown = format!("X-Dovetail-Token: {}\r\n", token(address));
+    let run = |body: &str| api(address, "POST /api/run", "localhost", &shown, body);
+    let started =
+        run(r#"{"sql": "select g, g * 2 as d from generate_series(1, 300) g", "mode": "ooo"}"#);
+    assert!(started.starts_with("HTTP/1.1 200 "), "{started}");
+    let id = started.rsplit("\"id\":\"").next().expect("an id").trim_end_matches("\"}");
+    let events = api(address, &format!("GET /api/runs/{id}/events"), "localhost", &shown, "");
+    assert!(events.contains("event: plan\n") && events.contains("event: tick\n"), "{events}");
+    let end = events.split("event: end\ndata: ").nth(1).expect("an end");
+    let end: serde_json::Value = serde_json::from_str(end.trim()).expect("JSON");
+    assert_eq!(end["status"], "done", "{end}");
+    assert_eq!(end["result"]["row_count"], 300);
+    assert_eq!(end["result"]["rows"].as_array().map(Vec::len), Some(200));
+    assert_eq!(end["result"]["rows"][1], serde_json::json!(["2", "4"]));
+    let refused = [
+        (r#"{"sql": "create table x (a int)", "mode": "ooo"}"#, "25006"),
+        (r#"{"sql": "select 1; select 2", "mode": "ooo"}"#, "0A000"),
+        (r#"{"sql": "selekt", "mode": "ooo"}"#, "42601"),
+        (r#"{"sql": "select 1", "mode": "sideways"}"#, "22023"),
+        (r#"{"sql": "select 1", "mode": "static", "partitions": 99999}"#, "22023"),
+        ("{", "22023"),
+    ];
+    for (body, state) in refused {
+        let answer = run(body);
+        assert!(answer.starts_with("HTTP/1.1 422 ") && answer.contains(state), "{body}: {answer}");
+    }
+}

@@ -7,7 +7,7 @@ fn a_full_trace_is_a_uniform_sample() {
     let trace = IoTrace::new();
     let total = 10 * POINT_COUNT_MAX as u64;
     for number in 0..total {
-        trace.record(number * 4096, 4096, false);
+        trace.record(trace.started().as_ns(), number * 4096, 4096, false);
     }
     let sample = trace.after(0);
     assert_eq!(sample.total, total);
@@ -27,11 +27,11 @@ fn a_full_trace_is_a_uniform_sample() {
 #[test]
 fn a_reader_gets_each_point_once() {
     let trace = IoTrace::new();
-    trace.record(0, 1, false);
-    trace.record(1, 2, true);
+    trace.record(trace.started().as_ns(), 0, 1, false);
+    trace.record(trace.started().as_ns(), 1, 2, true);
     let first = trace.after(0);
     assert_eq!(first.points.iter().map(|p| p.bytes).collect::<Vec<_>>(), [1, 2]);
-    trace.record(2, 3, false);
+    trace.record(trace.started().as_ns(), 2, 3, false);
     let second = trace.after(first.points[1].number);
     assert_eq!(second.points.iter().map(|p| p.offset).collect::<Vec<_>>(), [2]);
     assert_eq!(second.total, 3);

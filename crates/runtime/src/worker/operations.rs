@@ -14,8 +14,11 @@ impl Worker {
     /// Takes an operation over; it starts at once unless too many are in flight.
     pub(crate) fn begin(&self, op: Op) -> Key {
         let account = self.till.payer();
+        let traced = account.as_ref().is_some_and(|local| local.account().trace().is_some());
+        let begun_ns = if traced { self.now_ns() } else { 0 };
+        let (outcome, waker) = (None, None);
         let mut entry =
-            OpEntry { op, outcome: None, waker: None, account, started: false, orphan: false };
+            OpEntry { op, outcome, waker, account, started: false, orphan: false, begun_ns };
         if self.is_stopping() {
             // Only destructors come here: the drain must not see new work.
             let error = io::Error::from_raw_os_error(libc::ECANCELED);
@@ -65,7 +68,7 @@ impl Worker {
             let entry = ops.get_mut(key).expect("a completion of a known operation");
             assert!(entry.started && entry.outcome.is_none(), "an operation completes once");
             if let Some(local) = &entry.account {
-                count(local, &entry.op, &outcome);
+                count(local, &entry.op, &outcome, entry.begun_ns);
             }
             entry.outcome = Some(outcome);
             let waker = entry.waker.take();
@@ -124,13 +127,13 @@ fn replace_waker(place: &mut Option<Waker>, waker: &Waker) -> Option<Waker> {
     place.replace(waker.clone())
 }
 
-fn count(local: &LocalAccount, op: &Op, outcome: &Outcome) {
+fn count(local: &LocalAccount, op: &Op, outcome: &Outcome, begun_ns: u64) {
     let shard = local.shard();
     subtract(&shard.inflight, 1);
     let Outcome::Count(Ok(bytes)) = outcome else { return };
     let note = |transfer: &Transfer, write| {
         if let Some(trace) = local.account().trace() {
-            trace.record(transfer.offset, *bytes, write);
+            trace.record(begun_ns, transfer.offset, *bytes, write);
         }
     };
     match op {

@@ -116,8 +116,8 @@ fn event(text: &mut String, name: &str, data: &str) {
 
 fn sample(sample: &Sample) -> [u64; 9] {
     let [created, running, waiting, done] = sample.tasks;
-    let Sample { time_us, cpu_us, reads, read_bytes, inflight, .. } = *sample;
-    [time_us, created, running, waiting, done, cpu_us, reads, read_bytes, inflight]
+    let Sample { time_us, cpu_us, reads, read_bytes, latency_us, .. } = *sample;
+    [time_us, created, running, waiting, done, cpu_us, reads, read_bytes, latency_us]
 }
 
 fn node(n: &engine::NodeSnapshot) -> [u64; 6] {

@@ -42,8 +42,8 @@ pub(crate) struct Sample {
     pub cpu_us: u64,
     pub reads: u64,
     pub read_bytes: u64,
-    /// Requests in flight at the moment.
-    pub inflight: u64,
+    /// The sum of the latencies of all requests.
+    pub latency_us: u64,
 }
 
 /// How a run ended.
@@ -189,7 +189,7 @@ impl Run {
             cpu_us: account.cpu_ns / 1000,
             reads: account.reads,
             read_bytes: account.read_bytes,
-            inflight: account.inflight,
+            latency_us: self.trace.latency_ns_sum() / 1000,
         });
         Some(elapsed)
     }
