@@ -51,6 +51,8 @@ pub(crate) struct Connection {
     pub block: Block,
     pub statements: HashMap<String, Arc<Prepared>>,
     pub portals: HashMap<String, Portal>,
+    /// Of the open transaction block, in order.
+    savepoints: Vec<String>,
     pub key: Option<CancelKey>,
     pub place: Option<Place>,
     /// After an error of the extended protocol, until `Sync`.
@@ -77,6 +79,7 @@ impl Connection {
             block: Block::Idle,
             statements: HashMap::new(),
             portals: HashMap::new(),
+            savepoints: vec![],
             key: None,
             place: None,
             skipping: false,
@@ -169,7 +172,7 @@ impl Connection {
         statement: Statement,
     ) -> io::Result<SqlResult<StatementResult>> {
         if let Statement::Transaction(step) = statement {
-            return Ok(Ok(self.transaction(step)));
+            return Ok(self.transaction(&step));
         }
         if let Err(error) = self.allow(&statement) {
             return Ok(Err(error));
@@ -230,8 +233,15 @@ impl Connection {
         }
     }
 
-    fn transaction(&mut self, step: Transaction) -> StatementResult {
+    fn transaction(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
         let (tag, block) = match (step, self.block) {
+            (
+                Transaction::Savepoint(_) | Transaction::Release(_) | Transaction::RollbackTo(_),
+                _,
+            ) => {
+                let tag = self.savepoint(step)?.to_owned();
+                return Ok(StatementResult::Command { tag });
+            }
             (Transaction::Begin, Block::Failed) => ("BEGIN", Block::Failed),
             (Transaction::Begin, _) => ("BEGIN", Block::Open),
             (Transaction::Commit, Block::Failed) => ("ROLLBACK", Block::Idle),
@@ -253,18 +263,48 @@ impl Connection {
         self.block = block;
         if block == Block::Idle {
             self.portals.clear();
+            self.savepoints.clear();
         }
-        StatementResult::Command { tag: tag.to_owned() }
+        Ok(StatementResult::Command { tag: tag.to_owned() })
+    }
+
+    /// Savepoints of a block that only reads: they say from where a failed block goes on.
+    fn savepoint(&mut self, step: &Transaction) -> SqlResult<&'static str> {
+        let (Transaction::Savepoint(name)
+        | Transaction::Release(name)
+        | Transaction::RollbackTo(name)) = step
+        else {
+            return Err(SqlError::internal("no step of a savepoint"));
+        };
+        let is_rollback = matches!(step, Transaction::RollbackTo(_));
+        match self.block {
+            Block::Idle => {
+                let message = "savepoints can only be used in transaction blocks";
+                return Err(SqlError::new(SqlState("25P01"), message));
+            }
+            Block::Failed if !is_rollback => return Err(in_failed_block()),
+            _ => {}
+        }
+        if let Transaction::Savepoint(name) = step {
+            self.savepoints.push(name.clone());
+            return Ok("SAVEPOINT");
+        }
+        let Some(at) = self.savepoints.iter().rposition(|s| s == name) else {
+            let message = format!("savepoint \"{name}\" does not exist");
+            return Err(SqlError::new(SqlState("3B001"), message));
+        };
+        self.savepoints.truncate(if is_rollback { at + 1 } else { at });
+        if is_rollback {
+            self.block = Block::Open;
+        }
+        Ok(if is_rollback { "ROLLBACK" } else { "RELEASE" })
     }
 
     /// Whether the transaction block lets a statement run.
     fn allow(&self, statement: &Statement) -> SqlResult<()> {
         match self.block {
             Block::Idle => Ok(()),
-            Block::Failed => Err(SqlError::new(
-                SqlState::IN_FAILED_TRANSACTION,
-                "current transaction is aborted, commands ignored until end of transaction block",
-            )),
+            Block::Failed => Err(in_failed_block()),
             Block::Open if reads_only(statement) => Ok(()),
             Block::Open => Err(SqlError::unsupported("writing in a transaction block")
                 .with_detail("Each writing statement is a transaction of its own for now.")
@@ -296,4 +336,9 @@ fn reads_only(statement: &Statement) -> bool {
             | Statement::Reset { .. }
             | Statement::Deallocate { .. }
     )
+}
+
+fn in_failed_block() -> SqlError {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new(SqlState::IN_FAILED_TRANSACTION, message)
 }

@@ -160,6 +160,26 @@ fn copy_takes_many_rows_and_its_errors_are_told() {
 }
 
 #[test]
+fn savepoints_lead_out_of_a_failed_block() {
+    let served = serve("savepoints", RingKind::Auto, 10);
+    let mut client = served.client();
+    let mut block = client.transaction().expect("begun");
+    let mut inner = block.transaction().expect("a savepoint");
+    inner.batch_execute("select 1 / 0").expect_err("division by zero");
+    let error = inner.batch_execute("select 1").expect_err("failed");
+    assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+    inner.rollback().expect("back at the savepoint");
+    assert_eq!(block.query("select 1", &[]).expect("a row").len(), 1);
+    let inner = block.savepoint("named").expect("a savepoint");
+    inner.commit().expect("released");
+    let error = block.batch_execute("release savepoint named").expect_err("gone");
+    assert_eq!(error.code(), Some(&SqlState::S_E_INVALID_SPECIFICATION));
+    block.rollback().expect("rolled back");
+    let error = client.batch_execute("savepoint s").expect_err("no block");
+    assert_eq!(error.code(), Some(&SqlState::NO_ACTIVE_SQL_TRANSACTION));
+}
+
+#[test]
 fn a_cancel_request_ends_a_long_query() {
     let served = serve("cancel", RingKind::Auto, 10);
     let mut client = filled(&served);

@@ -95,7 +95,7 @@ pub enum Statement {
 }
 
 /// What happens to the transaction block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transaction {
     /// One begins.
     Begin,
@@ -103,6 +103,12 @@ pub enum Transaction {
     Commit,
     /// It ends, its work undone.
     Rollback,
+    /// `SAVEPOINT`.
+    Savepoint(String),
+    /// `RELEASE SAVEPOINT`.
+    Release(String),
+    /// `ROLLBACK TO SAVEPOINT`.
+    RollbackTo(String),
 }
 
 /// A parsed query.
@@ -237,6 +243,13 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::Reset(reset) => setting::reset(&reset.reset)?,
         S::StartTransaction { .. } => Statement::Transaction(Transaction::Begin),
         S::Commit { chain: false, .. } => Statement::Transaction(Transaction::Commit),
+        S::Savepoint { name } => Statement::Transaction(Transaction::Savepoint(identifier(&name))),
+        S::ReleaseSavepoint { name } => {
+            Statement::Transaction(Transaction::Release(identifier(&name)))
+        }
+        S::Rollback { chain: false, savepoint: Some(name) } => {
+            Statement::Transaction(Transaction::RollbackTo(identifier(&name)))
+        }
         S::Rollback { chain: false, savepoint: None } => {
             Statement::Transaction(Transaction::Rollback)
         }
