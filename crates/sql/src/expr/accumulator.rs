@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, new_empty_array};
+use arrow_schema::DataType;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::GroupsAccumulatorAdapter;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
@@ -21,7 +22,13 @@ pub struct Accumulator {
 
 enum State {
     Rows(Vec<i64>),
-    Library(Box<dyn GroupsAccumulator>),
+    Library {
+        inner: Box<dyn GroupsAccumulator>,
+        /// Type of the result: some of the library's cannot make an empty one.
+        ty: DataType,
+        state_types: Vec<DataType>,
+        total_groups: usize,
+    },
     Average {
         sum: Box<dyn GroupsAccumulator>,
         count: Box<dyn GroupsAccumulator>,
@@ -33,7 +40,15 @@ impl Accumulator {
     pub(super) fn new(kind: &Kind) -> SqlResult<Accumulator> {
         let state = match kind {
             Kind::Rows => State::Rows(Vec::new()),
-            Kind::Library(function) => State::Library(groups(function)?),
+            Kind::Library(function) => {
+                let fields = function.state_fields().map_err(from_library)?;
+                State::Library {
+                    inner: groups(function)?,
+                    ty: function.field().data_type().clone(),
+                    state_types: fields.iter().map(|f| f.data_type().clone()).collect(),
+                    total_groups: 0,
+                }
+            }
             Kind::Average { sum, count } => State::Average {
                 sum: groups(sum)?,
                 count: groups(count)?,
@@ -61,7 +76,8 @@ impl Accumulator {
                 }
                 Ok(())
             }
-            State::Library(inner) => {
+            State::Library { inner, total_groups: known, .. } => {
+                *known = total_groups;
                 inner.update_batch(args, group_indices, filter, total_groups).map_err(from_library)
             }
             State::Average { sum, count, .. } => sum
@@ -92,7 +108,8 @@ impl Accumulator {
                 }
                 Ok(())
             }
-            State::Library(inner) => {
+            State::Library { inner, total_groups: known, .. } => {
+                *known = total_groups;
                 inner.merge_batch(state, group_indices, total_groups).map_err(from_library)
             }
             State::Average { sum, count, sum_columns } => {
@@ -108,7 +125,10 @@ impl Accumulator {
     pub fn state(&mut self) -> SqlResult<Vec<ArrayRef>> {
         match &mut self.state {
             State::Rows(counts) => Ok(vec![Arc::new(Int64Array::from(std::mem::take(counts)))]),
-            State::Library(inner) => inner.state(EmitTo::All).map_err(from_library),
+            State::Library { state_types, total_groups: 0, .. } => {
+                Ok(state_types.iter().map(new_empty_array).collect())
+            }
+            State::Library { inner, .. } => inner.state(EmitTo::All).map_err(from_library),
             State::Average { sum, count, .. } => {
                 let mut columns = sum.state(EmitTo::All).map_err(from_library)?;
                 columns.extend(count.state(EmitTo::All).map_err(from_library)?);
@@ -121,7 +141,8 @@ impl Accumulator {
     pub fn evaluate(&mut self) -> SqlResult<ArrayRef> {
         match &mut self.state {
             State::Rows(counts) => Ok(Arc::new(Int64Array::from(std::mem::take(counts)))),
-            State::Library(inner) => inner.evaluate(EmitTo::All).map_err(from_library),
+            State::Library { ty, total_groups: 0, .. } => Ok(new_empty_array(ty)),
+            State::Library { inner, .. } => inner.evaluate(EmitTo::All).map_err(from_library),
             State::Average { sum, count, .. } => {
                 let sums = sum.evaluate(EmitTo::All).map_err(from_library)?;
                 let counts = count.evaluate(EmitTo::All).map_err(from_library)?;
@@ -134,7 +155,7 @@ impl Accumulator {
     pub fn size(&self) -> usize {
         match &self.state {
             State::Rows(counts) => counts.capacity() * size_of::<i64>(),
-            State::Library(inner) => inner.size(),
+            State::Library { inner, .. } => inner.size(),
             State::Average { sum, count, .. } => sum.size() + count.size(),
         }
     }
