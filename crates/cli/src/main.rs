@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Quickstart(args) => quickstart::run(args),
         Command::Sql(args) => Ok(ExitCode::from(sql::run(args))),
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(args, None),
         Command::Tpch(args) => tpch::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Doctor(args) => doctor::run(args),

@@ -1,4 +1,5 @@
-//! `dovetail quickstart`: data, one selective query in three modes, a table, what to try next.
+//! `dovetail quickstart`: data, one selective query in three modes, a table, what to try next, and
+//! a server with its console.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use bench::{device, ooo};
 use clap::Args;
 use engine::{Database, ExecutionMode, SqlResult};
 
+use crate::serve::{self, ServeArgs};
 use crate::tpch::Common;
 
 /// Load TPC-H data and watch one query in three execution modes.
@@ -15,6 +17,15 @@ use crate::tpch::Common;
 pub struct QuickstartArgs {
     #[command(flatten)]
     common: Common,
+    /// End after the table, without a server
+    #[arg(long)]
+    no_serve: bool,
+    /// Address for PostgreSQL clients
+    #[arg(long, default_value = "127.0.0.1:5432", value_name = "ADDRESS")]
+    listen: String,
+    /// Address of the console in a browser
+    #[arg(long, default_value = "127.0.0.1:8432", value_name = "ADDRESS")]
+    http_listen: String,
 }
 
 /// How long the device's limit is probed.
@@ -49,7 +60,13 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
     next_steps(&common);
     drop(session);
     db.close()?;
-    Ok(ExitCode::SUCCESS)
+    if args.no_serve {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("\nNow serving this data, until Ctrl+C. The console shows the three modes live.");
+    let (listen, http_listen) = (vec![args.listen.clone()], vec![args.http_listen.clone()]);
+    let served = ServeArgs { listen, http_listen, ..ServeArgs::of(common.path()) };
+    serve::run(&ServeArgs { memory: common.memory, ring: common.ring, ..served }, Some(limit))
 }
 
 /// A tenth of the file, but enough to work with.

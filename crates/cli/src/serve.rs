@@ -23,44 +23,48 @@ const HTTP_PORT: u16 = 8432;
 pub struct ServeArgs {
     /// Database file; created when it does not exist
     #[arg(long, default_value = "main.dovetail", value_name = "FILE")]
-    data: PathBuf,
+    pub(crate) data: PathBuf,
     /// Address to listen at, HOST or HOST:PORT; may be repeated
     #[arg(long, default_value = "127.0.0.1:5432", value_name = "ADDRESS")]
-    listen: Vec<String>,
+    pub(crate) listen: Vec<String>,
     /// Address for health, metrics and the console in a browser; may be repeated
     #[arg(long, default_value = "127.0.0.1:8432", value_name = "ADDRESS")]
-    http_listen: Vec<String>,
+    pub(crate) http_listen: Vec<String>,
     /// Do not answer HTTP
     #[arg(long, conflicts_with = "http_listen")]
-    no_http: bool,
+    pub(crate) no_http: bool,
     /// Let the console run statements that write
     #[arg(long)]
-    console_writes: bool,
+    pub(crate) console_writes: bool,
     /// Folder for a unix socket, named as PostgreSQL names it
     #[arg(long, value_name = "DIR")]
-    unix_socket: Option<PathBuf>,
+    pub(crate) unix_socket: Option<PathBuf>,
     /// Memory of the buffer pool, like 256MB
     #[arg(long, value_parser = parse_bytes)]
-    memory: Option<usize>,
+    pub(crate) memory: Option<usize>,
     /// auto, uring or threads
     #[arg(long)]
-    ring: Option<RingKind>,
+    pub(crate) ring: Option<RingKind>,
     /// Clients at once
-    #[arg(long, default_value_t = 1000)]
-    max_connections: usize,
+    #[arg(long, default_value_t = CONNECTION_COUNT_MAX)]
+    pub(crate) max_connections: usize,
 }
 
-/// Serves until SIGTERM or SIGINT.
-pub fn run(args: &ServeArgs) -> SqlResult<ExitCode> {
+/// Connections at once unless the user says otherwise.
+const CONNECTION_COUNT_MAX: usize = 1000;
+
+/// Serves until SIGTERM or SIGINT; `device_reads_per_s` when the device was probed already.
+pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitCode> {
     let signals = signal::block(&[libc::SIGTERM, libc::SIGINT]);
     let (listen, http_listen) = (args.addresses()?, args.http_addresses()?);
     let db = args.open()?;
     let connection_count_max = args.max_connections;
-    let console = console::options(args.console_writes, None);
+    let console = console::options(args.console_writes, device_reads_per_s);
     let options = ServerOptions { listen, connection_count_max, http_listen, console };
     let server = Server::start(&db, &options).map_err(|error| {
-        SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}"))
-            .with_hint("Is another server running there? --listen takes another address.")
+        SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}")).with_hint(
+            "Is another server running there? --listen and --http-listen take other addresses.",
+        )
     })?;
     for ring in db.rings() {
         eprintln!("ring {:?}: {}", ring.kind, ring.reason);
@@ -88,6 +92,21 @@ fn how_to_connect(address: &Address) -> String {
 }
 
 impl ServeArgs {
+    /// The defaults for a file, listening nowhere.
+    pub(crate) fn of(data: PathBuf) -> ServeArgs {
+        ServeArgs {
+            data,
+            listen: vec![],
+            http_listen: vec![],
+            no_http: false,
+            console_writes: false,
+            unix_socket: None,
+            memory: None,
+            ring: None,
+            max_connections: CONNECTION_COUNT_MAX,
+        }
+    }
+
     fn open(&self) -> SqlResult<Database> {
         let mut options = Options::default();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);

@@ -19,6 +19,22 @@ use crate::settings::ExecutionMode;
 
 pub use totals::{DURATION_BOUNDS, Histogram, Outcome, Totals};
 
+/// The text of a statement as others may see it.
+#[derive(Clone, Debug)]
+pub struct Announced(Arc<str>);
+
+impl From<&str> for Announced {
+    /// A text that may name a password is not shown at all.
+    fn from(text: &str) -> Announced {
+        let secret = b"password";
+        let mut windows = text.as_bytes().windows(secret.len());
+        match windows.any(|window| window.eq_ignore_ascii_case(secret)) {
+            true => Announced("<it may name a password>".into()),
+            false => Announced(text.trim().into()),
+        }
+    }
+}
+
 /// A query that runs, or the session's last one.
 #[derive(Clone)]
 pub struct LiveQuery {
@@ -41,6 +57,12 @@ pub struct StatementActivity {
     pub query_id: u64,
     /// Its text, as far as the session was told.
     pub text: Arc<str>,
+    /// The role that runs it.
+    pub user: Arc<str>,
+    /// What the client calls itself.
+    pub application_name: Arc<str>,
+    /// The session's number, in place of a process id.
+    pub pid: i32,
     /// When it began.
     pub started: Instant,
     /// How long it took; `None` while it runs.
@@ -110,8 +132,8 @@ impl Activity {
     }
 
     /// Tells what the next statement's text is.
-    pub fn announce(&self, text: impl Into<Arc<str>>) {
-        *lock(&self.announced) = text.into();
+    pub fn announce(&self, text: &Announced) {
+        *lock(&self.announced) = text.0.clone();
     }
 
     /// An account for a query of this session.
@@ -122,11 +144,14 @@ impl Activity {
         }
     }
 
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self, user: &str, application_name: &str, pid: i32) {
         let count = self.activities.upgrade().map(|all| all.query_count.fetch_add(1, Relaxed));
         let statement = StatementActivity {
             query_id: count.map_or(0, |count| count + 1),
             text: lock(&self.announced).clone(),
+            user: user.into(),
+            application_name: application_name.into(),
+            pid,
             started: time::now(),
             elapsed: None,
             live: None,

@@ -38,7 +38,8 @@ mod system;
 mod view;
 
 pub use activity::{
-    Activities, Activity, DURATION_BOUNDS, Histogram, LiveQuery, Outcome, StatementActivity, Totals,
+    Activities, Activity, Announced, DURATION_BOUNDS, Histogram, LiveQuery, Outcome,
+    StatementActivity, Totals,
 };
 pub use database::Database;
 pub use exec::NodeSnapshot;

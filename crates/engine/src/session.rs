@@ -19,7 +19,7 @@ use crate::database::{Database, PAGE_BYTES};
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
-use crate::system::{SessionInfo, SystemCatalog, View, preset};
+use crate::system::{Monitor, SessionInfo, SystemCatalog, View, preset};
 use crate::{analyze, ddl, dml, explain, query, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
@@ -71,7 +71,7 @@ impl Session {
 
     /// Runs all statements of `text` in order, up to the first error. Each is a transaction.
     pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
-        self.activity.announce(text);
+        self.activity.announce(&text.into());
         let statements = parse::parse(text)?;
         statements.into_iter().map(|statement| self.run(statement, None)).collect()
     }
@@ -206,6 +206,7 @@ impl Session {
             changes: Mutex::default(),
             now_us: runtime::time::unix_us(),
             page_bytes: u64::from(PAGE_BYTES),
+            monitor: Monitor { activities: self.db.activities().clone(), handle: self.db.handle() },
         })
     }
 
@@ -326,7 +327,8 @@ impl Session {
 
     /// What cancels the statement that begins now.
     fn begin(&self) -> Cancel {
-        self.activity.begin();
+        let (info, settings) = (&self.info, &self.settings);
+        self.activity.begin(&info.user, &settings.application_name, info.pid);
         let cancel = Cancel::default();
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
         cancel

@@ -24,6 +24,7 @@ use sql::SystemFunction;
 use sql::catalog::{Catalog, TableDef, TableId};
 use types::{SqlError, SqlResult};
 
+use crate::activity::Activities;
 use crate::catalog::Snapshot;
 use crate::database::Database;
 use crate::settings::Settings;
@@ -74,6 +75,14 @@ pub(crate) struct View {
     pub(crate) now_us: i64,
     /// Bytes of a page of the database file.
     pub(crate) page_bytes: u64,
+    pub(crate) monitor: Monitor,
+}
+
+/// Where what runs now can be seen. It holds no handle of the database, whose last one must not be
+/// dropped on a worker.
+pub(crate) struct Monitor {
+    pub(crate) activities: Arc<Activities>,
+    pub(crate) handle: runtime::Handle,
 }
 
 impl SystemCatalog {

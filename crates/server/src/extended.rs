@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
-    Parameter, ResultSet, SqlError, SqlResult, SqlState, Statement, StatementResult, Template,
+    Announced, Parameter, ResultSet, SqlError, SqlResult, SqlState, Statement, StatementResult,
+    Template,
 };
 
 use crate::binary;
@@ -20,11 +21,14 @@ pub(crate) struct Prepared {
     template: Option<Template>,
     /// The types of its parameters as the client knows them.
     oids: Vec<u32>,
+    /// As others see it.
+    text: Announced,
 }
 
 /// A statement with its parameters, and as much of its result as is still to be sent.
 pub(crate) struct Portal {
     statement: Option<Statement>,
+    text: Announced,
     formats: Vec<i16>,
     rows: Option<Rows>,
 }
@@ -97,7 +101,8 @@ impl Connection {
             template.bind(&nulls(&oids))?;
             self.infer(template, &mut oids);
         }
-        self.statements.insert(name.to_owned(), Arc::new(Prepared { template, oids }));
+        self.statements
+            .insert(name.to_owned(), Arc::new(Prepared { template, oids, text: text.into() }));
         self.output.empty(b'1');
         Ok(())
     }
@@ -134,7 +139,8 @@ impl Connection {
             .map(|((format, bytes), oid)| parameter(*oid, *format, *bytes))
             .collect::<SqlResult<Vec<_>>>()?;
         let statement = prepared.template.as_ref().map(|t| t.bind(&parameters)).transpose()?;
-        let portal = Portal { statement, formats: bind.formats, rows: None };
+        let portal =
+            Portal { statement, text: prepared.text.clone(), formats: bind.formats, rows: None };
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())
@@ -211,6 +217,9 @@ impl Connection {
                 self.output.empty(b'I');
                 return Ok(Ok(()));
             };
+            if let Some(session) = &self.session {
+                session.activity().announce(&portal.text);
+            }
             match self.execute(statement).await? {
                 Err(error) => return Ok(Err(error)),
                 Ok(StatementResult::Command { tag }) => {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use engine::{ResultSet, SqlError, SqlResult, StatementResult, Template};
+use engine::{Announced, ResultSet, SqlError, SqlResult, StatementResult, Template};
 
 use crate::connection::Connection;
 use crate::message::Reader;
@@ -20,10 +20,13 @@ impl Connection {
     }
 
     async fn run_all(&mut self, body: &[u8]) -> io::Result<SqlResult<()>> {
-        let templates = match statements(body) {
-            Ok(templates) => templates,
+        let (text, templates) = match statements(body) {
+            Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
+        if let Some(session) = &self.session {
+            session.activity().announce(&text);
+        }
         if templates.is_empty() {
             self.output.empty(b'I');
         }
@@ -61,9 +64,9 @@ impl Connection {
     }
 }
 
-fn statements(body: &[u8]) -> SqlResult<Vec<Template>> {
+fn statements(body: &[u8]) -> SqlResult<(Announced, Vec<Template>)> {
     let mut reader = Reader(body);
     let text = reader.string()?;
     reader.end()?;
-    Template::all(text)
+    Ok((text.into(), Template::all(text)?))
 }

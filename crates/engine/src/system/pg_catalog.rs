@@ -1,5 +1,6 @@
 //! The relations of `pg_catalog`.
 
+mod activity;
 mod classes;
 mod cluster;
 mod views;
@@ -34,6 +35,10 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_stat_user_indexes", views::pg_stat_indexes),
     ("pg_stat_all_indexes", views::pg_stat_indexes),
     ("pg_stat_database", views::pg_stat_database),
+    ("pg_stat_activity", activity::pg_stat_activity),
+    ("dovetail_queries", activity::dovetail_queries),
+    ("dovetail_tasks", activity::dovetail_tasks),
+    ("dovetail_io", activity::dovetail_io),
 ];
 
 /// Whether a relation ever has rows.

@@ -109,7 +109,7 @@ impl Wish {
         if let Some(partitions) = self.partitions {
             session.settings().set("static_partitions", &partitions.to_string())?;
         }
-        session.activity().announce(self.sql.as_str());
+        session.activity().announce(&self.sql.as_str().into());
         Ok(session)
     }
 }

@@ -1,0 +1,104 @@
+//! What runs now: sessions, queries, and the workers that run their tasks.
+
+use sql::SystemValue;
+use types::SqlResult;
+
+use crate::activity::{Activity, StatementActivity};
+use crate::system::View;
+use crate::system::objects::DATABASE;
+use crate::system::rows::Rows;
+
+/// What is shown of another role's statement, as PostgreSQL puts it.
+const HIDDEN: &str = "<insufficient privilege>";
+
+/// The sessions that have run a statement, each with its last one.
+fn statements(view: &View) -> Vec<(u64, StatementActivity)> {
+    let sessions = view.monitor.activities.sessions();
+    let last =
+        |activity: &std::sync::Arc<Activity>| Some((activity.session_id, activity.statement()?));
+    sessions.iter().filter_map(last).collect()
+}
+
+fn text(view: &View, statement: &StatementActivity) -> SystemValue {
+    let own = *statement.user == *view.session.user;
+    if own { &*statement.text } else { HIDDEN }.into()
+}
+
+pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for (_, statement) in statements(view) {
+        let state = if statement.elapsed.is_none() { "active" } else { "idle" };
+        rows.push([
+            ("datid", DATABASE.into()),
+            ("datname", view.session.database.as_str().into()),
+            ("pid", i64::from(statement.pid).into()),
+            ("usename", (&*statement.user).into()),
+            ("application_name", (&*statement.application_name).into()),
+            ("state", state.into()),
+            ("query_id", (statement.query_id as i64).into()),
+            ("query", text(view, &statement)),
+            ("backend_type", "client backend".into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// Queries with their progress, counted in tasks: those that run, and each session's last one.
+pub(super) fn dovetail_queries(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for (session_id, statement) in statements(view) {
+        let Some(live) = &statement.live else { continue };
+        let (tasks, account) = (live.progress.tasks(), live.account.snapshot());
+        let running = statement.elapsed.is_none();
+        let elapsed = statement.elapsed.unwrap_or_else(|| statement.started.elapsed());
+        let share = tasks.done as f64 / tasks.created.max(1) as f64;
+        rows.push([
+            ("query_id", (statement.query_id as i64).into()),
+            ("session_id", (session_id as i64).into()),
+            ("pid", i64::from(statement.pid).into()),
+            ("state", if running { "running" } else { "ended" }.into()),
+            ("execution_mode", live.mode.name().into()),
+            ("elapsed_ms", SystemValue::Float(elapsed.as_secs_f64() * 1e3)),
+            ("progress", SystemValue::Float(if running { share } else { 1.0 })),
+            ("tasks_created", (tasks.created as i64).into()),
+            ("tasks_running", (tasks.running as i64).into()),
+            ("tasks_waiting", (tasks.waiting as i64).into()),
+            ("tasks_done", (tasks.done as i64).into()),
+            ("cpu_ms", SystemValue::Float(account.cpu_ns as f64 / 1e6)),
+            ("reads", (account.reads as i64).into()),
+            ("read_bytes", (account.read_bytes as i64).into()),
+            ("query", text(view, &statement)),
+        ]);
+    }
+    Ok(())
+}
+
+/// The tasks of each worker.
+pub(super) fn dovetail_tasks(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for (core, worker) in view.monitor.handle.stats().iter().enumerate() {
+        rows.push([
+            ("core", (core as i64).into()),
+            ("alive", (worker.live_task_count as i64).into()),
+            ("frame_bytes", (worker.frame_bytes as i64).into()),
+            ("spawned", (worker.spawn_count as i64).into()),
+            ("finished", (worker.finish_count as i64).into()),
+            ("polls", (worker.poll_count as i64).into()),
+            ("busy_ms", SystemValue::Float(worker.busy_ns as f64 / 1e6)),
+            ("idle_ms", SystemValue::Float(worker.idle_ns as f64 / 1e6)),
+        ]);
+    }
+    Ok(())
+}
+
+/// The operations of each worker.
+pub(super) fn dovetail_io(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for (core, worker) in view.monitor.handle.stats().iter().enumerate() {
+        rows.push([
+            ("core", (core as i64).into()),
+            ("inflight", (worker.inflight_count as i64).into()),
+            ("operations", (worker.op_count as i64).into()),
+            ("enters", (worker.enter_count as i64).into()),
+            ("sleeps", (worker.sleep_count as i64).into()),
+            ("pool_threads", (worker.pool_thread_count as i64).into()),
+        ]);
+    }
+    Ok(())
+}
