@@ -9,7 +9,7 @@ use super::builtin::type_by_oid;
 use sql::constraints::ColumnDefault;
 
 use super::constraints::{Constraint, Rule, action_name, default_text};
-use super::objects::NAMESPACES;
+use super::objects::{NAMESPACES, view_text};
 use super::relation;
 use super::rows::Rows;
 use super::type_names;
@@ -19,6 +19,7 @@ type Fill = fn(&View, &mut Rows);
 const FILLED: &[(&str, Fill)] = &[
     ("tables", tables),
     ("columns", columns),
+    ("views", views),
     ("schemata", schemata),
     ("information_schema_catalog_name", catalog_name),
     ("table_constraints", table_constraints),
@@ -58,6 +59,9 @@ fn tables(view: &View, rows: &mut Rows) {
     for table in view.user_tables() {
         push_table(view, rows, ("public", &table.name, "BASE TABLE"));
     }
+    for (_, def) in view.user_views() {
+        push_table(view, rows, ("public", &def.name, "VIEW"));
+    }
     for system in relation::all() {
         let kind = if system.kind == "v" { "VIEW" } else { "BASE TABLE" };
         push_table(view, rows, (system.schema, system.name, kind));
@@ -83,12 +87,35 @@ fn columns(view: &View, rows: &mut Rows) {
             push_column(view, rows, place, (ty, !column.nullable, Some((table, i))));
         }
     }
+    for (_, def) in view.user_views() {
+        for (i, column) in view.view_columns(def).iter().enumerate() {
+            let place = ("public", def.name.as_str(), column.name.as_str(), i + 1);
+            push_column(view, rows, place, (type_names::of(column.ty), false, None));
+        }
+    }
     for system in relation::all() {
         for (i, column) in system.columns.iter().enumerate() {
             let place = (system.schema, system.name, column.name, i + 1);
             let ty = (type_names::of_name(column.type_name), -1);
             push_column(view, rows, place, (ty, column.not_null, None));
         }
+    }
+}
+
+fn views(view: &View, rows: &mut Rows) {
+    for (_, def) in view.user_views() {
+        rows.push([
+            ("table_catalog", catalog(view)),
+            ("table_schema", "public".into()),
+            ("table_name", def.name.as_str().into()),
+            ("view_definition", view_text(def).into()),
+            ("check_option", "NONE".into()),
+            ("is_updatable", "NO".into()),
+            ("is_insertable_into", "NO".into()),
+            ("is_trigger_updatable", "NO".into()),
+            ("is_trigger_deletable", "NO".into()),
+            ("is_trigger_insertable_into", "NO".into()),
+        ]);
     }
 }
 

@@ -1,9 +1,12 @@
 //! The objects of a database with their oids. An oid is made of the id that the catalog gave and of
 //! what kind of thing it is, so it is the same in every session and after a restart.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use sql::ViewDef;
 use sql::catalog::{IndexDef, TableDef};
+use types::Column;
 
 use super::relation::{self, Relation};
 use super::{View, names};
@@ -13,6 +16,9 @@ const FIRST_OID: i64 = 16_384;
 
 /// Kinds of objects that share the catalog's ids lie this far apart.
 pub(crate) const KIND: i64 = 0x1000_0000;
+
+/// The kind of views; smaller ones are those of tables, their indexes and constraints.
+const VIEW_KIND: i64 = 7;
 
 pub(crate) const PG_CATALOG: i64 = 11;
 pub(crate) const PUBLIC: i64 = 2_200;
@@ -37,7 +43,19 @@ pub(crate) struct Index {
 pub(crate) enum Object<'a> {
     Table(&'a Arc<TableDef>),
     Index(&'a Arc<TableDef>, Index),
+    View(i64, &'a Arc<ViewDef>),
     System(&'static Relation),
+}
+
+/// The query of a view, as PostgreSQL ends it.
+pub(crate) fn view_text(view: &ViewDef) -> String {
+    format!(" {};", view.query.trim().trim_end_matches(';'))
+}
+
+/// A number that follows from a view's name: FNV-1a.
+fn hash(view: &ViewDef) -> i64 {
+    let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    i64::from(view.name.bytes().fold(0x811c_9dc5, mix))
 }
 
 pub(crate) fn table_oid(table: &TableDef) -> i64 {
@@ -103,6 +121,7 @@ impl Object<'_> {
         match self {
             Object::Table(table) => table_oid(table),
             Object::Index(_, index) => index.oid,
+            Object::View(oid, _) => *oid,
             Object::System(relation) => relation.oid,
         }
     }
@@ -111,6 +130,7 @@ impl Object<'_> {
         match self {
             Object::Table(table) => &table.name,
             Object::Index(_, index) => &index.name,
+            Object::View(_, view) => &view.name,
             Object::System(relation) => relation.name,
         }
     }
@@ -151,6 +171,26 @@ impl View {
         self.snapshot.tables.values().map(|entry| &entry.def)
     }
 
+    /// The users' views, ordered by name, each with its oid. Views have no number of their own: an
+    /// oid follows from the name, and is the next free one where two names would have the same.
+    pub(crate) fn user_views(&self) -> Vec<(i64, &Arc<ViewDef>)> {
+        let mut oids = BTreeSet::new();
+        let mut views = vec![];
+        for view in self.snapshot.views.values() {
+            let mut number = hash(view) % (KIND / 2);
+            while !oids.insert(number) {
+                number += 1;
+            }
+            views.push((FIRST_OID + VIEW_KIND * KIND + number, view));
+        }
+        views
+    }
+
+    /// The columns of a view; none when what it names has changed.
+    pub(crate) fn view_columns(&self, view: &ViewDef) -> Vec<Column> {
+        sql::view_columns(view, &*self.snapshot).unwrap_or_default()
+    }
+
     /// All relations and indexes.
     pub(crate) fn objects(&self) -> Vec<Object<'_>> {
         let mut objects: Vec<Object> = relation::all().map(Object::System).collect();
@@ -158,6 +198,7 @@ impl View {
             objects.push(Object::Table(table));
             objects.extend(indexes(table).into_iter().map(|i| Object::Index(table, i)));
         }
+        objects.extend(self.user_views().into_iter().map(|(oid, view)| Object::View(oid, view)));
         objects
     }
 
@@ -165,6 +206,9 @@ impl View {
     pub(crate) fn object(&self, oid: i64) -> Option<Object<'_>> {
         if oid < FIRST_OID {
             return relation::all().find(|r| r.oid == oid).map(Object::System);
+        }
+        if let Some((oid, view)) = self.user_views().into_iter().find(|(known, _)| *known == oid) {
+            return Some(Object::View(oid, view));
         }
         self.user_tables().find_map(|table| {
             if table_oid(table) == oid {
@@ -188,6 +232,9 @@ impl View {
         }
         if schema.is_some_and(|s| s != "public") {
             return None;
+        }
+        if let Some((oid, view)) = self.user_views().into_iter().find(|(_, v)| v.name == *name) {
+            return Some(Object::View(oid, view));
         }
         self.user_tables().find_map(|table| {
             if table.name == *name {

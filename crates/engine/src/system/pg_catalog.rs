@@ -29,6 +29,7 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_settings", cluster::pg_settings),
     ("pg_proc", cluster::pg_proc),
     ("pg_tables", views::pg_tables),
+    ("pg_views", views::pg_views),
     ("pg_indexes", views::pg_indexes),
     ("pg_stat_user_tables", views::pg_stat_tables),
     ("pg_stat_all_tables", views::pg_stat_tables),

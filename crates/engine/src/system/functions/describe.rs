@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_get_indexdef", TEXT, 1, 3, true, index_definition),
     Definition("pg_get_constraintdef", TEXT, 1, 2, true, constraint_definition),
     Definition("pg_get_expr", TEXT, 2, 3, true, stored_expression),
-    Definition("pg_get_viewdef", TEXT, 1, 2, true, nothing),
+    Definition("pg_get_viewdef", TEXT, 1, 2, true, view_definition),
     Definition("pg_get_ruledef", TEXT, 1, 2, true, nothing),
     Definition("pg_get_triggerdef", TEXT, 1, 2, true, nothing),
     Definition("pg_get_partkeydef", TEXT, 1, 1, true, nothing),
@@ -199,6 +199,16 @@ fn to_regproc(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
 fn format_type(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let Some(oid) = arguments[0].int() else { return Ok(SystemValue::Null) };
     Ok(type_names::format_type(oid, arguments[1].int().unwrap_or(-1)).into())
+}
+
+/// The query of a view by its oid or name, as it was written.
+fn view_definition(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let object = match arguments[0].int() {
+        Some(oid) => view.object(oid),
+        None => view.object_named(&names::parse(arguments[0].text().unwrap_or_default())?),
+    };
+    let Some(Object::View(_, def)) = object else { return Ok(SystemValue::Null) };
+    Ok(objects::view_text(def).into())
 }
 
 /// The whole definition, or that of one column.

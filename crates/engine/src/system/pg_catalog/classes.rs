@@ -23,6 +23,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
         let (kind, columns, method) = match &object {
             Object::Table(table) => ("r", table.schema.columns.len(), HEAP),
             Object::Index(_, index) => ("i", index.columns.len(), BTREE),
+            Object::View(_, def) => ("v", view.view_columns(def).len(), 0),
             Object::System(r) => (r.kind, r.columns.len(), if r.kind == "r" { HEAP } else { 0 }),
         };
         let (pages, tuples) = size(&object);
@@ -66,7 +67,7 @@ fn size(object: &Object) -> (i64, f64) {
             };
             (pages as i64, table.statistics.row_count as f64)
         }
-        Object::System(_) => (0, -1.0),
+        Object::View(..) | Object::System(_) => (0, -1.0),
     }
 }
 
@@ -121,6 +122,13 @@ pub(super) fn pg_attribute(view: &View, rows: &mut Rows) -> SqlResult<()> {
                     let column = &table.schema.columns[column];
                     let ty = type_names::of(column.ty);
                     let name = column.name.as_str();
+                    let (not_null, filling) = (false, PLAIN);
+                    Attribute { relation, name, number: i + 1, ty, not_null, filling }.push(rows);
+                }
+            }
+            Object::View(_, def) => {
+                for (i, column) in view.view_columns(def).iter().enumerate() {
+                    let (name, ty) = (column.name.as_str(), type_names::of(column.ty));
                     let (not_null, filling) = (false, PLAIN);
                     Attribute { relation, name, number: i + 1, ty, not_null, filling }.push(rows);
                 }

@@ -3,7 +3,7 @@
 use types::SqlResult;
 
 use crate::system::View;
-use crate::system::objects::{DATABASE, indexes, table_oid};
+use crate::system::objects::{DATABASE, indexes, table_oid, view_text};
 use crate::system::relation;
 use crate::system::rows::Rows;
 
@@ -27,6 +27,18 @@ fn push_table(view: &View, rows: &mut Rows, (schema, name): (&str, &str), has_in
         ("hastriggers", false.into()),
         ("rowsecurity", false.into()),
     ]);
+}
+
+pub(super) fn pg_views(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for (_, def) in view.user_views() {
+        rows.push([
+            ("schemaname", "public".into()),
+            ("viewname", def.name.as_str().into()),
+            ("viewowner", view.session.user.as_str().into()),
+            ("definition", view_text(def).into()),
+        ]);
+    }
+    Ok(())
 }
 
 pub(super) fn pg_indexes(view: &View, rows: &mut Rows) -> SqlResult<()> {
