@@ -3,11 +3,17 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
     TimestampMicrosecondType,
 };
-use arrow_array::{Array, ArrayRef, Date32Array, TimestampMicrosecondArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::{
+    Array, ArrayRef, Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray,
+    TimestampMicrosecondArray,
+};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use types::{SqlError, SqlResult, SqlState};
+
+mod array;
 
 use crate::message::utf8;
 use crate::oid;
@@ -52,6 +58,20 @@ pub(crate) fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlRes
         DataType::Decimal128(_, scale) => {
             numeric(body, array.as_primitive::<Decimal128Type>().value(row), *scale);
         }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            let micros = array.as_primitive::<Time64MicrosecondType>().value(row);
+            sized(body, &micros.to_be_bytes());
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
+            let mut bytes = (value.nanoseconds / 1000).to_be_bytes().to_vec();
+            bytes.extend_from_slice(&value.days.to_be_bytes());
+            bytes.extend_from_slice(&value.months.to_be_bytes());
+            sized(body, &bytes);
+        }
+        DataType::BinaryView => sized(body, array.as_binary_view().value(row)),
+        DataType::FixedSizeBinary(16) => sized(body, array.as_fixed_size_binary().value(row)),
+        DataType::List(_) => array::encode_list(body, array, row)?,
         // Text has the same form in both formats, and so has what is described as text.
         ty if oid::of(ty).oid == oid::TEXT => {
             let text = types::text::format_value(array, row).unwrap_or_default();
@@ -129,12 +149,45 @@ pub(crate) fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
             types::text::format_value(&array, 0).unwrap_or_default()
         }
         oid::NUMERIC => numeric_text(bytes)?,
+        oid::TIME => {
+            let array = Time64MicrosecondArray::from(vec![i64::from_be_bytes(fixed(bytes)?)]);
+            types::text::format_value(&array, 0).unwrap_or_default()
+        }
+        oid::INTERVAL => interval_text(bytes)?,
+        oid::BYTEA => hex(bytes, &[]),
+        oid::UUID => hex(&fixed::<16>(bytes)?, &[4, 6, 8, 10]),
+        array if oid::is_array(array) => array::decode_list(bytes)?,
         other => {
             return Err(SqlError::unsupported(format!(
                 "binary input of the type with OID {other}"
             )));
         }
     })
+}
+
+fn interval_text(bytes: &[u8]) -> SqlResult<String> {
+    let bytes = fixed::<16>(bytes)?;
+    let part = |at: usize| bytes[at..at + 4].try_into().expect("four bytes");
+    let micros = i64::from_be_bytes(bytes[..8].try_into().expect("eight bytes"));
+    let value = IntervalMonthDayNano {
+        nanoseconds: micros.checked_mul(1000).ok_or_else(bad)?,
+        days: i32::from_be_bytes(part(8)),
+        months: i32::from_be_bytes(part(12)),
+    };
+    let array = IntervalMonthDayNanoArray::from(vec![value]);
+    Ok(types::text::format_value(&array, 0).unwrap_or_default())
+}
+
+/// Bytes as hexadecimal digits: behind `\x`, or as a UUID with dashes before these positions.
+fn hex(bytes: &[u8], dashes: &[usize]) -> String {
+    let mut text = String::from(if dashes.is_empty() { "\\x" } else { "" });
+    for (i, byte) in bytes.iter().enumerate() {
+        if dashes.contains(&i) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
 }
 
 fn bad() -> SqlError {

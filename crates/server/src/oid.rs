@@ -33,6 +33,33 @@ pub(crate) const INTERVAL: u32 = 1186;
 pub(crate) const NUMERIC: u32 = 1700;
 pub(crate) const UUID: u32 = 2950;
 
+/// The types of arrays, with those of their elements.
+const ARRAYS: [(u32, u32); 18] = [
+    (1000, BOOL),
+    (1001, BYTEA),
+    (1003, NAME),
+    (1005, INT2),
+    (1007, INT4),
+    (1009, TEXT),
+    (1014, BPCHAR),
+    (1015, VARCHAR),
+    (1016, INT8),
+    (1021, FLOAT4),
+    (1022, FLOAT8),
+    (1115, TIMESTAMP),
+    (1182, DATE),
+    (1183, TIME),
+    (1185, TIMESTAMPTZ),
+    (1187, INTERVAL),
+    (1231, NUMERIC),
+    (2951, UUID),
+];
+
+/// Whether it is the type of an array.
+pub(crate) fn is_array(oid: u32) -> bool {
+    ARRAYS.iter().any(|(array, _)| *array == oid)
+}
+
 /// Bytes of the header that PostgreSQL counts into a type modifier.
 const VARHDRSZ: i32 = 4;
 
@@ -57,6 +84,11 @@ pub(crate) fn of(ty: &DataType) -> WireType {
         DataType::Interval(IntervalUnit::MonthDayNano) => fixed(INTERVAL, 16),
         DataType::Binary | DataType::BinaryView | DataType::LargeBinary => fixed(BYTEA, -1),
         DataType::FixedSizeBinary(16) => fixed(UUID, 16),
+        DataType::List(field) => {
+            let element = of(field.data_type()).oid;
+            let array = ARRAYS.iter().find(|(_, e)| *e == element);
+            fixed(array.map_or(TEXT, |(array, _)| *array), -1)
+        }
         _ => fixed(TEXT, -1),
     }
 }
@@ -74,10 +106,22 @@ pub(crate) fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
         TEXT | VARCHAR | BPCHAR | NAME => LogicalType::Text,
         DATE => LogicalType::Date,
         TIMESTAMP => LogicalType::Timestamp,
+        TIMESTAMPTZ => LogicalType::TimestampTz,
+        TIME => LogicalType::Time,
+        INTERVAL => LogicalType::Interval,
+        BYTEA => LogicalType::Bytea,
+        UUID => LogicalType::Uuid,
         NUMERIC => {
             let digits = value.and_then(|v| v.split_once('.')).map_or(0, |(_, f)| f.len());
             LogicalType::Decimal { precision: 38, scale: digits.min(38) as i8 }
         }
-        _ => return None,
+        array => {
+            let (_, element) = ARRAYS.iter().find(|(a, _)| *a == array)?;
+            match *element {
+                // How many digits the elements have is not known here.
+                NUMERIC => return None,
+                element => parameter(element, None)?.array_of(),
+            }
+        }
     })
 }

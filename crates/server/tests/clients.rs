@@ -259,3 +259,27 @@ fn what_is_no_message_ends_its_own_connection_only() {
     let mut client = served.client();
     assert_eq!(client.query("select 1", &[]).expect("a row").len(), 1);
 }
+
+#[test]
+fn arrays_go_and_come_in_binary_format() {
+    let served = serve("arrays", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    let row = client
+        .query_one(
+            "select array_agg(a order by a), array['x', null, 'a \"b\"'] from t where a < 3",
+            &[],
+        )
+        .expect("a row");
+    assert_eq!(row.get::<_, Vec<i32>>(0), [1, 2]);
+    let texts: Vec<Option<&str>> = row.get(1);
+    assert_eq!(texts, [Some("x"), None, Some("a \"b\"")]);
+    let wanted = vec![1i32, 2, 77];
+    let row =
+        client.query_one("select count(*) from t where a = any($1)", &[&wanted]).expect("a row");
+    assert_eq!(row.get::<_, i64>(0), 2);
+    let bytes: Vec<u8> = vec![0, 1, 254, 255];
+    let row = client.query_one("select $1::bytea, $2::text[]", &[&bytes, &vec!["p", "q,"]]);
+    let row = row.expect("a row");
+    assert_eq!(row.get::<_, Vec<u8>>(0), bytes);
+    assert_eq!(row.get::<_, Vec<String>>(1), ["p", "q,"]);
+}

@@ -1,5 +1,7 @@
 //! The types of parameters that a client leaves to the server, from the places where they stand.
 
+use std::ops::ControlFlow;
+
 use arrow_schema::DataType;
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
@@ -60,6 +62,8 @@ fn of_query(
     catalog: &dyn Catalog,
     types: &mut [Option<LogicalType>],
 ) -> SqlResult<()> {
+    let mut query = query;
+    let arrays = compared_elements(&mut query);
     let names = Names(catalog, Vec::new());
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
@@ -67,10 +71,34 @@ fn of_query(
     for (name, ty) in plan.get_parameter_types().map_err(from_library)? {
         let place = index(&name).and_then(|index| types.get_mut(index));
         if let (Some(place), Some(ty)) = (place, ty) {
-            *place = logical_type(&ty);
+            let ty = logical_type(&ty);
+            *place = if arrays.contains(&name) { ty.map(LogicalType::array_of) } else { ty };
         }
     }
     Ok(())
+}
+
+/// Makes `x = ANY ($1)` a comparison with one element, which tells its type; the names of such
+/// parameters.
+fn compared_elements(query: &mut ast::Query) -> Vec<String> {
+    let mut arrays = vec![];
+    // The visit itself never stops.
+    let _ = ast::visit_expressions_mut(query, |expr| {
+        let (ast::Expr::AnyOp { left, compare_op: op, right, .. }
+        | ast::Expr::AllOp { left, compare_op: op, right }) = expr
+        else {
+            return ControlFlow::<()>::Continue(());
+        };
+        if let ast::Expr::Value(value) = right.as_ref()
+            && let ast::Value::Placeholder(name) = &value.value
+        {
+            arrays.push(name.clone());
+            let (left, right) = (left.clone(), right.clone());
+            *expr = ast::Expr::BinaryOp { left, op: op.clone(), right };
+        }
+        ControlFlow::Continue(())
+    });
+    arrays
 }
 
 /// A parameter that is a whole value has the type of its column.

@@ -1,0 +1,83 @@
+//! Arrays of one dimension in binary format (PostgreSQL's `array_recv` and `array_send`).
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use types::{SqlError, SqlResult};
+
+use super::{bad, decode, encode};
+use crate::oid;
+use crate::output::sized;
+
+/// Writes a list with its length.
+///
+/// # Errors
+/// 0A000 for elements without binary form.
+pub(super) fn encode_list(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()> {
+    let elements = array.as_list::<i32>().value(row);
+    let element = oid::of(elements.data_type()).oid;
+    let mut value = Vec::new();
+    let dimensions = i32::from(!elements.is_empty());
+    value.extend_from_slice(&dimensions.to_be_bytes());
+    value.extend_from_slice(&i32::from(elements.null_count() > 0).to_be_bytes());
+    value.extend_from_slice(&element.to_be_bytes());
+    if !elements.is_empty() {
+        value.extend_from_slice(&(elements.len() as i32).to_be_bytes());
+        value.extend_from_slice(&1i32.to_be_bytes());
+    }
+    for i in 0..elements.len() {
+        encode(&mut value, &elements, i)?;
+    }
+    sized(body, &value);
+    Ok(())
+}
+
+/// The text form of an array: `{1,2,NULL}`.
+///
+/// # Errors
+/// 22P03 for bytes that are no array; 0A000 for more than one dimension.
+pub(super) fn decode_list(bytes: &[u8]) -> SqlResult<String> {
+    let mut rest = bytes;
+    let (dimensions, _nulls) = (int(&mut rest)?, int(&mut rest)?);
+    let element = int(&mut rest)? as u32;
+    if dimensions == 0 {
+        return Ok("{}".into());
+    }
+    // An array of arrays has dimensions instead; following it here could go as deep as it likes.
+    if dimensions != 1 || oid::is_array(element) {
+        return Err(SqlError::unsupported("an array of several dimensions"));
+    }
+    let (count, _lower) = (int(&mut rest)?, int(&mut rest)?);
+    let mut text = String::from("{");
+    for i in 0..count {
+        if i > 0 {
+            text.push(',');
+        }
+        let length = int(&mut rest)?;
+        let Ok(length) = usize::try_from(length) else {
+            text.push_str("NULL");
+            continue;
+        };
+        let (value, after) = rest.split_at_checked(length).ok_or_else(bad)?;
+        rest = after;
+        quote(&decode(element, value)?, &mut text);
+    }
+    text.push('}');
+    Ok(text)
+}
+
+fn int(rest: &mut &[u8]) -> SqlResult<i32> {
+    let (head, tail) = rest.split_first_chunk::<4>().ok_or_else(bad)?;
+    *rest = tail;
+    Ok(i32::from_be_bytes(*head))
+}
+
+fn quote(value: &str, text: &mut String) {
+    text.push('"');
+    for c in value.chars() {
+        if matches!(c, '"' | '\\') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text.push('"');
+}
