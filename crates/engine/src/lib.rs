@@ -17,6 +17,7 @@
 mod activity;
 mod analyze;
 mod catalog;
+mod check;
 mod copy;
 mod database;
 mod ddl;
@@ -41,6 +42,7 @@ pub use activity::{
     Activities, Activity, Announced, DURATION_BOUNDS, Histogram, LiveQuery, Outcome,
     StatementActivity, Totals,
 };
+pub use check::{CheckReport, probe_damage};
 pub use database::Database;
 pub use exec::NodeSnapshot;
 pub use load::{LoadReport, TableLoader};

@@ -15,6 +15,7 @@ mod meta;
 mod node;
 mod overflow;
 mod page;
+mod pageset;
 mod pool;
 pub mod simulation;
 mod space;
@@ -26,7 +27,7 @@ pub use header::{FILE_MAGIC, FILE_VERSION};
 pub use overflow::VALUE_LEN_MAX;
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
-pub use store::{Store, StoreOptions, TreeId, VerifyReport};
+pub use store::{Problem, Store, StoreOptions, TreeId, VerifyReport};
 pub use tree::{
     BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, RangePart, Tree,
     TreeReport, TreeStats, VisitRange,

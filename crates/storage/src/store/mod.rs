@@ -15,7 +15,7 @@ use runtime::IoCounters;
 use runtime::fs::FileBackend;
 
 pub(crate) use draft::Draft;
-pub use verify::VerifyReport;
+pub use verify::{Problem, VerifyReport};
 
 use crate::error::{Result, StorageError};
 use crate::gate::Turnstile;

@@ -1,18 +1,20 @@
 //! Checks a whole store: every tree, and that each page is in exactly one place.
 
-use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::IoCounters;
 
 use super::{Store, TreeId};
-use crate::error::{Damage, Result, StorageError};
+use crate::error::{Result, StorageError};
+use crate::page::PageId;
+use crate::pageset::PageSet;
 use crate::space::Extent;
 use crate::tree::{TreeReport, misplaced};
 
 /// What a check of a store has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Each tree, the catalog included.
+    /// Each intact tree, the catalog included.
     pub trees: Vec<(TreeId, TreeReport)>,
     /// Pages of the file, the two header slots included.
     pub page_count: u32,
@@ -22,6 +24,17 @@ pub struct VerifyReport {
     pub directory_pages: u32,
     /// Reads that the check has made.
     pub reads: u64,
+    /// What is damaged: the first finding of each tree, and of the accounts of pages.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The tree in which it is, if it is in one.
+    pub tree: Option<TreeId>,
+    /// What it is.
+    pub error: StorageError,
 }
 
 impl Store {
@@ -32,37 +45,58 @@ impl Store {
     /// # Errors
     /// `Corrupt` with the first page found that is not as it should be; `Io`.
     pub async fn verify(&self) -> Result<VerifyReport> {
+        let mut report = self.survey(&AtomicU64::new(0)).await?;
+        match report.problems.is_empty() {
+            true => Ok(report),
+            false => Err(report.problems.swap_remove(0).error),
+        }
+    }
+
+    /// As `verify`, but goes on with the next tree after one that is damaged: all findings are in
+    /// the report. Counts pages in `done`, up to `page_counts`.
+    ///
+    /// # Errors
+    /// `Io` and the like: what is no damage.
+    pub async fn survey(&self, done: &AtomicU64) -> Result<VerifyReport> {
         let io = IoCounters::default();
         let _no_writers = self.inner.writers.alone().await;
         self.drop_cache().await;
-        let mut report = VerifyReport::default();
-        let mut seen = HashSet::new();
+        let page_count = self.inner.space().page_count();
+        let mut report = VerifyReport { page_count, ..VerifyReport::default() };
+        let mut seen = PageSet::new(page_count);
         for id in self.tree_ids() {
-            let tree = self.tree(id)?.verify_into(&io, &mut seen).await?;
-            report.trees.push((id, tree));
+            match self.tree(id)?.verify_into(&io, &mut seen, done).await {
+                Ok(tree) => report.trees.push((id, tree)),
+                Err(error @ StorageError::Corrupt { .. }) => {
+                    report.problems.push(Problem { tree: Some(id), error });
+                }
+                Err(error) => return Err(error),
+            }
         }
+        // What a damaged tree holds besides cannot be known.
+        let whole = report.problems.is_empty();
+        if let Err(error) = self.account(&mut report, &mut seen, whole) {
+            report.problems.push(Problem { tree: None, error });
+        }
+        report.reads = io.reads.load(Ordering::Relaxed);
+        Ok(report)
+    }
+
+    /// Checks that directory, free space and trees share the pages of the file; that they hold
+    /// `all` of them, when the trees are known as a whole.
+    fn account(&self, report: &mut VerifyReport, seen: &mut PageSet, all: bool) -> Result<()> {
         let header = self.inner.header.lock().expect("header").clone();
         let directory = Extent { start: header.meta_pid, pages: header.meta_pages };
         report.directory_pages = directory.pages;
-        let space = self.inner.space();
-        let free = space.free_after_restart(&[]);
-        report.page_count = space.page_count();
+        let free = self.inner.space().free_after_restart(&[]);
         report.free_pages = free.iter().map(|extent| u64::from(extent.pages)).sum();
         for pid in free.iter().chain([&directory]).flat_map(|extent| extent.pids()) {
-            if !seen.insert(pid) {
-                return Err(misplaced(pid, "a page that is free and in use"));
-            }
+            seen.insert(pid).map_err(|_| misplaced(pid, "a page that is free and in use"))?;
         }
-        let all = seen.len() + 2 == report.page_count as usize;
-        let lost = (2..report.page_count).find(|pid| !seen.contains(pid));
-        match (all, lost) {
-            (true, None) => {}
-            (_, Some(pid)) => return Err(misplaced(pid, "a page that belongs to nothing")),
-            (false, None) => {
-                return Err(StorageError::Corrupt { pid: 0, reason: Damage::Directory });
-            }
+        let lost: Option<PageId> = (2..report.page_count).find(|pid| !seen.contains(*pid));
+        match lost.filter(|_| all) {
+            Some(pid) => Err(misplaced(pid, "a page that belongs to nothing")),
+            None => Ok(()),
         }
-        report.reads = io.reads.load(std::sync::atomic::Ordering::Relaxed);
-        Ok(report)
     }
 }

@@ -1,6 +1,6 @@
 //! Checks a whole tree, page by page.
 
-use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::IoCounters;
 
@@ -9,6 +9,8 @@ use crate::error::Result;
 use crate::node::{self, Node};
 use crate::overflow::Reference;
 use crate::page::{self, PageId, PageKind};
+use crate::pageset::PageSet;
+use crate::pool::RUN_PAGES_MAX;
 
 /// What a check of a tree has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,33 +42,44 @@ impl Tree {
     /// # Errors
     /// `Corrupt` with the first page that is not as it should be; `Io`.
     pub async fn verify(&self, io: &IoCounters) -> Result<TreeReport> {
-        self.verify_into(io, &mut HashSet::new()).await
+        let page_count = self.store.space().page_count();
+        self.verify_into(io, &mut PageSet::new(page_count), &AtomicU64::new(0)).await
     }
 
-    /// As `verify`; adds each page to `seen`, and refuses those that are there already.
+    /// As `verify`; adds each page to `seen`, and refuses those that are there already. Counts
+    /// pages in `done`. Memory: the children of one node per level.
     pub(crate) async fn verify_into(
         &self,
         io: &IoCounters,
-        seen: &mut HashSet<PageId>,
+        seen: &mut PageSet,
+        done: &AtomicU64,
     ) -> Result<TreeReport> {
         let mut report = TreeReport::default();
         let root = Expected { pid: self.shared.root, level: None, lower: Vec::new(), upper: None };
-        let mut level = vec![root];
-        while !level.is_empty() {
-            self.store.pool.prefetch(level.iter().map(|node| node.pid), io);
-            let mut next = Vec::new();
-            for node in &level {
-                if !seen.insert(node.pid) {
-                    return Err(misplaced(node.pid, "a page that is referenced twice"));
-                }
-                let look = |page: &[u8]| self.check_node(page, node, &mut report, &mut next);
-                let checked = self.store.pool.read(node.pid, io, look).await?;
-                for value in checked.map_err(|what| misplaced(node.pid, what))? {
-                    report.overflow_pages += self.verify_value(value, io, seen).await?;
-                }
+        // Siblings that are to be visited, the next one last.
+        let mut waiting = vec![root];
+        let mut ahead = 0;
+        while let Some(node) = waiting.pop() {
+            // Read ahead among the siblings, a window at a time.
+            if ahead == 0 {
+                ahead = self.store.pool.window(RUN_PAGES_MAX).min(waiting.len() + 1);
+                let next = waiting.iter().rev().map(|node| node.pid).take(ahead - 1);
+                self.store.pool.prefetch(std::iter::once(node.pid).chain(next), io);
             }
-            report.height += 1;
-            level = next;
+            ahead -= 1;
+            seen.insert(node.pid).map_err(|what| misplaced(node.pid, what))?;
+            let mut children = Vec::new();
+            let look = |page: &[u8]| self.check_node(page, &node, &mut report, &mut children);
+            let checked = self.store.pool.read(node.pid, io, look).await?;
+            let values = checked.map_err(|what| misplaced(node.pid, what))?;
+            for value in values {
+                report.overflow_pages += self.verify_value(value, io, seen).await?;
+            }
+            done.store(seen.len(), Ordering::Relaxed);
+            if !children.is_empty() {
+                waiting.extend(children.into_iter().rev());
+                ahead = 0;
+            }
         }
         let stats = self.stats();
         let known = TreeReport {
@@ -87,14 +100,14 @@ impl Tree {
         &self,
         value: Reference,
         io: &IoCounters,
-        seen: &mut HashSet<PageId>,
+        seen: &mut PageSet,
     ) -> Result<u64> {
         let extent = value.extent(self.store.pool.page_size());
         if extent.start.checked_add(extent.pages).is_none() {
             return Err(misplaced(extent.start, "a value beyond the end of the file"));
         }
-        if let Some(pid) = extent.pids().find(|pid| !seen.insert(*pid)) {
-            return Err(misplaced(pid, "a page that is referenced twice"));
+        for pid in extent.pids() {
+            seen.insert(pid).map_err(|what| misplaced(pid, what))?;
         }
         self.read_overflow(value, io).await?;
         Ok(u64::from(extent.pages))
@@ -114,6 +127,8 @@ impl Tree {
             return Err("a page of another tree or kind");
         }
         node::verify(page)?;
+        // The root is the first one that is visited.
+        report.height = report.height.max(u32::from(node.level()) + 1);
         if expected.level.is_some_and(|level| level != node.level()) {
             return Err("a node at the wrong level");
         }

@@ -1,0 +1,177 @@
+//! Checks a database as a whole: its file, and that each index agrees with its table.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use arrow_array::RecordBatch;
+use runtime::{IoCounters, RingChoice, Runtime};
+use sql::catalog::IndexDef;
+use storage::{Depth, Store, StoreOptions, Tree, TreeId};
+use types::key::KeyEncoder;
+use types::row::index_key_columns;
+use types::{SqlError, SqlResult};
+
+use crate::catalog::TableEntry;
+use crate::database::{Database, Job};
+use crate::load::{key_arrays, row_ids};
+use crate::options::Options;
+use crate::{fault, reader};
+
+/// Memory of the first look at a file.
+const PROBE_BYTES: usize = 4 << 20;
+
+/// What a check has seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Pages of the file.
+    pub page_count: u64,
+    /// Pages that are free.
+    pub free_pages: u64,
+    /// Pages of values that are too long for a leaf.
+    pub overflow_pages: u64,
+    /// Tables.
+    pub table_count: u64,
+    /// Secondary indexes.
+    pub index_count: u64,
+    /// Rows of all tables.
+    pub row_count: u64,
+    /// What is damaged, and where; empty for a file that is as it should be.
+    pub problems: Vec<String>,
+}
+
+/// The damage for which the file at `path` cannot even be opened, if that is so.
+///
+/// # Errors
+/// What keeps the file from being opened and is no damage: it is not there, is no database, is in
+/// use.
+pub fn probe_damage(path: &Path, options: &Options) -> SqlResult<Option<String>> {
+    let config = runtime::Config { workers: 1, ring: RingChoice::Auto, ..Default::default() };
+    let runtime = Runtime::start(config).map_err(|e| SqlError::internal(e.to_string()))?;
+    let (path, direct) = (path.to_owned(), options.direct);
+    let opened = runtime.block_on(move || async move {
+        let options = StoreOptions { pool_bytes: PROBE_BYTES, direct, ..StoreOptions::default() };
+        Store::open(&path, options).await?.close().await;
+        Ok(())
+    });
+    match opened {
+        Ok(()) => Ok(None),
+        Err(
+            error @ (storage::StorageError::Corrupt { .. }
+            | storage::StorageError::Truncated { .. }),
+        ) => Ok(Some(error.to_string())),
+        Err(error) => Err(fault::storage(error)),
+    }
+}
+
+impl Database {
+    /// Reads the whole file and checks it: pages, trees, free space, and each index against its
+    /// table. Statements that write wait meanwhile. Progress is in [`Database::job`].
+    ///
+    /// # Errors
+    /// What keeps the check from being made; damage is in the report.
+    pub fn check(&self) -> SqlResult<CheckReport> {
+        let _writer = self.writer();
+        let mut report = self.check_file()?;
+        // The rows of a damaged tree cannot be compared.
+        if report.problems.is_empty() {
+            for entry in self.snapshot().tables.values() {
+                self.check_table(entry, &mut report)?;
+            }
+        }
+        Ok(report)
+    }
+
+    fn check_file(&self) -> SqlResult<CheckReport> {
+        let (store, job) =
+            (self.store().clone(), self.start_job("checking pages", self.page_count()));
+        let survey = self.handle().block_on(move || async move { store.survey(&job.done).await });
+        let survey = survey.map_err(fault::storage)?;
+        let name = |id: TreeId| self.tree_name(id);
+        let problems = survey.problems.iter().map(|problem| match problem.tree {
+            Some(id) => format!("{}: {}", name(id), problem.error),
+            None => problem.error.to_string(),
+        });
+        Ok(CheckReport {
+            page_count: survey.page_count.into(),
+            free_pages: survey.free_pages,
+            overflow_pages: survey.trees.iter().map(|(_, tree)| tree.overflow_pages).sum(),
+            problems: problems.collect(),
+            ..CheckReport::default()
+        })
+    }
+
+    /// What a tree of the store is to the user.
+    fn tree_name(&self, id: TreeId) -> String {
+        for entry in self.snapshot().tables.values() {
+            if entry.tree_id == id {
+                return format!("table \"{}\"", entry.def.name);
+            }
+            let position = entry.indexes.iter().position(|index| index.tree_id == id);
+            if let Some(position) = position {
+                return format!("index \"{}\"", entry.def.indexes[position].name);
+            }
+        }
+        "catalog".to_owned()
+    }
+
+    fn check_table(&self, entry: &TableEntry, report: &mut CheckReport) -> SqlResult<()> {
+        let row_count = entry.tree.stats().entries;
+        report.table_count += 1;
+        report.row_count += row_count;
+        let total = row_count * entry.indexes.len() as u64;
+        let job = self.start_job(&format!("checking {}", entry.def.name), total);
+        for (index, stored) in entry.def.indexes.iter().zip(&entry.indexes) {
+            report.index_count += 1;
+            let problem = self.check_index(entry, index, &stored.tree, &job)?;
+            report.problems.extend(problem.map(|what| format!("index \"{}\": {what}", index.name)));
+        }
+        Ok(())
+    }
+
+    /// Looks every row of the table up in the index. With as many entries as rows, each found, both
+    /// say the same: an entry ends with the primary key of its row, so no two rows share one.
+    fn check_index(
+        &self,
+        entry: &TableEntry,
+        index: &IndexDef,
+        tree: &Tree,
+        job: &Arc<Job>,
+    ) -> SqlResult<Option<String>> {
+        let (rows, entries) = (entry.tree.stats().entries, tree.stats().entries);
+        if rows != entries {
+            return Ok(Some(format!("{entries} entries for {rows} rows")));
+        }
+        let key = index_key_columns(&entry.def.schema, &entry.def.primary_key, &index.columns);
+        let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
+        let column_count = entry.def.schema.columns.len();
+        let mut missing = 0;
+        reader::read_table(self, entry, &ordinals, &mut |batch: &RecordBatch| {
+            let ids = match batch.columns().get(column_count) {
+                Some(ids) => ids.clone(),
+                None => row_ids(0, batch.num_rows()),
+            };
+            let encoder = KeyEncoder::new(&key, &key_arrays(&key, batch, &ids));
+            let mut keys = vec![vec![]; batch.num_rows()];
+            for (row, key) in keys.iter_mut().enumerate() {
+                encoder.encode(row, key)?;
+            }
+            job.done.fetch_add(keys.len() as u64, Relaxed);
+            missing += self.missing(tree, keys)?;
+            Ok(())
+        })?;
+        Ok((missing > 0).then(|| format!("{missing} of {rows} rows have no entry")))
+    }
+
+    /// How many of the keys the tree does not hold.
+    fn missing(&self, tree: &Tree, keys: Vec<Vec<u8>>) -> SqlResult<usize> {
+        let tree = tree.clone();
+        let missing = self.handle().block_on(move || async move {
+            let mut found = 0;
+            let io = IoCounters::default();
+            tree.get_batch(&keys, Depth::Many, &io, &mut |_, _| found += 1).await?;
+            Ok(keys.len() - found)
+        });
+        missing.map_err(fault::storage)
+    }
+}
