@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // a program for people: has files, clocks and threads of its own
 
 mod bench;
+mod check;
 mod console;
 mod doctor;
 mod progress;
@@ -39,6 +40,7 @@ enum Command {
     Serve(serve::ServeArgs),
     Tpch(tpch::TpchArgs),
     Bench(bench::BenchArgs),
+    Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
 }
 
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args, None),
         Command::Tpch(args) => tpch::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Check(args) => Ok(check::run(args)),
         Command::Doctor(args) => doctor::run(args),
     };
     result.unwrap_or_else(|error| {

@@ -30,6 +30,7 @@ mod lookup;
 mod options;
 mod query;
 mod reader;
+mod reorganize;
 mod result;
 mod session;
 mod settings;

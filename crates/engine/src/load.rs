@@ -364,7 +364,7 @@ pub(crate) async fn drop_trees(store: &Store, trees: &[TreeId]) -> SqlResult<()>
 }
 
 /// The table over its new trees, with fresh counts.
-fn replaced(
+pub(crate) fn replaced(
     store: &Store,
     old: &TableEntry,
     trees: &[TreeId],

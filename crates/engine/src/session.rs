@@ -20,7 +20,7 @@ use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
 use crate::system::{Monitor, SessionInfo, SystemCatalog, View, preset};
-use crate::{analyze, ddl, dml, explain, query, view};
+use crate::{analyze, ddl, dml, explain, query, reorganize, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
@@ -182,6 +182,10 @@ impl Session {
                     }
                 }
                 Ok(tag("VACUUM"))
+            }
+            Statement::Reorganize { table } => {
+                reorganize::reorganize(&self.writing(), &table)?;
+                Ok(tag("REORGANIZE"))
             }
             Statement::Checkpoint => {
                 db.checkpoint()?;

@@ -11,6 +11,7 @@ mod copy;
 mod ddl;
 mod dml;
 mod refuse;
+mod reorganize;
 mod rewrite;
 mod setting;
 mod template;
@@ -82,6 +83,11 @@ pub enum Statement {
     Reset {
         /// Setting.
         name: Option<String>,
+    },
+    /// `REORGANIZE [TABLE]`.
+    Reorganize {
+        /// The table.
+        table: String,
     },
     /// `CHECKPOINT`.
     Checkpoint,
@@ -199,6 +205,9 @@ fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     if vacuum::is_vacuum(&tokens) {
         return vacuum::vacuum(text, &tokens).map(Statement::Vacuum);
+    }
+    if reorganize::is_reorganize(&tokens) {
+        return reorganize::reorganize(text, tokens);
     }
     let mut parser = Parser::new(&PostgreSqlDialect {})
         .with_recursion_limit(tokens::NESTING_MAX)
