@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState};
-use server::{Address, Server, ServerOptions};
+use server::{Address, Rules, Server, ServerOptions};
 
 use crate::size::parse_bytes;
 use crate::{console, signal};
@@ -45,6 +45,9 @@ pub struct ServeArgs {
     /// auto, uring or threads
     #[arg(long)]
     pub(crate) ring: Option<RingKind>,
+    /// Who may connect from where: a file in the form of pg_hba.conf
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hba: Option<PathBuf>,
     /// Clients at once
     #[arg(long, default_value_t = CONNECTION_COUNT_MAX)]
     pub(crate) max_connections: usize,
@@ -58,9 +61,16 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     let signals = signal::block(&[libc::SIGTERM, libc::SIGINT]);
     let (listen, http_listen) = (args.addresses()?, args.http_addresses()?);
     let db = args.open()?;
-    let connection_count_max = args.max_connections;
     let console = console::options(args.console_writes, device_reads_per_s);
-    let options = ServerOptions { listen, connection_count_max, http_listen, console };
+    let options = ServerOptions {
+        rules: args.rules()?,
+        connection_count_max: args.max_connections,
+        listen,
+        http_listen,
+        console,
+        ..ServerOptions::default()
+    };
+    tell_who_may_connect(&db, &options);
     let server = Server::start(&db, &options).map_err(|error| {
         SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}")).with_hint(
             "Is another server running there? --listen and --http-listen take other addresses.",
@@ -80,6 +90,25 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     db.checkpoint()?;
     // Connections end with the process: what they had acknowledged is in the file.
     std::process::exit(0)
+}
+
+/// Says what a user should know before anybody connects.
+fn tell_who_may_connect(db: &Database, options: &ServerOptions) {
+    if options.rules.is_some() || db.has_passwords() {
+        return;
+    }
+    let from_elsewhere = |address: &Address| match address {
+        Address::Unix(_) => false,
+        Address::Tcp(address) => !address.ip().is_loopback(),
+    };
+    eprintln!(
+        "No role has a password: everybody on this machine may connect{}. \
+         ALTER ROLE dovetail PASSWORD '..' has all clients asked for one.",
+        if db.is_fresh() { ", as the superuser dovetail" } else { "" },
+    );
+    if options.listen.iter().any(from_elsewhere) {
+        eprintln!("Nobody on another machine can connect before a role has a password.");
+    }
 }
 
 fn how_to_connect(address: &Address) -> String {
@@ -103,6 +132,7 @@ impl ServeArgs {
             unix_socket: None,
             memory: None,
             ring: None,
+            hba: None,
             max_connections: CONNECTION_COUNT_MAX,
         }
     }
@@ -115,6 +145,16 @@ impl ServeArgs {
             true => Database::open(&self.data, options),
             false => Database::create(&self.data, options),
         }
+    }
+
+    /// The rules by which clients connect.
+    fn rules(&self) -> SqlResult<Option<Rules>> {
+        let Some(path) = &self.hba else { return Ok(None) };
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let message = format!("could not read {}: {error}", path.display());
+            SqlError::new(SqlState::UNDEFINED_FILE, message)
+        })?;
+        Rules::parse(&text).map(Some)
     }
 
     fn addresses(&self) -> SqlResult<Vec<Address>> {
@@ -132,12 +172,15 @@ impl ServeArgs {
         if self.no_http {
             return Ok(vec![]);
         }
-        let all = self.http_listen.iter().map(|text| resolve("--http-listen", text, HTTP_PORT));
+        let all = self.http_listen.iter().map(|text| {
+            let addresses = resolve("--http-listen", text, HTTP_PORT)?;
+            only_here(text, &addresses).map(|()| addresses)
+        });
         Ok(all.collect::<SqlResult<Vec<_>>>()?.concat())
     }
 }
 
-/// The addresses that `text` names; only this machine's own, as long as there are no passwords.
+/// The addresses that `text` names.
 fn resolve(option: &str, text: &str, port: u16) -> SqlResult<Vec<Address>> {
     let bad = |why: String| {
         SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("{option} {text}: {why}"))
@@ -149,10 +192,18 @@ fn resolve(option: &str, text: &str, port: u16) -> SqlResult<Vec<Address>> {
         }
         Err(_) => text.to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect::<Vec<_>>(),
     };
-    match resolved.iter().find(|address| !address.ip().is_loopback()) {
-        None => Ok(resolved.into_iter().map(Address::Tcp).collect()),
-        Some(open) => Err(bad(format!("{open} can be reached from other machines"))
-            .with_detail("There are no roles and passwords yet: anybody could connect.")
-            .with_hint("Listen at 127.0.0.1 and reach it through an SSH tunnel.")),
-    }
+    Ok(resolved.into_iter().map(Address::Tcp).collect())
+}
+
+/// HTTP has no login, so only this machine may reach it.
+fn only_here(text: &str, addresses: &[Address]) -> SqlResult<()> {
+    let open = |address: &&Address| match address {
+        Address::Unix(_) => false,
+        Address::Tcp(address) => !address.ip().is_loopback(),
+    };
+    let Some(open) = addresses.iter().find(open) else { return Ok(()) };
+    let message = format!("--http-listen {text}: {open} can be reached from other machines");
+    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+        .with_detail("The console has no login.")
+        .with_hint("Listen at 127.0.0.1 and reach it through an SSH tunnel."))
 }

@@ -15,6 +15,7 @@ use runtime::{Account, IoTrace};
 use sql::plan::Plan;
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::secrecy::without_passwords;
 use crate::settings::ExecutionMode;
 
 pub use totals::{DURATION_BOUNDS, Histogram, Outcome, Totals};
@@ -24,14 +25,9 @@ pub use totals::{DURATION_BOUNDS, Histogram, Outcome, Totals};
 pub struct Announced(Arc<str>);
 
 impl From<&str> for Announced {
-    /// A text that may name a password is not shown at all.
+    /// Passwords are left out.
     fn from(text: &str) -> Announced {
-        let secret = b"password";
-        let mut windows = text.as_bytes().windows(secret.len());
-        match windows.any(|window| window.eq_ignore_ascii_case(secret)) {
-            true => Announced("<it may name a password>".into()),
-            false => Announced(text.trim().into()),
-        }
+        Announced(without_passwords(text.trim().into()))
     }
 }
 

@@ -4,21 +4,32 @@ use std::sync::Arc;
 
 use types::SqlResult;
 
+use crate::access::RoleId;
 use crate::catalog::TableEntry;
 use crate::database::Database;
+use crate::notice::Notice;
 use crate::reader;
 
 /// Extents in a sample: 64 pages each, some 128 thousand rows of 128 bytes; PostgreSQL samples
 /// 30 thousand rows, but ours come in extents and need more to see as many places.
 const SAMPLE_EXTENTS: usize = 64;
 
-/// Analyzes one table, or all of them.
-pub(crate) fn analyze(db: &Database, table: Option<&str>) -> SqlResult<()> {
+/// Analyzes one table, or all of them, as far as they are the role's; what it may not is told.
+pub(crate) fn analyze(db: &Database, role: RoleId, table: Option<&str>) -> SqlResult<Vec<Notice>> {
     let _writer = db.writer();
     let snapshot = db.snapshot();
     let names: Vec<String> = match table {
         None => snapshot.tables.keys().cloned().collect(),
         Some(name) => vec![name.to_owned()],
+    };
+    let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| {
+        let owned = snapshot.acl(name).map(|acl| snapshot.access.owns(role, acl));
+        owned.unwrap_or(true)
+    });
+    let skipped = |name: String| {
+        let message =
+            format!("skipping \"{name}\" --- only table or database owner can analyze it");
+        Notice::warning(message)
     };
     let job = db.start_job("analyzing", names.len() as u64);
     let mut entries = vec![];
@@ -31,7 +42,8 @@ pub(crate) fn analyze(db: &Database, table: Option<&str>) -> SqlResult<()> {
             entries.into_iter().for_each(|entry| snapshot.put(entry));
             Ok(())
         })
-    })
+    })?;
+    Ok(others.into_iter().map(skipped).collect())
 }
 
 fn analyzed(db: &Database, entry: &TableEntry) -> SqlResult<TableEntry> {

@@ -12,6 +12,7 @@ use storage::{Store, Tree, TreeId};
 use types::row::RowLayout;
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::access::Access;
 use crate::fault;
 
 pub(crate) use persist::{load, save};
@@ -100,6 +101,8 @@ impl TableEntry {
 pub(crate) struct Snapshot {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, Arc<ViewDef>>,
+    /// Roles and privileges.
+    pub(crate) access: Arc<Access>,
     /// The next id of a table or index.
     pub(crate) next_id: u32,
     /// The tree that holds this version on disk.
@@ -139,6 +142,17 @@ impl Snapshot {
     pub(crate) fn take_id(&mut self) -> u32 {
         self.next_id += 1;
         self.next_id
+    }
+
+    /// Forgets the access lists of tables and views that are no more.
+    pub(crate) fn forget_dropped(&mut self) {
+        let tables: Vec<u32> = self.tables.values().map(|entry| entry.def.id.0).collect();
+        let views = &self.views;
+        if !self.access.has_others(|id| tables.contains(&id), |name| views.contains_key(name)) {
+            return;
+        }
+        let access = Arc::make_mut(&mut self.access);
+        access.retain(|id| tables.contains(&id), |name| views.contains_key(name));
     }
 
     /// Adds or replaces a table.

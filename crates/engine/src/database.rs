@@ -11,6 +11,7 @@ use sql::catalog::TableDef;
 use storage::{PoolStats, Store, StoreOptions};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::access::Credentials;
 use crate::activity::Activities;
 use crate::catalog::{self, Snapshot};
 use crate::fault;
@@ -169,6 +170,36 @@ impl Database {
         Ok(())
     }
 
+    /// What a login is checked against, whether or not there is such a role.
+    pub fn credentials(&self, user: &str) -> Credentials {
+        self.snapshot().access.credentials(user)
+    }
+
+    /// Whether a user is a member of a role.
+    pub fn is_member(&self, user: &str, role: &str) -> bool {
+        let access = &self.snapshot().access;
+        match (access.role(user), access.id(role)) {
+            (Some(user), Ok(role)) => access.roles_of(user.id, false).contains(&role),
+            _ => false,
+        }
+    }
+
+    /// The name of the database: that of its file.
+    pub fn name(&self) -> String {
+        let stem = self.path().file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+
+    /// Whether nobody has made a role or set a password yet: any name means its one role then.
+    pub fn is_fresh(&self) -> bool {
+        self.snapshot().access.is_fresh()
+    }
+
+    /// Whether any role has a password.
+    pub fn has_passwords(&self) -> bool {
+        self.snapshot().access.has_passwords()
+    }
+
     /// Makes everything durable.
     pub fn checkpoint(&self) -> SqlResult<()> {
         let _writer = self.writer();
@@ -255,6 +286,7 @@ impl Database {
         let (store, mut snapshot) = (self.store().clone(), (*self.snapshot()).clone());
         let snapshot = self.handle().block_on(move || async move {
             change(&store, &mut snapshot).await?;
+            snapshot.forget_dropped();
             catalog::save(&store, &mut snapshot).await?;
             store.checkpoint().await.map_err(fault::storage)?;
             SqlResult::Ok(snapshot)

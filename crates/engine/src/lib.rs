@@ -14,6 +14,7 @@
 //! # Ok::<(), engine::SqlError>(())
 //! ```
 
+mod access;
 mod activity;
 mod analyze;
 mod catalog;
@@ -27,11 +28,14 @@ mod fault;
 mod fetch;
 mod load;
 mod lookup;
+mod notice;
 mod options;
+mod prepared;
 mod query;
 mod reader;
 mod reorganize;
 mod result;
+mod secrecy;
 mod session;
 mod settings;
 mod sorter;
@@ -39,6 +43,7 @@ mod source;
 mod system;
 mod view;
 
+pub use access::{Credentials, STATEMENT_KINDS, Verifier, statement_kind};
 pub use activity::{
     Activities, Activity, Announced, DURATION_BOUNDS, Histogram, LiveQuery, Outcome,
     StatementActivity, Totals,
@@ -47,7 +52,9 @@ pub use check::{CheckReport, probe_damage};
 pub use database::Database;
 pub use exec::NodeSnapshot;
 pub use load::{LoadReport, TableLoader};
+pub use notice::Notice;
 pub use options::{Options, RingKind};
+pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
 pub use session::{CancelHandle, Session};

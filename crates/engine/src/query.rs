@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use exec::{LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Source, Tables};
 use runtime::sync::{Cancel, Permits};
 use runtime::{Account, AccountSnapshot};
-use sql::plan::{LookupJoin, Plan, Scan};
+use sql::plan::{Access, LookupJoin, Plan, Scan};
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
@@ -59,11 +59,15 @@ impl QueryFigures {
 }
 
 /// The tables of a snapshot as `exec` wants them.
-struct SnapshotTables(SystemCatalog);
+struct SnapshotTables {
+    catalog: SystemCatalog,
+    /// The access path of the one scan, in place of the plan's.
+    access: Option<Access>,
+}
 
 impl SnapshotTables {
     fn entry(&self, table: &sql::catalog::TableDef) -> SqlResult<&Arc<TableEntry>> {
-        let found = self.0.snapshot().table_by_id(table.id);
+        let found = self.catalog.snapshot().table_by_id(table.id);
         found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
     }
 }
@@ -71,9 +75,14 @@ impl SnapshotTables {
 impl Tables for SnapshotTables {
     fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
         if scan.table.id.is_system() {
-            return Ok(Arc::new(self.0.source(scan.table.id, &scan.columns)?));
+            return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }
-        Ok(Arc::new(TableSource::new(self.entry(&scan.table)?, scan)?))
+        let entry = self.entry(&scan.table)?;
+        let Some(access) = &self.access else {
+            return Ok(Arc::new(TableSource::new(entry, scan)?));
+        };
+        let scan = Scan { access: access.clone(), ..scan.clone() };
+        Ok(Arc::new(TableSource::new(entry, &scan)?))
     }
 
     fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>> {
@@ -107,6 +116,7 @@ struct Run {
     account: Arc<Account>,
     query: Query,
     planning: Duration,
+    access: Option<Access>,
 }
 
 impl Run {
@@ -131,13 +141,13 @@ impl Run {
             mode: settings.execution_mode,
             started: runtime::time::now(),
         });
-        Run { plan: plan.clone(), catalog, progress, account, query, planning }
+        Run { plan: plan.clone(), catalog, progress, account, query, planning, access: None }
     }
 
     async fn execute(self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
         let (output, account) = (Arc::new(Collect::default()), self.account);
         let started = runtime::time::now();
-        let tables = Arc::new(SnapshotTables(self.catalog));
+        let tables = Arc::new(SnapshotTables { catalog: self.catalog, access: self.access });
         let execution = exec::execute(self.plan, tables, Arc::new(self.query), output.clone());
         account.clone().enter(execution).await?;
         let elapsed = runtime::time::now() - started;
@@ -170,4 +180,17 @@ pub(crate) async fn run_in_task(
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
     Run::new(db, catalog, plan, settings, watch, planning).execute().await
+}
+
+/// As [`run_in_task`], with an access path of its own for the plan's one scan.
+pub(crate) async fn run_with_access(
+    db: &Database,
+    catalog: SystemCatalog,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    watch: Watch<'_>,
+    access: Option<Access>,
+) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
+    let run = Run::new(db, catalog, plan, settings, watch, Duration::ZERO);
+    Run { access, ..run }.execute().await
 }

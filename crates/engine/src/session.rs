@@ -7,8 +7,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
-use sql::parse::{self, Copy, CopySource, DropObject, Explain, Statement};
-use sql::plan::Plan;
+use sql::parse::{self, Copy, CopySource, DropObject, Explain, RoleStatement, Statement, Vacuum};
+use sql::plan::{Access, Plan};
 use sql::{PlannerOptions, Query, Template};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
@@ -16,11 +16,12 @@ use crate::activity::Activity;
 use crate::catalog::Snapshot;
 use crate::copy::{FileReader, copy_from};
 use crate::database::{Database, PAGE_BYTES};
+use crate::notice::Notice;
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::{self, Settings};
 use crate::system::{Monitor, SessionInfo, SystemCatalog, View, preset};
-use crate::{analyze, ddl, dml, explain, query, reorganize, view};
+use crate::{access, analyze, ddl, dml, explain, query, reorganize, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
@@ -29,6 +30,7 @@ pub struct Session {
     cancel: Arc<Mutex<Cancel>>,
     info: SessionInfo,
     activity: Arc<Activity>,
+    notices: Vec<Notice>,
 }
 
 /// Cancels what a session is doing, from any thread.
@@ -46,12 +48,24 @@ impl Session {
     pub(crate) fn new(db: Database) -> Session {
         let info = SessionInfo::new(&db);
         let activity = db.activities().enter();
-        Session { db, settings: Settings::default(), cancel: Arc::default(), info, activity }
+        Session {
+            db,
+            settings: Settings::default(),
+            cancel: Arc::default(),
+            info,
+            activity,
+            notices: vec![],
+        }
     }
 
     /// The settings.
     pub fn settings(&mut self) -> &mut Settings {
         &mut self.settings
+    }
+
+    /// What statements had to tell since it was last asked.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
     }
 
     /// The database.
@@ -101,6 +115,7 @@ impl Session {
         input: Option<&mut dyn Read>,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
+        access::check(&self.db.snapshot(), self.info.role, &statement)?;
         match statement {
             Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
             Statement::Explain(e) => self.explain(&e, cancel),
@@ -135,7 +150,7 @@ impl Session {
                 Ok(tag("ALTER TABLE"))
             }
             Statement::CreateView(create) => {
-                view::create(db, create)?;
+                view::create(db, create, self.info.role)?;
                 Ok(tag("CREATE VIEW"))
             }
             Statement::CreateIndex(index) => {
@@ -166,27 +181,16 @@ impl Session {
             }
             Statement::Copy(copy) => self.copy(&copy, input),
             Statement::Analyze { table } => {
-                analyze::analyze(db, table.as_deref())?;
+                let skipped = analyze::analyze(db, self.info.role, table.as_deref())?;
+                self.notices.extend(skipped);
                 Ok(tag("ANALYZE"))
             }
-            Statement::Vacuum(vacuum) => {
-                // Space is taken back when rows go; only statistics are left to do.
-                for table in &vacuum.tables {
-                    db.snapshot().table(table)?;
-                }
-                match (vacuum.analyze, vacuum.tables.is_empty()) {
-                    (false, _) => {}
-                    (true, true) => analyze::analyze(db, None)?,
-                    (true, false) => {
-                        vacuum.tables.iter().try_for_each(|t| analyze::analyze(db, Some(t)))?
-                    }
-                }
-                Ok(tag("VACUUM"))
-            }
+            Statement::Vacuum(vacuum) => self.vacuum(&vacuum),
             Statement::Reorganize { table } => {
                 reorganize::reorganize(&self.writing(), &table)?;
                 Ok(tag("REORGANIZE"))
             }
+            Statement::Role(statement) => self.change_roles(&statement),
             Statement::Checkpoint => {
                 db.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
@@ -202,7 +206,7 @@ impl Session {
     }
 
     /// The catalog as this session sees it, with the system's relations and functions.
-    fn system_catalog(&self) -> SystemCatalog {
+    pub(crate) fn system_catalog(&self) -> SystemCatalog {
         SystemCatalog::new(View {
             snapshot: self.db.snapshot(),
             session: self.info.clone(),
@@ -212,6 +216,19 @@ impl Session {
             page_bytes: u64::from(PAGE_BYTES),
             monitor: Monitor { activities: self.db.activities().clone(), handle: self.db.handle() },
         })
+    }
+
+    /// Space is taken back when rows go; only statistics are left to do.
+    fn vacuum(&mut self, vacuum: &Vacuum) -> SqlResult<StatementResult> {
+        for table in &vacuum.tables {
+            self.db.snapshot().table(table)?;
+        }
+        let tables = vacuum.tables.iter().map(|table| Some(table.as_str()));
+        let all = vacuum.tables.is_empty().then_some(None);
+        for table in tables.chain(all).filter(|_| vacuum.analyze) {
+            self.notices.extend(analyze::analyze(&self.db, self.info.role, table)?);
+        }
+        Ok(tag("VACUUM"))
     }
 
     /// What a statement that writes works with; waits until no other one writes.
@@ -224,7 +241,7 @@ impl Session {
         dml::Writing { db, settings, options, catalog, cancel, activity, _writer }
     }
 
-    fn planner_options(&self) -> PlannerOptions {
+    pub(crate) fn planner_options(&self) -> PlannerOptions {
         PlannerOptions {
             workers: self.db.worker_count(),
             enable_hashjoin: self.settings.enable_hashjoin,
@@ -287,15 +304,73 @@ impl Session {
         Ok(selected(&plan, ran))
     }
 
+    /// Runs a plan, perhaps by another access path of its one scan.
+    pub(crate) async fn run_planned(
+        &mut self,
+        plan: &Arc<Plan>,
+        access: Option<Access>,
+    ) -> SqlResult<ResultSet> {
+        let (cancel, catalog) = (self.begin(), self.system_catalog());
+        let watch = Watch { cancel, activity: &self.activity };
+        let run = query::run_with_access(&self.db, catalog, plan, &self.settings, watch, access);
+        self.activity.end(run.await.map(|ran| selected(plan, ran)))
+    }
+
+    /// The role that statements run as.
+    pub(crate) fn role(&self) -> access::RoleId {
+        self.info.role
+    }
+
     /// Does what `set_config` asked for.
     fn change_settings(&mut self, catalog: &SystemCatalog) -> SqlResult<()> {
         let mut changes = catalog.changes().into_iter();
         changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
     }
 
-    /// Tells the session who uses it, and which name its database goes by.
-    pub fn identify(&mut self, user: &str, database: &str, pid: i32) {
-        self.info = SessionInfo { user: user.into(), database: database.into(), pid };
+    /// Gives the session to a role that has proved who it is. In a database where nobody has made a
+    /// role or set a password yet, any name means its one role, a superuser.
+    ///
+    /// # Errors
+    /// 28000 for a role that may not log in or does not exist, 42501 for one that may not connect.
+    pub fn log_in(&mut self, user: &str, pid: i32) -> SqlResult<()> {
+        self.info = self.info.logged_in(&self.db.snapshot(), user, pid)?;
+        Ok(())
+    }
+
+    /// The role that statements run as.
+    pub fn user(&self) -> &str {
+        &self.info.user
+    }
+
+    /// Whether the role may do everything.
+    pub fn is_superuser(&self) -> bool {
+        self.db.snapshot().access.is_superuser(self.info.role)
+    }
+
+    /// Connections that the role may have at once; `None` is no limit.
+    pub fn connection_limit(&self) -> Option<usize> {
+        let snapshot = self.db.snapshot();
+        let role = snapshot.access.roles.get(&self.info.role)?;
+        usize::try_from(role.connection_limit).ok()
+    }
+
+    fn change_roles(&mut self, statement: &RoleStatement) -> SqlResult<StatementResult> {
+        let snapshot = self.db.snapshot();
+        match statement {
+            RoleStatement::Assume(name) => {
+                self.info = self.info.assuming(&snapshot, name.as_deref())?;
+                Ok(tag("SET"))
+            }
+            RoleStatement::Authorize(name) => {
+                self.info = self.info.authorized(&snapshot, name.as_deref())?;
+                Ok(tag("SET"))
+            }
+            other => {
+                let (done, notices) = access::change(&self.db, &self.info, other)?;
+                self.notices.extend(notices);
+                Ok(tag(done))
+            }
+        }
     }
 
     /// The columns of a query's result, without running it.

@@ -10,9 +10,11 @@ mod functions;
 mod information_schema;
 mod names;
 mod objects;
+mod owners;
 mod pg_catalog;
 mod relation;
 mod rows;
+mod session_info;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -22,41 +24,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sql::SystemFunction;
 use sql::catalog::{Catalog, TableDef, TableId};
+use sql::parse::Privilege;
 use types::{SqlError, SqlResult};
 
+use crate::access;
 use crate::activity::Activities;
 use crate::catalog::Snapshot;
-use crate::database::Database;
 use crate::settings::Settings;
 
 pub(crate) use functions::preset;
+pub(crate) use names::quote_ident;
+pub(crate) use session_info::SessionInfo;
 pub(crate) use source::SystemSource;
 
-/// The role of sessions that did not log in.
-const EMBEDDED_USER: &str = "dovetail";
-
-/// Who asks, for functions and relations that depend on it.
-#[derive(Clone, Debug)]
-pub(crate) struct SessionInfo {
-    /// The role that the session runs as.
-    pub(crate) user: String,
-    /// The database's name.
-    pub(crate) database: String,
-    /// The session's number, in place of a process id.
-    pub(crate) pid: i32,
-}
-
-impl SessionInfo {
-    /// A session of an embedded database: its name is that of the file.
-    pub(crate) fn new(db: &Database) -> SessionInfo {
-        let database = db.path().file_stem().map(|name| name.to_string_lossy().into_owned());
-        SessionInfo {
-            user: EMBEDDED_USER.to_owned(),
-            database: database.unwrap_or_default(),
-            pid: std::process::id() as i32,
-        }
-    }
-}
+/// Relations with what not everybody should know.
+pub(crate) const SUPERUSERS_ONLY: [&str; 2] = ["pg_authid", "pg_shadow"];
 
 /// A snapshot of the catalog with the session that looks at it.
 #[derive(Clone)]
@@ -92,6 +74,11 @@ impl SystemCatalog {
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
         &self.view.snapshot
+    }
+
+    /// The role that asks.
+    pub(crate) fn role(&self) -> access::RoleId {
+        self.view.session.role
     }
 
     /// The settings that the statement changed by `set_config`.
@@ -138,6 +125,22 @@ impl Catalog for SystemCatalog {
 
     fn now_us(&self) -> Option<i64> {
         Some(self.view.now_us)
+    }
+
+    fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
+        let (snapshot, role) = (&self.view.snapshot, self.view.session.role);
+        if is_system {
+            return match SUPERUSERS_ONLY.contains(&name) && !snapshot.access.is_superuser(role) {
+                true => Err(access::denied("table", name)),
+                false => Ok(()),
+            };
+        }
+        // A view reads as its owner.
+        let role = match within {
+            Some(view) => snapshot.acl(view)?.owner,
+            None => role,
+        };
+        access::relation(snapshot, role, name, Privilege::Select)
     }
 
     fn system_function(&self, name: &str) -> Option<SystemFunction> {

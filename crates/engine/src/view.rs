@@ -5,11 +5,12 @@ use std::sync::Arc;
 use sql::parse::CreateView;
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::access::{Relation, RoleId};
 use crate::catalog::Snapshot;
 use crate::database::Database;
 
-/// Creates or replaces a view, if its query can be bound.
-pub(crate) fn create(db: &Database, create: CreateView) -> SqlResult<()> {
+/// Creates or replaces a view that `owner` owns, if its query can be bound.
+pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlResult<()> {
     let _writer = db.writer();
     let snapshot = db.snapshot();
     let CreateView { view, or_replace } = create;
@@ -32,6 +33,9 @@ pub(crate) fn create(db: &Database, create: CreateView) -> SqlResult<()> {
     }
     db.change(move |_, snapshot| {
         Box::pin(async move {
+            if !is_view {
+                Arc::make_mut(&mut snapshot.access).own(&Relation::View(&view.name), owner);
+            }
             snapshot.views.insert(view.name.clone(), Arc::new(view));
             Ok(())
         })

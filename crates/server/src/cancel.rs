@@ -29,7 +29,7 @@ impl Sessions {
 
     /// Gives a session its key.
     pub fn enter(&self, handle: CancelHandle) -> CancelKey {
-        let secret = runtime::random_u64() as u32;
+        let secret = u32::from_ne_bytes(runtime::entropy());
         let mut known = self.known();
         known.last = known.last.wrapping_add(1) & i32::MAX as u32;
         let key = CancelKey { process: known.last, secret };

@@ -4,16 +4,21 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use engine::{Session, SqlError, SqlResult, SqlState, Statement, StatementResult, Transaction};
-use runtime::net::Socket;
+use engine::{
+    Notice, PointExecution, Session, SqlError, SqlResult, SqlState, Statement, StatementResult,
+    Transaction,
+};
+use runtime::net::{Address, Socket};
 
+use crate::Shared;
 use crate::cancel::CancelKey;
 use crate::copy::Source;
 use crate::extended::{Portal, Prepared};
 use crate::frame::{Frame, Input};
 use crate::limit::Limit;
 use crate::output::Output;
-use crate::{Place, Shared};
+use crate::places::{Place, Stranger};
+use crate::stream::Stream;
 
 /// Bytes of answers that are sent without waiting for the end of the statement.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
@@ -42,7 +47,9 @@ impl Block {
 
 /// A client's connection.
 pub(crate) struct Connection {
-    pub socket: Socket,
+    pub stream: Stream,
+    /// Where the client is.
+    pub peer: Address,
     pub input: Input,
     pub output: Output,
     pub shared: Arc<Shared>,
@@ -55,6 +62,8 @@ pub(crate) struct Connection {
     savepoints: Vec<String>,
     pub key: Option<CancelKey>,
     pub place: Option<Place>,
+    /// Until it has logged in.
+    pub stranger: Option<Stranger>,
     /// After an error of the extended protocol, until `Sync`.
     pub skipping: bool,
 }
@@ -68,10 +77,11 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub fn new(socket: Socket, shared: Arc<Shared>) -> Connection {
+    pub fn new(socket: Socket, peer: Address, shared: Arc<Shared>) -> Connection {
         let session = Some(shared.db.session());
         Connection {
-            socket,
+            stream: Stream::new(socket),
+            peer,
             input: Input::default(),
             output: Output::default(),
             shared,
@@ -82,13 +92,14 @@ impl Connection {
             savepoints: vec![],
             key: None,
             place: None,
+            stranger: None,
             skipping: false,
         }
     }
 
     /// Sends what waits to be sent.
     pub async fn flush(&mut self) -> io::Result<()> {
-        let sent = self.socket.send_all(&self.output.bytes).await;
+        let sent = self.stream.send_all(&self.output.bytes).await;
         self.output.bytes.clear();
         sent
     }
@@ -104,7 +115,7 @@ impl Connection {
     /// Answers messages until the client leaves.
     pub async fn run(&mut self) -> io::Result<()> {
         loop {
-            let frame = match self.input.next(&self.socket).await {
+            let frame = match self.input.next(&mut self.stream).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(()),
                 Err(error) => return self.part(&error),
@@ -190,6 +201,28 @@ impl Connection {
         }
     }
 
+    /// Runs a look-up that is planned already.
+    pub async fn look_up(
+        &mut self,
+        point: PointExecution,
+    ) -> io::Result<SqlResult<StatementResult>> {
+        if self.block == Block::Failed {
+            return Ok(Err(in_failed_block()));
+        }
+        let mut session = self.session.take().expect("one statement runs at a time");
+        let limit = Limit::start(&mut session);
+        match session.perform_point(point).await {
+            Ok((session, result)) => {
+                self.welcome_back(session);
+                Ok(limit.judge(result.map(StatementResult::Rows)))
+            }
+            Err(error) => {
+                self.output.error(&error, "FATAL");
+                Err(io::ErrorKind::Other.into())
+            }
+        }
+    }
+
     async fn perform(
         &mut self,
         statement: Statement,
@@ -199,7 +232,7 @@ impl Connection {
         let limit = Limit::start(&mut session);
         match session.perform(statement, input).await {
             Ok((session, result)) => {
-                self.session = Some(session);
+                self.welcome_back(session);
                 Ok(limit.judge(result))
             }
             Err(error) => {
@@ -207,6 +240,12 @@ impl Connection {
                 Err(io::ErrorKind::Other.into())
             }
         }
+    }
+
+    /// Takes the session back from a statement, and passes on what it has to tell.
+    fn welcome_back(&mut self, mut session: Session) {
+        session.take_notices().iter().for_each(|notice| self.output.notice(notice));
+        self.session = Some(session);
     }
 
     /// Runs a COPY that the client feeds: its task and the client's messages go on together.
@@ -223,7 +262,7 @@ impl Connection {
         let ended = running.await.map_err(io::Error::other)?;
         match ended {
             Ok((session, result)) => {
-                self.session = Some(session);
+                self.welcome_back(session);
                 fed.map(|told| told.and(result))
             }
             Err(error) => {
@@ -258,7 +297,8 @@ impl Connection {
             _ => None,
         };
         if let Some((state, message)) = warning {
-            self.output.notice(&SqlError::new(SqlState(state), message));
+            let message = SqlError::new(SqlState(state), message);
+            self.output.notice(&Notice { severity: "WARNING", message });
         }
         self.block = block;
         if block == Block::Idle {

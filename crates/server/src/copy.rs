@@ -130,7 +130,7 @@ impl Connection {
     /// Passes the client's data on until it has no more. The inner error is the client's own.
     pub(crate) async fn feed(&mut self, source: Source) -> io::Result<SqlResult<()>> {
         loop {
-            let Some(frame) = self.input.next(&self.socket).await? else {
+            let Some(frame) = self.input.next(&mut self.stream).await? else {
                 source.fail("the client is gone".to_owned());
                 return Err(io::ErrorKind::UnexpectedEof.into());
             };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
-    Announced, Parameter, ResultSet, SqlError, SqlResult, SqlState, Statement, StatementResult,
-    Template,
+    Announced, Parameter, PointExecution, ResultSet, SqlError, SqlResult, SqlState, Statement,
+    StatementResult, Template,
 };
 
 use crate::binary;
@@ -18,7 +18,7 @@ use crate::oid;
 /// A prepared statement.
 pub(crate) struct Prepared {
     /// `None` is the empty statement.
-    template: Option<Template>,
+    statement: Option<engine::Prepared>,
     /// The types of its parameters as the client knows them.
     oids: Vec<u32>,
     /// As others see it.
@@ -27,10 +27,20 @@ pub(crate) struct Prepared {
 
 /// A statement with its parameters, and as much of its result as is still to be sent.
 pub(crate) struct Portal {
-    statement: Option<Statement>,
+    /// `None` is the empty statement.
+    bound: Option<Bound>,
     text: Announced,
     formats: Vec<i16>,
     rows: Option<Rows>,
+}
+
+/// A statement with its values.
+#[derive(Clone)]
+enum Bound {
+    /// To be planned and run.
+    Statement(Box<Statement>),
+    /// Planned already.
+    Point(Box<PointExecution>),
 }
 
 /// A result and where it goes on.
@@ -101,8 +111,9 @@ impl Connection {
             template.bind(&nulls(&oids))?;
             self.infer(template, &mut oids);
         }
-        self.statements
-            .insert(name.to_owned(), Arc::new(Prepared { template, oids, text: text.into() }));
+        let statement = template.map(engine::Prepared::new);
+        let text = text.into();
+        self.statements.insert(name.to_owned(), Arc::new(Prepared { statement, oids, text }));
         self.output.empty(b'1');
         Ok(())
     }
@@ -138,31 +149,49 @@ impl Connection {
         let parameters = values
             .map(|((format, bytes), oid)| parameter(*oid, *format, *bytes))
             .collect::<SqlResult<Vec<_>>>()?;
-        let statement = prepared.template.as_ref().map(|t| t.bind(&parameters)).transpose()?;
-        let portal =
-            Portal { statement, text: prepared.text.clone(), formats: bind.formats, rows: None };
+        let bound = prepared.statement.as_ref().map(|s| self.bound(s, &parameters)).transpose()?;
+        let text = prepared.text.clone();
+        let portal = Portal { bound, text, formats: bind.formats, rows: None };
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())
     }
 
+    /// A statement with values for its parameters.
+    fn bound(&self, statement: &engine::Prepared, parameters: &[Parameter]) -> SqlResult<Bound> {
+        let session = self.session.as_ref().expect("no statement runs now");
+        // In a failed block nothing is planned; what may still run needs no plan.
+        if self.block != Block::Failed
+            && let Some(point) = session.point(statement, parameters)?
+        {
+            return Ok(Bound::Point(Box::new(point)));
+        }
+        Ok(Bound::Statement(Box::new(statement.template().bind(parameters)?)))
+    }
+
     fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
         let mut reader = Reader(body);
         let (kind, name) = (reader.u8()?, reader.string()?);
-        let (statement, formats) = match kind {
+        let (bound, formats) = match kind {
             b'S' => {
                 let prepared = self.statements.get(name).cloned();
                 let prepared = prepared.ok_or_else(|| no_statement(name))?;
                 self.parameter_description(&prepared.oids);
-                let bound = prepared.template.as_ref().map(|t| t.bind(&nulls(&prepared.oids)));
-                (bound.transpose()?, vec![])
+                let nulls = nulls(&prepared.oids);
+                let bound = prepared.statement.as_ref().map(|s| s.template().bind(&nulls));
+                (bound.transpose()?.map(|s| Bound::Statement(Box::new(s))), vec![])
             }
             _ => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
-                (portal.statement.clone(), portal.formats.clone())
+                (portal.bound.clone(), portal.formats.clone())
             }
         };
-        match statement.map(|s| self.columns(&s)).transpose()?.flatten() {
+        let columns = match bound {
+            None => None,
+            Some(Bound::Statement(statement)) => self.columns(&statement)?,
+            Some(Bound::Point(point)) => Some(point.schema()),
+        };
+        match columns {
             Some(schema) => self.output.row_description(&schema, &formats),
             None => self.output.empty(b'n'),
         }
@@ -213,14 +242,18 @@ impl Connection {
         };
         let Some(mut portal) = self.portals.remove(name) else { return Ok(Err(no_portal(name))) };
         if portal.rows.is_none() {
-            let Some(statement) = portal.statement.clone() else {
+            let Some(bound) = portal.bound.clone() else {
                 self.output.empty(b'I');
                 return Ok(Ok(()));
             };
             if let Some(session) = &self.session {
                 session.activity().announce(&portal.text);
             }
-            match self.execute(statement).await? {
+            let executed = match bound {
+                Bound::Statement(statement) => self.execute(*statement).await?,
+                Bound::Point(point) => self.look_up(*point).await?,
+            };
+            match executed {
                 Err(error) => return Ok(Err(error)),
                 Ok(StatementResult::Command { tag }) => {
                     self.output.command_complete(&tag);

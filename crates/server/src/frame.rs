@@ -2,10 +2,12 @@
 
 use std::io;
 
-use runtime::net::Socket;
+use crate::stream::Stream;
 
-/// Bytes received at once.
+/// Bytes received at once from a client.
 const CHUNK_BYTES: usize = 16 << 10;
+/// Bytes received at once from a stranger: there may be thousands that say nothing.
+const STRANGER_CHUNK_BYTES: usize = 512;
 /// Longest start-up packet, as PostgreSQL's.
 const STARTUP_BYTES_MAX: usize = 10_000;
 /// Longest message. A statement has at most 64 MiB; parameters come on top.
@@ -23,6 +25,8 @@ pub(crate) struct Frame {
 pub(crate) struct Input {
     bytes: Vec<u8>,
     taken: usize,
+    /// Whether the client has logged in.
+    is_client: bool,
 }
 
 fn malformed(what: &str) -> io::Error {
@@ -40,14 +44,20 @@ impl Input {
         length(bytes.get(1..5)).is_some_and(|len| bytes.len() > len)
     }
 
+    /// From now on it is a client's.
+    pub fn trust(&mut self) {
+        self.is_client = true;
+    }
+
     /// Receives until `count` bytes are there; false at the end of the stream.
-    async fn fill(&mut self, socket: &Socket, count: usize) -> io::Result<bool> {
+    async fn fill(&mut self, stream: &mut Stream, count: usize) -> io::Result<bool> {
         while self.available().len() < count {
             self.bytes.drain(..self.taken);
             self.taken = 0;
             let filled = self.bytes.len();
-            self.bytes.resize(filled + CHUNK_BYTES, 0);
-            let received = socket.recv(&mut self.bytes[filled..]).await;
+            let chunk = if self.is_client { CHUNK_BYTES } else { STRANGER_CHUNK_BYTES };
+            self.bytes.resize(filled + chunk, 0);
+            let received = stream.recv(&mut self.bytes[filled..]).await;
             self.bytes.truncate(filled + *received.as_ref().unwrap_or(&0));
             if received? == 0 {
                 return Ok(false);
@@ -63,30 +73,39 @@ impl Input {
     }
 
     /// The body of a start-up packet; `None` at the end of the stream.
-    pub async fn startup(&mut self, socket: &Socket) -> io::Result<Option<Vec<u8>>> {
-        if !self.fill(socket, 4).await? {
+    pub async fn startup(&mut self, stream: &mut Stream) -> io::Result<Option<Vec<u8>>> {
+        if !self.fill(stream, 4).await? {
             return Ok(None);
         }
         let len = length(Some(&self.take(4))).unwrap_or(0);
         if !(8..=STARTUP_BYTES_MAX).contains(&len) {
             return Err(malformed("invalid length of startup packet"));
         }
-        if !self.fill(socket, len - 4).await? {
+        if !self.fill(stream, len - 4).await? {
             return Ok(None);
         }
         Ok(Some(self.take(len - 4)))
     }
 
     /// The next message; `None` at the end of the stream.
-    pub async fn next(&mut self, socket: &Socket) -> io::Result<Option<Frame>> {
-        if !self.fill(socket, 5).await? {
+    pub async fn next(&mut self, stream: &mut Stream) -> io::Result<Option<Frame>> {
+        self.next_within(stream, MESSAGE_BYTES_MAX).await
+    }
+
+    /// The next message, which may have so many bytes at most.
+    pub async fn next_within(
+        &mut self,
+        stream: &mut Stream,
+        bytes_max: usize,
+    ) -> io::Result<Option<Frame>> {
+        if !self.fill(stream, 5).await? {
             return Ok(None);
         }
         let len = length(self.available().get(1..5)).unwrap_or(0);
-        if !(4..=MESSAGE_BYTES_MAX).contains(&len) {
+        if !(4..=bytes_max).contains(&len) {
             return Err(malformed("invalid message length"));
         }
-        if !self.fill(socket, 1 + len).await? {
+        if !self.fill(stream, 1 + len).await? {
             return Ok(None);
         }
         let head = self.take(5);

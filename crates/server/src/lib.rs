@@ -7,34 +7,40 @@
 //! Frontend and backend messages, formats and error fields: PostgreSQL 15 documentation, chapter
 //! 55.
 
+mod authenticate;
 mod binary;
 mod cancel;
 mod connection;
 mod copy;
 mod extended;
 mod frame;
+mod hba;
 mod http;
 mod limit;
 mod message;
 mod oid;
 mod output;
+mod places;
+mod scram;
 mod simple;
 mod startup;
+mod stream;
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use engine::Database;
 use runtime::net::{Listener, Socket};
 use runtime::{spawn_on, time, worker_count};
 
+pub use hba::{Method, Rules};
 pub use http::{ConsoleOptions, Sample};
 pub use runtime::net::Address;
 
 use cancel::Sessions;
 use connection::Connection;
+use places::{Places, Stranger};
 
 /// What a server is to do.
 #[derive(Clone)]
@@ -47,13 +53,20 @@ pub struct ServerOptions {
     pub http_listen: Vec<Address>,
     /// What the console offers.
     pub console: ConsoleOptions,
+    /// Of these, the last ones are for superusers.
+    pub reserved_count: usize,
+    /// Who may connect from where. Without rules everybody may from this machine as long as no role
+    /// has a password; else, and from other machines always, a password is asked for.
+    pub rules: Option<Rules>,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
         ServerOptions {
-            listen: vec![],
+            listen: Vec::new(),
             connection_count_max: 1000,
+            reserved_count: 3,
+            rules: None,
             http_listen: vec![],
             console: ConsoleOptions::default(),
         }
@@ -64,17 +77,8 @@ impl Default for ServerOptions {
 pub(crate) struct Shared {
     db: Database,
     sessions: Sessions,
-    connection_count: AtomicUsize,
-    connection_count_max: usize,
-}
-
-/// A connection that counts.
-pub(crate) struct Place(Arc<Shared>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.connection_count.fetch_sub(1, Ordering::Relaxed);
-    }
+    places: Arc<Places>,
+    rules: RwLock<Option<Arc<Rules>>>,
 }
 
 impl Shared {
@@ -84,11 +88,9 @@ impl Shared {
         tables.iter().find(|t| t.name == table).map_or(0, |t| t.schema.columns.len())
     }
 
-    /// A place for one more connection, unless there are too many.
-    pub(crate) fn place(self: &Arc<Self>) -> Option<Place> {
-        let before = self.connection_count.fetch_add(1, Ordering::Relaxed);
-        let place = Place(self.clone());
-        (before < self.connection_count_max).then_some(place)
+    /// The rules by which clients connect; `None` is what holds without any.
+    pub(crate) fn rules(&self) -> Option<Arc<Rules>> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -108,9 +110,10 @@ impl Server {
         let shared = Arc::new(Shared {
             db: db.clone(),
             sessions: Sessions::default(),
-            connection_count: AtomicUsize::new(0),
-            connection_count_max: options.connection_count_max,
+            places: Places::new(options.connection_count_max, options.reserved_count),
+            rules: RwLock::new(options.rules.clone().map(Arc::new)),
         });
+        refuse_open(&options.listen, options.rules.as_ref())?;
         let mut addresses = Vec::new();
         for address in &options.listen {
             let listener = Listener::bind(address)?;
@@ -141,7 +144,36 @@ impl Server {
 
     /// Clients now.
     pub fn connection_count(&self) -> usize {
-        self.shared.connection_count.load(Ordering::Relaxed)
+        self.shared.places.count()
+    }
+
+    /// Other rules hold for those that connect from now on.
+    ///
+    /// # Errors
+    /// `InvalidInput` for rules by which other machines connect without proof; the old ones stay.
+    pub fn set_rules(&self, rules: Option<Rules>) -> io::Result<()> {
+        let listen: Vec<Address> = self.addresses.clone();
+        refuse_open(&listen, rules.as_ref())?;
+        let mut current = self.shared.rules.write().unwrap_or_else(PoisonError::into_inner);
+        *current = rules.map(Arc::new);
+        Ok(())
+    }
+}
+
+/// Refuses to listen where other machines reach it while they need not prove who they are.
+fn refuse_open(listen: &[Address], rules: Option<&Rules>) -> io::Result<()> {
+    let open = |address: &&Address| match address {
+        Address::Unix(_) => false,
+        Address::Tcp(address) => !address.ip().is_loopback(),
+    };
+    match (listen.iter().find(open), rules.and_then(Rules::trusts_strangers)) {
+        (Some(address), Some(line)) => {
+            let message = format!(
+                "other machines reach {address}, and line {line} of the rules asks them for nothing"
+            );
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -152,9 +184,12 @@ async fn accept(listener: Listener, shared: Arc<Shared>) {
     let mut turn = 0;
     loop {
         match listener.accept().await {
-            Ok((socket, _)) => {
+            Ok((socket, peer)) => {
+                // Too many strangers: this one is hung up on.
+                let Some(stranger) = shared.places.stranger() else { continue };
                 let shared = shared.clone();
-                drop(spawn_on(turn % worker_count(), move || serve(socket, shared)));
+                let serve = move || serve(socket, peer, stranger, shared);
+                drop(spawn_on(turn % worker_count(), serve));
                 turn += 1;
             }
             Err(error) if error.raw_os_error() == Some(ECANCELED) => return,
@@ -166,8 +201,9 @@ async fn accept(listener: Listener, shared: Arc<Shared>) {
 /// The error of a wait that ends because the runtime stops.
 const ECANCELED: i32 = 125;
 
-async fn serve(socket: Socket, shared: Arc<Shared>) {
-    let mut connection = Connection::new(socket, shared);
+async fn serve(socket: Socket, peer: Address, stranger: Stranger, shared: Arc<Shared>) {
+    let mut connection = Connection::new(socket, peer, shared);
+    connection.stranger = Some(stranger);
     // Whatever ends a connection was told to the client, or it is gone.
     if let Ok(true) = connection.start().await {
         let _ = connection.run().await;

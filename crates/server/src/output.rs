@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use engine::Notice;
 use types::SqlError;
 
 use crate::binary;
@@ -48,8 +49,8 @@ impl Output {
         self.report(b'E', error, severity);
     }
 
-    pub fn notice(&mut self, notice: &SqlError) {
-        self.report(b'N', notice, "WARNING");
+    pub fn notice(&mut self, notice: &Notice) {
+        self.report(b'N', &notice.message, notice.severity);
     }
 
     fn report(&mut self, tag: u8, error: &SqlError, severity: &str) {

@@ -9,6 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::cancel::CancelKey;
 use crate::connection::Connection;
 use crate::message::Reader;
+use crate::places::Guest;
 
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
@@ -16,8 +17,9 @@ const CANCEL_REQUEST: u32 = 80_877_102;
 /// Protocol 3.0: the major number in the upper half.
 const PROTOCOL_3_0: u32 = 3 << 16;
 
-/// A client that says nothing for so long is not one (PostgreSQL's `authentication_timeout`).
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
+/// A stranger must have proved who it is by then (PostgreSQL's `authentication_timeout`, which is a
+/// minute: longer than any honest client needs).
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the server says of itself. Clients decide by these what they may use.
 const PARAMETERS: &[(&str, &str)] = &[
@@ -31,7 +33,6 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("standard_conforming_strings", "on"),
     ("default_transaction_read_only", "off"),
     ("in_hot_standby", "off"),
-    ("is_superuser", "on"),
 ];
 
 impl Connection {
@@ -45,11 +46,11 @@ impl Connection {
 
     async fn greet(&mut self) -> io::Result<bool> {
         loop {
-            let Some(body) = self.input.startup(&self.socket).await? else { return Ok(false) };
+            let Some(body) = self.input.startup(&mut self.stream).await? else { return Ok(false) };
             let mut reader = Reader(&body);
             match reader.u32().map_err(|_| io::ErrorKind::InvalidData)? {
                 // No encryption here: the client decides whether it goes on.
-                SSL_REQUEST | GSS_REQUEST => self.socket.send_all(b"N").await?,
+                SSL_REQUEST | GSS_REQUEST => self.stream.send_all(b"N").await?,
                 CANCEL_REQUEST => {
                     if let (Ok(process), Ok(secret)) = (reader.u32(), reader.u32()) {
                         self.shared.sessions.cancel(CancelKey { process, secret });
@@ -57,7 +58,7 @@ impl Connection {
                     return Ok(false);
                 }
                 version => {
-                    if let Err(error) = self.welcome(version, reader) {
+                    if let Err(error) = self.welcome(version, reader).await? {
                         self.output.error(&error, "FATAL");
                         return Ok(false);
                     }
@@ -68,7 +69,25 @@ impl Connection {
         }
     }
 
-    fn welcome(&mut self, version: u32, reader: Reader<'_>) -> SqlResult<()> {
+    /// Answers the start-up message. The inner error is for the client.
+    async fn welcome(&mut self, version: u32, reader: Reader<'_>) -> io::Result<SqlResult<()>> {
+        let parameters = match self.opened(version, reader) {
+            Ok(parameters) => parameters,
+            Err(error) => return Ok(Err(error)),
+        };
+        let user = parameters.iter().find(|(name, _)| name == "user");
+        let Some((_, user)) = user.filter(|(_, user)| !user.is_empty()) else {
+            let message = "no PostgreSQL user name specified in startup packet";
+            return Ok(Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, message)));
+        };
+        if let Err(error) = self.authenticate(user).await? {
+            return Ok(Err(error));
+        }
+        Ok(self.enter(user, &parameters))
+    }
+
+    /// Checks the version, and takes the parameters.
+    fn opened(&mut self, version: u32, reader: Reader<'_>) -> SqlResult<Vec<(String, String)>> {
         if version >> 16 != 3 {
             let (major, minor) = (version >> 16, version & 0xffff);
             let message = format!(
@@ -77,37 +96,43 @@ impl Connection {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let parameters = parameters(reader)?;
-        self.place = self.shared.place();
-        if self.place.is_none() {
-            let message = "sorry, too many clients already";
-            return Err(SqlError::new(SqlState::TOO_MANY_CONNECTIONS, message));
-        }
         if version != PROTOCOL_3_0 {
             self.negotiate(&parameters);
         }
+        Ok(parameters)
+    }
+
+    /// Begins the session of a role that is who it says, and tells the client what it may expect.
+    fn enter(&mut self, user: &str, parameters: &[(String, String)]) -> SqlResult<()> {
         let session = self.session.as_mut().expect("a connection begins with a session");
-        self.output.message(b'R', |body| body.extend_from_slice(&0i32.to_be_bytes()));
-        for (name, value) in &parameters {
+        let key = self.shared.sessions.enter(session.cancel_handle());
+        self.key = Some(key);
+        session.log_in(user, key.process as i32)?;
+        let (superuser, limit) = (session.is_superuser(), session.connection_limit());
+        self.place =
+            Some(self.shared.places.take(&Guest { role: session.user(), superuser, limit })?);
+        self.stranger = None;
+        self.input.trust();
+        for (name, value) in parameters {
             match name.as_str() {
                 "user" | "database" | "replication" | "options" => {}
                 name if name.starts_with("_pq_.") => {}
                 name => session.settings().set(name, value)?,
             }
         }
+        let user = session.user().to_owned();
         for (name, value) in PARAMETERS {
             self.output.parameter_status(name, value);
         }
-        let of = |wanted: &str| parameters.iter().find(|(name, _)| name == wanted);
-        let user = of("user").map_or("", |(_, value)| value.as_str());
-        self.output.parameter_status("session_authorization", user);
-        let application = of("application_name").map_or("", |(_, value)| value.as_str());
+        self.output.parameter_status("is_superuser", if superuser { "on" } else { "off" });
+        self.output.parameter_status("session_authorization", &user);
+        let application = parameters.iter().find(|(name, _)| name == "application_name");
+        let application = application.map_or("", |(_, value)| value.as_str());
         self.output.parameter_status("application_name", application);
-        let key = self.shared.sessions.enter(session.cancel_handle());
         self.output.message(b'K', |body| {
             body.extend_from_slice(&key.process.to_be_bytes());
             body.extend_from_slice(&key.secret.to_be_bytes());
         });
-        self.key = Some(key);
         self.output.ready(b'I');
         Ok(())
     }

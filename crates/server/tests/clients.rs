@@ -30,10 +30,8 @@ fn serve(name: &str, ring: RingKind, connection_count_max: usize) -> Served {
     let options = Options { ring, ..Options::default() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     let listen = vec![Address::Tcp("127.0.0.1:0".parse().expect("an address"))];
-    let server = Server::start(
-        &db,
-        &ServerOptions { listen, connection_count_max, ..ServerOptions::default() },
-    );
+    let options = ServerOptions { listen, connection_count_max, ..ServerOptions::default() };
+    let server = Server::start(&db, &options);
     let server = server.expect("a server");
     let Address::Tcp(address) = server.addresses()[0] else { panic!("not TCP") };
     // The last handle must not be dropped on a worker.

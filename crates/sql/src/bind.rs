@@ -76,11 +76,19 @@ impl TableSource for WorkTable {
 /// The second field names the views that are being bound, to find those that name themselves.
 pub(crate) struct Names<'a>(pub &'a dyn Catalog, pub Vec<String>);
 
+impl Names<'_> {
+    fn check_read(&self, name: &str, is_system: bool) -> Result<()> {
+        let allowed = self.0.check_read(name, is_system, self.1.last().map(String::as_str));
+        allowed.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+}
+
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         if matches!(name.schema(), None | Some("public"))
             && let Some(view) = self.0.view(name.table())
         {
+            self.check_read(name.table(), false)?;
             return Ok(Arc::new(ViewSource::new(&view, self)?));
         }
         let found = match name.schema() {
@@ -93,7 +101,10 @@ impl ContextProvider for Names<'_> {
             }
         };
         match found {
-            Some(def) => Ok(Arc::new(CatalogTable::new(def))),
+            Some(def) => {
+                self.check_read(name.table(), def.id.is_system())?;
+                Ok(Arc::new(CatalogTable::new(def)))
+            }
             None => Err(DataFusionError::External(Box::new(unknown_table(self.0, &name)))),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
-use types::Schema;
+use types::{Schema, SqlResult};
 
 use crate::constraints::Constraints;
 use crate::view::ViewDef;
@@ -122,6 +122,11 @@ pub trait Catalog: Send + Sync {
     /// When the statement began, in microseconds since 1970 (UTC); `None` without a clock.
     fn now_us(&self) -> Option<i64> {
         None
+    }
+    /// Whether a query may read a table or view, or a system's relation; `within` is the view whose
+    /// query names it. Errors: 42501.
+    fn check_read(&self, _name: &str, _is_system: bool, _within: Option<&str>) -> SqlResult<()> {
+        Ok(())
     }
     /// The function `name` of the session or the catalog.
     fn system_function(&self, _name: &str) -> Option<crate::SystemFunction> {

@@ -26,6 +26,7 @@ mod options;
 mod parameters;
 mod physical;
 mod planner;
+mod point;
 mod render;
 mod system;
 #[cfg(test)]
@@ -43,5 +44,6 @@ pub use options::{DeviceProfile, PlannerOptions};
 pub use parameters::parameter_types;
 pub use parse::{Parameter, Query, Statement, Template, parse};
 pub use planner::plan_query;
+pub use point::{PointQuery, plan_point};
 pub use system::{SystemFunction, SystemValue, system_column};
 pub use view::{ViewDef, view_columns};

@@ -10,9 +10,11 @@ mod constraint;
 mod copy;
 mod ddl;
 mod dml;
+mod needed;
 mod refuse;
 mod reorganize;
 mod rewrite;
+mod role;
 mod setting;
 mod template;
 #[cfg(test)]
@@ -25,6 +27,7 @@ pub use alter::{AlterTable, Alteration};
 pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
 pub use dml::{Delete, Insert, Truncate, Update};
+pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
 pub use template::{Parameter, Template};
 pub use vacuum::Vacuum;
 
@@ -91,6 +94,8 @@ pub enum Statement {
     },
     /// `CHECKPOINT`.
     Checkpoint,
+    /// Roles and privileges.
+    Role(RoleStatement),
     /// `BEGIN`, `COMMIT`, `ROLLBACK` and their other names.
     Transaction(Transaction),
     /// `DISCARD` and `DEALLOCATE`: what is to be forgotten, `None` for all.
@@ -208,6 +213,9 @@ fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     if reorganize::is_reorganize(&tokens) {
         return reorganize::reorganize(text, tokens);
+    }
+    if let Some(statement) = role::statement(text, &tokens) {
+        return statement.map(Statement::Role);
     }
     let mut parser = Parser::new(&PostgreSqlDialect {})
         .with_recursion_limit(tokens::NESTING_MAX)

@@ -39,6 +39,16 @@ states! {
     NOT_NULL_VIOLATION = "23502";
     /// A duplicate key.
     UNIQUE_VIOLATION = "23505";
+    /// A role that may not connect.
+    INVALID_AUTHORIZATION = "28000";
+    /// A wrong password.
+    INVALID_PASSWORD = "28P01";
+    /// A database that does not exist.
+    INVALID_CATALOG_NAME = "3D000";
+    /// A name that is kept for the system.
+    RESERVED_NAME = "42939";
+    /// A privilege that cannot be granted so.
+    INVALID_GRANT_OPERATION = "0LP01";
     /// Text that is not SQL.
     SYNTAX_ERROR = "42601";
     /// A column that does not exist.

@@ -30,7 +30,9 @@ struct TableRecord {
 
 /// The key before all tables: holds the next id.
 const HEAD: u32 = 0;
-/// The key behind all tables: holds the views.
+/// The key behind all tables: holds roles and privileges.
+const ACCESS: u32 = u32::MAX - 1;
+/// The last key: holds the views.
 const VIEWS: u32 = u32::MAX;
 
 /// Writes `snapshot` as the next version. Durable after the next checkpoint.
@@ -48,6 +50,8 @@ pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()
         let bytes = serde_json::to_vec(&views).map_err(|e| SqlError::internal(e.to_string()))?;
         records.push((VIEWS, bytes));
     }
+    let access = serde_json::to_vec(&*snapshot.access);
+    records.push((ACCESS, access.map_err(|e| SqlError::internal(e.to_string()))?));
     records.sort_by_key(|(id, _)| *id);
     for (id, bytes) in records {
         for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
@@ -87,6 +91,9 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
     for (id, bytes) in records(&entries(tree).await?)? {
         if id == HEAD {
             snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?);
+        } else if id == ACCESS {
+            let access = serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
+            snapshot.access = Arc::new(access);
         } else if id == VIEWS {
             let views: Vec<ViewDef> =
                 serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;

@@ -10,6 +10,7 @@ use storage::TreeId;
 use types::{Column, LogicalType, SqlResult};
 
 use super::exists;
+use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
 use crate::dml::{Writing, concatenated};
@@ -45,11 +46,11 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
     let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..], 1)?;
     let count = rows.as_ref().map_or(0, |r| r.num_rows() as u64);
     match rows.filter(|r| r.num_rows() > 0) {
-        None => publish(writing.db, entry, vec![], ids.0)?,
+        None => publish(writing, entry, vec![], ids.0)?,
         Some(rows) => {
             let filled = filled(writing.db, &entry, &rows);
             let filled = filled.inspect_err(|_| drop_now(writing.db, placeholders.clone()))?;
-            publish(writing.db, filled, placeholders, ids.0)?;
+            publish(writing, filled, placeholders, ids.0)?;
         }
     }
     Ok(count)
@@ -133,10 +134,17 @@ fn filled(db: &Database, entry: &TableEntry, rows: &RecordBatch) -> SqlResult<Ta
     Ok(entry)
 }
 
-fn publish(db: &Database, entry: TableEntry, dropped: Vec<TreeId>, next_id: u32) -> SqlResult<()> {
-    db.change(move |store, snapshot: &mut Snapshot| {
+fn publish(
+    writing: &Writing<'_>,
+    entry: TableEntry,
+    dropped: Vec<TreeId>,
+    next_id: u32,
+) -> SqlResult<()> {
+    let owner = writing.catalog.role();
+    writing.db.change(move |store, snapshot: &mut Snapshot| {
         Box::pin(async move {
             snapshot.next_id = snapshot.next_id.max(next_id);
+            Arc::make_mut(&mut snapshot.access).own(&Relation::Table(entry.def.id.0), owner);
             snapshot.put(entry);
             drop_trees(store, &dropped).await
         })

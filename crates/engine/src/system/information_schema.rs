@@ -1,5 +1,7 @@
 //! The relations of `information_schema`: the standard's view of the users' tables.
 
+mod grants;
+
 use sql::SystemValue;
 use sql::catalog::TableDef;
 use types::SqlResult;
@@ -9,7 +11,7 @@ use super::builtin::type_by_oid;
 use sql::constraints::ColumnDefault;
 
 use super::constraints::{Constraint, Rule, action_name, default_text};
-use super::objects::{NAMESPACES, view_text};
+use super::objects::{NAMESPACES, OWNER, PUBLIC, view_text};
 use super::relation;
 use super::rows::Rows;
 use super::type_names;
@@ -31,6 +33,9 @@ const FILLED: &[(&str, Fill)] = &[
     ("character_sets", character_sets),
     ("collations", collations),
     ("enabled_roles", enabled_roles),
+    ("table_privileges", grants::table_privileges),
+    ("role_table_grants", grants::table_privileges),
+    ("applicable_roles", grants::applicable_roles),
 ];
 
 /// Whether a relation ever has rows.
@@ -236,11 +241,15 @@ impl Limits {
 }
 
 fn schemata(view: &View, rows: &mut Rows) {
-    for (_, name) in NAMESPACES {
+    for (oid, name) in NAMESPACES {
+        let owner = match oid {
+            PUBLIC => view.snapshot.access.schema.owner.into(),
+            _ => OWNER,
+        };
         rows.push([
             ("catalog_name", catalog(view)),
             ("schema_name", name.into()),
-            ("schema_owner", view.session.user.as_str().into()),
+            ("schema_owner", view.role_name(owner).into()),
         ]);
     }
 }
@@ -433,5 +442,8 @@ fn collations(view: &View, rows: &mut Rows) {
 }
 
 fn enabled_roles(view: &View, rows: &mut Rows) {
-    rows.push([("role_name", view.session.user.as_str().into())]);
+    let access = &view.snapshot.access;
+    for role in access.roles_of(view.session.role, true) {
+        rows.push([("role_name", access.name(role).into())]);
+    }
 }

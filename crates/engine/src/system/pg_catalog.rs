@@ -3,6 +3,7 @@
 mod activity;
 mod classes;
 mod cluster;
+mod roles;
 mod views;
 
 use types::SqlResult;
@@ -22,10 +23,12 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_type", classes::pg_type),
     ("pg_namespace", cluster::pg_namespace),
     ("pg_database", cluster::pg_database),
-    ("pg_authid", cluster::roles),
-    ("pg_roles", cluster::roles),
-    ("pg_user", cluster::pg_user),
-    ("pg_shadow", cluster::pg_user),
+    ("pg_auth_members", roles::pg_auth_members),
+    ("pg_authid", roles::roles),
+    ("pg_group", roles::pg_group),
+    ("pg_roles", roles::roles),
+    ("pg_user", roles::pg_user),
+    ("pg_shadow", roles::pg_user),
     ("pg_settings", cluster::pg_settings),
     ("pg_proc", cluster::pg_proc),
     ("pg_tables", views::pg_tables),

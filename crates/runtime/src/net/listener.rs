@@ -1,7 +1,9 @@
 //! Listening sockets.
 
+use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +12,9 @@ use super::{Address, Interest, Socket, checked, retry};
 
 /// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.
 const BACKLOG: i32 = 1024;
+
+/// Permissions of a unix socket's file: for the user who runs the server.
+const UNIX_MODE: u32 = 0o700;
 
 /// A socket that connections come to. Cloning it gives another handle of the same.
 #[derive(Clone)]
@@ -25,6 +30,15 @@ impl Listener {
     /// # Errors
     /// `AddrInUse` when somebody listens there, and what the kernel says otherwise.
     pub fn bind(address: &Address) -> io::Result<Listener> {
+        Listener::bind_with_mode(address, UNIX_MODE)
+    }
+
+    /// The same, with the permissions that the file of a unix socket gets: who may not write to it
+    /// cannot connect. It has them before the first connection is accepted.
+    ///
+    /// # Errors
+    /// As [`Listener::bind`].
+    pub fn bind_with_mode(address: &Address, mode: u32) -> io::Result<Listener> {
         let raw = Raw::of(address)?;
         let fd = super::socket::open(raw.family())?;
         if let Address::Unix(path) = address {
@@ -34,6 +48,9 @@ impl Listener {
         }
         // SAFETY: a valid address and its length.
         checked(unsafe { libc::bind(fd.as_raw_fd(), raw.pointer(), raw.len) } as isize)?;
+        if let Address::Unix(path) = address {
+            std::fs::set_permissions(path, Permissions::from_mode(mode))?;
+        }
         // SAFETY: a plain call on our descriptor.
         checked(unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } as isize)?;
         let address = match address {

@@ -58,10 +58,9 @@ fn build(page: &mut Page) {
 fn connections(page: &mut Page, http: &Http) {
     let name = "dovetail_connections";
     page.family(name, "gauge", "Clients of the PostgreSQL protocol, and how many there may be.");
-    let shared = &http.shared;
-    let count = shared.connection_count.load(std::sync::atomic::Ordering::Relaxed);
-    page.sample(name, "state=\"open\"", count);
-    page.sample(name, "state=\"limit\"", shared.connection_count_max);
+    let places = &http.shared.places;
+    page.sample(name, "state=\"open\"", places.count());
+    page.sample(name, "state=\"limit\"", places.count_max());
 }
 
 /// Statements by mode and by how they ended; what is no query has no mode.

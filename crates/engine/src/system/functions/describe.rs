@@ -4,7 +4,7 @@ use sql::SystemValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::Definition;
-use crate::system::objects::{self, OWNER, Object, namespace_name, namespace_oid};
+use crate::system::objects::{self, Object, namespace_name, namespace_oid};
 use crate::system::{View, builtin, names, relation, type_names};
 
 const OID: LogicalType = LogicalType::Int64;
@@ -165,12 +165,22 @@ fn regrole_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
     let missing = |name: &str| {
         SqlError::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
     };
-    let find = |parts: &[String]| (parts == [view.session.user.as_str()]).then_some(OWNER);
+    let find = |parts: &[String]| match parts {
+        [name] => view.snapshot.access.id(name).ok().map(i64::from),
+        _ => None,
+    };
     oid_of(&arguments[0], find, missing)
 }
 
+/// The name of the role with this number.
+fn role(view: &View, oid: i64) -> Option<&str> {
+    let id = u32::try_from(oid).ok()?;
+    let access = &view.snapshot.access;
+    access.all_roles().any(|role| role.id == id).then(|| access.name(id))
+}
+
 fn regrole_out(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    let name = |oid| (oid == OWNER).then(|| names::quote_ident(&view.session.user));
+    let name = |oid| role(view, oid).map(names::quote_ident);
     Ok(name_of(&arguments[0], name))
 }
 
@@ -267,9 +277,10 @@ fn function_result(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemV
 }
 
 fn role_name(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok(match arguments[0].int() {
-        Some(OWNER) => view.session.user.as_str().into(),
-        other => format!("unknown (OID={})", other.unwrap_or_default()).into(),
+    let oid = arguments[0].int();
+    Ok(match oid.and_then(|oid| role(view, oid)) {
+        Some(name) => name.into(),
+        None => format!("unknown (OID={})", oid.unwrap_or_default()).into(),
     })
 }
 

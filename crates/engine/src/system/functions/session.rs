@@ -47,7 +47,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("current_database", TEXT, 0, 0, false, current_database),
     Definition("current_catalog", TEXT, 0, 0, false, current_database),
     Definition("current_user", TEXT, 0, 0, false, current_user),
-    Definition("session_user", TEXT, 0, 0, false, current_user),
+    Definition("session_user", TEXT, 0, 0, false, session_user),
     Definition("current_role", TEXT, 0, 0, false, current_user),
     Definition("user", TEXT, 0, 0, false, current_user),
     Definition("current_schema", TEXT, 0, 0, false, current_schema),
@@ -81,6 +81,10 @@ fn current_database(view: &View, _arguments: &[SystemValue]) -> SqlResult<System
 
 fn current_user(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     Ok(view.session.user.as_str().into())
+}
+
+fn session_user(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(view.session.session_user.as_str().into())
 }
 
 fn current_schema(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {

@@ -8,9 +8,7 @@ use crate::system::builtin::{self, type_by_oid};
 use sql::constraints::ColumnDefault;
 
 use crate::system::constraints::{Rule, action_letter, default_text};
-use crate::system::objects::{
-    Index, KIND, OWNER, Object, PUBLIC, indexes, row_type_oid, table_oid,
-};
+use crate::system::objects::{Index, KIND, Object, PUBLIC, indexes, row_type_oid, table_oid};
 use crate::system::rows::Rows;
 use crate::system::{View, type_names};
 
@@ -37,7 +35,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("relname", object.name().into()),
             ("relnamespace", object.namespace().into()),
             ("reltype", row_type.into()),
-            ("relowner", OWNER.into()),
+            ("relowner", view.owner(&object).into()),
             ("relam", method.into()),
             ("relfilenode", storage.into()),
             ("relpages", pages.into()),
@@ -48,6 +46,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("relkind", kind.into()),
             ("relnatts", (columns as i64).into()),
             ("relispopulated", true.into()),
+            ("relacl", view.acl(&object)),
             ("relreplident", if kind == "r" { "d" } else { "n" }.into()),
         ]);
     }
@@ -294,7 +293,7 @@ pub(super) fn pg_type(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("oid", row_type_oid(table).into()),
             ("typname", table.name.as_str().into()),
             ("typnamespace", PUBLIC.into()),
-            ("typowner", OWNER.into()),
+            ("typowner", view.owner(&Object::Table(table)).into()),
             ("typlen", (-1).into()),
             ("typtype", "c".into()),
             ("typcategory", "C".into()),

@@ -1,9 +1,10 @@
-//! Schemas, databases, roles, settings, functions.
+//! Schemas, databases, settings, functions.
 
+use sql::SystemValue;
 use types::SqlResult;
 
 use crate::settings::SETTINGS;
-use crate::system::objects::{DATABASE, NAMESPACES, OWNER};
+use crate::system::objects::{DATABASE, NAMESPACES, OWNER, PUBLIC};
 use crate::system::rows::Rows;
 use crate::system::{View, builtin, functions};
 
@@ -12,19 +13,30 @@ const UTF8: i64 = 6;
 /// The default tablespace.
 const TABLESPACE: i64 = 1663;
 
-pub(super) fn pg_namespace(_view: &View, rows: &mut Rows) -> SqlResult<()> {
+pub(super) fn pg_namespace(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    let public = &view.snapshot.access.schema;
     for (oid, name) in NAMESPACES {
-        let columns = [("oid", oid.into()), ("nspname", name.into()), ("nspowner", OWNER.into())];
-        rows.push(columns);
+        let (owner, acl) = match oid {
+            PUBLIC => (i64::from(public.owner), view.acl_items(public)),
+            _ => (OWNER, SystemValue::Null),
+        };
+        rows.push([
+            ("oid", oid.into()),
+            ("nspname", name.into()),
+            ("nspowner", owner.into()),
+            ("nspacl", acl),
+        ]);
     }
     Ok(())
 }
 
 pub(super) fn pg_database(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    let acl = &view.snapshot.access.database;
     rows.push([
         ("oid", DATABASE.into()),
         ("datname", view.session.database.as_str().into()),
-        ("datdba", OWNER.into()),
+        ("datdba", i64::from(acl.owner).into()),
+        ("datacl", view.acl_items(acl)),
         ("encoding", UTF8.into()),
         ("datlocprovider", "c".into()),
         ("datallowconn", true.into()),
@@ -32,35 +44,6 @@ pub(super) fn pg_database(view: &View, rows: &mut Rows) -> SqlResult<()> {
         ("dattablespace", TABLESPACE.into()),
         ("datcollate", "C".into()),
         ("datctype", "C".into()),
-    ]);
-    Ok(())
-}
-
-/// The roles; until there are others, the one that owns everything.
-pub(super) fn roles(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    rows.push([
-        ("oid", OWNER.into()),
-        ("rolname", view.session.user.as_str().into()),
-        ("rolsuper", true.into()),
-        ("rolinherit", true.into()),
-        ("rolcreaterole", true.into()),
-        ("rolcreatedb", true.into()),
-        ("rolcanlogin", true.into()),
-        ("rolreplication", false.into()),
-        ("rolbypassrls", true.into()),
-        ("rolconnlimit", (-1).into()),
-    ]);
-    Ok(())
-}
-
-pub(super) fn pg_user(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    rows.push([
-        ("usename", view.session.user.as_str().into()),
-        ("usesysid", OWNER.into()),
-        ("usecreatedb", true.into()),
-        ("usesuper", true.into()),
-        ("userepl", false.into()),
-        ("usebypassrls", true.into()),
     ]);
     Ok(())
 }

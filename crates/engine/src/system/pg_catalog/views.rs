@@ -3,25 +3,27 @@
 use types::SqlResult;
 
 use crate::system::View;
-use crate::system::objects::{DATABASE, indexes, table_oid, view_text};
+use crate::system::objects::{DATABASE, OWNER, Object, indexes, table_oid, view_text};
 use crate::system::relation;
 use crate::system::rows::Rows;
 
 pub(super) fn pg_tables(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for table in view.user_tables() {
-        push_table(view, rows, ("public", &table.name), !indexes(table).is_empty());
+        let owner = view.owner(&Object::Table(table));
+        let names = ["public", &table.name, view.role_name(owner)];
+        push_table(rows, names, !indexes(table).is_empty());
     }
     for system in relation::all().filter(|r| r.kind == "r") {
-        push_table(view, rows, (system.schema, system.name), false);
+        push_table(rows, [system.schema, system.name, view.role_name(OWNER)], false);
     }
     Ok(())
 }
 
-fn push_table(view: &View, rows: &mut Rows, (schema, name): (&str, &str), has_indexes: bool) {
+fn push_table(rows: &mut Rows, [schema, name, owner]: [&str; 3], has_indexes: bool) {
     rows.push([
         ("schemaname", schema.into()),
         ("tablename", name.into()),
-        ("tableowner", view.session.user.as_str().into()),
+        ("tableowner", owner.into()),
         ("hasindexes", has_indexes.into()),
         ("hasrules", false.into()),
         ("hastriggers", false.into()),

@@ -103,6 +103,12 @@ impl Wish {
 
     /// The session that it runs in.
     fn session(&self, db: &Database) -> SqlResult<Session> {
+        // The console has no login: once roles have passwords it must not be a way around them.
+        if db.has_passwords() {
+            let message = "the console runs nothing where roles have passwords";
+            return Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
+                .with_hint("Connect with psql or another client that can log in."));
+        }
         let mut session = db.session();
         session.settings().set("application_name", "console")?;
         session.settings().set("execution_mode", self.mode.name())?;

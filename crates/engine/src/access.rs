@@ -1,0 +1,171 @@
+//! Roles and privileges: who there is, who owns what, who may do what. A part of each version of
+//! the catalog, so a statement sees one state of it, and plans of an older one are not used again.
+
+mod acl;
+mod change;
+mod check;
+mod grant;
+mod roles;
+mod verifier;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use types::{SqlError, SqlResult, SqlState};
+
+pub(crate) use acl::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS};
+pub(crate) use change::change;
+pub use check::{STATEMENT_KINDS, statement_kind};
+pub(crate) use check::{check, denied, privilege_error, relation};
+pub(crate) use roles::PREDEFINED;
+pub use verifier::{Credentials, Verifier};
+
+use crate::catalog::Snapshot;
+
+/// A role's number: PostgreSQL's oid.
+pub(crate) type RoleId = u32;
+
+/// The role that a new database has: a superuser.
+pub(crate) const BOOTSTRAP: RoleId = 10;
+
+/// Its name until somebody renames it.
+pub(crate) const BOOTSTRAP_NAME: &str = "dovetail";
+
+/// Stands for everybody in an access list.
+pub(crate) const PUBLIC: RoleId = 0;
+
+/// The first number of roles that users create, as in PostgreSQL.
+const FIRST_ROLE: RoleId = 16_384;
+
+/// A role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Role {
+    pub(crate) id: RoleId,
+    pub(crate) name: String,
+    pub(crate) superuser: bool,
+    pub(crate) inherit: bool,
+    pub(crate) createrole: bool,
+    pub(crate) createdb: bool,
+    pub(crate) login: bool,
+    pub(crate) replication: bool,
+    pub(crate) bypassrls: bool,
+    /// Connections at once; -1 is no limit.
+    pub(crate) connection_limit: i32,
+    /// What checks its password; the password itself is kept nowhere.
+    pub(crate) verifier: Option<String>,
+}
+
+/// One role is a member of another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Membership {
+    pub(crate) role: RoleId,
+    pub(crate) member: RoleId,
+    pub(crate) grantor: RoleId,
+    /// The member may pass the membership on.
+    pub(crate) admin: bool,
+}
+
+/// All roles, and the access lists of all objects.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Access {
+    pub(crate) roles: BTreeMap<RoleId, Role>,
+    pub(crate) memberships: Vec<Membership>,
+    next_role: RoleId,
+    /// By the table's id.
+    tables: BTreeMap<u32, Acl>,
+    /// By the view's name.
+    views: BTreeMap<String, Acl>,
+    /// Of the schema `public`.
+    pub(crate) schema: Acl,
+    pub(crate) database: Acl,
+    /// What the made-up verifiers of names that are no roles follow from.
+    mock_secret: Vec<u8>,
+}
+
+impl Default for Access {
+    /// Of a new database.
+    fn default() -> Access {
+        let bootstrap = Role {
+            superuser: true,
+            createrole: true,
+            createdb: true,
+            login: true,
+            replication: true,
+            bypassrls: true,
+            ..Role::new(BOOTSTRAP, BOOTSTRAP_NAME)
+        };
+        Access {
+            roles: BTreeMap::from([(BOOTSTRAP, bootstrap)]),
+            memberships: vec![],
+            next_role: FIRST_ROLE,
+            tables: BTreeMap::new(),
+            views: BTreeMap::new(),
+            schema: Acl::of_schema(),
+            database: Acl::of_database(),
+            mock_secret: vec![],
+        }
+    }
+}
+
+/// A table or view, for an access list.
+pub(crate) enum Relation<'a> {
+    Table(u32),
+    View(&'a str),
+}
+
+impl Snapshot {
+    /// The relation that privileges on `name` are about.
+    pub(crate) fn owned<'a>(&self, name: &'a str) -> Option<Relation<'a>> {
+        match self.tables.get(name) {
+            Some(entry) => Some(Relation::Table(entry.def.id.0)),
+            None => self.views.contains_key(name).then_some(Relation::View(name)),
+        }
+    }
+
+    /// The access list of the table or view `name`.
+    pub(crate) fn acl(&self, name: &str) -> SqlResult<&Acl> {
+        let relation = self.owned(name).ok_or_else(|| {
+            let message = format!("relation \"{name}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        })?;
+        Ok(self.access.acl(&relation))
+    }
+}
+
+impl Access {
+    /// The access list of a relation. What nobody was ever named for is the bootstrap role's.
+    pub(crate) fn acl(&self, relation: &Relation<'_>) -> &Acl {
+        let found = match relation {
+            Relation::Table(id) => self.tables.get(id),
+            Relation::View(name) => self.views.get(*name),
+        };
+        found.unwrap_or(&acl::UNOWNED)
+    }
+
+    pub(crate) fn put_acl(&mut self, relation: &Relation<'_>, acl: Acl) {
+        match relation {
+            Relation::Table(id) => self.tables.insert(*id, acl),
+            Relation::View(name) => self.views.insert((*name).to_owned(), acl),
+        };
+    }
+
+    /// Gives a new relation its owner and nothing else.
+    pub(crate) fn own(&mut self, relation: &Relation<'_>, owner: RoleId) {
+        self.put_acl(relation, Acl::of_relation(owner));
+    }
+
+    /// Whether there are lists of relations that are no more.
+    pub(crate) fn has_others(
+        &self,
+        table: impl Fn(u32) -> bool,
+        view: impl Fn(&str) -> bool,
+    ) -> bool {
+        self.tables.keys().any(|id| !table(*id)) || self.views.keys().any(|name| !view(name))
+    }
+
+    /// Forgets the lists of relations that are no more, as `kept` says.
+    pub(crate) fn retain(&mut self, table: impl Fn(u32) -> bool, view: impl Fn(&str) -> bool) {
+        self.tables.retain(|id, _| table(*id));
+        self.views.retain(|name, _| view(name));
+    }
+}

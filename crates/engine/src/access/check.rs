@@ -1,0 +1,211 @@
+//! Whether a role may run a statement: each kind of statement is listed here, and a new kind does
+//! not compile until it is. What a query reads is checked where its names are bound.
+
+use std::sync::Arc;
+
+use sql::parse::{
+    AlterTable, Copy, CopySource, CreateTable, Drop, DropObject, Privilege, Statement, Truncate,
+};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::roles::{CHECKPOINT, READ_SERVER_FILES};
+use super::{Access, RoleId};
+use crate::catalog::{Snapshot, TableEntry};
+
+/// The kinds of statements: their names, which the test of the privilege matrix walks, and what
+/// `who` must be allowed.
+macro_rules! kinds {
+    ($who:ident: $($pattern:pat => $name:literal, $check:expr;)*) => {
+        /// The names of all kinds of statements.
+        pub const STATEMENT_KINDS: &[&str] = &[$($name),*];
+
+        /// The name of a statement's kind.
+        #[allow(unused_variables, reason = "the patterns bind what the checks need")]
+        pub fn statement_kind(statement: &Statement) -> &'static str {
+            match statement { $($pattern => $name),* }
+        }
+
+        fn check_kind($who: &Who<'_>, statement: &Statement) -> SqlResult<()> {
+            match statement { $($pattern => $check),* }
+        }
+    };
+}
+
+kinds! { who:
+    // The names in a query are checked as they are bound.
+    Statement::Query(_) => "SELECT", Ok(());
+    Statement::Explain(_) => "EXPLAIN", Ok(());
+    Statement::CreateTable(create) => "CREATE TABLE", who.may_create_table(create);
+    Statement::AlterTable(alter) => "ALTER TABLE", who.may_alter(alter);
+    Statement::CreateView(create) => "CREATE VIEW", who.may_create_view(&create.view.name);
+    Statement::CreateIndex(index) => "CREATE INDEX", who.may_index(&index.table);
+    Statement::Drop(drop) => "DROP", who.owns_all(drop);
+    Statement::Insert(insert) => "INSERT", who.may_all(&insert.table, &insert.privileges());
+    Statement::Update(update) => "UPDATE", who.may_all(&update.table, &update.privileges());
+    Statement::Delete(delete) => "DELETE", who.may_all(&delete.table, &delete.privileges());
+    Statement::Truncate(truncate) => "TRUNCATE", who.may_truncate(truncate);
+    Statement::Copy(copy) => "COPY", who.may_copy(copy);
+    // Of what it does not own it is told, and the rest is analyzed.
+    Statement::Analyze { .. } => "ANALYZE", Ok(());
+    Statement::Vacuum(_) => "VACUUM", Ok(());
+    Statement::Reorganize { table } => "REORGANIZE", who.may_index(table);
+    Statement::Set { .. } => "SET", Ok(());
+    Statement::Show { .. } => "SHOW", Ok(());
+    Statement::Reset { .. } => "RESET", Ok(());
+    Statement::Checkpoint => "CHECKPOINT", who.may_checkpoint();
+    // What these need depends on the roles that they name.
+    Statement::Role(_) => "ROLE", Ok(());
+    Statement::Transaction(_) => "TRANSACTION", Ok(());
+    Statement::Deallocate { .. } => "DEALLOCATE", Ok(());
+}
+
+/// 42501 when `role` may not run the statement.
+pub(crate) fn check(snapshot: &Snapshot, role: RoleId, statement: &Statement) -> SqlResult<()> {
+    check_kind(&Who { snapshot, access: &snapshot.access, role }, statement)
+}
+
+/// 42501 when `role` may not use a table or view; nothing is said of one that does not exist.
+pub(crate) fn relation(
+    snapshot: &Snapshot,
+    role: RoleId,
+    name: &str,
+    privilege: Privilege,
+) -> SqlResult<()> {
+    Who { snapshot, access: &snapshot.access, role }.may(name, privilege)
+}
+
+/// `permission denied for ..`
+pub(crate) fn denied(kind: &str, name: &str) -> SqlError {
+    privilege_error(format!("permission denied for {kind} {name}"))
+}
+
+/// 42501
+pub(crate) fn privilege_error(message: impl Into<String>) -> SqlError {
+    SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+}
+
+/// Who asks, of which version of the catalog.
+struct Who<'a> {
+    snapshot: &'a Snapshot,
+    access: &'a Access,
+    role: RoleId,
+}
+
+impl Who<'_> {
+    fn kind(&self, name: &str) -> &'static str {
+        if self.snapshot.views.contains_key(name) { "view" } else { "table" }
+    }
+
+    fn may(&self, name: &str, privilege: Privilege) -> SqlResult<()> {
+        // That it does not exist is told by who looks for it.
+        let Some(relation) = self.snapshot.owned(name) else { return Ok(()) };
+        match self.access.allows(self.role, self.access.acl(&relation), privilege) {
+            true => Ok(()),
+            false => Err(denied(self.kind(name), name)),
+        }
+    }
+
+    fn may_all(&self, name: &str, privileges: &[Privilege]) -> SqlResult<()> {
+        privileges.iter().try_for_each(|privilege| self.may(name, *privilege))
+    }
+
+    fn may_create_table(&self, create: &CreateTable) -> SqlResult<()> {
+        self.may_create()?;
+        let referenced = create.referenced_tables();
+        referenced.iter().try_for_each(|table| self.may(table, Privilege::References))
+    }
+
+    fn may_alter(&self, alter: &AlterTable) -> SqlResult<()> {
+        self.owns(&alter.table)?;
+        let referenced = alter.referenced_tables();
+        referenced.iter().try_for_each(|table| self.may(table, Privilege::References))
+    }
+
+    /// With `CASCADE`, of the tables that refer to these too.
+    fn may_truncate(&self, truncate: &Truncate) -> SqlResult<()> {
+        let mut tables = truncate.tables.clone();
+        let mut at = 0;
+        while let Some(name) = tables.get(at) {
+            self.may(name, Privilege::Truncate)?;
+            at += 1;
+            let Some(table) = self.snapshot.tables.get(name).filter(|_| truncate.cascade) else {
+                continue;
+            };
+            let id = table.def.id.0;
+            let refers = |t: &&Arc<TableEntry>| {
+                t.def.constraints.foreign_keys.iter().any(|key| key.table == id)
+            };
+            let referring = self.snapshot.tables.values().filter(refers);
+            let names = referring.map(|t| &t.def.name).filter(|name| !tables.contains(name));
+            tables.extend(names.cloned().collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    fn owns(&self, name: &str) -> SqlResult<()> {
+        let Some(relation) = self.snapshot.owned(name) else { return Ok(()) };
+        match self.access.owns(self.role, self.access.acl(&relation)) {
+            true => Ok(()),
+            false => {
+                let kind = self.kind(name);
+                Err(privilege_error(format!("must be owner of {kind} {name}")))
+            }
+        }
+    }
+
+    fn owns_all(&self, drop: &Drop) -> SqlResult<()> {
+        match drop.object {
+            DropObject::Table | DropObject::View => {
+                drop.names.iter().try_for_each(|name| self.owns(name))
+            }
+            DropObject::Index => drop.names.iter().try_for_each(|name| self.owns_index(name)),
+        }
+    }
+
+    fn owns_index(&self, name: &str) -> SqlResult<()> {
+        let Some((table, _)) = self.snapshot.index(name) else { return Ok(()) };
+        let message = format!("must be owner of index {name}");
+        self.owns(&table.def.name).map_err(|_| privilege_error(message))
+    }
+
+    fn may_create(&self) -> SqlResult<()> {
+        match self.access.allows(self.role, &self.access.schema, Privilege::Create) {
+            true => Ok(()),
+            false => Err(denied("schema", "public")),
+        }
+    }
+
+    fn may_index(&self, table: &str) -> SqlResult<()> {
+        self.owns(table)?;
+        self.may_create()
+    }
+
+    /// Replacing a view is its owner's right.
+    fn may_create_view(&self, name: &str) -> SqlResult<()> {
+        self.may_create()?;
+        self.owns(name)
+    }
+
+    fn may_copy(&self, copy: &Copy) -> SqlResult<()> {
+        if matches!(copy.source, CopySource::File(_))
+            && !self.access.has_privileges_of(self.role, READ_SERVER_FILES)
+        {
+            let message = "must be superuser or have privileges of the pg_read_server_files role \
+                           to COPY from a file";
+            return Err(privilege_error(message).with_hint(
+                "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for \
+                 anyone.",
+            ));
+        }
+        self.may(&copy.table, Privilege::Insert)
+    }
+
+    fn may_checkpoint(&self) -> SqlResult<()> {
+        match self.access.has_privileges_of(self.role, CHECKPOINT) {
+            true => Ok(()),
+            false => Err(privilege_error(
+                "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT",
+            )),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Statements that run again and again: a look-up by key is parsed and planned once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_schema::SchemaRef;
+use sql::catalog::TableDef;
+use sql::plan::Access;
+use sql::{Parameter, PointQuery, Template};
+use types::SqlResult;
+
+use crate::access::{self, RoleId};
+use crate::result::ResultSet;
+use crate::session::Session;
+
+/// A statement with the plan that its last execution left.
+#[derive(Debug)]
+pub struct Prepared {
+    template: Template,
+    planned: Mutex<Planned>,
+}
+
+/// What is known of a statement.
+#[derive(Clone, Debug)]
+enum Planned {
+    /// It did not run yet.
+    Nothing,
+    /// It was planned, and has to be for each execution.
+    EachTime,
+    /// Its plan is good for all values.
+    Point(Arc<Cached>),
+}
+
+/// A plan, and what it depends on besides the table.
+#[derive(Debug)]
+struct Cached {
+    point: PointQuery,
+    role: RoleId,
+    switches: Switches,
+}
+
+/// Settings that the planner follows.
+type Switches = [bool; 3];
+
+/// A look-up with its values.
+#[derive(Clone, Debug)]
+pub struct PointExecution {
+    cached: Arc<Cached>,
+    access: Access,
+}
+
+impl PointExecution {
+    /// The columns of its result.
+    pub fn schema(&self) -> SchemaRef {
+        self.cached.point.plan().root.schema.clone()
+    }
+}
+
+impl Prepared {
+    /// A statement that did not run yet.
+    pub fn new(template: Template) -> Prepared {
+        Prepared { template, planned: Mutex::new(Planned::Nothing) }
+    }
+
+    /// The statement.
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    fn planned(&self) -> Planned {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep(&self, planned: Planned) {
+        *self.planned.lock().unwrap_or_else(PoisonError::into_inner) = planned;
+    }
+}
+
+impl Session {
+    /// A prepared statement with its values, when it is a look-up by key; `None` for all others, which
+    /// are bound, planned and run as any statement.
+    ///
+    /// # Errors
+    /// What planning says, of the first execution.
+    pub fn point(
+        &self,
+        prepared: &Prepared,
+        parameters: &[Parameter],
+    ) -> SqlResult<Option<PointExecution>> {
+        let cached = match prepared.planned() {
+            Planned::EachTime => return Ok(None),
+            Planned::Point(cached) if self.fits(&cached) => Some(cached),
+            _ => self.plan_point(prepared, parameters)?,
+        };
+        let Some(cached) = cached else { return Ok(None) };
+        let access = cached.point.access(parameters);
+        Ok(access.map(|access| PointExecution { cached, access }))
+    }
+
+    /// Plans it for all values. One with a null among them says nothing about the next.
+    fn plan_point(
+        &self,
+        prepared: &Prepared,
+        parameters: &[Parameter],
+    ) -> SqlResult<Option<Arc<Cached>>> {
+        if parameters.iter().any(|parameter| parameter.value.is_none()) {
+            return Ok(None);
+        }
+        let (catalog, options) = (self.system_catalog(), self.planner_options());
+        let point = sql::plan_point(&prepared.template, parameters, &catalog, &options)?;
+        let switches = self.switches();
+        let cached = point.map(|point| Arc::new(Cached { point, role: self.role(), switches }));
+        prepared.keep(match &cached {
+            Some(cached) => Planned::Point(cached.clone()),
+            None => Planned::EachTime,
+        });
+        Ok(cached)
+    }
+
+    fn switches(&self) -> Switches {
+        let options = self.planner_options();
+        [options.enable_hashjoin, options.enable_indexnestloop, options.enable_seqscan]
+    }
+
+    /// Whether a plan is still what planning would make: the table has the same columns and indexes,
+    /// and the role may still read it.
+    fn fits(&self, cached: &Cached) -> bool {
+        let (snapshot, planned) = (self.database().snapshot(), cached.point.table());
+        let Ok(entry) = snapshot.table(&planned.name) else { return false };
+        let readable = || {
+            let privilege = sql::parse::Privilege::Select;
+            access::relation(&snapshot, self.role(), &planned.name, privilege).is_ok()
+        };
+        same_shape(&entry.def, planned)
+            && cached.role == self.role()
+            && cached.switches == self.switches()
+            && readable()
+    }
+
+    /// Runs a look-up inside of a task of the database's runtime.
+    ///
+    /// # Errors
+    /// The statement's. The session comes back in any case.
+    pub async fn perform_point(
+        mut self,
+        execution: PointExecution,
+    ) -> SqlResult<(Session, SqlResult<ResultSet>)> {
+        let plan = execution.cached.point.plan().clone();
+        let result = self.run_planned(&plan, Some(execution.access)).await;
+        Ok((self, result))
+    }
+}
+
+/// Whether two versions of a table differ in nothing but their rows.
+fn same_shape(now: &Arc<TableDef>, planned: &Arc<TableDef>) -> bool {
+    let ids = |def: &TableDef| def.indexes.iter().map(|index| index.id).collect::<Vec<_>>();
+    Arc::ptr_eq(now, planned)
+        || now.id == planned.id
+            && now.schema == planned.schema
+            && now.primary_key == planned.primary_key
+            && ids(now) == ids(planned)
+}

@@ -1,0 +1,168 @@
+//! The privilege matrix: every kind of statement, tried by the owner of what it touches, by a role
+//! that was granted what it needs, by one that was granted nothing, and by a superuser.
+#![allow(clippy::disallowed_methods)] // tests make folders of their own
+
+mod privileges_support;
+
+use engine::{STATEMENT_KINDS, statement_kind};
+use privileges_support::{Database, check};
+
+/// What each of the four may do: `y` it works, `n` it is refused with 42501.
+/// The order: owner, granted, none, superuser.
+///
+/// The schema for each attempt is made anew: `own` owns the table `t` (with the index `t_i`) and the
+/// view `v` over the superuser's table `hidden`, which it may read; `granted` was granted the privileges in
+/// the second column; `nobody` nothing.
+const MATRIX: &[(&str, &str, &str)] = &[
+    ("select * from t", "grant select on t to granted", "yyny"),
+    ("select count(*) from t x join t y using (a)", "grant select on t to granted", "yyny"),
+    ("select 1 where exists (select 1 from t)", "grant select on t to granted", "yyny"),
+    ("with w as (select * from t) select * from w", "grant select on t to granted", "yyny"),
+    ("select * from t", "grant insert, update, delete on t to granted", "ynny"),
+    ("select * from t", "grant pg_read_all_data to granted", "yyny"),
+    ("select * from t", "grant own to granted", "yyny"),
+    ("select * from t", "grant all on all tables in schema public to granted", "yyny"),
+    ("select * from t", "grant select on t to public", "yyyy"),
+    ("select * from t", "grant select on t to granted; revoke all on t from granted", "ynny"),
+    ("select * from v", "grant select on v to granted", "yyny"),
+    ("select * from v", "grant select on hidden to granted", "ynny"),
+    ("select * from v", "revoke all on hidden from own; grant select on v to granted", "nnnn"),
+    ("select * from hidden", "grant select on v to granted", "ynny"),
+    ("select rolname from pg_authid", "grant pg_read_all_data to granted", "nnny"),
+    ("select rolname from pg_roles", "", "yyyy"),
+    ("select 1", "", "yyyy"),
+    ("explain select * from t", "grant select on t to granted", "yyny"),
+    ("explain analyze select * from t", "grant select on t to granted", "yyny"),
+    ("create table n (a int)", "grant create on schema public to granted", "nyny"),
+    ("create view n as select 1 as a", "grant create on schema public to granted", "nyny"),
+    (
+        "create or replace view v as select a from hidden",
+        "grant create on schema public to granted",
+        "nnny",
+    ),
+    ("create index n on t (a)", "grant all on t to granted", "nnny"),
+    ("drop table t", "grant all on t to granted", "ynny"),
+    ("drop view v", "grant all on v to granted", "ynny"),
+    ("drop index t_i", "grant all on t to granted", "ynny"),
+    ("drop table t", "grant own to granted", "yyny"),
+    ("insert into t values (7, 'x')", "grant insert on t to granted", "yyny"),
+    ("insert into t values (7, 'x')", "grant select on t to granted", "ynny"),
+    ("insert into t values (7, 'x')", "grant pg_write_all_data to granted", "yyny"),
+    ("insert into t values (7, 'x') returning a", "grant insert on t to granted", "ynny"),
+    ("insert into t values (7, 'x') returning a", "grant insert, select on t to granted", "yyny"),
+    (
+        "insert into t values (1, 'x') on conflict do nothing",
+        "grant insert on t to granted",
+        "yyny",
+    ),
+    (
+        "insert into t values (1, 'x') on conflict (a) do nothing",
+        "grant insert on t to granted",
+        "ynny",
+    ),
+    (
+        "insert into t values (1, 'x') on conflict (a) do update set b = 'y'",
+        "grant insert, select on t to granted",
+        "ynny",
+    ),
+    (
+        "insert into t values (1, 'x') on conflict (a) do update set b = 'y'",
+        "grant insert, select, update on t to granted",
+        "yyny",
+    ),
+    ("insert into t select a, 'x' from hidden", "grant insert on t to granted", "ynny"),
+    ("update t set b = 'x'", "grant update on t to granted", "yyny"),
+    ("update t set b = 'x'", "grant select, delete, insert on t to granted", "ynny"),
+    ("update t set b = b || 'x'", "grant update on t to granted", "ynny"),
+    ("update t set b = 'x' where a = 1", "grant update on t to granted", "ynny"),
+    ("update t set b = 'x' where a = 1", "grant update, select on t to granted", "yyny"),
+    ("update t set b = (select max(a) from hidden)::text", "grant update on t to granted", "ynny"),
+    ("delete from t", "grant delete on t to granted", "yyny"),
+    ("delete from t", "grant select, update, truncate on t to granted", "ynny"),
+    ("delete from t where a = 1", "grant delete on t to granted", "ynny"),
+    (
+        "delete from t where a in (select a from hidden)",
+        "grant delete, select on t to granted",
+        "ynny",
+    ),
+    ("truncate t", "grant truncate on t to granted", "yyny"),
+    ("truncate t", "grant delete on t to granted", "ynny"),
+    ("alter table t add column c int", "grant all on t to granted", "ynny"),
+    ("alter table t add foreign key (a) references h (a)", "grant own to granted", "nnny"),
+    (
+        "create table n (a int references h)",
+        "grant create on schema public to granted, own; grant references on h to granted",
+        "nyny",
+    ),
+    (
+        "create table n as select a from hidden",
+        "grant create on schema public to granted, own",
+        "ynny",
+    ),
+    ("copy t from '{data}'", "grant insert on t to granted", "nnny"),
+    (
+        "copy t from '{data}'",
+        "grant insert on t to granted; grant pg_read_server_files to granted",
+        "nyny",
+    ),
+    ("analyze t", "", "yyyy"),
+    ("vacuum analyze t", "", "yyyy"),
+    ("reorganize table t", "grant all on t to granted", "ynny"),
+    ("set execution_mode = serial", "", "yyyy"),
+    ("show execution_mode", "", "yyyy"),
+    ("reset execution_mode", "", "yyyy"),
+    ("checkpoint", "grant pg_checkpoint to granted", "nyny"),
+    ("create role n", "alter role granted createrole", "nyny"),
+    ("create role n superuser", "alter role granted createrole", "nnny"),
+    ("create role n in role pg_read_server_files", "alter role granted createrole", "nnny"),
+    ("create role n in role boss", "alter role granted createrole", "nnny"),
+    ("alter role nobody nologin", "alter role granted createrole", "nyny"),
+    ("alter role current_user password 'x'", "", "yyyy"),
+    ("alter role nobody password 'x'", "alter role granted createrole", "nyyy"),
+    ("alter role current_user superuser", "alter role granted createrole", "nnny"),
+    ("alter role boss password 'x'", "alter role granted createrole", "nnny"),
+    ("alter role other rename to another", "alter role granted createrole", "nyny"),
+    ("drop role other", "alter role granted createrole", "nyny"),
+    ("drop role super", "alter role granted createrole", "nnny"),
+    ("grant select on t to other", "grant all on t to granted", "yyny"),
+    ("revoke select on t from other", "grant all on t to granted", "yyny"),
+    ("grant select on v to other", "grant all on v to granted", "yyny"),
+    ("grant select on all tables in schema public to other", "grant all on t to granted", "nnny"),
+    ("grant create on schema public to other", "grant create on schema public to granted", "yyyy"),
+    ("grant connect on database t to other", "grant connect on database t to granted", "yyyy"),
+    ("grant own to other", "grant own to granted with admin option", "nyny"),
+    ("grant own to other", "grant own to granted", "nnny"),
+    ("grant own to other", "alter role granted createrole", "nyny"),
+    ("grant pg_read_server_files to other", "alter role granted createrole", "nnny"),
+    ("grant boss to other", "alter role granted createrole", "nnny"),
+    ("revoke own from other", "grant own to granted with admin option", "nyny"),
+    ("alter table t owner to other", "grant other to granted", "nnny"),
+    ("alter table t owner to own", "grant own to granted", "yyny"),
+    ("alter view v owner to own", "grant all on v to granted", "ynny"),
+    ("set role own", "grant own to granted", "yyny"),
+    ("set role boss", "grant own to granted", "nnny"),
+    ("set session authorization other", "grant other to granted", "nnny"),
+    ("reset role", "", "yyyy"),
+];
+
+/// Kinds that need the server's protocol, and no privilege.
+const ELSEWHERE: &[&str] = &["TRANSACTION", "DEALLOCATE"];
+
+#[test]
+fn each_kind_of_statement_is_allowed_to_whom_the_matrix_says() {
+    let database = Database::new("matrix");
+    for (statement, granted, expected) in MATRIX {
+        check(&database, statement, granted, expected);
+    }
+}
+
+#[test]
+fn the_matrix_lists_every_kind_of_statement() {
+    let kinds = MATRIX.iter().map(|(statement, ..)| {
+        let parsed = sql::parse(statement).expect(statement);
+        statement_kind(&parsed[0])
+    });
+    let listed: Vec<&str> = kinds.chain(ELSEWHERE.iter().copied()).collect();
+    let missing: Vec<_> = STATEMENT_KINDS.iter().filter(|kind| !listed.contains(kind)).collect();
+    assert!(missing.is_empty(), "add these kinds of statements to the matrix: {missing:?}");
+}
