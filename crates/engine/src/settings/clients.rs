@@ -92,6 +92,7 @@ pub(super) const CLIENT_SETTINGS: &[Setting] = &[
     fixed!("intervalstyle", "postgres", ["postgres"], "Text form of intervals."),
     kept!("lock_timeout", "0", "Longest wait for a lock; statements wait for none."),
     fixed!("max_identifier_length", "63", ["63"], "Longest name."),
+    fixed!("password_encryption", "scram-sha-256", ["scramsha256"], "How passwords are kept."),
     fixed!("server_encoding", "UTF8", ["utf8"], "Encoding of the database."),
     fixed!(
         "server_version",
