@@ -79,7 +79,7 @@ fn ooo(args: &OooArgs) -> SqlResult<ExitCode> {
     if !common.path().exists() {
         crate::tpch::load(&common)?;
     }
-    common.memory = common.memory.or_else(|| tenth_of(&common));
+    common.pool = common.pool.or_else(|| tenth_of(&common));
     let db = Database::open(&common.path(), common.options())?;
     eprintln!("ring {}, pool {} pages", db.file_backend(), db.pool().frames);
     bench::ooo::run(&db, args.runs, |figure| print_figure(&figure, common.json))?;

@@ -34,7 +34,7 @@ const PROBE: Duration = Duration::from_secs(1);
 /// The query of the demonstration: two joins, badly skewed for static partitions.
 const QUERY: &str = "early_customers";
 
-/// Of the data, the share that the pool holds unless `--memory` says otherwise.
+/// Of the data, the share that the pool holds unless `--pool` says otherwise.
 const POOL_SHARE: u64 = 10;
 
 /// `dovetail quickstart`
@@ -45,7 +45,7 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
     } else {
         eprintln!("Using the data in {}", common.path().display());
     }
-    common.memory = common.memory.or_else(|| tenth_of(&common));
+    common.pool = common.pool.or_else(|| tenth_of(&common));
     let db = Database::open(&common.path(), common.options())?;
     let text = ooo::QUERIES.iter().find(|(name, _)| *name == QUERY).expect("the query exists").1;
     println!("\nOne query, three ways to run it, cold (direct I/O, empty pool):\n\n{text}");

@@ -39,7 +39,7 @@ pub struct ServeArgs {
     /// Folder for a unix socket, named as PostgreSQL names it
     #[arg(long, value_name = "DIR")]
     pub(crate) unix_socket: Option<PathBuf>,
-    /// Memory of the buffer pool, like 256MB
+    /// Memory of the database, like 256MB: half of it for the buffer pool
     #[arg(long, value_parser = parse_bytes)]
     pub(crate) memory: Option<usize>,
     /// auto, uring or threads

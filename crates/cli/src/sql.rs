@@ -60,7 +60,7 @@ pub struct SqlArgs {
     /// Set ON_ERROR_STOP, QUIET or VERBOSITY
     #[arg(short = 'v', long = "set", value_name = "NAME=VALUE")]
     variables: Vec<String>,
-    /// Memory of the buffer pool, like 256MB
+    /// Memory of the database, like 256MB: half of it for the buffer pool
     #[arg(long, value_parser = parse_bytes)]
     memory: Option<usize>,
     /// auto, uring or threads

@@ -39,9 +39,12 @@ pub(crate) struct Common {
     /// Folder of the database
     #[arg(long, default_value = "data")]
     pub(crate) data: PathBuf,
-    /// Memory of the buffer pool, like 256MB
+    /// Memory of the database, like 256MB: half of it for the buffer pool
     #[arg(long, value_parser = parse_bytes)]
     pub(crate) memory: Option<usize>,
+    /// Memory of the buffer pool alone, like 256MB
+    #[arg(long, value_parser = parse_bytes)]
+    pub(crate) pool: Option<usize>,
     /// auto, uring or threads
     #[arg(long)]
     pub(crate) ring: Option<RingKind>,
@@ -94,6 +97,7 @@ impl Common {
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::default();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
+        options.pool_bytes = self.pool;
         options.ring = self.ring.unwrap_or(options.ring);
         options
     }

@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use exec::Governor;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::TableDef;
 use storage::{PoolStats, Store, StoreOptions};
@@ -16,14 +17,12 @@ use crate::activity::Activities;
 use crate::catalog::{self, Snapshot};
 use crate::fault;
 use crate::load::TableLoader;
+use crate::memory::Shares;
 use crate::options::{Options, RingKind};
 use crate::session::Session;
 
 /// Page size of new databases: the best of SSDs for random reads (DESIGN, section 4).
 pub(crate) const PAGE_BYTES: u32 = 4096;
-
-/// The smallest pool: enough frames for every worker's descents and one extent each.
-const MEMORY_BYTES_MIN: usize = 4 << 20;
 
 /// An open database. Cheap to clone; the last clone closes the file.
 #[derive(Clone)]
@@ -34,9 +33,14 @@ pub struct Database {
 struct Inner {
     path: PathBuf,
     store: Store,
+    shares: Shares,
+    /// What the operators of all queries hold.
+    governor: Governor,
     catalog: RwLock<Arc<Snapshot>>,
     /// One statement writes at a time.
     writer: Mutex<()>,
+    /// Numbers the temporary files of queries.
+    spills: AtomicU64,
     job: Mutex<Arc<Job>>,
     activities: Arc<Activities>,
     /// The query that runs now, or ran last.
@@ -75,18 +79,11 @@ impl Database {
     }
 
     fn start(path: &Path, options: Options, create: bool) -> SqlResult<Database> {
-        if options.memory_bytes < MEMORY_BYTES_MIN {
-            let message = format!("memory of {} bytes is too small", options.memory_bytes);
-            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
-                .with_hint(format!("Give at least {} MB.", MEMORY_BYTES_MIN >> 20)));
-        }
+        let shares = Shares::of(&options)?;
         let runtime = Runtime::start(runtime_config(&options))
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
-        let store_options = StoreOptions {
-            page_size: PAGE_BYTES,
-            pool_bytes: options.memory_bytes,
-            direct: options.direct,
-        };
+        let store_options =
+            StoreOptions { page_size: PAGE_BYTES, pool_bytes: shares.pool, direct: options.direct };
         let file = path.to_owned();
         let (store, snapshot) = runtime.block_on(move || async move {
             let store = match create {
@@ -101,8 +98,11 @@ impl Database {
         let inner = Inner {
             path: path.to_owned(),
             store,
+            shares,
+            governor: Governor::new(shares.operators),
             catalog: RwLock::new(Arc::new(snapshot)),
             writer: Mutex::new(()),
+            spills: AtomicU64::new(0),
             job: Mutex::default(),
             activities: Arc::default(),
             watched: Mutex::default(),
@@ -141,6 +141,15 @@ impl Database {
         let backend = self.inner.store.backend();
         let direct = if backend.direct { "direct" } else { "buffered" };
         format!("{:?}, {direct} I/O ({})", backend.kind, backend.reason).to_lowercase()
+    }
+
+    /// The memory that the operators of all queries share.
+    pub fn governor(&self) -> &Governor {
+        &self.inner.governor
+    }
+
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.inner.shares
     }
 
     /// Number of workers.
@@ -270,6 +279,12 @@ impl Database {
         self.inner.path.with_added_extension(format!("sort-{name}"))
     }
 
+    /// Where a query may spill.
+    pub(crate) fn spill_path(&self) -> PathBuf {
+        let number = self.inner.spills.fetch_add(1, Ordering::Relaxed);
+        self.inner.path.with_added_extension(format!("spill-{number}"))
+    }
+
     /// Applies a change, saves the catalog, makes both durable and visible.
     ///
     /// The caller holds [`Database::writer`]. On an error the visible catalog stays as it was.
@@ -306,14 +321,16 @@ fn runtime_config(options: &Options) -> runtime::Config {
     runtime::Config { workers: options.workers, ring, ..runtime::Config::default() }
 }
 
-/// Removes what sorts of a process that died left behind.
+/// Removes what sorts and queries of a process that died left behind.
 async fn remove_leftovers(path: &Path) {
     let Some(directory) = path.parent() else { return };
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let start = path.with_added_extension("sort-");
-    let start = start.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let starts = ["sort-", "spill-"].map(|kind| {
+        let start = path.with_added_extension(kind);
+        start.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    });
     for name in runtime::fs::list(directory).await.unwrap_or_default() {
-        if name.starts_with(&start) {
+        if starts.iter().any(|start| name.starts_with(start)) {
             runtime::fs::remove(directory.join(name)).await.ok();
         }
     }

@@ -65,6 +65,8 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
         ("Tasks", n.tasks.into()),
         ("Reads", n.reads.into()),
         ("Read Bytes", n.read_bytes.into()),
+        ("Peak Memory", n.memory_max.into()),
+        ("Spilled Bytes", n.spilled.into()),
         ("Wait Time", milliseconds(n.wait_ns)),
         ("Run Time", milliseconds(n.busy_ns)),
     ];
@@ -84,6 +86,12 @@ fn node(n: &NodeSnapshot) -> String {
     if n.reads > 0 {
         text += &format!(" reads={} bytes={}", n.reads, n.read_bytes);
         text += &format!(" wait={}", milliseconds(Duration::from_nanos(n.wait_ns)));
+    }
+    if n.memory_max > 0 {
+        text += &format!(" memory={}", n.memory_max);
+    }
+    if n.spilled > 0 {
+        text += &format!(" spilled={}", n.spilled);
     }
     text + &format!(" run={}", milliseconds(Duration::from_nanos(n.busy_ns)))
 }

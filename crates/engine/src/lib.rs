@@ -28,6 +28,7 @@ mod fault;
 mod fetch;
 mod load;
 mod lookup;
+mod memory;
 mod notice;
 mod options;
 mod prepared;

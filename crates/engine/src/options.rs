@@ -3,8 +3,10 @@
 /// Options of [`crate::Database::create`] and [`crate::Database::open`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory of the buffer pool, in bytes.
+    /// Memory of the database, in bytes: pool, operators, tasks and the program itself.
     pub memory_bytes: usize,
+    /// Memory of the buffer pool alone; `None` is half of `memory_bytes`.
+    pub pool_bytes: Option<usize>,
     /// Which ring does the I/O.
     pub ring: RingKind,
     /// Worker threads; by default one per core.
@@ -24,13 +26,14 @@ pub enum RingKind {
     Threads,
 }
 
-/// The default pool: small enough for a laptop, large enough for the inner nodes of 100 GB.
+/// The default memory: small enough for a laptop, its pool large enough for the inner nodes of 100 GB.
 const MEMORY_BYTES: usize = 1 << 30;
 
 impl Default for Options {
     fn default() -> Options {
         Options {
             memory_bytes: MEMORY_BYTES,
+            pool_bytes: None,
             ring: RingKind::Auto,
             workers: runtime::Config::default().workers,
             direct: true,

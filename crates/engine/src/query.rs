@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use exec::{LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Source, Tables};
+use exec::{
+    Governor, LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Reservation, Source, Tables,
+    batch_bytes,
+};
 use runtime::sync::{Cancel, Permits};
 use runtime::{Account, AccountSnapshot};
 use sql::plan::{Access, LookupJoin, Plan, Scan};
@@ -97,13 +100,16 @@ pub(crate) struct Watch<'a> {
 }
 
 /// Keeps all rows.
-#[derive(Default)]
-struct Collect(Mutex<Vec<RecordBatch>>);
+struct Collect {
+    batches: Mutex<Vec<RecordBatch>>,
+    memory: Arc<Reservation>,
+}
 
 impl exec::Output for Collect {
     fn push<'a>(&'a self, batch: RecordBatch) -> LocalFuture<'a, SqlResult<bool>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
-        Box::pin(async { Ok(true) })
+        let counted = self.memory.grow(batch_bytes(&batch));
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+        Box::pin(async { counted.map(|()| true) })
     }
 }
 
@@ -115,6 +121,8 @@ struct Run {
     progress: Arc<Progress>,
     account: Arc<Account>,
     query: Query,
+    governor: Governor,
+    work_mem: usize,
     planning: Duration,
     access: Option<Access>,
 }
@@ -130,9 +138,11 @@ impl Run {
     ) -> Run {
         let progress = Arc::new(Progress::new(plan.node_count, db.worker_count()));
         db.watch(&progress);
-        let permits = Permits::new(settings.max_tasks);
+        let permits = Permits::new(db.shares().tasks(settings));
         let mut query = Query::new(settings.mode(), permits, watch.cancel, progress.clone());
         query.lookup_batch_rows = settings.lookup_batch_rows;
+        query.spill_path = Some(db.spill_path());
+        query.parts_per_worker = db.shares().parts_per_worker(db.worker_count());
         let account = watch.activity.account();
         watch.activity.runs(LiveQuery {
             plan: plan.clone(),
@@ -141,17 +151,23 @@ impl Run {
             mode: settings.execution_mode,
             started: runtime::time::now(),
         });
-        Run { plan: plan.clone(), catalog, progress, account, query, planning, access: None }
+        let (plan, governor, work_mem) = (plan.clone(), db.governor().clone(), settings.work_mem);
+        let access = None;
+        Run { plan, catalog, progress, account, query, governor, work_mem, planning, access }
     }
 
-    async fn execute(self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-        let (output, account) = (Arc::new(Collect::default()), self.account);
+    async fn execute(mut self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
+        self.query.memory = self.governor.admit(&self.plan, self.work_mem).await;
+        let memory = self.query.memory.reserve("result");
+        let output = Arc::new(Collect { batches: Mutex::default(), memory });
+        let account = self.account;
         let started = runtime::time::now();
         let tables = Arc::new(SnapshotTables { catalog: self.catalog, access: self.access });
         let execution = exec::execute(self.plan, tables, Arc::new(self.query), output.clone());
         account.clone().enter(execution).await?;
         let elapsed = runtime::time::now() - started;
-        let batches = std::mem::take(&mut *output.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let batches =
+            std::mem::take(&mut *output.batches.lock().unwrap_or_else(PoisonError::into_inner));
         let (progress, account) = (self.progress.snapshot(), account.snapshot());
         Ok((batches, QueryFigures { elapsed, planning: self.planning, progress, account }))
     }

@@ -52,6 +52,8 @@ pub struct Settings {
     pub max_tasks: usize,
     /// `lookup_batch_rows`
     pub lookup_batch_rows: usize,
+    /// `work_mem`, in bytes; 0 is no limit but the database's.
+    pub work_mem: usize,
     /// `enable_hashjoin`
     pub enable_hashjoin: bool,
     /// `enable_indexnestloop`
@@ -73,6 +75,7 @@ impl Default for Settings {
             static_partitions: runtime::Config::default().workers,
             max_tasks: 4096,
             lookup_batch_rows: 128,
+            work_mem: 0,
             enable_hashjoin: true,
             enable_indexnestloop: true,
             enable_seqscan: true,
@@ -138,6 +141,12 @@ pub const SETTINGS: &[Setting] = &[
     count!(lookup_batch_rows, 1, 65_536, "Outer rows per task of an index nested-loop join."),
     count!(max_tasks, 1, 1_000_000, "Tasks that a query may have alive; more work runs inline."),
     count!(static_partitions, 1, 1024, "Parts of the driving scan in static mode."),
+    Setting {
+        name: "work_mem",
+        description: "Memory of one operator before it spills; 0 is all that is free.",
+        get: |s| show_memory(s.work_mem),
+        set: |s, v| parse_memory(v).map(|bytes| s.work_mem = bytes),
+    },
 ];
 
 fn parse_bool(text: &str) -> Result<bool, String> {
@@ -153,6 +162,29 @@ fn parse_count(text: &str, min: usize, max: usize) -> Result<usize, String> {
         Ok(n) if (min..=max).contains(&n) => Ok(n),
         _ => Err(format!("it must be a whole number from {min} to {max}")),
     }
+}
+
+/// The least `work_mem`, as PostgreSQL's.
+const WORK_MEM_MIN: u64 = 64 << 10;
+
+/// As PostgreSQL: a number alone counts kilobytes.
+fn parse_memory(text: &str) -> Result<usize, String> {
+    let plain = text.trim().parse::<u64>().ok().and_then(|kb| kb.checked_mul(1 << 10));
+    let bytes = match plain {
+        Some(bytes) => bytes,
+        None => stdx::parse_bytes(text).map_err(|_| "it must be a size like 64kB or 16MB")?,
+    };
+    match usize::try_from(bytes) {
+        Ok(size) if bytes == 0 || bytes >= WORK_MEM_MIN => Ok(size),
+        _ => Err("it must be 0, or 64kB or more".into()),
+    }
+}
+
+/// With the largest unit that leaves a whole number.
+fn show_memory(bytes: usize) -> String {
+    let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
+    let whole = units.into_iter().find(|(size, _)| bytes != 0 && bytes.is_multiple_of(*size));
+    whole.map_or_else(|| bytes.to_string(), |(size, unit)| format!("{}{unit}", bytes / size))
 }
 
 /// All settings: the engine's own, then those that clients make.

@@ -1,19 +1,33 @@
-//! The sink of grouping and aggregation: a table per worker, merged at the end.
+//! The sink of grouping and aggregation: a table per worker, merged at the end, or spilled by
+//! partitions of the keys.
+
+mod spilled;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
 use types::SqlResult;
 
 use crate::batch;
-use crate::groups::{Grouping, Groups};
+use crate::groups::{Grouping, Groups, Partial};
+use crate::partition::{PARTITION_COUNT, Partitioner};
 use crate::scope::Scope;
 use crate::sink::{Locals, Sink};
+use crate::source::LocalFuture;
 use crate::stage::go_on;
+use crate::workspace::{Turns, Workspace};
+
+pub(crate) use spilled::SpilledGroups;
 
 /// Groups and aggregates rows.
 pub(crate) struct AggregateSink {
-    grouping: Grouping,
+    grouping: Arc<Grouping>,
+    space: Workspace,
     locals: Locals<Local>,
-    batch_rows: usize,
+    turns: Turns,
+    spilled: Partitioner,
+    has_spilled: AtomicBool,
 }
 
 #[derive(Default)]
@@ -22,27 +36,77 @@ struct Local {
     waiting: Vec<RecordBatch>,
     waiting_rows: usize,
     groups: Option<Groups>,
+    /// Bytes of the groups as they are counted in the reservation.
+    counted: usize,
+    /// Whether they are more than could be had.
+    is_over: bool,
+}
+
+/// One row per group.
+pub(crate) enum Aggregated {
+    /// All of them.
+    Rows(Vec<RecordBatch>),
+    /// On disk, partition by partition.
+    Spilled(SpilledGroups),
 }
 
 impl AggregateSink {
-    pub(crate) fn new(grouping: Grouping, worker_count: usize, batch_rows: usize) -> AggregateSink {
-        AggregateSink { grouping, locals: Locals::new(worker_count), batch_rows }
+    pub(crate) fn new(grouping: Grouping, space: Workspace) -> AggregateSink {
+        AggregateSink {
+            grouping: Arc::new(grouping),
+            locals: Locals::new(space.worker_count),
+            turns: Turns::new(space.worker_count),
+            spilled: Partitioner::new(space.worker_count, 0),
+            has_spilled: AtomicBool::new(false),
+            space,
+        }
     }
 
-    /// Merges the workers' groups; one row per group.
-    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<Vec<RecordBatch>> {
-        let mut all: Option<Groups> = None;
+    /// Merges the workers' groups.
+    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<Aggregated> {
+        let mut tables = Vec::new();
         for mut local in self.locals.take() {
             self.flush(&mut local)?;
-            let Some(groups) = local.groups else { continue };
-            match &mut all {
-                None => all = Some(groups),
-                Some(all) => all.merge(&self.grouping, groups, scope).await?,
+            tables.extend(local.groups.map(|groups| (groups, local.counted)));
+        }
+        if !self.has_spilled.load(Relaxed) && self.merge(&mut tables, scope).await? {
+            let all = match tables.pop() {
+                Some((groups, _)) => groups,
+                None => Groups::new(&self.grouping)?,
+            };
+            let rows = all.finish(&self.grouping)?;
+            return Ok(Aggregated::Rows(batch::slices(&rows, self.space.batch_rows)));
+        }
+        for (groups, counted) in tables {
+            go_on(scope).await?;
+            self.write(groups, counted).await?;
+        }
+        let blocks = self.spilled.finish(&self.space).await?;
+        let grouping = Arc::clone(&self.grouping);
+        Ok(Aggregated::Spilled(SpilledGroups::new(grouping, self.space.clone(), blocks)))
+    }
+
+    /// Makes the tables one; false when there is no memory for that, and for the result.
+    async fn merge(&self, tables: &mut Vec<(Groups, usize)>, scope: &Scope) -> SqlResult<bool> {
+        let bytes: usize = tables.iter().map(|(_, counted)| counted).sum();
+        if self.can_spill() && bytes > 0 && !self.space.memory.try_grow(bytes) {
+            return Ok(false);
+        }
+        while tables.len() > 1
+            && let Some((groups, counted)) = tables.pop()
+        {
+            if let Some((all, total)) = tables.last_mut() {
+                all.merge(&self.grouping, groups, scope).await?;
+                *total += counted;
             }
         }
         go_on(scope).await?;
-        let all = all.map_or_else(|| Groups::new(&self.grouping), Ok)?;
-        Ok(batch::slices(&all.finish(&self.grouping)?, self.batch_rows))
+        Ok(true)
+    }
+
+    /// Whether spilling gains anything: a single group stays what it is.
+    fn can_spill(&self) -> bool {
+        self.grouping.is_grouped() && self.space.spill.is_possible()
     }
 
     fn flush(&self, local: &mut Local) -> SqlResult<()> {
@@ -59,20 +123,63 @@ impl AggregateSink {
             Some(groups) => groups,
             empty => empty.insert(Groups::new(&self.grouping)?),
         };
-        groups.update(&self.grouping, &rows)
+        groups.update(&self.grouping, &rows)?;
+        let more = groups.bytes().saturating_sub(local.counted);
+        if self.can_spill() {
+            local.is_over = !self.space.memory.try_grow(more);
+            if local.is_over {
+                self.space.memory.hold(more);
+            }
+        } else {
+            self.space.memory.grow(more)?;
+        }
+        local.counted += more;
+        Ok(())
+    }
+
+    /// Writes a table to the partitions of its groups.
+    async fn write(&self, groups: Groups, counted: usize) -> SqlResult<()> {
+        let Partial { rows, hashes } = groups.into_partial(&self.grouping)?;
+        // So many rows make about a batch in each partition.
+        let size = self.space.batch_rows * PARTITION_COUNT;
+        for (rows, hashes) in batch::slices(&rows, size).iter().zip(hashes.chunks(size)) {
+            self.spilled.add(rows, hashes, &self.space).await?;
+        }
+        self.has_spilled.store(true, Relaxed);
+        self.space.memory.shrink(counted);
+        Ok(())
     }
 }
 
 impl Sink for AggregateSink {
-    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<()> {
+    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<Option<RecordBatch>> {
         let mut local = self.locals.of(worker);
+        if local.is_over {
+            return self.space.refuse(rows, 0);
+        }
         local.waiting_rows += rows.num_rows();
-        if local.waiting_rows >= self.batch_rows {
+        if local.waiting_rows >= self.space.batch_rows {
             local.waiting.push(rows);
-            return self.flush(&mut local);
+            self.flush(&mut local)?;
+            return Ok(None);
         }
         // Few rows that wait may point into the strings of many.
         local.waiting.push(batch::compact(rows));
-        Ok(())
+        Ok(None)
+    }
+
+    fn relieve<'a>(&'a self, worker: usize) -> LocalFuture<'a, SqlResult<()>> {
+        Box::pin(async move {
+            let Some(_turn) = self.turns.take(worker).await else { return Ok(()) };
+            let (groups, counted) = {
+                let mut local = self.locals.of(worker);
+                local.is_over = false;
+                (local.groups.take(), std::mem::take(&mut local.counted))
+            };
+            match groups {
+                Some(groups) => self.write(groups, counted).await,
+                None => Ok(()),
+            }
+        })
     }
 }

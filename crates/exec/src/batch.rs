@@ -74,13 +74,18 @@ pub(crate) fn project(
     make(schema, columns, batch.num_rows())
 }
 
-/// All rows of `batches` in one batch.
-pub(crate) fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> SqlResult<RecordBatch> {
+fn row_count(batches: &[RecordBatch]) -> SqlResult<usize> {
     let row_count = batches.iter().map(RecordBatch::num_rows).sum();
     if u32::try_from(row_count).is_err() {
         let text = "more than 4294967295 rows in one intermediate result";
         return Err(SqlError::new(types::SqlState::PROGRAM_LIMIT_EXCEEDED, text));
     }
+    Ok(row_count)
+}
+
+/// All rows of `batches` in one batch.
+pub(crate) fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> SqlResult<RecordBatch> {
+    let row_count = row_count(batches)?;
     if batches.is_empty() {
         return Ok(RecordBatch::new_empty(Arc::clone(schema)));
     }
@@ -90,6 +95,29 @@ pub(crate) fn concat(schema: &SchemaRef, batches: &[RecordBatch]) -> SqlResult<R
     };
     let columns = (0..schema.fields().len()).map(column).collect::<SqlResult<Vec<_>>>()?;
     Ok(compact(make(schema, columns, row_count)?))
+}
+
+/// As [`concat`], but gives the parts of a column back before it copies the next column.
+pub(crate) fn concat_owned(
+    schema: &SchemaRef,
+    batches: Vec<RecordBatch>,
+) -> SqlResult<RecordBatch> {
+    if batches.len() < 2 {
+        return concat(schema, &batches);
+    }
+    let row_count = row_count(&batches)?;
+    let mut columns: Vec<Vec<ArrayRef>> =
+        (0..schema.fields().len()).map(|_| Vec::with_capacity(batches.len())).collect();
+    for batch in batches {
+        let (_, parts, _) = batch.into_parts();
+        columns.iter_mut().zip(parts).for_each(|(column, part)| column.push(part));
+    }
+    let whole = |parts: Vec<ArrayRef>| {
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        arrow_select::concat::concat(&parts).map(tidy).map_err(arrow)
+    };
+    let columns = columns.into_iter().map(whole).collect::<SqlResult<Vec<_>>>()?;
+    make(schema, columns, row_count)
 }
 
 /// Rows under `schema` instead of their own (types agree, names and nullability need not).
@@ -110,13 +138,16 @@ pub(crate) fn compact(batch: RecordBatch) -> RecordBatch {
     if !batch.columns().iter().any(is_wasteful) {
         return batch;
     }
-    let tidy = |c: &ArrayRef| match is_wasteful(c) {
-        true => Arc::new(c.as_string_view().gc()) as ArrayRef,
-        false => Arc::clone(c),
-    };
-    let columns: Vec<ArrayRef> = batch.columns().iter().map(tidy).collect();
+    let columns: Vec<ArrayRef> = batch.columns().iter().cloned().map(tidy).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(batch.schema(), columns, &options).unwrap_or(batch)
+}
+
+fn tidy(column: ArrayRef) -> ArrayRef {
+    match is_wasteful(&column) {
+        true => Arc::new(column.as_string_view().gc()),
+        false => column,
+    }
 }
 
 fn is_wasteful(column: &ArrayRef) -> bool {

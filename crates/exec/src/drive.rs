@@ -8,20 +8,22 @@ use arrow_array::RecordBatch;
 use sql::plan::{Node, Operator};
 use types::{SqlError, SqlResult};
 
-use crate::aggregate::AggregateSink;
+use crate::aggregate::{AggregateSink, Aggregated};
 use crate::batch;
 use crate::bell::locked;
-use crate::collect::{Collect, First};
+use crate::collect::Collect;
+use crate::first::First;
 use crate::groups::Grouping;
 use crate::hash_join::{BuildSink, JoinRules, Probe};
 use crate::lookup::LookupOp;
+use crate::memory::Reservation;
 use crate::nested::NestedLoop;
 use crate::recursive;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::{Target, halted};
 use crate::sort::SortSink;
-use crate::source::LocalFuture;
+use crate::source::{LocalFuture, Source};
 use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage, timed};
 use crate::streaming::{Filter, Pass, Project, ScanRows, Skip};
 use crate::unnest::Unnest;
@@ -51,7 +53,15 @@ enum Input {
     /// The materialised right side.
     Nested(Arc<NestedLoop>),
     /// The rows of a breaker.
-    Rows(Vec<RecordBatch>),
+    Rows(Rows),
+    /// The same where they are not all at hand.
+    Source(Arc<dyn Source>),
+}
+
+/// Rows at hand, and what they are counted in.
+struct Rows {
+    batches: Vec<RecordBatch>,
+    memory: Option<Arc<Reservation>>,
 }
 
 /// The streaming nodes from `node` down, lowest first, and the node that yields their rows.
@@ -150,53 +160,69 @@ fn input<'a>(
         match &node.operator {
             Operator::HashJoin(join) => {
                 let rules = Arc::new(JoinRules::new(node, join, batch_rows)?);
-                let sink = Arc::new(BuildSink::new(Arc::clone(&rules), workers));
+                let memory = run.reserve(node, "hash join");
+                let sink = BuildSink::new(Arc::clone(&rules), Arc::clone(&memory), workers);
+                let sink = Arc::new(sink);
                 fill(run, &join.build, Arc::clone(&scope), Target::unordered(node, sink.clone()))
                     .await?;
                 let table = busy(busy_ns, sink.finish(&scope)).await?;
-                Ok(Input::Probe(Arc::new(Probe::new(rules, table))))
+                Ok(Input::Probe(Arc::new(Probe::new(rules, table, memory))))
             }
             Operator::NestedLoopJoin(join) => {
-                let sink = Arc::new(Collect::new(batch::relaxed(&join.right.schema), workers));
+                let memory = run.reserve(node, "nested-loop join");
+                let schema = batch::relaxed(&join.right.schema);
+                let sink = Arc::new(Collect::new(schema, Arc::clone(&memory), workers));
                 fill(run, &join.right, scope, Target::unordered(node, sink.clone())).await?;
-                let nested = NestedLoop::new(node, join, sink.finish()?, batch_rows);
+                let nested = NestedLoop::new(node, join, sink.finish()?, memory, batch_rows);
                 Ok(Input::Nested(Arc::new(nested)))
             }
             Operator::Aggregate { input, group_by, aggregates } => {
                 let (from, to) = (batch::relaxed(&input.schema), batch::relaxed(&node.schema));
                 let grouping = Grouping::new(group_by.clone(), aggregates.clone(), from, to)?;
-                let sink = Arc::new(AggregateSink::new(grouping, workers, batch_rows));
+                let space = run.workspace(node, "aggregate");
+                let memory = Some(Arc::clone(&space.memory));
+                let sink = Arc::new(AggregateSink::new(grouping, space));
                 fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
-                Ok(Input::Rows(busy(busy_ns, sink.finish(&scope)).await?))
+                Ok(match busy(busy_ns, sink.finish(&scope)).await? {
+                    Aggregated::Rows(batches) => Input::Rows(Rows { batches, memory }),
+                    Aggregated::Spilled(groups) => Input::Source(Arc::new(groups)),
+                })
             }
             Operator::Sort { input, keys, fetch } => {
                 let schema = batch::relaxed(&input.schema);
-                let sink = Arc::new(SortSink::new(keys, *fetch, schema, workers, batch_rows)?);
+                let space = run.workspace(node, "sort");
+                let sink = Arc::new(SortSink::new(keys, *fetch, schema, space)?);
                 fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
-                Ok(Input::Rows(busy(busy_ns, sink.finish(&scope)).await?))
+                Ok(Input::Source(Arc::new(busy(busy_ns, sink.finish(&scope)).await?)))
             }
             Operator::Window { input, functions } => {
-                let sink = Arc::new(Collect::new(batch::relaxed(&input.schema), workers));
+                let memory = run.reserve(node, "window");
+                let held = Arc::clone(&memory);
+                let sink = Arc::new(Collect::new(batch::relaxed(&input.schema), held, workers));
                 fill(run, input, scope, Target::unordered(node, sink.clone())).await?;
                 let schema = batch::relaxed(&node.schema);
                 let rows = timed(busy_ns, || window::evaluate(sink.finish()?, functions, &schema))?;
-                Ok(Input::Rows(batch::slices(&rows, batch_rows)))
+                let batches = batch::slices(&rows, batch_rows);
+                Ok(Input::Rows(Rows { batches, memory: Some(memory) }))
             }
             Operator::Limit { input, skip, fetch: Some(fetch) } => {
-                first_rows(run, node, input, scope, *skip, *fetch).await.map(Input::Rows)
+                first_rows(run, node, input, scope, *skip, *fetch).await
             }
             Operator::Recursive(recursion) => {
-                let rows = recursive::rounds(run, node, recursion, scope).await?;
+                let memory = run.reserve(node, "recursion");
+                let rows = recursive::rounds(run, node, recursion, &memory, scope).await?;
                 let slices = rows.iter().flat_map(|rows| batch::slices(rows, batch_rows));
-                Ok(Input::Rows(slices.collect()))
+                Ok(Input::Rows(Rows { batches: slices.collect(), memory: Some(memory) }))
             }
             Operator::WorkTable { name, columns } => {
                 let found = locked(&run.work_tables).get(name).cloned();
                 let rows = found.ok_or_else(|| SqlError::internal("no such recursion"))?;
                 let rows = batch::project(&rows, columns, &batch::relaxed(&node.schema))?;
-                Ok(Input::Rows(batch::slices(&rows, batch_rows)))
+                Ok(Input::Rows(Rows { batches: batch::slices(&rows, batch_rows), memory: None }))
             }
-            Operator::Values(rows) => Ok(Input::Rows(batch::slices(rows, batch_rows))),
+            Operator::Values(rows) => {
+                Ok(Input::Rows(Rows { batches: batch::slices(rows, batch_rows), memory: None }))
+            }
             _ => Ok(Input::None),
         }
     })
@@ -221,12 +247,13 @@ async fn first_rows(
     scope: Arc<Scope>,
     skip: usize,
     fetch: usize,
-) -> SqlResult<Vec<RecordBatch>> {
-    let inside = Scope::inside(&scope);
-    let sink = Arc::new(First::new(run, &inside, skip, fetch));
+) -> SqlResult<Input> {
     if fetch == 0 {
-        return Ok(vec![]);
+        return Ok(Input::None);
     }
+    let inside = Scope::inside(&scope);
+    let space = run.workspace(node, "limit");
+    let sink = Arc::new(First::new(run, &inside, space, skip, fetch));
     let target = Target::Sink { sink: sink.clone(), node: node.id, ordered: true };
     let result = fill(run, input, inside, target).await;
     if scope.is_stopped() {
@@ -235,7 +262,7 @@ async fn first_rows(
     if !sink.is_full() {
         result?;
     }
-    Ok(sink.finish())
+    Ok(Input::Source(Arc::new(sink.finish())))
 }
 
 /// A pipeline, ready to run.
@@ -247,7 +274,8 @@ struct Pipeline {
     void_until: usize,
     /// Whether an operator depends on the order of its rows (an offset).
     order_matters: bool,
-    rows: Option<Vec<RecordBatch>>,
+    /// What the leaf needs or yields.
+    leaf: Input,
 }
 
 fn assemble(
@@ -257,16 +285,13 @@ fn assemble(
     mut inputs: Vec<Input>,
     tail: Tail,
 ) -> SqlResult<Pipeline> {
-    let rows = match inputs.pop() {
-        Some(Input::Rows(rows)) => Some(rows),
-        _ => None,
-    };
+    let leaf_input = inputs.pop().unwrap_or(Input::None);
     let mut pipeline = Pipeline {
         tail: Tail { ops: leaf_op(leaf), target: tail.target.clone() },
         flushes: vec![],
         void_until: 0,
         order_matters: spine.iter().any(|n| matches!(n.operator, Operator::Limit { .. })),
-        rows,
+        leaf: leaf_input,
     };
     for (node, input) in spine.iter().zip(inputs) {
         let op = streaming_op(run, node, &input)?;
@@ -275,7 +300,7 @@ fn assemble(
         let is_void = match &input {
             Input::Probe(probe) => probe.is_void(),
             Input::Nested(nested) => nested.is_void(),
-            Input::None | Input::Rows(_) => false,
+            Input::None | Input::Rows(_) | Input::Source(_) => false,
         };
         if is_void {
             pipeline.void_until = after;
@@ -322,21 +347,21 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
 
 impl Pipeline {
     async fn run(self, run: &Arc<Run>, leaf: &Node, scope: &Arc<Scope>) -> SqlResult<()> {
-        let Pipeline { tail, flushes, void_until, order_matters, rows } = self;
+        let Pipeline { tail, flushes, void_until, order_matters, leaf: from } = self;
         if scope.is_stopped() {
             return Err(halted());
         }
         if void_until == 0 {
             let order_matters = order_matters || tail.target.order_matters();
             let order_matters = order_matters && is_ordered(leaf);
-            leaf_rows(run, leaf, Order { order_matters, ..Order::new(scope, &tail) }, rows).await?;
+            leaf_rows(run, leaf, Order { order_matters, ..Order::new(scope, &tail) }, from).await?;
         }
         for (node, first, input) in flushes {
             let rows = match &input {
                 _ if first <= void_until => vec![],
                 Input::Probe(probe) => probe.rest()?,
                 Input::Nested(nested) => nested.rest()?,
-                Input::None | Input::Rows(_) => vec![],
+                Input::None | Input::Rows(_) | Input::Source(_) => vec![],
             };
             produced(run, node, &rows);
             let pieces = rows.into_iter().map(Piece::Rows).collect();
@@ -361,12 +386,7 @@ impl Order {
 }
 
 /// Runs the rows of the leaf through the pipeline.
-async fn leaf_rows(
-    run: &Arc<Run>,
-    leaf: &Node,
-    order: Order,
-    rows: Option<Vec<RecordBatch>>,
-) -> SqlResult<()> {
+async fn leaf_rows(run: &Arc<Run>, leaf: &Node, order: Order, from: Input) -> SqlResult<()> {
     match &leaf.operator {
         Operator::Union { inputs } => {
             for input in inputs {
@@ -377,15 +397,27 @@ async fn leaf_rows(
         Operator::Scan(scan) => {
             let source = run.tables.source(scan)?;
             let pieces = source.roots().into_iter().map(Piece::Part).collect();
-            let driver = Some(Driver { source, node: leaf.id });
+            let driver = Some(Driver { source, node: leaf.id, is_scan: true });
             run_stage(run, Order { pieces, driver, ..order }).await
         }
-        _ => {
-            let rows = rows.unwrap_or_default();
-            produced(run, leaf.id, &rows);
-            let pieces = rows.into_iter().map(Piece::Rows).collect();
+        _ => from_input(run, leaf, order, from).await,
+    }
+}
+
+/// Runs the rows of a breaker through the pipeline.
+async fn from_input(run: &Arc<Run>, leaf: &Node, order: Order, from: Input) -> SqlResult<()> {
+    match from {
+        Input::Rows(Rows { batches, memory: _held }) => {
+            produced(run, leaf.id, &batches);
+            let pieces = batches.into_iter().map(Piece::Rows).collect();
             run_stage(run, Order { pieces, ..order }).await
         }
+        Input::Source(source) => {
+            let pieces = source.roots().into_iter().map(Piece::Part).collect();
+            let driver = Some(Driver { source, node: leaf.id, is_scan: false });
+            run_stage(run, Order { pieces, driver, ..order }).await
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,10 +1,12 @@
 //! A table of groups with the state of their aggregates.
 
+use std::sync::{Arc, OnceLock};
+
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, Schema, SchemaRef};
 use hashbrown::HashTable;
 use sql::expr::{Accumulator, AggregateExpr, Expr};
-use types::SqlResult;
+use types::{SqlError, SqlResult};
 
 use crate::batch;
 use crate::keys::{KeyBatch, KeyCoder, Keys};
@@ -21,6 +23,15 @@ pub(crate) struct Grouping {
     pub(crate) input: SchemaRef,
     pub(crate) output: SchemaRef,
     coder: Option<KeyCoder>,
+    /// Columns of the state of each aggregate, once a state was seen.
+    widths: OnceLock<Vec<usize>>,
+}
+
+/// Groups as rows: the group columns, then the states of the aggregates.
+pub(crate) struct Partial {
+    pub(crate) rows: RecordBatch,
+    /// The hash of each group's key.
+    pub(crate) hashes: Vec<u64>,
 }
 
 impl Grouping {
@@ -31,7 +42,18 @@ impl Grouping {
         output: SchemaRef,
     ) -> SqlResult<Grouping> {
         let coder = if group_by.is_empty() { None } else { Some(KeyCoder::of(&group_by, false)?) };
-        Ok(Grouping { group_by, aggregates, input, output, coder })
+        Ok(Grouping { group_by, aggregates, input, output, coder, widths: OnceLock::new() })
+    }
+
+    /// Whether there are group columns.
+    pub(crate) fn is_grouped(&self) -> bool {
+        self.coder.is_some()
+    }
+
+    /// The keys of rows that a [`Partial`] was made of.
+    pub(crate) fn keys_of(&self, partial: &RecordBatch) -> SqlResult<KeyBatch> {
+        let coder = self.coder.as_ref().ok_or_else(|| SqlError::internal("no group columns"))?;
+        coder.encode(&partial.columns()[..self.group_by.len()])
     }
 }
 
@@ -89,6 +111,13 @@ impl Groups {
         Ok(())
     }
 
+    /// Bytes that the groups take.
+    pub(crate) fn bytes(&self) -> usize {
+        let table = self.table.allocation_size() + self.hashes.capacity() * size_of::<u64>();
+        let states: usize = self.accumulators.iter().map(Accumulator::size).sum();
+        table + self.keys.bytes() + states
+    }
+
     /// Makes the group of no rows known by a row that the filter drops: to the library a group
     /// without any row would be one whose values have all been seen.
     fn add_empty_group(&mut self, grouping: &Grouping) -> SqlResult<()> {
@@ -122,6 +151,40 @@ impl Groups {
                 let part: Vec<_> = state.iter().map(|c| c.slice(start, range.len())).collect();
                 accumulator.merge(&part, &self.indices, self.count)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Takes all groups with the states of their aggregates.
+    pub(crate) fn into_partial(mut self, grouping: &Grouping) -> SqlResult<Partial> {
+        let mut columns = match &grouping.coder {
+            Some(coder) => coder.decode(&self.keys, self.null_group)?,
+            None => vec![],
+        };
+        let states = self.accumulators.iter_mut().map(Accumulator::state);
+        let states = states.collect::<SqlResult<Vec<_>>>()?;
+        grouping.widths.get_or_init(|| states.iter().map(Vec::len).collect());
+        columns.extend(states.into_iter().flatten());
+        let field =
+            |(i, c): (usize, &ArrayRef)| Field::new(format!("c{i}"), c.data_type().clone(), true);
+        let fields: Vec<Field> = columns.iter().enumerate().map(field).collect();
+        let rows = batch::make(&Arc::new(Schema::new(fields)), columns, self.count)?;
+        Ok(Partial { rows, hashes: self.hashes })
+    }
+
+    /// Adds groups that were made into rows.
+    pub(crate) fn add_partial(
+        &mut self,
+        grouping: &Grouping,
+        partial: &RecordBatch,
+    ) -> SqlResult<()> {
+        self.number(grouping.keys_of(partial)?);
+        let widths = grouping.widths.get().map(Vec::as_slice).unwrap_or_default();
+        let mut states = &partial.columns()[grouping.group_by.len()..];
+        for (accumulator, &width) in self.accumulators.iter_mut().zip(widths) {
+            let (state, others) = states.split_at(width);
+            accumulator.merge(state, &self.indices, self.count)?;
+            states = others;
         }
         Ok(())
     }

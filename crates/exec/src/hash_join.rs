@@ -10,12 +10,15 @@ use sql::plan::{HashJoin, HashJoinKind, Node};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
+use crate::footprint::batch_bytes;
 use crate::groups::evaluate_all;
-use crate::join_table::{JoinTable, SharedBits};
+use crate::join_table::{CHAIN_BYTES, JoinTable, SharedBits};
 use crate::keys::{KeyBatch, KeyCoder};
+use crate::memory::Reservation;
 use crate::pairs::{PairShape, Pairs};
 use crate::scope::Scope;
-use crate::sink::{Locals, Sink};
+use crate::sink::{Locals, Sink, cannot_spill};
+use crate::source::LocalFuture;
 use crate::stage::{Applied, Map, go_on};
 
 /// Pairs that a batch of probe rows may make before the rest of it waits, in result batches.
@@ -80,12 +83,17 @@ impl JoinRules {
 /// Collects the build side: rows and their encoded keys, per worker.
 pub(crate) struct BuildSink {
     rules: Arc<JoinRules>,
+    memory: Arc<Reservation>,
     locals: Locals<Vec<(RecordBatch, KeyBatch)>>,
 }
 
 impl BuildSink {
-    pub(crate) fn new(rules: Arc<JoinRules>, worker_count: usize) -> BuildSink {
-        BuildSink { rules, locals: Locals::new(worker_count) }
+    pub(crate) fn new(
+        rules: Arc<JoinRules>,
+        memory: Arc<Reservation>,
+        worker_count: usize,
+    ) -> BuildSink {
+        BuildSink { rules, memory, locals: Locals::new(worker_count) }
     }
 
     /// Combines the workers' rows into the hash table.
@@ -105,7 +113,7 @@ impl BuildSink {
         if null_bits.contains(&false) {
             all.nulls = Some(null_bits.into());
         }
-        let rows = batch::concat(&rules.build_schema, &rows)?;
+        let rows = batch::concat_owned(&rules.build_schema, rows)?;
         let mut table = JoinTable::new(rows, all);
         while table.chain_some(LINK_ROWS, rules.nulls_match) {
             go_on(scope).await?;
@@ -115,10 +123,17 @@ impl BuildSink {
 }
 
 impl Sink for BuildSink {
-    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<()> {
+    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<Option<RecordBatch>> {
         let keys = self.rules.encode(&self.rules.build_keys, &rows)?;
-        self.locals.of(worker).push((batch::compact(rows), keys));
-        Ok(())
+        let rows = batch::compact(rows);
+        let chains = rows.num_rows() * CHAIN_BYTES;
+        self.memory.grow(batch_bytes(&rows) + keys.bytes() + chains)?;
+        self.locals.of(worker).push((rows, keys));
+        Ok(None)
+    }
+
+    fn relieve<'a>(&'a self, _worker: usize) -> LocalFuture<'a, SqlResult<()>> {
+        cannot_spill()
     }
 }
 
@@ -126,6 +141,8 @@ impl Sink for BuildSink {
 pub(crate) struct Probe {
     rules: Arc<JoinRules>,
     table: JoinTable,
+    /// What the table was counted in.
+    _memory: Arc<Reservation>,
     /// Build rows with a partner, where the kind asks for them.
     matched: Option<SharedBits>,
     saw_rows: AtomicBool,
@@ -141,7 +158,7 @@ struct Found {
 }
 
 impl Probe {
-    pub(crate) fn new(rules: Arc<JoinRules>, table: JoinTable) -> Probe {
+    pub(crate) fn new(rules: Arc<JoinRules>, table: JoinTable, memory: Arc<Reservation>) -> Probe {
         use HashJoinKind as K;
         let wanted = matches!(
             rules.kind,
@@ -149,7 +166,7 @@ impl Probe {
         );
         let matched = wanted.then(|| SharedBits::new(table.rows.num_rows()));
         let (saw_rows, saw_null) = Default::default();
-        Probe { rules, table, matched, saw_rows, saw_null }
+        Probe { rules, table, _memory: memory, matched, saw_rows, saw_null }
     }
 
     /// Whether no probe row can produce anything, nor change what [`Probe::rest`] produces.

@@ -7,6 +7,9 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::keys::{KeyBatch, Keys};
 
+/// Bytes per row for the chains: a link, and between two and four heads.
+pub(crate) const CHAIN_BYTES: usize = 4 + 4 * 4;
+
 /// Bits set by probes of several workers at once.
 pub(crate) struct SharedBits {
     words: Vec<AtomicU64>,

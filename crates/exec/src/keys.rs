@@ -63,6 +63,14 @@ impl ByteKeys {
 }
 
 impl Keys {
+    /// Bytes that the keys take.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Keys::Ints(values) => values.capacity() * size_of::<i64>(),
+            Keys::Bytes(keys) => keys.bytes.capacity() + keys.ends.capacity() * size_of::<usize>(),
+        }
+    }
+
     /// Whether key `i` of this equals key `j` of `other`, made by a coder of the same types.
     pub(crate) fn equal(&self, i: usize, other: &Keys, j: usize) -> bool {
         match (self, other) {
@@ -88,6 +96,13 @@ impl Keys {
             (Keys::Bytes(a), Keys::Bytes(b)) => (0..b.len()).for_each(|i| a.push(b.get(i))),
             _ => unreachable!("keys of one coder have one shape"),
         }
+    }
+}
+
+impl KeyBatch {
+    /// Bytes that the keys and their hashes take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.keys.bytes() + self.hashes.capacity() * size_of::<u64>()
     }
 }
 

@@ -10,14 +10,19 @@ mod batch;
 mod bell;
 mod collect;
 mod drive;
+mod first;
 mod flow;
+mod footprint;
 mod groups;
 mod hash_join;
+mod in_flight;
 mod join_table;
 mod keys;
 mod lookup;
+mod memory;
 mod nested;
 mod pairs;
+mod partition;
 mod policy;
 mod progress;
 mod query;
@@ -29,13 +34,17 @@ mod shared;
 mod sink;
 mod sort;
 mod source;
+mod spill;
 mod stage;
 mod statics;
 mod streaming;
 mod task;
 mod unnest;
 mod window;
+mod workspace;
 
+pub use footprint::batch_bytes;
+pub use memory::{Governor, Grant, Reservation};
 pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,
 };

@@ -8,6 +8,7 @@ use types::SqlResult;
 
 use crate::batch;
 use crate::join_table::SharedBits;
+use crate::memory::Reservation;
 use crate::pairs::{PairShape, Pairs};
 use crate::stage::{Applied, Map};
 
@@ -19,6 +20,8 @@ pub(crate) struct NestedLoop {
     node: usize,
     kind: HashJoinKind,
     right: RecordBatch,
+    /// What the right side is counted in.
+    _memory: Arc<Reservation>,
     matched: Option<SharedBits>,
     shape: PairShape,
     batch_rows: usize,
@@ -29,6 +32,7 @@ impl NestedLoop {
         node: &Node,
         join: &NestedLoopJoin,
         right: RecordBatch,
+        memory: Arc<Reservation>,
         batch_rows: usize,
     ) -> NestedLoop {
         use HashJoinKind as K;
@@ -41,6 +45,7 @@ impl NestedLoop {
             kind: join.kind,
             matched: wanted.then(|| SharedBits::new(right.num_rows())),
             right,
+            _memory: memory,
             shape: PairShape::new(
                 &join.left.schema,
                 &join.right.schema,

@@ -31,6 +31,10 @@ pub struct NodeFigures {
     pub parts_done: AtomicU64,
     /// Nanoseconds of CPU time spent in the node's own code.
     pub busy_ns: AtomicU64,
+    /// The most bytes that it held at once.
+    pub memory_max: AtomicU64,
+    /// Bytes that it wrote to temporary files.
+    pub spilled: AtomicU64,
     /// Requests to the device on behalf of the node.
     pub io: IoCounters,
 }
@@ -83,6 +87,10 @@ pub struct NodeSnapshot {
     pub parts_done: u64,
     /// CPU nanoseconds.
     pub busy_ns: u64,
+    /// The most bytes that it held at once.
+    pub memory_max: u64,
+    /// Bytes that it wrote to temporary files.
+    pub spilled: u64,
     /// Read requests.
     pub reads: u64,
     /// Bytes read.
@@ -187,6 +195,8 @@ impl NodeFigures {
             parts_known: self.parts_known.load(Relaxed),
             parts_done: self.parts_done.load(Relaxed),
             busy_ns: self.busy_ns.load(Relaxed),
+            memory_max: self.memory_max.load(Relaxed),
+            spilled: self.spilled.load(Relaxed),
             reads: self.io.reads.load(Relaxed),
             read_bytes: self.io.read_bytes.load(Relaxed),
             waits: self.io.waits.load(Relaxed),

@@ -1,11 +1,13 @@
 //! What a caller says about one execution of a plan.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use runtime::sync::{Cancel, Permits};
 use types::SqlResult;
 
+use crate::memory::Grant;
 use crate::progress::Progress;
 use crate::source::LocalFuture;
 
@@ -47,6 +49,10 @@ pub struct Query {
     pub cancel: Cancel,
     /// Where tasks and rows are counted.
     pub progress: Arc<Progress>,
+    /// What its operators may hold.
+    pub memory: Grant,
+    /// Where they may spill to: a file that does not exist. `None`: they fail instead.
+    pub spill_path: Option<PathBuf>,
     /// Outer rows per look-up, at least 1.
     pub lookup_batch_rows: usize,
     /// Rows per batch aimed at, at least 1.
@@ -56,13 +62,15 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query with the default batch sizes.
+    /// A query with the default batch sizes and memory without a limit.
     pub fn new(mode: Mode, permits: Permits, cancel: Cancel, progress: Arc<Progress>) -> Query {
         Query {
             mode,
             permits,
             cancel,
             progress,
+            memory: Grant::unlimited(),
+            spill_path: None,
             lookup_batch_rows: LOOKUP_BATCH_ROWS,
             batch_rows: RESULT_BATCH_ROWS,
             parts_per_worker: PARTS_PER_WORKER,

@@ -12,6 +12,7 @@ use crate::batch;
 use crate::bell::locked;
 use crate::collect::Collect;
 use crate::drive::fill;
+use crate::memory::Reservation;
 use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::Target;
@@ -22,6 +23,7 @@ pub(crate) async fn rounds(
     run: &Arc<Run>,
     node: &Node,
     recursion: &Recursion,
+    memory: &Arc<Reservation>,
     scope: Arc<Scope>,
 ) -> SqlResult<Vec<RecordBatch>> {
     let mut seen = match recursion.distinct {
@@ -32,11 +34,15 @@ pub(crate) async fn rounds(
     let mut source = &recursion.base;
     loop {
         go_on(&scope).await?;
-        let sink = Arc::new(Collect::new(batch::relaxed(&node.schema), run.worker_count));
+        let sink = Arc::new(Collect::new(
+            batch::relaxed(&node.schema),
+            Arc::clone(memory),
+            run.worker_count,
+        ));
         fill(run, source, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
         let mut rows = sink.finish()?;
         if let Some(seen) = &mut seen {
-            rows = seen.new_rows(&rows)?;
+            rows = seen.new_rows(&rows, memory)?;
         }
         if rows.num_rows() == 0 {
             break;
@@ -48,6 +54,9 @@ pub(crate) async fn rounds(
     locked(&run.work_tables).remove(&recursion.name);
     Ok(all)
 }
+
+/// Bytes per remembered row beside its own: its place in the set, and its allocation.
+const SEEN_BYTES: usize = 64;
 
 /// Rows that were produced already.
 struct Seen {
@@ -63,11 +72,12 @@ impl Seen {
         Ok(Seen { converter, rows: HashSet::new() })
     }
 
-    fn new_rows(&mut self, rows: &RecordBatch) -> SqlResult<RecordBatch> {
+    fn new_rows(&mut self, rows: &RecordBatch, memory: &Reservation) -> SqlResult<RecordBatch> {
         let encoded = self.converter.convert_columns(rows.columns()).map_err(batch::arrow)?;
         let mut kept: Vec<u32> = Vec::new();
         for (at, row) in encoded.iter().enumerate() {
             if self.rows.insert(row.owned()) {
+                memory.grow(row.data().len() + SEEN_BYTES)?;
                 kept.push(at as u32);
             }
         }

@@ -6,18 +6,21 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use sql::plan::Plan;
+use sql::plan::{Node, Plan};
 use types::{SqlError, SqlResult};
 
 use crate::bell::{Latch, locked};
 use crate::drive::drive;
-use crate::policy::Policy;
+use crate::memory::Reservation;
+use crate::policy::{Driving, Policy};
 use crate::query::{Output, Query};
 use crate::scope::{Scope, Sleepers};
 use crate::sink::Target;
 use crate::source::Tables;
+use crate::spill::Spill;
 use crate::stage::Tail;
 use crate::task::poll_caught;
+use crate::workspace::Workspace;
 
 /// What all tasks of a query share.
 pub(crate) struct Run {
@@ -29,12 +32,38 @@ pub(crate) struct Run {
     pub(crate) sleepers: Sleepers,
     /// All crews of which a task may live.
     pub(crate) alive: Latch,
+    /// Where operators spill to.
+    pub(crate) spill: Arc<Spill>,
     /// The rows of the last round of each recursion.
     pub(crate) work_tables: Mutex<HashMap<String, RecordBatch>>,
     error: Mutex<Option<SqlError>>,
 }
 
 impl Run {
+    /// The means of the operator `name` at `node`.
+    pub(crate) fn workspace(&self, node: &Node, name: &'static str) -> Workspace {
+        let lanes = match self.policy.driving(false) {
+            Driving::One => 1,
+            Driving::Runs(_) | Driving::Shared => self.worker_count,
+        };
+        Workspace {
+            memory: self.reserve(node, name),
+            spill: Arc::clone(&self.spill),
+            progress: Arc::clone(&self.query.progress),
+            node: node.id,
+            depth: self.policy.depth(),
+            worker_count: self.worker_count,
+            lanes,
+            batch_rows: self.query.batch_rows.max(1),
+        }
+    }
+
+    /// A reservation for the operator `name` at `node`.
+    pub(crate) fn reserve(&self, node: &Node, name: &'static str) -> Arc<Reservation> {
+        let node = (Arc::clone(&self.query.progress), node.id);
+        self.query.memory.reserve_for(name, Some(node))
+    }
+
     /// Ends the query with `error`, unless another came first.
     pub(crate) fn fail(&self, error: SqlError) {
         locked(&self.error).get_or_insert(error);
@@ -79,6 +108,7 @@ pub async fn execute(
         root: Scope::root(),
         sleepers: Sleepers::new(worker_count),
         alive: Latch::default(),
+        spill: Arc::new(Spill::new(query.spill_path.clone())),
         work_tables: Mutex::default(),
         error: Mutex::new(None),
         query,

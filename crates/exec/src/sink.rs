@@ -1,5 +1,6 @@
 //! Where a pipeline's rows go.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::RecordBatch;
@@ -11,13 +12,34 @@ use crate::batch;
 use crate::bell::locked;
 use crate::query::Output;
 use crate::run::Run;
-use crate::stage::timed;
+use crate::source::LocalFuture;
+use crate::stage::{busy, timed};
 
 /// The end of a pipeline inside the engine. Each worker pushes into its own local state; the owner
 /// of the sink combines the locals and finishes when all tasks of the pipeline have ended.
 pub(crate) trait Sink: Send + Sync {
-    /// Adds rows to the state of `worker`, which must be the calling worker.
-    fn push(&self, worker: usize, batch: RecordBatch) -> SqlResult<()>;
+    /// Adds rows to the state of `worker`, which must be the calling worker. Gives them back when
+    /// there is no memory for them before [`Sink::relieve`].
+    fn push(&self, worker: usize, batch: RecordBatch) -> SqlResult<Option<RecordBatch>>;
+
+    /// Spills what `worker`, the calling one, has gathered.
+    fn relieve<'a>(&'a self, worker: usize) -> LocalFuture<'a, SqlResult<()>>;
+}
+
+/// Adds rows to a sink, which spills as often as it must.
+pub(crate) async fn push(sink: &dyn Sink, busy_ns: &AtomicU64, rows: RecordBatch) -> SqlResult<()> {
+    let worker = runtime::worker();
+    let mut refused = timed(busy_ns, || sink.push(worker, rows))?;
+    while let Some(rows) = refused {
+        busy(busy_ns, sink.relieve(worker)).await?;
+        refused = timed(busy_ns, || sink.push(worker, rows))?;
+    }
+    Ok(())
+}
+
+/// The answer of a sink that never gives rows back.
+pub(crate) fn cannot_spill<'a>() -> LocalFuture<'a, SqlResult<()>> {
+    Box::pin(async { Err(SqlError::internal("an operator without a spill was asked for one")) })
 }
 
 /// One value per worker. Only its worker locks it while a pipeline runs, so locks never wait.
@@ -70,8 +92,7 @@ impl Target {
     pub(crate) async fn push(&self, run: &Run, batch: RecordBatch) -> SqlResult<()> {
         match self {
             Target::Sink { sink, node, .. } => {
-                let busy_ns = &run.query.progress.node(*node).busy_ns;
-                timed(busy_ns, || sink.push(runtime::worker(), batch))
+                push(sink.as_ref(), &run.query.progress.node(*node).busy_ns, batch).await
             }
             Target::Output { output, schema } => {
                 if !output.push(batch::retitle(&batch, schema)?).await? {

@@ -1,31 +1,47 @@
-//! The sink of sort and top-k: sorted runs per worker, merged at the end.
+//! The sink of sort and top-k: sorted runs per worker, in memory or spilled, merged at the end.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod merge;
+mod order;
 
-use arrow_array::{Array, RecordBatch, UInt32Array};
-use arrow_row::{Row, RowConverter, Rows, SortField};
-use arrow_schema::{SchemaRef, SortOptions};
-use arrow_select::interleave::interleave;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use sql::plan::SortKey;
 use types::SqlResult;
 
 use crate::batch;
-use crate::keys::canonical;
+use crate::bell::locked;
+use crate::footprint::batch_bytes;
 use crate::scope::Scope;
 use crate::sink::{Locals, Sink};
+use crate::source::LocalFuture;
+use crate::spill::Block;
 use crate::stage::go_on;
+use crate::workspace::{Turns, Workspace};
+
+use merge::Merge;
+pub(crate) use merge::Sorted;
+use order::{RowOrder, Run};
 
 /// Batches sorted in one go, without giving way: some ten milliseconds.
 const RUN_BATCHES: usize = 32;
 
+/// Runs merged in one pass.
+const FAN_IN_MAX: usize = 64;
+
+/// What a spilled run has in memory while it is merged, in blocks: two of rows, and their keys.
+const BLOCKS_PER_RUN: usize = 3;
+
 /// Sorts rows; with `fetch` keeps only the first.
 pub(crate) struct SortSink {
-    order: RowOrder,
+    order: Arc<RowOrder>,
     fetch: Option<usize>,
     schema: SchemaRef,
+    space: Workspace,
     locals: Locals<Local>,
-    batch_rows: usize,
+    turns: Turns,
+    spilled: Mutex<Vec<Vec<Block>>>,
 }
 
 #[derive(Default)]
@@ -33,55 +49,9 @@ struct Local {
     batches: Vec<RecordBatch>,
     row_count: usize,
     runs: Vec<Run>,
-}
-
-/// Sorted rows with their encoded keys.
-struct Run {
-    rows: RecordBatch,
-    keys: Rows,
-}
-
-/// Sort keys as comparable bytes.
-struct RowOrder {
-    keys: Vec<SortKey>,
-    converter: RowConverter,
-}
-
-impl RowOrder {
-    fn new(keys: &[SortKey]) -> SqlResult<RowOrder> {
-        let field = |k: &SortKey| {
-            let options = SortOptions { descending: k.descending, nulls_first: k.nulls_first };
-            SortField::new_with_options(k.expr.data_type().clone(), options)
-        };
-        let converter = RowConverter::new(keys.iter().map(field).collect());
-        Ok(RowOrder { keys: keys.to_vec(), converter: converter.map_err(batch::arrow)? })
-    }
-
-    fn encode(&self, rows: &RecordBatch) -> SqlResult<Rows> {
-        let columns = self.keys.iter().map(|k| Ok(canonical(&k.expr.evaluate(rows)?)));
-        let columns = columns.collect::<SqlResult<Vec<_>>>()?;
-        self.converter.convert_columns(&columns).map_err(batch::arrow)
-    }
-
-    /// The first `fetch` of `rows` in order; rows with equal keys stay in input order.
-    fn sorted(&self, rows: &RecordBatch, fetch: Option<usize>) -> SqlResult<Run> {
-        let encoded = self.encode(rows)?;
-        let mut order: Vec<u32> = (0..rows.num_rows() as u32).collect();
-        let compare = |&a: &u32, &b: &u32| {
-            encoded.row(a as usize).cmp(&encoded.row(b as usize)).then(a.cmp(&b))
-        };
-        if let Some(fetch) = fetch.filter(|&f| f < order.len()) {
-            if fetch > 0 {
-                order.select_nth_unstable_by(fetch - 1, compare);
-            }
-            order.truncate(fetch);
-        }
-        order.sort_unstable_by(compare);
-        let mut keys = self.converter.empty_rows(order.len(), 0);
-        order.iter().for_each(|&i| keys.push(encoded.row(i as usize)));
-        let rows = batch::compact(batch::take(rows, &UInt32Array::from(order))?);
-        Ok(Run { rows, keys })
-    }
+    /// Bytes of `batches`, and of `runs`, as they are counted in the reservation.
+    batch_bytes: usize,
+    run_bytes: usize,
 }
 
 impl SortSink {
@@ -89,95 +59,160 @@ impl SortSink {
         keys: &[SortKey],
         fetch: Option<usize>,
         schema: SchemaRef,
-        worker_count: usize,
-        batch_rows: usize,
+        space: Workspace,
     ) -> SqlResult<SortSink> {
-        let order = RowOrder::new(keys)?;
-        Ok(SortSink { order, fetch, schema, locals: Locals::new(worker_count), batch_rows })
+        Ok(SortSink {
+            order: Arc::new(RowOrder::new(keys)?),
+            fetch,
+            schema,
+            locals: Locals::new(space.worker_count),
+            turns: Turns::new(space.worker_count),
+            spilled: Mutex::default(),
+            space,
+        })
     }
 
     /// All rows (or the first) in order.
-    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<Vec<RecordBatch>> {
+    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<Sorted> {
+        let mut locals = self.locals.take();
         let mut runs = Vec::new();
-        for mut local in self.locals.take() {
+        for local in &mut locals {
             go_on(scope).await?;
-            self.end_run(&mut local)?;
+            self.end_run(local)?;
             runs.append(&mut local.runs);
         }
-        match <[Run; 1]>::try_from(runs) {
-            Ok([run]) => Ok(batch::slices(&run.rows, self.batch_rows)),
-            Err(runs) => self.merge(runs, scope).await,
+        if locked(&self.spilled).is_empty() {
+            let merge = Merge::of_memory(runs, self.fetch);
+            return Ok(self.sorted(merge));
         }
+        self.write(runs, locals.iter().map(|l| l.run_bytes).sum()).await?;
+        let spilled = std::mem::take(&mut *locked(&self.spilled));
+        let merge = self.narrow(spilled, scope).await?;
+        Ok(self.sorted(merge))
     }
 
-    /// Merges sorted runs, a batch at a time.
-    async fn merge(&self, runs: Vec<Run>, scope: &Scope) -> SqlResult<Vec<RecordBatch>> {
-        let mut heads = BinaryHeap::new();
-        let head = |run: usize, row: usize| -> Option<Reverse<(Row<'_>, usize, usize)>> {
-            let keys = &runs[run].keys;
-            (row < keys.num_rows()).then(|| Reverse((keys.row(row), run, row)))
-        };
-        heads.extend((0..runs.len()).filter_map(|run| head(run, 0)));
-        let mut left = self.fetch.unwrap_or(usize::MAX);
-        let mut out = Vec::new();
-        while left > 0 && !heads.is_empty() {
-            go_on(scope).await?;
-            let mut picked = Vec::new();
-            while picked.len() < self.batch_rows.max(1).min(left)
-                && let Some(Reverse((_, run, row))) = heads.pop()
-            {
-                picked.push((run, row));
-                heads.extend(head(run, row + 1));
+    fn sorted(&self, merge: Merge) -> Sorted {
+        Sorted::new(merge, Arc::clone(&self.order), Arc::clone(&self.schema), self.space.clone())
+    }
+
+    /// Merges spilled runs into longer ones until one pass can merge them all.
+    async fn narrow(&self, mut runs: Vec<Vec<Block>>, scope: &Scope) -> SqlResult<Merge> {
+        let fan_in = self.fan_in(&runs);
+        while runs.len() > fan_in {
+            // The shortest first: the rows that are read twice are as few as can be.
+            runs.sort_by_key(|run| {
+                std::cmp::Reverse(run.iter().map(|b| b.row_count).sum::<usize>())
+            });
+            let shortest = runs.split_off(runs.len() - fan_in.min(runs.len() + 1 - fan_in).max(2));
+            let mut merge = Merge::of_spilled(shortest, self.fetch);
+            let mut longer = Vec::new();
+            while let Some(rows) = merge.next(&self.order, &self.schema, &self.space).await? {
+                go_on(scope).await?;
+                longer.push(self.space.spill.write(&rows, self.space.figures()).await?);
             }
-            left -= picked.len();
-            out.push(self.gather(&runs, &picked)?);
+            runs.push(longer);
         }
-        Ok(out)
+        Ok(Merge::of_spilled(runs, self.fetch))
     }
 
-    fn gather(&self, runs: &[Run], picked: &[(usize, usize)]) -> SqlResult<RecordBatch> {
-        let column = |i: usize| {
-            let parts: Vec<&dyn Array> = runs.iter().map(|r| r.rows.column(i).as_ref()).collect();
-            interleave(&parts, picked).map_err(batch::arrow)
-        };
-        let columns = (0..self.schema.fields().len()).map(column).collect::<SqlResult<Vec<_>>>()?;
-        batch::make(&self.schema, columns, picked.len())
+    /// How many of the runs the memory left can merge at once.
+    fn fan_in(&self, runs: &[Vec<Block>]) -> usize {
+        let largest = runs.iter().flatten().map(|b| b.bytes).max().unwrap_or(0);
+        let needed = |fan_in: usize| fan_in * BLOCKS_PER_RUN * largest;
+        let mut fan_in = runs.len().clamp(2, FAN_IN_MAX);
+        while !self.space.memory.try_grow(needed(fan_in)) {
+            fan_in /= 2;
+            if fan_in <= 2 {
+                self.space.memory.hold(needed(2));
+                return 2;
+            }
+        }
+        fan_in
     }
 
     /// Sorts what has gathered since the last run.
     fn end_run(&self, local: &mut Local) -> SqlResult<()> {
-        if local.row_count > 0 {
-            let rows = batch::concat(&self.schema, &std::mem::take(&mut local.batches))?;
-            local.row_count = 0;
-            local.runs.push(self.order.sorted(&rows, self.fetch)?);
+        if local.row_count == 0 {
+            return Ok(());
         }
+        let rows = batch::concat_owned(&self.schema, std::mem::take(&mut local.batches))?;
+        local.row_count = 0;
+        let run = self.order.sorted(&rows, self.fetch)?;
+        let bytes = run.bytes();
+        self.recount(local, bytes);
+        local.run_bytes += std::mem::take(&mut local.batch_bytes);
+        local.runs.push(run);
         Ok(())
+    }
+
+    /// Counts the batches anew: what they became is in memory already.
+    fn recount(&self, local: &mut Local, bytes: usize) {
+        match bytes.checked_sub(local.batch_bytes) {
+            Some(more) => self.space.memory.hold(more),
+            None => self.space.memory.shrink(local.batch_bytes - bytes),
+        }
+        local.batch_bytes = bytes;
     }
 
     /// Keeps the best rows only, once there are several times as many as wanted.
     fn prune(&self, local: &mut Local, fetch: usize) -> SqlResult<()> {
         // Sorting twice as many rows as are kept halves the work per row; a batch is the least.
-        if local.row_count < (2 * fetch).max(fetch + self.batch_rows) {
+        if local.row_count < (2 * fetch).max(fetch + self.space.batch_rows) {
             return Ok(());
         }
-        let rows = batch::concat(&self.schema, &std::mem::take(&mut local.batches))?;
+        let rows = batch::concat_owned(&self.schema, std::mem::take(&mut local.batches))?;
         let best = self.order.sorted(&rows, Some(fetch))?.rows;
+        self.recount(local, batch_bytes(&best));
         local.row_count = best.num_rows();
         local.batches.push(best);
+        Ok(())
+    }
+
+    /// Writes runs as one.
+    async fn write(&self, runs: Vec<Run>, counted: usize) -> SqlResult<()> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let mut merge = Merge::of_memory(runs, self.fetch);
+        let batch_rows = self.space.batch_rows;
+        let batches = std::iter::from_fn(|| merge.pick(&self.schema, batch_rows).transpose());
+        let blocks = self.space.spill.write_all(batches, self.space.figures()).await?;
+        locked(&self.spilled).push(blocks);
+        self.space.memory.shrink(counted);
         Ok(())
     }
 }
 
 impl Sink for SortSink {
-    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<()> {
+    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<Option<RecordBatch>> {
         let mut local = self.locals.of(worker);
-        local.row_count += rows.num_rows();
-        local.batches.push(batch::compact(rows));
-        let run_rows = RUN_BATCHES * self.batch_rows;
-        match self.fetch.filter(|&f| f < run_rows / 2) {
-            Some(fetch) => self.prune(&mut local, fetch),
-            None if local.row_count >= run_rows => self.end_run(&mut local),
-            None => Ok(()),
+        let rows = batch::compact(rows);
+        let bytes = batch_bytes(&rows);
+        if !self.space.memory.try_grow(bytes) {
+            if local.batches.is_empty() && local.runs.is_empty() {
+                self.space.grow_least(bytes)?;
+            } else {
+                return self.space.refuse(rows, bytes);
+            }
         }
+        local.batch_bytes += bytes;
+        local.row_count += rows.num_rows();
+        local.batches.push(rows);
+        let run_rows = RUN_BATCHES * self.space.batch_rows;
+        match self.fetch.filter(|&f| f < run_rows / 2) {
+            Some(fetch) => self.prune(&mut local, fetch)?,
+            None if local.row_count >= run_rows => self.end_run(&mut local)?,
+            None => {}
+        }
+        Ok(None)
+    }
+
+    fn relieve<'a>(&'a self, worker: usize) -> LocalFuture<'a, SqlResult<()>> {
+        Box::pin(async move {
+            let Some(_turn) = self.turns.take(worker).await else { return Ok(()) };
+            let mut local = std::mem::take(&mut *self.locals.of(worker));
+            self.end_run(&mut local)?;
+            self.write(local.runs, local.run_bytes).await
+        })
     }
 }

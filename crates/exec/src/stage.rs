@@ -55,6 +55,8 @@ pub(crate) struct Tail {
 pub(crate) struct Driver {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) node: usize,
+    /// Whether its rows come from a table; otherwise from a breaker, whose output they are.
+    pub(crate) is_scan: bool,
 }
 
 /// A piece of a stage's work that nobody has started.
@@ -144,12 +146,21 @@ impl Stage {
         let figures = self.run.query.progress.node(driver.node);
         let access = Access { depth: self.depth, io: &figures.io };
         let step = busy(&figures.busy_ns, driver.source.step(part, access)).await?;
-        self.parts_known(step.parts.len());
+        if driver.is_scan {
+            self.parts_known(step.parts.len());
+        } else if let Some(rows) = &step.rows {
+            figures.produced(rows.num_rows());
+        }
         Ok((step.rows, step.parts))
     }
 
+    /// The scan that drives it, if one does.
+    pub(crate) fn scan(&self) -> Option<&Driver> {
+        self.driver.as_ref().filter(|driver| driver.is_scan)
+    }
+
     fn parts_known(&self, part_count: usize) {
-        if let Some(driver) = &self.driver {
+        if let Some(driver) = self.scan() {
             let figures = self.run.query.progress.node(driver.node);
             figures.parts_known.fetch_add(part_count as u64, Relaxed);
         }
@@ -157,14 +168,14 @@ impl Stage {
 
     /// Counts a part whose rows have passed the pipeline (or were handed on).
     pub(crate) fn part_done(&self) {
-        if let Some(driver) = &self.driver {
+        if let Some(driver) = self.scan() {
             self.run.query.progress.node(driver.node).parts_done.fetch_add(1, Relaxed);
         }
     }
 
     /// Counts a task made for a part.
     pub(crate) fn part_task(&self) {
-        if let Some(driver) = &self.driver {
+        if let Some(driver) = self.scan() {
             self.run.query.progress.node(driver.node).tasks.fetch_add(1, Relaxed);
         }
     }

@@ -23,7 +23,11 @@ pub(crate) async fn partition(
     count: usize,
 ) -> SqlResult<()> {
     let wanted = count.saturating_mul(PARTS_PER_PARTITION);
-    let pieces = expand(&stage, cut_rows(pieces, wanted), wanted).await?;
+    let mut pieces = cut_rows(pieces, wanted);
+    // The parts of a breaker are as many as may be in memory at once.
+    if stage.scan().is_some() {
+        pieces = expand(&stage, pieces, wanted).await?;
+    }
     for (partition, run) in runs(pieces, count).into_iter().enumerate() {
         let worker = partition % stage.run.worker_count;
         let inner = Arc::clone(&stage);
@@ -50,7 +54,7 @@ async fn timed_run(
     worker: usize,
 ) -> SqlResult<()> {
     let start = runtime::time::now();
-    let node = stage.driver.as_ref().map(|d| d.node);
+    let node = stage.scan().map(|d| d.node);
     sequential(Arc::clone(&stage), run).await?;
     if let Some(node) = node {
         let time = PartitionTime { node, partition, worker, elapsed_ns: elapsed_ns(start) };

@@ -1,14 +1,15 @@
 //! Runs plans in every mode and compares; nothing may be left behind.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::SeqCst;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
     StringViewArray,
 };
-use exec::{LocalFuture, Mode, Output, Progress, Query, execute};
+use exec::{Grant, LocalFuture, Mode, Output, Progress, Query, execute};
 use runtime::Runtime;
 use runtime::sync::{Cancel, Permits};
 use sql::plan::Plan;
@@ -104,16 +105,35 @@ pub fn memory(dice: &mut Dice, row_count: usize) -> Memory {
 pub struct Way {
     pub mode: Mode,
     pub permits: usize,
+    /// Operators spill whenever they can.
+    pub spills: bool,
 }
 
-pub const WAYS: [Way; 6] = [
-    Way { mode: Mode::Serial, permits: 64 },
-    Way { mode: Mode::Static { partitions: 1 }, permits: 64 },
-    Way { mode: Mode::Static { partitions: 5 }, permits: 0 },
-    Way { mode: Mode::OutOfOrder, permits: 0 },
-    Way { mode: Mode::OutOfOrder, permits: 1 },
-    Way { mode: Mode::OutOfOrder, permits: 64 },
+impl Way {
+    const fn of(mode: Mode, permits: usize, spills: bool) -> Way {
+        Way { mode, permits, spills }
+    }
+}
+
+pub const WAYS: [Way; 10] = [
+    Way::of(Mode::Serial, 64, false),
+    Way::of(Mode::Static { partitions: 1 }, 64, false),
+    Way::of(Mode::Static { partitions: 5 }, 0, false),
+    Way::of(Mode::OutOfOrder, 0, false),
+    Way::of(Mode::OutOfOrder, 1, false),
+    Way::of(Mode::OutOfOrder, 64, false),
+    Way::of(Mode::Serial, 64, true),
+    Way::of(Mode::Static { partitions: 3 }, 0, true),
+    Way::of(Mode::OutOfOrder, 0, true),
+    Way::of(Mode::OutOfOrder, 64, true),
 ];
+
+/// A name for a temporary file that no other query has.
+fn spill_path() -> PathBuf {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, SeqCst);
+    std::env::temp_dir().join(format!("dovetail-exec-{}-{number}", std::process::id()))
+}
 
 /// What a run left.
 pub struct Outcome {
@@ -126,7 +146,9 @@ pub struct Outcome {
 pub fn query(plan: &Plan, workers: usize, way: Way) -> Query {
     let progress = Arc::new(Progress::new(plan.node_count, workers));
     let query = Query::new(way.mode, Permits::new(way.permits), Cancel::new(), progress);
-    Query { lookup_batch_rows: 3, batch_rows: 7, parts_per_worker: 3, ..query }
+    let memory = if way.spills { Grant::spilling() } else { Grant::unlimited() };
+    let spill_path = way.spills.then(spill_path);
+    Query { lookup_batch_rows: 3, batch_rows: 7, parts_per_worker: 3, memory, spill_path, ..query }
 }
 
 /// Runs to the end and checks that nothing is left.

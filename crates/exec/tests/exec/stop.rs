@@ -16,7 +16,7 @@ use crate::rig::{
     runtimes,
 };
 
-const OOO: Way = Way { mode: Mode::OutOfOrder, permits: 64 };
+const OOO: Way = Way { mode: Mode::OutOfOrder, permits: 64, spills: false };
 
 /// A large table t, a small u.
 fn large(seed: u64, row_count: usize) -> Memory {

@@ -1,0 +1,58 @@
+//! How the memory of a database is shared out: half to the pool, a quarter to the operators, an
+//! eighth to tasks; the rest is the program's own (code, catalog, connections, what the allocator
+//! holds back).
+
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::options::Options;
+use crate::settings::Settings;
+
+/// The least memory of a database.
+const MEMORY_BYTES_MIN: usize = 4 << 20;
+
+/// The smallest pool: enough frames for every worker's descents and one extent each.
+const POOL_BYTES_MIN: usize = 4 << 20;
+
+/// The smallest memory of operators: a floor for each of a handful.
+const OPERATOR_BYTES_MIN: usize = 1 << 20;
+
+/// Bytes of a part of a scan in work: an extent of 64 pages, as rows, twice.
+const PART_BYTES: usize = 512 << 10;
+
+/// Bytes of a task of a look-up join: its frame, and 128 rows of some 100 bytes.
+const TASK_BYTES: usize = 16 << 10;
+
+/// The parts of a database's memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shares {
+    /// The buffer pool.
+    pub(crate) pool: usize,
+    /// Rows that operators gather.
+    pub(crate) operators: usize,
+    /// Tasks and the rows that they have in hand.
+    tasks: usize,
+}
+
+impl Shares {
+    /// The shares of a database opened with `options`.
+    pub(crate) fn of(options: &Options) -> SqlResult<Shares> {
+        let total = options.memory_bytes;
+        if total < MEMORY_BYTES_MIN {
+            let message = format!("memory of {total} bytes is too small");
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+                .with_hint(format!("Give at least {} MB.", MEMORY_BYTES_MIN >> 20)));
+        }
+        let pool = options.pool_bytes.unwrap_or(total / 2).max(POOL_BYTES_MIN);
+        Ok(Shares { pool, operators: (total / 4).max(OPERATOR_BYTES_MIN), tasks: total / 8 })
+    }
+
+    /// Tasks that a query may have alive.
+    pub(crate) fn tasks(&self, settings: &Settings) -> usize {
+        (self.tasks / 2 / TASK_BYTES).clamp(1, settings.max_tasks)
+    }
+
+    /// Parts of a scan that each of so many workers may have in work.
+    pub(crate) fn parts_per_worker(&self, workers: usize) -> usize {
+        (self.tasks / 2 / workers.max(1) / PART_BYTES).clamp(1, exec::PARTS_PER_WORKER)
+    }
+}

@@ -1,0 +1,287 @@
+//! The memory governor: how much the operators of all queries of a database may hold at once.
+//!
+//! The limit has two parts. *Floors* are taken when a query is admitted, so much for each of its
+//! operators that gather rows, and a query waits its turn for them; *growth* is what operators take
+//! beyond their floor while they run, first come, first served. An operator never waits for memory:
+//! refused, it spills or ends its query with 53200. So no query waits for another one that waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use runtime::sync::{Semaphore, SemaphorePermit};
+use sql::plan::{Node, Operator, Plan};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::progress::Progress;
+
+/// The part of the limit that is kept for floors: a quarter. More starves those who run, less
+/// makes too many wait.
+const FLOOR_PART: usize = 4;
+
+/// The least that an operator works with: some batches of rows, and a block for each of the
+/// partitions that it spills to.
+const FLOOR_BYTES_MIN: usize = 64 << 10;
+
+/// A floor is the 64th part of the limit: four queries of four operators are admitted at once.
+const FLOORS: usize = 64;
+
+/// Floors are counted in these units, so that any limit fits the semaphore.
+const UNIT_BYTES: usize = 1 << 10;
+
+/// Rows of a top-k or limit that are no reason to wait for memory.
+const FEW_ROWS: usize = 10_000;
+
+/// The memory that the operators of all queries share; clones are one governor.
+#[derive(Clone)]
+pub struct Governor(Arc<State>);
+
+struct State {
+    limit: usize,
+    floors: Semaphore,
+    floor_units: usize,
+    growth_limit: usize,
+    growth: AtomicUsize,
+    growth_high: AtomicUsize,
+}
+
+/// What a query was admitted with; its floors are given back when the last clone is gone.
+#[derive(Clone)]
+pub struct Grant(Arc<Admission>);
+
+struct Admission {
+    governor: Governor,
+    floor_bytes: usize,
+    operator_bytes_max: usize,
+    /// Whether it refuses whoever can spill.
+    is_stingy: bool,
+    _floors: Option<SemaphorePermit>,
+}
+
+/// What one operator of a query holds; everything is given back when it is dropped.
+pub struct Reservation {
+    grant: Grant,
+    /// Where its peak is noted.
+    node: Option<(Arc<Progress>, usize)>,
+    name: &'static str,
+    used: AtomicUsize,
+}
+
+impl Governor {
+    /// A governor of `limit` bytes.
+    pub fn new(limit: usize) -> Governor {
+        let floor_units = (limit / FLOOR_PART / UNIT_BYTES).max(1);
+        Governor(Arc::new(State {
+            limit,
+            floors: Semaphore::new(floor_units),
+            floor_units,
+            growth_limit: limit - limit / FLOOR_PART,
+            growth: AtomicUsize::new(0),
+            growth_high: AtomicUsize::new(0),
+        }))
+    }
+
+    /// All bytes that operators may hold.
+    pub fn limit(&self) -> usize {
+        self.0.limit
+    }
+
+    /// Bytes held beyond floors now, and the most that ever were.
+    pub fn growth(&self) -> (usize, usize) {
+        (self.0.growth.load(Relaxed), self.0.growth_high.load(Relaxed))
+    }
+
+    /// Waits until there are floors for the operators of `plan`. A plan without operators that
+    /// gather rows does not wait. No operator gets more than `operator_bytes_max` (0: no limit of
+    /// its own).
+    pub async fn admit(&self, plan: &Plan, operator_bytes_max: usize) -> Grant {
+        let operator_bytes_max = match operator_bytes_max {
+            0 => usize::MAX,
+            some => some.max(FLOOR_BYTES_MIN),
+        };
+        let gathering = gathering(&plan.root);
+        let state = &self.0;
+        // Half of the floors at most, so that at least two queries run at once.
+        let fair = state.floor_units * UNIT_BYTES / 2 / gathering.max(1);
+        let floor = (state.limit / FLOORS).min(fair).clamp(FLOOR_BYTES_MIN, operator_bytes_max);
+        let units = (gathering * floor).div_ceil(UNIT_BYTES).min(state.floor_units);
+        let floors = match gathering {
+            0 => None,
+            _ => Some(state.floors.acquire_many(units).await),
+        };
+        let governor = self.clone();
+        Grant(Arc::new(Admission {
+            governor,
+            floor_bytes: floor,
+            operator_bytes_max,
+            is_stingy: false,
+            _floors: floors,
+        }))
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let state = &self.0;
+        let more = |taken: usize| taken.checked_add(bytes).filter(|&sum| sum <= state.growth_limit);
+        let taken = state.growth.fetch_update(Relaxed, Relaxed, more);
+        if let Ok(before) = taken {
+            state.growth_high.fetch_max(before + bytes, Relaxed);
+        }
+        taken.is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let before = self.0.growth.fetch_sub(bytes, Relaxed);
+        debug_assert!(before >= bytes, "more memory given back than taken");
+    }
+}
+
+/// How many operators of a plan gather rows without a small bound.
+fn gathering(node: &Node) -> usize {
+    let here = match &node.operator {
+        Operator::HashJoin(_)
+        | Operator::NestedLoopJoin(_)
+        | Operator::Window { .. }
+        | Operator::Recursive(_) => true,
+        Operator::Aggregate { group_by, .. } => !group_by.is_empty(),
+        Operator::Sort { fetch, .. } => fetch.is_none_or(|rows| rows > FEW_ROWS),
+        Operator::Limit { fetch, .. } => fetch.is_some_and(|rows| rows > FEW_ROWS),
+        _ => false,
+    };
+    usize::from(here) + node.children().into_iter().map(gathering).sum::<usize>()
+}
+
+impl Grant {
+    /// Memory without a limit, for plans that run outside of a database.
+    pub fn unlimited() -> Grant {
+        Grant(Arc::new(Admission {
+            governor: Governor::new(usize::MAX / 2),
+            floor_bytes: FLOOR_BYTES_MIN,
+            operator_bytes_max: usize::MAX,
+            is_stingy: false,
+            _floors: None,
+        }))
+    }
+
+    /// Refuses whoever could do without: operators spill whenever they can. For tests.
+    pub fn spilling() -> Grant {
+        let Grant(unlimited) = Grant::unlimited();
+        Grant(Arc::new(Admission {
+            governor: unlimited.governor.clone(),
+            floor_bytes: 0,
+            operator_bytes_max: usize::MAX,
+            is_stingy: true,
+            _floors: None,
+        }))
+    }
+
+    /// A reservation, empty as yet, for what errors call the `name`.
+    pub fn reserve(&self, name: &'static str) -> Arc<Reservation> {
+        self.reserve_for(name, None)
+    }
+
+    /// The same for an operator of a plan, whose node shows its peak.
+    pub(crate) fn reserve_for(
+        &self,
+        name: &'static str,
+        node: Option<(Arc<Progress>, usize)>,
+    ) -> Arc<Reservation> {
+        Arc::new(Reservation { grant: self.clone(), node, name, used: AtomicUsize::new(0) })
+    }
+}
+
+impl Reservation {
+    /// Takes `bytes` more, if they are to be had; who is refused spills.
+    pub fn try_grow(&self, bytes: usize) -> bool {
+        !self.grant.0.is_stingy && self.take(bytes)
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let admission = &self.grant.0;
+        let mut used = self.used.load(Relaxed);
+        loop {
+            let wanted = used.saturating_add(bytes);
+            if wanted > admission.operator_bytes_max {
+                return false;
+            }
+            let growth = self.beyond_floor(wanted) - self.beyond_floor(used);
+            if !admission.governor.take(growth) {
+                return false;
+            }
+            match self.used.compare_exchange_weak(used, wanted, Relaxed, Relaxed) {
+                Ok(_) => {
+                    self.note(wanted);
+                    return true;
+                }
+                Err(now) => {
+                    admission.governor.give_back(growth);
+                    used = now;
+                }
+            }
+        }
+    }
+
+    /// Takes `bytes` more, for those who cannot spill.
+    ///
+    /// # Errors
+    /// 53200 when they are not to be had.
+    pub fn grow(&self, bytes: usize) -> SqlResult<()> {
+        if self.take(bytes) { Ok(()) } else { Err(self.exhausted(bytes)) }
+    }
+
+    /// Counts `bytes` that are in memory already and cannot be refused.
+    pub fn hold(&self, bytes: usize) {
+        let used = self.used.fetch_add(bytes, Relaxed);
+        let growth = self.beyond_floor(used + bytes) - self.beyond_floor(used);
+        let state = &self.grant.0.governor.0;
+        let before = state.growth.fetch_add(growth, Relaxed);
+        state.growth_high.fetch_max(before + growth, Relaxed);
+        self.note(used + bytes);
+    }
+
+    /// Gives `bytes` back.
+    pub fn shrink(&self, bytes: usize) {
+        let before = self.used.fetch_sub(bytes, Relaxed);
+        debug_assert!(before >= bytes, "more memory given back than taken");
+        let growth = self.beyond_floor(before) - self.beyond_floor(before - bytes);
+        self.grant.0.governor.give_back(growth);
+    }
+
+    /// Bytes held now.
+    pub fn used(&self) -> usize {
+        self.used.load(Relaxed)
+    }
+
+    /// The error of an operator that needs `bytes` more and cannot do without.
+    pub fn exhausted(&self, bytes: usize) -> SqlError {
+        let admission = &self.grant.0;
+        let format = |bytes: usize| stdx::format_bytes(bytes as u64);
+        let (used, more) = (format(self.used()), format(bytes));
+        let detail = format!("The {} holds {used} and needs {more} more.", self.name);
+        let hint = match self.used().saturating_add(bytes) > admission.operator_bytes_max {
+            true => "Raise work_mem.".to_owned(),
+            false => {
+                let limit = format(admission.governor.limit());
+                format!("All queries share {limit}. Give the database more with --memory.")
+            }
+        };
+        SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory").with_detail(detail).with_hint(hint)
+    }
+
+    fn beyond_floor(&self, bytes: usize) -> usize {
+        bytes.saturating_sub(self.grant.0.floor_bytes)
+    }
+
+    fn note(&self, used: usize) {
+        if let Some((progress, node)) = &self.node {
+            progress.node(*node).memory_max.fetch_max(used as u64, Relaxed);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink(self.used());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! What an operator that gathers rows has to work with: memory, a temporary file, counters.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use runtime::sync::{Semaphore, SemaphorePermit};
+use types::SqlResult;
+
+use crate::memory::Reservation;
+use crate::progress::{NodeFigures, Progress};
+use crate::source::Depth;
+use crate::spill::{Block, Reads, Spill};
+
+/// The means of one operator; clones share them.
+#[derive(Clone)]
+pub(crate) struct Workspace {
+    pub(crate) memory: Arc<Reservation>,
+    pub(crate) spill: Arc<Spill>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) node: usize,
+    pub(crate) depth: Depth,
+    pub(crate) worker_count: usize,
+    /// Pieces of spilled work that may be in memory at once.
+    pub(crate) lanes: usize,
+    /// Rows per batch aimed at, at least 1.
+    pub(crate) batch_rows: usize,
+}
+
+impl Workspace {
+    /// The figures of the operator's node.
+    pub(crate) fn figures(&self) -> &NodeFigures {
+        self.progress.node(self.node)
+    }
+
+    /// Reads spilled blocks in their order.
+    pub(crate) fn reads(&self, blocks: VecDeque<Block>) -> Reads<'_> {
+        self.spill.reads(blocks, self.depth, self.figures())
+    }
+
+    /// Takes the `bytes` of one batch, which is the least that an operator works with: those that
+    /// can spill the next moment get it in any case.
+    pub(crate) fn grow_least(&self, bytes: usize) -> SqlResult<()> {
+        if !self.spill.is_possible() {
+            return self.memory.grow(bytes);
+        }
+        self.memory.hold(bytes);
+        Ok(())
+    }
+
+    /// Answers for rows that do not fit: they are given back, to be offered again after a spill.
+    pub(crate) fn refuse(&self, rows: RecordBatch, bytes: usize) -> SqlResult<Option<RecordBatch>> {
+        if self.spill.is_possible() { Ok(Some(rows)) } else { Err(self.memory.exhausted(bytes)) }
+    }
+}
+
+/// Makes the tasks of a worker spill one after the other.
+pub(crate) struct Turns(Vec<Semaphore>);
+
+impl Turns {
+    pub(crate) fn new(worker_count: usize) -> Turns {
+        Turns((0..worker_count.max(1)).map(|_| Semaphore::new(1)).collect())
+    }
+
+    /// The turn of `worker`; `None` after waiting for another task that had it: what that one
+    /// spilled may be enough.
+    pub(crate) async fn take(&self, worker: usize) -> Option<SemaphorePermit> {
+        let turn = &self.0[worker];
+        match turn.try_acquire() {
+            Some(permit) => Some(permit),
+            None => {
+                drop(turn.acquire().await);
+                None
+            }
+        }
+    }
+}
