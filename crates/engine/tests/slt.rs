@@ -21,8 +21,8 @@ const MEMORY_BYTES: usize = 8 << 20;
 struct Circumstances {
     mode: ExecutionMode,
     ring: RingKind,
-    /// A setting that is switched off, so that the planner must take another way.
-    without: Option<&'static str>,
+    /// A setting that makes it another way than usual, and its value.
+    with: Option<(&'static str, &'static str)>,
 }
 
 #[test]
@@ -70,20 +70,41 @@ fn sql_files_ooo_threads() {
     run_all(ExecutionMode::OutOfOrder, RingKind::Threads);
 }
 
+#[test]
+fn sql_files_serial_without_memory() {
+    run_with_little_memory(ExecutionMode::Serial);
+}
+
+#[test]
+fn sql_files_static_without_memory() {
+    run_with_little_memory(ExecutionMode::Static);
+}
+
+#[test]
+fn sql_files_ooo_without_memory() {
+    run_with_little_memory(ExecutionMode::OutOfOrder);
+}
+
 fn run_all(mode: ExecutionMode, ring: RingKind) {
-    run(Circumstances { mode, ring, without: None });
+    run(Circumstances { mode, ring, with: None });
 }
 
 fn run_without(setting: &'static str) {
     let (mode, ring) = (ExecutionMode::OutOfOrder, RingKind::Threads);
-    run(Circumstances { mode, ring, without: Some(setting) });
+    run(Circumstances { mode, ring, with: Some((setting, "off")) });
+}
+
+/// So little that every operator with more than a few hundred rows spills.
+fn run_with_little_memory(mode: ExecutionMode) {
+    run(Circumstances { mode, ring: RingKind::Threads, with: Some(("work_mem", "64kB")) });
 }
 
 /// Runs every file and reports all failures, not only the first.
 fn run(circumstances: Circumstances) {
-    let Circumstances { mode, ring, without } = circumstances;
+    let Circumstances { mode, ring, with } = circumstances;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql");
-    let folder = Folder::new(&format!("{}-{ring:?}-{}", mode.name(), without.unwrap_or("all")));
+    let folder =
+        Folder::new(&format!("{}-{ring:?}-{}", mode.name(), with.map_or("all", |(name, _)| name)));
     if let Err(error) = create(&folder.0.join("probe.dovetail"), ring) {
         assert!(ring == RingKind::Uring, "{error}");
         println!("SKIPPED: io_uring is not to be had here: {error}");
@@ -132,8 +153,8 @@ fn run_file(
         let mut runner = Runner::new(move || {
             let mut session = open.session();
             session.settings().execution_mode = circumstances.mode;
-            let switched = circumstances.without.map(|name| session.settings().set(name, "off"));
-            let opened = switched.transpose().map_err(Failure).map(|_| Connection { session });
+            let set = circumstances.with.map(|(name, to)| session.settings().set(name, to));
+            let opened = set.transpose().map_err(Failure).map(|_| Connection { session });
             async move { opened }
         });
         runner.with_validator(same_rows);

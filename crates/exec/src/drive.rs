@@ -14,7 +14,7 @@ use crate::bell::locked;
 use crate::collect::Collect;
 use crate::first::First;
 use crate::groups::Grouping;
-use crate::hash_join::{BuildSink, JoinRules, Probe};
+use crate::hash_join::{BuildSink, Built, JoinRules, Probe, SpilledJoin};
 use crate::lookup::LookupOp;
 use crate::memory::Reservation;
 use crate::nested::NestedLoop;
@@ -50,6 +50,8 @@ enum Input {
     None,
     /// The finished build side.
     Probe(Arc<Probe>),
+    /// The build side on disk, where the probe side is to follow it.
+    SpilledJoin(Arc<SpilledJoin>),
     /// The materialised right side.
     Nested(Arc<NestedLoop>),
     /// The rows of a breaker.
@@ -160,13 +162,14 @@ fn input<'a>(
         match &node.operator {
             Operator::HashJoin(join) => {
                 let rules = Arc::new(JoinRules::new(node, join, batch_rows)?);
-                let memory = run.reserve(node, "hash join");
-                let sink = BuildSink::new(Arc::clone(&rules), Arc::clone(&memory), workers);
-                let sink = Arc::new(sink);
+                let space = run.workspace(node, "hash join");
+                let sink = Arc::new(BuildSink::new(rules, space));
                 fill(run, &join.build, Arc::clone(&scope), Target::unordered(node, sink.clone()))
                     .await?;
-                let table = busy(busy_ns, sink.finish(&scope)).await?;
-                Ok(Input::Probe(Arc::new(Probe::new(rules, table, memory))))
+                Ok(match busy(busy_ns, sink.finish(&scope)).await? {
+                    Built::Table(probe) => Input::Probe(Arc::new(probe)),
+                    Built::Spilled(join) => Input::SpilledJoin(Arc::new(join)),
+                })
             }
             Operator::NestedLoopJoin(join) => {
                 let memory = run.reserve(node, "nested-loop join");
@@ -299,6 +302,7 @@ fn assemble(
         let after = pipeline.tail.ops.len();
         let is_void = match &input {
             Input::Probe(probe) => probe.is_void(),
+            Input::SpilledJoin(_) => false,
             Input::Nested(nested) => nested.is_void(),
             Input::None | Input::Rows(_) | Input::Source(_) => false,
         };
@@ -340,6 +344,7 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
             Op::Lookup(Arc::new(LookupOp::new(node, join, lookup)))
         }
         (_, Input::Probe(probe)) => Op::Map(Arc::clone(probe) as _),
+        (_, Input::SpilledJoin(join)) => Op::Divert(Arc::clone(join)),
         (_, Input::Nested(nested)) => Op::Map(Arc::clone(nested) as _),
         _ => return Err(SqlError::internal("not a streaming operator")),
     })
@@ -357,11 +362,18 @@ impl Pipeline {
             leaf_rows(run, leaf, Order { order_matters, ..Order::new(scope, &tail) }, from).await?;
         }
         for (node, first, input) in flushes {
+            if first <= void_until {
+                continue;
+            }
+            if let Input::SpilledJoin(join) = input {
+                join.probe_ended().await?;
+                from_source(run, node, Order { first, ..Order::new(scope, &tail) }, join).await?;
+                continue;
+            }
             let rows = match &input {
-                _ if first <= void_until => vec![],
                 Input::Probe(probe) => probe.rest()?,
                 Input::Nested(nested) => nested.rest()?,
-                Input::None | Input::Rows(_) | Input::Source(_) => vec![],
+                _ => vec![],
             };
             produced(run, node, &rows);
             let pieces = rows.into_iter().map(Piece::Rows).collect();
@@ -412,13 +424,21 @@ async fn from_input(run: &Arc<Run>, leaf: &Node, order: Order, from: Input) -> S
             let pieces = batches.into_iter().map(Piece::Rows).collect();
             run_stage(run, Order { pieces, ..order }).await
         }
-        Input::Source(source) => {
-            let pieces = source.roots().into_iter().map(Piece::Part).collect();
-            let driver = Some(Driver { source, node: leaf.id, is_scan: false });
-            run_stage(run, Order { pieces, driver, ..order }).await
-        }
+        Input::Source(source) => from_source(run, leaf.id, order, source).await,
         _ => Ok(()),
     }
+}
+
+/// Runs the rows of a breaker that are not all at hand.
+async fn from_source(
+    run: &Arc<Run>,
+    node: usize,
+    order: Order,
+    source: Arc<dyn Source>,
+) -> SqlResult<()> {
+    let pieces = source.roots().into_iter().map(Piece::Part).collect();
+    let driver = Some(Driver { source, node, is_scan: false });
+    run_stage(run, Order { pieces, driver, ..order }).await
 }
 
 fn produced(run: &Run, node: usize, rows: &[RecordBatch]) {

@@ -34,10 +34,12 @@ struct Gathered {
     bytes: usize,
 }
 
-/// Rows in order of arrival: those on disk, then those in memory.
+/// Rows in order of arrival: those on disk, those on their way there, those in memory.
 #[derive(Default)]
 struct Rows {
     blocks: VecDeque<Block>,
+    /// A limit that is satisfied stops the task that writes these; they are needed then.
+    leaving: VecDeque<RecordBatch>,
     batches: VecDeque<RecordBatch>,
 }
 
@@ -105,11 +107,15 @@ impl Sink for First {
             let Some(_turn) = self.turns.take(0).await else { return Ok(()) };
             let (batches, bytes) = {
                 let mut state = locked(&self.state);
-                (std::mem::take(&mut state.rows.batches), std::mem::take(&mut state.bytes))
+                state.rows.leaving = std::mem::take(&mut state.rows.batches);
+                (state.rows.leaving.clone(), std::mem::take(&mut state.bytes))
             };
             let rows = batches.into_iter().map(Ok);
             let blocks = self.space.spill.write_all(rows, self.space.figures()).await?;
-            locked(&self.state).rows.blocks.extend(blocks);
+            let mut state = locked(&self.state);
+            state.rows.blocks.extend(blocks);
+            state.rows.leaving.clear();
+            drop(state);
             self.space.memory.shrink(bytes);
             Ok(())
         })
@@ -128,7 +134,7 @@ impl Source for Gatherings {
             let mut rows = rows.map_err(|_| SqlError::internal("a part of another source"))?;
             let batch = match rows.blocks.pop_front() {
                 Some(block) => Some(self.space.spill.read(block, self.space.figures()).await?),
-                None => rows.batches.pop_front(),
+                None => rows.leaving.pop_front().or_else(|| rows.batches.pop_front()),
             };
             let parts = if batch.is_some() { vec![Part(rows)] } else { vec![] };
             Ok(Step { rows: batch, parts })

@@ -64,6 +64,10 @@ impl Flow {
                 None => stage.tail.target.push(&stage.run, batch).await?,
                 Some(Op::Map(map)) => self.apply(at, map.as_ref(), batch)?,
                 Some(Op::Lookup(op)) => self.look_up(at, op, batch).await?,
+                Some(Op::Divert(join)) => {
+                    let figures = stage.run.query.progress.node(join.node());
+                    busy(&figures.busy_ns, join.divert(batch)).await?;
+                }
             }
         }
         Ok(())

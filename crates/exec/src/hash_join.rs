@@ -1,5 +1,8 @@
 //! The hash join: the build side as a sink, the probe side as a streaming operator.
 
+mod build;
+mod spilled;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -10,22 +13,18 @@ use sql::plan::{HashJoin, HashJoinKind, Node};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
-use crate::footprint::batch_bytes;
 use crate::groups::evaluate_all;
-use crate::join_table::{CHAIN_BYTES, JoinTable, SharedBits};
+use crate::join_table::{JoinTable, SharedBits};
 use crate::keys::{KeyBatch, KeyCoder};
 use crate::memory::Reservation;
 use crate::pairs::{PairShape, Pairs};
-use crate::scope::Scope;
-use crate::sink::{Locals, Sink, cannot_spill};
-use crate::source::LocalFuture;
-use crate::stage::{Applied, Map, go_on};
+use crate::stage::{Applied, Map};
+
+pub(crate) use build::{BuildSink, Built};
+pub(crate) use spilled::SpilledJoin;
 
 /// Pairs that a batch of probe rows may make before the rest of it waits, in result batches.
 const PAIR_BATCHES: usize = 16;
-
-/// Build rows chained between two looks at the clock.
-const LINK_ROWS: usize = 16_384;
 
 /// What both sides know of the join.
 pub(crate) struct JoinRules {
@@ -75,65 +74,53 @@ impl JoinRules {
         })
     }
 
+    /// Whether build rows are due when all probe rows have passed.
+    fn owes_build_rows(&self) -> bool {
+        use HashJoinKind as K;
+        matches!(
+            self.kind,
+            K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti | K::BuildMark
+        )
+    }
+
+    /// Whether probe rows without a partner are part of the result.
+    fn keeps_lonely_probe_rows(&self) -> bool {
+        use HashJoinKind as K;
+        matches!(self.kind, K::ProbeOuter | K::FullOuter | K::ProbeAnti | K::ProbeMark)
+    }
+
+    /// Whether a probe row passes at most once, however many partners it has.
+    fn passes_probe_rows_once(&self) -> bool {
+        self.keeps_lonely_probe_rows() || self.kind == HashJoinKind::ProbeSemi
+    }
+
     fn encode(&self, exprs: &[Expr], rows: &RecordBatch) -> SqlResult<KeyBatch> {
         self.coder.encode(&evaluate_all(exprs, rows)?)
     }
 }
 
-/// Collects the build side: rows and their encoded keys, per worker.
-pub(crate) struct BuildSink {
-    rules: Arc<JoinRules>,
-    memory: Arc<Reservation>,
-    locals: Locals<Vec<(RecordBatch, KeyBatch)>>,
+/// What a `NOT IN` must know of all rows of both sides.
+#[derive(Default)]
+struct Facts {
+    build_has_rows: AtomicBool,
+    build_has_null: AtomicBool,
+    probe_has_rows: AtomicBool,
+    probe_has_null: AtomicBool,
 }
 
-impl BuildSink {
-    pub(crate) fn new(
-        rules: Arc<JoinRules>,
-        memory: Arc<Reservation>,
-        worker_count: usize,
-    ) -> BuildSink {
-        BuildSink { rules, memory, locals: Locals::new(worker_count) }
+impl Facts {
+    fn saw_build(&self, keys: &KeyBatch) {
+        self.build_has_rows.store(true, Relaxed);
+        if keys.has_null() {
+            self.build_has_null.store(true, Relaxed);
+        }
     }
 
-    /// Combines the workers' rows into the hash table.
-    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<JoinTable> {
-        let rules = &self.rules;
-        let mut rows = Vec::new();
-        let mut all = KeyBatch { keys: rules.coder.empty(), hashes: vec![], nulls: None };
-        let mut null_bits: Vec<bool> = Vec::new();
-        for (batch, keys) in self.locals.take().into_iter().flatten() {
-            let is_null = |i| keys.nulls.as_ref().is_some_and(|n| n.is_null(i));
-            null_bits.extend((0..batch.num_rows()).map(|i| !is_null(i)));
-            rows.push(batch);
-            all.keys.append(keys.keys);
-            all.hashes.extend(keys.hashes);
-            go_on(scope).await?;
+    fn saw_probe(&self, keys: &KeyBatch) {
+        self.probe_has_rows.store(true, Relaxed);
+        if keys.has_null() {
+            self.probe_has_null.store(true, Relaxed);
         }
-        if null_bits.contains(&false) {
-            all.nulls = Some(null_bits.into());
-        }
-        let rows = batch::concat_owned(&rules.build_schema, rows)?;
-        let mut table = JoinTable::new(rows, all);
-        while table.chain_some(LINK_ROWS, rules.nulls_match) {
-            go_on(scope).await?;
-        }
-        Ok(table)
-    }
-}
-
-impl Sink for BuildSink {
-    fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<Option<RecordBatch>> {
-        let keys = self.rules.encode(&self.rules.build_keys, &rows)?;
-        let rows = batch::compact(rows);
-        let chains = rows.num_rows() * CHAIN_BYTES;
-        self.memory.grow(batch_bytes(&rows) + keys.bytes() + chains)?;
-        self.locals.of(worker).push((rows, keys));
-        Ok(None)
-    }
-
-    fn relieve<'a>(&'a self, _worker: usize) -> LocalFuture<'a, SqlResult<()>> {
-        cannot_spill()
     }
 }
 
@@ -141,12 +128,11 @@ impl Sink for BuildSink {
 pub(crate) struct Probe {
     rules: Arc<JoinRules>,
     table: JoinTable,
-    /// What the table was counted in.
+    /// What the table is counted in.
     _memory: Arc<Reservation>,
     /// Build rows with a partner, where the kind asks for them.
     matched: Option<SharedBits>,
-    saw_rows: AtomicBool,
-    saw_null: AtomicBool,
+    facts: Arc<Facts>,
 }
 
 /// The partners of the first rows of a batch.
@@ -158,25 +144,20 @@ struct Found {
 }
 
 impl Probe {
-    pub(crate) fn new(rules: Arc<JoinRules>, table: JoinTable, memory: Arc<Reservation>) -> Probe {
-        use HashJoinKind as K;
-        let wanted = matches!(
-            rules.kind,
-            K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti | K::BuildMark
-        );
-        let matched = wanted.then(|| SharedBits::new(table.rows.num_rows()));
-        let (saw_rows, saw_null) = Default::default();
-        Probe { rules, table, _memory: memory, matched, saw_rows, saw_null }
+    fn new(
+        rules: &Arc<JoinRules>,
+        table: JoinTable,
+        facts: &Arc<Facts>,
+        memory: &Arc<Reservation>,
+    ) -> Probe {
+        let matched = rules.owes_build_rows().then(|| SharedBits::new(table.rows.num_rows()));
+        let (rules, facts) = (Arc::clone(rules), Arc::clone(facts));
+        Probe { rules, table, _memory: Arc::clone(memory), matched, facts }
     }
 
     /// Whether no probe row can produce anything, nor change what [`Probe::rest`] produces.
     pub(crate) fn is_void(&self) -> bool {
-        use HashJoinKind as K;
-        self.table.rows.num_rows() == 0
-            && !matches!(
-                self.rules.kind,
-                K::ProbeOuter | K::FullOuter | K::ProbeAnti | K::ProbeMark
-            )
+        self.table.rows.num_rows() == 0 && !self.rules.keeps_lonely_probe_rows()
     }
 
     /// Build rows that are due when all probe rows have passed.
@@ -212,11 +193,11 @@ impl Probe {
 
     fn build_anti(&self, matched: &SharedBits) -> SqlResult<RecordBatch> {
         let lonely = matched.positions(false);
-        if !self.rules.null_aware || !self.saw_rows.load(Relaxed) {
+        if !self.rules.null_aware || !self.facts.probe_has_rows.load(Relaxed) {
             return self.build_rows(&lonely);
         }
         // NOT IN (.., null): never true.
-        if self.saw_null.load(Relaxed) {
+        if self.facts.probe_has_null.load(Relaxed) {
             return Ok(self.rules.shape.no_rows());
         }
         // null NOT IN (something): not true either.
@@ -298,10 +279,10 @@ impl Probe {
     /// Which probe rows an anti join passes.
     fn without_partner(&self, keys: &KeyBatch, found: &Found) -> BooleanArray {
         let lonely = found.partnered.iter().map(|p| !p);
-        if !self.rules.null_aware || self.table.rows.num_rows() == 0 {
+        if !self.rules.null_aware || !self.facts.build_has_rows.load(Relaxed) {
             return lonely.collect::<Vec<_>>().into();
         }
-        let build_has_null = !self.table.null_rows.is_empty();
+        let build_has_null = self.facts.build_has_null.load(Relaxed);
         let is_null = |i| keys.nulls.as_ref().is_some_and(|n| n.is_null(i));
         let known = lonely.enumerate().map(|(i, l)| l && !build_has_null && !is_null(i));
         known.collect::<Vec<_>>().into()
@@ -325,10 +306,7 @@ impl Map for Probe {
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
         let keys = self.rules.encode(&self.rules.probe_keys, &rows)?;
-        self.saw_rows.store(true, Relaxed);
-        if keys.nulls.as_ref().is_some_and(|n| n.null_count() > 0) {
-            self.saw_null.store(true, Relaxed);
-        }
+        self.facts.saw_probe(&keys);
         let found = self.find(&rows, &keys)?;
         let row_count = found.row_count;
         let rest = rows.num_rows() - row_count;

@@ -100,6 +100,11 @@ impl Keys {
 }
 
 impl KeyBatch {
+    /// Whether some row has a null in its key.
+    pub(crate) fn has_null(&self) -> bool {
+        self.nulls.as_ref().is_some_and(|n| n.null_count() > 0)
+    }
+
     /// Bytes that the keys and their hashes take.
     pub(crate) fn bytes(&self) -> usize {
         self.keys.bytes() + self.hashes.capacity() * size_of::<u64>()
@@ -138,7 +143,12 @@ impl KeyCoder {
         let nulls = columns.iter().fold(None, |all, c| NullBuffer::union(all.as_ref(), c.nulls()));
         let Some(converter) = &self.converter else {
             let values = int_values(&columns[0]);
-            let hashes = values.iter().map(|&v| hash_int(v)).collect();
+            let mut hashes: Vec<u64> = values.iter().map(|&v| hash_int(v)).collect();
+            if let Some(nulls) = nulls.as_ref().filter(|n| n.null_count() > 0) {
+                // Null keys are spilled together, whatever their slots hold.
+                let null_rows = hashes.iter_mut().enumerate().filter(|(i, _)| nulls.is_null(*i));
+                null_rows.for_each(|(_, hash)| *hash = hash_int(0));
+            }
             return Ok(KeyBatch { keys: Keys::Ints(values), hashes, nulls });
         };
         let rows = converter.convert_columns(&columns).map_err(arrow)?;

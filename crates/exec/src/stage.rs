@@ -9,6 +9,7 @@ use std::task::Poll;
 use arrow_array::RecordBatch;
 use types::SqlResult;
 
+use crate::hash_join::SpilledJoin;
 use crate::lookup::LookupOp;
 use crate::policy::Driving;
 use crate::run::Run;
@@ -41,6 +42,8 @@ pub(crate) trait Map: Send + Sync {
 pub(crate) enum Op {
     Map(Arc<dyn Map>),
     Lookup(Arc<LookupOp>),
+    /// Keeps all rows: they go on from there when the stage has ended.
+    Divert(Arc<SpilledJoin>),
 }
 
 /// The operators from some point of a pipeline to its end.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
 use runtime::sync::{Semaphore, SemaphorePermit};
@@ -55,23 +56,38 @@ impl Workspace {
 }
 
 /// Makes the tasks of a worker spill one after the other.
-pub(crate) struct Turns(Vec<Semaphore>);
+pub(crate) struct Turns(Vec<Turn>);
+
+struct Turn {
+    permit: Semaphore,
+    /// Spills that have ended.
+    ended: AtomicUsize,
+}
+
+/// The right to spill.
+pub(crate) struct Spilling<'a> {
+    turn: &'a Turn,
+    _permit: SemaphorePermit,
+}
 
 impl Turns {
     pub(crate) fn new(worker_count: usize) -> Turns {
-        Turns((0..worker_count.max(1)).map(|_| Semaphore::new(1)).collect())
+        let turn = || Turn { permit: Semaphore::new(1), ended: AtomicUsize::new(0) };
+        Turns((0..worker_count.max(1)).map(|_| turn()).collect())
     }
 
-    /// The turn of `worker`; `None` after waiting for another task that had it: what that one
-    /// spilled may be enough.
-    pub(crate) async fn take(&self, worker: usize) -> Option<SemaphorePermit> {
+    /// The turn of `worker`; `None` when another task has spilled while this one waited, which may
+    /// be enough.
+    pub(crate) async fn take(&self, worker: usize) -> Option<Spilling<'_>> {
         let turn = &self.0[worker];
-        match turn.try_acquire() {
-            Some(permit) => Some(permit),
-            None => {
-                drop(turn.acquire().await);
-                None
-            }
-        }
+        let before = turn.ended.load(Relaxed);
+        let permit = turn.permit.acquire().await;
+        (turn.ended.load(Relaxed) == before).then(|| Spilling { turn, _permit: permit })
+    }
+}
+
+impl Drop for Spilling<'_> {
+    fn drop(&mut self) {
+        self.turn.ended.fetch_add(1, Relaxed);
     }
 }
