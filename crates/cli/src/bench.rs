@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use engine::{Database, SqlResult};
 
+use crate::memory::{self, MemoryArgs};
 use crate::quickstart::tenth_of;
 use crate::tpch::{Common, print_figure};
 
@@ -19,6 +20,8 @@ pub struct BenchArgs {
 enum BenchCommand {
     /// Six selective queries in three modes, cold, pool of a tenth of the data
     Ooo(OooArgs),
+    /// TPC-H with little memory: peak of each query, rows compared with those of plenty
+    Memory(MemoryArgs),
     /// Costs of the runtime: spawn, switch, wake, frames, interleaved index probing
     Runtime(RuntimeArgs),
     /// Random tree operations with faults and crashes in the simulator
@@ -64,6 +67,7 @@ struct SimArgs {
 pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
     match &args.command {
         BenchCommand::Ooo(args) => ooo(args),
+        BenchCommand::Memory(args) => memory::run(args),
         BenchCommand::Runtime(args) => {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;
             Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod console;
 mod doctor;
+mod memory;
 mod progress;
 mod quickstart;
 mod serve;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use arrow_array::RecordBatch;
-use sql::plan::{Node, Operator};
+use sql::plan::{HashJoin, Node, Operator};
 use types::{SqlError, SqlResult};
 
 use crate::aggregate::{AggregateSink, Aggregated};
@@ -24,7 +24,7 @@ use crate::scope::Scope;
 use crate::sink::{Target, halted};
 use crate::sort::SortSink;
 use crate::source::{LocalFuture, Source};
-use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage, timed};
+use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage};
 use crate::streaming::{Filter, Pass, Project, ScanRows, Skip};
 use crate::unnest::Unnest;
 use crate::window;
@@ -160,17 +160,7 @@ fn input<'a>(
         let (workers, batch_rows) = (run.worker_count, run.query.batch_rows.max(1));
         let busy_ns = &run.query.progress.node(node.id).busy_ns;
         match &node.operator {
-            Operator::HashJoin(join) => {
-                let rules = Arc::new(JoinRules::new(node, join, batch_rows)?);
-                let space = run.workspace(node, "hash join");
-                let sink = Arc::new(BuildSink::new(rules, space));
-                fill(run, &join.build, Arc::clone(&scope), Target::unordered(node, sink.clone()))
-                    .await?;
-                Ok(match busy(busy_ns, sink.finish(&scope)).await? {
-                    Built::Table(probe) => Input::Probe(Arc::new(probe)),
-                    Built::Spilled(join) => Input::SpilledJoin(Arc::new(join)),
-                })
-            }
+            Operator::HashJoin(join) => built(run, node, join, scope).await,
             Operator::NestedLoopJoin(join) => {
                 let memory = run.reserve(node, "nested-loop join");
                 let schema = batch::relaxed(&join.right.schema);
@@ -182,14 +172,7 @@ fn input<'a>(
             Operator::Aggregate { input, group_by, aggregates } => {
                 let (from, to) = (batch::relaxed(&input.schema), batch::relaxed(&node.schema));
                 let grouping = Grouping::new(group_by.clone(), aggregates.clone(), from, to)?;
-                let space = run.workspace(node, "aggregate");
-                let memory = Some(Arc::clone(&space.memory));
-                let sink = Arc::new(AggregateSink::new(grouping, space));
-                fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
-                Ok(match busy(busy_ns, sink.finish(&scope)).await? {
-                    Aggregated::Rows(batches) => Input::Rows(Rows { batches, memory }),
-                    Aggregated::Spilled(groups) => Input::Source(Arc::new(groups)),
-                })
+                aggregated(run, node, input, grouping, scope).await
             }
             Operator::Sort { input, keys, fetch } => {
                 let schema = batch::relaxed(&input.schema);
@@ -199,14 +182,7 @@ fn input<'a>(
                 Ok(Input::Source(Arc::new(busy(busy_ns, sink.finish(&scope)).await?)))
             }
             Operator::Window { input, functions } => {
-                let memory = run.reserve(node, "window");
-                let held = Arc::clone(&memory);
-                let sink = Arc::new(Collect::new(batch::relaxed(&input.schema), held, workers));
-                fill(run, input, scope, Target::unordered(node, sink.clone())).await?;
-                let schema = batch::relaxed(&node.schema);
-                let rows = timed(busy_ns, || window::evaluate(sink.finish()?, functions, &schema))?;
-                let batches = batch::slices(&rows, batch_rows);
-                Ok(Input::Rows(Rows { batches, memory: Some(memory) }))
+                Ok(Input::Source(window::rows(run, node, input, functions, &scope).await?))
             }
             Operator::Limit { input, skip, fetch: Some(fetch) } => {
                 first_rows(run, node, input, scope, *skip, *fetch).await
@@ -228,6 +204,43 @@ fn input<'a>(
             }
             _ => Ok(Input::None),
         }
+    })
+}
+
+/// The build side of a hash join.
+async fn built(
+    run: &Arc<Run>,
+    node: &Node,
+    join: &HashJoin,
+    scope: Arc<Scope>,
+) -> SqlResult<Input> {
+    let rules = Arc::new(JoinRules::new(node, join, run.query.batch_rows.max(1))?);
+    let space = run.workspace(node, "hash join");
+    let sink = Arc::new(BuildSink::new(rules, space));
+    fill(run, &join.build, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
+    let busy_ns = &run.query.progress.node(node.id).busy_ns;
+    Ok(match busy(busy_ns, sink.finish(&scope)).await? {
+        Built::Table(probe) => Input::Probe(probe),
+        Built::Spilled(join) => Input::SpilledJoin(join),
+    })
+}
+
+/// The groups of an aggregation.
+async fn aggregated(
+    run: &Arc<Run>,
+    node: &Node,
+    input: &Node,
+    grouping: Grouping,
+    scope: Arc<Scope>,
+) -> SqlResult<Input> {
+    let space = run.workspace(node, "aggregate");
+    let memory = Some(Arc::clone(&space.memory));
+    let sink = Arc::new(AggregateSink::new(grouping, space));
+    fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
+    let busy_ns = &run.query.progress.node(node.id).busy_ns;
+    Ok(match busy(busy_ns, sink.finish(&scope)).await? {
+        Aggregated::Rows(batches) => Input::Rows(Rows { batches, memory }),
+        Aggregated::Spilled(groups) => Input::Source(Arc::new(groups)),
     })
 }
 

@@ -22,7 +22,8 @@ use crate::workspace::{Turns, Workspace};
 
 use merge::Merge;
 pub(crate) use merge::Sorted;
-use order::{RowOrder, Run};
+pub(crate) use order::RowOrder;
+use order::Run;
 
 /// Batches sorted in one go, without giving way: some ten milliseconds.
 const RUN_BATCHES: usize = 32;

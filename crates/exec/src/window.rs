@@ -1,18 +1,97 @@
-//! Window functions: all rows are sorted by partition and order, then each function runs over them.
+//! Window functions: all rows are sorted by partition and order, then each function runs over them,
+//! partition by partition, so that only the rows of one need memory.
+
+mod partitions;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, Rows, SortField};
-use arrow_schema::{SchemaRef, SortOptions};
-use sql::expr::{Sorted, WindowExpr};
-use types::SqlResult;
+use arrow_schema::{Schema, SchemaRef, SortOptions};
+use sql::expr::{Expr, Sorted, WindowExpr};
+use sql::plan::{Node, SortKey};
+use types::{SqlError, SqlResult};
 
 use crate::batch;
+use crate::drive::fill;
 use crate::keys::canonical;
+use crate::run::Run;
+use crate::scope::Scope;
+use crate::sink::{Sink, Target, push};
+use crate::sort::SortSink;
+use crate::source::{Access, Source};
+use crate::stage::{busy, go_on};
+use crate::workspace::Workspace;
 
-/// The rows in the order of the last function, with the value of each function behind their own columns.
-pub(crate) fn evaluate(
+use partitions::Partitions;
+
+/// The rows of `input` in the order of the last function, with the value of each function behind
+/// their own columns.
+pub(crate) async fn rows(
+    run: &Arc<Run>,
+    node: &Node,
+    input: &Node,
+    functions: &[WindowExpr],
+    scope: &Arc<Scope>,
+) -> SqlResult<Arc<dyn Source>> {
+    let space = run.workspace(node, "window");
+    let busy_ns = &space.figures().busy_ns;
+    let mut schema = batch::relaxed(&input.schema);
+    let mut rows: Option<Arc<dyn Source>> = None;
+    let result = batch::relaxed(&node.schema);
+    // Functions of one order need one sort.
+    let same = |a: &WindowExpr, b: &WindowExpr| {
+        a.partition_by == b.partition_by && a.order_by == b.order_by
+    };
+    for group in functions.chunk_by(same) {
+        let sink = SortSink::new(&sort_keys(&group[0]), None, Arc::clone(&schema), space.clone())?;
+        let sink = Arc::new(sink);
+        match rows.take() {
+            None => {
+                fill(run, input, Arc::clone(scope), Target::unordered(node, sink.clone())).await?
+            }
+            Some(rows) => pump(rows.as_ref(), sink.as_ref(), &space, scope).await?,
+        }
+        let sorted = busy(busy_ns, sink.finish(scope)).await?;
+        let width = schema.fields().len() + group.len();
+        schema = Arc::new(Schema::new(result.fields()[..width].to_vec()));
+        rows = Some(Arc::new(Partitions::new(sorted, group, &schema, space.clone())?));
+    }
+    rows.ok_or_else(|| SqlError::internal("a window without functions"))
+}
+
+/// The order of a function's rows.
+fn sort_keys(function: &WindowExpr) -> Vec<SortKey> {
+    let plain = |expr: &Expr| SortKey { expr: expr.clone(), descending: false, nulls_first: false };
+    let keys = function.partition_by.iter().map(plain);
+    keys.chain(function.order_by.iter().cloned()).collect()
+}
+
+/// Passes all rows of a source to a sink, in order.
+async fn pump(
+    source: &dyn Source,
+    sink: &dyn Sink,
+    space: &Workspace,
+    scope: &Scope,
+) -> SqlResult<()> {
+    let (figures, depth) = (space.figures(), space.depth);
+    let mut parts = source.roots();
+    parts.reverse();
+    while let Some(part) = parts.pop() {
+        go_on(scope).await?;
+        let access = Access { depth, io: &figures.io };
+        let step = busy(&figures.busy_ns, source.step(part, access)).await?;
+        parts.extend(step.parts.into_iter().rev());
+        if let Some(rows) = step.rows {
+            push(sink, &figures.busy_ns, rows).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Sorted rows with the value of each function behind their own columns.
+fn evaluate(
     mut rows: RecordBatch,
     functions: &[WindowExpr],
     schema: &SchemaRef,

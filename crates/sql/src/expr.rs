@@ -42,6 +42,13 @@ pub struct Expr {
     text: Arc<str>,
 }
 
+/// The same computation on the same columns.
+impl PartialEq for Expr {
+    fn eq(&self, other: &Expr) -> bool {
+        self.ty == other.ty && self.physical.as_ref() == other.physical.as_ref()
+    }
+}
+
 impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

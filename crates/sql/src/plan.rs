@@ -314,7 +314,7 @@ pub struct NestedLoopJoin {
 }
 
 /// One key of an order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
     /// Over the input.
     pub expr: Expr,

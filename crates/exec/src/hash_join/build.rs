@@ -47,9 +47,9 @@ struct Local {
 /// A finished build side.
 pub(crate) enum Built {
     /// In memory.
-    Table(Probe),
+    Table(Arc<Probe>),
     /// On disk, to be joined when the probe side is there too.
-    Spilled(SpilledJoin),
+    Spilled(Arc<SpilledJoin>),
 }
 
 /// Bytes that a batch and its keys take in a table.
@@ -102,7 +102,7 @@ impl BuildSink {
             let parts = locals.into_iter().flat_map(|local| local.rows).collect();
             let table = table_of(&self.rules, parts).await?;
             let probe = Probe::new(&self.rules, table, &self.facts, &self.space.memory);
-            return Ok(Built::Table(probe));
+            return Ok(Built::Table(Arc::new(probe)));
         }
         for local in locals {
             go_on(scope).await?;
@@ -110,7 +110,8 @@ impl BuildSink {
         }
         let blocks = self.spilled.finish(&self.space).await?;
         let (rules, facts) = (Arc::clone(&self.rules), Arc::clone(&self.facts));
-        Ok(Built::Spilled(SpilledJoin::new(rules, facts, self.space.clone(), blocks)))
+        let join = SpilledJoin::new(rules, facts, self.space.clone(), blocks);
+        Ok(Built::Spilled(Arc::new(join)))
     }
 
     /// Writes rows to the partitions of their keys.

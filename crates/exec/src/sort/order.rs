@@ -19,7 +19,7 @@ pub(super) struct Run {
 }
 
 /// The order of rows.
-pub(super) struct RowOrder {
+pub(crate) struct RowOrder {
     keys: Vec<SortKey>,
     converter: RowConverter,
 }
@@ -32,7 +32,7 @@ impl Run {
 }
 
 impl RowOrder {
-    pub(super) fn new(keys: &[SortKey]) -> SqlResult<RowOrder> {
+    pub(crate) fn new(keys: &[SortKey]) -> SqlResult<RowOrder> {
         let field = |k: &SortKey| {
             let options = SortOptions { descending: k.descending, nulls_first: k.nulls_first };
             SortField::new_with_options(k.expr.data_type().clone(), options)
@@ -47,7 +47,7 @@ impl RowOrder {
     }
 
     /// The keys of rows.
-    pub(super) fn encode(&self, rows: &RecordBatch) -> SqlResult<Rows> {
+    pub(crate) fn encode(&self, rows: &RecordBatch) -> SqlResult<Rows> {
         let columns = self.keys.iter().map(|k| Ok(canonical(&k.expr.evaluate(rows)?)));
         let mut columns = columns.collect::<SqlResult<Vec<ArrayRef>>>()?;
         if columns.is_empty() {
