@@ -158,20 +158,7 @@ impl Session {
                 ddl::create_index(db, &index, columns)?;
                 Ok(tag("CREATE INDEX"))
             }
-            Statement::Drop(drop) => match drop.object {
-                DropObject::Table => {
-                    ddl::drop_tables(db, &drop)?;
-                    Ok(tag("DROP TABLE"))
-                }
-                DropObject::View => {
-                    view::drop(db, &drop.names, drop.if_exists)?;
-                    Ok(tag("DROP VIEW"))
-                }
-                DropObject::Index => {
-                    ddl::drop_indexes(db, &drop.names, drop.if_exists)?;
-                    Ok(tag("DROP INDEX"))
-                }
-            },
+            Statement::Drop(drop) => drop_objects(db, &drop),
             Statement::Insert(insert) => dml::insert(&self.writing(), &insert),
             Statement::Update(update) => dml::update(&self.writing(), &update),
             Statement::Delete(delete) => dml::delete(&self.writing(), &delete),
@@ -471,6 +458,16 @@ impl Session {
             }
         };
         Ok(tag(&format!("COPY {count}")))
+    }
+}
+
+fn drop_objects(db: &Database, drop: &parse::Drop) -> SqlResult<StatementResult> {
+    match drop.object {
+        DropObject::Table => ddl::drop_tables(db, drop).map(|()| tag("DROP TABLE")),
+        DropObject::View => view::drop(db, &drop.names, drop.if_exists).map(|()| tag("DROP VIEW")),
+        DropObject::Index => {
+            ddl::drop_indexes(db, &drop.names, drop.if_exists).map(|()| tag("DROP INDEX"))
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use runtime::{Config, IoCounters, RingChoice, Runtime};
 use storage::{Direction, Store, StoreOptions};
 
 fn options() -> Options {
-    Options { memory_bytes: 8 << 20, ring: RingKind::Threads, workers: 2, direct: false }
+    let (ring, workers) = (RingKind::Threads, 2);
+    Options { memory_bytes: 8 << 20, ring, workers, direct: false, ..Options::default() }
 }
 
 /// A database with a table of 3,000 rows, long values among them, and an index.
