@@ -1,6 +1,7 @@
 //! A check finds what is damaged and says where; reorganising changes nothing but the trees.
+#![allow(clippy::disallowed_methods)] // tests damage their files without a runtime
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::{CheckReport, Database, Options, RingKind, StatementResult, probe_damage};
 use runtime::{Config, IoCounters, RingChoice, Runtime};
@@ -26,15 +27,15 @@ fn create(name: &str) -> PathBuf {
     path
 }
 
-fn check(path: &PathBuf) -> CheckReport {
+fn check(path: &Path) -> CheckReport {
     assert_eq!(probe_damage(path, &options()).unwrap(), None);
     Database::open(path, options()).unwrap().check().unwrap()
 }
 
 /// Changes the index's tree below the engine: its entries have no values.
-fn tamper(path: &PathBuf, adds: bool) {
+fn tamper(path: &Path, adds: bool) {
+    let path = path.to_path_buf();
     let config = Config { workers: 1, ring: RingChoice::Threads, ..Config::default() };
-    let path = path.clone();
     Runtime::start(config).unwrap().block_on(move || async move {
         let options =
             StoreOptions { pool_bytes: 4 << 20, direct: false, ..StoreOptions::default() };

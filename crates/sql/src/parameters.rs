@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use arrow_schema::DataType;
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
 use types::{LogicalType, SqlResult};
@@ -71,7 +70,7 @@ fn of_query(
     for (name, ty) in plan.get_parameter_types().map_err(from_library)? {
         let place = index(&name).and_then(|index| types.get_mut(index));
         if let (Some(place), Some(ty)) = (place, ty) {
-            let ty = logical_type(&ty);
+            let ty = LogicalType::of_arrow(&ty);
             *place = if arrays.contains(&name) { ty.map(LogicalType::array_of) } else { ty };
         }
     }
@@ -124,22 +123,4 @@ fn of_value(value: &ast::Expr, ty: LogicalType, types: &mut [Option<LogicalType>
     if let Some(place) = index(name).and_then(|index| types.get_mut(index)) {
         *place = Some(ty);
     }
-}
-
-fn logical_type(ty: &DataType) -> Option<LogicalType> {
-    Some(match ty {
-        DataType::Boolean => LogicalType::Bool,
-        DataType::Int16 => LogicalType::Int16,
-        DataType::Int32 => LogicalType::Int32,
-        DataType::Int64 => LogicalType::Int64,
-        DataType::Float32 => LogicalType::Float32,
-        DataType::Float64 => LogicalType::Float64,
-        DataType::Decimal128(precision, scale) => {
-            LogicalType::Decimal { precision: *precision, scale: *scale }
-        }
-        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => LogicalType::Text,
-        DataType::Date32 => LogicalType::Date,
-        DataType::Timestamp(_, None) => LogicalType::Timestamp,
-        _ => return None,
-    })
 }

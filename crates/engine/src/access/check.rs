@@ -48,7 +48,7 @@ kinds! { who:
     // Of what it does not own it is told, and the rest is analyzed.
     Statement::Analyze { .. } => "ANALYZE", Ok(());
     Statement::Vacuum(_) => "VACUUM", Ok(());
-    Statement::Reorganize { table } => "REORGANIZE", who.may_index(table);
+    Statement::Reorganize { table } => "REORGANIZE", who.owns(table);
     Statement::Set { .. } => "SET", Ok(());
     Statement::Show { .. } => "SHOW", Ok(());
     Statement::Reset { .. } => "RESET", Ok(());

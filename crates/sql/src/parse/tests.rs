@@ -85,7 +85,6 @@ fn what_we_do_not_have_is_refused() {
         "create index i on t (a desc)",
         "copy t to stdout",
         "copy t from stdin binary",
-        "grant select on t to x",
     ] {
         let got = outcome(text);
         assert!(got.starts_with("0A000"), "{text}: {got}");
