@@ -63,6 +63,7 @@ fn of_query(
 ) -> SqlResult<()> {
     let mut query = query;
     let arrays = compared_elements(&mut query);
+    let cast = cast_parameters(&query);
     let names = Names(catalog, Vec::new());
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
@@ -74,7 +75,29 @@ fn of_query(
             *place = if arrays.contains(&name) { ty.map(LogicalType::array_of) } else { ty };
         }
     }
+    for (name, ty) in cast {
+        if let Some(place) = index(&name).and_then(|index| types.get_mut(index)) {
+            *place = Some(ty);
+        }
+    }
     Ok(())
+}
+
+/// Parameters that a cast stands around: it names their types.
+fn cast_parameters(query: &ast::Query) -> Vec<(String, LogicalType)> {
+    let mut found = vec![];
+    // The visit itself never stops.
+    let _ = ast::visit_expressions(query, |expr| {
+        if let ast::Expr::Cast { expr, data_type, .. } = expr
+            && let ast::Expr::Value(value) = expr.as_ref()
+            && let ast::Value::Placeholder(name) = &value.value
+            && let Ok(ty) = crate::parse::column_type(data_type)
+        {
+            found.push((name.clone(), ty));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    found
 }
 
 /// Makes `x = ANY ($1)` a comparison with one element, which tells its type; the names of such
