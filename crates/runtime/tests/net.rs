@@ -140,3 +140,41 @@ fn a_runtime_stops_while_tasks_wait_for_sockets() {
         drop(runtime);
     }
 }
+
+/// Work that never runs out, as a query that computes.
+async fn compute() {
+    loop {
+        while !runtime::need_preempt() {
+            std::hint::black_box(0);
+        }
+        runtime::yield_now().await;
+    }
+}
+
+#[test]
+fn silent_connections_and_a_busy_worker_do_not_starve_a_client() {
+    use std::io::{Read, Write};
+    for runtime in runtimes() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let handle = runtime.handle();
+        for worker in 0..2 {
+            drop(handle.spawn_on(worker, compute));
+        }
+        drop(handle.spawn_on(0, move || async move {
+            let listener = Listener::bind(&anywhere()).expect("a free address");
+            sender.send(listener.local_address().clone()).expect("the test waits");
+            serve(listener).await;
+        }));
+        let Ok(Address::Tcp(address)) = receiver.recv() else { panic!("no address") };
+        let mut silent = vec![];
+        for round in 0..60u8 {
+            let mut client = std::net::TcpStream::connect(address).expect("a server");
+            client.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+            client.write_all(&[round]).expect("sent");
+            let mut answer = [0];
+            client.read_exact(&mut answer).expect("an answer while others are silent");
+            assert_eq!(answer, [round]);
+            silent.push(client);
+        }
+    }
+}

@@ -36,6 +36,8 @@ pub(crate) struct Uring {
     bell_word: Box<u64>,
     bell_armed: bool,
     pending: u32,
+    /// Among the pending entries one waits for a socket.
+    socket_pending: bool,
     in_kernel: u32,
 }
 
@@ -113,6 +115,7 @@ impl Uring {
             bell_word: Box::new(0),
             bell_armed: false,
             pending: 0,
+            socket_pending: false,
             in_kernel: 0,
         })
     }
@@ -121,12 +124,15 @@ impl Uring {
     pub(crate) fn push(&mut self, key: Key, op: &mut Op, counters: &Counters) {
         let entry = sqe::entry(op).user_data(key.as_u64());
         self.push_entry(&entry, counters);
+        self.socket_pending |= matches!(op, Op::Ready(..));
     }
 
     /// Ends a wait for a socket early.
     pub(crate) fn cancel(&mut self, key: Key, counters: &Counters) {
         let entry = opcode::PollRemove::new(key.as_u64()).build();
         self.push_entry(&entry.user_data(CANCEL), counters);
+        // Until it is ended the operation keeps its socket open.
+        self.socket_pending = true;
     }
 
     fn push_entry(&mut self, entry: &io_uring::squeue::Entry, counters: &Counters) {
@@ -158,10 +164,17 @@ impl Uring {
         if wait != Wait::No {
             self.arm_bell(counters);
             self.enter(wait, counters);
-        } else if self.wants_submit() || self.ring.submission().taskrun() {
+        } else if self.must_enter() {
             self.enter(wait, counters);
         }
         self.collect()
+    }
+
+    /// Entries may wait for more as long as others are in flight, and those end soon. A wait for a
+    /// socket cannot stand behind that: others may wait for silent clients for hours, and while a
+    /// query computes the ready work does not run out.
+    fn must_enter(&mut self) -> bool {
+        self.wants_submit() || self.socket_pending || self.ring.submission().taskrun()
     }
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
@@ -191,6 +204,7 @@ impl Uring {
         assert!(after <= before, "the kernel only takes entries");
         self.in_kernel += before - after;
         self.pending = after;
+        self.socket_pending &= after > 0;
         if let Err(error) = result {
             self.judge(&error);
         }

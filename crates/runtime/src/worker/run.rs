@@ -76,7 +76,10 @@ impl Worker {
             let Some(task) = self.next_task() else { break };
             self.poll_task(task);
             polls += 1;
-            if polls.is_multiple_of(GLANCE_POLL_COUNT) && self.slice_is_over(polls) {
+            // A task that computes has looked at the clock: the slice is used up.
+            if self.preempt.get()
+                || (polls.is_multiple_of(GLANCE_POLL_COUNT) && self.slice_is_over(polls))
+            {
                 break;
             }
             if self.ring.borrow().wants_submit() && self.has_ready() {
