@@ -8,6 +8,8 @@ pub mod device;
 pub mod figure;
 pub mod modes;
 pub mod ooo;
+pub mod pagefault;
+pub mod point;
 pub mod runtime_costs;
 pub mod simulation;
 pub mod tpch;

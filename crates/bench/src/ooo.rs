@@ -34,6 +34,7 @@ struct QueryRuns {
 pub fn run(db: &Database, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
     let mut session = db.session();
     session.settings().static_partitions = db.worker_count();
+    device::read_through(db)?;
     let (mut over_serial, mut over_static) = (vec![], vec![]);
     for (name, text) in QUERIES {
         let runs = alternate(db, &mut session, text, n)?;

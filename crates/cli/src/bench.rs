@@ -1,9 +1,11 @@
 //! `dovetail bench`: the figures.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bench::figure::Figure;
 use clap::{Args, Subcommand};
-use engine::{Database, SqlResult};
+use engine::{Database, SqlError, SqlResult, SqlState};
 
 use crate::memory::{self, MemoryArgs};
 use crate::quickstart::tenth_of;
@@ -22,6 +24,10 @@ enum BenchCommand {
     Ooo(OooArgs),
     /// TPC-H with little memory: peak of each query, rows compared with those of plenty
     Memory(MemoryArgs),
+    /// Random look-ups with a pool for part of the pages: faults waited for against many at once
+    Pagefault(ScratchArgs),
+    /// Look-ups by key through the embedded API, everything cached
+    Point(ScratchArgs),
     /// Costs of the runtime: spawn, switch, wake, frames, interleaved index probing
     Runtime(RuntimeArgs),
     /// Random tree operations with faults and crashes in the simulator
@@ -51,6 +57,34 @@ struct RuntimeArgs {
 }
 
 #[derive(Args)]
+struct ScratchArgs {
+    /// Print figures as JSON lines
+    #[arg(long)]
+    json: bool,
+    /// Runs of each
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Folder for a file of up to a gigabyte, which is removed afterwards
+    #[arg(long, default_value = "data")]
+    data: PathBuf,
+}
+
+impl ScratchArgs {
+    /// Calls `bench` with a new folder.
+    fn in_folder(
+        &self,
+        bench: impl FnOnce(&Path, usize, &mut dyn FnMut(Figure)) -> SqlResult<()>,
+    ) -> SqlResult<ExitCode> {
+        let folder = self.data.join(format!("bench-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)
+            .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("{}: {e}", folder.display())))?;
+        let done = bench(&folder, self.runs, &mut |figure| print_figure(&figure, self.json));
+        std::fs::remove_dir_all(&folder).ok();
+        done.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+#[derive(Args)]
 struct SimArgs {
     /// Seeds to run
     #[arg(long, default_value_t = 2000)]
@@ -68,6 +102,12 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
     match &args.command {
         BenchCommand::Ooo(args) => ooo(args),
         BenchCommand::Memory(args) => memory::run(args),
+        BenchCommand::Pagefault(args) => {
+            args.in_folder(|folder, n, emit| bench::pagefault::run(folder, n, emit))
+        }
+        BenchCommand::Point(args) => {
+            args.in_folder(|folder, n, emit| bench::point::run(folder, n, emit))
+        }
         BenchCommand::Runtime(args) => {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;
             Ok(ExitCode::SUCCESS)

@@ -163,14 +163,27 @@ impl Activity {
 
     /// The statement has ended: it is counted, and its result given back.
     pub(crate) fn end<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
+        let live = |statement: &StatementActivity| statement.live.as_ref().map(|live| live.mode);
+        self.count(live, result)
+    }
+
+    /// The same for a query that was not watched.
+    pub(crate) fn end_in<T>(&self, mode: ExecutionMode, result: SqlResult<T>) -> SqlResult<T> {
+        self.count(|_| Some(mode), result)
+    }
+
+    fn count<T>(
+        &self,
+        mode: impl FnOnce(&StatementActivity) -> Option<ExecutionMode>,
+        result: SqlResult<T>,
+    ) -> SqlResult<T> {
         let mut statement = lock(&self.statement);
         let (Some(statement), Some(all)) = (&mut *statement, self.activities.upgrade()) else {
             return result;
         };
         let elapsed = statement.started.elapsed();
         statement.elapsed = Some(elapsed);
-        let mode = statement.live.as_ref().map(|live| live.mode);
-        all.totals.count(mode, outcome(result.as_ref().err()), elapsed);
+        all.totals.count(mode(statement), outcome(result.as_ref().err()), elapsed);
         result
     }
 }

@@ -109,6 +109,8 @@ pub(crate) struct Snapshot {
     pub(crate) tree_id: Option<TreeId>,
     /// Counts the versions.
     pub(crate) generation: u64,
+    /// Trees that this version no longer needs; they go when it becomes that of all.
+    pub(crate) abandoned: Vec<TreeId>,
 }
 
 impl Snapshot {
@@ -153,6 +155,11 @@ impl Snapshot {
         }
         let access = Arc::make_mut(&mut self.access);
         access.retain(|id| tables.contains(&id), |name| views.contains_key(name));
+    }
+
+    /// Lets trees go with the change that is being made.
+    pub(crate) fn abandon(&mut self, trees: &[TreeId]) {
+        self.abandoned.extend(trees);
     }
 
     /// Adds or replaces a table.

@@ -14,12 +14,14 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::Credentials;
 use crate::activity::Activities;
+use crate::block::Block;
 use crate::catalog::{self, Snapshot};
 use crate::fault;
-use crate::load::TableLoader;
+use crate::load::{TableLoader, drop_trees};
 use crate::memory::Shares;
 use crate::options::{Options, RingKind};
 use crate::session::Session;
+use crate::turn::{Turn, Turns};
 
 /// Page size of new databases: the best of SSDs for random reads (DESIGN, section 4).
 pub(crate) const PAGE_BYTES: u32 = 4096;
@@ -28,6 +30,8 @@ pub(crate) const PAGE_BYTES: u32 = 4096;
 #[derive(Clone)]
 pub struct Database {
     inner: Arc<Inner>,
+    /// The open block that writes, for the session that has it.
+    block: Option<Arc<Block>>,
 }
 
 struct Inner {
@@ -38,7 +42,7 @@ struct Inner {
     governor: Governor,
     catalog: RwLock<Arc<Snapshot>>,
     /// One statement writes at a time.
-    writer: Mutex<()>,
+    turns: Arc<Turns>,
     /// Numbers the temporary files of queries.
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
@@ -101,14 +105,14 @@ impl Database {
             shares,
             governor: Governor::new(shares.operators),
             catalog: RwLock::new(Arc::new(snapshot)),
-            writer: Mutex::new(()),
+            turns: Arc::default(),
             spills: AtomicU64::new(0),
             job: Mutex::default(),
             activities: Arc::default(),
             watched: Mutex::default(),
             runtime,
         };
-        Ok(Database { inner: Arc::new(inner) })
+        Ok(Database { inner: Arc::new(inner), block: None })
     }
 
     /// A session: settings, and one statement at a time.
@@ -266,12 +270,30 @@ impl Database {
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        if let Some(block) = &self.block {
+            return block.snapshot();
+        }
         self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The right to write; held for a whole statement.
-    pub(crate) fn writer(&self) -> MutexGuard<'_, ()> {
-        lock(&self.inner.writer)
+    /// The right to write, held for a whole statement; `None` in a block, which has it already.
+    pub(crate) fn writer(&self) -> Option<Turn> {
+        self.block.is_none().then(|| self.take_turn())
+    }
+
+    /// The right to write.
+    pub(crate) fn take_turn(&self) -> Turn {
+        self.inner.turns.take()
+    }
+
+    /// The open block that writes.
+    pub(crate) fn block(&self) -> Option<&Arc<Block>> {
+        self.block.as_ref()
+    }
+
+    /// The same database as a block sees it.
+    pub(crate) fn within(&self, block: Block) -> Database {
+        Database { inner: self.inner.clone(), block: Some(Arc::new(block)) }
     }
 
     /// Where a sort may spill.
@@ -287,7 +309,8 @@ impl Database {
 
     /// Applies a change, saves the catalog, makes both durable and visible.
     ///
-    /// The caller holds [`Database::writer`]. On an error the visible catalog stays as it was.
+    /// The caller holds [`Database::writer`]. On an error the visible catalog stays as it was. In a
+    /// block the change stays within it until the block ends.
     pub(crate) fn change(
         &self,
         change: impl for<'a> FnOnce(
@@ -299,9 +322,17 @@ impl Database {
     ) -> SqlResult<()> {
         let change: Box<Change> = Box::new(change);
         let (store, mut snapshot) = (self.store().clone(), (*self.snapshot()).clone());
+        if let Some(block) = &self.block {
+            let changed = self.handle().block_on(move || async move {
+                change(&store, &mut snapshot).await.map(|()| snapshot)
+            })?;
+            block.advance(changed);
+            return Ok(());
+        }
         let snapshot = self.handle().block_on(move || async move {
             change(&store, &mut snapshot).await?;
             snapshot.forget_dropped();
+            drop_trees(&store, &std::mem::take(&mut snapshot.abandoned)).await?;
             catalog::save(&store, &mut snapshot).await?;
             store.checkpoint().await.map_err(fault::storage)?;
             SqlResult::Ok(snapshot)

@@ -17,7 +17,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::catalog::TableEntry;
 use crate::database::Database;
 use crate::fault;
-use crate::load::{build_index, drop_trees};
+use crate::load::build_index;
 
 fn exists(name: &str) -> SqlError {
     let message = format!("relation \"{name}\" already exists");
@@ -85,7 +85,8 @@ fn drop_index(db: &Database, entry: Arc<TableEntry>, position: usize) -> SqlResu
             let mut trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).collect();
             let dropped = trees.remove(position);
             snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
-            drop_trees(store, &[dropped]).await
+            snapshot.abandon(&[dropped]);
+            Ok(())
         })
     })
 }

@@ -15,7 +15,7 @@ mod rows;
 mod truncate;
 mod update;
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -32,6 +32,7 @@ use crate::query::{self, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::Settings;
 use crate::system::SystemCatalog;
+use crate::turn::Turn;
 
 pub(crate) use change::{Change, commit, in_place_bytes_max};
 pub(crate) use constraints::{checked, validate_rows};
@@ -51,7 +52,7 @@ pub(crate) struct Writing<'a> {
     pub(crate) catalog: SystemCatalog,
     pub(crate) cancel: Cancel,
     pub(crate) activity: &'a Activity,
-    pub(crate) _writer: MutexGuard<'a, ()>,
+    pub(crate) _writer: Option<Turn>,
 }
 
 impl Writing<'_> {

@@ -17,6 +17,7 @@
 mod access;
 mod activity;
 mod analyze;
+mod block;
 mod catalog;
 mod check;
 mod copy;
@@ -37,11 +38,13 @@ mod reader;
 mod reorganize;
 mod result;
 mod secrecy;
+mod seek;
 mod session;
 mod settings;
 mod sorter;
 mod source;
 mod system;
+mod turn;
 mod view;
 
 pub use access::{Credentials, STATEMENT_KINDS, Verifier, statement_kind};

@@ -19,6 +19,7 @@ use crate::database::{Database, Job};
 use crate::fault;
 use crate::reader;
 use crate::sorter::{Sorted, Sorter};
+use crate::turn::Turn;
 
 /// Memory for sorting, over all trees of a load: runs of this size merge at the device's
 /// sequential speed.
@@ -34,7 +35,7 @@ pub struct TableLoader<'a> {
     trees: Vec<TreeInput>,
     next_row_id: i64,
     /// The right to write, unless the caller keeps it.
-    _writer: Option<std::sync::MutexGuard<'a, ()>>,
+    _writer: Option<Turn>,
 }
 
 /// The trees of a table written anew, not part of it yet.
@@ -67,18 +68,9 @@ impl<'a> TableLoader<'a> {
     pub(crate) fn new(db: &'a Database, table: &str) -> SqlResult<TableLoader<'a>> {
         let writer = db.writer();
         let entry = db.snapshot().table(table)?.clone();
-        TableLoader::with_writer(db, entry, writer)
-    }
-
-    /// The same for a caller that has the right to write already.
-    pub(crate) fn with_writer(
-        db: &'a Database,
-        entry: Arc<TableEntry>,
-        writer: std::sync::MutexGuard<'a, ()>,
-    ) -> SqlResult<TableLoader<'a>> {
         let trees = inputs(db, &entry);
         let next_row_id = entry.next_row_id;
-        let mut loader = TableLoader { db, entry, trees, next_row_id, _writer: Some(writer) };
+        let mut loader = TableLoader { db, entry, trees, next_row_id, _writer: writer };
         if loader.entry.def.statistics.row_count > 0 {
             loader.keep_rows(&HashSet::new())?;
         }
@@ -157,7 +149,8 @@ impl<'a> TableLoader<'a> {
                     entry = entry.with_def(def);
                 }
                 snapshot.put(entry);
-                drop_trees(store, &old.tree_ids()).await
+                snapshot.abandon(&old.tree_ids());
+                Ok(())
             })
         })?;
         Ok(LoadReport { row_count })

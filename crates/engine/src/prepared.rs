@@ -10,6 +10,7 @@ use types::SqlResult;
 
 use crate::access::{self, RoleId};
 use crate::result::ResultSet;
+use crate::seek::Seek;
 use crate::session::Session;
 
 /// A statement with the plan that its last execution left.
@@ -145,7 +146,12 @@ impl Session {
         execution: PointExecution,
     ) -> SqlResult<(Session, SqlResult<ResultSet>)> {
         let plan = execution.cached.point.plan().clone();
-        let result = self.run_planned(&plan, Some(execution.access)).await;
+        let snapshot = self.database().snapshot();
+        let result = match Seek::of(&plan, &execution.access, &snapshot) {
+            Ok(Some(seek)) => self.seek(&plan, seek).await,
+            Ok(None) => self.run_planned(&plan, Some(execution.access)).await,
+            Err(error) => Err(error),
+        };
         Ok((self, result))
     }
 }

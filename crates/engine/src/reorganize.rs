@@ -6,7 +6,7 @@ use std::sync::Arc;
 use types::SqlResult;
 
 use crate::dml::Writing;
-use crate::load::{Rebuilt, TableLoader, drop_trees, replaced};
+use crate::load::{Rebuilt, TableLoader, replaced};
 
 /// Rebuilds table and indexes from the table's own rows. The new trees take the place of the old
 /// ones in one checkpoint; queries that run go on with the old ones.
@@ -25,7 +25,8 @@ pub(crate) fn reorganize(writing: &Writing<'_>, table: &str) -> SqlResult<()> {
             statistics.columns = entry.def.statistics.columns.clone();
             def.statistics = Arc::new(statistics);
             snapshot.put(new.with_def(def));
-            drop_trees(store, &entry.tree_ids()).await
+            snapshot.abandon(&entry.tree_ids());
+            Ok(())
         })
     })
 }

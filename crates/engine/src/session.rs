@@ -6,19 +6,24 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::{self, Copy, CopySource, DropObject, Explain, RoleStatement, Statement, Vacuum};
+use sql::parse::{
+    self, Copy, CopySource, DropObject, Explain, RoleStatement, Statement, Transaction, Vacuum,
+};
 use sql::plan::{Access, Plan};
 use sql::{PlannerOptions, Query, Template};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::activity::Activity;
+use crate::block::{self, Block};
 use crate::catalog::Snapshot;
 use crate::copy::{FileReader, copy_from};
 use crate::database::{Database, PAGE_BYTES};
 use crate::notice::Notice;
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
+use crate::seek::Seek;
 use crate::settings::{self, Settings};
 use crate::system::{Monitor, SessionInfo, SystemCatalog, View, preset};
 use crate::{access, analyze, ddl, dml, explain, query, reorganize, view};
@@ -31,6 +36,8 @@ pub struct Session {
     info: SessionInfo,
     activity: Arc<Activity>,
     notices: Vec<Notice>,
+    /// The next statement is the first that writes in a block.
+    block_begins: bool,
 }
 
 /// Cancels what a session is doing, from any thread.
@@ -55,6 +62,7 @@ impl Session {
             info,
             activity,
             notices: vec![],
+            block_begins: false,
         }
     }
 
@@ -115,7 +123,11 @@ impl Session {
         input: Option<&mut dyn Read>,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
+        let block_begins = std::mem::take(&mut self.block_begins);
         access::check(&self.db.snapshot(), self.info.role, &statement)?;
+        if block_begins {
+            self.db = self.db.within(Block::begin(&self.db));
+        }
         match statement {
             Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
             Statement::Explain(e) => self.explain(&e, cancel),
@@ -127,6 +139,7 @@ impl Session {
                 self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
             }
             Statement::Show { name } => self.show(&name),
+            Statement::Transaction(step) => self.end_block(&step),
             other => self.write(other, input),
         }
     }
@@ -182,12 +195,8 @@ impl Session {
                 db.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
-            Statement::Transaction(_) | Statement::Deallocate { .. } => {
-                Err(SqlError::unsupported("transaction blocks and prepared statements here")
-                    .with_hint(
-                        "Connect to the server; in the shell each statement is a transaction.",
-                    ))
-            }
+            Statement::Deallocate { .. } => Err(SqlError::unsupported("prepared statements here")
+                .with_hint("Connect to the server; in the shell each statement is a transaction.")),
             _ => Err(SqlError::internal("a statement was not dispatched")),
         }
     }
@@ -216,6 +225,36 @@ impl Session {
             self.notices.extend(analyze::analyze(&self.db, self.info.role, table)?);
         }
         Ok(tag("VACUUM"))
+    }
+
+    /// Whether a statement that writes may run in the transaction block that is open, and makes the
+    /// block one that writes.
+    ///
+    /// # Errors
+    /// 0A000 with what may.
+    pub fn write_in_block(&mut self, statement: &Statement) -> SqlResult<()> {
+        block::admit(self.db.block().map(|b| &**b), statement)?;
+        self.block_begins = self.db.block().is_none();
+        Ok(())
+    }
+
+    /// Whether the transaction block that is open has written.
+    pub fn has_written(&self) -> bool {
+        self.db.block().is_some()
+    }
+
+    /// Ends a block that has written; there is nothing to do for others.
+    fn end_block(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
+        let Some(block) = self.db.block().cloned() else {
+            let hint = "Connect to the server; in the shell each statement is a transaction.";
+            return Err(SqlError::unsupported("transaction blocks here").with_hint(hint));
+        };
+        self.db = block.public().clone();
+        match step {
+            Transaction::Commit => block.commit().map(|()| tag("COMMIT")),
+            Transaction::Rollback => Ok(tag("ROLLBACK")),
+            _ => Err(SqlError::internal("this does not end a block")),
+        }
     }
 
     /// What a statement that writes works with; waits until no other one writes.
@@ -301,6 +340,15 @@ impl Session {
         let watch = Watch { cancel, activity: &self.activity };
         let run = query::run_with_access(&self.db, catalog, plan, &self.settings, watch, access);
         self.activity.end(run.await.map(|ran| selected(plan, ran)))
+    }
+
+    /// Finds one row. It takes microseconds, so nobody watches it, and it cannot be cancelled.
+    pub(crate) async fn seek(&mut self, plan: &Plan, seek: Seek<'_>) -> SqlResult<ResultSet> {
+        self.begin();
+        let found = seek.run(&IoCounters::default()).await;
+        let batches = self.activity.end_in(self.settings.execution_mode, found)?;
+        let tag = format!("SELECT {}", batches.len());
+        Ok(ResultSet { schema: plan.root.schema.clone(), batches, tag, figures: None })
     }
 
     /// The role that statements run as.

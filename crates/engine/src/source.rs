@@ -146,7 +146,8 @@ pub(crate) fn bounds(key: &[KeyColumn], range: &KeyRange) -> SqlResult<Option<Bo
     Ok(Some((Bound::Included(low), high.map_or(Bound::Unbounded, Bound::Excluded))))
 }
 
-fn encode(key: &[KeyColumn], values: &[sql::ScalarValue]) -> SqlResult<Vec<u8>> {
+/// The bytes of the leading columns of a key.
+pub(crate) fn encode(key: &[KeyColumn], values: &[sql::ScalarValue]) -> SqlResult<Vec<u8>> {
     let array = |value: &sql::ScalarValue| {
         value.to_array().map_err(|e| types::SqlError::internal(e.to_string()))
     };

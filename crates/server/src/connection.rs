@@ -183,7 +183,7 @@ impl Connection {
         statement: Statement,
     ) -> io::Result<SqlResult<StatementResult>> {
         if let Statement::Transaction(step) = statement {
-            return Ok(self.transaction(&step));
+            return self.end_or_begin(step).await;
         }
         if let Err(error) = self.allow(&statement) {
             return Ok(Err(error));
@@ -272,6 +272,21 @@ impl Connection {
         }
     }
 
+    /// A block that has written is ended by the engine, which may refuse to keep its work.
+    async fn end_or_begin(&mut self, step: Transaction) -> io::Result<SqlResult<StatementResult>> {
+        let written = self.session.as_ref().is_some_and(Session::has_written);
+        let end = match (&step, self.block) {
+            _ if !written => return Ok(self.transaction(&step)),
+            (Transaction::Commit, Block::Open) => Transaction::Commit,
+            (Transaction::Commit | Transaction::Rollback, _) => Transaction::Rollback,
+            (Transaction::Begin, _) => return Ok(self.transaction(&step)),
+            _ => return Ok(Err(SqlError::unsupported("savepoints in a block that writes"))),
+        };
+        let told = self.transaction(&step);
+        let ended = self.perform(Statement::Transaction(end), None).await?;
+        Ok(ended.and(told))
+    }
+
     fn transaction(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
         let (tag, block) = match (step, self.block) {
             (
@@ -341,14 +356,16 @@ impl Connection {
     }
 
     /// Whether the transaction block lets a statement run.
-    fn allow(&self, statement: &Statement) -> SqlResult<()> {
-        match self.block {
-            Block::Idle => Ok(()),
-            Block::Failed => Err(in_failed_block()),
-            Block::Open if reads_only(statement) => Ok(()),
-            Block::Open => Err(SqlError::unsupported("writing in a transaction block")
-                .with_detail("Each writing statement is a transaction of its own for now.")
-                .with_hint("Use autocommit: leave out BEGIN.")),
+    fn allow(&mut self, statement: &Statement) -> SqlResult<()> {
+        match (self.block, &mut self.session) {
+            (Block::Idle, _) => Ok(()),
+            (Block::Failed, _) => Err(in_failed_block()),
+            (Block::Open, _) if reads_only(statement) => Ok(()),
+            (Block::Open, _) if !self.savepoints.is_empty() => {
+                Err(SqlError::unsupported("writing in a transaction block with savepoints"))
+            }
+            (Block::Open, Some(session)) => session.write_in_block(statement),
+            (Block::Open, None) => Err(SqlError::internal("a statement runs already")),
         }
     }
 

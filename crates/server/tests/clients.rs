@@ -129,6 +129,39 @@ fn a_block_fails_as_a_whole_and_refuses_to_write() {
 }
 
 #[test]
+fn a_block_fills_the_tables_that_it_has_emptied() {
+    let served = serve("filling", RingKind::Auto, 10);
+    let (mut client, mut other) = (filled(&served), served.client());
+    other.batch_execute("create table u (a int primary key)").expect("another table");
+    let count = |client: &mut Client| -> i64 {
+        client.query_one("select count(*) from t", &[]).expect("a row").get(0)
+    };
+    for commits in [false, true] {
+        client.batch_execute("begin; truncate t; insert into t (a) values (7)").expect("writes");
+        let mut writer = client.copy_in("copy t (a, b) from stdin").expect("begun");
+        for row in 10..5_000 {
+            writeln!(writer, "{row}\tname {row}").expect("sent");
+        }
+        writer.finish().expect("copied");
+        let updated = client.execute("update t set b = 'x' where a = 7", &[]).expect("updated");
+        assert_eq!((updated, count(&mut client), count(&mut other)), (1, 4_991, 2));
+        client.batch_execute(if commits { "commit" } else { "rollback" }).expect("ended");
+        let left = if commits { 4_991 } else { 2 };
+        assert_eq!((count(&mut client), count(&mut other)), (left, left));
+        other.batch_execute("insert into u values (1); delete from u").expect("others write again");
+    }
+    client.batch_execute("begin; truncate t; insert into t (a) values (7)").expect("writes");
+    let error = client.batch_execute("insert into u values (1)").expect_err("not emptied");
+    assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
+    client.batch_execute("commit").expect("ended by rolling back");
+    client.batch_execute("begin; truncate t").expect("writes");
+    drop(client);
+    // The block of a client that has left does not keep others from writing.
+    other.batch_execute("insert into u values (1)").expect("others write again");
+    assert_eq!(count(&mut other), 4_991);
+}
+
+#[test]
 fn a_portal_gives_its_rows_in_parts() {
     let served = serve("portals", RingKind::Auto, 10);
     let mut client = filled(&served);

@@ -14,7 +14,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
 use crate::dml::Writing;
-use crate::load::{Rebuilt, drop_trees};
+use crate::load::Rebuilt;
 
 use draft::Altered;
 
@@ -109,10 +109,10 @@ fn publish(
             snapshot.tables.remove(&entry.def.name);
             refer_anew(snapshot, entry.def.id.0, &remap, &dropped_references);
             snapshot.put(new);
-            match rebuilt {
-                None => Ok(()),
-                Some(_) => drop_trees(store, &entry.tree_ids()).await,
+            if rebuilt.is_some() {
+                snapshot.abandon(&entry.tree_ids());
             }
+            Ok(())
         })
     })
 }

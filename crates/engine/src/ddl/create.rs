@@ -141,12 +141,13 @@ fn publish(
     next_id: u32,
 ) -> SqlResult<()> {
     let owner = writing.catalog.role();
-    writing.db.change(move |store, snapshot: &mut Snapshot| {
+    writing.db.change(move |_, snapshot: &mut Snapshot| {
         Box::pin(async move {
             snapshot.next_id = snapshot.next_id.max(next_id);
             Arc::make_mut(&mut snapshot.access).own(&Relation::Table(entry.def.id.0), owner);
             snapshot.put(entry);
-            drop_trees(store, &dropped).await
+            snapshot.abandon(&dropped);
+            Ok(())
         })
     })
 }

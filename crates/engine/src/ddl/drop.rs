@@ -7,7 +7,6 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
 use crate::database::Database;
-use crate::load::drop_trees;
 
 /// Drops tables; with `CASCADE` also the views that name them and the foreign keys that refer to
 /// them.
@@ -35,12 +34,12 @@ pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
         no_referring(&snapshot, &drop.names)?;
     }
     let names = drop.names.clone();
-    db.change(move |store, snapshot| {
+    db.change(move |_, snapshot| {
         Box::pin(async move {
             for entry in entries {
                 forget(snapshot, entry.def.id.0, &names);
                 if snapshot.tables.remove(&entry.def.name).is_some() {
-                    drop_trees(store, &entry.tree_ids()).await?;
+                    snapshot.abandon(&entry.tree_ids());
                 }
             }
             Ok(())

@@ -87,7 +87,7 @@ pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
                 return Err(error);
             }
             for one in ready {
-                one.publish(store, snapshot).await?;
+                one.publish(store, snapshot)?;
             }
             Ok(())
         })
@@ -139,7 +139,7 @@ async fn apply_all(ready: &[Ready]) -> SqlResult<()> {
 }
 
 impl Ready {
-    async fn publish(self, store: &storage::Store, snapshot: &mut Snapshot) -> SqlResult<()> {
+    fn publish(self, store: &storage::Store, snapshot: &mut Snapshot) -> SqlResult<()> {
         let Change { entry, removed, added, next_row_id, constraints, .. } = self.change;
         let mut def = (*entry.def).clone();
         if let Some(constraints) = constraints {
@@ -158,9 +158,9 @@ impl Ready {
         let mut new = TableEntry::new(store, def, tree, &indexes, next_row_id)?;
         new.count_pages();
         snapshot.put(new);
-        match self.how {
-            How::InPlace(_) => Ok(()),
-            How::Rebuilt(_) => drop_trees(store, &entry.tree_ids()).await,
+        if let How::Rebuilt(_) = self.how {
+            snapshot.abandon(&entry.tree_ids());
         }
+        Ok(())
     }
 }

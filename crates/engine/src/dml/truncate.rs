@@ -11,7 +11,6 @@ use types::{SqlError, SqlResult, SqlState};
 use super::{Writing, referring};
 use crate::catalog::TableEntry;
 use crate::fault;
-use crate::load::drop_trees;
 
 /// Empties tables.
 ///
@@ -43,7 +42,7 @@ pub(crate) fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlResult<
                     def.constraints = Arc::new(constraints);
                 }
                 snapshot.put(TableEntry::new(store, def, tree, &indexes, 1)?);
-                drop_trees(store, &entry.tree_ids()).await?;
+                snapshot.abandon(&entry.tree_ids());
             }
             Ok(())
         })

@@ -1,0 +1,204 @@
+//! `dovetail bench pagefault`: random look-ups in a tree on one core, with a pool that holds a share
+//! of its pages: each page fault waited for, against many look-ups in flight (asynchronous I/O with
+//! coroutines, section 5).
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::{SqlError, SqlResult, SqlState};
+use runtime::{Config, IoCounters, RingChoice, Runtime, time};
+use storage::{Depth, Store, StoreOptions, Tree, TreeId};
+
+use crate::device::cpu_seconds;
+use crate::figure::Figure;
+
+const PAGE_BYTES: usize = 4096;
+
+/// Leaves of the tree: a gigabyte.
+const LEAF_COUNT: u64 = 250_000;
+
+/// Rows that a leaf holds, about: a value of 100 bytes each.
+const ROWS_PER_LEAF: u64 = 32;
+
+/// Percent of the pages that fit the pool.
+const SHARES: [u64; 6] = [0, 30, 60, 80, 90, 100];
+
+/// Look-ups that a task descends together; the knee is looked for among these.
+const BATCHES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/// Look-ups in flight of the asynchronous side: what the device needs for its limit.
+const IN_FLIGHT: usize = 128;
+
+const BATCH: usize = 16;
+
+/// Length of one measurement.
+const SLICE: Duration = Duration::from_millis(1000);
+
+/// Look-ups per second, and CPU seconds per million of them.
+#[derive(Clone, Copy)]
+struct Speed {
+    per_s: f64,
+    cpu_s: f64,
+}
+
+fn failed(what: impl std::fmt::Display) -> SqlError {
+    SqlError::new(SqlState::IO_ERROR, format!("page faults: {what}"))
+}
+
+/// Measures everything `n` times on a new file in `folder`.
+pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
+    let config = Config { workers: 1, ring: RingChoice::Auto, attack: false, ..Config::default() };
+    let runtime =
+        Runtime::start(config).map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
+    for report in runtime.rings() {
+        eprintln!("ring {:?}: {}", report.kind, report.reason);
+    }
+    let path = folder.join("pagefault.dovetail");
+    let (id, pages) = fill(&runtime, &path)?;
+    for share in SHARES {
+        let open = opened(&runtime, &path, id, pages, share)?;
+        warm(&runtime, &open.1, share)?;
+        compare(&runtime, &open.1, share, n, &mut emit)?;
+        if share == 60 {
+            knee(&runtime, &open.1, n, &mut emit)?;
+        }
+        let store = open.0;
+        runtime.block_on(move || async move { store.close().await });
+    }
+    Ok(())
+}
+
+fn key(row: u64) -> [u8; 8] {
+    row.to_be_bytes()
+}
+
+/// Writes the tree; its id and number of pages.
+fn fill(runtime: &Runtime, path: &Path) -> SqlResult<(TreeId, u64)> {
+    let path = path.to_owned();
+    runtime.block_on(move || async move {
+        let options = StoreOptions { pool_bytes: 64 << 20, ..StoreOptions::default() };
+        let store = Store::create(&path, options).await.map_err(failed)?;
+        let id = store.create_tree().await.map_err(failed)?;
+        let tree = store.tree(id).map_err(failed)?;
+        let mut loader = tree.bulk_loader().await.map_err(failed)?;
+        for row in 0..LEAF_COUNT * ROWS_PER_LEAF {
+            loader.push(&key(row), &[row as u8; 100]).await.map_err(failed)?;
+        }
+        loader.finish().await.map_err(failed)?;
+        let stats = tree.stats();
+        store.checkpoint().await.map_err(failed)?;
+        store.close().await;
+        Ok((id, stats.leaf_pages + stats.inner_pages))
+    })
+}
+
+/// The file with a pool for `share` percent of its pages; the least one for 0.
+fn opened(
+    runtime: &Runtime,
+    path: &Path,
+    id: TreeId,
+    pages: u64,
+    share: u64,
+) -> SqlResult<(Store, Tree)> {
+    let path = path.to_owned();
+    // The inner nodes, two in a hundred pages, and frames for reads in flight are there in any case.
+    let least = pages / 50 + 1024;
+    let frames = (pages * share / 100).max(least) + if share == 100 { least } else { 0 };
+    let pool_bytes = frames as usize * PAGE_BYTES;
+    runtime.block_on(move || async move {
+        let options = StoreOptions { pool_bytes, ..StoreOptions::default() };
+        let store = Store::open(&path, options).await.map_err(failed)?;
+        let tree = store.tree(id).map_err(failed)?;
+        Ok((store, tree))
+    })
+}
+
+/// Fills the pool, by look-ups of all leaves in order and then at random.
+fn warm(runtime: &Runtime, tree: &Tree, share: u64) -> SqlResult<()> {
+    let own = tree.clone();
+    runtime.block_on(move || async move {
+        let io = IoCounters::default();
+        let leaves: Vec<u64> = (0..LEAF_COUNT * share / 100).collect();
+        for some in leaves.chunks(IN_FLIGHT) {
+            let keys: Vec<_> = some.iter().map(|leaf| key(leaf * ROWS_PER_LEAF)).collect();
+            own.get_batch(&keys, Depth::Many, &io, &mut |_, _| {}).await.map_err(failed)?;
+        }
+        SqlResult::Ok(())
+    })?;
+    faster(runtime, tree, IN_FLIGHT / BATCH, BATCH).map(|_| ())
+}
+
+fn compare(
+    runtime: &Runtime,
+    tree: &Tree,
+    share: u64,
+    n: usize,
+    emit: &mut impl FnMut(Figure),
+) -> SqlResult<()> {
+    let (mut ratios, mut slow, mut fast, mut slow_cpu, mut fast_cpu) =
+        (vec![], vec![], vec![], vec![], vec![]);
+    for _ in 0..n {
+        let one = faster(runtime, tree, 1, 1)?;
+        let many = faster(runtime, tree, IN_FLIGHT / BATCH, BATCH)?;
+        ratios.push(many.per_s / one.per_s);
+        slow.push(one.per_s);
+        fast.push(many.per_s);
+        slow_cpu.push(one.cpu_s);
+        fast_cpu.push(many.cpu_s);
+    }
+    let name = |what: &str| format!("pagefault.pool{share}.{what}");
+    let detail = format!("{} tasks of {BATCH} look-ups over one at a time", IN_FLIGHT / BATCH);
+    emit(Figure::of(name("async_over_sync"), "x", &ratios).with_detail(detail));
+    emit(Figure::of(name("sync"), "1/s", &slow));
+    emit(Figure::of(name("async"), "1/s", &fast));
+    emit(Figure::of(name("sync.cpu"), "s", &slow_cpu).with_detail("per million look-ups"));
+    emit(Figure::of(name("async.cpu"), "s", &fast_cpu).with_detail("per million look-ups"));
+    Ok(())
+}
+
+/// How many look-ups one task should descend together.
+fn knee(runtime: &Runtime, tree: &Tree, n: usize, emit: &mut impl FnMut(Figure)) -> SqlResult<()> {
+    for batch in BATCHES {
+        let runs: SqlResult<Vec<f64>> =
+            (0..n.min(3)).map(|_| faster(runtime, tree, 1, batch).map(|s| s.per_s)).collect();
+        let name = format!("pagefault.pool60.batch{batch}");
+        emit(Figure::of(name, "1/s", &runs?).with_detail("one task"));
+    }
+    Ok(())
+}
+
+/// The speed of `tasks` tasks that each look up `batch` random keys at a time.
+fn faster(runtime: &Runtime, tree: &Tree, tasks: usize, batch: usize) -> SqlResult<Speed> {
+    let (tree, cpu_before) = (tree.clone(), cpu_seconds()?);
+    let (count, elapsed) = runtime.block_on(move || async move {
+        let (tree, started) = (Rc::new(tree), time::now());
+        let work = |task| look_ups(tree.clone(), task as u64, batch, started + SLICE);
+        let running: Vec<_> = (0..tasks).map(|task| runtime::spawn(work(task))).collect();
+        let mut count = 0;
+        for task in running {
+            count += task.await.map_err(failed)??;
+        }
+        SqlResult::Ok((count, started.elapsed().as_secs_f64()))
+    })?;
+    let cpu_s = (cpu_seconds()? - cpu_before) * 1e6 / count as f64;
+    Ok(Speed { per_s: count as f64 / elapsed, cpu_s })
+}
+
+async fn look_ups(tree: Rc<Tree>, task: u64, batch: usize, until: time::Instant) -> SqlResult<u64> {
+    let (io, mut count) = (IoCounters::default(), 0);
+    let mut random = stdx::Prng::new(task + runtime::random_u64());
+    while time::now() < until {
+        if batch == 1 {
+            let key = key(random.below(LEAF_COUNT * ROWS_PER_LEAF));
+            let found = tree.get(&key, &io, |value| value[0]).await.map_err(failed)?;
+            count += u64::from(found.is_some());
+            continue;
+        }
+        let keys: Vec<_> =
+            (0..batch).map(|_| key(random.below(LEAF_COUNT * ROWS_PER_LEAF))).collect();
+        let mut visit = |_: usize, _: &[u8]| count += 1;
+        tree.get_batch(&keys, Depth::Many, &io, &mut visit).await.map_err(failed)?;
+    }
+    Ok(count)
+}

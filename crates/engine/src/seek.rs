@@ -1,0 +1,70 @@
+//! A look-up of one row by its whole primary key: one descent, without the machinery of a query.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use runtime::IoCounters;
+use sql::plan::{self, IndexRef, Operator, Plan, Scan};
+use types::row::BatchBuilder;
+use types::{SqlError, SqlResult};
+
+use crate::catalog::{Snapshot, TableEntry};
+use crate::fault;
+use crate::source::encode;
+
+/// The scan of a plan that is nothing but a scan of a clustered tree; what it is restricted by
+/// comes with each execution.
+fn bare_scan(plan: &Plan) -> Option<&Scan> {
+    let Operator::Scan(scan) = &plan.root.operator else { return None };
+    let plan::Access::Range { index: IndexRef::Primary, fetch: false, .. } = scan.access else {
+        return None;
+    };
+    scan.filter.is_none().then_some(scan)
+}
+
+/// A row to be found.
+pub(crate) struct Seek<'a> {
+    scan: &'a Scan,
+    schema: &'a SchemaRef,
+    entry: Arc<TableEntry>,
+    key: Vec<u8>,
+}
+
+impl<'a> Seek<'a> {
+    /// The look-up that `plan` is with the values of `access`, when it asks for at most one row of a
+    /// table of `snapshot` and needs nothing but that row.
+    pub(crate) fn of(
+        plan: &'a Plan,
+        access: &plan::Access,
+        snapshot: &Snapshot,
+    ) -> SqlResult<Option<Seek<'a>>> {
+        let (Some(scan), plan::Access::Range { ranges, .. }) = (bare_scan(plan), access) else {
+            return Ok(None);
+        };
+        let Ok(entry) = snapshot.table(&scan.table.name) else { return Ok(None) };
+        let keys = &entry.layout.key;
+        let [range] = ranges.as_slice() else { return Ok(None) };
+        if entry.def.id != scan.table.id
+            || entry.def.primary_key.is_empty()
+            || range.prefix.len() != keys.len()
+        {
+            return Ok(None);
+        }
+        let (entry, key) = (entry.clone(), encode(keys, &range.prefix)?);
+        Ok(Some(Seek { scan, schema: &plan.root.schema, entry, key }))
+    }
+
+    /// The row, or none.
+    pub(crate) async fn run(self, io: &IoCounters) -> SqlResult<Vec<RecordBatch>> {
+        let mut builder = BatchBuilder::new(self.entry.layout.clone(), &self.scan.columns);
+        let found = self.entry.tree.get(&self.key, io, |value| builder.push(&self.key, value));
+        if found.await.map_err(fault::storage)?.is_none() {
+            return Ok(vec![]);
+        }
+        let columns = builder.finish();
+        let output = self.scan.output.iter().map(|&i| columns.column(i).clone()).collect();
+        let row = RecordBatch::try_new(self.schema.clone(), output);
+        row.map(|row| vec![row]).map_err(|e| SqlError::internal(e.to_string()))
+    }
+}
