@@ -36,8 +36,8 @@ def serve(binary, data):
         [binary, "serve", "--data", data, "--memory", "180MB", "--listen", "127.0.0.1:0",
          "--http-listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
     for line in process.stderr:
-        if line.startswith("Console at "):
-            return process, line.split()[2].rstrip(",")
+        if "Console at " in line:
+            return process, line.split("Console at ")[1].split()[0].rstrip(",")
     raise AssertionError("the server did not start")
 
 

@@ -64,9 +64,19 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     println!("\nNow serving this data, until Ctrl+C. The console shows the three modes live.");
-    let (listen, http_listen) = (vec![args.listen.clone()], vec![args.http_listen.clone()]);
-    let served = ServeArgs { listen, http_listen, ..ServeArgs::of(common.path()) };
-    serve::run(&ServeArgs { memory: common.memory, ring: common.ring, ..served }, Some(limit))
+    serve::run(&served(args, &common), Some(limit))
+}
+
+/// What the server is started with.
+fn served(args: &QuickstartArgs, common: &Common) -> ServeArgs {
+    let given = [
+        ("data", Some(common.path().display().to_string())),
+        ("listen", Some(args.listen.clone())),
+        ("http_listen", Some(args.http_listen.clone())),
+        ("memory", common.memory.map(|bytes| bytes.to_string())),
+        ("ring", common.ring.map(|ring| ring.name().to_owned())),
+    ];
+    ServeArgs::of(given.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }
 
 /// A tenth of the file, but enough to work with.

@@ -1,95 +1,190 @@
 //! `dovetail serve`: the database behind the PostgreSQL protocol.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+mod addresses;
+mod certificate;
+mod configure;
+mod flags;
+mod stderr;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState};
-use server::{Address, Rules, Server, ServerOptions};
+use engine::{Configuration, Database, Options, RingKind, SqlError, SqlResult, SqlState};
+use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
-use crate::size::parse_bytes;
 use crate::{console, signal};
 
-/// The port of PostgreSQL, where clients look first.
-const PORT: u16 = 5432;
-
-/// The port of the console.
-const HTTP_PORT: u16 = 8432;
+use flags::Flags;
 
 /// Serve a database to PostgreSQL clients
-#[derive(Args)]
-#[command(after_help = "Exit codes: 0 stopped by SIGTERM or SIGINT, 1 could not start.")]
+#[derive(Args, Default)]
+#[command(
+    after_help = "Each flag can stand in the file of --config, as name = value with _ for -, \
+or in the environment, as DOVETAIL_NAME. Flags win over the environment, and that over the file.\n\n\
+SIGHUP reads the file, the rules and the certificate anew. SIGTERM and SIGINT stop the server: first \
+what runs may finish (--drain), the second signal cancels it.\n\n\
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 could not start."
+)]
 pub struct ServeArgs {
-    /// Database file; created when it does not exist
-    #[arg(long, default_value = "main.dovetail", value_name = "FILE")]
-    pub(crate) data: PathBuf,
-    /// Address to listen at, HOST or HOST:PORT; may be repeated
-    #[arg(long, default_value = "127.0.0.1:5432", value_name = "ADDRESS")]
-    pub(crate) listen: Vec<String>,
-    /// Address for health, metrics and the console in a browser; may be repeated
-    #[arg(long, default_value = "127.0.0.1:8432", value_name = "ADDRESS")]
-    pub(crate) http_listen: Vec<String>,
-    /// Do not answer HTTP
-    #[arg(long, conflicts_with = "http_listen")]
-    pub(crate) no_http: bool,
-    /// Let the console run statements that write
-    #[arg(long)]
-    pub(crate) console_writes: bool,
-    /// Folder for a unix socket, named as PostgreSQL names it
-    #[arg(long, value_name = "DIR")]
-    pub(crate) unix_socket: Option<PathBuf>,
-    /// Memory of the database, like 256MB: half of it for the buffer pool
-    #[arg(long, value_parser = parse_bytes)]
-    pub(crate) memory: Option<usize>,
-    /// auto, uring or threads
-    #[arg(long)]
-    pub(crate) ring: Option<RingKind>,
-    /// Who may connect from where: a file in the form of pg_hba.conf
+    /// File with settings, in TOML
     #[arg(long, value_name = "FILE")]
-    pub(crate) hba: Option<PathBuf>,
-    /// Clients at once
-    #[arg(long, default_value_t = CONNECTION_COUNT_MAX)]
-    pub(crate) max_connections: usize,
+    config: Option<PathBuf>,
+    /// The same as --http=off
+    #[arg(long, conflicts_with_all = ["http", "http_listen"])]
+    no_http: bool,
+    #[command(flatten)]
+    flags: Flags,
 }
 
-/// Connections at once unless the user says otherwise.
-const CONNECTION_COUNT_MAX: usize = 1000;
+/// How often the end of the drain is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long cancelled statements have to end before the process does.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Serves until SIGTERM or SIGINT; `device_reads_per_s` when the device was probed already.
 pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitCode> {
-    let signals = signal::block(&[libc::SIGTERM, libc::SIGINT]);
-    let (listen, http_listen) = (args.addresses()?, args.http_addresses()?);
-    let db = args.open()?;
-    let console = console::options(args.console_writes, device_reads_per_s);
-    let options = ServerOptions {
-        rules: args.rules()?,
-        connection_count_max: args.max_connections,
-        listen,
-        http_listen,
-        console,
-        ..ServerOptions::default()
-    };
+    let signals = signal::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
+    let configuration = Arc::new(args.configuration()?);
+    let log = Arc::new(Log::new(stderr::sink()));
+    log.set_json(is_json(&configuration));
+    let options = server_options(&configuration, &log, device_reads_per_s)?;
+    let db = open(&configuration)?;
     tell_who_may_connect(&db, &options);
     let server = Server::start(&db, &options).map_err(|error| {
         SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}")).with_hint(
             "Is another server running there? --listen and --http-listen take other addresses.",
         )
     })?;
-    for ring in db.rings() {
-        eprintln!("ring {:?}: {}", ring.kind, ring.reason);
+    tell_where(&db, &server, &log);
+    loop {
+        match signal::wait(&signals) {
+            libc::SIGHUP => reload(args, &db, &server, &log),
+            signal => {
+                stop(&db, &server, &log, (&signals, signal))?;
+                stderr::flush();
+                // Connections end with the process: what they had acknowledged is in the file.
+                std::process::exit(0)
+            }
+        }
     }
-    for address in server.addresses() {
-        eprintln!("Listening at {address}. Connect with {}", how_to_connect(address));
+}
+
+fn is_json(configuration: &Configuration) -> bool {
+    configuration.text("log_format").as_deref() == Some("json")
+}
+
+fn server_options(
+    configuration: &Configuration,
+    log: &Arc<Log>,
+    device_reads_per_s: Option<f64>,
+) -> SqlResult<ServerOptions> {
+    Ok(ServerOptions {
+        rules: rules(configuration)?,
+        tls: certificate::read(configuration)?,
+        connection_count_max: configuration.count("max_connections"),
+        reserved_count: configuration.count("superuser_reserved_connections"),
+        listen: addresses::protocol(configuration)?,
+        http_listen: addresses::http(configuration)?,
+        console: console::options(configuration.flag("console_writes"), device_reads_per_s),
+        log: log.clone(),
+    })
+}
+
+fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
+    let ring = configuration.text("ring").unwrap_or_default().parse::<RingKind>();
+    let options = Options {
+        memory_bytes: configuration.count("memory"),
+        ring: ring.map_err(|why| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, why))?,
+        workers: configuration.count("workers"),
+        configuration: configuration.clone(),
+        ..Options::default()
+    };
+    let path = PathBuf::from(configuration.text("data").unwrap_or_default());
+    match path.exists() {
+        true => Database::open(&path, options),
+        false => Database::create(&path, options),
     }
-    for address in server.http_addresses() {
-        eprintln!("Console at http://{address}/, metrics at http://{address}/metrics");
+}
+
+/// The rules by which clients connect.
+fn rules(configuration: &Configuration) -> SqlResult<Option<Rules>> {
+    let Some(path) = configuration.text("hba") else { return Ok(None) };
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        let message = format!("could not read {path}: {error}");
+        SqlError::new(SqlState::UNDEFINED_FILE, message)
+    })?;
+    Rules::parse(&text).map(Some)
+}
+
+/// Reads everything anew that can be while the server runs. What is wrong leaves all as it was.
+fn reload(args: &ServeArgs, db: &Database, server: &Server, log: &Log) {
+    log.note("received SIGHUP, reloading configuration files");
+    let reloaded = args.configuration().and_then(|configuration| {
+        let (rules, tls) = (rules(&configuration)?, certificate::read(&configuration)?);
+        server
+            .reload(rules, tls)
+            .map_err(|error| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error.to_string()))?;
+        Ok(configuration)
+    });
+    match reloaded {
+        Err(error) => {
+            let message = "the configuration is as it was; the new one has an error";
+            let entry = log.entry(Severity::Warning, message).with("error", error.message);
+            error.hint.into_iter().fold(entry, |entry, hint| entry.with("hint", hint)).write();
+        }
+        Ok(configuration) => {
+            for change in db.reconfigure(&configuration) {
+                let name = change.name;
+                log.note(match change.needs_restart {
+                    true => {
+                        format!(
+                            "parameter \"{name}\" cannot be changed without restarting the server"
+                        )
+                    }
+                    false => format!("parameter \"{name}\" changed to \"{}\"", change.value),
+                });
+            }
+            server.follow_configuration();
+        }
     }
-    let signal = signal::wait(&signals);
-    eprintln!("Stopping: signal {signal}, {} clients.", server.connection_count());
+}
+
+/// Lets what runs finish, then cancels it; a second signal does not wait.
+fn stop(
+    db: &Database,
+    server: &Server,
+    log: &Log,
+    (signals, signal): (&libc::sigset_t, i32),
+) -> SqlResult<()> {
+    let limit = db.configuration().duration("drain").unwrap_or_default();
+    let entry = log.entry(Severity::Log, format!("Stopping: signal {signal}."));
+    entry.with("clients", server.connection_count()).with("drain_s", limit.as_secs()).write();
+    server.drain();
+    if !all_gone(server, limit, signals) {
+        let entry = log.entry(Severity::Warning, "Cancelling what still runs.");
+        entry.with("clients", server.connection_count()).write();
+        server.close();
+        all_gone(server, GRACE, signals);
+    }
     db.checkpoint()?;
-    // Connections end with the process: what they had acknowledged is in the file.
-    std::process::exit(0)
+    log.note("Stopped.");
+    Ok(())
+}
+
+/// Waits until no client is left; false when the time is up or a signal comes first.
+fn all_gone(server: &Server, limit: Duration, signals: &libc::sigset_t) -> bool {
+    let begun = Instant::now();
+    while server.connection_count() > 0 {
+        let signal = signal::wait_within(signals, LOOK).filter(|signal| *signal != libc::SIGHUP);
+        if signal.is_some() || begun.elapsed() >= limit {
+            return false;
+        }
+    }
+    true
 }
 
 /// Says what a user should know before anybody connects.
@@ -101,109 +196,46 @@ fn tell_who_may_connect(db: &Database, options: &ServerOptions) {
         Address::Unix(_) => false,
         Address::Tcp(address) => !address.ip().is_loopback(),
     };
-    eprintln!(
-        "No role has a password: everybody on this machine may connect{}. \
-         ALTER ROLE dovetail PASSWORD '..' has all clients asked for one.",
-        if db.is_fresh() { ", as the superuser dovetail" } else { "" },
-    );
+    options
+        .log
+        .entry(
+            Severity::Warning,
+            format!(
+                "No role has a password: everybody on this machine may connect{}. \
+             ALTER ROLE dovetail PASSWORD '..' has all clients asked for one.",
+                if db.is_fresh() { ", as the superuser dovetail" } else { "" },
+            ),
+        )
+        .write();
     if options.listen.iter().any(from_elsewhere) {
-        eprintln!("Nobody on another machine can connect before a role has a password.");
+        options.log.note("Nobody on another machine can connect before a role has a password.");
     }
 }
 
-fn how_to_connect(address: &Address) -> String {
-    match address {
-        Address::Tcp(tcp) => format!("psql -h {} -p {}", tcp.ip(), tcp.port()),
-        Address::Unix(path) => {
-            format!("psql -h {}", path.parent().unwrap_or(path).display())
-        }
+fn tell_where(db: &Database, server: &Server, log: &Log) {
+    for ring in db.rings() {
+        log.note(format!("ring {:?}: {}", ring.kind, ring.reason));
+    }
+    for address in server.addresses() {
+        let how = addresses::how_to_connect(address);
+        log.note(format!("Listening at {address}. Connect with {how}"));
+    }
+    for address in server.http_addresses() {
+        log.note(format!("Console at http://{address}/, metrics at http://{address}/metrics"));
     }
 }
 
 impl ServeArgs {
-    /// The defaults for a file, listening nowhere.
-    pub(crate) fn of(data: PathBuf) -> ServeArgs {
-        ServeArgs {
-            data,
-            listen: vec![],
-            http_listen: vec![],
-            no_http: false,
-            console_writes: false,
-            unix_socket: None,
-            memory: None,
-            ring: None,
-            hba: None,
-            max_connections: CONNECTION_COUNT_MAX,
-        }
+    /// Values that a program gives in the place of flags.
+    pub(crate) fn of(values: impl IntoIterator<Item = (&'static str, String)>) -> ServeArgs {
+        ServeArgs { flags: Flags(values.into_iter().collect()), ..ServeArgs::default() }
     }
 
-    fn open(&self) -> SqlResult<Database> {
-        let mut options = Options::default();
-        options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
-        options.ring = self.ring.unwrap_or(options.ring);
-        match self.data.exists() {
-            true => Database::open(&self.data, options),
-            false => Database::create(&self.data, options),
-        }
+    fn configuration(&self) -> SqlResult<Configuration> {
+        let variable = || std::env::var_os(configure::FILE_VARIABLE).map(PathBuf::from);
+        let file = self.config.clone().or_else(variable);
+        let mut flags = self.flags.clone();
+        flags.0.extend(self.no_http.then(|| ("http", "off".to_owned())));
+        configure::configuration(file.as_deref(), std::env::vars_os(), &flags)
     }
-
-    /// The rules by which clients connect.
-    fn rules(&self) -> SqlResult<Option<Rules>> {
-        let Some(path) = &self.hba else { return Ok(None) };
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let message = format!("could not read {}: {error}", path.display());
-            SqlError::new(SqlState::UNDEFINED_FILE, message)
-        })?;
-        Rules::parse(&text).map(Some)
-    }
-
-    fn addresses(&self) -> SqlResult<Vec<Address>> {
-        let mut all = Vec::new();
-        for text in &self.listen {
-            all.extend(resolve("--listen", text, PORT)?);
-        }
-        if let Some(folder) = &self.unix_socket {
-            all.push(Address::Unix(folder.join(format!(".s.PGSQL.{PORT}"))));
-        }
-        Ok(all)
-    }
-
-    fn http_addresses(&self) -> SqlResult<Vec<Address>> {
-        if self.no_http {
-            return Ok(vec![]);
-        }
-        let all = self.http_listen.iter().map(|text| {
-            let addresses = resolve("--http-listen", text, HTTP_PORT)?;
-            only_here(text, &addresses).map(|()| addresses)
-        });
-        Ok(all.collect::<SqlResult<Vec<_>>>()?.concat())
-    }
-}
-
-/// The addresses that `text` names.
-fn resolve(option: &str, text: &str, port: u16) -> SqlResult<Vec<Address>> {
-    let bad = |why: String| {
-        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("{option} {text}: {why}"))
-    };
-    let resolved = match text.parse::<IpAddr>() {
-        Ok(ip) => vec![SocketAddr::new(ip, port)],
-        Err(_) if !text.contains(':') => {
-            (text, port).to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect()
-        }
-        Err(_) => text.to_socket_addrs().map_err(|e| bad(e.to_string()))?.collect::<Vec<_>>(),
-    };
-    Ok(resolved.into_iter().map(Address::Tcp).collect())
-}
-
-/// HTTP has no login, so only this machine may reach it.
-fn only_here(text: &str, addresses: &[Address]) -> SqlResult<()> {
-    let open = |address: &&Address| match address {
-        Address::Unix(_) => false,
-        Address::Tcp(address) => !address.ip().is_loopback(),
-    };
-    let Some(open) = addresses.iter().find(open) else { return Ok(()) };
-    let message = format!("--http-listen {text}: {open} can be reached from other machines");
-    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
-        .with_detail("The console has no login.")
-        .with_hint("Listen at 127.0.0.1 and reach it through an SSH tunnel."))
 }

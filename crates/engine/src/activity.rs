@@ -31,6 +31,13 @@ impl From<&str> for Announced {
     }
 }
 
+impl Announced {
+    /// The text, without passwords.
+    pub fn shown(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
 /// A query that runs, or the session's last one.
 #[derive(Clone)]
 pub struct LiveQuery {

@@ -16,7 +16,7 @@ const SAMPLE_EXTENTS: usize = 64;
 
 /// Analyzes one table, or all of them, as far as they are the role's; what it may not is told.
 pub(crate) fn analyze(db: &Database, role: RoleId, table: Option<&str>) -> SqlResult<Vec<Notice>> {
-    let _writer = db.writer();
+    let _writer = db.writer()?;
     let snapshot = db.snapshot();
     let names: Vec<String> = match table {
         None => snapshot.tables.keys().cloned().collect(),

@@ -31,11 +31,15 @@ pub(crate) struct Block {
 
 impl Block {
     /// Begins one; waits for the right to write.
-    pub(crate) fn begin(public: &Database) -> Block {
-        let turn = public.take_turn();
+    ///
+    /// # Errors
+    /// As [`Database::writer`].
+    pub(crate) fn begin(public: &Database) -> SqlResult<Block> {
+        let turn = public.take_turn()?;
         let snapshot = public.snapshot();
         let shared = trees(&snapshot);
-        Block { public: public.clone(), shared, snapshot: Mutex::new(snapshot), turn: Some(turn) }
+        let (public, snapshot) = (public.clone(), Mutex::new(snapshot));
+        Ok(Block { public, shared, snapshot, turn: Some(turn) })
     }
 
     /// The catalog as the block sees it.

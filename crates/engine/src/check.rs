@@ -71,7 +71,7 @@ impl Database {
     /// # Errors
     /// What keeps the check from being made; damage is in the report.
     pub fn check(&self) -> SqlResult<CheckReport> {
-        let _writer = self.writer();
+        let _writer = self.writer()?;
         let mut report = self.check_file()?;
         // The rows of a damaged tree cannot be compared.
         if report.problems.is_empty() {

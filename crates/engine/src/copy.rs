@@ -38,7 +38,7 @@ pub(crate) fn copy_from(
     format: &CopyOptions,
     input: &mut dyn Read,
 ) -> SqlResult<u64> {
-    let writing = session.writing();
+    let writing = session.writing()?;
     let (db, entry) = (writing.db, writing.entry(table)?);
     let schema = sql::incoming_schema(&entry.def);
     let defaults = Defaults::new(&entry.def, &writing.catalog)?;

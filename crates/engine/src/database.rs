@@ -21,6 +21,7 @@ use crate::load::{TableLoader, drop_trees};
 use crate::memory::Shares;
 use crate::options::{Options, RingKind};
 use crate::session::Session;
+use crate::settings::{self, Configuration};
 use crate::turn::{Turn, Turns};
 
 /// Page size of new databases: the best of SSDs for random reads (DESIGN, section 4).
@@ -41,6 +42,9 @@ struct Inner {
     /// What the operators of all queries hold.
     governor: Governor,
     catalog: RwLock<Arc<Snapshot>>,
+    configuration: RwLock<Arc<Configuration>>,
+    /// Counts the configurations: sessions look at it before each statement.
+    configuration_count: AtomicU64,
     /// One statement writes at a time.
     turns: Arc<Turns>,
     /// Numbers the temporary files of queries.
@@ -106,6 +110,8 @@ impl Database {
             governor: Governor::new(shares.operators),
             catalog: RwLock::new(Arc::new(snapshot)),
             turns: Arc::default(),
+            configuration: RwLock::new(options.configuration),
+            configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
             job: Mutex::default(),
             activities: Arc::default(),
@@ -118,6 +124,26 @@ impl Database {
     /// A session: settings, and one statement at a time.
     pub fn session(&self) -> Session {
         Session::new(self.clone())
+    }
+
+    /// What sessions begin with, and what they can ask about the server.
+    pub fn configuration(&self) -> Arc<Configuration> {
+        self.inner.configuration.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes another configuration, except for what only a restart can change; what differs.
+    /// Sessions follow it from their next statement on.
+    pub fn reconfigure(&self, new: &Configuration) -> Vec<settings::Change> {
+        let mut current = self.inner.configuration.write().unwrap_or_else(PoisonError::into_inner);
+        let (next, changes) = current.reloaded(new);
+        *current = Arc::new(next);
+        self.inner.configuration_count.fetch_add(1, Ordering::Release);
+        changes
+    }
+
+    /// How often the configuration has changed.
+    pub(crate) fn configuration_count(&self) -> u64 {
+        self.inner.configuration_count.load(Ordering::Acquire)
     }
 
     /// What the sessions are doing.
@@ -215,7 +241,7 @@ impl Database {
 
     /// Makes everything durable.
     pub fn checkpoint(&self) -> SqlResult<()> {
-        let _writer = self.writer();
+        let _writer = self.writer()?;
         let store = self.store().clone();
         let done = self.handle().block_on(move || async move { store.checkpoint().await });
         done.map_err(fault::storage)
@@ -277,12 +303,18 @@ impl Database {
     }
 
     /// The right to write, held for a whole statement; `None` in a block, which has it already.
-    pub(crate) fn writer(&self) -> Option<Turn> {
-        self.block.is_none().then(|| self.take_turn())
+    ///
+    /// # Errors
+    /// 55P03 or 57014 when the statement waits for it no longer.
+    pub(crate) fn writer(&self) -> SqlResult<Option<Turn>> {
+        self.block.is_none().then(|| self.take_turn()).transpose()
     }
 
     /// The right to write.
-    pub(crate) fn take_turn(&self) -> Turn {
+    ///
+    /// # Errors
+    /// As [`Database::writer`].
+    pub(crate) fn take_turn(&self) -> SqlResult<Turn> {
         self.inner.turns.take()
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn create_index(
     index: &CreateIndex,
     columns: Vec<usize>,
 ) -> SqlResult<()> {
-    let _writer = db.writer();
+    let _writer = db.writer()?;
     let snapshot = db.snapshot();
     let (name, unique) = (index.name.clone(), index.unique);
     if snapshot.has_relation(&name) {
@@ -60,7 +60,7 @@ pub(crate) fn create_index(
 
 /// Drops indexes.
 pub(crate) fn drop_indexes(db: &Database, names: &[String], if_exists: bool) -> SqlResult<()> {
-    let _writer = db.writer();
+    let _writer = db.writer()?;
     for name in names {
         match db.snapshot().index(name) {
             Some((entry, position)) => drop_index(db, entry.clone(), position)?,

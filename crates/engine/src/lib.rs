@@ -62,9 +62,12 @@ pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
 pub use session::{CancelHandle, Session};
-pub use settings::{ExecutionMode, Setting, Settings};
+pub use settings::{
+    Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,
+    settings_markdown,
+};
 pub use sql::catalog::{IndexDef, TableDef};
-pub use sql::explain_json;
 pub use sql::parse::{Copy, CopySource, Transaction};
 pub use sql::{Parameter, Statement, Template};
+pub use sql::{explain_json, explain_masked};
 pub use types::{SqlError, SqlResult, SqlState};

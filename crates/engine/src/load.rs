@@ -66,7 +66,7 @@ struct TreeInput {
 impl<'a> TableLoader<'a> {
     /// A loader that keeps the rows that are there: they are read and written again.
     pub(crate) fn new(db: &'a Database, table: &str) -> SqlResult<TableLoader<'a>> {
-        let writer = db.writer();
+        let writer = db.writer()?;
         let entry = db.snapshot().table(table)?.clone();
         let trees = inputs(db, &entry);
         let next_row_id = entry.next_row_id;

@@ -1,5 +1,9 @@
 //! How a database is opened.
 
+use std::sync::Arc;
+
+use crate::settings::Configuration;
+
 /// Options of [`crate::Database::create`] and [`crate::Database::open`].
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -13,6 +17,8 @@ pub struct Options {
     pub workers: usize,
     /// Bypass the operating system's page cache.
     pub direct: bool,
+    /// What sessions begin with, and what they can ask about the server.
+    pub configuration: Arc<Configuration>,
 }
 
 /// The I/O back end that is asked for.
@@ -37,6 +43,18 @@ impl Default for Options {
             ring: RingKind::Auto,
             workers: runtime::Config::default().workers,
             direct: true,
+            configuration: Arc::default(),
+        }
+    }
+}
+
+impl RingKind {
+    /// As flags take it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RingKind::Auto => "auto",
+            RingKind::Uring => "uring",
+            RingKind::Threads => "threads",
         }
     }
 }

@@ -24,14 +24,17 @@ use crate::notice::Notice;
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::seek::Seek;
-use crate::settings::{self, Settings};
-use crate::system::{Monitor, SessionInfo, SystemCatalog, View, preset};
+use crate::settings::{Setting, Settings};
+use crate::system::{Monitor, SessionInfo, SystemCatalog, View};
+use crate::turn::{self, Patience};
 use crate::{access, analyze, ddl, dml, explain, query, reorganize, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
     db: Database,
     settings: Settings,
+    /// The count of the configuration that the settings follow.
+    configuration_count: u64,
     cancel: Arc<Mutex<Cancel>>,
     info: SessionInfo,
     activity: Arc<Activity>,
@@ -55,9 +58,12 @@ impl Session {
     pub(crate) fn new(db: Database) -> Session {
         let info = SessionInfo::new(&db);
         let activity = db.activities().enter();
+        let configuration_count = db.configuration_count();
+        let settings = Settings::of(&db.configuration());
         Session {
             db,
-            settings: Settings::default(),
+            settings,
+            configuration_count,
             cancel: Arc::default(),
             info,
             activity,
@@ -68,7 +74,17 @@ impl Session {
 
     /// The settings.
     pub fn settings(&mut self) -> &mut Settings {
+        self.follow_configuration();
         &mut self.settings
+    }
+
+    /// After a reload, what the session has not set itself is as the server has it now.
+    fn follow_configuration(&mut self) {
+        let count = self.db.configuration_count();
+        if count != self.configuration_count {
+            self.configuration_count = count;
+            self.settings.follow(&self.db.configuration());
+        }
     }
 
     /// What statements had to tell since it was last asked.
@@ -113,7 +129,10 @@ impl Session {
         input: Option<&mut dyn Read>,
     ) -> SqlResult<StatementResult> {
         let cancel = self.begin();
-        let result = self.dispatch(statement, input, cancel);
+        let timeout = self.settings.lock_timeout_ms;
+        let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
+        let patience = Patience { cancel: cancel.clone(), timeout };
+        let result = turn::patiently(patience, || self.dispatch(statement, input, cancel));
         self.activity.end(result)
     }
 
@@ -126,7 +145,7 @@ impl Session {
         let block_begins = std::mem::take(&mut self.block_begins);
         access::check(&self.db.snapshot(), self.info.role, &statement)?;
         if block_begins {
-            self.db = self.db.within(Block::begin(&self.db));
+            self.db = self.db.within(Block::begin(&self.db)?);
         }
         match statement {
             Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
@@ -152,14 +171,14 @@ impl Session {
         let db = &self.db;
         match statement {
             Statement::CreateTable(table) => {
-                let count = ddl::create_table(&self.writing(), &table)?;
+                let count = ddl::create_table(&self.writing()?, &table)?;
                 Ok(match table.query {
                     Some(_) => tag(&format!("SELECT {count}")),
                     None => tag("CREATE TABLE"),
                 })
             }
             Statement::AlterTable(alter) => {
-                ddl::alter_table(&self.writing(), &alter)?;
+                ddl::alter_table(&self.writing()?, &alter)?;
                 Ok(tag("ALTER TABLE"))
             }
             Statement::CreateView(create) => {
@@ -172,11 +191,11 @@ impl Session {
                 Ok(tag("CREATE INDEX"))
             }
             Statement::Drop(drop) => drop_objects(db, &drop),
-            Statement::Insert(insert) => dml::insert(&self.writing(), &insert),
-            Statement::Update(update) => dml::update(&self.writing(), &update),
-            Statement::Delete(delete) => dml::delete(&self.writing(), &delete),
+            Statement::Insert(insert) => dml::insert(&self.writing()?, &insert),
+            Statement::Update(update) => dml::update(&self.writing()?, &update),
+            Statement::Delete(delete) => dml::delete(&self.writing()?, &delete),
             Statement::Truncate(truncate) => {
-                dml::truncate(&self.writing(), &truncate)?;
+                dml::truncate(&self.writing()?, &truncate)?;
                 Ok(tag("TRUNCATE TABLE"))
             }
             Statement::Copy(copy) => self.copy(&copy, input),
@@ -187,7 +206,7 @@ impl Session {
             }
             Statement::Vacuum(vacuum) => self.vacuum(&vacuum),
             Statement::Reorganize { table } => {
-                reorganize::reorganize(&self.writing(), &table)?;
+                reorganize::reorganize(&self.writing()?, &table)?;
                 Ok(tag("REORGANIZE"))
             }
             Statement::Role(statement) => self.change_roles(&statement),
@@ -258,13 +277,13 @@ impl Session {
     }
 
     /// What a statement that writes works with; waits until no other one writes.
-    pub(crate) fn writing(&self) -> dml::Writing<'_> {
+    pub(crate) fn writing(&self) -> SqlResult<dml::Writing<'_>> {
         let (db, settings) = (&self.db, &self.settings);
-        let _writer = db.writer();
+        let _writer = db.writer()?;
         let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (options, catalog) = (self.planner_options(), self.system_catalog());
         let activity = &*self.activity;
-        dml::Writing { db, settings, options, catalog, cancel, activity, _writer }
+        Ok(dml::Writing { db, settings, options, catalog, cancel, activity, _writer })
     }
 
     pub(crate) fn planner_options(&self) -> PlannerOptions {
@@ -369,6 +388,7 @@ impl Session {
     /// 28000 for a role that may not log in or does not exist, 42501 for one that may not connect.
     pub fn log_in(&mut self, user: &str, pid: i32) -> SqlResult<()> {
         self.info = self.info.logged_in(&self.db.snapshot(), user, pid)?;
+        self.settings.is_superuser = self.is_superuser();
         Ok(())
     }
 
@@ -394,10 +414,12 @@ impl Session {
         match statement {
             RoleStatement::Assume(name) => {
                 self.info = self.info.assuming(&snapshot, name.as_deref())?;
+                self.settings.is_superuser = self.is_superuser();
                 Ok(tag("SET"))
             }
             RoleStatement::Authorize(name) => {
                 self.info = self.info.authorized(&snapshot, name.as_deref())?;
+                self.settings.is_superuser = self.is_superuser();
                 Ok(tag("SET"))
             }
             other => {
@@ -440,7 +462,8 @@ impl Session {
     }
 
     /// What cancels the statement that begins now.
-    fn begin(&self) -> Cancel {
+    fn begin(&mut self) -> Cancel {
+        self.follow_configuration();
         let (info, settings) = (&self.info, &self.settings);
         self.activity.begin(&info.user, &settings.application_name, info.pid);
         let cancel = Cancel::default();
@@ -471,17 +494,14 @@ impl Session {
 
     fn show(&self, name: &str) -> SqlResult<StatementResult> {
         if !name.eq_ignore_ascii_case("all") {
-            let value = match (self.settings.show(name), preset(name)) {
-                (Err(_), Some(preset)) => preset.to_owned(),
-                (shown, _) => shown?,
-            };
+            let (value, name) = (self.settings.show(name)?, Setting::find(name)?.name);
             return Ok(StatementResult::Rows(ResultSet::text(&[name], vec![vec![value]], "SHOW")));
         }
-        let row = |s: &crate::settings::Setting| {
-            let value = self.settings.show(s.name)?;
-            Ok(vec![s.name.to_owned(), value, s.description.to_owned()])
+        let row = |s: &'static Setting| {
+            let value = self.settings.value(s).shown(s.kind);
+            vec![s.name.to_owned(), value, s.description.to_owned()]
         };
-        let rows = settings::all().map(row).collect::<SqlResult<_>>()?;
+        let rows = Setting::sorted().into_iter().map(row).collect();
         let columns = ["name", "setting", "description"];
         Ok(StatementResult::Rows(ResultSet::text(&columns, rows, "SHOW")))
     }

@@ -1,10 +1,25 @@
-//! Session settings: each is defined once, `SET`, `SHOW` and the documentation derive from it.
+//! Settings: each is defined once, in a table, from which `SET`, `SHOW`, `pg_settings`, the flags of
+//! `dovetail serve`, its environment, its configuration file and `docs/settings.md` derive.
 
-mod clients;
+mod configuration;
+mod document;
+mod server;
+mod session;
+mod setting;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use exec::Mode;
-use std::collections::BTreeMap;
 use types::{SqlError, SqlResult, SqlState};
+
+pub use configuration::{Change, Configuration, Origin};
+pub use document::settings_markdown;
+pub use setting::{Context, Kind, Setting, Unset};
+pub use value::Value;
+
+use setting::Home;
 
 /// How queries are decomposed into tasks (anagodb, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,176 +79,232 @@ pub struct Settings {
     pub application_name: String,
     /// `statement_timeout`; 0 is none. Kept by the server.
     pub statement_timeout_ms: u64,
+    /// `lock_timeout`; 0 is none.
+    pub lock_timeout_ms: u64,
+    /// `idle_in_transaction_session_timeout`; 0 is none. Kept by the server.
+    pub idle_in_transaction_ms: u64,
+    /// `idle_session_timeout`; 0 is none. Kept by the server.
+    pub idle_session_ms: u64,
+    /// `is_superuser`
+    pub(crate) is_superuser: bool,
     /// What clients set and nothing here depends on.
-    kept: BTreeMap<&'static str, String>,
+    kept: Arc<BTreeMap<&'static str, Value>>,
+    given: Arc<Given>,
+    /// What the server was started with; `None` in the settings that are its own.
+    configuration: Option<Arc<Configuration>>,
 }
+
+/// What a session was given, by name.
+#[derive(Clone, Debug, Default)]
+struct Given {
+    /// By the client when it connected: `RESET` goes back to these.
+    at_start: BTreeMap<&'static str, Value>,
+    /// Since then.
+    since: BTreeSet<&'static str>,
+}
+
+/// The values that the tables of settings name.
+static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
+    let mut settings = Settings {
+        execution_mode: ExecutionMode::OutOfOrder,
+        static_partitions: 0,
+        max_tasks: 0,
+        lookup_batch_rows: 0,
+        work_mem: 0,
+        enable_hashjoin: false,
+        enable_indexnestloop: false,
+        enable_seqscan: false,
+        application_name: String::new(),
+        statement_timeout_ms: 0,
+        lock_timeout_ms: 0,
+        idle_in_transaction_ms: 0,
+        idle_session_ms: 0,
+        is_superuser: true,
+        kept: Arc::default(),
+        given: Arc::default(),
+        configuration: None,
+    };
+    for setting in Setting::all() {
+        settings.put(setting, setting.default());
+    }
+    settings
+});
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings {
-            execution_mode: ExecutionMode::OutOfOrder,
-            static_partitions: runtime::Config::default().workers,
-            max_tasks: 4096,
-            lookup_batch_rows: 128,
-            work_mem: 0,
-            enable_hashjoin: true,
-            enable_indexnestloop: true,
-            enable_seqscan: true,
-            application_name: String::new(),
-            statement_timeout_ms: 0,
-            kept: BTreeMap::new(),
-        }
+        DEFAULTS.clone()
     }
 }
 
-/// One setting: its name, what it means, how it is read and written.
-pub struct Setting {
-    /// The name.
-    pub name: &'static str,
-    /// One sentence.
-    pub description: &'static str,
-    get: fn(&Settings) -> String,
-    set: fn(&mut Settings, &str) -> Result<(), String>,
-}
-
-macro_rules! on_off {
-    ($field:ident, $description:literal) => {
-        Setting {
-            name: stringify!($field),
-            description: $description,
-            get: |s| if s.$field { "on".into() } else { "off".into() },
-            set: |s, v| parse_bool(v).map(|b| s.$field = b),
-        }
-    };
-}
-
-macro_rules! count {
-    ($field:ident, $min:literal, $max:literal, $description:literal) => {
-        Setting {
-            name: stringify!($field),
-            description: $description,
-            get: |s| s.$field.to_string(),
-            set: |s, v| parse_count(v, $min, $max).map(|n| s.$field = n),
-        }
-    };
-}
-
-/// All settings, ordered by name.
-pub const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "application_name",
-        description: "Name of the application, for the operator's eyes.",
-        get: |s| s.application_name.clone(),
-        set: |s, v| {
-            s.application_name = v.to_owned();
-            Ok(())
-        },
-    },
-    on_off!(enable_hashjoin, "Whether the planner may use hash joins where it has a choice."),
-    on_off!(enable_indexnestloop, "Whether the planner may use index nested-loop joins."),
-    on_off!(enable_seqscan, "Whether the planner may scan whole tables where it has a choice."),
-    Setting {
-        name: "execution_mode",
-        description: "How a query is decomposed into tasks: serial, static or ooo (out of order).",
-        get: |s| s.execution_mode.name().into(),
-        set: |s, v| v.parse().map(|m| s.execution_mode = m),
-    },
-    count!(lookup_batch_rows, 1, 65_536, "Outer rows per task of an index nested-loop join."),
-    count!(max_tasks, 1, 1_000_000, "Tasks that a query may have alive; more work runs inline."),
-    count!(static_partitions, 1, 1024, "Parts of the driving scan in static mode."),
-    Setting {
-        name: "work_mem",
-        description: "Memory of one operator before it spills; 0 is all that is free.",
-        get: |s| show_memory(s.work_mem),
-        set: |s, v| parse_memory(v).map(|bytes| s.work_mem = bytes),
-    },
-];
-
-fn parse_bool(text: &str) -> Result<bool, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "on" | "true" | "yes" | "1" | "t" => Ok(true),
-        "off" | "false" | "no" | "0" | "f" => Ok(false),
-        _ => Err("it must be on or off".into()),
+impl Setting {
+    /// All settings: of the server, of sessions, and those that cannot be changed.
+    pub fn all() -> impl Iterator<Item = &'static Setting> {
+        server::SERVER.iter().chain(session::SETTINGS).chain(server::PRESETS)
     }
-}
 
-fn parse_count(text: &str, min: usize, max: usize) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(n) if (min..=max).contains(&n) => Ok(n),
-        _ => Err(format!("it must be a whole number from {min} to {max}")),
+    /// All settings, ordered by name.
+    pub fn sorted() -> Vec<&'static Setting> {
+        let mut all: Vec<_> = Setting::all().collect();
+        all.sort_by_key(|setting| setting.name.to_ascii_lowercase());
+        all
     }
-}
 
-/// The least `work_mem`, as PostgreSQL's.
-const WORK_MEM_MIN: u64 = 64 << 10;
-
-/// As PostgreSQL: a number alone counts kilobytes.
-fn parse_memory(text: &str) -> Result<usize, String> {
-    let plain = text.trim().parse::<u64>().ok().and_then(|kb| kb.checked_mul(1 << 10));
-    let bytes = match plain {
-        Some(bytes) => bytes,
-        None => stdx::parse_bytes(text).map_err(|_| "it must be a size like 64kB or 16MB")?,
-    };
-    match usize::try_from(bytes) {
-        Ok(size) if bytes == 0 || bytes >= WORK_MEM_MIN => Ok(size),
-        _ => Err("it must be 0, or 64kB or more".into()),
+    /// The setting of this name.
+    ///
+    /// # Errors
+    /// 42704 when there is none, with the name that is nearest.
+    pub fn find(name: &str) -> SqlResult<&'static Setting> {
+        Setting::all().find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let message = format!("unrecognized configuration parameter \"{name}\"");
+            let error = SqlError::new(SqlState::UNDEFINED_OBJECT, message);
+            match stdx::nearest(name, Setting::all().map(|setting| setting.name)) {
+                Some(near) => error.with_hint(format!("Perhaps you meant \"{near}\".")),
+                None => error.with_hint("SHOW ALL lists the settings."),
+            }
+        })
     }
-}
-
-/// With the largest unit that leaves a whole number.
-fn show_memory(bytes: usize) -> String {
-    let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
-    let whole = units.into_iter().find(|(size, _)| bytes != 0 && bytes.is_multiple_of(*size));
-    whole.map_or_else(|| bytes.to_string(), |(size, unit)| format!("{}{unit}", bytes / size))
-}
-
-/// All settings: the engine's own, then those that clients make.
-pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
-    SETTINGS.iter().chain(clients::CLIENT_SETTINGS)
-}
-
-fn find(name: &str) -> SqlResult<&'static Setting> {
-    let lower = name.to_ascii_lowercase();
-    all().find(|s| s.name == lower).ok_or_else(|| {
-        let message = format!("unrecognized configuration parameter \"{name}\"");
-        let error = SqlError::new(SqlState::UNDEFINED_OBJECT, message);
-        match nearest(&lower) {
-            Some(near) => error.with_hint(format!("Perhaps you meant \"{near}\".")),
-            None => error.with_hint("SHOW ALL lists the settings."),
-        }
-    })
-}
-
-/// The setting whose name shares the longest prefix, if that is at least four letters.
-fn nearest(name: &str) -> Option<&'static str> {
-    let shared = |s: &Setting| s.name.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-    all().map(|s| (shared(s), s.name)).filter(|(n, _)| *n >= 4).max().map(|(_, s)| s)
 }
 
 impl Settings {
+    /// The settings of a session of a server with this configuration.
+    pub(crate) fn of(configuration: &Arc<Configuration>) -> Settings {
+        let configuration_of = Some(configuration.clone());
+        Settings { configuration: configuration_of, ..configuration.session.clone() }
+    }
+
+    /// The server's configuration is another one: what the session was not given itself follows it.
+    pub(crate) fn follow(&mut self, configuration: &Arc<Configuration>) {
+        let mut fresh = Settings::of(configuration);
+        for (name, value) in self.given.at_start.iter() {
+            fresh.put_by_name(name, value.clone());
+        }
+        for name in self.given.since.iter() {
+            fresh.put_by_name(name, self.value_by_name(name));
+        }
+        fresh.given = self.given.clone();
+        fresh.is_superuser = self.is_superuser;
+        *self = fresh;
+    }
+
+    fn put_by_name(&mut self, name: &str, value: Value) {
+        if let Ok(setting) = Setting::find(name) {
+            self.put(setting, value);
+        }
+    }
+
+    fn value_by_name(&self, name: &str) -> Value {
+        Setting::find(name).map_or_else(|_| Value::Text(String::new()), |found| self.value(found))
+    }
+
+    /// Stores a value that the setting may have.
+    pub(crate) fn put(&mut self, setting: &'static Setting, value: Value) {
+        match setting.home {
+            Home::Field(_, set) => set(self, value),
+            Home::Kept => {
+                Arc::make_mut(&mut self.kept).insert(setting.name, value);
+            }
+            Home::Server | Home::Fixed(_) => {}
+        }
+    }
+
+    /// The value now.
+    pub(crate) fn value(&self, setting: &'static Setting) -> Value {
+        let found = match setting.home {
+            Home::Field(get, _) => Some(get(self)),
+            Home::Kept => self.kept.get(setting.name).cloned(),
+            Home::Server => self.configuration.as_ref().map(|c| c.value(setting)),
+            Home::Fixed(_) => None,
+        };
+        found.unwrap_or_else(|| setting.default())
+    }
+
+    fn accept(&self, name: &str, value: &str) -> SqlResult<(&'static Setting, Value)> {
+        let setting = Setting::find(name)?;
+        match setting.context {
+            Context::Session => Ok((setting, setting.parse(value)?)),
+            _ => Err(setting.unchangeable()),
+        }
+    }
+
     /// `SET name = value`.
+    ///
+    /// # Errors
+    /// 42704 for an unknown name, 22023 for a value that cannot be, 55P02 for a setting of the server.
     pub fn set(&mut self, name: &str, value: &str) -> SqlResult<()> {
-        let setting = find(name)?;
-        (setting.set)(self, value).map_err(|why| {
-            let message = format!("invalid value for parameter \"{}\": \"{value}\"", setting.name);
-            SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message).with_hint(why)
-        })
+        let (setting, value) = self.accept(name, value)?;
+        self.put(setting, value);
+        Arc::make_mut(&mut self.given).since.insert(setting.name);
+        Ok(())
+    }
+
+    /// The client gives the value when it connects: `RESET` goes back to it.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn set_at_start(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        let (setting, value) = self.accept(name, value)?;
+        self.put(setting, value.clone());
+        Arc::make_mut(&mut self.given).at_start.insert(setting.name, value);
+        Ok(())
     }
 
     /// `SHOW name`.
+    ///
+    /// # Errors
+    /// 42704 for an unknown name.
     pub fn show(&self, name: &str) -> SqlResult<String> {
-        Ok((find(name)?.get)(self))
+        let setting = Setting::find(name)?;
+        Ok(self.value(setting).shown(setting.kind))
     }
 
     /// `RESET name`, or of all when `name` is `all`.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
     pub fn reset(&mut self, name: &str) -> SqlResult<()> {
-        let defaults = Settings::default();
         if name.eq_ignore_ascii_case("all") {
-            *self = defaults;
+            Setting::all().filter(|s| s.context == Context::Session).for_each(|s| self.unset(s));
             return Ok(());
         }
-        let value = defaults.show(name)?;
-        self.set(name, &value)
+        let setting = Setting::find(name)?;
+        if setting.context != Context::Session {
+            return Err(setting.unchangeable());
+        }
+        self.unset(setting);
+        Ok(())
+    }
+
+    fn unset(&mut self, setting: &'static Setting) {
+        self.put(setting, self.reset_value(setting));
+        Arc::make_mut(&mut self.given).since.remove(setting.name);
+    }
+
+    /// What `RESET` goes back to.
+    pub(crate) fn reset_value(&self, setting: &'static Setting) -> Value {
+        if let Some(value) = self.given.at_start.get(setting.name) {
+            return value.clone();
+        }
+        match &self.configuration {
+            Some(configuration) => configuration.value(setting),
+            None => setting.default(),
+        }
+    }
+
+    /// Where the value comes from.
+    pub(crate) fn origin(&self, setting: &'static Setting) -> Origin {
+        if self.given.since.contains(setting.name) {
+            return Origin::Session;
+        }
+        if self.given.at_start.contains_key(setting.name) {
+            return Origin::Client;
+        }
+        let configuration = self.configuration.as_ref();
+        configuration.map_or(Origin::Default, |configuration| configuration.origin(setting))
+    }
+
+    /// Whether the server must be restarted before a value holds that the file has now.
+    pub(crate) fn waits_for_restart(&self, setting: &'static Setting) -> bool {
+        self.configuration.as_ref().is_some_and(|c| c.waits_for_restart(setting))
     }
 
     /// The decomposition policy for `exec`.
@@ -245,3 +316,6 @@ impl Settings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

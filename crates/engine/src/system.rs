@@ -32,7 +32,6 @@ use crate::activity::Activities;
 use crate::catalog::Snapshot;
 use crate::settings::Settings;
 
-pub(crate) use functions::preset;
 pub(crate) use names::quote_ident;
 pub(crate) use session_info::SessionInfo;
 pub(crate) use source::SystemSource;

@@ -11,7 +11,7 @@ use crate::database::Database;
 
 /// Creates or replaces a view that `owner` owns, if its query can be bound.
 pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlResult<()> {
-    let _writer = db.writer();
+    let _writer = db.writer()?;
     let snapshot = db.snapshot();
     let CreateView { view, or_replace } = create;
     let is_view = snapshot.views.contains_key(&view.name);
@@ -44,7 +44,7 @@ pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlRes
 
 /// Drops views.
 pub(crate) fn drop(db: &Database, names: &[String], if_exists: bool) -> SqlResult<()> {
-    let _writer = db.writer();
+    let _writer = db.writer()?;
     let snapshot = db.snapshot();
     let mut found = vec![];
     for name in names {

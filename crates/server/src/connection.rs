@@ -3,19 +3,23 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::{
     Notice, PointExecution, Session, SqlError, SqlResult, SqlState, Statement, StatementResult,
     Transaction,
 };
 use runtime::net::{Address, Socket};
+use runtime::time;
 
 use crate::Shared;
-use crate::cancel::CancelKey;
+use crate::cancel::{CancelKey, Doing, Presence};
 use crate::copy::Source;
+use crate::drain::{self, Stage};
 use crate::extended::{Portal, Prepared};
 use crate::frame::{Frame, Input};
 use crate::limit::Limit;
+use crate::log::Severity;
 use crate::output::Output;
 use crate::places::{Place, Stranger};
 use crate::stream::Stream;
@@ -61,6 +65,14 @@ pub(crate) struct Connection {
     /// Of the open transaction block, in order.
     savepoints: Vec<String>,
     pub key: Option<CancelKey>,
+    /// How others see the connection, once it is a client's.
+    pub presence: Option<Arc<Presence>>,
+    /// The text of the statement that is worked at, as others see it.
+    pub text: Option<Arc<str>>,
+    /// Whether it has begun to run.
+    pub ran: bool,
+    /// The last query is answered, and the client has begun no other.
+    pub rests: bool,
     pub place: Option<Place>,
     /// Until it has logged in.
     pub stranger: Option<Stranger>,
@@ -70,7 +82,7 @@ pub(crate) struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some(key) = self.key {
+        if let Some(key) = &self.key {
             self.shared.sessions.leave(key);
         }
     }
@@ -91,6 +103,10 @@ impl Connection {
             portals: HashMap::new(),
             savepoints: vec![],
             key: None,
+            presence: None,
+            text: None,
+            ran: false,
+            rests: true,
             place: None,
             stranger: None,
             skipping: false,
@@ -115,7 +131,7 @@ impl Connection {
     /// Answers messages until the client leaves.
     pub async fn run(&mut self) -> io::Result<()> {
         loop {
-            let frame = match self.input.next(&mut self.stream).await {
+            let frame = match self.next_frame().await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(()),
                 Err(error) => return self.part(&error),
@@ -123,14 +139,83 @@ impl Connection {
             if frame.tag == b'X' {
                 return Ok(());
             }
+            self.rests = false;
+            (self.text, self.ran) = (None, false);
             self.answer(frame).await?;
         }
+    }
+
+    /// The client's next message; `None` when the connection ends, and the client knows why.
+    async fn next_frame(&mut self) -> io::Result<Option<Frame>> {
+        if self.input.has_frame() {
+            return self.input.next(&mut self.stream).await;
+        }
+        if !self.rests {
+            let next = self.input.next(&mut self.stream).await;
+            return self.unless_woken(next);
+        }
+        self.appear(if self.block == Block::Idle { Doing::Rests } else { Doing::Waits });
+        if self.must_leave() {
+            return self.leave(&drain::farewell());
+        }
+        let next = match self.pause() {
+            None => self.input.next(&mut self.stream).await,
+            Some((pause, error)) => {
+                match time::timeout(pause, self.input.next(&mut self.stream)).await {
+                    Ok(next) => next,
+                    Err(_) => return self.leave(&error),
+                }
+            }
+        };
+        self.appear(Doing::Works);
+        self.unless_woken(next)
+    }
+
+    /// The end of the stream may be the end of the server.
+    fn unless_woken(&mut self, next: io::Result<Option<Frame>>) -> io::Result<Option<Frame>> {
+        match next {
+            Ok(None) if self.must_leave() => self.leave(&drain::farewell()),
+            next => next,
+        }
+    }
+
+    fn appear(&self, doing: Doing) {
+        if let Some(presence) = &self.presence {
+            presence.set(doing);
+        }
+    }
+
+    /// Whether the server ends, and the client has nothing to finish.
+    fn must_leave(&self) -> bool {
+        match self.shared.drain.stage() {
+            Stage::Open => false,
+            Stage::Draining => self.block == Block::Idle,
+            Stage::Closing => true,
+        }
+    }
+
+    fn leave(&mut self, error: &SqlError) -> io::Result<Option<Frame>> {
+        self.record_error(error, Severity::Fatal);
+        self.output.error(error, "FATAL");
+        Ok(None)
+    }
+
+    /// How long the client may pause now, and what it is told if it pauses longer.
+    fn pause(&mut self) -> Option<(Duration, SqlError)> {
+        let settings = self.session.as_mut()?.settings();
+        let (ms, state, kind) = match self.block {
+            Block::Idle => (settings.idle_session_ms, "57P05", "idle-session"),
+            _ => (settings.idle_in_transaction_ms, "25P03", "idle-in-transaction"),
+        };
+        let message = || format!("terminating connection due to {kind} timeout");
+        (ms > 0).then(|| (Duration::from_millis(ms), SqlError::new(SqlState(state), message())))
     }
 
     /// The last words to a client that does not speak the protocol.
     fn part(&mut self, error: &io::Error) -> io::Result<()> {
         if error.kind() == io::ErrorKind::InvalidData {
             let error = SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string());
+            self.record_error(&error, Severity::Fatal);
             self.output.error(&error, "FATAL");
         }
         Ok(())
@@ -162,6 +247,7 @@ impl Connection {
     /// Says that the next query may come.
     pub async fn ready(&mut self) -> io::Result<()> {
         self.output.ready(self.block.status());
+        self.rests = true;
         // More of a pipeline may be here already: then one call sends both answers.
         match self.input.has_frame() {
             true => self.flush_if_long().await,
@@ -174,6 +260,7 @@ impl Connection {
         if self.block == Block::Open {
             self.block = Block::Failed;
         }
+        self.record_error(error, Severity::Error);
         self.output.error(error, "ERROR");
     }
 
@@ -246,6 +333,8 @@ impl Connection {
     fn welcome_back(&mut self, mut session: Session) {
         session.take_notices().iter().for_each(|notice| self.output.notice(notice));
         self.session = Some(session);
+        self.ran = true;
+        self.record_statement();
     }
 
     /// Runs a COPY that the client feeds: its task and the client's messages go on together.

@@ -249,6 +249,7 @@ impl Connection {
             if let Some(session) = &self.session {
                 session.activity().announce(&portal.text);
             }
+            self.text = Some(portal.text.shown().clone());
             let executed = match bound {
                 Bound::Statement(statement) => self.execute(*statement).await?,
                 Bound::Point(point) => self.look_up(*point).await?,

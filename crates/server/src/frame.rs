@@ -72,6 +72,16 @@ impl Input {
         taken
     }
 
+    /// Whether what comes begins with this byte; false at the end of the stream too.
+    pub async fn begins_with(&mut self, stream: &mut Stream, byte: u8) -> io::Result<bool> {
+        Ok(self.fill(stream, 1).await? && self.available()[0] == byte)
+    }
+
+    /// All that has come and was not taken.
+    pub fn take_all(&mut self) -> Vec<u8> {
+        self.take(self.available().len())
+    }
+
     /// The body of a start-up packet; `None` at the end of the stream.
     pub async fn startup(&mut self, stream: &mut Stream) -> io::Result<Option<Vec<u8>>> {
         if !self.fill(stream, 4).await? {

@@ -12,21 +12,26 @@ mod binary;
 mod cancel;
 mod connection;
 mod copy;
+mod drain;
 mod extended;
 mod frame;
 mod hba;
 mod http;
 mod limit;
+mod log;
 mod message;
 mod oid;
 mod output;
 mod places;
+mod record;
 mod scram;
 mod simple;
 mod startup;
 mod stream;
+mod tls;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -36,10 +41,13 @@ use runtime::{spawn_on, time, worker_count};
 
 pub use hba::{Method, Rules};
 pub use http::{ConsoleOptions, Sample};
+pub use log::{Entry, Log, Severity};
 pub use runtime::net::Address;
+pub use tls::Tls;
 
 use cancel::Sessions;
 use connection::Connection;
+use drain::{Drain, Stage};
 use places::{Places, Stranger};
 
 /// What a server is to do.
@@ -58,6 +66,10 @@ pub struct ServerOptions {
     /// Who may connect from where. Without rules everybody may from this machine as long as no role
     /// has a password; else, and from other machines always, a password is asked for.
     pub rules: Option<Rules>,
+    /// The certificate; without one nothing is encrypted.
+    pub tls: Option<Tls>,
+    /// What happens is written there.
+    pub log: Arc<Log>,
 }
 
 impl Default for ServerOptions {
@@ -67,6 +79,8 @@ impl Default for ServerOptions {
             connection_count_max: 1000,
             reserved_count: 3,
             rules: None,
+            tls: None,
+            log: Arc::new(Log::nowhere()),
             http_listen: vec![],
             console: ConsoleOptions::default(),
         }
@@ -79,6 +93,13 @@ pub(crate) struct Shared {
     sessions: Sessions,
     places: Arc<Places>,
     rules: RwLock<Option<Arc<Rules>>>,
+    tls: RwLock<Option<Tls>>,
+    drain: Drain,
+    log: Arc<Log>,
+    /// `log_min_duration_statement` in milliseconds; below 0 it is off.
+    slow_ms: AtomicI64,
+    /// `log_connections`
+    tells_connections: AtomicBool,
 }
 
 impl Shared {
@@ -86,6 +107,21 @@ impl Shared {
     pub(crate) fn column_count(&self, table: &str) -> usize {
         let tables = self.db.tables();
         tables.iter().find(|t| t.name == table).map_or(0, |t| t.schema.columns.len())
+    }
+
+    pub(crate) fn tls(&self) -> Option<Tls> {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes from the configuration what every statement asks for.
+    fn follow_configuration(&self) {
+        let configuration = self.db.configuration();
+        let slow = configuration.duration("log_min_duration_statement");
+        let slow_ms = slow.map_or(-1, |slow| slow.as_millis() as i64);
+        self.slow_ms.store(slow_ms, Ordering::Relaxed);
+        let tells = configuration.flag("log_connections");
+        self.tells_connections.store(tells, Ordering::Relaxed);
+        self.log.set_json(configuration.text("log_format").as_deref() == Some("json"));
     }
 
     /// The rules by which clients connect; `None` is what holds without any.
@@ -112,7 +148,13 @@ impl Server {
             sessions: Sessions::default(),
             places: Places::new(options.connection_count_max, options.reserved_count),
             rules: RwLock::new(options.rules.clone().map(Arc::new)),
+            tls: RwLock::new(options.tls.clone()),
+            drain: Drain::default(),
+            log: options.log.clone(),
+            slow_ms: AtomicI64::new(-1),
+            tells_connections: AtomicBool::new(false),
         });
+        shared.follow_configuration();
         refuse_open(&options.listen, options.rules.as_ref())?;
         let mut addresses = Vec::new();
         for address in &options.listen {
@@ -147,11 +189,35 @@ impl Server {
         self.shared.places.count()
     }
 
-    /// Other rules hold for those that connect from now on.
+    /// Nobody is accepted any more; clients that do nothing are sent away with 57P01, the others as
+    /// soon as their statement or transaction block ends.
+    pub fn drain(&self) {
+        self.shared.drain.enter(Stage::Draining);
+        self.shared.sessions.wake_resting();
+    }
+
+    /// What still runs is cancelled, and all clients are sent away.
+    pub fn close(&self) {
+        self.shared.drain.enter(Stage::Closing);
+        self.shared.sessions.cancel_all();
+    }
+
+    /// Other rules and another certificate hold for those that connect from now on.
     ///
     /// # Errors
-    /// `InvalidInput` for rules by which other machines connect without proof; the old ones stay.
-    pub fn set_rules(&self, rules: Option<Rules>) -> io::Result<()> {
+    /// `InvalidInput` for rules by which other machines connect without proof; all stays as it was.
+    pub fn reload(&self, rules: Option<Rules>, tls: Option<Tls>) -> io::Result<()> {
+        self.set_rules(rules)?;
+        *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        Ok(())
+    }
+
+    /// The configuration of the database has changed.
+    pub fn follow_configuration(&self) {
+        self.shared.follow_configuration();
+    }
+
+    fn set_rules(&self, rules: Option<Rules>) -> io::Result<()> {
         let listen: Vec<Address> = self.addresses.clone();
         refuse_open(&listen, rules.as_ref())?;
         let mut current = self.shared.rules.write().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +249,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 async fn accept(listener: Listener, shared: Arc<Shared>) {
     let mut turn = 0;
     loop {
-        match listener.accept().await {
+        let Some(accepted) = shared.drain.unless_over(listener.accept()).await else { return };
+        match accepted {
             Ok((socket, peer)) => {
                 // Too many strangers: this one is hung up on.
                 let Some(stranger) = shared.places.stranger() else { continue };
@@ -205,8 +272,12 @@ async fn serve(socket: Socket, peer: Address, stranger: Stranger, shared: Arc<Sh
     let mut connection = Connection::new(socket, peer, shared);
     connection.stranger = Some(stranger);
     // Whatever ends a connection was told to the client, or it is gone.
-    if let Ok(true) = connection.start().await {
-        let _ = connection.run().await;
+    match connection.start().await {
+        Ok(true) => drop(connection.run().await),
+        Ok(false) => {}
+        Err(error) => connection.record_failed_start(&error),
     }
+    connection.depart();
     let _ = connection.flush().await;
+    let _ = connection.stream.finish().await;
 }

@@ -27,6 +27,7 @@ impl Connection {
         if let Some(session) = &self.session {
             session.activity().announce(&text);
         }
+        self.text = Some(text.shown().clone());
         if templates.is_empty() {
             self.output.empty(b'I');
         }

@@ -95,7 +95,10 @@ fn rules_decide_who_connects_and_can_change() {
     assert_eq!((code.as_str(), message.as_str()), ("28000", expected));
     let (_, message) = refused(&served, "user=carl");
     assert!(message.starts_with("no pg_hba.conf entry for host \"127.0.0.1\", user \"carl\""));
-    served.server.set_rules(Some(Rules::parse("host all all all scram-sha-256").unwrap())).unwrap();
+    served
+        .server
+        .reload(Some(Rules::parse("host all all all scram-sha-256").unwrap()), None)
+        .unwrap();
     assert_eq!(refused(&served, "user=ben password=x").0, "28P01");
     assert_eq!(text(&mut first, "select current_user"), "dovetail");
 }

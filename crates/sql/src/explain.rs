@@ -1,11 +1,15 @@
 //! Plans as indented text.
 
+mod masked;
+
 use std::ops::Bound;
 
 use crate::plan::{
     Access, HashJoinKind, IndexRef, KeyRange, LookupJoin, LookupKind, Node, Operator, Plan, Scan,
     SortKey,
 };
+
+pub use masked::explain_masked;
 
 /// What really happened in the node with this id, as text to stand behind its estimates.
 pub type Actual<'a> = &'a dyn Fn(usize) -> String;
@@ -258,3 +262,6 @@ fn range_text(names: &[&str], range: &KeyRange) -> String {
     }
     format!("({})", parts.join(" AND "))
 }
+
+#[cfg(test)]
+mod tests;

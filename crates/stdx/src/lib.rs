@@ -3,6 +3,7 @@
 mod bytes;
 mod duration;
 mod hash;
+mod nearest;
 mod padded;
 mod prng;
 mod slab;
@@ -12,6 +13,7 @@ mod tests;
 pub use bytes::{ByteSizeError, format_bytes, parse_bytes};
 pub use duration::format_duration;
 pub use hash::{HashMap, HashSet, SeededState};
+pub use nearest::nearest;
 pub use padded::CachePadded;
 pub use prng::Prng;
 pub use slab::{Key, Slab};

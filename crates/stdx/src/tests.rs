@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{ByteSizeError, Prng, Slab, format_bytes, format_duration, parse_bytes};
+use crate::{ByteSizeError, Prng, Slab, format_bytes, format_duration, nearest, parse_bytes};
 
 #[test]
 fn sizes_in_bytes_are_read_and_written() {
@@ -58,4 +58,15 @@ fn a_stale_key_finds_nothing() {
     assert_eq!(slab.remove(first), None);
     assert_eq!(slab.get(second), Some(&'b'));
     assert_eq!(slab.len(), 1);
+}
+
+#[test]
+fn a_misspelt_name_finds_the_one_that_was_meant() {
+    let names = ["statement_timeout", "lock_timeout", "listen", "data"];
+    assert_eq!(nearest("statment_timeout", names), Some("statement_timeout"));
+    assert_eq!(nearest("LOCK-TIMEOUT", names), Some("lock_timeout"));
+    assert_eq!(nearest("lisen", names), Some("listen"));
+    assert_eq!(nearest("date", names), Some("data"));
+    assert_eq!(nearest("colour", names), None);
+    assert_eq!(nearest("x", []), None);
 }

@@ -20,7 +20,7 @@ pub(crate) fn change(
     session: &SessionInfo,
     statement: &RoleStatement,
 ) -> SqlResult<(&'static str, Vec<Notice>)> {
-    let _writer = db.writer();
+    let _writer = db.writer()?;
     let snapshot = db.snapshot();
     let access = (*snapshot.access).clone();
     let mut next = Next { access, snapshot: &snapshot, session, notices: vec![] };

@@ -11,7 +11,7 @@ use crate::database::Database;
 /// Drops tables; with `CASCADE` also the views that name them and the foreign keys that refer to
 /// them.
 pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
-    let _writer = db.writer();
+    let _writer = db.writer()?;
     let snapshot = db.snapshot();
     let mut entries = vec![];
     for name in &drop.names {

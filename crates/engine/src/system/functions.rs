@@ -15,8 +15,6 @@ use types::{LogicalType, SqlResult};
 
 use super::View;
 
-pub(crate) use session::{PRESETS, preset};
-
 type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 
 /// A function: its name, the type of its result, the least and most arguments, whether a null

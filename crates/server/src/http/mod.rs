@@ -18,6 +18,7 @@ use runtime::net::{Listener, Socket};
 use runtime::{spawn_on, time, worker_count};
 
 use crate::Shared;
+use crate::drain::Stage;
 use console::{Answer, Console};
 pub use console::{ConsoleOptions, Sample};
 use request::{Input, Refusal, Request};
@@ -126,6 +127,9 @@ impl Http {
             // The process lives and its workers turn: this very answer shows it.
             "/healthz" => Response::text(200, "ok"),
             // The database was opened, and so recovered, before this address was bound.
+            "/readyz" if self.shared.drain.stage() != Stage::Open => {
+                Response::text(503, "stopping")
+            }
             "/readyz" => Response::text(200, "ready"),
             "/metrics" => Response::ok(metrics::CONTENT_TYPE, metrics::text(self)),
             _ => Response::text(404, "there is nothing here"),

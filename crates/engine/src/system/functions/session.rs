@@ -1,7 +1,7 @@
 //! Who and where: the session, the server, their settings.
 
 use sql::SystemValue;
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlResult};
 
 use super::Definition;
 use crate::system::View;
@@ -14,33 +14,6 @@ const BIGINT: LogicalType = LogicalType::Int64;
 
 /// The release of PostgreSQL whose catalogs and behaviour the engine follows.
 const POSTGRES_RELEASE: &str = "15.0";
-
-/// Settings that clients ask for and that can not be changed: name, value, description.
-pub(crate) const PRESETS: &[(&str, &str, &str)] = &[
-    ("block_size", "4096", "Bytes of a page."),
-    ("client_encoding", "UTF8", "Encoding of text that clients send."),
-    ("client_min_messages", "notice", "Least severe message that is sent."),
-    ("DateStyle", "ISO, MDY", "How dates are read and printed."),
-    ("default_table_access_method", "heap", "How tables are kept."),
-    ("default_tablespace", "", "Where tables are kept."),
-    ("default_transaction_isolation", "serializable", "Statements run one after the other."),
-    ("in_hot_standby", "off", "Whether the server only replays a log."),
-    ("integer_datetimes", "on", "Whether times are whole microseconds."),
-    ("is_superuser", "on", "Whether the session's role may do everything."),
-    ("IntervalStyle", "postgres", "How intervals are printed."),
-    ("jit", "off", "Whether queries are compiled to machine code."),
-    ("lc_collate", "C", "Order of text: by bytes."),
-    ("lc_ctype", "C", "Classes of characters."),
-    ("max_identifier_length", "63", "Longest name, in bytes."),
-    ("max_index_keys", "32", "Most columns of an index."),
-    ("server_encoding", "UTF8", "Encoding of text in the database."),
-    ("server_version", "15.0", "The release of PostgreSQL that the server follows."),
-    ("server_version_num", "150000", "The same as a number."),
-    ("standard_conforming_strings", "on", "Whether a backslash in a text is a letter."),
-    ("TimeZone", "UTC", "The zone of instants when read and printed."),
-    ("transaction_isolation", "serializable", "Isolation of this transaction."),
-    ("wal_level", "minimal", "What a log would be good for."),
-];
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("version", TEXT, 0, 0, false, version),
@@ -102,36 +75,15 @@ fn current_setting(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemVa
     let missing_ok = arguments.get(1) == Some(&SystemValue::Bool(true));
     match view.settings.show(name) {
         Ok(value) => Ok(value.into()),
-        Err(error) => match preset(name) {
-            Some(value) => Ok(value.into()),
-            None if missing_ok => Ok(SystemValue::Null),
-            None => Err(error),
-        },
+        Err(_) if missing_ok => Ok(SystemValue::Null),
+        Err(error) => Err(error),
     }
 }
 
-/// The value of a setting that can not be changed.
-pub(crate) fn preset(name: &str) -> Option<&'static str> {
-    PRESETS
-        .iter()
-        .find(|(preset, ..)| preset.eq_ignore_ascii_case(name))
-        .map(|(_, value, _)| *value)
-}
-
-/// Changes a setting once the statement is done. What can not be changed may be set to what it is,
-/// and `jit`, which clients switch off and on around their own queries, to anything.
+/// Changes a setting once the statement is done.
 fn set_config(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let text = |i: usize| arguments[i].text().unwrap_or_default().to_owned();
     let (name, value) = (text(0), text(1));
-    if let Some(fixed) = preset(&name)
-        && view.settings.show(&name).is_err()
-    {
-        if fixed.eq_ignore_ascii_case(&value) || name.eq_ignore_ascii_case("jit") {
-            return Ok(value.into());
-        }
-        let message = format!("parameter \"{name}\" cannot be changed");
-        return Err(SqlError::new(SqlState("55P02"), message));
-    }
     view.settings.clone().set(&name, &value)?;
     let mut changes = view.changes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     changes.push((name, value.clone()));

@@ -3,7 +3,7 @@
 use sql::SystemValue;
 use types::SqlResult;
 
-use crate::settings::SETTINGS;
+use crate::settings::{Kind, Origin, Setting};
 use crate::system::objects::{DATABASE, NAMESPACES, OWNER, PUBLIC};
 use crate::system::rows::Rows;
 use crate::system::{View, builtin, functions};
@@ -49,40 +49,63 @@ pub(super) fn pg_database(view: &View, rows: &mut Rows) -> SqlResult<()> {
 }
 
 pub(super) fn pg_settings(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    for setting in SETTINGS {
-        let value = view.settings.show(setting.name)?;
-        let default = crate::settings::Settings::default().show(setting.name)?;
-        push_setting(rows, setting.name, setting.description, ("user", &value, &default));
-    }
-    for (name, value, description) in functions::PRESETS {
-        push_setting(rows, name, description, ("internal", value, value));
+    for setting in Setting::sorted() {
+        push_setting(view, rows, setting);
     }
     Ok(())
 }
 
-fn push_setting(
-    rows: &mut Rows,
-    name: &str,
-    about: &str,
-    (context, value, default): (&str, &str, &str),
-) {
-    let kind = match value {
-        "on" | "off" => "bool",
-        v if v.parse::<i64>().is_ok() => "integer",
-        _ => "string",
+fn push_setting(view: &View, rows: &mut Rows, setting: &'static Setting) {
+    let settings = &view.settings;
+    let (vartype, unit, min, max, choices) = described(setting.kind);
+    let origin = settings.origin(setting);
+    // As in PostgreSQL, where the file is concerns those who may read all settings only.
+    let place = match &origin {
+        Origin::File(path, line) if view.snapshot.access.is_superuser(view.session.role) => {
+            (path.display().to_string().into(), (*line as i64).into())
+        }
+        _ => (SystemValue::Null, SystemValue::Null),
     };
+    let optional = |text: Option<String>| text.map_or(SystemValue::Null, SystemValue::from);
     rows.push([
-        ("name", name.into()),
-        ("setting", value.into()),
-        ("category", "Dovetail".into()),
-        ("short_desc", about.into()),
-        ("context", context.into()),
-        ("vartype", kind.into()),
-        ("source", if value == default { "default" } else { "session" }.into()),
-        ("boot_val", default.into()),
-        ("reset_val", default.into()),
-        ("pending_restart", false.into()),
+        ("name", setting.name.into()),
+        ("setting", settings.value(setting).plain().into()),
+        ("unit", optional(unit.map(str::to_owned))),
+        ("category", setting.category.into()),
+        ("short_desc", setting.description.into()),
+        ("context", setting.context.name().into()),
+        ("vartype", vartype.into()),
+        ("source", origin.name().into()),
+        ("min_val", optional(min.map(|min| min.to_string()))),
+        ("max_val", optional(max.map(|max| max.to_string()))),
+        ("enumvals", choices),
+        ("boot_val", setting.default().plain().into()),
+        ("reset_val", settings.reset_value(setting).plain().into()),
+        ("sourcefile", place.0),
+        ("sourceline", place.1),
+        ("pending_restart", settings.waits_for_restart(setting).into()),
     ]);
+}
+
+/// Type, unit, least and largest value, and choices of a kind.
+fn described(
+    kind: Kind,
+) -> (&'static str, Option<&'static str>, Option<i64>, Option<i64>, SystemValue) {
+    let none = SystemValue::Null;
+    match kind {
+        Kind::Bool => ("bool", None, None, None, none),
+        Kind::Integer { min, max } => ("integer", None, Some(min), Some(max), none),
+        Kind::Time { unit, min, max } => ("integer", Some(unit), Some(min), Some(max), none),
+        Kind::Size { unit, min, zero } => {
+            let min = if zero { 0 } else { min };
+            ("integer", Some(unit), Some(min), Some(i64::MAX), none)
+        }
+        Kind::Choice(choices) => {
+            let choices = choices.iter().map(|choice| SystemValue::from(*choice)).collect();
+            ("enum", None, None, None, SystemValue::List(choices))
+        }
+        Kind::Text | Kind::List => ("string", None, None, None, none),
+    }
 }
 
 /// PostgreSQL's functions, as far as the engine has one of that name.

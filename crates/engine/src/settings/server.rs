@@ -1,0 +1,235 @@
+//! Settings of the server, and what can only be asked for.
+
+use super::Settings;
+use super::setting::{Context, Home, Kind, Setting, Unset};
+use super::value::Value;
+
+const CONNECTIONS: &str = "Connections and Authentication";
+const FILES: &str = "Files and Memory";
+const LOGS: &str = "Logging";
+const PRESET: &str = "Preset Options";
+
+/// Longest drain: a day.
+const DRAIN_S_MAX: i64 = 86_400;
+
+macro_rules! server {
+    ($name:literal, $category:expr, $context:ident, $kind:expr, $default:expr, $about:literal) => {
+        Setting {
+            name: $name,
+            category: $category,
+            kind: $kind,
+            context: Context::$context,
+            unset: $default,
+            description: $about,
+            home: Home::Server,
+        }
+    };
+}
+
+macro_rules! preset {
+    ($name:literal, $kind:expr, $value:literal, $about:literal) => {
+        Setting {
+            name: $name,
+            category: PRESET,
+            kind: $kind,
+            context: Context::Internal,
+            unset: Unset::Is($value),
+            description: $about,
+            home: Home::Fixed(&[]),
+        }
+    };
+}
+
+use Kind::{Bool, List, Text};
+use Unset::Is;
+
+/// What the server is started with, in the order of the documentation.
+pub(super) const SERVER: &[Setting] = &[
+    server!(
+        "data",
+        FILES,
+        Start,
+        Text,
+        Is("main.dovetail"),
+        "Database file; created when it does not exist."
+    ),
+    server!(
+        "memory",
+        FILES,
+        Start,
+        Kind::Size { unit: "B", min: 1 << 20, zero: false },
+        Is("1GB"),
+        "Memory of the database: half of it for the buffer pool."
+    ),
+    server!(
+        "ring",
+        FILES,
+        Start,
+        Kind::Choice(&["auto", "uring", "threads"]),
+        Is("auto"),
+        "What does the I/O: io_uring, a pool of threads, or io_uring where the kernel allows it."
+    ),
+    server!(
+        "workers",
+        FILES,
+        Start,
+        Kind::Integer { min: 1, max: 1024 },
+        Unset::Cores,
+        "Threads that run queries."
+    ),
+    server!(
+        "listen",
+        CONNECTIONS,
+        Start,
+        List,
+        Is("127.0.0.1:5432"),
+        "Addresses to listen at, HOST or HOST:PORT."
+    ),
+    server!(
+        "unix_socket",
+        CONNECTIONS,
+        Start,
+        Text,
+        Is(""),
+        "Folder for a unix socket, named as PostgreSQL names it."
+    ),
+    server!("http", CONNECTIONS, Start, Bool, Is("on"), "Whether to answer HTTP."),
+    server!(
+        "http_listen",
+        CONNECTIONS,
+        Start,
+        List,
+        Is("127.0.0.1:8432"),
+        "Addresses for health, metrics and the console in a browser."
+    ),
+    server!(
+        "console_writes",
+        CONNECTIONS,
+        Start,
+        Bool,
+        Is("off"),
+        "Whether the console runs statements that write."
+    ),
+    server!(
+        "max_connections",
+        CONNECTIONS,
+        Start,
+        Kind::Integer { min: 1, max: 262_143 },
+        Is("1000"),
+        "Clients at once."
+    ),
+    server!(
+        "superuser_reserved_connections",
+        CONNECTIONS,
+        Start,
+        Kind::Integer { min: 0, max: 262_143 },
+        Is("3"),
+        "Of these, the last ones are for superusers."
+    ),
+    server!(
+        "authentication_timeout",
+        CONNECTIONS,
+        Reload,
+        Kind::Time { unit: "s", min: 1, max: 600 },
+        Is("10s"),
+        "A client that has not logged in by then is hung up on."
+    ),
+    server!(
+        "hba",
+        CONNECTIONS,
+        Reload,
+        Text,
+        Is(""),
+        "File with the rules who may connect from where, in the form of pg_hba.conf."
+    ),
+    server!(
+        "tls_cert",
+        CONNECTIONS,
+        Reload,
+        Text,
+        Is(""),
+        "File with the server's certificate and those that vouch for it, as PEM; without it there is no TLS."
+    ),
+    server!(
+        "tls_key",
+        CONNECTIONS,
+        Reload,
+        Text,
+        Is(""),
+        "File with the private key of the certificate, as PEM."
+    ),
+    server!(
+        "drain",
+        CONNECTIONS,
+        Reload,
+        Kind::Time { unit: "s", min: 0, max: DRAIN_S_MAX },
+        Is("30s"),
+        "How long statements and transactions that run may go on after SIGTERM."
+    ),
+    server!(
+        "log_format",
+        LOGS,
+        Reload,
+        Kind::Choice(&["text", "json"]),
+        Is("text"),
+        "Form of the log's lines."
+    ),
+    server!(
+        "log_connections",
+        LOGS,
+        Reload,
+        Bool,
+        Is("off"),
+        "Whether clients that come and go are logged."
+    ),
+    server!(
+        "log_min_duration_statement",
+        LOGS,
+        Reload,
+        Kind::Time { unit: "ms", min: -1, max: i32::MAX as i64 },
+        Is("-1"),
+        "Statements that take as long are logged, with their plan; 0 logs all, -1 none."
+    ),
+];
+
+/// What can be asked for and not changed.
+pub(super) const PRESETS: &[Setting] = &[
+    preset!("block_size", Kind::Integer { min: 4096, max: 4096 }, "4096", "Bytes of a page."),
+    preset!("in_hot_standby", Bool, "off", "Whether the server only replays a log."),
+    preset!("integer_datetimes", Bool, "on", "Whether times are whole microseconds."),
+    Setting {
+        name: "is_superuser",
+        category: PRESET,
+        kind: Bool,
+        context: Context::Internal,
+        unset: Is("on"),
+        description: "Whether the session's role may do everything.",
+        home: Home::Field(
+            |s: &Settings| Value::Bool(s.is_superuser),
+            |s, v| s.is_superuser = v.flag(),
+        ),
+    },
+    preset!("lc_collate", Text, "C", "Order of text: by bytes."),
+    preset!("lc_ctype", Text, "C", "Classes of characters."),
+    preset!(
+        "max_identifier_length",
+        Kind::Integer { min: 63, max: 63 },
+        "63",
+        "Longest name, in bytes."
+    ),
+    preset!(
+        "max_index_keys",
+        Kind::Integer { min: 32, max: 32 },
+        "32",
+        "Most columns of an index."
+    ),
+    preset!("server_encoding", Text, "UTF8", "Encoding of the database."),
+    preset!("server_version", Text, "15.0", "The release of PostgreSQL whose behaviour this is."),
+    preset!(
+        "server_version_num",
+        Kind::Integer { min: 150_000, max: 150_000 },
+        "150000",
+        "The same as a number."
+    ),
+    preset!("wal_level", Text, "minimal", "What a log would be good for; there is none yet."),
+];

@@ -1,0 +1,271 @@
+//! Settings that each session may change for itself.
+
+use super::setting::{Context, Home, Kind, Setting, Unset};
+use super::value::Value;
+use super::{ExecutionMode, Settings};
+
+const CLIENTS: &str = "Client Connection Defaults";
+const PLANNER: &str = "Query Tuning";
+const MEMORY: &str = "Resource Usage";
+const TIMEOUTS: &str = "Timeouts";
+
+/// Longest time that a setting can name, as in PostgreSQL: 2^31 - 1 milliseconds.
+const TIME_MS_MAX: i64 = i32::MAX as i64;
+
+macro_rules! setting {
+    ($name:literal, $category:expr, $kind:expr, $default:literal, $home:expr, $about:literal) => {
+        Setting {
+            name: $name,
+            category: $category,
+            kind: $kind,
+            context: Context::Session,
+            unset: Unset::Is($default),
+            description: $about,
+            home: $home,
+        }
+    };
+}
+
+macro_rules! on_off {
+    ($name:literal, $field:ident, $about:literal) => {
+        setting!(
+            $name,
+            PLANNER,
+            Kind::Bool,
+            "on",
+            Home::Field(|s| Value::Bool(s.$field), |s, v| s.$field = v.flag()),
+            $about
+        )
+    };
+}
+
+macro_rules! time {
+    ($name:literal, $field:ident, $about:literal) => {
+        setting!(
+            $name,
+            TIMEOUTS,
+            Kind::Time { unit: "ms", min: 0, max: TIME_MS_MAX },
+            "0",
+            Home::Field(|s| Value::Integer(s.$field as i64), |s, v| s.$field = v.count() as u64),
+            $about
+        )
+    };
+}
+
+macro_rules! count {
+    ($name:literal, $field:ident, $max:literal, $default:expr, $about:literal) => {
+        Setting {
+            name: $name,
+            category: PLANNER,
+            kind: Kind::Integer { min: 1, max: $max },
+            context: Context::Session,
+            unset: $default,
+            description: $about,
+            home: Home::Field(
+                |s: &Settings| Value::Integer(s.$field as i64),
+                |s, v| s.$field = v.count(),
+            ),
+        }
+    };
+}
+
+/// Ordered by name.
+pub(super) const SETTINGS: &[Setting] = &[
+    setting!(
+        "application_name",
+        CLIENTS,
+        Kind::Text,
+        "",
+        Home::Field(
+            |s| Value::Text(s.application_name.clone()),
+            |s, v| s.application_name = v.text().to_owned()
+        ),
+        "Name of the application, for the operator's eyes."
+    ),
+    setting!(
+        "bytea_output",
+        CLIENTS,
+        Kind::Text,
+        "hex",
+        Home::Fixed(&["hex"]),
+        "Text form of bytea."
+    ),
+    setting!(
+        "client_encoding",
+        CLIENTS,
+        Kind::Text,
+        "UTF8",
+        Home::Fixed(&["utf8", "unicode"]),
+        "Encoding of the client."
+    ),
+    setting!(
+        "client_min_messages",
+        CLIENTS,
+        Kind::Choice(&[
+            "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"
+        ]),
+        "notice",
+        Home::Kept,
+        "Least severity of messages that are sent; kept, all are sent."
+    ),
+    setting!(
+        "DateStyle",
+        CLIENTS,
+        Kind::Text,
+        "ISO, MDY",
+        Home::Fixed(&["iso", "iso,mdy", "iso,dmy", "iso,ymd"]),
+        "Text form of dates."
+    ),
+    setting!(
+        "default_tablespace",
+        CLIENTS,
+        Kind::Text,
+        "",
+        Home::Fixed(&[""]),
+        "Where tables are kept: in the one file."
+    ),
+    setting!(
+        "default_table_access_method",
+        CLIENTS,
+        Kind::Text,
+        "heap",
+        Home::Fixed(&["heap"]),
+        "How tables are kept; the name that clients expect."
+    ),
+    setting!(
+        "default_transaction_isolation",
+        CLIENTS,
+        Kind::Text,
+        "read committed",
+        Home::Fixed(&["readcommitted", "repeatableread", "serializable"]),
+        "Isolation of transactions: each statement reads one snapshot."
+    ),
+    on_off!(
+        "enable_hashjoin",
+        enable_hashjoin,
+        "Whether the planner may use hash joins where it has a choice."
+    ),
+    on_off!(
+        "enable_indexnestloop",
+        enable_indexnestloop,
+        "Whether the planner may use index nested-loop joins."
+    ),
+    on_off!(
+        "enable_seqscan",
+        enable_seqscan,
+        "Whether the planner may scan whole tables where it has a choice."
+    ),
+    setting!(
+        "execution_mode",
+        PLANNER,
+        Kind::Choice(&["serial", "static", "ooo"]),
+        "ooo",
+        Home::Field(
+            |s| Value::Text(s.execution_mode.name().to_owned()),
+            |s, v| s.execution_mode = v.text().parse().unwrap_or(ExecutionMode::OutOfOrder)
+        ),
+        "How a query is decomposed into tasks: serial, static or ooo (out of order)."
+    ),
+    setting!(
+        "extra_float_digits",
+        CLIENTS,
+        Kind::Integer { min: -15, max: 3 },
+        "1",
+        Home::Kept,
+        "Digits of floats; kept, they always have the shortest exact form."
+    ),
+    time!(
+        "idle_in_transaction_session_timeout",
+        idle_in_transaction_ms,
+        "Longest pause of a client within a transaction, after which it is disconnected; 0 is no limit."
+    ),
+    time!(
+        "idle_session_timeout",
+        idle_session_ms,
+        "Longest pause of a client outside of transactions, after which it is disconnected; 0 is no limit."
+    ),
+    setting!(
+        "IntervalStyle",
+        CLIENTS,
+        Kind::Text,
+        "postgres",
+        Home::Fixed(&["postgres"]),
+        "Text form of intervals."
+    ),
+    setting!("jit", PLANNER, Kind::Bool, "off", Home::Kept, "Kept; there is no compilation."),
+    time!(
+        "lock_timeout",
+        lock_timeout_ms,
+        "Longest wait of a statement that writes for the one that writes before it; 0 is no limit."
+    ),
+    count!(
+        "lookup_batch_rows",
+        lookup_batch_rows,
+        65_536,
+        Unset::Is("128"),
+        "Outer rows per task of an index nested-loop join."
+    ),
+    count!(
+        "max_tasks",
+        max_tasks,
+        1_000_000,
+        Unset::Is("4096"),
+        "Tasks that a query may have alive; more work runs inline."
+    ),
+    setting!(
+        "password_encryption",
+        CLIENTS,
+        Kind::Text,
+        "scram-sha-256",
+        Home::Fixed(&["scramsha256"]),
+        "How passwords are kept."
+    ),
+    setting!(
+        "search_path",
+        CLIENTS,
+        Kind::Text,
+        "\"$user\", public",
+        Home::Kept,
+        "Schemas in which names are looked up; kept, there is one schema."
+    ),
+    setting!(
+        "standard_conforming_strings",
+        CLIENTS,
+        Kind::Text,
+        "on",
+        Home::Fixed(&["on"]),
+        "Whether a backslash in a text is a letter: always."
+    ),
+    time!(
+        "statement_timeout",
+        statement_timeout_ms,
+        "Longest time of a statement, after which it is cancelled; 0 is no limit."
+    ),
+    count!(
+        "static_partitions",
+        static_partitions,
+        1024,
+        Unset::Cores,
+        "Parts of the driving scan in static mode."
+    ),
+    setting!("TimeZone", CLIENTS, Kind::Text, "UTC", Home::Kept, "Time zone of the session; kept."),
+    setting!(
+        "transaction_isolation",
+        CLIENTS,
+        Kind::Text,
+        "read committed",
+        Home::Fixed(&["readcommitted", "repeatableread", "serializable"]),
+        "Isolation of this transaction."
+    ),
+    setting!(
+        "work_mem",
+        MEMORY,
+        Kind::Size { unit: "kB", min: 64, zero: true },
+        "0",
+        Home::Field(
+            |s| Value::Integer((s.work_mem >> 10) as i64),
+            |s, v| s.work_mem = v.count().saturating_mul(1 << 10)
+        ),
+        "Memory of one operator before it spills; 0 is all that is free."
+    ),
+];

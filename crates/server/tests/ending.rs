@@ -1,0 +1,152 @@
+//! What ends a wait, a connection, a server: timeouts, the drain, SIGHUP's new configuration.
+#![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
+
+mod served;
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use engine::{Configuration, Origin};
+use postgres::Client;
+use served::{Served, options};
+
+/// The SQLSTATE with which a statement or the whole connection fails.
+fn code(client: &mut Client, statement: &str) -> String {
+    let error = client.batch_execute(statement).expect_err(statement);
+    match error.as_db_error() {
+        Some(error) => format!("{} {}", error.code().code(), error.message()),
+        None => "closed".to_owned(),
+    }
+}
+
+/// Whether the connection ends by itself within some seconds.
+fn ends(client: &mut Client) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !client.is_closed() && Instant::now() < deadline {
+        // The library reads what the server has said only when it is asked for something.
+        client.is_valid(Duration::from_secs(1)).ok();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.is_closed()
+}
+
+fn long_query() -> &'static str {
+    "select count(*) from generate_series(1, 100000) as a(i), generate_series(1, 100000) as b(j) \
+     where i + j < 0"
+}
+
+#[test]
+fn a_client_that_pauses_too_long_is_sent_away() {
+    let served = Served::start("pauses", options());
+    let mut idle = served.connect("user=x").expect("connected");
+    let mut within = served.connect("user=x").expect("connected");
+    let mut patient = served.connect("user=x").expect("connected");
+    idle.batch_execute("set idle_session_timeout = '50ms'").expect("set");
+    within
+        .batch_execute("set idle_in_transaction_session_timeout = '50ms'; begin; select 1")
+        .expect("begun");
+    patient
+        .batch_execute("set idle_in_transaction_session_timeout = '50ms'; begin; commit")
+        .expect("outside of a block");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(code(&mut idle, "select 1").starts_with("57P05"), "idle");
+    assert!(code(&mut within, "select 1").starts_with("25P03"), "in a block");
+    patient.batch_execute("select 1").expect("no block is open");
+}
+
+#[test]
+fn a_statement_waits_for_the_writer_as_long_as_it_may() {
+    let served = Served::start("locks", options());
+    let mut first = served.connect("user=x").expect("connected");
+    first.batch_execute("create table t (a int primary key)").expect("created");
+    // COPY keeps the right to write until the client ends it.
+    let mut second = served.connect("user=x").expect("connected");
+    let writer = first.copy_in("copy t from stdin").expect("begun");
+    second.batch_execute("set lock_timeout = '50ms'").expect("set");
+    // The COPY may not have begun when the client has been told to send.
+    served.eventually(|| {
+        let mut probe = served.connect("user=x").expect("connected");
+        probe.batch_execute("set lock_timeout = '20ms'").expect("set");
+        probe.batch_execute("insert into t select max(a) + 1 from t having count(*) > 0").err()
+    });
+    let message = code(&mut second, "insert into t values (1000)");
+    assert_eq!(message, "55P03 canceling statement due to lock timeout");
+    second.batch_execute("set lock_timeout = 0; set statement_timeout = '50ms'").expect("set");
+    assert!(code(&mut second, "insert into t values (1000)").starts_with("57014"));
+    writer.finish().expect("copied");
+    second.batch_execute("insert into t values (1000)").expect("nobody else writes");
+}
+
+#[test]
+fn a_drain_lets_statements_and_blocks_finish() {
+    let served = Served::start("drain", options());
+    let mut idle = served.connect("user=x").expect("connected");
+    let mut within = served.connect("user=x").expect("connected");
+    within.batch_execute("begin; select 1").expect("begun");
+    served.server.drain();
+    assert!(ends(&mut idle), "an idle client");
+    served.eventually(|| (served.server.connection_count() == 1).then_some(()));
+    within.batch_execute("select 2").expect("the block goes on");
+    within.batch_execute("commit").expect("the block ends");
+    served.eventually(|| (served.server.connection_count() == 0).then_some(()));
+    assert!(code(&mut within, "select 3") != "", "it is over");
+    assert!(served.connect("user=x").is_err(), "nobody is accepted");
+}
+
+#[test]
+fn the_second_signal_cancels_what_runs() {
+    let served = Served::start("close", options());
+    let mut busy = served.connect("user=x").expect("connected");
+    let (sender, receiver) = mpsc::channel();
+    let running = std::thread::spawn(move || {
+        sender.send(()).ok();
+        code(&mut busy, long_query())
+    });
+    receiver.recv().expect("begun");
+    std::thread::sleep(Duration::from_millis(200));
+    served.server.drain();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(served.server.connection_count(), 1, "it may finish");
+    served.server.close();
+    served.eventually(|| (served.server.connection_count() == 0).then_some(()));
+    let message = running.join().expect("no panic");
+    assert!(message.starts_with("57014") || message.starts_with("57P01"), "{message}");
+}
+
+#[test]
+fn sessions_follow_a_new_configuration() {
+    let served = Served::start("reload", options());
+    let mut client = served.connect("user=x application_name=kept").expect("connected");
+    client.batch_execute("set lock_timeout = '1s'").expect("set");
+    let mut new = Configuration::default();
+    for (name, value) in
+        [("statement_timeout", "7s"), ("lock_timeout", "8s"), ("max_connections", "7")]
+    {
+        new.give(name, value, Origin::Flag).expect("a value");
+    }
+    let changes = served.db.reconfigure(&new);
+    assert_eq!(changes.iter().filter(|change| change.needs_restart).count(), 1);
+    let mut shown = |name: &str| -> String {
+        let row = client.query_one(&format!("show {name}"), &[]).expect("shown");
+        row.get(0)
+    };
+    assert_eq!(shown("statement_timeout"), "7s");
+    assert_eq!(shown("lock_timeout"), "1s");
+    assert_eq!(shown("max_connections"), "1000");
+    assert_eq!(shown("application_name"), "kept");
+    let row = client
+        .query_one(
+            "select source, pending_restart, context, unit is null from pg_settings \
+             where name = 'max_connections'",
+            &[],
+        )
+        .expect("a row");
+    assert_eq!(row.get::<_, &str>(0), "default");
+    assert!(row.get::<_, bool>(1));
+    assert_eq!(row.get::<_, &str>(2), "postmaster");
+    let error = code(&mut client, "set max_connections = 9");
+    assert_eq!(
+        error,
+        "55P02 parameter \"max_connections\" cannot be changed without restarting the server"
+    );
+}
