@@ -1,13 +1,10 @@
 //! The start of the protocol, byte by byte: its versions, options and cancel keys.
-#![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
-
-mod served;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use served::{Served, options};
+use crate::served::{Served, options};
 
 /// A start-up message.
 fn startup(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {

@@ -1,14 +1,11 @@
 //! What ends a wait, a connection, a server: timeouts, the drain, SIGHUP's new configuration.
-#![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
-
-mod served;
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use engine::{Configuration, Origin};
 use postgres::Client;
-use served::{Served, options};
+use crate::served::{Served, options};
 
 /// The SQLSTATE with which a statement or the whole connection fails.
 fn code(client: &mut Client, statement: &str) -> String {

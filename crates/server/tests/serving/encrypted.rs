@@ -1,8 +1,5 @@
 //! TLS: by `SSLRequest` and directly, rules for it, channel binding; with a client library, and with
 //! psql where there is one.
-#![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
-
-mod served;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +10,7 @@ use std::time::Duration;
 
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use served::{Served, options};
+use crate::served::{Served, options};
 use server::{Rules, ServerOptions, Tls};
 
 /// A certificate for `localhost` that vouches for itself, and its key.
