@@ -164,13 +164,18 @@ fn stop(
     let entry = log.entry(Severity::Log, format!("Stopping: signal {signal}."));
     entry.with("clients", server.connection_count()).with("drain_s", limit.as_secs()).write();
     server.drain();
-    if !all_gone(server, limit, signals) {
+    let mut gone = all_gone(server, limit, signals);
+    if !gone {
         let entry = log.entry(Severity::Warning, "Cancelling what still runs.");
         entry.with("clients", server.connection_count()).write();
         server.close();
-        all_gone(server, GRACE, signals);
+        gone = all_gone(server, GRACE, signals);
     }
-    db.checkpoint()?;
+    // A statement that does not heed its end keeps the right to write; what was acknowledged before
+    // is in the file.
+    if gone {
+        db.checkpoint()?;
+    }
     log.note("Stopped.");
     Ok(())
 }

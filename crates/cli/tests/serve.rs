@@ -14,7 +14,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("dovetail-serve-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("dovetail-serve-{name}-{}", std::process::id()));
         std::fs::remove_dir_all(&path).ok();
         std::fs::create_dir_all(&path).expect("a folder");
         Folder(path)
@@ -58,7 +59,9 @@ fn start(mut command: Command) -> Running {
     let mut process = command.spawn().expect("the server starts");
     let stderr = BufReader::new(process.stderr.take().expect("piped"));
     let (sender, lines) = channel();
-    std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|l| sender.send(l)));
+    std::thread::spawn(move || {
+        stderr.lines().map_while(Result::ok).try_for_each(|l| sender.send(l))
+    });
     let mut running = Running { process, lines, port: 0 };
     let line = running.line("Listening at 127.0.0.1:");
     let port = line.split("Listening at 127.0.0.1:").nth(1).and_then(|rest| rest.split('.').next());
@@ -202,6 +205,10 @@ fn help_lists_all_settings() {
     let output = Command::new(env!("CARGO_BIN_EXE_dovetail")).args(["serve", "--help"]).output();
     let help = String::from_utf8(output.expect("it ends").stdout).expect("text");
     for setting in engine::Setting::all().filter(|setting| setting.is_given_at_start()) {
-        assert!(help.contains(&format!("--{}", setting.flag())), "{} is not in {help}", setting.name);
+        assert!(
+            help.contains(&format!("--{}", setting.flag())),
+            "{} is not in {help}",
+            setting.name
+        );
     }
 }

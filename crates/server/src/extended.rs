@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
-    Announced, Parameter, PointExecution, ResultSet, SqlError, SqlResult, SqlState, Statement,
-    StatementResult, Template,
+    Announced, Parameter, PointExecution, ResultSet, Setting, SqlError, SqlResult, SqlState,
+    Statement, StatementResult, Template,
 };
 
 use crate::binary;
@@ -211,14 +211,17 @@ impl Connection {
     /// The columns of what a statement gives; `None` when it gives no rows.
     fn columns(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
         let session = self.session.as_ref().expect("no statement runs now");
-        let text = |name: &str| {
-            let fields = vec![Field::new(name, DataType::Utf8View, true)];
-            Some(Arc::new(Schema::new(fields)))
+        let texts = |names: &[&str]| {
+            let field = |name: &&str| Field::new(*name, DataType::Utf8View, true);
+            Some(Arc::new(Schema::new(names.iter().map(field).collect::<Vec<_>>())))
         };
         Ok(match statement {
             Statement::Query(query) => Some(session.describe(query)?),
-            Statement::Explain(_) => text("QUERY PLAN"),
-            Statement::Show { name } if !name.eq_ignore_ascii_case("all") => text(name),
+            Statement::Explain(_) => texts(&["QUERY PLAN"]),
+            Statement::Show { name } if name.eq_ignore_ascii_case("all") => {
+                texts(&["name", "setting", "description"])
+            }
+            Statement::Show { name } => texts(&[Setting::find(name)?.name]),
             other => session.returned(other)?,
         })
     }

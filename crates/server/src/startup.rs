@@ -1,5 +1,7 @@
 //! The beginning of a connection: encryption requests, cancel requests, the start-up message.
 
+mod options;
+
 use std::io;
 use std::time::Duration;
 
@@ -155,7 +157,12 @@ impl Connection {
         self.input.trust();
         for (name, value) in parameters {
             match name.as_str() {
-                "user" | "database" | "replication" | "options" => {}
+                "user" | "database" | "replication" => {}
+                "options" => {
+                    for (name, value) in options::settings(value)? {
+                        session.settings().set_at_start(&name, &value)?;
+                    }
+                }
                 name if name.starts_with("_pq_.") => {}
                 name => session.settings().set_at_start(name, value)?,
             }

@@ -14,7 +14,7 @@ Of two that give a setting a value, the later wins:
 1. the configuration file: `dovetail serve --config FILE`, in TOML: `statement_timeout = \"30s\"`;
 2. the environment: `DOVETAIL_STATEMENT_TIMEOUT=30s`;
 3. a flag: `--statement-timeout 30s`;
-4. the client when it connects: `PGOPTIONS` is not read, parameters of the start-up message are;
+4. the client when it connects: a parameter of the start-up message, or `PGOPTIONS=\"-c statement_timeout=30s\"`;
 5. `SET statement_timeout = '30s'`, for the rest of the session; `RESET` goes back.
 
 An unknown name is an error that names the nearest one.

@@ -1,3 +1,5 @@
+//! Values of settings, where they come from, and what a reload changes.
+
 use super::*;
 
 /// What a setting shows after it was set so, or the error and its hint.

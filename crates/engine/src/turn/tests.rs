@@ -1,3 +1,5 @@
+//! How a wait for the right to write ends.
+
 use super::*;
 
 fn wait_for(turns: &Arc<Turns>, patience: Patience) -> Option<&'static str> {

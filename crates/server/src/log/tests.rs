@@ -1,3 +1,5 @@
+//! Lines of the log.
+
 use std::sync::{Arc, Mutex};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What of a message is logged.
+
 use super::without_values;
 
 #[test]

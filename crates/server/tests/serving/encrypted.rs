@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::served::{Served, options};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use crate::served::{Served, options};
 use server::{Rules, ServerOptions, Tls};
 
 /// A certificate for `localhost` that vouches for itself, and its key.

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::served::{Served, options};
 use engine::{Configuration, Origin};
 use postgres::types::Type;
-use crate::served::{Served, options};
 use server::{Log, ServerOptions};
 
 type Lines = Arc<Mutex<Vec<String>>>;

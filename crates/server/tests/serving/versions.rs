@@ -89,6 +89,25 @@ fn versions_and_options_are_negotiated() {
 }
 
 #[test]
+fn options_are_settings() {
+    let served = Served::start("options", options());
+    let login = "user=x options='-c statement_timeout=5s --lock-timeout=1min'";
+    let mut client = served.connect(login).expect("connected");
+    let row = client.query_one("show statement_timeout", &[]).expect("shown");
+    assert_eq!(row.get::<_, &str>(0), "5s");
+    client.batch_execute("set lock_timeout = 0; reset lock_timeout").expect("reset");
+    let row = client.query_one("show lock_timeout", &[]).expect("shown");
+    assert_eq!(row.get::<_, &str>(0), "1min");
+    let refused = |login: &str| {
+        let error = served.connect(login).map(drop).expect_err(login);
+        error.code().map(|code| code.code().to_owned())
+    };
+    assert_eq!(refused("user=x options='-c nonsense=1'").as_deref(), Some("42704"));
+    assert_eq!(refused("user=x options='-c max_connections=1'").as_deref(), Some("55P02"));
+    assert_eq!(refused("user=x options='-d 5'").as_deref(), Some("42601"));
+}
+
+#[test]
 fn long_keys_cancel_and_wrong_ones_do_not() {
     let served = Served::start("keys", options());
     let (mut stream, messages) = connect(&served, V3 + 2, &[]);

@@ -1,3 +1,5 @@
+//! What a masked plan shows.
+
 use super::masked::masked;
 
 #[test]

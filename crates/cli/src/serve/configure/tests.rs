@@ -1,3 +1,5 @@
+//! File, environment and flags, and which wins.
+
 use clap::{Args, FromArgMatches};
 
 use super::*;
