@@ -147,6 +147,9 @@ impl Connection {
 
     /// The client's next message; `None` when the connection ends, and the client knows why.
     async fn next_frame(&mut self) -> io::Result<Option<Frame>> {
+        if self.shared.drain.stage() == Stage::Closing {
+            return self.leave(&drain::farewell());
+        }
         if self.input.has_frame() {
             return self.input.next(&mut self.stream).await;
         }

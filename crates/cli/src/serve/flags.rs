@@ -39,6 +39,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Size { .. } => "SIZE",
         Kind::Choice(_) => "CHOICE",
         Kind::Text => "TEXT",
+        Kind::Path => "PATH",
         Kind::List => "LIST",
     }
 }

@@ -65,6 +65,7 @@ fn row(setting: &Setting) -> String {
             quoted.join(", ")
         }
         Kind::Text => "text".to_owned(),
+        Kind::Path => "path".to_owned(),
         Kind::List => "list".to_owned(),
     };
     let default = match setting.unset {

@@ -40,7 +40,7 @@ macro_rules! preset {
     };
 }
 
-use Kind::{Bool, List, Text};
+use Kind::{Bool, List, Path, Text};
 use Unset::Is;
 
 /// What the server is started with, in the order of the documentation.
@@ -49,7 +49,7 @@ pub(super) const SERVER: &[Setting] = &[
         "data",
         FILES,
         Start,
-        Text,
+        Path,
         Is("main.dovetail"),
         "Database file; created when it does not exist."
     ),
@@ -89,7 +89,7 @@ pub(super) const SERVER: &[Setting] = &[
         "unix_socket",
         CONNECTIONS,
         Start,
-        Text,
+        Path,
         Is(""),
         "Folder for a unix socket, named as PostgreSQL names it."
     ),
@@ -138,7 +138,7 @@ pub(super) const SERVER: &[Setting] = &[
         "hba",
         CONNECTIONS,
         Reload,
-        Text,
+        Path,
         Is(""),
         "File with the rules who may connect from where, in the form of pg_hba.conf."
     ),
@@ -146,7 +146,7 @@ pub(super) const SERVER: &[Setting] = &[
         "tls_cert",
         CONNECTIONS,
         Reload,
-        Text,
+        Path,
         Is(""),
         "File with the server's certificate and those that vouch for it, as PEM; without it there is no TLS."
     ),
@@ -154,7 +154,7 @@ pub(super) const SERVER: &[Setting] = &[
         "tls_key",
         CONNECTIONS,
         Reload,
-        Text,
+        Path,
         Is(""),
         "File with the private key of the certificate, as PEM."
     ),

@@ -40,6 +40,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Any text.
     Text,
+    /// A file or a folder; not absolute, it is sought where the server was started.
+    Path,
     /// Texts, separated by commas.
     List,
 }
@@ -110,7 +112,7 @@ pub struct Setting {
 impl Setting {
     /// Whether a file, the environment or a flag may give it.
     pub fn is_given_at_start(&self) -> bool {
-        self.context != Context::Internal
+        self.context != Context::Internal && !matches!(self.home, Home::Fixed(_))
     }
 
     /// The name of the flag.

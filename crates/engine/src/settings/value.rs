@@ -117,7 +117,7 @@ pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
             }
         }
         Kind::Choice(choices) => choice(name, choices, text).map(Value::Text),
-        Kind::Text | Kind::List => Ok(Value::Text(text.to_owned())),
+        Kind::Text | Kind::Path | Kind::List => Ok(Value::Text(text.to_owned())),
     }
 }
 
