@@ -43,23 +43,13 @@ impl Origin {
 }
 
 /// The values of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Configuration {
     given: BTreeMap<&'static str, (Value, Origin)>,
     /// Settings to which the file gives another value since the start.
     waiting: BTreeSet<&'static str>,
     /// What sessions begin with.
     pub(super) session: Settings,
-}
-
-impl Default for Configuration {
-    fn default() -> Configuration {
-        Configuration {
-            given: BTreeMap::new(),
-            waiting: BTreeSet::new(),
-            session: Settings::default(),
-        }
-    }
 }
 
 /// A setting of which a reload has another value.
