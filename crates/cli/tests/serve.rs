@@ -1,7 +1,10 @@
 //! `dovetail serve` as whoever runs it sees it: configuration, signals, log, exit code.
 #![allow(clippy::disallowed_methods, reason = "a test of a program has files, clocks and threads")]
 
-use std::io::{BufRead, BufReader};
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -154,6 +157,50 @@ fn sighup_reloads_and_says_what_waits_for_a_restart() {
     assert!(line.starts_with('{') && line.contains("max_conections"), "{line}");
     assert!(line.contains("Perhaps you meant \\\"max_connections\\\"."), "{line}");
     assert_eq!(show(&mut client, "lock_timeout"), "2s");
+}
+
+/// What the server answers when it is asked for encryption.
+fn offers_tls(server: &Running) -> u8 {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).expect("sent");
+    let mut answer = [0];
+    stream.read_exact(&mut answer).expect("an answer");
+    answer[0]
+}
+
+#[test]
+fn sighup_reads_rules_and_certificate_anew() {
+    let folder = Folder::new("files");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+    folder.file("server.pem", &made.cert.pem());
+    let key = folder.file("server.key", &made.signing_key.serialize_pem());
+    std::fs::set_permissions(&key, Permissions::from_mode(0o644)).expect("set");
+    folder.file("hba", "host all all all trust\n");
+    let config = folder.file("c.toml", "hba = \"hba\"\n");
+    let server = start(command(&folder, &config));
+    let login = format!("host=127.0.0.1 port={} user=x", server.port);
+    assert_eq!(offers_tls(&server), b'N');
+    // A key that others may read is refused, and so is all that came with it.
+    folder.file("hba", "host all all all reject\n");
+    folder.file("c.toml", "hba = \"hba\"\ntls_cert = \"server.pem\"\ntls_key = \"server.key\"\n");
+    server.signal("-HUP");
+    assert!(server.line("the configuration is as it was").contains("group or world access"));
+    Client::connect(&login, NoTls).expect("the old rules");
+    std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("set");
+    server.signal("-HUP");
+    server.line("parameter \"tls_key\" changed");
+    assert_eq!(offers_tls(&server), b'S');
+    let error = Client::connect(&login, NoTls).map(drop).expect_err("the new rules");
+    assert_eq!(error.code().map(|code| code.code()), Some("28000"));
+    // The file has the same name and says something else.
+    folder.file("hba", "host all all all trust\n");
+    server.signal("-HUP");
+    server.line("reloading configuration files");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while let Err(error) = Client::connect(&login, NoTls) {
+        assert!(Instant::now() < deadline, "{error}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -388,13 +388,18 @@ impl Session {
     /// 28000 for a role that may not log in or does not exist, 42501 for one that may not connect.
     pub fn log_in(&mut self, user: &str, pid: i32) -> SqlResult<()> {
         self.info = self.info.logged_in(&self.db.snapshot(), user, pid)?;
-        self.settings.is_superuser = self.is_superuser();
+        self.settings.set_superuser(self.is_superuser());
         Ok(())
     }
 
     /// The role that statements run as.
     pub fn user(&self) -> &str {
         &self.info.user
+    }
+
+    /// The role of the session.
+    pub fn session_user(&self) -> &str {
+        &self.info.session_user
     }
 
     /// Whether the role may do everything.
@@ -414,12 +419,12 @@ impl Session {
         match statement {
             RoleStatement::Assume(name) => {
                 self.info = self.info.assuming(&snapshot, name.as_deref())?;
-                self.settings.is_superuser = self.is_superuser();
+                self.settings.set_superuser(self.is_superuser());
                 Ok(tag("SET"))
             }
             RoleStatement::Authorize(name) => {
                 self.info = self.info.authorized(&snapshot, name.as_deref())?;
-                self.settings.is_superuser = self.is_superuser();
+                self.settings.set_superuser(self.is_superuser());
                 Ok(tag("SET"))
             }
             other => {

@@ -90,6 +90,8 @@ pub struct Settings {
     /// What clients set and nothing here depends on.
     kept: Arc<BTreeMap<&'static str, Value>>,
     given: Arc<Given>,
+    /// Counts the changes, for those who tell clients of them.
+    change_count: u64,
     /// What the server was started with; `None` in the settings that are its own.
     configuration: Option<Arc<Configuration>>,
 }
@@ -122,6 +124,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         is_superuser: true,
         kept: Arc::default(),
         given: Arc::default(),
+        change_count: 0,
         configuration: None,
     };
     for setting in Setting::all() {
@@ -183,6 +186,7 @@ impl Settings {
         }
         fresh.given = self.given.clone();
         fresh.is_superuser = self.is_superuser;
+        fresh.change_count = self.change_count + 1;
         *self = fresh;
     }
 
@@ -198,6 +202,7 @@ impl Settings {
 
     /// Stores a value that the setting may have.
     pub(crate) fn put(&mut self, setting: &'static Setting, value: Value) {
+        self.change_count += 1;
         match setting.home {
             Home::Field(_, set) => set(self, value),
             Home::Kept => {
@@ -246,6 +251,17 @@ impl Settings {
         self.put(setting, value.clone());
         Arc::make_mut(&mut self.given).at_start.insert(setting.name, value);
         Ok(())
+    }
+
+    /// The role that statements run as is another one.
+    pub(crate) fn set_superuser(&mut self, is_superuser: bool) {
+        self.change_count += 1;
+        self.is_superuser = is_superuser;
+    }
+
+    /// How often the settings, or the roles of the session, have changed.
+    pub fn change_count(&self) -> u64 {
+        self.change_count
     }
 
     /// `SHOW name`.

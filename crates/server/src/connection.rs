@@ -22,6 +22,7 @@ use crate::limit::Limit;
 use crate::log::Severity;
 use crate::output::Output;
 use crate::places::{Place, Stranger};
+use crate::report::Reported;
 use crate::stream::Stream;
 
 /// Bytes of answers that are sent without waiting for the end of the statement.
@@ -71,6 +72,8 @@ pub(crate) struct Connection {
     pub text: Option<Arc<str>>,
     /// Whether it has begun to run.
     pub ran: bool,
+    /// What the client knows of the session's settings.
+    pub reported: Reported,
     /// The last query is answered, and the client has begun no other.
     pub rests: bool,
     pub place: Option<Place>,
@@ -106,6 +109,7 @@ impl Connection {
             presence: None,
             text: None,
             ran: false,
+            reported: Reported::default(),
             rests: true,
             place: None,
             stranger: None,
@@ -203,6 +207,13 @@ impl Connection {
         Ok(None)
     }
 
+    /// Ends the connection because of what cannot be answered otherwise.
+    fn break_off<T>(&mut self, error: &SqlError) -> io::Result<T> {
+        self.record_error(error, Severity::Fatal);
+        self.output.error(error, "FATAL");
+        Err(io::ErrorKind::InvalidData.into())
+    }
+
     /// How long the client may pause now, and what it is told if it pauses longer.
     fn pause(&mut self) -> Option<(Duration, SqlError)> {
         let settings = self.session.as_mut()?.settings();
@@ -240,15 +251,16 @@ impl Connection {
             }
             tag => {
                 let message = format!("invalid frontend message type {tag}");
-                let error = SqlError::new(SqlState::PROTOCOL_VIOLATION, message);
-                self.output.error(&error, "FATAL");
-                Err(io::ErrorKind::InvalidData.into())
+                self.break_off(&SqlError::new(SqlState::PROTOCOL_VIOLATION, message))
             }
         }
     }
 
     /// Says that the next query may come.
     pub async fn ready(&mut self) -> io::Result<()> {
+        if let Some(session) = &mut self.session {
+            self.reported.follow(&mut self.output, session);
+        }
         self.output.ready(self.block.status());
         self.rests = true;
         // More of a pipeline may be here already: then one call sends both answers.
@@ -306,10 +318,7 @@ impl Connection {
                 self.welcome_back(session);
                 Ok(limit.judge(result.map(StatementResult::Rows)))
             }
-            Err(error) => {
-                self.output.error(&error, "FATAL");
-                Err(io::ErrorKind::Other.into())
-            }
+            Err(error) => self.break_off(&error),
         }
     }
 
@@ -325,10 +334,7 @@ impl Connection {
                 self.welcome_back(session);
                 Ok(limit.judge(result))
             }
-            Err(error) => {
-                self.output.error(&error, "FATAL");
-                Err(io::ErrorKind::Other.into())
-            }
+            Err(error) => self.break_off(&error),
         }
     }
 
@@ -357,10 +363,7 @@ impl Connection {
                 self.welcome_back(session);
                 fed.map(|told| told.and(result))
             }
-            Err(error) => {
-                self.output.error(&error, "FATAL");
-                Err(io::ErrorKind::Other.into())
-            }
+            Err(error) => self.break_off(&error),
         }
     }
 

@@ -24,6 +24,7 @@ mod oid;
 mod output;
 mod places;
 mod record;
+mod report;
 mod scram;
 mod simple;
 mod startup;

@@ -14,6 +14,7 @@ use crate::connection::Connection;
 use crate::drain::{self, Stage};
 use crate::message::Reader;
 use crate::places::Guest;
+use crate::report::Reported;
 use crate::tls::HANDSHAKE;
 
 const SSL_REQUEST: u32 = 80_877_103;
@@ -24,20 +25,6 @@ const PROTOCOL_3_2: u32 = (3 << 16) + 2;
 
 /// A stranger must have proved who it is by then if the configuration does not say.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What the server says of itself. Clients decide by these what they may use.
-const PARAMETERS: &[(&str, &str)] = &[
-    ("server_version", concat!("15.0 (Dovetail ", env!("CARGO_PKG_VERSION"), ")")),
-    ("server_encoding", "UTF8"),
-    ("client_encoding", "UTF8"),
-    ("DateStyle", "ISO, MDY"),
-    ("IntervalStyle", "postgres"),
-    ("TimeZone", "UTC"),
-    ("integer_datetimes", "on"),
-    ("standard_conforming_strings", "on"),
-    ("default_transaction_read_only", "off"),
-    ("in_hot_standby", "off"),
-];
 
 impl Connection {
     /// Carries the start-up out; false when the connection has served its purpose.
@@ -167,15 +154,7 @@ impl Connection {
                 name => session.settings().set_at_start(name, value)?,
             }
         }
-        let user = session.user().to_owned();
-        for (name, value) in PARAMETERS {
-            self.output.parameter_status(name, value);
-        }
-        self.output.parameter_status("is_superuser", if superuser { "on" } else { "off" });
-        self.output.parameter_status("session_authorization", &user);
-        let application = parameters.iter().find(|(name, _)| name == "application_name");
-        let application = application.map_or("", |(_, value)| value.as_str());
-        self.output.parameter_status("application_name", application);
+        self.reported = Reported::begin(&mut self.output, session);
         self.output.message(b'K', |body| {
             body.extend_from_slice(&key.process.to_be_bytes());
             body.extend_from_slice(&key.secret);

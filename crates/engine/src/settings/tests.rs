@@ -35,6 +35,7 @@ fn values_are_read_and_shown_as_postgresql_does() {
         ),
         ("work_mem", "4096", "4MB"),
         ("work_mem", "64kB", "64kB"),
+        ("work_mem", "1.5 MiB", "1536kB"),
         ("work_mem", "0", "0"),
         (
             "work_mem",

@@ -106,7 +106,8 @@ pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
             within(name, number, (min, max), unit).map(Value::Integer)
         }
         Kind::Size { unit, min, zero } => {
-            let number = measured(text, SIZES, unit).ok_or_else(|| {
+            let number = measured(text, SIZES, unit).or_else(|| binary(text, unit));
+            let number = number.ok_or_else(|| {
                 invalid(name, text).with_hint(
                     "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".",
                 )
@@ -167,6 +168,12 @@ fn measured(text: &str, units: &[(&str, i64)], base: &str) -> Option<i64> {
     let number = number.parse::<f64>().ok().filter(|_| number.chars().all(digits))?;
     let total = (number * *scale_of_unit as f64 / base as f64).round();
     (total.abs() < i64::MAX as f64).then_some(total as i64)
+}
+
+/// A size with a unit that PostgreSQL does not know and people write: `1GiB`, `64mb`.
+fn binary(text: &str, base: &str) -> Option<i64> {
+    let bytes = stdx::parse_bytes(text).ok()?;
+    Some(rounded(i64::try_from(bytes).ok()?, scale(SIZES, base)))
 }
 
 fn rounded(total: i64, base: i64) -> i64 {

@@ -1,11 +1,14 @@
 //! What ends a wait, a connection, a server: timeouts, the drain, SIGHUP's new configuration.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::served::{Served, options};
 use engine::{Configuration, Origin};
 use postgres::Client;
+use server::{Address, ServerOptions};
 
 /// The SQLSTATE with which a statement or the whole connection fails.
 fn code(client: &mut Client, statement: &str) -> String {
@@ -90,6 +93,25 @@ fn a_drain_lets_statements_and_blocks_finish() {
     served.eventually(|| (served.server.connection_count() == 0).then_some(()));
     within.batch_execute("select 3").expect_err("it is over");
     assert!(served.connect("user=x").is_err(), "nobody is accepted");
+}
+
+#[test]
+fn a_draining_server_is_not_ready() {
+    let http_listen = options().listen;
+    let served = Served::start("ready", ServerOptions { http_listen, ..options() });
+    let Address::Tcp(address) = served.server.http_addresses()[0] else { panic!("not TCP") };
+    let ready = || {
+        let mut stream = TcpStream::connect(address).expect("connected");
+        stream
+            .write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .ok();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer.split(' ').nth(1).map(str::to_owned)
+    };
+    assert_eq!(ready().as_deref(), Some("200"));
+    served.server.drain();
+    assert_eq!(ready().as_deref(), Some("503"));
 }
 
 #[test]

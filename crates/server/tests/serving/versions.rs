@@ -108,6 +108,34 @@ fn options_are_settings() {
 }
 
 #[test]
+fn a_client_is_told_what_changes() {
+    let served = Served::start("status", options());
+    let (mut stream, messages) = connect(&served, V3, &[("application_name", "one")]);
+    let told = |messages: &[(u8, Vec<u8>)]| -> Vec<String> {
+        let status = messages.iter().filter(|(tag, _)| *tag == b'S');
+        let text = |body: &[u8]| String::from_utf8_lossy(body).replace('\0', "=");
+        status.map(|(_, body)| text(body).trim_end_matches('=').to_owned()).collect()
+    };
+    let first = told(&messages);
+    for expected in ["application_name=one", "is_superuser=on", "session_authorization=dovetail"] {
+        assert!(first.iter().any(|status| status == expected), "{expected} is not in {first:?}");
+    }
+    let mut ask = |query: &str| {
+        let query = sized(format!("{query}\0").as_bytes());
+        stream.write_all(&[b"Q", query.as_slice()].concat()).expect("sent");
+        told(&until(&mut stream, b"Z"))
+    };
+    assert_eq!(ask("select 1"), [""; 0]);
+    assert_eq!(ask("set application_name = 'two'"), ["application_name=two"]);
+    assert_eq!(ask("set application_name = 'two'"), [""; 0]);
+    assert_eq!(ask("reset application_name"), ["application_name=one"]);
+    assert_eq!(ask("create role ann login; set role ann"), ["is_superuser=off"]);
+    assert_eq!(ask("reset role"), ["is_superuser=on"]);
+    let both = ["is_superuser=off", "session_authorization=ann"];
+    assert_eq!(ask("set session authorization ann"), both);
+}
+
+#[test]
 fn long_keys_cancel_and_wrong_ones_do_not() {
     let served = Served::start("keys", options());
     let (mut stream, messages) = connect(&served, V3 + 2, &[]);
