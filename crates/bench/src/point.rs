@@ -72,9 +72,8 @@ fn look_ups(db: &Database) -> SqlResult<f64> {
             let Some(point) = session.point(&prepared, &parameters)? else {
                 return Err(SqlError::internal("the statement is a look-up by key"));
             };
-            let (back, result) = session.perform_point(point).await?;
-            session = back;
-            check(&result?)?;
+            let found = session.find(&point).await?;
+            check(&found.ok_or_else(|| SqlError::internal("one row is found without a query"))?)?;
         }
         Ok(started.elapsed().as_secs_f64() * 1e6 / LOOK_UP_COUNT as f64)
     })

@@ -4,6 +4,7 @@
 //! what it is given, so the tests drive it without a terminal and without an engine.
 
 pub mod backend;
+mod copy;
 mod describe;
 mod format;
 pub mod input;
@@ -174,10 +175,11 @@ impl<B: Backend> Shell<B> {
         lines.remember(statement);
         let start = Instant::now();
         let cancel = self.backend.canceller();
-        let (backend, interrupts) = (&mut self.backend, &self.interrupts);
-        let result = interrupts.during(cancel, || match is_copy_from_stdin(statement) {
-            true => copy(backend, statement, lines),
-            false => backend.execute(statement),
+        let interrupts = self.interrupts.clone();
+        let result = interrupts.during(cancel, || match () {
+            () if is_copy_from_stdin(statement) => take_copy(&mut self.backend, statement, lines),
+            () if copy::is_copy_to_stdout(statement) => self.print_copy(statement),
+            () => self.backend.execute(statement),
         });
         let flow = match result {
             Ok(outcomes) => self.show_all(&outcomes),
@@ -236,7 +238,7 @@ impl<B: Backend> Shell<B> {
 }
 
 /// Runs `COPY ... FROM STDIN`; data that an error left unread are skipped.
-fn copy(
+fn take_copy(
     backend: &mut impl Backend,
     statement: &str,
     lines: &mut dyn Lines,

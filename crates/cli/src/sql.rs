@@ -1,7 +1,7 @@
 //! `dovetail sql`: the shell over a database file.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read};
+use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -218,6 +218,10 @@ impl Backend for EngineBackend {
 
     fn copy_in(&mut self, sql: &str, data: &mut dyn Read) -> SqlResult<Outcome> {
         self.session.copy_in(sql, data).map(outcome)
+    }
+
+    fn copy_out(&mut self, sql: &str, data: &mut dyn Write) -> SqlResult<Outcome> {
+        self.session.copy_out(sql, data).map(outcome)
     }
 
     fn relations(&self) -> Vec<Relation> {

@@ -3,6 +3,7 @@
 //! Each session owns an [`Activity`], which the database lists as long as the session lives. What
 //! is counted over all sessions is kept in [`Totals`].
 
+mod statistics;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -12,12 +13,16 @@ use std::time::Duration;
 
 use runtime::time::{self, Instant};
 use runtime::{Account, IoTrace};
+use sql::Shape;
 use sql::plan::Plan;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::secrecy::without_passwords;
 use crate::settings::ExecutionMode;
 
+use statistics::RunFigures;
+
+pub use statistics::{StatementStatistics, Statistics, Times};
 pub use totals::{DURATION_BOUNDS, Histogram, Outcome, Totals};
 
 /// The text of a statement as others may see it.
@@ -72,6 +77,10 @@ pub struct StatementActivity {
     pub elapsed: Option<Duration>,
     /// What can be seen of it, when it is a query that has been planned.
     pub live: Option<LiveQuery>,
+    /// What it has in common with others, as far as the session was told.
+    pub shape: Option<Arc<Shape>>,
+    /// How long it was planned.
+    pub planning: Option<Duration>,
 }
 
 /// One session, as others see it.
@@ -82,6 +91,8 @@ pub struct Activity {
     statement: Mutex<Option<StatementActivity>>,
     /// What the next statement's text will be.
     announced: Mutex<Arc<str>>,
+    /// And its shape.
+    shape: Mutex<Option<Arc<Shape>>>,
     activities: Weak<Activities>,
 }
 
@@ -93,6 +104,8 @@ pub struct Activities {
     query_count: AtomicU64,
     /// What was counted over all sessions.
     pub totals: Totals,
+    /// The same by shape of the statement.
+    pub statistics: Statistics,
 }
 
 impl Activities {
@@ -103,6 +116,7 @@ impl Activities {
             trace: Mutex::default(),
             statement: Mutex::default(),
             announced: Mutex::new("".into()),
+            shape: Mutex::default(),
             activities: Arc::downgrade(self),
         });
         lock(&self.sessions).insert(activity.session_id, Arc::downgrade(&activity));
@@ -137,6 +151,19 @@ impl Activity {
     /// Tells what the next statement's text is.
     pub fn announce(&self, text: &Announced) {
         *lock(&self.announced) = text.0.clone();
+        *lock(&self.shape) = None;
+    }
+
+    /// Tells what the next statement's shape is.
+    pub fn announce_shape(&self, shape: Arc<Shape>) {
+        *lock(&self.shape) = Some(shape);
+    }
+
+    /// The statement was planned.
+    pub(crate) fn planned(&self, planning: Duration) {
+        if let Some(statement) = &mut *lock(&self.statement) {
+            statement.planning = Some(planning);
+        }
     }
 
     /// An account for a query of this session.
@@ -158,6 +185,8 @@ impl Activity {
             started: time::now(),
             elapsed: None,
             live: None,
+            shape: lock(&self.shape).clone(),
+            planning: None,
         };
         *lock(&self.statement) = Some(statement);
     }
@@ -168,30 +197,75 @@ impl Activity {
         }
     }
 
-    /// The statement has ended: it is counted, and its result given back.
-    pub(crate) fn end<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
-        let live = |statement: &StatementActivity| statement.live.as_ref().map(|live| live.mode);
-        self.count(live, result)
+    /// The statement has ended, with so many rows: it is counted, and its result given back.
+    pub(crate) fn end<T>(&self, result: SqlResult<T>, rows: u64) -> SqlResult<T> {
+        self.end_as(None, result, rows)
     }
 
     /// The same for a query that was not watched.
-    pub(crate) fn end_in<T>(&self, mode: ExecutionMode, result: SqlResult<T>) -> SqlResult<T> {
-        self.count(|_| Some(mode), result)
+    pub(crate) fn end_in<T>(
+        &self,
+        mode: ExecutionMode,
+        result: SqlResult<T>,
+        rows: u64,
+    ) -> SqlResult<T> {
+        self.end_as(Some(mode), result, rows)
     }
 
-    fn count<T>(
+    fn end_as<T>(
         &self,
-        mode: impl FnOnce(&StatementActivity) -> Option<ExecutionMode>,
+        mode: Option<ExecutionMode>,
         result: SqlResult<T>,
+        rows: u64,
     ) -> SqlResult<T> {
         let mut statement = lock(&self.statement);
-        let (Some(statement), Some(all)) = (&mut *statement, self.activities.upgrade()) else {
-            return result;
-        };
-        let elapsed = statement.started.elapsed();
-        statement.elapsed = Some(elapsed);
-        all.totals.count(mode(statement), outcome(result.as_ref().err()), elapsed);
+        if let Some(statement) = &mut *statement {
+            let elapsed = statement.started.elapsed();
+            statement.elapsed = Some(elapsed);
+            self.count(statement, mode, elapsed, rows, result.as_ref().err());
+        }
         result
+    }
+
+    /// Shows a statement as it goes on; as it lies still only when it is the last one that ran.
+    pub(crate) fn shows(&self, statement: &StatementActivity, goes_on: bool) {
+        let mut shown = lock(&self.statement);
+        let is_last = shown.as_ref().is_some_and(|last| last.query_id == statement.query_id);
+        if goes_on || is_last {
+            *shown = Some(statement.clone());
+        }
+    }
+
+    /// A statement whose rows were taken one after the other has ended, after so much work.
+    pub(crate) fn ended(
+        &self,
+        statement: &StatementActivity,
+        elapsed: Duration,
+        rows: u64,
+        error: Option<&SqlError>,
+    ) {
+        self.count(statement, None, elapsed, rows, error);
+    }
+
+    fn count(
+        &self,
+        statement: &StatementActivity,
+        mode: Option<ExecutionMode>,
+        elapsed: Duration,
+        rows: u64,
+        error: Option<&SqlError>,
+    ) {
+        let Some(all) = self.activities.upgrade() else { return };
+        let mode = mode.or(statement.live.as_ref().map(|live| live.mode));
+        all.totals.count(mode, outcome(error), elapsed);
+        // As in PostgreSQL, what fails is not counted.
+        if let (Some(shape), None) = (&statement.shape, error) {
+            let planning = statement.planning;
+            let reads = statement.live.as_ref().map_or(0, |live| live.account.snapshot().reads);
+            let execution = elapsed.saturating_sub(planning.unwrap_or_default());
+            let run = RunFigures { execution, planning, rows, reads };
+            all.statistics.count(&statement.user, shape, run);
+        }
     }
 }
 

@@ -1,37 +1,74 @@
-//! `COPY table FROM`: CSV and text as PostgreSQL reads them. A bad row fails the whole statement and the
-//! table stays as it was.
+//! `COPY`: text, CSV and binary as PostgreSQL reads and writes them. A bad row fails the whole statement
+//! and the table stays as it was.
 
+mod binary;
 mod csv;
+mod files;
+mod out;
 mod tabbed;
+mod to;
 
 use std::collections::HashSet;
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use runtime::fs::{File, OpenOptions};
-use runtime::{Handle, IoBuf};
 use sql::catalog::TableId;
 use sql::dml::Defaults;
-use sql::parse::{CopyFormat, CopyOptions};
+use sql::parse::{Copy, CopyFormat, CopyOptions, CopySource, Header};
 use types::parse::ColumnParser;
-use types::{Schema, SqlError, SqlResult, SqlState};
+use types::{Schema, SqlError, SqlResult, SqlState, oid};
 
 use crate::catalog::TableEntry;
-use crate::database::Database;
 use crate::dml::{Writing, check_all, checked, in_place_bytes_max, insert_batches};
 use crate::load::TableLoader;
+use crate::result::StatementResult;
 use crate::session::Session;
 
+use binary::BinaryReader;
 use csv::{CsvReader, Field};
+use files::FileReader;
+
+pub use out::CopyFormatter;
+pub use to::nothing_returned;
 
 /// Rows that are parsed before they are handed on.
 const BATCH_ROWS: usize = 4096;
 
+impl Session {
+    /// Runs `COPY .. FROM`; `input` is what the client sends.
+    pub(crate) fn copy_from(
+        &mut self,
+        copy: &Copy,
+        input: Option<&mut dyn Read>,
+    ) -> SqlResult<StatementResult> {
+        let (table, snapshot) = (&copy.table, self.database().snapshot());
+        let ordinals = to::ordinals(&snapshot, table, &copy.columns)?;
+        let entry = snapshot.table(table)?;
+        let name = |ordinal: &usize| entry.def.schema.columns[*ordinal].name.clone();
+        let names: Vec<String> = ordinals.iter().map(name).collect();
+        let options = &copy.options;
+        to::check_forced("FORCE_NOT_NULL", &options.force_not_null, &names, Some(entry))?;
+        to::check_forced("FORCE_NULL", &options.force_null, &names, Some(entry))?;
+        let count = match (&copy.source, input) {
+            (CopySource::File(path), _) => {
+                let mut file = FileReader::open(self.database(), path)?;
+                copy_from(self, table, &ordinals, options, &mut file)?
+            }
+            (CopySource::Stdin, Some(input)) => copy_from(self, table, &ordinals, options, input)?,
+            (CopySource::Stdin, None) => {
+                let message = "COPY FROM STDIN needs data from the client";
+                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)
+                    .with_hint("Use a file name, or the shell's \\copy."));
+            }
+        };
+        Ok(StatementResult::Command { tag: format!("COPY {count}") })
+    }
+}
+
 /// Copies rows of `input` into the columns at `ordinals`, the others take their defaults; the number
 /// of rows.
-pub(crate) fn copy_from(
+fn copy_from(
     session: &Session,
     table: &str,
     ordinals: &[usize],
@@ -93,9 +130,15 @@ struct Rows<'a> {
     schema: &'a Schema,
     ordinals: &'a [usize],
     format: &'a CopyOptions,
-    csv: CsvReader<'a>,
+    input: Input<'a>,
     defaults: Defaults,
-    header_pending: bool,
+    header: Header,
+}
+
+/// What the records are read from.
+enum Input<'a> {
+    Text(CsvReader<'a>),
+    Binary(BinaryReader<'a>),
 }
 
 impl<'a> Rows<'a> {
@@ -107,26 +150,24 @@ impl<'a> Rows<'a> {
         input: &'a mut dyn Read,
         defaults: Defaults,
     ) -> Rows<'a> {
-        let csv = CsvReader::new(input, format);
-        Rows { table, schema, ordinals, format, csv, defaults, header_pending: format.header }
+        let number = |ordinal: &usize| oid::of(&schema.columns[*ordinal].ty.arrow()).oid;
+        let input = match format.format {
+            CopyFormat::Binary => {
+                let oids = ordinals.iter().map(number).collect();
+                Input::Binary(BinaryReader::new(input, oids))
+            }
+            _ => Input::Text(CsvReader::new(input, format)),
+        };
+        Rows { table, schema, ordinals, format, input, defaults, header: format.header }
     }
 
     fn next_batch(&mut self) -> SqlResult<Option<RecordBatch>> {
         let mut parsers: Vec<_> = self.schema.columns.iter().map(ColumnParser::new).collect();
         let mut row_count = 0;
         while row_count < BATCH_ROWS {
-            let record = match self.format.format {
-                CopyFormat::Csv => self.csv.next_record(),
-                CopyFormat::Text => self.csv.next_tabbed(),
-            };
-            let Some(fields) = record.map_err(|e| self.at_line(e))? else { break };
-            if std::mem::take(&mut self.header_pending) {
-                continue;
-            }
-            if fields.len() == 1 && fields[0].is_end_marker() {
+            if !self.next_row(&mut parsers).map_err(|e| self.at_line(e))? {
                 break;
             }
-            self.push_record(&mut parsers, &fields).map_err(|e| self.at_line(e))?;
             row_count += 1;
         }
         if row_count == 0 {
@@ -137,9 +178,59 @@ impl<'a> Rows<'a> {
         batch.map(Some).map_err(|e| SqlError::internal(e.to_string()))
     }
 
+    /// Reads a row; false at the end.
+    fn next_row(&mut self, parsers: &mut [ColumnParser]) -> SqlResult<bool> {
+        let csv = match &mut self.input {
+            Input::Binary(reader) => {
+                let Some(values) = reader.next_record()? else { return Ok(false) };
+                self.push_values(parsers, &values)?;
+                return Ok(true);
+            }
+            Input::Text(csv) => csv,
+        };
+        loop {
+            let record = match self.format.format {
+                CopyFormat::Csv => csv.next_record()?,
+                _ => csv.next_tabbed()?,
+            };
+            let Some(fields) = record else { return Ok(false) };
+            match std::mem::replace(&mut self.header, Header::No) {
+                Header::Yes => continue,
+                Header::Match => {
+                    check_header(self.schema, self.ordinals, &fields)?;
+                    continue;
+                }
+                Header::No => {}
+            }
+            if fields.len() == 1 && fields[0].is_end_marker() {
+                return Ok(false);
+            }
+            self.push_record(parsers, &fields)?;
+            return Ok(true);
+        }
+    }
+
+    /// A row of which every value is known.
+    fn push_values(
+        &mut self,
+        parsers: &mut [ColumnParser],
+        values: &[Option<String>],
+    ) -> SqlResult<()> {
+        for (ordinal, parser) in parsers.iter_mut().enumerate() {
+            match self.ordinals.iter().position(|&o| o == ordinal) {
+                None => parser.push(self.defaults.next(ordinal)?.as_deref())?,
+                Some(at) => parser.push(values[at].as_deref())?,
+            }
+        }
+        Ok(())
+    }
+
     /// Adds where in the input the error is.
     fn at_line(&self, error: SqlError) -> SqlError {
-        let line = self.csv.line();
+        let line = match &self.input {
+            Input::Text(csv) => csv.line(),
+            Input::Binary(reader) => reader.row(),
+        };
         let place = format!("COPY {}, line {line}", self.table);
         let detail = match &error.detail {
             Some(detail) => format!("{place}: {detail}"),
@@ -165,7 +256,11 @@ impl<'a> Rows<'a> {
                 continue;
             };
             let (field, text) = (&fields[at], fields[at].text()?);
-            let value = (field.quoted || field.bytes != null).then_some(text);
+            let is_named = |names: &[String]| names.contains(&self.schema.columns[ordinal].name);
+            let is_null = field.bytes == null
+                && !is_named(&self.format.force_not_null)
+                && (!field.quoted || is_named(&self.format.force_null));
+            let value = (!is_null).then_some(text);
             parser.push(value).map_err(|e| {
                 let name = &self.schema.columns[ordinal].name;
                 e.with_detail(format!("column {name}: \"{text}\""))
@@ -173,6 +268,27 @@ impl<'a> Rows<'a> {
         }
         Ok(())
     }
+}
+
+/// 22P04 unless the first line has the names of the columns.
+fn check_header(schema: &Schema, ordinals: &[usize], fields: &[Field]) -> SqlResult<()> {
+    let bad = |message: String| SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message);
+    let (given, expected) = (fields.len(), ordinals.len());
+    if given != expected {
+        return Err(bad(format!(
+            "wrong number of fields in header line: got {given}, expected {expected}"
+        )));
+    }
+    for (index, (field, ordinal)) in fields.iter().zip(ordinals).enumerate() {
+        let (text, name) = (field.text()?, &schema.columns[*ordinal].name);
+        if text != name {
+            let number = index + 1;
+            return Err(bad(format!(
+                "column name mismatch in header line field {number}: got \"{text}\", expected \"{name}\""
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses rows that refer to rows which are not there.
@@ -184,47 +300,4 @@ fn check_referring(writing: &Writing<'_>, entry: &TableEntry, rows: &RecordBatch
         check_all(writing.db, entry, key, parent, rows)?;
     }
     Ok(())
-}
-
-/// A file of the server, read by the runtime.
-pub(crate) struct FileReader {
-    handle: Handle,
-    file: File,
-    offset: u64,
-}
-
-impl FileReader {
-    pub(crate) fn open(db: &Database, path: &str) -> SqlResult<FileReader> {
-        let handle = db.handle();
-        let name = path.to_owned();
-        let opened = handle.block_on(move || async move {
-            let options = OpenOptions { read: true, ..OpenOptions::default() };
-            File::open(Path::new(&name), options).await
-        });
-        let file = opened.map_err(|e| {
-            let state = match e.kind() {
-                std::io::ErrorKind::NotFound => SqlState::UNDEFINED_FILE,
-                _ => SqlState::IO_ERROR,
-            };
-            SqlError::new(state, format!("could not open file \"{path}\" for reading: {e}"))
-        })?;
-        Ok(FileReader { handle, file, offset: 0 })
-    }
-}
-
-/// Bytes of one read of an input file.
-const BLOCK_BYTES: usize = 1 << 20;
-
-impl Read for FileReader {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let (file, offset) = (self.file.clone(), self.offset);
-        let wanted = out.len().min(BLOCK_BYTES);
-        let (result, buffer) = self
-            .handle
-            .block_on(move || async move { file.read_at(IoBuf::alloc(wanted), offset).await });
-        let count = result?;
-        out[..count].copy_from_slice(&buffer.as_slice()[..count]);
-        self.offset += count as u64;
-        Ok(count)
-    }
 }

@@ -21,6 +21,7 @@ mod block;
 mod catalog;
 mod check;
 mod copy;
+mod cursors;
 mod database;
 mod ddl;
 mod dml;
@@ -43,6 +44,8 @@ mod session;
 mod settings;
 mod sorter;
 mod source;
+mod statements;
+mod stream;
 mod system;
 mod turn;
 mod view;
@@ -50,9 +53,11 @@ mod view;
 pub use access::{Credentials, STATEMENT_KINDS, Verifier, statement_kind};
 pub use activity::{
     Activities, Activity, Announced, DURATION_BOUNDS, Histogram, LiveQuery, Outcome,
-    StatementActivity, Totals,
+    StatementActivity, StatementStatistics, Statistics, Times, Totals,
 };
 pub use check::{CheckReport, probe_damage};
+pub use copy::{CopyFormatter, nothing_returned};
+pub use cursors::CursorInfo;
 pub use database::Database;
 pub use exec::NodeSnapshot;
 pub use load::{LoadReport, TableLoader};
@@ -67,7 +72,12 @@ pub use settings::{
     settings_markdown,
 };
 pub use sql::catalog::{IndexDef, TableDef};
-pub use sql::parse::{Copy, CopySource, Transaction};
-pub use sql::{Parameter, Statement, Template};
+pub use sql::parse::{
+    Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
+    Discard, Fetch, Transaction, Which, no_block, no_cursor,
+};
+pub use sql::{Parameter, Shape, Statement, Template};
 pub use sql::{explain_json, explain_masked};
+pub use statements::{Executed, NamedStatement, no_statement, nulls};
+pub use stream::RowStream;
 pub use types::{SqlError, SqlResult, SqlState};

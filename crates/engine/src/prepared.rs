@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::SchemaRef;
 use sql::catalog::TableDef;
-use sql::plan::Access;
+use sql::plan::{Access, Plan};
 use sql::{Parameter, PointQuery, Template};
 use types::SqlResult;
 
@@ -53,6 +53,11 @@ impl PointExecution {
     /// The columns of its result.
     pub fn schema(&self) -> SchemaRef {
         self.cached.point.plan().root.schema.clone()
+    }
+
+    /// Its plan, and the access path with the values.
+    pub(crate) fn planned(&self) -> (&Arc<Plan>, Access) {
+        (self.cached.point.plan(), self.access.clone())
     }
 }
 
@@ -137,22 +142,18 @@ impl Session {
             && readable()
     }
 
-    /// Runs a look-up inside of a task of the database's runtime.
+    /// Finds the one row of a look-up; `None` for look-ups that are run as queries. Call it in a task
+    /// of the database's runtime.
     ///
     /// # Errors
-    /// The statement's. The session comes back in any case.
-    pub async fn perform_point(
-        mut self,
-        execution: PointExecution,
-    ) -> SqlResult<(Session, SqlResult<ResultSet>)> {
-        let plan = execution.cached.point.plan().clone();
+    /// What reading says.
+    pub async fn find(&mut self, point: &PointExecution) -> SqlResult<Option<ResultSet>> {
         let snapshot = self.database().snapshot();
-        let result = match Seek::of(&plan, &execution.access, &snapshot) {
-            Ok(Some(seek)) => self.seek(&plan, seek).await,
-            Ok(None) => self.run_planned(&plan, Some(execution.access)).await,
-            Err(error) => Err(error),
-        };
-        Ok((self, result))
+        let plan = point.cached.point.plan();
+        match Seek::of(plan, &point.access, &snapshot)? {
+            Some(seek) => self.seek(plan, seek).await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 

@@ -1,9 +1,13 @@
 //! Runs a plan over the tables of a catalog snapshot and collects rows and figures.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use exec::{
     Governor, LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Reservation, Source, Tables,
     batch_bytes,
@@ -113,9 +117,34 @@ impl exec::Output for Collect {
     }
 }
 
+/// Rows go on when the time is over that functions asked to wait.
+struct Delayed {
+    output: Arc<dyn exec::Output>,
+    catalog: SystemCatalog,
+}
+
+impl exec::Output for Delayed {
+    fn push<'a>(&'a self, batch: RecordBatch) -> LocalFuture<'a, SqlResult<bool>> {
+        Box::pin(async move {
+            self.catalog.sleep().pay().await;
+            self.output.push(batch).await
+        })
+    }
+}
+
+/// What `work` gives, or 57014.
+async fn unless_cancelled<T>(cancel: &Cancel, work: impl Future<Output = T>) -> SqlResult<T> {
+    let (mut work, mut cancelled) = (pin!(work), pin!(cancel.cancelled()));
+    poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Ok(done)),
+        Poll::Pending => cancelled.as_mut().poll(cx).map(|()| Err(SqlError::cancelled())),
+    })
+    .await
+}
+
 /// A query that is about to run. It holds no handle of the database, whose last one must not be
 /// dropped on a worker.
-struct Run {
+pub(crate) struct Run {
     plan: Arc<Plan>,
     catalog: SystemCatalog,
     progress: Arc<Progress>,
@@ -128,7 +157,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(
+    pub(crate) fn new(
         db: &Database,
         catalog: SystemCatalog,
         plan: &Arc<Plan>,
@@ -156,20 +185,59 @@ impl Run {
         Run { plan, catalog, progress, account, query, governor, work_mem, planning, access }
     }
 
+    /// With an access path of its own for the plan's one scan.
+    pub(crate) fn with_access(self, access: Option<Access>) -> Run {
+        Run { access, ..self }
+    }
+
+    /// The columns of the result.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.plan.root.schema.clone()
+    }
+
+    pub(crate) fn catalog(&self) -> SystemCatalog {
+        self.catalog.clone()
+    }
+
+    /// Waits until there is memory for its operators, or until it is cancelled.
+    async fn admitted(&mut self) -> SqlResult<()> {
+        let admission = self.governor.admit(&self.plan, self.work_mem);
+        self.query.memory = unless_cancelled(&self.query.cancel, admission).await?;
+        Ok(())
+    }
+
+    /// Runs it, its rows collected.
     async fn execute(mut self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-        self.query.memory = self.governor.admit(&self.plan, self.work_mem).await;
+        self.admitted().await?;
         let memory = self.query.memory.reserve("result");
         let output = Arc::new(Collect { batches: Mutex::default(), memory });
+        let figures = self.push_to(output.clone()).await?;
+        let batches =
+            std::mem::take(&mut *output.batches.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok((batches, figures))
+    }
+
+    /// Runs it, its rows pushed to `output`.
+    pub(crate) async fn into_output(
+        mut self,
+        output: Arc<dyn exec::Output>,
+    ) -> SqlResult<QueryFigures> {
+        self.admitted().await?;
+        self.push_to(output).await
+    }
+
+    async fn push_to(self, output: Arc<dyn exec::Output>) -> SqlResult<QueryFigures> {
+        let (catalog, cancel) = (self.catalog.clone(), self.query.cancel.clone());
+        let output = Arc::new(Delayed { output, catalog: catalog.clone() });
         let account = self.account;
         let started = runtime::time::now();
         let tables = Arc::new(SnapshotTables { catalog: self.catalog, access: self.access });
-        let execution = exec::execute(self.plan, tables, Arc::new(self.query), output.clone());
+        let execution = exec::execute(self.plan, tables, Arc::new(self.query), output);
         account.clone().enter(execution).await?;
+        unless_cancelled(&cancel, catalog.sleep().pay()).await?;
         let elapsed = runtime::time::now() - started;
-        let batches =
-            std::mem::take(&mut *output.batches.lock().unwrap_or_else(PoisonError::into_inner));
         let (progress, account) = (self.progress.snapshot(), account.snapshot());
-        Ok((batches, QueryFigures { elapsed, planning: self.planning, progress, account }))
+        Ok(QueryFigures { elapsed, planning: self.planning, progress, account })
     }
 }
 
@@ -186,6 +254,20 @@ pub(crate) fn run(
     db.handle().block_on(move || run.execute())
 }
 
+/// As [`run`], with an access path of its own for the plan's one scan.
+pub(crate) fn run_point(
+    db: &Database,
+    catalog: SystemCatalog,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    watch: Watch<'_>,
+    access: Access,
+) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
+    let run = Run::new(db, catalog, plan, settings, watch, Duration::ZERO);
+    let run = run.with_access(Some(access));
+    db.handle().block_on(move || run.execute())
+}
+
 /// As [`run`], inside of a task of the database's runtime.
 pub(crate) async fn run_in_task(
     db: &Database,
@@ -196,17 +278,4 @@ pub(crate) async fn run_in_task(
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
     Run::new(db, catalog, plan, settings, watch, planning).execute().await
-}
-
-/// As [`run_in_task`], with an access path of its own for the plan's one scan.
-pub(crate) async fn run_with_access(
-    db: &Database,
-    catalog: SystemCatalog,
-    plan: &Arc<Plan>,
-    settings: &Settings,
-    watch: Watch<'_>,
-    access: Option<Access>,
-) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    let run = Run::new(db, catalog, plan, settings, watch, Duration::ZERO);
-    Run { access, ..run }.execute().await
 }

@@ -17,6 +17,18 @@ pub enum StatementResult {
     },
 }
 
+impl StatementResult {
+    /// Rows given, or changed as the tag says.
+    pub fn row_count(&self) -> u64 {
+        match self {
+            StatementResult::Rows(rows) => rows.row_count() as u64,
+            StatementResult::Command { tag } => {
+                tag.rsplit_once(' ').and_then(|(_, count)| count.parse().ok()).unwrap_or(0)
+            }
+        }
+    }
+}
+
 /// Rows with their columns.
 #[derive(Debug)]
 pub struct ResultSet {

@@ -1,6 +1,6 @@
 //! Sessions: statements in, results out.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,39 +8,49 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::{
-    self, Copy, CopySource, DropObject, Explain, RoleStatement, Statement, Transaction, Vacuum,
-};
-use sql::plan::{Access, Plan};
+use sql::parse::{self, DropObject, Explain, RoleStatement, Statement, Transaction, Vacuum};
+use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::activity::Activity;
 use crate::block::{self, Block};
 use crate::catalog::Snapshot;
-use crate::copy::{FileReader, copy_from};
+use crate::cursors::{self, Cursors};
 use crate::database::{Database, PAGE_BYTES};
 use crate::notice::Notice;
+use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::seek::Seek;
 use crate::settings::{Setting, Settings};
-use crate::system::{Monitor, SessionInfo, SystemCatalog, View};
+use crate::statements::{Executed, Statements};
+use crate::system::{Generator, Monitor, SessionInfo, Sleep, SystemCatalog, View};
 use crate::turn::{self, Patience};
 use crate::{access, analyze, ddl, dml, explain, query, reorganize, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
     db: Database,
-    settings: Settings,
+    pub(crate) settings: Settings,
     /// The count of the configuration that the settings follow.
     configuration_count: u64,
     cancel: Arc<Mutex<Cancel>>,
-    info: SessionInfo,
+    pub(crate) info: SessionInfo,
     activity: Arc<Activity>,
     notices: Vec<Notice>,
     /// The next statement is the first that writes in a block.
     block_begins: bool,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) cursors: Arc<Cursors>,
+    chance: Arc<Mutex<Option<Generator>>>,
+}
+
+/// The other ends of `COPY FROM STDIN` and `COPY TO STDOUT`.
+#[derive(Default)]
+pub(crate) struct Client<'a> {
+    pub(crate) input: Option<&'a mut dyn Read>,
+    pub(crate) output: Option<&'a mut dyn Write>,
 }
 
 /// Cancels what a session is doing, from any thread.
@@ -69,6 +79,9 @@ impl Session {
             activity,
             notices: vec![],
             block_begins: false,
+            statements: Arc::default(),
+            cursors: Arc::default(),
+            chance: Arc::default(),
         }
     }
 
@@ -110,36 +123,46 @@ impl Session {
     /// Runs all statements of `text` in order, up to the first error. Each is a transaction.
     pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
         self.activity.announce(&text.into());
-        let statements = parse::parse(text)?;
-        statements.into_iter().map(|statement| self.run(statement, None)).collect()
+        let statements = Template::all(text)?.into_iter();
+        let bound = statements.map(|template| {
+            template.bind(&[]).map(|statement| (statement, Arc::new(template.shape())))
+        });
+        let statements = bound.collect::<SqlResult<Vec<_>>>()?;
+        let run = |(statement, shape)| {
+            self.activity.announce_shape(shape);
+            self.run(statement, Client::default())
+        };
+        statements.into_iter().map(run).collect()
     }
 
     /// Runs `COPY table FROM STDIN` with `input` as its data.
     pub fn copy_in(&mut self, text: &str, input: &mut dyn Read) -> SqlResult<StatementResult> {
-        let mut statements = parse::parse(text)?;
-        match (statements.pop(), statements.is_empty()) {
-            (Some(statement @ Statement::Copy(_)), true) => self.run(statement, Some(input)),
-            _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "one COPY statement is expected")),
-        }
+        let statement = only_copy(text)?;
+        self.activity.announce(&text.into());
+        self.run(statement, Client { input: Some(input), output: None })
     }
 
-    fn run(
-        &mut self,
-        statement: Statement,
-        input: Option<&mut dyn Read>,
-    ) -> SqlResult<StatementResult> {
+    /// Runs `COPY .. TO STDOUT`, its data written to `output`.
+    pub fn copy_out(&mut self, text: &str, output: &mut dyn Write) -> SqlResult<StatementResult> {
+        let statement = only_copy(text)?;
+        self.activity.announce(&text.into());
+        self.run(statement, Client { input: None, output: Some(output) })
+    }
+
+    fn run(&mut self, statement: Statement, client: Client<'_>) -> SqlResult<StatementResult> {
         let cancel = self.begin();
         let timeout = self.settings.lock_timeout_ms;
         let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
         let patience = Patience { cancel: cancel.clone(), timeout };
-        let result = turn::patiently(patience, || self.dispatch(statement, input, cancel));
-        self.activity.end(result)
+        let result = turn::patiently(patience, || self.dispatch(statement, client, cancel));
+        let rows = result.as_ref().map_or(0, StatementResult::row_count);
+        self.activity.end(result, rows)
     }
 
-    fn dispatch(
+    pub(crate) fn dispatch(
         &mut self,
         statement: Statement,
-        input: Option<&mut dyn Read>,
+        client: Client<'_>,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
         let block_begins = std::mem::take(&mut self.block_begins);
@@ -159,8 +182,26 @@ impl Session {
             }
             Statement::Show { name } => self.show(&name),
             Statement::Transaction(step) => self.end_block(&step),
-            other => self.write(other, input),
+            Statement::Prepare(prepare) => self.prepare(&prepare).map(|()| tag("PREPARE")),
+            Statement::Execute(execute) => match self.executed(&execute)? {
+                Executed::Statement(statement) => self.dispatch(*statement, client, cancel),
+                Executed::Point(point) => self.look_up(&point, cancel).map(StatementResult::Rows),
+            },
+            Statement::Deallocate { name } => self.deallocate(name.as_deref()),
+            Statement::Discard(what) => self.discard(what),
+            Statement::Cursor(cursor) => cursors::without_blocks(&cursor),
+            Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output),
+            other => self.write(other, client.input),
         }
+    }
+
+    /// Runs a look-up that is planned already.
+    fn look_up(&mut self, point: &PointExecution, cancel: Cancel) -> SqlResult<ResultSet> {
+        let catalog = self.system_catalog();
+        let watch = Watch { cancel, activity: &self.activity };
+        let (plan, access) = point.planned();
+        let ran = query::run_point(&self.db, catalog, plan, &self.settings, watch, access)?;
+        Ok(selected(plan, ran))
     }
 
     fn write(
@@ -198,7 +239,7 @@ impl Session {
                 dml::truncate(&self.writing()?, &truncate)?;
                 Ok(tag("TRUNCATE TABLE"))
             }
-            Statement::Copy(copy) => self.copy(&copy, input),
+            Statement::Copy(copy) => self.copy_from(&copy, input),
             Statement::Analyze { table } => {
                 let skipped = analyze::analyze(db, self.info.role, table.as_deref())?;
                 self.notices.extend(skipped);
@@ -214,8 +255,6 @@ impl Session {
                 db.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
-            Statement::Deallocate { .. } => Err(SqlError::unsupported("prepared statements here")
-                .with_hint("Connect to the server; in the shell each statement is a transaction.")),
             _ => Err(SqlError::internal("a statement was not dispatched")),
         }
     }
@@ -226,6 +265,10 @@ impl Session {
             snapshot: self.db.snapshot(),
             session: self.info.clone(),
             settings: self.settings.clone(),
+            statements: self.statements.clone(),
+            cursors: self.cursors.clone(),
+            chance: self.chance.clone(),
+            sleep: Sleep::default(),
             changes: Mutex::default(),
             now_us: runtime::time::unix_us(),
             page_bytes: u64::from(PAGE_BYTES),
@@ -296,12 +339,15 @@ impl Session {
         }
     }
 
-    fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
+    /// Plans a query; what it was planned with, and how long that took.
+    pub(crate) fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
         let catalog = self.system_catalog();
         let options = self.planner_options();
         let started = runtime::time::now();
         let plan = sql::plan_query(query, &catalog, &options)?;
-        Ok((catalog, Arc::new(plan), runtime::time::now() - started))
+        let planning = runtime::time::now() - started;
+        self.activity.planned(planning);
+        Ok((catalog, Arc::new(plan), planning))
     }
 
     fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
@@ -326,13 +372,14 @@ impl Session {
         if let Statement::Query(text) = &statement {
             let cancel = self.begin();
             let result = self.query_in_task(text, cancel).await.map(StatementResult::Rows);
-            let result = self.activity.end(result);
+            let rows = result.as_ref().map_or(0, StatementResult::row_count);
+            let result = self.activity.end(result, rows);
             return Ok((self, result));
         }
         let work = move || {
             let mut input = input;
             let input = input.as_mut().map(|input| &mut **input as &mut dyn Read);
-            let result = self.run(statement, input);
+            let result = self.run(statement, Client { input, output: None });
             (self, result)
         };
         let failed = |aborted| SqlError::internal(format!("a statement failed: {aborted}"));
@@ -349,23 +396,12 @@ impl Session {
         Ok(selected(&plan, ran))
     }
 
-    /// Runs a plan, perhaps by another access path of its one scan.
-    pub(crate) async fn run_planned(
-        &mut self,
-        plan: &Arc<Plan>,
-        access: Option<Access>,
-    ) -> SqlResult<ResultSet> {
-        let (cancel, catalog) = (self.begin(), self.system_catalog());
-        let watch = Watch { cancel, activity: &self.activity };
-        let run = query::run_with_access(&self.db, catalog, plan, &self.settings, watch, access);
-        self.activity.end(run.await.map(|ran| selected(plan, ran)))
-    }
-
     /// Finds one row. It takes microseconds, so nobody watches it, and it cannot be cancelled.
     pub(crate) async fn seek(&mut self, plan: &Plan, seek: Seek<'_>) -> SqlResult<ResultSet> {
         self.begin();
         let found = seek.run(&IoCounters::default()).await;
-        let batches = self.activity.end_in(self.settings.execution_mode, found)?;
+        let count = found.as_ref().map_or(0, |batches| batches.len() as u64);
+        let batches = self.activity.end_in(self.settings.execution_mode, found, count)?;
         let tag = format!("SELECT {}", batches.len());
         Ok(ResultSet { schema: plan.root.schema.clone(), batches, tag, figures: None })
     }
@@ -435,45 +471,19 @@ impl Session {
         }
     }
 
-    /// The columns of a query's result, without running it.
-    ///
-    /// # Errors
-    /// What planning says.
-    pub fn describe(&self, text: &Query) -> SqlResult<SchemaRef> {
-        Ok(self.plan(text)?.1.root.schema.clone())
-    }
-
-    /// The columns that a statement which writes returns; `None` when it returns none.
-    ///
-    /// # Errors
-    /// What binding its `RETURNING` says.
-    pub fn returned(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
-        let catalog = self.system_catalog();
-        let columns = match statement {
-            Statement::Insert(insert) => sql::dml::returning(insert, &catalog)?,
-            Statement::Update(update) => sql::dml::returning(update, &catalog)?,
-            Statement::Delete(delete) => sql::dml::returning(delete, &catalog)?,
-            _ => None,
-        };
-        Ok(columns.map(|columns| columns.schema))
-    }
-
-    /// The types of a statement's parameters, as far as their places tell.
-    ///
-    /// # Errors
-    /// What binding says.
-    pub fn parameter_types(&self, template: &Template) -> SqlResult<Vec<Option<LogicalType>>> {
-        sql::parameter_types(template, &*self.db.snapshot())
-    }
-
     /// What cancels the statement that begins now.
-    fn begin(&mut self) -> Cancel {
+    pub(crate) fn begin(&mut self) -> Cancel {
         self.follow_configuration();
         let (info, settings) = (&self.info, &self.settings);
         self.activity.begin(&info.user, &settings.application_name, info.pid);
         let cancel = Cancel::default();
-        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        self.listen_to(cancel.clone());
         cancel
+    }
+
+    /// From now on a cancel request means this.
+    pub(crate) fn listen_to(&self, cancel: Cancel) {
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
     }
 
     fn explain(&mut self, statement: &Explain, cancel: Cancel) -> SqlResult<StatementResult> {
@@ -510,27 +520,14 @@ impl Session {
         let columns = ["name", "setting", "description"];
         Ok(StatementResult::Rows(ResultSet::text(&columns, rows, "SHOW")))
     }
+}
 
-    fn copy(&mut self, copy: &Copy, input: Option<&mut dyn Read>) -> SqlResult<StatementResult> {
-        let (table, snapshot) = (&copy.table, self.db.snapshot());
-        let ordinals = match copy.columns.is_empty() {
-            true => (0..snapshot.table(table)?.def.schema.columns.len()).collect(),
-            false => ordinals(&snapshot, table, &copy.columns)?,
-        };
-        let options = &copy.options;
-        let count = match (&copy.source, input) {
-            (CopySource::File(path), _) => {
-                let mut file = FileReader::open(&self.db, path)?;
-                copy_from(self, table, &ordinals, options, &mut file)?
-            }
-            (CopySource::Stdin, Some(input)) => copy_from(self, table, &ordinals, options, input)?,
-            (CopySource::Stdin, None) => {
-                let message = "COPY FROM STDIN needs data from the client";
-                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)
-                    .with_hint("Use a file name, or the shell's \\copy."));
-            }
-        };
-        Ok(tag(&format!("COPY {count}")))
+/// The one statement of a text, a `COPY`.
+fn only_copy(text: &str) -> SqlResult<Statement> {
+    let mut statements = parse::parse(text)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(statement @ (Statement::Copy(_) | Statement::CopyTo(_))), true) => Ok(statement),
+        _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "one COPY statement is expected")),
     }
 }
 
@@ -558,7 +555,11 @@ fn tag(text: &str) -> StatementResult {
 }
 
 /// The ordinals of the columns named; each must exist and occur once.
-fn ordinals(snapshot: &Snapshot, table: &str, names: &[String]) -> SqlResult<Vec<usize>> {
+pub(crate) fn ordinals(
+    snapshot: &Snapshot,
+    table: &str,
+    names: &[String],
+) -> SqlResult<Vec<usize>> {
     let schema = &snapshot.table(table)?.def.schema;
     let mut found = vec![];
     for name in names {

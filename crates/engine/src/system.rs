@@ -15,6 +15,7 @@ mod pg_catalog;
 mod relation;
 mod rows;
 mod session_info;
+mod sleep;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -30,10 +31,14 @@ use types::{SqlError, SqlResult};
 use crate::access;
 use crate::activity::Activities;
 use crate::catalog::Snapshot;
+use crate::cursors::Cursors;
 use crate::settings::Settings;
+use crate::statements::Statements;
 
+pub(crate) use functions::Generator;
 pub(crate) use names::quote_ident;
 pub(crate) use session_info::SessionInfo;
+pub(crate) use sleep::Sleep;
 pub(crate) use source::SystemSource;
 
 /// Relations with what not everybody should know.
@@ -50,6 +55,12 @@ pub(crate) struct View {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) session: SessionInfo,
     pub(crate) settings: Settings,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) cursors: Arc<Cursors>,
+    /// The session's random numbers; `None` until the first one.
+    pub(crate) chance: Arc<Mutex<Option<Generator>>>,
+    /// What `pg_sleep` asked for.
+    pub(crate) sleep: Sleep,
     /// Settings that functions change, for when the statement is done.
     pub(crate) changes: Mutex<Vec<(String, String)>>,
     /// When the statement began, in microseconds since 1970.
@@ -80,6 +91,11 @@ impl SystemCatalog {
         self.view.session.role
     }
 
+    /// How long the statement is to wait before it goes on.
+    pub(crate) fn sleep(&self) -> &Sleep {
+        &self.view.sleep
+    }
+
     /// The settings that the statement changed by `set_config`.
     pub(crate) fn changes(&self) -> Vec<(String, String)> {
         std::mem::take(&mut *self.view.changes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -95,6 +111,11 @@ impl SystemCatalog {
 }
 
 impl View {
+    /// Whether the role may see what others run.
+    fn sees_all_statistics(&self) -> bool {
+        self.snapshot.access.has_privileges_of(self.session.role, access::READ_ALL_STATS)
+    }
+
     fn rows(&self, relation: &'static relation::Relation) -> SqlResult<Vec<rows::Row>> {
         let mut rows = rows::Rows::new(relation);
         match relation.schema {

@@ -105,6 +105,17 @@ const MATRIX: &[(&str, &str, &str)] = &[
         "grant insert on t to granted; grant pg_read_server_files to granted",
         "nyny",
     ),
+    ("copy t to '{data}.out'", "grant select on t to granted", "nnny"),
+    (
+        "copy t to '{data}.out'",
+        "grant select on t to granted; grant pg_write_server_files to granted",
+        "nyny",
+    ),
+    (
+        "copy (delete from t returning a) to '{data}.out'",
+        "grant select on t to granted; grant pg_write_server_files to granted",
+        "nnny",
+    ),
     ("analyze t", "", "yyyy"),
     ("vacuum analyze t", "", "yyyy"),
     ("reorganize table t", "grant all on t to granted", "ynny"),
@@ -143,10 +154,14 @@ const MATRIX: &[(&str, &str, &str)] = &[
     ("set role boss", "grant own to granted", "nnny"),
     ("set session authorization other", "grant other to granted", "nnny"),
     ("reset role", "", "yyyy"),
+    ("prepare p as select * from t", "", "yyyy"),
+    ("prepare p as select * from t; execute p", "grant select on t to granted", "yyny"),
+    ("prepare p as delete from t; execute p", "grant select on t to granted", "ynny"),
+    ("discard all", "", "yyyy"),
 ];
 
-/// Kinds that need the server's protocol, and no privilege.
-const ELSEWHERE: &[&str] = &["TRANSACTION", "DEALLOCATE"];
+/// Kinds that need the server's protocol, and no privilege; or that stand behind a `PREPARE` above.
+const ELSEWHERE: &[&str] = &["TRANSACTION", "DEALLOCATE", "EXECUTE", "CURSOR"];
 
 #[test]
 fn each_kind_of_statement_is_allowed_to_whom_the_matrix_says() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    Notice, PointExecution, Session, SqlError, SqlResult, SqlState, Statement, StatementResult,
-    Transaction,
+    Copied, CopyTarget, Discard, Executed, NamedStatement, Notice, PointExecution, RowStream,
+    Session, SqlError, SqlResult, SqlState, Statement, StatementResult, Transaction,
 };
 use runtime::net::{Address, Socket};
 use runtime::time;
@@ -15,8 +15,9 @@ use runtime::time;
 use crate::Shared;
 use crate::cancel::{CancelKey, Doing, Presence};
 use crate::copy::Source;
+use crate::cursor::Fetching;
 use crate::drain::{self, Stage};
-use crate::extended::{Portal, Prepared};
+use crate::extended::Portal;
 use crate::frame::{Frame, Input};
 use crate::limit::Limit;
 use crate::log::Severity;
@@ -50,6 +51,25 @@ impl Block {
     }
 }
 
+/// What a statement gives.
+pub(crate) enum Answer {
+    /// A command tag.
+    Command { tag: String },
+    /// Rows, which are to be taken.
+    Rows(RowStream),
+    /// Rows of a cursor, which are to be taken.
+    Fetch(Fetching),
+}
+
+impl From<StatementResult> for Answer {
+    fn from(result: StatementResult) -> Answer {
+        match result {
+            StatementResult::Command { tag } => Answer::Command { tag },
+            StatementResult::Rows(result) => Answer::Rows(RowStream::collected(result)),
+        }
+    }
+}
+
 /// A client's connection.
 pub(crate) struct Connection {
     pub stream: Stream,
@@ -61,7 +81,8 @@ pub(crate) struct Connection {
     /// Away only while a statement runs.
     pub session: Option<Session>,
     pub block: Block,
-    pub statements: HashMap<String, Arc<Prepared>>,
+    /// The prepared statement without a name; the others are the session's.
+    pub unnamed: Option<Arc<NamedStatement>>,
     pub portals: HashMap<String, Portal>,
     /// Of the open transaction block, in order.
     savepoints: Vec<String>,
@@ -102,7 +123,7 @@ impl Connection {
             shared,
             session,
             block: Block::Idle,
-            statements: HashMap::new(),
+            unnamed: None,
             portals: HashMap::new(),
             savepoints: vec![],
             key: None,
@@ -121,6 +142,7 @@ impl Connection {
     pub async fn flush(&mut self) -> io::Result<()> {
         let sent = self.stream.send_all(&self.output.bytes).await;
         self.output.bytes.clear();
+        self.output.has_rows = false;
         sent
     }
 
@@ -279,50 +301,74 @@ impl Connection {
         self.output.error(error, "ERROR");
     }
 
-    /// Runs a statement as the transaction block allows. The outer error ends the connection.
-    pub async fn execute(
-        &mut self,
-        statement: Statement,
-    ) -> io::Result<SqlResult<StatementResult>> {
+    /// Runs a statement as the transaction block allows; what an `EXECUTE` stands for, if it is one.
+    /// The outer error ends the connection.
+    pub async fn execute(&mut self, statement: Statement) -> io::Result<SqlResult<Answer>> {
+        let Statement::Execute(execute) = &statement else { return self.step(statement).await };
+        let session = self.session.as_ref().expect("no statement runs now");
+        let executed = match self.block {
+            Block::Failed => Err(in_failed_block()),
+            _ => session.executed(execute),
+        };
+        match executed {
+            Err(error) => Ok(Err(error)),
+            Ok(Executed::Statement(statement)) => self.step(*statement).await,
+            Ok(Executed::Point(point)) => Ok(self.look_up(&point).await),
+        }
+    }
+
+    async fn step(&mut self, statement: Statement) -> io::Result<SqlResult<Answer>> {
         if let Statement::Transaction(step) = statement {
-            return self.end_or_begin(step).await;
+            return Ok(self.end_or_begin(step).await?.map(Answer::from));
         }
         if let Err(error) = self.allow(&statement) {
             return Ok(Err(error));
         }
-        if let Statement::Deallocate { name } = statement {
-            return Ok(self.deallocate(name.as_deref()));
+        match &statement {
+            Statement::Prepare(prepare) => {
+                let session = self.session.as_mut().expect("no statement runs now");
+                let prepared = session.prepare(prepare);
+                return Ok(prepared.map(|()| Answer::Command { tag: "PREPARE".into() }));
+            }
+            Statement::Query(query) => {
+                let session = self.session.as_mut().expect("no statement runs now");
+                return Ok(session.start(query).map(Answer::Rows));
+            }
+            Statement::Discard(Discard::All) => self.unnamed = None,
+            _ => {}
         }
+        let statement = match statement {
+            Statement::Cursor(cursor) => return self.cursor(cursor).await,
+            Statement::CopyTo(copy) if copy.target == CopyTarget::Stdout => {
+                return self.copy_out(copy).await;
+            }
+            other => other,
+        };
         let source = match &statement {
             Statement::Copy(copy) => self.copy_in(copy),
             _ => None,
         };
-        match source {
+        let result = match source {
             Some((source, reader)) => self.copy(statement, source, reader).await,
             None => self.perform(statement, None).await,
-        }
+        };
+        Ok(result?.map(Answer::from))
     }
 
-    /// Runs a look-up that is planned already.
-    pub async fn look_up(
-        &mut self,
-        point: PointExecution,
-    ) -> io::Result<SqlResult<StatementResult>> {
+    /// Runs a look-up that is planned already: one row is found at once, several are a query.
+    pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<Answer> {
         if self.block == Block::Failed {
-            return Ok(Err(in_failed_block()));
+            return Err(in_failed_block());
         }
-        let mut session = self.session.take().expect("one statement runs at a time");
-        let limit = Limit::start(&mut session);
-        match session.perform_point(point).await {
-            Ok((session, result)) => {
-                self.welcome_back(session);
-                Ok(limit.judge(result.map(StatementResult::Rows)))
-            }
-            Err(error) => self.break_off(&error),
-        }
+        let session = self.session.as_mut().expect("no statement runs now");
+        let Some(found) = session.find(point).await.transpose() else {
+            return Ok(Answer::Rows(session.start_point(point)));
+        };
+        self.has_run();
+        found.map(|found| Answer::Rows(RowStream::collected(found)))
     }
 
-    async fn perform(
+    pub async fn perform(
         &mut self,
         statement: Statement,
         input: Option<Box<dyn io::Read + Send>>,
@@ -338,12 +384,17 @@ impl Connection {
         }
     }
 
+    /// A statement has run, well or not.
+    pub(crate) fn has_run(&mut self) {
+        self.ran = true;
+        self.record_statement();
+    }
+
     /// Takes the session back from a statement, and passes on what it has to tell.
     fn welcome_back(&mut self, mut session: Session) {
         session.take_notices().iter().for_each(|notice| self.output.notice(notice));
         self.session = Some(session);
-        self.ran = true;
-        self.record_statement();
+        self.has_run();
     }
 
     /// Runs a COPY that the client feeds: its task and the client's messages go on together.
@@ -412,7 +463,7 @@ impl Connection {
         }
         self.block = block;
         if block == Block::Idle {
-            self.portals.clear();
+            self.end_cursors();
             self.savepoints.clear();
         }
         Ok(StatementResult::Command { tag: tag.to_owned() })
@@ -455,25 +506,16 @@ impl Connection {
         match (self.block, &mut self.session) {
             (Block::Idle, _) => Ok(()),
             (Block::Failed, _) => Err(in_failed_block()),
+            (Block::Open, _) if matches!(statement, Statement::Discard(Discard::All)) => {
+                let message = "DISCARD ALL cannot run inside a transaction block";
+                Err(SqlError::new(SqlState("25001"), message))
+            }
             (Block::Open, _) if reads_only(statement) => Ok(()),
             (Block::Open, _) if !self.savepoints.is_empty() => {
                 Err(SqlError::unsupported("writing in a transaction block with savepoints"))
             }
             (Block::Open, Some(session)) => session.write_in_block(statement),
             (Block::Open, None) => Err(SqlError::internal("a statement runs already")),
-        }
-    }
-
-    fn deallocate(&mut self, name: Option<&str>) -> SqlResult<StatementResult> {
-        match name {
-            None => {
-                self.statements.clear();
-                Ok(StatementResult::Command { tag: "DEALLOCATE ALL".to_owned() })
-            }
-            Some(name) if self.statements.remove(name).is_some() => {
-                Ok(StatementResult::Command { tag: "DEALLOCATE".to_owned() })
-            }
-            Some(name) => Err(crate::extended::no_statement(name)),
         }
     }
 }
@@ -486,11 +528,14 @@ fn reads_only(statement: &Statement) -> bool {
             | Statement::Set { .. }
             | Statement::Show { .. }
             | Statement::Reset { .. }
+            | Statement::Prepare(_)
             | Statement::Deallocate { .. }
-    )
+            | Statement::Discard(_)
+            | Statement::Cursor(_)
+    ) || matches!(statement, Statement::CopyTo(copy) if !matches!(copy.copied, Copied::Returning(_)))
 }
 
-fn in_failed_block() -> SqlError {
+pub(crate) fn in_failed_block() -> SqlError {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     SqlError::new(SqlState::IN_FAILED_TRANSACTION, message)
 }

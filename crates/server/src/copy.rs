@@ -1,10 +1,13 @@
-//! `COPY .. FROM STDIN`: the client's messages become the input of the statement.
+//! `COPY .. FROM STDIN`: the client's messages become the input of the statement. What goes the other
+//! way is in `out`.
+
+mod out;
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use engine::{Copy, CopySource, SqlError, SqlResult};
+use engine::{Copy, CopyFormat, CopySource, SqlError, SqlResult};
 use runtime::sync::{Semaphore, SemaphorePermit};
 
 use crate::connection::Connection;
@@ -118,11 +121,8 @@ impl Connection {
             0 => self.shared.column_count(&copy.table),
             named => named,
         };
-        self.output.message(b'G', |body| {
-            body.push(0);
-            body.extend_from_slice(&(columns as i16).to_be_bytes());
-            (0..columns).for_each(|_| body.extend_from_slice(&0i16.to_be_bytes()));
-        });
+        let is_binary = copy.options.format == CopyFormat::Binary;
+        self.output.copy_response(b'G', is_binary, columns);
         let (source, reader) = pipe();
         Some((source, Box::new(reader)))
     }

@@ -5,57 +5,27 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
-    Announced, Parameter, PointExecution, ResultSet, Setting, SqlError, SqlResult, SqlState,
-    Statement, StatementResult, Template,
+    Announced, CursorStatement, Executed, NamedStatement, Parameter, Setting, Shape, SqlError,
+    SqlResult, SqlState, Statement, Template, no_cursor, no_statement, nulls,
 };
+use types::binary::{self, utf8};
+use types::oid;
 
-use crate::binary;
-use crate::connection::{Block, Connection};
+use crate::connection::{Answer, Block, Connection, in_failed_block};
 use crate::frame::Frame;
-use crate::message::{Bind, Reader, utf8};
-use crate::oid;
-
-/// A prepared statement.
-pub(crate) struct Prepared {
-    /// `None` is the empty statement.
-    statement: Option<engine::Prepared>,
-    /// The types of its parameters as the client knows them.
-    oids: Vec<u32>,
-    /// As others see it.
-    text: Announced,
-}
+use crate::message::{Bind, Reader};
+use crate::rows::{Form, Rows};
 
 /// A statement with its parameters, and as much of its result as is still to be sent.
 pub(crate) struct Portal {
     /// `None` is the empty statement.
-    bound: Option<Bound>,
-    text: Announced,
-    formats: Vec<i16>,
-    rows: Option<Rows>,
-}
-
-/// A statement with its values.
-#[derive(Clone)]
-enum Bound {
-    /// To be planned and run.
-    Statement(Box<Statement>),
-    /// Planned already.
-    Point(Box<PointExecution>),
-}
-
-/// A result and where it goes on.
-struct Rows {
-    result: ResultSet,
-    batch: usize,
-    row: usize,
-}
-
-pub(crate) fn no_statement(name: &str) -> SqlError {
-    let message = match name {
-        "" => "unnamed prepared statement does not exist".to_owned(),
-        name => format!("prepared statement \"{name}\" does not exist"),
-    };
-    SqlError::new(SqlState::UNDEFINED_STATEMENT, message)
+    pub bound: Option<Executed>,
+    pub text: Announced,
+    pub shape: Option<Arc<Shape>>,
+    pub formats: Vec<i16>,
+    pub rows: Option<Rows>,
+    /// Whether `DECLARE` made it.
+    pub cursor: bool,
 }
 
 fn no_portal(name: &str) -> SqlError {
@@ -83,7 +53,7 @@ impl Connection {
     pub(crate) async fn sync(&mut self) -> io::Result<()> {
         self.skipping = false;
         if self.block == Block::Idle {
-            self.portals.clear();
+            self.end_cursors();
         }
         self.ready().await
     }
@@ -92,51 +62,35 @@ impl Connection {
         let mut reader = Reader(body);
         let (name, text) = (reader.string()?, reader.string()?);
         let count = reader.count()?;
-        let mut oids = (0..count).map(|_| reader.u32()).collect::<SqlResult<Vec<u32>>>()?;
+        let oids = (0..count).map(|_| reader.u32()).collect::<SqlResult<Vec<u32>>>()?;
         reader.end()?;
         let mut templates = Template::all(text)?;
         if templates.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        if !name.is_empty() && self.statements.contains_key(name) {
-            let message = format!("prepared statement \"{name}\" already exists");
-            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+        let session = self.session.as_mut().expect("no statement runs now");
+        let statement = session.statement(templates.pop(), oids, text.into(), false)?;
+        match name {
+            "" => self.unnamed = Some(Arc::new(statement)),
+            name => session.keep_statement(name, statement)?,
         }
-        let template = templates.pop();
-        let needed = template.as_ref().map_or(0, Template::parameter_count);
-        oids.resize(needed.max(oids.len()), 0);
-        if let Some(template) = &template {
-            // Reports what does not parse now rather than when it is bound.
-            template.bind(&nulls(&oids))?;
-            self.infer(template, &mut oids);
-        }
-        let statement = template.map(engine::Prepared::new);
-        let text = text.into();
-        self.statements.insert(name.to_owned(), Arc::new(Prepared { statement, oids, text }));
         self.output.empty(b'1');
         Ok(())
     }
 
-    /// Fills in the types that the client left open. Where none can be told it stays open, and what
-    /// is wrong with the statement is reported when it is described or run.
-    fn infer(&self, template: &Template, oids: &mut [u32]) {
-        if !oids.contains(&0) {
-            return;
-        }
+    /// The prepared statement of this name.
+    fn prepared(&self, name: &str) -> SqlResult<Arc<NamedStatement>> {
         let session = self.session.as_ref().expect("no statement runs now");
-        let types = session.parameter_types(template).unwrap_or_default();
-        for (oid, ty) in oids.iter_mut().zip(types) {
-            if let (0, Some(ty)) = (*oid, ty) {
-                *oid = oid::of(&ty.arrow()).oid;
-            }
+        match name {
+            "" => self.unnamed.clone().ok_or_else(|| no_statement("")),
+            name => session.named_statement(name).cloned(),
         }
     }
 
     fn bind(&mut self, body: &[u8]) -> SqlResult<()> {
         let bind = Bind::read(body)?;
-        let prepared = self.statements.get(bind.statement).cloned();
-        let prepared = prepared.ok_or_else(|| no_statement(bind.statement))?;
+        let prepared = self.prepared(bind.statement)?;
         let (given, needed) = (bind.parameters.len(), prepared.oids.len());
         if given != needed {
             let name = bind.statement;
@@ -145,28 +99,28 @@ impl Connection {
             );
             return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
         }
-        let values = bind.parameters.iter().zip(&prepared.oids);
+        let values = bind.parameters.iter().zip(&prepared.oids).enumerate();
         let parameters = values
-            .map(|((format, bytes), oid)| parameter(*oid, *format, *bytes))
+            .map(|(index, ((format, bytes), oid))| {
+                parameter(*oid, *format, *bytes).map_err(|error| of_parameter(index, error))
+            })
             .collect::<SqlResult<Vec<_>>>()?;
         let bound = prepared.statement.as_ref().map(|s| self.bound(s, &parameters)).transpose()?;
-        let text = prepared.text.clone();
-        let portal = Portal { bound, text, formats: bind.formats, rows: None };
+        let (text, shape) = (prepared.text.clone(), prepared.shape.clone());
+        let portal =
+            Portal { bound, text, shape, formats: bind.formats, rows: None, cursor: false };
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())
     }
 
     /// A statement with values for its parameters.
-    fn bound(&self, statement: &engine::Prepared, parameters: &[Parameter]) -> SqlResult<Bound> {
-        let session = self.session.as_ref().expect("no statement runs now");
+    fn bound(&self, statement: &engine::Prepared, values: &[Parameter]) -> SqlResult<Executed> {
         // In a failed block nothing is planned; what may still run needs no plan.
-        if self.block != Block::Failed
-            && let Some(point) = session.point(statement, parameters)?
-        {
-            return Ok(Bound::Point(Box::new(point)));
+        if self.block == Block::Failed {
+            return Ok(Executed::Statement(Box::new(statement.template().bind(values)?)));
         }
-        Ok(Bound::Statement(Box::new(statement.template().bind(parameters)?)))
+        self.session.as_ref().expect("no statement runs now").bound(statement, values)
     }
 
     fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
@@ -174,12 +128,11 @@ impl Connection {
         let (kind, name) = (reader.u8()?, reader.string()?);
         let (bound, formats) = match kind {
             b'S' => {
-                let prepared = self.statements.get(name).cloned();
-                let prepared = prepared.ok_or_else(|| no_statement(name))?;
+                let prepared = self.prepared(name)?;
                 self.parameter_description(&prepared.oids);
                 let nulls = nulls(&prepared.oids);
                 let bound = prepared.statement.as_ref().map(|s| s.template().bind(&nulls));
-                (bound.transpose()?.map(|s| Bound::Statement(Box::new(s))), vec![])
+                (bound.transpose()?.map(|s| Executed::Statement(Box::new(s))), vec![])
             }
             _ => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
@@ -188,8 +141,8 @@ impl Connection {
         };
         let columns = match bound {
             None => None,
-            Some(Bound::Statement(statement)) => self.columns(&statement)?,
-            Some(Bound::Point(point)) => Some(point.schema()),
+            Some(Executed::Statement(statement)) => self.columns(&statement)?,
+            Some(Executed::Point(point)) => Some(point.schema()),
         };
         match columns {
             Some(schema) => self.output.row_description(&schema, &formats),
@@ -222,6 +175,15 @@ impl Connection {
                 texts(&["name", "setting", "description"])
             }
             Statement::Show { name } => texts(&[Setting::find(name)?.name]),
+            Statement::Cursor(CursorStatement::Fetch(fetch)) if !fetch.is_move => {
+                let portal = self.portals.get(&fetch.cursor);
+                let portal = portal.ok_or_else(|| no_cursor(&fetch.cursor))?;
+                portal.rows.as_ref().map(|rows| rows.stream.schema().clone())
+            }
+            Statement::Execute(execute) => match session.executed(execute)? {
+                Executed::Statement(statement) => self.columns(&statement)?,
+                Executed::Point(point) => Some(point.schema()),
+            },
             other => session.returned(other)?,
         })
     }
@@ -230,7 +192,11 @@ impl Connection {
         let mut reader = Reader(body);
         let (kind, name) = (reader.u8()?, reader.string()?);
         match kind {
-            b'S' => drop(self.statements.remove(name)),
+            b'S' if name.is_empty() => self.unnamed = None,
+            b'S' => {
+                let session = self.session.as_mut().expect("no statement runs now");
+                session.forget_statements(Some(name));
+            }
             _ => drop(self.portals.remove(name)),
         }
         self.output.empty(b'3');
@@ -251,60 +217,59 @@ impl Connection {
             };
             if let Some(session) = &self.session {
                 session.activity().announce(&portal.text);
+                if let Some(shape) = &portal.shape {
+                    session.activity().announce_shape(shape.clone());
+                }
             }
             self.text = Some(portal.text.shown().clone());
             let executed = match bound {
-                Bound::Statement(statement) => self.execute(*statement).await?,
-                Bound::Point(point) => self.look_up(*point).await?,
+                Executed::Statement(statement) => self.execute(*statement).await?,
+                Executed::Point(point) => self.look_up(&point).await,
             };
             match executed {
                 Err(error) => return Ok(Err(error)),
-                Ok(StatementResult::Command { tag }) => {
+                Ok(Answer::Command { tag }) => {
                     self.output.command_complete(&tag);
                     return Ok(Ok(()));
                 }
-                Ok(StatementResult::Rows(result)) => {
-                    portal.rows = Some(Rows { result, batch: 0, row: 0 });
+                Ok(Answer::Fetch(fetching)) => {
+                    return self.send_fetched(&fetching, &portal.formats, true).await;
                 }
+                Ok(Answer::Rows(rows)) => portal.rows = Some(Rows::new(rows)),
             }
+        } else if self.block == Block::Failed {
+            return Ok(Err(in_failed_block()));
         }
-        let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        let limit = u64::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(u64::MAX);
         let sent = self.some_rows(&mut portal, limit).await?;
         self.portals.insert(name.to_owned(), portal);
         Ok(sent)
     }
 
-    /// Sends up to `limit` rows of a portal, and whether there are more.
-    async fn some_rows(&mut self, portal: &mut Portal, limit: usize) -> io::Result<SqlResult<()>> {
+    /// Sends up to `limit` rows of a portal, and whether there may be more.
+    async fn some_rows(&mut self, portal: &mut Portal, limit: u64) -> io::Result<SqlResult<()>> {
         let rows = portal.rows.as_mut().expect("the portal has run");
-        let mut count = 0;
-        while let Some(batch) = rows.result.batches.get(rows.batch) {
-            if rows.row == batch.num_rows() {
-                (rows.batch, rows.row) = (rows.batch + 1, 0);
-                continue;
-            }
-            if count == limit {
-                self.output.empty(b's');
-                return Ok(Ok(()));
-            }
-            if let Err(error) = self.output.row(batch, rows.row, &portal.formats) {
-                return Ok(Err(error));
-            }
-            (rows.row, count) = (rows.row + 1, count + 1);
-            self.flush_if_long().await?;
-        }
-        let tag = match rows.result.tag.split_once(' ') {
-            Some(("SELECT", _)) => format!("SELECT {count}"),
-            _ => rows.result.tag.clone(),
+        let sent = match self.take_rows(rows, limit, Form::Data(&portal.formats)).await? {
+            Ok(sent) => sent,
+            Err(error) => return Ok(Err(error)),
         };
-        self.output.command_complete(&tag);
+        match sent.at_end {
+            true => self.output.command_complete(&rows.stream.tag(sent.count)),
+            false => self.output.empty(b's'),
+        }
         Ok(Ok(()))
     }
 }
 
-/// Nulls of the parameters' types, to look at a statement before it has values.
-fn nulls(oids: &[u32]) -> Vec<Parameter> {
-    oids.iter().map(|oid| Parameter { value: None, ty: oid::parameter(*oid, None) }).collect()
+/// Says which parameter has the wrong bytes.
+fn of_parameter(index: usize, error: SqlError) -> SqlError {
+    match error.state {
+        SqlState::BAD_BINARY => {
+            let message = format!("{} in bind parameter {}", error.message, index + 1);
+            SqlError { message, ..error }
+        }
+        _ => error,
+    }
 }
 
 fn parameter(oid: u32, format: i16, bytes: Option<&[u8]>) -> SqlResult<Parameter> {

@@ -8,10 +8,10 @@
 //! 55.
 
 mod authenticate;
-mod binary;
 mod cancel;
 mod connection;
 mod copy;
+mod cursor;
 mod drain;
 mod extended;
 mod frame;
@@ -20,11 +20,11 @@ mod http;
 mod limit;
 mod log;
 mod message;
-mod oid;
 mod output;
 mod places;
 mod record;
 mod report;
+mod rows;
 mod scram;
 mod simple;
 mod startup;

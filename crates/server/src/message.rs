@@ -1,6 +1,7 @@
 //! What is in a message: numbers, strings, bytes. Reading beyond the end is an error, never a
 //! panic.
 
+use types::binary::utf8;
 use types::{SqlError, SqlResult, SqlState};
 
 /// Reads a body from its beginning.
@@ -62,18 +63,6 @@ impl<'a> Reader<'a> {
             false => Err(violation("invalid message format")),
         }
     }
-}
-
-/// Text that a client sent.
-///
-/// # Errors
-/// 22021 for what is not UTF-8.
-pub(crate) fn utf8(bytes: &[u8]) -> SqlResult<&str> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
-        let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
-        SqlError::new(SqlState("22021"), message)
-    })
 }
 
 /// `Bind`: a statement, its parameters, the formats of the result.

@@ -3,16 +3,17 @@
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use engine::Notice;
-use types::SqlError;
+use types::binary::{self, sized};
+use types::{SqlError, oid};
 
-use crate::binary;
 use crate::message::format_at;
-use crate::oid;
 
 /// Bytes that wait to be sent.
 #[derive(Default)]
 pub(crate) struct Output {
     pub bytes: Vec<u8>,
+    /// Whether rows are among them, for which a client may wait.
+    pub has_rows: bool,
 }
 
 impl Output {
@@ -75,6 +76,21 @@ impl Output {
         });
     }
 
+    /// Begins a COPY: `G` for data that the client sends, `H` for data that it gets.
+    pub fn copy_response(&mut self, tag: u8, is_binary: bool, column_count: usize) {
+        let format = i16::from(is_binary);
+        self.message(tag, |body| {
+            body.push(u8::from(is_binary));
+            body.extend_from_slice(&(column_count as i16).to_be_bytes());
+            (0..column_count).for_each(|_| body.extend_from_slice(&format.to_be_bytes()));
+        });
+    }
+
+    pub fn copy_data(&mut self, data: &[u8]) {
+        self.has_rows = true;
+        self.message(b'd', |body| body.extend_from_slice(data));
+    }
+
     pub fn row_description(&mut self, schema: &Schema, formats: &[i16]) {
         self.message(b'T', |body| {
             body.extend_from_slice(&(schema.fields().len() as i16).to_be_bytes());
@@ -102,6 +118,7 @@ impl Output {
         formats: &[i16],
     ) -> Result<(), SqlError> {
         let begin = self.bytes.len();
+        self.has_rows = true;
         let mut result = Ok(());
         self.message(b'D', |body| {
             body.extend_from_slice(&(batch.num_columns() as i16).to_be_bytes());
@@ -130,12 +147,6 @@ fn text(body: &mut Vec<u8>, column: &arrow_array::ArrayRef, row: usize) {
         None => body.extend_from_slice(&(-1i32).to_be_bytes()),
         Some(value) => sized(body, value.as_bytes()),
     }
-}
-
-/// A value with its length.
-pub(crate) fn sized(body: &mut Vec<u8>, value: &[u8]) {
-    body.extend_from_slice(&(value.len() as i32).to_be_bytes());
-    body.extend_from_slice(value);
 }
 
 /// A string and its zero byte; a zero byte within would end it early, so it is left out.

@@ -1,11 +1,13 @@
 //! The simple protocol: a text of statements, all answered before the next query.
 
 use std::io;
+use std::sync::Arc;
 
-use engine::{Announced, ResultSet, SqlError, SqlResult, StatementResult, Template};
+use engine::{Announced, SqlResult, Template};
 
-use crate::connection::Connection;
+use crate::connection::{Answer, Connection};
 use crate::message::Reader;
+use crate::rows::{Form, Rows};
 
 impl Connection {
     /// Answers a `Query`.
@@ -31,16 +33,26 @@ impl Connection {
         if templates.is_empty() {
             self.output.empty(b'I');
         }
-        for template in templates {
-            let statement = match template.bind(&[]) {
-                Ok(statement) => statement,
-                Err(error) => return Ok(Err(error)),
-            };
+        // What does not parse runs in no part.
+        let bound = templates.iter().map(|template| template.bind(&[]));
+        let statements = match bound.collect::<SqlResult<Vec<_>>>() {
+            Ok(statements) => statements,
+            Err(error) => return Ok(Err(error)),
+        };
+        for (statement, template) in statements.into_iter().zip(&templates) {
+            if let Some(session) = &self.session {
+                session.activity().announce_shape(Arc::new(template.shape()));
+            }
             match self.execute(statement).await? {
                 Err(error) => return Ok(Err(error)),
-                Ok(StatementResult::Command { tag }) => self.output.command_complete(&tag),
-                Ok(StatementResult::Rows(rows)) => {
-                    if let Err(error) = self.all_rows(&rows).await? {
+                Ok(Answer::Command { tag }) => self.output.command_complete(&tag),
+                Ok(Answer::Fetch(fetching)) => {
+                    if let Err(error) = self.send_fetched(&fetching, &[], false).await? {
+                        return Ok(Err(error));
+                    }
+                }
+                Ok(Answer::Rows(rows)) => {
+                    if let Err(error) = self.all_rows(Rows::new(rows)).await? {
                         return Ok(Err(error));
                     }
                 }
@@ -49,18 +61,14 @@ impl Connection {
         Ok(Ok(()))
     }
 
-    /// Sends a whole result.
-    async fn all_rows(&mut self, rows: &ResultSet) -> io::Result<Result<(), SqlError>> {
-        self.output.row_description(&rows.schema, &[]);
-        for batch in &rows.batches {
-            for row in 0..batch.num_rows() {
-                if let Err(error) = self.output.row(batch, row, &[]) {
-                    return Ok(Err(error));
-                }
-                self.flush_if_long().await?;
-            }
-        }
-        self.output.command_complete(&rows.tag);
+    /// Sends a whole result, row by row as it comes.
+    async fn all_rows(&mut self, mut rows: Rows) -> io::Result<SqlResult<()>> {
+        self.output.row_description(rows.stream.schema(), &[]);
+        let sent = match self.take_rows(&mut rows, u64::MAX, Form::Data(&[])).await? {
+            Ok(sent) => sent,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.output.command_complete(&rows.stream.tag(sent.count));
         Ok(Ok(()))
     }
 }

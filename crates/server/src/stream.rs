@@ -53,6 +53,11 @@ impl Stream {
         }
     }
 
+    /// Waits until the client has hung up; what it has sent is left where it is.
+    pub async fn hung_up(&self) -> io::Result<()> {
+        self.socket.hung_up().await
+    }
+
     pub async fn send_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.channel {
             Some(channel) => channel.send_all(&self.socket, bytes).await,

@@ -158,7 +158,7 @@ fn wrong_length(more: bool) -> SqlError {
     SqlError::new(SqlState::SYNTAX_ERROR, message)
 }
 
-fn has_query(expr: &ast::Expr) -> bool {
+pub(crate) fn has_query(expr: &ast::Expr) -> bool {
     struct Queries;
     impl ast::Visitor for Queries {
         type Break = ();
@@ -221,7 +221,11 @@ pub(crate) fn unknown_column(name: &str, table: &TableDef) -> SqlError {
 }
 
 /// A value as text that the column's parser understands; `None` is null.
-fn cell(expr: &ast::Expr, column: &Column, catalog: &dyn Catalog) -> SqlResult<Option<String>> {
+pub(crate) fn cell(
+    expr: &ast::Expr,
+    column: &Column,
+    catalog: &dyn Catalog,
+) -> SqlResult<Option<String>> {
     match expr {
         ast::Expr::Value(value) => match &value.value {
             Value::Null => return Ok(None),

@@ -10,6 +10,7 @@ pub mod parse;
 pub mod plan;
 pub mod statistics;
 
+mod arguments;
 mod bind;
 mod clock;
 mod cost;
@@ -35,6 +36,7 @@ mod tests;
 mod tpch;
 mod view;
 
+pub use arguments::arguments;
 pub use datafusion_common::ScalarValue;
 pub use define::{Draft, names_column, renamed_in};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
@@ -42,7 +44,7 @@ pub use insert::{InsertRows, incoming_schema, insert_rows, rows_of_query};
 pub use library::has_function;
 pub use options::{DeviceProfile, PlannerOptions};
 pub use parameters::parameter_types;
-pub use parse::{Parameter, Query, Statement, Template, parse};
+pub use parse::{Parameter, Query, Shape, Statement, Template, parse};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};
 pub use system::{SystemFunction, SystemValue, system_column};

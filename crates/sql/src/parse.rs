@@ -8,26 +8,36 @@ use types::{SqlError, SqlResult, SqlState};
 mod alter;
 mod constraint;
 mod copy;
+mod cursor;
 mod ddl;
 mod dml;
 mod needed;
+mod prepare;
 mod refuse;
 mod reorganize;
 mod rewrite;
 mod role;
 mod setting;
+mod shape;
 mod template;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod vacuum;
+mod words;
 
 pub use crate::view::CreateView;
 pub use alter::{AlterTable, Alteration};
 pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
-pub use copy::{Copy, CopyFormat, CopyOptions, CopySource};
+pub use copy::{
+    Copied, Copy, CopyFormat, CopyOptions, CopySource, CopyTarget, CopyTo, ForcedColumns, Header,
+    table_query,
+};
+pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_cursor};
 pub use dml::{Delete, Insert, Truncate, Update};
+pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
+pub use shape::Shape;
 pub use template::{Parameter, Template};
 pub use vacuum::Vacuum;
 
@@ -63,6 +73,8 @@ pub enum Statement {
     Truncate(Truncate),
     /// `COPY .. FROM`.
     Copy(Copy),
+    /// `COPY .. TO`.
+    CopyTo(CopyTo),
     /// `ANALYZE`, of one table or of all.
     Analyze {
         /// The table; `None` is all.
@@ -98,11 +110,19 @@ pub enum Statement {
     Role(RoleStatement),
     /// `BEGIN`, `COMMIT`, `ROLLBACK` and their other names.
     Transaction(Transaction),
-    /// `DISCARD` and `DEALLOCATE`: what is to be forgotten, `None` for all.
+    /// `PREPARE`.
+    Prepare(Box<Prepare>),
+    /// `EXECUTE`.
+    Execute(Execute),
+    /// `DEALLOCATE`: what is to be forgotten, `None` for all.
     Deallocate {
         /// A prepared statement.
         name: Option<String>,
     },
+    /// `DISCARD`.
+    Discard(Discard),
+    /// `DECLARE`, `FETCH`, `MOVE`, `CLOSE`.
+    Cursor(CursorStatement),
 }
 
 /// What happens to the transaction block.
@@ -214,6 +234,15 @@ fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
     if reorganize::is_reorganize(&tokens) {
         return reorganize::reorganize(text, tokens);
     }
+    if let Some(statement) = copy::statement(text, &tokens) {
+        return statement;
+    }
+    if let Some(statement) = cursor::statement(text, &tokens) {
+        return statement;
+    }
+    if let Some(statement) = prepare::statement(text, &tokens) {
+        return statement;
+    }
     if let Some(statement) = role::statement(text, &tokens) {
         return statement.map(Statement::Role);
     }
@@ -248,9 +277,6 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::Update(update) => Statement::Update(dml::update(update)?),
         S::Delete(delete) => Statement::Delete(dml::delete(delete)?),
         S::Truncate(truncate) => Statement::Truncate(dml::truncate(truncate)?),
-        S::Copy { source, to: false, target, options, legacy_options, .. } => {
-            Statement::Copy(copy::copy(source, target, options, legacy_options)?)
-        }
         S::Analyze(analyze) => {
             Statement::Analyze { table: analyze.table_name.as_ref().map(name).transpose()? }
         }
@@ -270,11 +296,6 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::Rollback { chain: false, savepoint: None } => {
             Statement::Transaction(Transaction::Rollback)
         }
-        S::Deallocate { name, .. } => {
-            let name = identifier(&name);
-            Statement::Deallocate { name: (name != "all").then_some(name) }
-        }
-        S::Discard { .. } => Statement::Deallocate { name: None },
         other => return Err(unsupported(&other)),
     })
 }
@@ -319,6 +340,12 @@ fn explain(
         ast::Statement::Query(ast) => {
             Ok(Statement::Explain(Explain { analyze, verbose, json, query: query(ast)? }))
         }
+        ast::Statement::Execute {
+            name: Some(name), parameters, using, immediate: false, ..
+        } if using.is_empty() => {
+            let execute = Explaining { analyze, verbose, json }.execute(&name, parameters)?;
+            Ok(Statement::Execute(execute))
+        }
         other => Err(SqlError::unsupported(format!("EXPLAIN {}", keywords(&other)))),
     }
 }
@@ -328,13 +355,23 @@ pub(crate) fn name(object: &ast::ObjectName) -> SqlResult<String> {
     let parts: Vec<String> = object.0.iter().filter_map(|p| p.as_ident()).map(identifier).collect();
     match parts.as_slice() {
         [name] => Ok(name.clone()),
-        [schema, name] if schema == "public" => Ok(name.clone()),
-        _ => Err(SqlError::new(
-            SqlState::UNDEFINED_TABLE,
-            format!("there is no schema for \"{object}\""),
-        )
-        .with_hint("all tables are in the schema public")),
+        [schema, name] => in_public(Some(schema), name),
+        _ => Err(no_schema(&object.to_string())),
     }
+}
+
+/// The name of what must be in the schema `public`.
+fn in_public(schema: Option<&str>, name: &str) -> SqlResult<String> {
+    match schema {
+        None | Some("public") => Ok(name.to_owned()),
+        Some(schema) => Err(no_schema(&format!("{schema}.{name}"))),
+    }
+}
+
+fn no_schema(object: &str) -> SqlError {
+    let message = format!("there is no schema for \"{object}\"");
+    SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        .with_hint("all tables are in the schema public")
 }
 
 /// An identifier, lower case unless it was quoted.

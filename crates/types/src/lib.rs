@@ -4,11 +4,13 @@
 //! our data and results leave without a copy. This crate does no I/O and has no `async fn`.
 
 mod array;
+pub mod binary;
 pub mod datetime;
 mod error;
 pub mod key;
 mod logical;
 pub mod numeric;
+pub mod oid;
 pub mod parse;
 pub mod row;
 pub mod text;

@@ -1,6 +1,6 @@
 //! What the shell needs of a database: the seam between the shell and the engine.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use types::SqlResult;
 
@@ -11,6 +11,9 @@ pub trait Backend {
 
     /// Runs `COPY table FROM STDIN` with `data` as its input.
     fn copy_in(&mut self, sql: &str, data: &mut dyn Read) -> SqlResult<Outcome>;
+
+    /// Runs `COPY .. TO STDOUT`, its data written to `data`.
+    fn copy_out(&mut self, sql: &str, data: &mut dyn Write) -> SqlResult<Outcome>;
 
     /// The tables, ordered by name.
     fn relations(&self) -> Vec<Relation>;

@@ -39,6 +39,11 @@ impl Backend for Fake {
         Ok(Outcome::Command(format!("COPY {} {text:?}", text.lines().count())))
     }
 
+    fn copy_out(&mut self, _sql: &str, data: &mut dyn Write) -> SqlResult<Outcome> {
+        data.write_all(b"1\tone\n").expect("written");
+        Ok(Outcome::Command("COPY 1".into()))
+    }
+
     fn relations(&self) -> Vec<Relation> {
         let column = |name: &str, ty: &str, nullable| RelationColumn {
             name: name.into(),
@@ -138,6 +143,11 @@ fn a_command_ends_at_its_first_error() {
 fn copy_takes_the_lines_that_follow() {
     let script = "copy t from stdin;\n1;\n\n2\\.\n\\.\nselect 3;";
     check(script, "COPY 3 \"1;\\n\\n2\\\\.\\n\"\n3\n", "");
+}
+
+#[test]
+fn copy_to_stdout_prints_its_data_and_no_tag() {
+    check("copy t to stdout;\nselect 3;", "1\tone\n3\n", "");
 }
 
 #[test]

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use sql::parse::{
-    AlterTable, Copy, CopySource, CreateTable, Drop, DropObject, Privilege, Statement, Truncate,
+    AlterTable, Copy, CopySource, CopyTarget, CopyTo, CreateTable, Drop, DropObject, Privilege,
+    Statement, Truncate,
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use super::roles::{CHECKPOINT, READ_SERVER_FILES};
+use super::roles::{CHECKPOINT, READ_SERVER_FILES, WRITE_SERVER_FILES};
 use super::{Access, RoleId};
 use crate::catalog::{Snapshot, TableEntry};
 
@@ -44,7 +45,8 @@ kinds! { who:
     Statement::Update(update) => "UPDATE", who.may_all(&update.table, &update.privileges());
     Statement::Delete(delete) => "DELETE", who.may_all(&delete.table, &delete.privileges());
     Statement::Truncate(truncate) => "TRUNCATE", who.may_truncate(truncate);
-    Statement::Copy(copy) => "COPY", who.may_copy(copy);
+    Statement::Copy(copy) => "COPY FROM", who.may_copy(copy);
+    Statement::CopyTo(copy) => "COPY TO", who.may_copy_to(copy);
     // Of what it does not own it is told, and the rest is analyzed.
     Statement::Analyze { .. } => "ANALYZE", Ok(());
     Statement::Vacuum(_) => "VACUUM", Ok(());
@@ -56,7 +58,13 @@ kinds! { who:
     // What these need depends on the roles that they name.
     Statement::Role(_) => "ROLE", Ok(());
     Statement::Transaction(_) => "TRANSACTION", Ok(());
+    // What is prepared is asked for when it runs.
+    Statement::Prepare(_) => "PREPARE", Ok(());
+    Statement::Execute(_) => "EXECUTE", Ok(());
     Statement::Deallocate { .. } => "DEALLOCATE", Ok(());
+    Statement::Discard(_) => "DISCARD", Ok(());
+    // What a cursor goes over is checked as a query.
+    Statement::Cursor(_) => "CURSOR", Ok(());
 }
 
 /// 42501 when `role` may not run the statement.
@@ -198,6 +206,21 @@ impl Who<'_> {
             ));
         }
         self.may(&copy.table, Privilege::Insert)
+    }
+
+    /// What is read is checked as it is bound; what a statement returns, as that statement.
+    fn may_copy_to(&self, copy: &CopyTo) -> SqlResult<()> {
+        if matches!(copy.target, CopyTarget::File(_))
+            && !self.access.has_privileges_of(self.role, WRITE_SERVER_FILES)
+        {
+            let message = "must be superuser or have privileges of the pg_write_server_files role \
+                           to COPY to a file";
+            return Err(privilege_error(message).with_hint(
+                "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for \
+                 anyone.",
+            ));
+        }
+        Ok(())
     }
 
     fn may_checkpoint(&self) -> SqlResult<()> {

@@ -24,10 +24,10 @@ const READ_ALL_DATA: RoleId = 6181;
 const WRITE_ALL_DATA: RoleId = 6182;
 const MONITOR: RoleId = 3373;
 const READ_ALL_SETTINGS: RoleId = 3374;
-const READ_ALL_STATS: RoleId = 3375;
+pub(crate) const READ_ALL_STATS: RoleId = 3375;
 const SIGNAL_BACKEND: RoleId = 4200;
 pub(super) const READ_SERVER_FILES: RoleId = 4569;
-const WRITE_SERVER_FILES: RoleId = 4570;
+pub(super) const WRITE_SERVER_FILES: RoleId = 4570;
 pub(super) const CHECKPOINT: RoleId = 4544;
 
 impl Role {

@@ -50,9 +50,7 @@ pub(crate) struct CsvReader<'a> {
 
 impl<'a> CsvReader<'a> {
     pub(crate) fn new(input: &'a mut dyn Read, options: &CopyOptions) -> Self {
-        // The parser of the statement admits single-byte characters only.
-        let [delimiter, quote, escape] =
-            [options.delimiter, options.quote, options.escape].map(|c| c as u8);
+        let CopyOptions { delimiter, quote, escape, .. } = *options;
         let (block, position) = (vec![], 0);
         CsvReader { input, block, position, delimiter, quote, escape, line: 0, next_line: 1 }
     }

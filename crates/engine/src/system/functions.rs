@@ -1,10 +1,12 @@
 //! The functions of the session and the catalog, each by its name, its result and its arguments.
 
 mod arrays;
+mod chance;
 mod describe;
 mod privileges;
 mod session;
 mod sizes;
+mod statistics;
 mod text;
 
 use std::sync::{Arc, LazyLock};
@@ -15,6 +17,8 @@ use types::{LogicalType, SqlResult};
 
 use super::View;
 
+pub(crate) use chance::Generator;
+
 type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 
 /// A function: its name, the type of its result, the least and most arguments, whether a null
@@ -22,12 +26,14 @@ type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 6] = [
+const LISTS: [&[Definition]; 8] = [
     arrays::FUNCTIONS,
+    chance::FUNCTIONS,
     describe::FUNCTIONS,
     privileges::FUNCTIONS,
     session::FUNCTIONS,
     sizes::FUNCTIONS,
+    statistics::FUNCTIONS,
     text::FUNCTIONS,
 ];
 
@@ -48,6 +54,7 @@ pub(crate) fn find(name: &str, view: &Arc<View>) -> Option<SystemFunction> {
         returns: *returns,
         arguments: *least..=*most,
         strict: *strict,
+        volatile: chance::is_volatile(name) || *name == statistics::RESET,
         body: Arc::new(move |arguments| body(&view, arguments)),
     })
 }

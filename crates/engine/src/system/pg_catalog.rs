@@ -4,6 +4,7 @@ mod activity;
 mod classes;
 mod cluster;
 mod roles;
+mod statistics;
 mod views;
 
 use types::SqlResult;
@@ -40,6 +41,10 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_stat_all_indexes", views::pg_stat_indexes),
     ("pg_stat_database", views::pg_stat_database),
     ("pg_stat_activity", activity::pg_stat_activity),
+    ("pg_stat_statements", statistics::pg_stat_statements),
+    ("pg_stat_statements_info", statistics::pg_stat_statements_info),
+    ("pg_cursors", activity::pg_cursors),
+    ("pg_prepared_statements", activity::pg_prepared_statements),
     ("dovetail_queries", activity::dovetail_queries),
     ("dovetail_tasks", activity::dovetail_tasks),
     ("dovetail_io", activity::dovetail_io),

@@ -110,6 +110,10 @@ fn definition(schema: &str, name: &str, oid: u32, columns: &[RelationColumn]) ->
 
 /// The engine's type for a column of PostgreSQL's type.
 fn logical(type_name: &str) -> LogicalType {
+    // Types of a list are shown by their names.
+    if type_name == "regtype[]" {
+        return LogicalType::Text.array_of();
+    }
     if let Some(element) = type_name.strip_suffix("[]") {
         return logical(element).array_of();
     }

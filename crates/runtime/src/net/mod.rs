@@ -26,6 +26,8 @@ pub(crate) enum Interest {
     Read,
     /// Room for bytes, or the end of a connection attempt.
     Write,
+    /// The end of what the peer sends.
+    HangUp,
 }
 
 impl Interest {
@@ -34,6 +36,7 @@ impl Interest {
         match self {
             Interest::Read => libc::POLLIN,
             Interest::Write => libc::POLLOUT,
+            Interest::HangUp => libc::POLLRDHUP,
         }
     }
 }

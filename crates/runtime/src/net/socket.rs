@@ -68,6 +68,15 @@ impl Socket {
         .await
     }
 
+    /// Waits until the peer has closed its end, or both; what it has sent is not touched. Dropping the
+    /// future ends the wait.
+    ///
+    /// # Errors
+    /// What waiting for it says.
+    pub async fn hung_up(&self) -> io::Result<()> {
+        ready(&self.fd, Interest::HangUp).await
+    }
+
     /// Sends some of `bytes`; returns how many.
     ///
     /// # Errors

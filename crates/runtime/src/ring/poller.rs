@@ -92,6 +92,7 @@ impl Shared {
         let events = match interest {
             Interest::Read => libc::EPOLLIN | libc::EPOLLRDHUP,
             Interest::Write => libc::EPOLLOUT,
+            Interest::HangUp => libc::EPOLLRDHUP,
         };
         // Entered first: the event may come before `add` returns.
         let mut watches = lock(&self.watches);

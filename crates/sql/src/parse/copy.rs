@@ -1,9 +1,16 @@
-//! `COPY table FROM`.
+//! `COPY`, read from the tokens: the grammar of PostgreSQL 15, old and new options.
 
-use datafusion_sql::sqlparser::ast;
-use types::{SqlError, SqlResult, SqlState};
+mod options;
 
-use super::{identifier, name};
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use types::{SqlError, SqlResult};
+
+use super::tokens::Tokens;
+use super::words::Words;
+use super::{Query, Statement, parse_one};
+
+pub use options::{CopyFormat, CopyOptions, ForcedColumns, Header};
 
 /// `COPY .. FROM`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,9 +19,9 @@ pub struct Copy {
     pub table: String,
     /// Column names; empty means all in order.
     pub columns: Vec<String>,
-    /// Where the text comes from.
+    /// Where the data come from.
     pub source: CopySource,
-    /// How to read it.
+    /// How to read them.
     pub options: CopyOptions,
 }
 
@@ -27,144 +34,171 @@ pub enum CopySource {
     Stdin,
 }
 
-/// The format of the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyFormat {
-    /// Tab separated with backslash escapes.
-    Text,
-    /// Comma separated.
-    Csv,
+/// `COPY .. TO`.
+#[derive(Clone, Debug)]
+pub struct CopyTo {
+    /// What is copied.
+    pub copied: Copied,
+    /// Where the data go.
+    pub target: CopyTarget,
+    /// How they are written.
+    pub options: CopyOptions,
 }
 
-/// How `COPY` reads.
+/// What `COPY .. TO` copies.
+#[derive(Clone, Debug)]
+pub enum Copied {
+    /// A table.
+    Table {
+        /// Its schema, if it is named.
+        schema: Option<String>,
+        /// Its name.
+        table: String,
+        /// Column names; empty means all in order.
+        columns: Vec<String>,
+    },
+    /// The rows of a query.
+    Query(Query),
+    /// The rows that a statement which writes returns.
+    Returning(Box<Statement>),
+}
+
+/// Where `COPY` writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyOptions {
-    /// The format.
-    pub format: CopyFormat,
-    /// The first line holds column names.
-    pub header: bool,
-    /// Between fields.
-    pub delimiter: char,
-    /// An unquoted field with this text is null.
-    pub null: String,
-    /// Around fields.
-    pub quote: char,
-    /// Before a quote within a quoted field.
-    pub escape: char,
+pub enum CopyTarget {
+    /// A file on the machine of the engine.
+    File(String),
+    /// The client.
+    Stdout,
 }
 
-pub(super) fn copy(
-    source: ast::CopySource,
-    target: ast::CopyTarget,
-    options: Vec<ast::CopyOption>,
-    legacy: Vec<ast::CopyLegacyOption>,
-) -> SqlResult<Copy> {
-    let ast::CopySource::Table { table_name, columns } = source else {
-        return Err(SqlError::unsupported("COPY of a query"));
+/// The statement, if it is one of these.
+pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {
+    let mut words = Words::new(text, tokens);
+    words.eat("copy").then(|| copy(text, words))
+}
+
+fn copy<'a>(text: &'a str, mut words: Words<'a>) -> SqlResult<Statement> {
+    if words.is_parenthesis() {
+        return copy_query(text, words);
+    }
+    let binary = words.is("binary") && words.rest().get(1).is_some_and(is_identifier);
+    if binary {
+        words.skip();
+    }
+    let (schema, table) = relation(&mut words)?;
+    let columns = columns(&mut words)?;
+    if words.eat("from") {
+        let source = source(&mut words)?;
+        let options = options::read(&mut words, binary, true)?;
+        let table = super::in_public(schema.as_deref(), &table)?;
+        return Ok(Statement::Copy(Copy { table, columns, source, options }));
+    }
+    words.expect("to")?;
+    let target = target(&mut words)?;
+    let options = options::read(&mut words, binary, false)?;
+    let copied = Copied::Table { schema, table, columns };
+    Ok(Statement::CopyTo(CopyTo { copied, target, options }))
+}
+
+fn is_identifier(token: &TokenWithSpan) -> bool {
+    match &token.token {
+        Token::Word(w) if w.quote_style.is_some() => true,
+        Token::Word(w) => !["from", "to"].iter().any(|word| w.value.eq_ignore_ascii_case(word)),
+        _ => false,
+    }
+}
+
+/// A name and the schema before it.
+fn relation(words: &mut Words<'_>) -> SqlResult<(Option<String>, String)> {
+    let first = words.name()?;
+    match words.eat_token(&Token::Period) {
+        true => Ok((Some(first), words.name()?)),
+        false => Ok((None, first)),
+    }
+}
+
+fn columns(words: &mut Words<'_>) -> SqlResult<Vec<String>> {
+    if !words.eat_token(&Token::LParen) {
+        return Ok(vec![]);
+    }
+    let names = words.names()?;
+    match words.eat_token(&Token::RParen) {
+        true => Ok(names),
+        false => Err(words.unexpected()),
+    }
+}
+
+fn source(words: &mut Words<'_>) -> SqlResult<CopySource> {
+    if words.eat("stdin") || words.eat("stdout") {
+        return Ok(CopySource::Stdin);
+    }
+    refuse_program(words)?;
+    words.text().map(CopySource::File).ok_or_else(|| words.unexpected())
+}
+
+fn target(words: &mut Words<'_>) -> SqlResult<CopyTarget> {
+    if words.eat("stdout") || words.eat("stdin") {
+        return Ok(CopyTarget::Stdout);
+    }
+    refuse_program(words)?;
+    words.text().map(CopyTarget::File).ok_or_else(|| words.unexpected())
+}
+
+fn refuse_program(words: &Words<'_>) -> SqlResult<()> {
+    match words.is("program") {
+        true => Err(SqlError::unsupported("COPY with a program")),
+        false => Ok(()),
+    }
+}
+
+/// `COPY (statement) TO`.
+fn copy_query<'a>(text: &'a str, words: Words<'a>) -> SqlResult<Statement> {
+    let rest = words.rest();
+    let close = super::prepare::closing(rest).ok_or_else(|| words.unexpected())?;
+    let inner = rest[1..close].to_vec();
+    let mut words = Words::new(text, &rest[close + 1..]);
+    words.expect("to")?;
+    let target = target(&mut words)?;
+    let options = options::read(&mut words, false, false)?;
+    let first = Words::new(text, &rest[1..]);
+    let copied = match parse_one(text, inner)? {
+        Statement::Query(query) => Copied::Query(query),
+        other @ (Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)) => {
+            Copied::Returning(Box::new(other))
+        }
+        _ => return Err(first.unexpected()),
     };
-    let source = match target {
-        ast::CopyTarget::File { filename } => CopySource::File(filename),
-        ast::CopyTarget::Stdin => CopySource::Stdin,
-        other => return Err(SqlError::unsupported(format!("COPY FROM {other}"))),
+    Ok(Statement::CopyTo(CopyTo { copied, target, options }))
+}
+
+/// The query that reads these columns of a table; none means all.
+///
+/// # Errors
+/// None that names could cause: they are quoted.
+pub fn table_query(schema: Option<&str>, table: &str, columns: &[String]) -> SqlResult<Query> {
+    let quoted = |name: &str| {
+        let (value, quote_style) = (name.to_owned(), Some('"'));
+        Token::Word(Word { value, quote_style, keyword: Keyword::NoKeyword })
     };
-    let options = Given::read(options, legacy)?.complete()?;
-    let columns = columns.iter().map(identifier).collect();
-    Ok(Copy { table: name(&table_name)?, columns, source, options })
-}
-
-/// Options as given; defaults depend on the format.
-#[derive(Default)]
-struct Given {
-    csv: bool,
-    header: bool,
-    delimiter: Option<char>,
-    null: Option<String>,
-    quote: Option<char>,
-    escape: Option<char>,
-}
-
-impl Given {
-    fn read(options: Vec<ast::CopyOption>, legacy: Vec<ast::CopyLegacyOption>) -> SqlResult<Given> {
-        let mut given = Given::default();
-        options.into_iter().try_for_each(|o| given.option(o))?;
-        legacy.into_iter().try_for_each(|o| given.legacy(o))?;
-        Ok(given)
-    }
-
-    fn option(&mut self, option: ast::CopyOption) -> SqlResult<()> {
-        use ast::CopyOption as O;
-        match option {
-            O::Format(format) => self.csv = is_csv(&identifier(&format))?,
-            O::Header(on) => self.header = on,
-            O::Delimiter(c) => self.delimiter = Some(c),
-            O::Null(text) => self.null = Some(text),
-            O::Quote(c) => self.quote = Some(c),
-            O::Escape(c) => self.escape = Some(c),
-            // Rows have no versions to freeze.
-            O::Freeze(_) => {}
-            O::Encoding(name) if is_utf8(&name) => {}
-            other => return Err(SqlError::unsupported(format!("COPY option {other}"))),
+    let mut tokens = vec![Token::make_keyword("SELECT")];
+    for (index, column) in columns.iter().enumerate() {
+        if index > 0 {
+            tokens.push(Token::Comma);
         }
-        Ok(())
+        tokens.push(quoted(column));
     }
-
-    fn legacy(&mut self, option: ast::CopyLegacyOption) -> SqlResult<()> {
-        use ast::{CopyLegacyCsvOption as C, CopyLegacyOption as O};
-        match option {
-            O::Csv(options) => {
-                self.csv = true;
-                for option in options {
-                    match option {
-                        C::Header => self.header = true,
-                        C::Quote(c) => self.quote = Some(c),
-                        C::Escape(c) => self.escape = Some(c),
-                        other => return Err(SqlError::unsupported(format!("COPY option {other}"))),
-                    }
-                }
-            }
-            O::Header => self.header = true,
-            O::Delimiter(c) => self.delimiter = Some(c),
-            O::Null(text) => self.null = Some(text),
-            other => return Err(SqlError::unsupported(format!("COPY option {other}"))),
-        }
-        Ok(())
+    if columns.is_empty() {
+        tokens.push(Token::Mul);
     }
-
-    fn complete(self) -> SqlResult<CopyOptions> {
-        let quote = self.quote.unwrap_or('"');
-        let options = CopyOptions {
-            format: if self.csv { CopyFormat::Csv } else { CopyFormat::Text },
-            header: self.header,
-            delimiter: self.delimiter.unwrap_or(if self.csv { ',' } else { '\t' }),
-            null: self.null.unwrap_or_else(|| if self.csv { "" } else { "\\N" }.into()),
-            quote,
-            escape: self.escape.unwrap_or(quote),
-        };
-        let single = |c: char| c.is_ascii() && c != '\n' && c != '\r';
-        if ![options.delimiter, options.quote, options.escape].into_iter().all(single) {
-            return Err(SqlError::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                "COPY delimiter, quote and escape must be single one-byte characters",
-            ));
-        }
-        if options.delimiter == options.quote && self.csv {
-            return Err(SqlError::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                "COPY delimiter and quote must be different",
-            ));
-        }
-        Ok(options)
+    tokens.push(Token::make_keyword("FROM"));
+    if let Some(schema) = schema {
+        tokens.extend([quoted(schema), Token::Period]);
     }
-}
-
-fn is_csv(format: &str) -> SqlResult<bool> {
-    match format {
-        "csv" => Ok(true),
-        "text" => Ok(false),
-        other => Err(SqlError::unsupported(format!("COPY format \"{other}\""))),
+    tokens.push(quoted(table));
+    let tokens = tokens.into_iter().map(TokenWithSpan::wrap).collect();
+    match parse_one("", tokens)? {
+        Statement::Query(query) => Ok(query),
+        _ => Err(SqlError::internal("the columns of a table are no query")),
     }
-}
-
-fn is_utf8(encoding: &str) -> bool {
-    encoding.eq_ignore_ascii_case("utf8") || encoding.eq_ignore_ascii_case("utf-8")
 }

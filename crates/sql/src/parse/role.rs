@@ -3,14 +3,13 @@
 
 mod grant;
 mod options;
-mod words;
 
 use std::fmt;
 
 use types::SqlResult;
 
 use super::tokens::Tokens;
-use words::Words;
+use super::words::Words;
 
 pub use grant::{Grant, GrantTarget, Privilege};
 pub use options::RoleOptions;
@@ -210,4 +209,19 @@ fn owner(mut words: Words<'_>) -> Option<SqlResult<RoleStatement>> {
         Ok(RoleStatement::Owner { relation, if_exists, role })
     };
     Some(read(&mut words))
+}
+
+impl Words<'_> {
+    /// A role.
+    fn role(&mut self) -> SqlResult<RoleName> {
+        let quoted = self.is_quoted();
+        let name = self.name()?;
+        Ok(match name.as_str() {
+            _ if quoted => RoleName::Named(name),
+            "public" => RoleName::Public,
+            "current_user" | "current_role" => RoleName::Current,
+            "session_user" => RoleName::Session,
+            _ => RoleName::Named(name),
+        })
+    }
 }

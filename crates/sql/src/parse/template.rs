@@ -4,13 +4,15 @@
 //! statement takes parameters, and a value of unknown type is an unknown literal as in PostgreSQL.
 //! A value is one token of the tokenizer's making: nothing in it can end the literal.
 
+use std::sync::Arc;
+
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::tokens::{self, Tokens};
-use super::{Statement, parse_one};
+use super::{Statement, parse_one, prepare};
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
 const PARAMETER_COUNT_MAX: usize = 65_535;
@@ -18,7 +20,7 @@ const PARAMETER_COUNT_MAX: usize = 65_535;
 /// A statement whose parameters have no values yet.
 #[derive(Clone, Debug)]
 pub struct Template {
-    text: String,
+    text: Arc<str>,
     tokens: Tokens,
     parameter_count: usize,
 }
@@ -39,17 +41,25 @@ impl Template {
     /// 42601, 54000 and 54001 for text that has no tokens, is too long or too deep; 42P02 for a
     /// parameter that cannot be.
     pub fn all(text: &str) -> SqlResult<Vec<Template>> {
-        tokens::split(text)?.into_iter().map(|tokens| Template::new(text, tokens)).collect()
+        let shared: Arc<str> = text.into();
+        let statements = tokens::split(text)?.into_iter();
+        statements.map(|tokens| Template::new(&shared, tokens)).collect()
     }
 
-    fn new(text: &str, tokens: Tokens) -> SqlResult<Template> {
+    pub(super) fn new(text: &Arc<str>, tokens: Tokens) -> SqlResult<Template> {
         let mut parameter_count = 0;
-        for token in &tokens {
+        let own = if prepare::keeps_parameters(&tokens) { &[][..] } else { &tokens };
+        for token in own {
             if let Token::Placeholder(name) = &token.token {
                 parameter_count = parameter_count.max(number(name)?);
             }
         }
-        Ok(Template { text: text.to_owned(), tokens, parameter_count })
+        Ok(Template { text: text.clone(), tokens, parameter_count })
+    }
+
+    /// What it consists of.
+    pub(super) fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// How many parameters it has: the greatest number that occurs.
@@ -67,6 +77,9 @@ impl Template {
     /// # Errors
     /// 42P02 when one has no value, and what parsing says.
     pub fn bind(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
+        if self.parameter_count == 0 {
+            return self.unbound();
+        }
         let mut bound = Tokens::with_capacity(self.tokens.len());
         for token in &self.tokens {
             let Token::Placeholder(name) = &token.token else {

@@ -83,8 +83,8 @@ fn what_we_do_not_have_is_refused() {
         "create index i on t using hash (a)",
         "create index i on t ((a + 1))",
         "create index i on t (a desc)",
-        "copy t to stdout",
-        "copy t from stdin binary",
+        "copy t to program 'cat'",
+        "copy t from stdin where a > 1",
     ] {
         let got = outcome(text);
         assert!(got.starts_with("0A000"), "{text}: {got}");

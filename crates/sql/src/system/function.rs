@@ -28,6 +28,9 @@ pub struct SystemFunction {
     pub arguments: RangeInclusive<usize>,
     /// Whether it is null where an argument is.
     pub strict: bool,
+    /// Whether it gives something else each time: it is evaluated for each row, and never while
+    /// planning.
+    pub volatile: bool,
     /// The function for one row.
     pub body: Arc<Body>,
 }
@@ -51,7 +54,8 @@ impl SystemFunction {
 pub(crate) fn library_function(function: SystemFunction) -> Arc<ScalarUDF> {
     // Checked by count only: text stands for names and oids alike.
     let any = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
-    let signature = Signature::one_of(any, Volatility::Stable);
+    let volatility = if function.volatile { Volatility::Volatile } else { Volatility::Stable };
+    let signature = Signature::one_of(any, volatility);
     Arc::new(ScalarUDF::from(Wrapped { function, signature }))
 }
 
@@ -101,7 +105,8 @@ impl ScalarUDFImpl for Wrapped {
     }
 
     fn invoke_with_args(&self, call: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let constant = call.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let constant = !self.function.volatile
+            && call.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { call.number_rows };
         let arrays = call.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
         let mut values = Vec::with_capacity(rows);

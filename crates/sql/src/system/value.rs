@@ -23,6 +23,8 @@ pub enum SystemValue {
     Float(f64),
     /// `text`, `name`, `"char"`
     Text(String),
+    /// A `uuid` or `bytea`.
+    Bytes(Vec<u8>),
     /// An array.
     List(Vec<SystemValue>),
 }
@@ -119,6 +121,10 @@ impl SystemValue {
                 let items = items.collect::<SqlResult<Vec<_>>>()?;
                 ScalarValue::List(ScalarValue::new_list_nullable(&items, field.data_type()))
             }
+            (SystemValue::Bytes(v), DataType::FixedSizeBinary(width)) => {
+                ScalarValue::FixedSizeBinary(*width, Some(v.clone()))
+            }
+            (SystemValue::Bytes(v), _) => ScalarValue::BinaryView(Some(v.clone())),
             (SystemValue::Bool(v), DataType::Boolean) => ScalarValue::Boolean(Some(*v)),
             (SystemValue::Float(v), _) => ScalarValue::Float64(Some(*v)),
             (SystemValue::Int(v), _) => ScalarValue::Int64(Some(*v)),

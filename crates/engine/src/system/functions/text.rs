@@ -66,6 +66,10 @@ fn json(value: &SystemValue) -> String {
         SystemValue::Int(v) => v.to_string(),
         SystemValue::Float(v) => v.to_string(),
         SystemValue::Text(v) => quoted(v),
+        SystemValue::Bytes(bytes) => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            quoted(&format!("\\x{digits}"))
+        }
         SystemValue::List(items) => {
             format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(","))
         }

@@ -1,7 +1,7 @@
 //! What runs now: sessions, queries, and the workers that run their tasks.
 
 use sql::SystemValue;
-use types::SqlResult;
+use types::{SqlResult, oid};
 
 use crate::activity::{Activity, StatementActivity};
 use crate::system::View;
@@ -40,6 +40,47 @@ pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
         ]);
     }
     Ok(())
+}
+
+/// The session's own.
+pub(super) fn pg_prepared_statements(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for (name, statement) in view.statements.iter() {
+        let types = statement.oids.iter().map(|oid| type_name(*oid).into()).collect();
+        rows.push([
+            ("name", name.as_str().into()),
+            ("statement", (**statement.text.shown()).into()),
+            ("prepare_time", statement.prepared_us.into()),
+            ("parameter_types", SystemValue::List(types)),
+            ("from_sql", statement.from_sql.into()),
+            ("generic_plans", 0.into()),
+            ("custom_plans", 0.into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// The session's own. None outlives its block, and none goes back.
+pub(super) fn pg_cursors(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    for (name, cursor) in view.cursors.iter() {
+        rows.push([
+            ("name", name.as_str().into()),
+            ("statement", (**cursor.text.shown()).into()),
+            ("is_holdable", false.into()),
+            ("is_binary", cursor.binary.into()),
+            ("is_scrollable", false.into()),
+            ("creation_time", cursor.declared_us.into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// The name of a type without its digits or length.
+fn type_name(number: u32) -> String {
+    match (number, oid::parameter(number, None)) {
+        (oid::NUMERIC, _) => "numeric".to_owned(),
+        (_, Some(ty)) => ty.to_string(),
+        (_, None) => "text".to_owned(),
+    }
 }
 
 /// Queries with their progress, counted in tasks: those that run, and each session's last one.

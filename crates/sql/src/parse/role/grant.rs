@@ -2,8 +2,8 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
-use super::words::Words;
 use super::{RoleName, RoleStatement};
+use crate::parse::words::Words;
 
 /// Something that may be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

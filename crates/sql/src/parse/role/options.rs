@@ -2,8 +2,8 @@
 
 use types::{SqlError, SqlResult, SqlState};
 
-use super::words::Words;
 use super::{RoleName, Secret};
+use crate::parse::words::Words;
 
 /// Options of a role; `None` leaves an attribute as it is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,11 +2,9 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
-use types::{SqlError, SqlResult};
 
-use super::{bad, decode, encode};
-use crate::oid;
-use crate::output::sized;
+use super::{bad, decode, encode, sized};
+use crate::{SqlError, SqlResult, oid};
 
 /// Writes a list with its length.
 ///

@@ -3,8 +3,7 @@
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::RoleName;
-use crate::parse::tokens::{self, Tokens};
+use super::tokens;
 
 /// A place in the tokens of a statement.
 pub(super) struct Words<'a> {
@@ -13,7 +12,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub fn new(text: &'a str, tokens: &'a Tokens) -> Words<'a> {
+    pub fn new(text: &'a str, tokens: &'a [TokenWithSpan]) -> Words<'a> {
         Words { text, tokens }
     }
 
@@ -34,6 +33,16 @@ impl<'a> Words<'a> {
             .is_some_and(|w| w.quote_style.is_none() && w.value.eq_ignore_ascii_case(keyword))
     }
 
+    /// Whether the next token is an identifier in quotes.
+    pub fn is_quoted(&self) -> bool {
+        self.word().is_some_and(|w| w.quote_style.is_some())
+    }
+
+    /// What is left.
+    pub fn rest(&self) -> &'a [TokenWithSpan] {
+        self.tokens
+    }
+
     /// Whether a keyword stands anywhere in the rest.
     pub fn has(&self, keyword: &str) -> bool {
         let is = |t: &TokenWithSpan| match &t.token {
@@ -51,7 +60,8 @@ impl<'a> Words<'a> {
         self.tokens = self.tokens.get(1..).unwrap_or_default();
     }
 
-    fn eat_token(&mut self, token: &Token) -> bool {
+    /// Takes this token, if it is next.
+    pub fn eat_token(&mut self, token: &Token) -> bool {
         let found = self.next() == Some(token);
         if found {
             self.skip();
@@ -139,6 +149,21 @@ impl<'a> Words<'a> {
         Ok(if negative { -number } else { number })
     }
 
+    /// The digits of a number, if it is next.
+    pub fn digits(&mut self) -> Option<String> {
+        let Some(Token::Number(digits, _)) = self.next() else { return None };
+        self.skip();
+        Some(digits.clone())
+    }
+
+    pub fn is_comma(&self) -> bool {
+        self.next() == Some(&Token::Comma)
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.next() == Some(&Token::RParen)
+    }
+
     /// Whether a comma follows, which is taken.
     pub fn comma(&mut self) -> bool {
         self.eat_token(&Token::Comma)
@@ -176,18 +201,5 @@ impl<'a> Words<'a> {
                 .with_hint("all tables are in the schema public"));
         }
         Ok(name)
-    }
-
-    /// A role.
-    pub fn role(&mut self) -> SqlResult<RoleName> {
-        let quoted = self.word().is_some_and(|w| w.quote_style.is_some());
-        let name = self.name()?;
-        Ok(match name.as_str() {
-            _ if quoted => RoleName::Named(name),
-            "public" => RoleName::Public,
-            "current_user" | "current_role" => RoleName::Current,
-            "session_user" => RoleName::Session,
-            _ => RoleName::Named(name),
-        })
     }
 }

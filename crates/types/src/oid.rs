@@ -1,10 +1,10 @@
-//! Types as the protocol numbers them (PostgreSQL's `pg_type.dat`).
+//! Types as PostgreSQL numbers them (its `pg_type.dat`).
 
+use crate::LogicalType;
 use arrow_schema::{DataType, IntervalUnit};
-use types::LogicalType;
 
 /// A type in a row description.
-pub(crate) struct WireType {
+pub struct WireType {
     /// Its number.
     pub oid: u32,
     /// Bytes of a value, -1 if they vary.
@@ -13,25 +13,44 @@ pub(crate) struct WireType {
     pub modifier: i32,
 }
 
-pub(crate) const BOOL: u32 = 16;
-pub(crate) const BYTEA: u32 = 17;
-pub(crate) const NAME: u32 = 19;
-pub(crate) const INT8: u32 = 20;
-pub(crate) const INT2: u32 = 21;
-pub(crate) const INT4: u32 = 23;
-pub(crate) const TEXT: u32 = 25;
-pub(crate) const FLOAT4: u32 = 700;
-pub(crate) const FLOAT8: u32 = 701;
-pub(crate) const UNKNOWN: u32 = 705;
-pub(crate) const BPCHAR: u32 = 1042;
-pub(crate) const VARCHAR: u32 = 1043;
-pub(crate) const DATE: u32 = 1082;
-pub(crate) const TIME: u32 = 1083;
-pub(crate) const TIMESTAMP: u32 = 1114;
-pub(crate) const TIMESTAMPTZ: u32 = 1184;
-pub(crate) const INTERVAL: u32 = 1186;
-pub(crate) const NUMERIC: u32 = 1700;
-pub(crate) const UUID: u32 = 2950;
+/// `boolean`
+pub const BOOL: u32 = 16;
+/// `bytea`
+pub const BYTEA: u32 = 17;
+/// `name`
+pub const NAME: u32 = 19;
+/// `bigint`
+pub const INT8: u32 = 20;
+/// `smallint`
+pub const INT2: u32 = 21;
+/// `integer`
+pub const INT4: u32 = 23;
+/// `text`
+pub const TEXT: u32 = 25;
+/// `real`
+pub const FLOAT4: u32 = 700;
+/// `double precision`
+pub const FLOAT8: u32 = 701;
+/// A literal whose type is still open.
+pub const UNKNOWN: u32 = 705;
+/// `character`
+pub const BPCHAR: u32 = 1042;
+/// `character varying`
+pub const VARCHAR: u32 = 1043;
+/// `date`
+pub const DATE: u32 = 1082;
+/// `time`
+pub const TIME: u32 = 1083;
+/// `timestamp`
+pub const TIMESTAMP: u32 = 1114;
+/// `timestamp with time zone`
+pub const TIMESTAMPTZ: u32 = 1184;
+/// `interval`
+pub const INTERVAL: u32 = 1186;
+/// `numeric`
+pub const NUMERIC: u32 = 1700;
+/// `uuid`
+pub const UUID: u32 = 2950;
 
 /// The types of arrays, with those of their elements.
 const ARRAYS: [(u32, u32); 18] = [
@@ -56,7 +75,7 @@ const ARRAYS: [(u32, u32); 18] = [
 ];
 
 /// Whether it is the type of an array.
-pub(crate) fn is_array(oid: u32) -> bool {
+pub fn is_array(oid: u32) -> bool {
     ARRAYS.iter().any(|(array, _)| *array == oid)
 }
 
@@ -64,7 +83,7 @@ pub(crate) fn is_array(oid: u32) -> bool {
 const VARHDRSZ: i32 = 4;
 
 /// The type of a vector.
-pub(crate) fn of(ty: &DataType) -> WireType {
+pub fn of(ty: &DataType) -> WireType {
     let fixed = |oid, size| WireType { oid, size, modifier: -1 };
     match ty {
         DataType::Boolean => fixed(BOOL, 1),
@@ -95,7 +114,7 @@ pub(crate) fn of(ty: &DataType) -> WireType {
 
 /// The type that a parameter of type `oid` has here, for the text `value`; `None` is an unknown
 /// literal.
-pub(crate) fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
+pub fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
     Some(match oid {
         BOOL => LogicalType::Bool,
         INT2 => LogicalType::Int16,

@@ -1,4 +1,4 @@
-//! Values in binary format, both ways.
+//! Values in the binary format of PostgreSQL's protocol and of `COPY`, both ways.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -11,13 +11,27 @@ use arrow_array::{
     TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use types::{SqlError, SqlResult, SqlState};
-
 mod array;
 
-use crate::message::utf8;
-use crate::oid;
-use crate::output::sized;
+use crate::{SqlError, SqlResult, SqlState, oid};
+
+/// Appends a value behind its length.
+pub fn sized(body: &mut Vec<u8>, value: &[u8]) {
+    body.extend_from_slice(&(value.len() as i32).to_be_bytes());
+    body.extend_from_slice(value);
+}
+
+/// Text that came from outside.
+///
+/// # Errors
+/// 22021 for what is not UTF-8.
+pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
+        let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
+        SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
+    })
+}
 
 /// Days from 1970-01-01 to 2000-01-01, where the protocol's calendar begins.
 const EPOCH_DAYS: i32 = 10_957;
@@ -31,7 +45,7 @@ const SIGN_NEGATIVE: u16 = 0x4000;
 ///
 /// # Errors
 /// 0A000 for a type without binary form.
-pub(crate) fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()> {
+pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()> {
     if array.is_null(row) {
         body.extend_from_slice(&(-1i32).to_be_bytes());
         return Ok(());
@@ -74,7 +88,7 @@ pub(crate) fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlRes
         DataType::List(_) => array::encode_list(body, array, row)?,
         // Text has the same form in both formats, and so has what is described as text.
         ty if oid::of(ty).oid == oid::TEXT => {
-            let text = types::text::format_value(array, row).unwrap_or_default();
+            let text = crate::text::format_value(array, row).unwrap_or_default();
             sized(body, text.as_bytes());
         }
         ty => return Err(SqlError::unsupported(format!("binary output of {ty}"))),
@@ -127,7 +141,7 @@ fn split(value: u128, scale: u32) -> (u128, u128) {
 ///
 /// # Errors
 /// 22P03 for bytes that are no value of the type, 0A000 for a type without binary form.
-pub(crate) fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
+pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
     Ok(match oid {
         oid::BOOL => (if fixed::<1>(bytes)? == [0] { "f" } else { "t" }).to_owned(),
         oid::INT2 => i16::from_be_bytes(fixed(bytes)?).to_string(),
@@ -141,17 +155,17 @@ pub(crate) fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
         oid::DATE => {
             let days = i32::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_DAYS);
             let array = Date32Array::from(vec![days.ok_or_else(bad)?]);
-            types::text::format_value(&array, 0).unwrap_or_default()
+            crate::text::format_value(&array, 0).unwrap_or_default()
         }
         oid::TIMESTAMP | oid::TIMESTAMPTZ => {
             let micros = i64::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_MICROS);
             let array = TimestampMicrosecondArray::from(vec![micros.ok_or_else(bad)?]);
-            types::text::format_value(&array, 0).unwrap_or_default()
+            crate::text::format_value(&array, 0).unwrap_or_default()
         }
         oid::NUMERIC => numeric_text(bytes)?,
         oid::TIME => {
             let array = Time64MicrosecondArray::from(vec![i64::from_be_bytes(fixed(bytes)?)]);
-            types::text::format_value(&array, 0).unwrap_or_default()
+            crate::text::format_value(&array, 0).unwrap_or_default()
         }
         oid::INTERVAL => interval_text(bytes)?,
         oid::BYTEA => hex(bytes, &[]),
@@ -175,7 +189,7 @@ fn interval_text(bytes: &[u8]) -> SqlResult<String> {
         months: i32::from_be_bytes(part(12)),
     };
     let array = IntervalMonthDayNanoArray::from(vec![value]);
-    Ok(types::text::format_value(&array, 0).unwrap_or_default())
+    Ok(crate::text::format_value(&array, 0).unwrap_or_default())
 }
 
 /// Bytes as hexadecimal digits: behind `\x`, or as a UUID with dashes before these positions.
@@ -191,7 +205,7 @@ fn hex(bytes: &[u8], dashes: &[usize]) -> String {
 }
 
 fn bad() -> SqlError {
-    SqlError::new(SqlState::BAD_BINARY, "incorrect binary data format in bind parameter")
+    SqlError::new(SqlState::BAD_BINARY, "incorrect binary data format")
 }
 
 fn fixed<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {

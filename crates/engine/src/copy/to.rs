@@ -1,0 +1,228 @@
+//! `COPY .. TO` as a statement: what is copied, how it is written, and where it goes.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use runtime::sync::Cancel;
+use sql::Query;
+use sql::constraints::ColumnDefault;
+use sql::parse::{Copied, CopyTarget, CopyTo, ForcedColumns, table_query};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::files::FileWriter;
+use super::out::CopyFormatter;
+use crate::catalog::{Snapshot, TableEntry};
+use crate::query::{Run, Watch};
+use crate::result::StatementResult;
+use crate::session::Session;
+use crate::stream::{BlockingRows, RowStream};
+
+/// Bytes that are gathered before they are written.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Rows, wherever they come from.
+enum CopiedRows {
+    Running(BlockingRows),
+    Collected(std::vec::IntoIter<RecordBatch>),
+}
+
+impl CopiedRows {
+    fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        match self {
+            CopiedRows::Running(rows) => rows.next(),
+            CopiedRows::Collected(batches) => Ok(batches.next()),
+        }
+    }
+}
+
+/// 0A000 for a statement that returns nothing.
+pub fn nothing_returned() -> SqlError {
+    let message = "COPY query must have a RETURNING clause";
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// The ordinals of the columns that a `COPY` is about: those named, or all that are not generated.
+pub(super) fn ordinals(
+    snapshot: &Snapshot,
+    table: &str,
+    names: &[String],
+) -> SqlResult<Vec<usize>> {
+    let entry = snapshot.table(table)?;
+    let generated = |ordinal: &usize| {
+        let default = entry.def.constraints.default_of(*ordinal);
+        matches!(default, Some(ColumnDefault::Generated(_)))
+    };
+    if names.is_empty() {
+        let all = 0..entry.def.schema.columns.len();
+        return Ok(all.filter(|ordinal| !generated(ordinal)).collect());
+    }
+    let ordinals = crate::session::ordinals(snapshot, table, names)?;
+    match ordinals.iter().find(|ordinal| generated(ordinal)) {
+        None => Ok(ordinals),
+        Some(ordinal) => {
+            let name = &entry.def.schema.columns[*ordinal].name;
+            let message = format!("column \"{name}\" is a generated column");
+            Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+                .with_detail("Generated columns cannot be used in COPY."))
+        }
+    }
+}
+
+/// Checks the columns that the option `name` is about.
+pub(super) fn check_forced(
+    option: &str,
+    names: &[String],
+    copied: &[String],
+    entry: Option<&TableEntry>,
+) -> SqlResult<()> {
+    for name in names.iter().filter(|name| !copied.contains(name)) {
+        let exists = entry.is_some_and(|e| e.def.schema.ordinal(name).is_some());
+        let (state, message) = match entry {
+            _ if exists => {
+                let message = format!("{option} column \"{name}\" not referenced by COPY");
+                (SqlState::INVALID_COLUMN_REFERENCE, message)
+            }
+            Some(entry) => {
+                let table = &entry.def.name;
+                let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+                (SqlState::UNDEFINED_COLUMN, message)
+            }
+            None => (SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")),
+        };
+        return Err(SqlError::new(state, message));
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Begins `COPY .. TO STDOUT` of a table or query; call it in a task of the database's runtime.
+    ///
+    /// # Errors
+    /// What is wrong with the statement; 0A000 for what writes, which is performed instead.
+    pub fn start_copy(&mut self, copy: &CopyTo) -> SqlResult<(RowStream, CopyFormatter)> {
+        let Some(query) = self.copied_query(&copy.copied)? else {
+            return Err(nothing_returned());
+        };
+        let rows = self.start(&query)?;
+        let formatter = self.copy_formatter(copy, rows.schema())?;
+        Ok((rows, formatter))
+    }
+
+    /// What writes the rows of a `COPY .. TO`.
+    ///
+    /// # Errors
+    /// 42703 and 42P10 for columns of `FORCE_QUOTE`.
+    pub fn copy_formatter(&self, copy: &CopyTo, schema: &Schema) -> SqlResult<CopyFormatter> {
+        if let ForcedColumns::Named(names) = &copy.options.force_quote {
+            let snapshot = self.database().snapshot();
+            let entry = match &copy.copied {
+                Copied::Table { table, .. } => snapshot.table(table).ok(),
+                _ => None,
+            };
+            let copied: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+            check_forced("FORCE_QUOTE", names, &copied, entry.map(Arc::as_ref))?;
+        }
+        CopyFormatter::new(&copy.options, schema)
+    }
+
+    /// The query whose rows are copied; `None` for those that a statement returns.
+    fn copied_query(&self, copied: &Copied) -> SqlResult<Option<Query>> {
+        let (schema, table, columns) = match copied {
+            Copied::Query(query) => return Ok(Some(query.clone())),
+            Copied::Returning(_) => return Ok(None),
+            Copied::Table { schema, table, columns } => (schema.as_deref(), table, columns),
+        };
+        let snapshot = self.database().snapshot();
+        let is_ours = schema.is_none_or(|schema| schema == "public");
+        if is_ours && snapshot.views.contains_key(table) {
+            let message = format!("cannot copy from view \"{table}\"");
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
+                .with_hint("Try the COPY (SELECT ...) TO variant."));
+        }
+        let Ok(entry) = snapshot.table(table) else {
+            // A system relation, or none.
+            return table_query(schema, table, columns).map(Some);
+        };
+        let ordinals = ordinals(&snapshot, table, columns)?;
+        let name = |ordinal: &usize| entry.def.schema.columns[*ordinal].name.clone();
+        let columns: Vec<String> = ordinals.iter().map(name).collect();
+        table_query(schema, table, &columns).map(Some)
+    }
+
+    /// Runs `COPY .. TO` from an ordinary thread.
+    pub(crate) fn copy_to(
+        &mut self,
+        copy: &CopyTo,
+        cancel: Cancel,
+        output: Option<&mut dyn Write>,
+    ) -> SqlResult<StatementResult> {
+        let (schema, mut rows) = self.copied_rows(&copy.copied, cancel)?;
+        let formatter = self.copy_formatter(copy, &schema)?;
+        let mut file;
+        let output = match (&copy.target, output) {
+            (CopyTarget::File(path), _) => {
+                file = FileWriter::create(self.database(), path)?;
+                &mut file as &mut dyn Write
+            }
+            (CopyTarget::Stdout, Some(output)) => output,
+            (CopyTarget::Stdout, None) => {
+                return Err(SqlError::unsupported("COPY TO STDOUT without a client")
+                    .with_hint("Copy to a file, or use copy_out."));
+            }
+        };
+        let count = write_all(&mut rows, &formatter, output)?;
+        Ok(StatementResult::Command { tag: format!("COPY {count}") })
+    }
+
+    fn copied_rows(
+        &mut self,
+        copied: &Copied,
+        cancel: Cancel,
+    ) -> SqlResult<(SchemaRef, CopiedRows)> {
+        if let Copied::Returning(statement) = copied {
+            return match self.dispatch((**statement).clone(), Default::default(), cancel)? {
+                StatementResult::Rows(result) => {
+                    Ok((result.schema, CopiedRows::Collected(result.batches.into_iter())))
+                }
+                StatementResult::Command { .. } => Err(nothing_returned()),
+            };
+        }
+        let query = self.copied_query(copied)?.ok_or_else(nothing_returned)?;
+        let (catalog, plan, planning): (_, _, Duration) = self.plan(&query)?;
+        let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
+        let run = Run::new(self.database(), catalog, &plan, &self.settings, watch, planning);
+        let schema = run.schema();
+        Ok((schema, CopiedRows::Running(BlockingRows::start(self.database(), run, cancel))))
+    }
+}
+
+fn write_all(
+    rows: &mut CopiedRows,
+    formatter: &CopyFormatter,
+    output: &mut dyn Write,
+) -> SqlResult<u64> {
+    let (mut block, mut count) = (vec![], 0);
+    let mut write = |block: &mut Vec<u8>| {
+        let written = output.write_all(block);
+        block.clear();
+        written.map_err(|e| {
+            SqlError::new(SqlState::IO_ERROR, format!("could not write to COPY file: {e}"))
+        })
+    };
+    formatter.begin(&mut block);
+    while let Some(batch) = rows.next()? {
+        for row in 0..batch.num_rows() {
+            formatter.row(&batch, row, &mut block)?;
+            if block.len() > BLOCK_BYTES {
+                write(&mut block)?;
+            }
+        }
+        count += batch.num_rows() as u64;
+    }
+    formatter.end(&mut block);
+    write(&mut block)?;
+    Ok(count)
+}

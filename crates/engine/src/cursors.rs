@@ -1,0 +1,66 @@
+//! The cursors of a session, as `pg_cursors` shows them. Who serves the session has them; here is what
+//! is known of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sql::parse::{CursorStatement, no_block, no_cursor};
+use types::{SqlError, SqlResult};
+
+use crate::activity::Announced;
+use crate::result::StatementResult;
+use crate::session::Session;
+
+/// A cursor.
+#[derive(Clone, Debug)]
+pub struct CursorInfo {
+    /// The statement that declared it, as others see it.
+    pub text: Announced,
+    /// Whether its rows are in binary format.
+    pub binary: bool,
+    /// When it was declared, in microseconds since 1970.
+    pub declared_us: i64,
+}
+
+/// Cursors by name.
+pub(crate) type Cursors = BTreeMap<String, CursorInfo>;
+
+impl CursorInfo {
+    /// A cursor that is declared now.
+    pub fn new(text: Announced, binary: bool) -> CursorInfo {
+        CursorInfo { text, binary, declared_us: runtime::time::unix_us() }
+    }
+}
+
+impl Session {
+    /// A cursor is open from now on.
+    pub fn show_cursor(&mut self, name: &str, cursor: CursorInfo) {
+        Arc::make_mut(&mut self.cursors).insert(name.to_owned(), cursor);
+    }
+
+    /// A cursor is closed, or all are.
+    pub fn hide_cursors(&mut self, name: Option<&str>) {
+        match name {
+            None if self.cursors.is_empty() => {}
+            None => self.cursors = Arc::default(),
+            Some(name) => {
+                Arc::make_mut(&mut self.cursors).remove(name);
+            }
+        }
+    }
+}
+
+/// What a session says that nobody serves: it has no transaction blocks, so no cursors either.
+pub(crate) fn without_blocks(statement: &CursorStatement) -> SqlResult<StatementResult> {
+    Err(match statement {
+        CursorStatement::Declare(declare) if declare.hold => {
+            SqlError::unsupported("a cursor WITH HOLD")
+        }
+        CursorStatement::Declare(_) => no_block("DECLARE CURSOR"),
+        CursorStatement::Fetch(fetch) => no_cursor(&fetch.cursor),
+        CursorStatement::Close(Some(name)) => no_cursor(name),
+        CursorStatement::Close(None) => {
+            return Ok(StatementResult::Command { tag: "CLOSE CURSOR ALL".to_owned() });
+        }
+    })
+}

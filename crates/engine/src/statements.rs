@@ -1,0 +1,262 @@
+//! The prepared statements of a session, by name: those of `PREPARE` and those of the protocol.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use sql::parse::{Discard, Execute, Explain, Prepare};
+use sql::{Parameter, Query, Shape, Statement, Template};
+use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
+
+use crate::activity::Announced;
+use crate::prepared::{PointExecution, Prepared};
+use crate::result::StatementResult;
+use crate::session::Session;
+
+/// A prepared statement.
+#[derive(Debug)]
+pub struct NamedStatement {
+    /// What is to run; `None` is the empty statement.
+    pub statement: Option<Prepared>,
+    /// The types of its parameters, as PostgreSQL numbers them; 0 is not known.
+    pub oids: Vec<u32>,
+    /// As others see it.
+    pub text: Announced,
+    /// What it has in common with others; none when it is empty.
+    pub shape: Option<Arc<Shape>>,
+    /// Whether `PREPARE` made it.
+    pub from_sql: bool,
+    /// When, in microseconds since 1970.
+    pub prepared_us: i64,
+}
+
+/// Statements by name.
+pub(crate) type Statements = BTreeMap<String, Arc<NamedStatement>>;
+
+/// What an `EXECUTE` stands for.
+#[derive(Clone, Debug)]
+pub enum Executed {
+    /// A statement with its values.
+    Statement(Box<Statement>),
+    /// A look-up that is planned already.
+    Point(Box<PointExecution>),
+}
+
+/// 26000
+pub fn no_statement(name: &str) -> SqlError {
+    let message = match name {
+        "" => "unnamed prepared statement does not exist".to_owned(),
+        name => format!("prepared statement \"{name}\" does not exist"),
+    };
+    SqlError::new(SqlState::UNDEFINED_STATEMENT, message)
+}
+
+/// Nulls of these types, to look at a statement before it has values.
+pub fn nulls(oids: &[u32]) -> Vec<Parameter> {
+    oids.iter().map(|oid| Parameter { value: None, ty: oid::parameter(*oid, None) }).collect()
+}
+
+impl Session {
+    /// A statement from its template. Types that are given stay, those left open (0) follow from where
+    /// the parameters stand, as far as that tells.
+    ///
+    /// # Errors
+    /// What parsing says.
+    pub fn statement(
+        &self,
+        template: Option<Template>,
+        mut oids: Vec<u32>,
+        text: Announced,
+        from_sql: bool,
+    ) -> SqlResult<NamedStatement> {
+        let needed = template.as_ref().map_or(0, Template::parameter_count);
+        oids.resize(needed.max(oids.len()), 0);
+        if let Some(template) = &template {
+            // Reports what does not parse now rather than when it runs.
+            template.bind(&nulls(&oids))?;
+            self.infer(template, &mut oids);
+        }
+        let shape = template.as_ref().map(|template| Arc::new(template.shape()));
+        let statement = template.map(Prepared::new);
+        let prepared_us = runtime::time::unix_us();
+        Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us })
+    }
+
+    /// Fills in the types that are open. Where none can be told it stays open.
+    fn infer(&self, template: &Template, oids: &mut [u32]) {
+        if !oids.contains(&0) {
+            return;
+        }
+        let types = self.parameter_types(template).unwrap_or_default();
+        for (oid, ty) in oids.iter_mut().zip(types) {
+            if let (0, Some(ty)) = (*oid, ty) {
+                *oid = oid::of(&ty.arrow()).oid;
+            }
+        }
+    }
+
+    /// Keeps a statement under a name.
+    ///
+    /// # Errors
+    /// 42P05 when there is one of this name.
+    pub fn keep_statement(&mut self, name: &str, statement: NamedStatement) -> SqlResult<()> {
+        if self.statements.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+        }
+        Arc::make_mut(&mut self.statements).insert(name.to_owned(), Arc::new(statement));
+        Ok(())
+    }
+
+    /// The statement of this name.
+    ///
+    /// # Errors
+    /// 26000 when there is none.
+    pub fn named_statement(&self, name: &str) -> SqlResult<&Arc<NamedStatement>> {
+        self.statements.get(name).ok_or_else(|| no_statement(name))
+    }
+
+    /// Forgets the statement of this name, or all of them; whether there was one.
+    pub fn forget_statements(&mut self, name: Option<&str>) -> bool {
+        let statements = Arc::make_mut(&mut self.statements);
+        match name {
+            Some(name) => statements.remove(name).is_some(),
+            None => {
+                statements.clear();
+                true
+            }
+        }
+    }
+
+    /// `PREPARE`.
+    ///
+    /// # Errors
+    /// 42P05 for a name that is taken, and what is wrong with the statement.
+    pub fn prepare(&mut self, prepare: &Prepare) -> SqlResult<()> {
+        if self.statements.contains_key(&prepare.name) {
+            let message = format!("prepared statement \"{}\" already exists", prepare.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+        }
+        let (template, types) = (prepare.template.clone(), prepare.types.clone());
+        let text = Announced::from(prepare.text.as_str());
+        let statement = self.statement(Some(template), types, text, true)?;
+        self.look_at(&prepare.template, &statement.oids)?;
+        self.keep_statement(&prepare.name, statement)
+    }
+
+    /// Finds names that are not there now rather than when the statement runs. Who may do it is asked
+    /// when it runs.
+    fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<()> {
+        let looked = match template.bind(&nulls(oids))? {
+            Statement::Query(query) => self.describe(&query).map(drop),
+            Statement::Insert(insert) => {
+                let catalog = self.system_catalog();
+                let found = sql::dml::TargetCatalog::new(&catalog, &insert.table).map(drop);
+                found.and_then(|()| self.returned(&Statement::Insert(insert)).map(drop))
+            }
+            other => match self.parameter_types(template) {
+                Ok(_) => self.returned(&other).map(drop),
+                Err(error) => Err(error),
+            },
+        };
+        match looked {
+            Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// What an `EXECUTE` stands for.
+    ///
+    /// # Errors
+    /// 26000 for a name that is none, and what is wrong with the arguments.
+    pub fn executed(&self, execute: &Execute) -> SqlResult<Executed> {
+        let named = self.named_statement(&execute.name)?;
+        let values = sql::arguments(execute, &named.oids, &self.system_catalog())?;
+        let Some(prepared) = &named.statement else {
+            return Err(SqlError::unsupported("EXECUTE of an empty statement"));
+        };
+        let Some(explaining) = execute.explain else {
+            return self.bound(prepared, &values);
+        };
+        let Statement::Query(query) = prepared.template().bind(&values)? else {
+            return Err(SqlError::unsupported("EXPLAIN of a statement that writes"));
+        };
+        let (analyze, verbose, json) = (explaining.analyze, explaining.verbose, explaining.json);
+        let explain = Explain { analyze, verbose, json, query };
+        Ok(Executed::Statement(Box::new(Statement::Explain(explain))))
+    }
+
+    /// A prepared statement with values for its parameters.
+    ///
+    /// # Errors
+    /// What parsing and planning say.
+    pub fn bound(&self, prepared: &Prepared, values: &[Parameter]) -> SqlResult<Executed> {
+        Ok(match self.point(prepared, values)? {
+            Some(point) => Executed::Point(Box::new(point)),
+            None => Executed::Statement(Box::new(prepared.template().bind(values)?)),
+        })
+    }
+
+    /// The columns of a query's result, without running it.
+    ///
+    /// # Errors
+    /// What planning says.
+    pub fn describe(&self, text: &Query) -> SqlResult<SchemaRef> {
+        Ok(self.plan(text)?.1.root.schema.clone())
+    }
+
+    /// The columns that a statement which writes returns; `None` when it returns none.
+    ///
+    /// # Errors
+    /// What binding its `RETURNING` says.
+    pub fn returned(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
+        let catalog = self.system_catalog();
+        let columns = match statement {
+            Statement::Insert(insert) => sql::dml::returning(insert, &catalog)?,
+            Statement::Update(update) => sql::dml::returning(update, &catalog)?,
+            Statement::Delete(delete) => sql::dml::returning(delete, &catalog)?,
+            _ => None,
+        };
+        Ok(columns.map(|columns| columns.schema))
+    }
+
+    /// The types of a statement's parameters, as far as their places tell.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn parameter_types(&self, template: &Template) -> SqlResult<Vec<Option<LogicalType>>> {
+        sql::parameter_types(template, &self.system_catalog())
+    }
+
+    /// `DEALLOCATE`.
+    pub(crate) fn deallocate(&mut self, name: Option<&str>) -> SqlResult<StatementResult> {
+        match name {
+            None => {
+                self.forget_statements(None);
+                Ok(tag("DEALLOCATE ALL"))
+            }
+            Some(name) if self.forget_statements(Some(name)) => Ok(tag("DEALLOCATE")),
+            Some(name) => Err(no_statement(name)),
+        }
+    }
+
+    /// `DISCARD`: the session is as it began, or that part of it.
+    pub(crate) fn discard(&mut self, what: Discard) -> SqlResult<StatementResult> {
+        Ok(tag(match what {
+            Discard::All => {
+                self.info = self.info.authorized(&self.database().snapshot(), None)?;
+                self.settings.reset("all")?;
+                self.forget_statements(None);
+                "DISCARD ALL"
+            }
+            // Plans are checked before they are used again, and the others are not to be had.
+            Discard::Plans => "DISCARD PLANS",
+            Discard::Sequences => "DISCARD SEQUENCES",
+            Discard::Temporary => "DISCARD TEMP",
+        }))
+    }
+}
+
+fn tag(text: &str) -> StatementResult {
+    StatementResult::Command { tag: text.to_owned() }
+}

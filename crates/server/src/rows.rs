@@ -1,0 +1,165 @@
+//! Rows on their way to a client: as fast as they come and as fast as they are read, whichever is
+//! slower. Before the connection waits for rows it sends those that it has.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use engine::{RowStream, Session, SqlResult};
+use runtime::time;
+
+use crate::connection::Connection;
+use crate::limit::Limit;
+
+/// How long a query works in silence before the server looks whether its client is still there:
+/// much longer than a look-up takes, much shorter than a query that is worth stopping.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// A result and where it goes on.
+pub(crate) struct Rows {
+    pub stream: RowStream,
+    batch: Option<RecordBatch>,
+    row: usize,
+    /// Whether it has begun, so that it must be woken before more is taken.
+    lies_still: bool,
+    /// Nothing is left.
+    is_over: bool,
+    /// Rows taken so far.
+    pub position: u64,
+}
+
+impl Rows {
+    pub fn new(stream: RowStream) -> Rows {
+        let (batch, row, position) = (None, 0, 0);
+        Rows { stream, batch, row, lies_still: false, is_over: false, position }
+    }
+
+    /// It is not wanted before something else has run.
+    pub fn lie_still(&mut self, session: &mut Session) {
+        session.pause(&mut self.stream);
+        self.lies_still = true;
+    }
+}
+
+/// What was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Rows.
+    pub count: u64,
+    /// Whether the result ended before the limit was reached. PostgreSQL does not look for one more
+    /// either.
+    pub at_end: bool,
+}
+
+/// What becomes of the rows.
+pub(crate) enum Form<'a> {
+    /// They are sent, their columns in these formats.
+    Data(&'a [i16]),
+    /// They are passed over.
+    Nothing,
+}
+
+impl Connection {
+    /// Takes up to `limit` rows of a result. The outer error ends the connection, and with it the
+    /// query.
+    pub(crate) async fn take_rows(
+        &mut self,
+        rows: &mut Rows,
+        limit: u64,
+        form: Form<'_>,
+    ) -> io::Result<SqlResult<Sent>> {
+        if rows.is_over || limit == 0 {
+            return Ok(Ok(Sent { count: 0, at_end: rows.is_over }));
+        }
+        let session = self.session.as_mut().expect("no statement runs now");
+        if std::mem::take(&mut rows.lies_still) {
+            session.resume(&mut rows.stream);
+        }
+        let clock = Limit::start(session);
+        let taken = self.take_in_time(rows, limit, form).await?;
+        let taken = clock.judge(taken);
+        if rows.stream.is_query() && !matches!(taken, Ok(Sent { at_end: false, .. })) {
+            self.has_run();
+        }
+        let session = self.session.as_mut().expect("no statement runs now");
+        rows.position += taken.as_ref().map_or(0, |sent| sent.count);
+        match taken {
+            Ok(sent) if sent.at_end => {
+                rows.is_over = true;
+                let finished = session.finish(&rows.stream);
+                Ok(finished.map(|()| sent))
+            }
+            Ok(sent) => {
+                rows.lie_still(session);
+                Ok(Ok(sent))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    async fn take_in_time(
+        &mut self,
+        rows: &mut Rows,
+        limit: u64,
+        form: Form<'_>,
+    ) -> io::Result<SqlResult<Sent>> {
+        let mut count = 0;
+        while count < limit {
+            let Some(batch) = &rows.batch else {
+                (rows.batch, rows.row) = match self.next_batch(&mut rows.stream).await? {
+                    Ok(Some(batch)) => (Some(batch), 0),
+                    Ok(None) => return Ok(Ok(Sent { count, at_end: true })),
+                    Err(error) => return Ok(Err(error)),
+                };
+                continue;
+            };
+            while rows.row < batch.num_rows() && count < limit {
+                if let Form::Data(formats) = form
+                    && let Err(error) = self.output.row(batch, rows.row, formats)
+                {
+                    return Ok(Err(error));
+                }
+                (rows.row, count) = (rows.row + 1, count + 1);
+                self.flush_if_long().await?;
+            }
+            if rows.row == batch.num_rows() {
+                rows.batch = None;
+            }
+        }
+        Ok(Ok(Sent { count, at_end: false }))
+    }
+
+    /// The next rows. What is there is taken at once; before it waits, the connection sends what it
+    /// has. A client that leaves while it waits ends the query.
+    pub(crate) async fn next_batch(
+        &mut self,
+        stream: &mut RowStream,
+    ) -> io::Result<SqlResult<Option<RecordBatch>>> {
+        let at_once = poll_fn(|cx| {
+            Poll::Ready(match stream.poll_next(cx) {
+                Poll::Ready(result) => Some(result),
+                Poll::Pending => None,
+            })
+        });
+        if let Some(result) = at_once.await {
+            return Ok(result);
+        }
+        if self.output.has_rows {
+            self.flush().await?;
+        }
+        let mut gone = pin!(async {
+            time::sleep(SILENCE).await;
+            self.stream.hung_up().await
+        });
+        poll_fn(|cx| {
+            if let Poll::Ready(result) = stream.poll_next(cx) {
+                return Poll::Ready(Ok(result));
+            }
+            gone.as_mut().poll(cx).map(|_| Err(io::ErrorKind::ConnectionAborted.into()))
+        })
+        .await
+    }
+}

@@ -1,0 +1,197 @@
+//! `PREPARE`, `EXECUTE`, `DEALLOCATE` and `DISCARD`. Read from the tokens: what is prepared keeps its
+//! parameters until it is executed.
+
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use types::{SqlError, SqlResult, oid};
+
+use super::tokens::{self, Tokens};
+use super::words::Words;
+use super::{Statement, Template, column_type, syntax_error};
+
+/// `PREPARE name [(types)] AS statement`.
+#[derive(Clone, Debug)]
+pub struct Prepare {
+    /// The name.
+    pub name: String,
+    /// The types of its first parameters, as PostgreSQL numbers them; 0 is left to their places.
+    pub types: Vec<u32>,
+    /// What is prepared.
+    pub template: Template,
+    /// The text of the whole `PREPARE`.
+    pub text: String,
+}
+
+/// `EXECUTE name [(arguments)]`.
+#[derive(Clone, Debug)]
+pub struct Execute {
+    /// The prepared statement.
+    pub name: String,
+    pub(crate) arguments: Vec<ast::Expr>,
+    /// `EXPLAIN` stands before it.
+    pub explain: Option<Explaining>,
+}
+
+/// The options of an `EXPLAIN`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explaining {
+    /// Run the statement and show what happened.
+    pub analyze: bool,
+    /// Show more.
+    pub verbose: bool,
+    /// Show it as JSON.
+    pub json: bool,
+}
+
+/// What `DISCARD` forgets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    /// All state of the session.
+    All,
+    /// Cached plans.
+    Plans,
+    /// What sequences gave last.
+    Sequences,
+    /// Temporary tables.
+    Temporary,
+}
+
+/// The words that may begin what is prepared.
+const PREPARABLE: [&str; 7] = ["select", "values", "with", "table", "insert", "update", "delete"];
+
+fn first_is(tokens: &[TokenWithSpan], word: &str) -> bool {
+    let first = tokens.first().map(|token| &token.token);
+    matches!(first, Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
+}
+
+/// Whether the parameters in the statement are not its own.
+pub(super) fn keeps_parameters(tokens: &Tokens) -> bool {
+    first_is(tokens, "prepare")
+}
+
+/// The statement, if it is one of these.
+pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {
+    let mut words = Words::new(text, tokens);
+    if words.eat("prepare") {
+        return Some(prepare(text, words).map(|prepare| Statement::Prepare(Box::new(prepare))));
+    }
+    if words.eat("execute") {
+        return Some(execute(text, words).map(Statement::Execute));
+    }
+    if words.eat("deallocate") {
+        return Some(deallocate(words));
+    }
+    words.eat("discard").then(|| discard(words))
+}
+
+fn prepare<'a>(text: &'a str, mut words: Words<'a>) -> SqlResult<Prepare> {
+    if words.is("transaction") {
+        return Err(SqlError::unsupported("PREPARE TRANSACTION"));
+    }
+    let name = words.name()?;
+    let mut types = vec![];
+    if words.is_parenthesis() {
+        let rest = words.rest();
+        let close = closing(rest).ok_or_else(|| words.unexpected())?;
+        types = self::types(text, &rest[1..close])?;
+        words = Words::new(text, &rest[close + 1..]);
+    }
+    words.expect("as")?;
+    let rest = words.rest();
+    let begins = rest.iter().position(|token| token.token != Token::LParen);
+    let first = begins.map(|at| &rest[at..]).unwrap_or_default();
+    if !PREPARABLE.iter().any(|word| first_is(first, word)) {
+        return Err(words.unexpected());
+    }
+    let template = Template::new(&text.into(), rest.to_vec())?;
+    Ok(Prepare { name, types, template, text: text.to_owned() })
+}
+
+/// Where the parenthesis closes that the tokens begin with.
+pub(super) fn closing(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut depth = 0usize;
+    tokens.iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+fn types(text: &str, tokens: &[TokenWithSpan]) -> SqlResult<Vec<u32>> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens.to_vec());
+    let list = parser.parse_comma_separated(Parser::parse_data_type);
+    let list = list.map_err(|e| syntax_error(text, e))?;
+    end(text, &parser)?;
+    list.iter().map(type_number).collect()
+}
+
+fn type_number(ty: &ast::DataType) -> SqlResult<u32> {
+    use ast::DataType as D;
+    match ty {
+        // The digits are those of the value.
+        D::Numeric(_) | D::Decimal(_) | D::Dec(_) => Ok(oid::NUMERIC),
+        D::Custom(name, _) if name.to_string().eq_ignore_ascii_case("unknown") => Ok(0),
+        other => Ok(oid::of(&column_type(other)?.arrow()).oid),
+    }
+}
+
+fn end(text: &str, parser: &Parser<'_>) -> SqlResult<()> {
+    let rest = parser.peek_token();
+    match rest.token {
+        Token::EOF => Ok(()),
+        _ => Err(tokens::unexpected(text, &rest)),
+    }
+}
+
+fn execute(text: &str, mut words: Words<'_>) -> SqlResult<Execute> {
+    let name = words.name()?;
+    let mut arguments = vec![];
+    if words.is_parenthesis() {
+        let mut parser = Parser::new(&PostgreSqlDialect {})
+            .with_recursion_limit(tokens::NESTING_MAX)
+            .with_tokens_with_locations(words.rest()[1..].to_vec());
+        let list = parser.parse_comma_separated(Parser::parse_expr);
+        arguments = list.map_err(|e| syntax_error(text, e))?;
+        parser.expect_token(&Token::RParen).map_err(|e| syntax_error(text, e))?;
+        end(text, &parser)?;
+    } else {
+        words.end()?;
+    }
+    Ok(Execute { name, arguments, explain: None })
+}
+
+fn deallocate(mut words: Words<'_>) -> SqlResult<Statement> {
+    words.eat("prepare");
+    let all = words.is("all");
+    let name = words.name()?;
+    words.end()?;
+    Ok(Statement::Deallocate { name: (!all).then_some(name) })
+}
+
+fn discard(mut words: Words<'_>) -> SqlResult<Statement> {
+    let what = match () {
+        () if words.eat("all") => Discard::All,
+        () if words.eat("plans") => Discard::Plans,
+        () if words.eat("sequences") => Discard::Sequences,
+        () if words.eat("temp") || words.eat("temporary") => Discard::Temporary,
+        () => return Err(words.unexpected()),
+    };
+    words.end()?;
+    Ok(Statement::Discard(what))
+}
+
+impl Explaining {
+    /// `EXPLAIN EXECUTE`.
+    pub(super) fn execute(
+        self,
+        name: &ast::ObjectName,
+        arguments: Vec<ast::Expr>,
+    ) -> SqlResult<Execute> {
+        Ok(Execute { name: super::name(name)?, arguments, explain: Some(self) })
+    }
+}

@@ -1,0 +1,10 @@
+create table t (a int primary key, b text, n numeric(8,2), d date, y boolean, f double precision);
+insert into t values (1, 'one', 1.5, '2020-01-31', true, 0.5), (2, null, null, null, null, null), (3, E'tab\there, "quotes"\nand \\ back|slash', -2, '1999-12-31', false, -1e100), (4, '', 0, '2000-02-29', true, 'NaN'), (5, E'\\N', 12345.67, '0001-01-01', false, 'Infinity'), (6, E'\b\f\r\v;', 0.01, '9999-12-31', true, 3), (7, E'\\.', 7, null, null, 7), (8, 'żółw €', 8, null, null, 8);
+create table one (c text);
+insert into one values (E'\\.'), (''), (null), ('NULL'), ('a,b');
+create table types (i2 smallint, i8 bigint, r real, n numeric(38,10), c char(2), v varchar(9), ts timestamp, tz timestamptz, ti time, iv interval, by bytea, u uuid, ai int[], at text[]);
+insert into types values (-32768, 9223372036854775807, 1.25, -12345678901234567890.0123456789, 'ab', 'varchar', '2020-02-29 12:34:56.789', '2020-02-29 12:34:56+00', '23:59:59.999999', '1 year 2 mons 3 days 04:05:06.789', '\x00ff5c', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{1,NULL,3}', '{a,"b c",NULL,"q\"q"}'), (null, null, null, null, null, null, null, null, null, null, null, null, null, null), (0, 0, 0, 0, 'xy', '', '2000-01-01', '1999-12-31 23:59:59.999999+00', '00:00', '0', '', '00000000-0000-0000-0000-000000000000', '{}', '{}'), (1, -1, '-Infinity', 10000, 'zz', E'x\ty', '1900-01-01 00:00:00.000001', '2100-01-01 00:00:00+00', '12:00:00.5', '-1 day', '\x5c78', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '{-1}', '{NULL,"","NULL"}');
+create view v as select a from t;
+create table empty (a int, "B b" text);
+create table g (a int, twice int generated always as (a * 2) stored);
+insert into g values (4);
