@@ -28,6 +28,7 @@ mod dml;
 mod explain;
 mod fault;
 mod fetch;
+mod lifted;
 mod load;
 mod lookup;
 mod memory;

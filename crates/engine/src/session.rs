@@ -18,6 +18,7 @@ use crate::block::{self, Block};
 use crate::catalog::Snapshot;
 use crate::cursors::{self, Cursors};
 use crate::database::{Database, PAGE_BYTES};
+use crate::lifted::Lifted;
 use crate::notice::Notice;
 use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Watch};
@@ -41,6 +42,8 @@ pub struct Session {
     notices: Vec<Notice>,
     /// The next statement is the first that writes in a block.
     block_begins: bool,
+    /// Look-ups that came as text.
+    pub(crate) lifted: Lifted,
     pub(crate) statements: Arc<Statements>,
     pub(crate) cursors: Arc<Cursors>,
     chance: Arc<Mutex<Option<Generator>>>,
@@ -79,6 +82,7 @@ impl Session {
             activity,
             notices: vec![],
             block_begins: false,
+            lifted: Lifted::default(),
             statements: Arc::default(),
             cursors: Arc::default(),
             chance: Arc::default(),
@@ -123,6 +127,13 @@ impl Session {
     /// Runs all statements of `text` in order, up to the first error. Each is a transaction.
     pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
         self.activity.announce(&text.into());
+        if let Some((point, shape)) = self.known_look_up(text) {
+            self.activity.announce_shape(shape);
+            let cancel = self.begin();
+            let result = self.look_up(&point, cancel).map(StatementResult::Rows);
+            let rows = result.as_ref().map_or(0, StatementResult::row_count);
+            return self.activity.end(result, rows).map(|result| vec![result]);
+        }
         let statements = Template::all(text)?.into_iter();
         let bound = statements.map(|template| {
             template.bind(&[]).map(|statement| (statement, Arc::new(template.shape())))

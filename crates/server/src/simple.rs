@@ -22,6 +22,9 @@ impl Connection {
     }
 
     async fn run_all(&mut self, body: &[u8]) -> io::Result<SqlResult<()>> {
+        if let Some(answered) = self.known_look_up(body).await? {
+            return Ok(answered);
+        }
         let (text, templates) = match statements(body) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
@@ -59,6 +62,23 @@ impl Connection {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Answers a look-up of which the like has been planned before.
+    async fn known_look_up(&mut self, body: &[u8]) -> io::Result<Option<SqlResult<()>>> {
+        let mut reader = Reader(body);
+        let (Ok(text), Ok(()), Some(session)) = (reader.string(), reader.end(), &mut self.session)
+        else {
+            return Ok(None);
+        };
+        let Some((point, shape)) = session.known_look_up(text) else { return Ok(None) };
+        session.activity().announce(&text.into());
+        session.activity().announce_shape(shape);
+        match self.look_up(&point).await {
+            Ok(Answer::Rows(rows)) => self.all_rows(Rows::new(rows)).await.map(Some),
+            Ok(_) => Ok(None),
+            Err(error) => Ok(Some(Err(error))),
+        }
     }
 
     /// Sends a whole result, row by row as it comes.
