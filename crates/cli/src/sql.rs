@@ -276,6 +276,7 @@ fn relation(def: &Arc<TableDef>) -> Relation {
     let index = |index: &Arc<engine::IndexDef>| RelationIndex {
         name: index.name.clone(),
         columns: index.columns.iter().map(name).collect(),
+        included: index.included.iter().map(name).collect(),
         unique: index.unique,
     };
     Relation {

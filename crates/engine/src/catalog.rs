@@ -51,7 +51,8 @@ impl TableEntry {
         assert_eq!(def.indexes.len(), index_tree_ids.len(), "each index has a tree");
         let layout = Arc::new(RowLayout::clustered(&def.schema, &def.primary_key));
         let index = |(index, &tree_id): (&Arc<IndexDef>, &TreeId)| {
-            let layout = RowLayout::index(&def.schema, &def.primary_key, &index.columns);
+            let (columns, included) = (&index.columns, &index.included);
+            let layout = RowLayout::index(&def.schema, &def.primary_key, columns, included);
             let tree = store.tree(tree_id).map_err(fault::storage)?;
             Ok(IndexEntry { id: index.id, tree_id, tree, layout: Arc::new(layout) })
         };

@@ -6,13 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
 use runtime::{IoCounters, RingChoice, Runtime};
-use sql::catalog::IndexDef;
 use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
-use types::row::index_key_columns;
 use types::{SqlError, SqlResult};
 
-use crate::catalog::TableEntry;
+use crate::catalog::{IndexEntry, TableEntry};
 use crate::database::{Database, Job};
 use crate::load::{key_arrays, row_ids};
 use crate::options::Options;
@@ -123,55 +121,72 @@ impl Database {
         let job = self.start_job(&format!("checking {}", entry.def.name), total);
         for (index, stored) in entry.def.indexes.iter().zip(&entry.indexes) {
             report.index_count += 1;
-            let problem = self.check_index(entry, index, &stored.tree, &job)?;
+            let problem = self.check_index(entry, stored, &job)?;
             report.problems.extend(problem.map(|what| format!("index \"{}\": {what}", index.name)));
         }
         Ok(())
     }
 
-    /// Looks every row of the table up in the index. With as many entries as rows, each found, both
-    /// say the same: an entry ends with the primary key of its row, so no two rows share one.
+    /// Looks every row of the table up in the index. With as many entries as rows, each found with the
+    /// included values, both say the same: an entry ends with the primary key of its row, so no two
+    /// rows share one.
     fn check_index(
         &self,
         entry: &TableEntry,
-        index: &IndexDef,
-        tree: &Tree,
+        stored: &IndexEntry,
         job: &Arc<Job>,
     ) -> SqlResult<Option<String>> {
-        let (rows, entries) = (entry.tree.stats().entries, tree.stats().entries);
+        let (rows, entries) = (entry.tree.stats().entries, stored.tree.stats().entries);
         if rows != entries {
             return Ok(Some(format!("{entries} entries for {rows} rows")));
         }
-        let key = index_key_columns(&entry.def.schema, &entry.def.primary_key, &index.columns);
+        let layout = &stored.layout;
         let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
         let column_count = entry.def.schema.columns.len();
-        let mut missing = 0;
+        let (mut missing, mut changed) = (0, 0);
         reader::read_table(self, entry, &ordinals, &mut |batch: &RecordBatch| {
             let ids = match batch.columns().get(column_count) {
                 Some(ids) => ids.clone(),
                 None => row_ids(0, batch.num_rows()),
             };
-            let encoder = KeyEncoder::new(&key, &key_arrays(&key, batch, &ids));
+            let encoder = KeyEncoder::new(&layout.key, &key_arrays(&layout.key, batch, &ids));
             let mut keys = vec![vec![]; batch.num_rows()];
-            for (row, key) in keys.iter_mut().enumerate() {
+            let mut values = keys.clone();
+            for (row, (key, value)) in keys.iter_mut().zip(&mut values).enumerate() {
                 encoder.encode(row, key)?;
+                layout.encode_value(batch, row, value)?;
             }
             job.done.fetch_add(keys.len() as u64, Relaxed);
-            missing += self.missing(tree, keys)?;
+            let (absent, different) = self.compare(&stored.tree, keys, values)?;
+            missing += absent;
+            changed += different;
             Ok(())
         })?;
-        Ok((missing > 0).then(|| format!("{missing} of {rows} rows have no entry")))
+        if missing > 0 {
+            return Ok(Some(format!("{missing} of {rows} rows have no entry")));
+        }
+        let what = "have an entry with other included values";
+        Ok((changed > 0).then(|| format!("{changed} of {rows} rows {what}")))
     }
 
-    /// How many of the keys the tree does not hold.
-    fn missing(&self, tree: &Tree, keys: Vec<Vec<u8>>) -> SqlResult<usize> {
+    /// How many of the keys the tree does not hold, and how many it holds with another value.
+    fn compare(
+        &self,
+        tree: &Tree,
+        keys: Vec<Vec<u8>>,
+        values: Vec<Vec<u8>>,
+    ) -> SqlResult<(usize, usize)> {
         let tree = tree.clone();
-        let missing = self.handle().block_on(move || async move {
-            let mut found = 0;
+        let compared = self.handle().block_on(move || async move {
+            let (mut found, mut changed) = (0, 0);
             let io = IoCounters::default();
-            tree.get_batch(&keys, Depth::Many, &io, &mut |_, _| found += 1).await?;
-            Ok(keys.len() - found)
+            let mut visit = |position: usize, value: &[u8]| {
+                found += 1;
+                changed += usize::from(values[position] != value);
+            };
+            tree.get_batch(&keys, Depth::Many, &io, &mut visit).await?;
+            Ok((keys.len() - found, changed))
         });
-        missing.map_err(fault::storage)
+        compared.map_err(fault::storage)
     }
 }

@@ -24,12 +24,10 @@ fn exists(name: &str) -> SqlError {
     SqlError::new(SqlState::DUPLICATE_TABLE, message)
 }
 
-/// Creates an index on `columns` over the rows that are there.
-pub(crate) fn create_index(
-    db: &Database,
-    index: &CreateIndex,
-    columns: Vec<usize>,
-) -> SqlResult<()> {
+/// Creates an index over the rows that are there.
+///
+/// Errors: 42P01, 42P07, 42701 and 42703 for names, 23505 for rows with the same unique key.
+pub(crate) fn create_index(db: &Database, index: &CreateIndex) -> SqlResult<()> {
     let _writer = db.writer()?;
     let snapshot = db.snapshot();
     let (name, unique) = (index.name.clone(), index.unique);
@@ -37,16 +35,25 @@ pub(crate) fn create_index(
         return if index.if_not_exists { Ok(()) } else { Err(exists(&name)) };
     }
     let entry = snapshot.table(&index.table)?.clone();
+    let columns = index.columns.iter().map(|name| ordinal(&entry, name));
+    let columns = columns.collect::<SqlResult<Vec<_>>>()?;
+    if let Some(twice) = (1..columns.len()).find(|&i| columns[..i].contains(&columns[i])) {
+        let message = format!("column \"{}\" appears twice in a key", index.columns[twice]);
+        return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    let included = index.included.iter().map(|name| ordinal(&entry, name));
+    let included = included.collect::<SqlResult<Vec<_>>>()?;
     if let Some(&bad) = columns.iter().find(|&&c| !entry.def.schema.columns[c].ty.may_be_key()) {
         let ty = entry.def.schema.columns[bad].ty;
         return Err(SqlError::unsupported(format!("a key of type {ty}")));
     }
-    let tree = build_index(db, &entry, &columns, unique.then(|| name.clone()))?;
+    let def = IndexDef { id: IndexId(0), name, columns, included, unique };
+    let tree = build_index(db, &entry, &def)?;
     db.change(move |store, snapshot| {
         Box::pin(async move {
-            let id = IndexId(snapshot.take_id());
+            let index = IndexDef { id: IndexId(snapshot.take_id()), ..def };
             let mut def = (*entry.def).clone();
-            def.indexes.push(Arc::new(IndexDef { id, name, columns, unique }));
+            def.indexes.push(Arc::new(index));
             let mut statistics = (*def.statistics).clone();
             let built = store.tree(tree).map_err(fault::storage)?;
             statistics.index_leaf_pages.push(built.stats().leaf_pages);
@@ -55,6 +62,13 @@ pub(crate) fn create_index(
             snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
             Ok(())
         })
+    })
+}
+
+fn ordinal(entry: &TableEntry, name: &str) -> SqlResult<usize> {
+    entry.def.schema.ordinal(name).ok_or_else(|| {
+        let message = format!("column \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_COLUMN, message)
     })
 }
 

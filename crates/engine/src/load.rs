@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
-use sql::catalog::TableStatistics;
+use sql::catalog::{IndexDef, TableStatistics};
 use sql::constraints::Constraints;
 use storage::{Store, Tree, TreeId};
 use types::key::{KeyColumn, KeyEncoder};
-use types::row::{RowLayout, index_key_columns};
+use types::row::RowLayout;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
@@ -57,10 +57,9 @@ struct TreeInput {
     /// A tree of the store, for its limits; the entries go into a new one.
     tree: Tree,
     sorter: Sorter,
-    key: Vec<KeyColumn>,
+    layout: Arc<RowLayout>,
     /// How many leading key columns must be unique, and the name of the constraint.
     unique: Option<(usize, String)>,
-    clustered: bool,
 }
 
 impl<'a> TableLoader<'a> {
@@ -123,7 +122,7 @@ impl<'a> TableLoader<'a> {
     /// Adds rows that have their row ids.
     pub(crate) fn push_with_ids(&mut self, batch: &RecordBatch, ids: &ArrayRef) -> SqlResult<()> {
         for tree in &mut self.trees {
-            tree.push(&self.entry.layout, batch, ids)?;
+            tree.push(batch, ids)?;
         }
         Ok(())
     }
@@ -215,48 +214,42 @@ fn inputs(db: &Database, entry: &TableEntry) -> Vec<TreeInput> {
     let clustered = TreeInput {
         tree: entry.tree.clone(),
         sorter: sorter(0),
-        key: entry.layout.key.clone(),
+        layout: entry.layout.clone(),
         unique: Some((entry.layout.key.len(), constraint)),
-        clustered: true,
     };
-    let indexes = def.indexes.iter().enumerate().map(|(number, index)| TreeInput {
+    let indexes = def.indexes.iter().zip(&entry.indexes).enumerate();
+    let indexes = indexes.map(|(number, (index, stored))| TreeInput {
         tree: entry.tree.clone(),
         sorter: sorter(number + 1),
-        key: index_key_columns(&def.schema, &def.primary_key, &index.columns),
+        layout: stored.layout.clone(),
         unique: index.unique.then(|| (index.columns.len(), index.name.clone())),
-        clustered: false,
     });
     std::iter::once(clustered).chain(indexes).collect()
 }
 
 impl TreeInput {
-    fn push(&mut self, layout: &RowLayout, batch: &RecordBatch, ids: &ArrayRef) -> SqlResult<()> {
-        let arrays = key_arrays(&self.key, batch, ids);
-        if !self.clustered {
-            return self.push_keys(&arrays, batch.num_rows());
-        }
-        let encoder = KeyEncoder::new(&self.key, &arrays);
+    fn push(&mut self, batch: &RecordBatch, ids: &ArrayRef) -> SqlResult<()> {
+        let keys = key_arrays(&self.layout.key, batch, ids);
+        let values = self.layout.value_columns().iter().map(|&i| batch.column(i).clone());
+        self.push_entries(&keys, &values.collect::<Vec<_>>(), batch.num_rows())
+    }
+
+    /// Adds entries, given the columns of the key and those of the value.
+    fn push_entries(
+        &mut self,
+        keys: &[ArrayRef],
+        values: &[ArrayRef],
+        row_count: usize,
+    ) -> SqlResult<()> {
+        let encoder = KeyEncoder::new(&self.layout.key, keys);
         let (mut key, mut value) = (vec![], vec![]);
-        for row in 0..batch.num_rows() {
+        for row in 0..row_count {
             key.clear();
             value.clear();
             encoder.encode(row, &mut key)?;
-            layout.encode_value(batch, row, &mut value)?;
+            self.layout.encode_columns(values, row, &mut value)?;
             fault::check_entry(&self.tree, &key, &value)?;
             self.sorter.push(&key, &value)?;
-        }
-        Ok(())
-    }
-
-    /// Adds entries that are keys only, of columns in the order of the key.
-    fn push_keys(&mut self, arrays: &[ArrayRef], row_count: usize) -> SqlResult<()> {
-        let encoder = KeyEncoder::new(&self.key, arrays);
-        let mut key = vec![];
-        for row in 0..row_count {
-            key.clear();
-            encoder.encode(row, &mut key)?;
-            fault::check_entry(&self.tree, &key, &[])?;
-            self.sorter.push(&key, &[])?;
         }
         Ok(())
     }
@@ -266,16 +259,16 @@ impl TreeInput {
 fn write_trees(db: &Database, trees: Vec<TreeInput>, job: Arc<Job>) -> SqlResult<Vec<TreeId>> {
     let mut inputs = vec![];
     for tree in trees {
-        inputs.push((tree.sorter.finish()?, tree.key, tree.unique));
+        inputs.push((tree.sorter.finish()?, tree.layout, tree.unique));
     }
     let store = db.store().clone();
     db.handle().block_on(move || async move {
         let mut running = vec![];
-        for (number, (sorted, key, unique)) in inputs.into_iter().enumerate() {
+        for (number, (sorted, layout, unique)) in inputs.into_iter().enumerate() {
             let (store, job) = (store.clone(), job.clone());
             let worker = number % runtime::worker_count();
             running.push(runtime::spawn_on(worker, move || async move {
-                write_tree(&store, sorted, &key, unique, &job).await
+                write_tree(&store, sorted, &layout.key, unique, &job).await
             }));
         }
         let mut results = vec![];
@@ -382,23 +375,26 @@ pub(crate) fn replaced(
 pub(crate) fn build_index(
     db: &Database,
     entry: &TableEntry,
-    columns: &[usize],
-    unique: Option<String>,
+    index: &IndexDef,
 ) -> SqlResult<TreeId> {
     let def = &entry.def;
+    let (columns, included) = (&index.columns, &index.included);
+    let layout = RowLayout::index(&def.schema, &def.primary_key, columns, included);
     let path: PathBuf = db.sort_path(&format!("{}-index", def.id.0));
     let mut tree = TreeInput {
         tree: entry.tree.clone(),
         sorter: Sorter::new(db.handle(), path, SORT_BYTES),
-        key: index_key_columns(&def.schema, &def.primary_key, columns),
-        unique: unique.map(|name| (columns.len(), name)),
-        clustered: false,
+        layout: Arc::new(layout),
+        unique: index.unique.then(|| (index.columns.len(), index.name.clone())),
     };
     let job = db.start_job("reading", def.statistics.row_count);
-    let columns: Vec<usize> = tree.key.iter().map(|k| k.ordinal).collect();
+    let key = tree.layout.key.iter().map(|k| k.ordinal);
+    let key_count = key.len();
+    let columns: Vec<usize> = key.chain(tree.layout.value_columns().iter().copied()).collect();
     reader::read_table(db, entry, &columns, &mut |batch| {
         job.done.fetch_add(batch.num_rows() as u64, Relaxed);
-        tree.push_keys(batch.columns(), batch.num_rows())
+        let (keys, values) = batch.columns().split_at(key_count);
+        tree.push_entries(keys, values, batch.num_rows())
     })?;
     let job = db.start_job("writing", tree.sorter.entry_count());
     Ok(write_trees(db, vec![tree], job)?[0])

@@ -238,8 +238,7 @@ impl Session {
                 Ok(tag("CREATE VIEW"))
             }
             Statement::CreateIndex(index) => {
-                let columns = ordinals(&db.snapshot(), &index.table, &index.columns)?;
-                ddl::create_index(db, &index, columns)?;
+                ddl::create_index(db, &index)?;
                 Ok(tag("CREATE INDEX"))
             }
             Statement::Drop(drop) => drop_objects(db, &drop),

@@ -77,6 +77,8 @@ impl TableSource {
         let mut visit = |key: &[u8], _: &[u8]| keys.push(fetch.primary_key(key));
         let parts = self.tree.expand(range, depth, access.io, &mut visit).await;
         let parts = parts.map_err(fault::storage)?.into_iter().map(Work::Range);
+        // In the order of the clustered tree, so that each of its pages is wanted by one fetch.
+        keys.sort_unstable();
         let fetches = keys.chunks(FETCH_ROWS).map(|chunk| Work::Fetch(chunk.to_vec()));
         Ok(Step { rows: None, parts: parts.chain(fetches).map(part).collect() })
     }

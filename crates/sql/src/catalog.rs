@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
-use types::{Schema, SqlResult};
+use types::{LogicalType, Schema, SqlResult};
 
 use crate::constraints::Constraints;
 use crate::view::ViewDef;
@@ -45,7 +45,8 @@ pub struct TableDef {
     pub constraints: Arc<Constraints>,
 }
 
-/// A secondary index: entries hold the indexed columns, then the primary key (or row id).
+/// A secondary index: entries hold the indexed columns, then the primary key (or row id), and the
+/// included columns.
 #[derive(Clone, Debug)]
 pub struct IndexDef {
     /// The id.
@@ -54,8 +55,24 @@ pub struct IndexDef {
     pub name: String,
     /// Ordinals of the indexed columns, in key order.
     pub columns: Vec<usize>,
+    /// Ordinals of the columns that entries only carry (`INCLUDE`), as the statement had them.
+    pub included: Vec<usize>,
     /// Whether no two rows may have the same (non-null) indexed values.
     pub unique: bool,
+}
+
+impl IndexDef {
+    /// Whether an entry has the exact value of this column of `table`, so that the row need not be
+    /// fetched for it.
+    pub fn covers(&self, table: &TableDef, ordinal: usize) -> bool {
+        let ty = table.schema.columns[ordinal].ty;
+        // A key keeps a negative zero as zero.
+        let exact = !matches!(ty, LogicalType::Float32 | LogicalType::Float64);
+        match self.columns.contains(&ordinal) {
+            true => exact || table.primary_key.contains(&ordinal),
+            false => self.included.contains(&ordinal) || table.primary_key.contains(&ordinal),
+        }
+    }
 }
 
 impl TableDef {

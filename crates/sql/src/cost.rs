@@ -85,6 +85,11 @@ impl Costs<'_> {
             + self.allowed(self.0.enable_seqscan)
     }
 
+    /// A scan of a whole index instead of its table.
+    pub fn index_scan(&self, rows: f64, pages: f64) -> f64 {
+        self.sequential(pages) + self.cpu(rows * cpu::SCAN_ROW)
+    }
+
     /// A scan of `ranges` key ranges that hold `share` of a tree.
     pub fn range_scan(&self, ranges: f64, share: f64, tree_rows: f64, tree_pages: f64) -> f64 {
         let pages = (share * tree_pages).max(ranges.min(tree_pages));

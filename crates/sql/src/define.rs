@@ -21,10 +21,21 @@ pub struct Draft {
     pub schema: Schema,
     /// Ordinals of the primary key's columns.
     pub primary_key: Vec<usize>,
-    /// Unique constraints that have no index yet: name and ordinals.
-    pub unique: Vec<(String, Vec<usize>)>,
+    /// Unique constraints that have no index yet.
+    pub unique: Vec<UniqueDraft>,
     /// Everything else.
     pub constraints: Constraints,
+}
+
+/// A unique constraint that has no index yet.
+#[derive(Clone, Debug)]
+pub struct UniqueDraft {
+    /// Its name, which is the index's.
+    pub name: String,
+    /// Ordinals of the columns that must be unique.
+    pub columns: Vec<usize>,
+    /// Ordinals of the columns that the index only carries.
+    pub included: Vec<usize>,
 }
 
 impl Draft {
@@ -125,12 +136,13 @@ impl Draft {
             ConstraintSpec::PrimaryKey { name, columns } => {
                 self.set_primary_key(name.clone(), columns)
             }
-            ConstraintSpec::Unique { name, columns } => {
-                let ordinals = self.key(columns)?;
-                let base = format!("{}_{}_key", self.name, columns.join("_"));
+            ConstraintSpec::Unique { name, columns, included } => {
+                let all: Vec<&str> = columns.iter().chain(included).map(String::as_str).collect();
+                let base = format!("{}_{}_key", self.name, all.join("_"));
+                let (columns, included) = (self.key(columns)?, self.included(included)?);
                 let name = self.constraint_name(name.clone(), base)?;
                 self.constraints.unique.push(name.clone());
-                self.unique.push((name, ordinals));
+                self.unique.push(UniqueDraft { name, columns, included });
                 Ok(())
             }
             ConstraintSpec::Check { name, expression, columns } => {
@@ -183,6 +195,17 @@ impl Draft {
         Ok(ordinals)
     }
 
+    /// The ordinals of columns that an index only carries.
+    fn included(&self, columns: &[String]) -> SqlResult<Vec<usize>> {
+        let ordinal = |name: &String| {
+            self.schema.ordinal(name).ok_or_else(|| {
+                let message = format!("column \"{name}\" named in key does not exist");
+                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+            })
+        };
+        columns.iter().map(ordinal).collect()
+    }
+
     fn add_foreign_key(&mut self, spec: &ForeignKeySpec, catalog: &dyn Catalog) -> SqlResult<()> {
         let ordinal = |name: &String| {
             self.schema.ordinal(name).ok_or_else(|| {
@@ -217,7 +240,7 @@ impl Draft {
         catalog: &dyn Catalog,
     ) -> SqlResult<(u32, Schema, Vec<usize>)> {
         let (id, schema, primary_key, unique) = if spec.table == self.name {
-            let unique: Vec<Vec<usize>> = self.unique.iter().map(|(_, c)| c.clone()).collect();
+            let unique: Vec<Vec<usize>> = self.unique.iter().map(|u| u.columns.clone()).collect();
             (self.id, self.schema.clone(), self.primary_key.clone(), unique)
         } else {
             let table = catalog.table(&spec.table);
@@ -259,7 +282,7 @@ impl Draft {
         let taken = |name: &str| {
             self.constraints.checks.iter().any(|c| c.name == name)
                 || self.constraints.foreign_keys.iter().any(|k| k.name == name)
-                || self.unique.iter().any(|(n, _)| n == name)
+                || self.unique.iter().any(|u| u.name == name)
         };
         match given {
             Some(name) if taken(&name) => {

@@ -117,7 +117,7 @@ fn scan_title(scan: &Scan) -> String {
         Access::Full => format!("Full Scan on {table}"),
         Access::Range { index, fetch, .. } => {
             let only = if *fetch || matches!(index, IndexRef::Primary) { "" } else { "Only " };
-            format!("Index {only}Scan on {table} using {}", index_name(table, index))
+            format!("Index {only}Scan using {} on {table}", index_name(table, index))
         }
     }
 }
@@ -158,7 +158,9 @@ fn details(operator: &Operator) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     match operator {
         Operator::Scan(scan) => {
-            if let Access::Range { index, ranges, .. } = &scan.access {
+            if let Access::Range { index, ranges, .. } = &scan.access
+                && !ranges.iter().any(KeyRange::is_all)
+            {
                 lines.push(("Index Cond", ranges_text(scan, index, ranges)));
             }
             lines.extend(scan.filter.iter().map(|f| ("Filter", f.text().to_string())));

@@ -38,7 +38,7 @@ mod view;
 
 pub use arguments::arguments;
 pub use datafusion_common::ScalarValue;
-pub use define::{Draft, names_column, renamed_in};
+pub use define::{Draft, UniqueDraft, names_column, renamed_in};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
 pub use insert::{InsertRows, incoming_schema, insert_rows, rows_of_query};
 pub use library::has_function;

@@ -11,6 +11,7 @@ mod copy;
 mod cursor;
 mod ddl;
 mod dml;
+mod include;
 mod needed;
 mod prepare;
 mod refuse;
@@ -185,6 +186,8 @@ pub struct CreateIndex {
     pub table: String,
     /// Names of the indexed columns, in key order.
     pub columns: Vec<String>,
+    /// Names of the columns that entries only carry.
+    pub included: Vec<String>,
     /// Whether duplicates are refused.
     pub unique: bool,
     /// No error if it exists.
@@ -224,7 +227,7 @@ pub fn parse(text: &str) -> SqlResult<Vec<Statement>> {
     statements.into_iter().map(|tokens| parse_one(text, tokens)).collect()
 }
 
-fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
+fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     if tokens::is_word(&tokens, "checkpoint") {
         return Ok(Statement::Checkpoint);
     }
@@ -246,6 +249,7 @@ fn parse_one(text: &str, tokens: tokens::Tokens) -> SqlResult<Statement> {
     if let Some(statement) = role::statement(text, &tokens) {
         return statement.map(Statement::Role);
     }
+    include::mark(&mut tokens);
     let mut parser = Parser::new(&PostgreSqlDialect {})
         .with_recursion_limit(tokens::NESTING_MAX)
         .with_tokens_with_locations(tokens);

@@ -172,7 +172,7 @@ pub enum Access {
         /// The ranges.
         ranges: Vec<KeyRange>,
         /// Whether rows must be fetched from the clustered tree; false when the index holds all of `columns`
-        /// (its own columns and the primary key) or is the clustered tree itself.
+        /// (its own columns, those it includes and the primary key) or is the clustered tree itself.
         fetch: bool,
     },
 }
@@ -206,6 +206,13 @@ pub struct KeyRange {
     pub lower: Bound<ScalarValue>,
     /// Upper bound of the key column after the prefix.
     pub upper: Bound<ScalarValue>,
+}
+
+impl KeyRange {
+    /// Whether all keys lie in it.
+    pub fn is_all(&self) -> bool {
+        self.prefix.is_empty() && self.lower == Bound::Unbounded && self.upper == Bound::Unbounded
+    }
 }
 
 /// How a join treats rows without and with partners. "Outer" is the driving input.

@@ -115,19 +115,19 @@ fn access_paths() {
     let cases = [
         (
             "select * from lineitem where l_orderkey = 5",
-            "Index Scan on lineitem using lineitem_pkey\n",
+            "Index Scan using lineitem_pkey on lineitem\n",
         ),
         (
             "select * from lineitem where l_orderkey in (1, 3, 2) and l_linenumber > 2",
-            "Index Scan on lineitem using lineitem_pkey\n",
+            "Index Scan using lineitem_pkey on lineitem\n",
         ),
         (
             "select l_comment from lineitem where l_partkey = 5 and l_suppkey between 3 and 9",
-            "Index Scan on lineitem using lineitem_part_supplier\n",
+            "Index Scan using lineitem_part_supplier on lineitem\n",
         ),
         (
             "select l_orderkey from lineitem where l_shipdate = date '1995-01-01'",
-            "Index Only Scan on lineitem using lineitem_shipdate\n",
+            "Index Only Scan using lineitem_shipdate on lineitem\n",
         ),
         ("select * from lineitem where l_shipdate > date '1995-01-01'", "Full Scan on lineitem\n"),
         ("select * from orders where o_orderkey < 100.5", "Full Scan on orders\n"),
@@ -171,7 +171,7 @@ fn selective_queries_use_index_joins() {
         &[
             "Index Nested Loop Join on lineitem using lineitem_pkey",
             "customer using customer_pkey",
-            "Index Scan on orders using orders_date",
+            "Index Scan using orders_date on orders",
         ],
     );
     check_has(
@@ -180,19 +180,19 @@ fn selective_queries_use_index_joins() {
              (select * from lineitem where l_orderkey = o_orderkey and l_commitdate < l_receiptdate) \
              group by o_orderpriority"
         ),
-        &["Index Semi Nested Loop Join on lineitem", "Index Scan on orders using orders_date"],
+        &["Index Semi Nested Loop Join on lineitem", "Index Scan using orders_date on orders"],
     );
     check_has(
         &format!(
             "select sum(l_extendedprice) from lineitem, part where l_partkey = p_partkey \
              and l_shipdate = {day} and p_type like 'PROMO%'"
         ),
-        &["part using part_pkey", "Index Scan on lineitem using lineitem_shipdate"],
+        &["part using part_pkey", "Index Scan using lineitem_shipdate on lineitem"],
     );
     check_has(
         "select s_name, sum(l_quantity) from part, lineitem, supplier where p_partkey = l_partkey \
          and s_suppkey = l_suppkey and p_partkey between 100 and 120 group by s_name",
-        &["Index Scan on lineitem using lineitem_part_supplier", "Full Scan on supplier"],
+        &["Index Scan using lineitem_part_supplier on lineitem", "Full Scan on supplier"],
     );
 }
 

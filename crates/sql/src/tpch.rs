@@ -98,6 +98,7 @@ impl Tpch {
                     let table = tables.get_mut(&index.table).unwrap();
                     let ordinal = |c: &String| table.schema.ordinal(c).unwrap();
                     table.indexes.push(Arc::new(IndexDef {
+                        included: vec![],
                         id: IndexId(i as u32),
                         name: index.name,
                         columns: index.columns.iter().map(ordinal).collect(),

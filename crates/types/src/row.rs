@@ -91,10 +91,22 @@ impl RowLayout {
         RowLayout::new(with_row_id(schema, primary_key), key.clone(), value)
     }
 
-    /// A secondary index: everything in the key, an empty value.
-    pub fn index(schema: &Schema, primary_key: &[usize], columns: &[usize]) -> RowLayout {
+    /// A secondary index: its columns and the primary key in the key, the columns of `included` that
+    /// are not among these in the value.
+    pub fn index(
+        schema: &Schema,
+        primary_key: &[usize],
+        columns: &[usize],
+        included: &[usize],
+    ) -> RowLayout {
         let key = index_key_columns(schema, primary_key, columns);
-        RowLayout::new(with_row_id(schema, primary_key), key, vec![])
+        let mut value: Vec<usize> = vec![];
+        for &ordinal in included {
+            if !value.contains(&ordinal) && !key.iter().any(|k| k.ordinal == ordinal) {
+                value.push(ordinal);
+            }
+        }
+        RowLayout::new(with_row_id(schema, primary_key), key, value)
     }
 
     fn new(schema: Schema, key: Vec<KeyColumn>, value_columns: Vec<usize>) -> RowLayout {
@@ -118,6 +130,11 @@ impl RowLayout {
         }
         let fixed_bytes = offset - bitmap_bytes;
         RowLayout { schema, key, places, value_columns, bitmap_bytes, fixed_bytes, variable_count }
+    }
+
+    /// Ordinals of the columns in a value, in its order.
+    pub fn value_columns(&self) -> &[usize] {
+        &self.value_columns
     }
 
     /// Whether entries of this tree hold the column.
@@ -148,31 +165,52 @@ impl RowLayout {
         row: usize,
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
+        self.encode(|_, ordinal| batch.column(ordinal), row, out)
+    }
+
+    /// Appends the value of `row` of `columns`, which are those of [`RowLayout::value_columns`], to
+    /// `out`.
+    pub fn encode_columns(
+        &self,
+        columns: &[ArrayRef],
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        self.encode(|position, _| &columns[position], row, out)
+    }
+
+    fn encode<'a>(
+        &self,
+        column: impl Fn(usize, usize) -> &'a ArrayRef,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
         let start = out.len();
-        if self.encode_with(2, batch, row, out) {
+        if self.encode_with(2, &column, row, out) {
             return Ok(());
         }
         out.truncate(start);
-        if self.encode_with(4, batch, row, out) {
+        if self.encode_with(4, &column, row, out) {
             return Ok(());
         }
         let message = format!("row is too big: {} bytes", out.len() - start);
         Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
     }
 
-    /// Encodes with end offsets of `width` bytes; false when these are too short.
-    fn encode_with(
+    /// Encodes with end offsets of `width` bytes; false when these are too short. `column` has the
+    /// array for a position in the value and its ordinal.
+    fn encode_with<'a>(
         &self,
         width: usize,
-        batch: &RecordBatch,
+        column: &impl Fn(usize, usize) -> &'a ArrayRef,
         row: usize,
         out: &mut Vec<u8>,
     ) -> bool {
         let start = out.len();
         out.resize(start + self.variable_start(width), 0);
         let mut fits = true;
-        for &ordinal in &self.value_columns {
-            let array = batch.column(ordinal);
+        for (position, &ordinal) in self.value_columns.iter().enumerate() {
+            let array = column(position, ordinal);
             match self.places[ordinal].expect("value column has a place") {
                 Place::Key(_) => unreachable!("value columns are not in the key"),
                 Place::Fixed { bit, .. } | Place::Variable { bit, .. } if array.is_null(row) => {

@@ -91,7 +91,7 @@ proptest! {
     fn keys_order_as_values(rows in proptest::collection::vec(row(), 2..20)) {
         let batch = batch(&rows);
         for ordinal in 0..7 {
-            let layout = RowLayout::index(&schema(), &[0], &[ordinal]);
+            let layout = RowLayout::index(&schema(), &[0], &[ordinal], &[]);
             let keys = keys(&layout, &batch);
             for a in 0..rows.len() {
                 for b in 0..rows.len() {
@@ -137,7 +137,7 @@ fn an_index_key_splits_into_its_columns() {
     let rows = [(7, None, Some("x".to_owned()), Some(1.5), Some(3), None, "yy".to_owned())];
     let columns = index_key_columns(&schema(), &[0, 6], &[1, 2, 6]);
     assert_eq!(columns.iter().map(|c| c.ordinal).collect::<Vec<_>>(), [1, 2, 6, 0]);
-    let layout = RowLayout::index(&schema(), &[0, 6], &[1, 2, 6]);
+    let layout = RowLayout::index(&schema(), &[0, 6], &[1, 2, 6], &[]);
     let key = keys(&layout, &batch(&rows)).remove(0);
     let pieces = split_columns(&columns, &key);
     let expected: [&[u8]; 4] = [&[2], &[1, b'x', 0], b"yy\0", &[128, 0, 0, 0, 0, 0, 0, 7]];

@@ -113,6 +113,8 @@ pub struct RelationIndex {
     pub name: String,
     /// Names of the indexed columns, in key order.
     pub columns: Vec<String>,
+    /// Names of the columns that it only carries.
+    pub included: Vec<String>,
     /// Whether it forbids duplicates.
     pub unique: bool,
 }

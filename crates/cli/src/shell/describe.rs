@@ -49,7 +49,12 @@ pub fn footers(relation: &Relation) -> Vec<String> {
     }
     for index in &relation.indexes {
         let unique = if index.unique { "UNIQUE, " } else { "" };
-        lines.push(format!("    \"{}\" {unique}btree ({})", index.name, index.columns.join(", ")));
+        let columns = index.columns.join(", ");
+        let included = match index.included.as_slice() {
+            [] => String::new(),
+            columns => format!(" INCLUDE ({})", columns.join(", ")),
+        };
+        lines.push(format!("    \"{}\" {unique}btree ({columns}){included}", index.name));
     }
     if !lines.is_empty() {
         lines.insert(0, "Indexes:".to_string());

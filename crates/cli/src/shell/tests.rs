@@ -55,6 +55,7 @@ impl Backend for Fake {
             columns: vec![column("a", "integer", false), column("b", "text", true)],
             primary_key: vec!["a".into()],
             indexes: vec![RelationIndex {
+                included: vec![],
                 name: "t_b".into(),
                 columns: vec!["b".into()],
                 unique: true,

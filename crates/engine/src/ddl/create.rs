@@ -36,9 +36,9 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
         }
     };
     let draft = Draft::of(create, columns, id, &writing.catalog)?;
-    for (name, _) in &draft.unique {
-        if snapshot.has_relation(name) {
-            return Err(exists(name));
+    for unique in &draft.unique {
+        if snapshot.has_relation(&unique.name) {
+            return Err(exists(&unique.name));
         }
     }
     let def = defined(&draft, &mut ids);
@@ -77,9 +77,10 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
         constraints: Arc::default(),
     };
     let mut def = draft.table(&none);
-    for (name, columns) in &draft.unique {
-        let (id, name, columns) = (IndexId(ids.take()), name.clone(), columns.clone());
-        def.indexes.push(Arc::new(IndexDef { id, name, columns, unique: true }));
+    for unique in &draft.unique {
+        let sql::UniqueDraft { name, columns, included } = unique.clone();
+        let id = IndexId(ids.take());
+        def.indexes.push(Arc::new(IndexDef { id, name, columns, included, unique: true }));
     }
     let index_leaf_pages = vec![1; def.indexes.len()];
     def.statistics = Arc::new(TableStatistics { index_leaf_pages, ..TableStatistics::default() });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use runtime::IoCounters;
 use storage::{Depth, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
-use types::row::index_key_columns;
+use types::row::RowLayout;
 use types::text::format_value;
 use types::{SqlError, SqlResult};
 
@@ -67,35 +67,28 @@ impl Entries {
             added: added.clone(),
         };
         let mut clustered = new(&entry.tree, key, unique);
-        clustered.fill(removed, added, Some(entry))?;
+        clustered.fill(removed, added, &entry.layout)?;
         let mut all = vec![clustered];
         for (index, stored) in def.indexes.iter().zip(&entry.indexes) {
-            let key = index_key_columns(&def.schema, &def.primary_key, &index.columns);
+            let key = stored.layout.key.clone();
             let (count, name) = (index.columns.len(), index.name.clone());
             let unique = Unique { count, name, columns: columns(&index.columns) };
             let mut entries = new(&stored.tree, key, index.unique.then_some(unique));
-            entries.fill(removed, added, None)?;
+            entries.fill(removed, added, &stored.layout)?;
             all.push(entries);
         }
         all.iter().try_for_each(Entries::check_added)?;
         Ok(all)
     }
 
-    fn fill(
-        &mut self,
-        removed: &Rows,
-        added: &Rows,
-        clustered: Option<&TableEntry>,
-    ) -> SqlResult<()> {
+    fn fill(&mut self, removed: &Rows, added: &Rows, layout: &RowLayout) -> SqlResult<()> {
         let key = self.key.clone();
         for (rows, is_new) in [(removed, false), (added, true)] {
             let encoder = KeyEncoder::new(&key, &key_arrays(&key, &rows.batch, &rows.ids));
             for row in 0..rows.len() {
                 let (mut key, mut value) = (vec![], vec![]);
                 encoder.encode(row, &mut key)?;
-                if let Some(entry) = clustered {
-                    entry.layout.encode_value(&rows.batch, row, &mut value)?;
-                }
+                layout.encode_value(&rows.batch, row, &mut value)?;
                 if is_new {
                     fault::check_entry(&self.tree, &key, &value)?;
                 }

@@ -71,7 +71,7 @@ impl Constraint<'_> {
         let columns = || names::list(self.column_names());
         match &self.rule {
             Rule::Key(index) if index.primary => format!("PRIMARY KEY ({})", columns()),
-            Rule::Key(_) => format!("UNIQUE ({})", columns()),
+            Rule::Key(index) => format!("UNIQUE {}", index.column_lists(self.table)),
             Rule::Check(check) => format!("CHECK (({}))", check.expression),
             Rule::Foreign(key, parent) => {
                 let mut text = format!(
@@ -131,7 +131,8 @@ pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
 fn is_constraint(table: &TableDef, index: &Index) -> bool {
     index.unique
         && (table.constraints.unique.contains(&index.name)
-            || index.name == format!("{}_{}_key", table.name, index.column_names(table).join("_")))
+            || index.name
+                == format!("{}_{}_key", table.name, index.attribute_names(table).join("_")))
 }
 
 impl View {

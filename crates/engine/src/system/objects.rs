@@ -33,6 +33,8 @@ pub(crate) struct Index {
     pub(crate) oid: i64,
     pub(crate) name: String,
     pub(crate) columns: Vec<usize>,
+    /// Those that its entries only carry.
+    pub(crate) included: Vec<usize>,
     pub(crate) unique: bool,
     pub(crate) primary: bool,
     /// Position among the secondary indexes.
@@ -82,6 +84,7 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         oid: table_oid(table) + KIND,
         name: table.primary_key_name(),
         columns: table.primary_key.clone(),
+        included: vec![],
         unique: true,
         primary: true,
         position: None,
@@ -90,6 +93,7 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         oid: index_oid(index),
         name: index.name.clone(),
         columns: index.columns.clone(),
+        included: index.included.clone(),
         unique: index.unique,
         primary: false,
         position: Some(position),
@@ -98,9 +102,25 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
 }
 
 impl Index {
-    /// Names of the indexed columns.
-    pub(crate) fn column_names<'t>(&self, table: &'t TableDef) -> Vec<&'t str> {
-        self.columns.iter().map(|&c| table.schema.columns[c].name.as_str()).collect()
+    /// All its columns: the indexed ones, then those included.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().chain(&self.included).copied()
+    }
+
+    /// Names of all its columns.
+    pub(crate) fn attribute_names<'t>(&self, table: &'t TableDef) -> Vec<&'t str> {
+        self.attributes().map(|c| table.schema.columns[c].name.as_str()).collect()
+    }
+
+    /// `(indexed columns) INCLUDE (included columns)`.
+    pub(crate) fn column_lists(&self, table: &TableDef) -> String {
+        let names = self.attribute_names(table);
+        let (key, included) = names.split_at(self.columns.len());
+        let key = format!("({})", names::list(key.to_vec()));
+        match included {
+            [] => key,
+            _ => format!("{key} INCLUDE ({})", names::list(included.to_vec())),
+        }
     }
 
     /// `CREATE INDEX ..`; the table with its schema, or without.
@@ -108,10 +128,10 @@ impl Index {
         let unique = if self.unique { "UNIQUE " } else { "" };
         let schema = if qualified { "public." } else { "" };
         format!(
-            "CREATE {unique}INDEX {} ON {schema}{} USING btree ({})",
+            "CREATE {unique}INDEX {} ON {schema}{} USING btree {}",
             names::quote_ident(&self.name),
             names::quote_ident(&table.name),
-            names::list(self.column_names(table)),
+            self.column_lists(table),
         )
     }
 }

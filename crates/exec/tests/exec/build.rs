@@ -29,8 +29,13 @@ pub fn table_schema() -> types::Schema {
 
 /// A table with an index on (a, s).
 pub fn table(name: &str) -> Arc<TableDef> {
-    let index =
-        IndexDef { id: IndexId(1), name: "by_a_s".into(), columns: vec![0, 2], unique: false };
+    let index = IndexDef {
+        id: IndexId(1),
+        name: "by_a_s".into(),
+        columns: vec![0, 2],
+        included: vec![],
+        unique: false,
+    };
     Arc::new(TableDef {
         constraints: Arc::default(),
         id: TableId(1),

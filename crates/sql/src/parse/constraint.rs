@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::ast::{
 use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::ddl::{column_type, index_columns};
-use super::{identifier, name};
+use super::{identifier, include, name};
 use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
 
 /// A constraint whose names are not resolved yet.
@@ -23,12 +23,14 @@ pub enum ConstraintSpec {
         /// The columns.
         columns: Vec<String>,
     },
-    /// `UNIQUE (columns)`.
+    /// `UNIQUE (columns) INCLUDE (included)`.
     Unique {
         /// The constraint's name, if the statement gives one.
         name: Option<String>,
         /// The columns.
         columns: Vec<String>,
+        /// Columns that its index only carries.
+        included: Vec<String>,
     },
     /// `CHECK (expression)`.
     Check {
@@ -116,7 +118,8 @@ fn add_option(
             spec.constraints.push(ConstraintSpec::PrimaryKey { name: given, columns });
         }
         ColumnOption::Unique(_) => {
-            spec.constraints.push(ConstraintSpec::Unique { name: given, columns });
+            let included = vec![];
+            spec.constraints.push(ConstraintSpec::Unique { name: given, columns, included });
         }
         ColumnOption::Check(check) => spec.constraints.push(check_of(given, &check.expr)?),
         ColumnOption::ForeignKey(key) => {
@@ -183,14 +186,20 @@ pub(super) fn identity(always: bool, options: &[SequenceOptions]) -> SqlResult<I
 pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<ConstraintSpec> {
     let names = |idents: &[ast::Ident]| idents.iter().map(identifier).collect();
     Ok(match constraint {
-        TableConstraint::PrimaryKey(key) => ConstraintSpec::PrimaryKey {
-            name: key.name.as_ref().map(identifier),
-            columns: index_columns(&key.columns)?,
-        },
-        TableConstraint::Unique(key) => ConstraintSpec::Unique {
-            name: key.name.as_ref().map(identifier),
-            columns: index_columns(&key.columns)?,
-        },
+        TableConstraint::PrimaryKey(key) => {
+            let (columns, included) = include::split(index_columns(&key.columns)?);
+            if !included.is_empty() {
+                return Err(SqlError::unsupported("a primary key with INCLUDE").with_hint(
+                    "a table is stored in the order of its primary key, which finds all columns",
+                ));
+            }
+            ConstraintSpec::PrimaryKey { name: key.name.as_ref().map(identifier), columns }
+        }
+        TableConstraint::Unique(key) => {
+            let (columns, included) = include::split(index_columns(&key.columns)?);
+            let name = key.name.as_ref().map(identifier);
+            ConstraintSpec::Unique { name, columns, included }
+        }
         TableConstraint::Check(check) => {
             check_of(check.name.as_ref().map(identifier), &check.expr)?
         }

@@ -69,8 +69,8 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
 }
 
 pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
-    if create.predicate.is_some() || !create.include.is_empty() || !create.with.is_empty() {
-        return Err(SqlError::unsupported("CREATE INDEX with WHERE, INCLUDE or WITH"));
+    if create.predicate.is_some() || !create.with.is_empty() {
+        return Err(SqlError::unsupported("CREATE INDEX with WHERE or WITH"));
     }
     let method = create.using.as_ref().map(|m| m.to_string().to_lowercase());
     if method.as_deref().is_some_and(|m| m != "btree") {
@@ -78,12 +78,16 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
     }
     let table = name(&create.table_name)?;
     let columns = index_columns(&create.columns)?;
+    let included: Vec<String> = create.include.iter().map(identifier).collect();
     let name = match &create.name {
         Some(given) => name(given)?,
-        None => format!("{table}_{}_idx", columns.join("_")),
+        None => {
+            let all: Vec<&str> = columns.iter().chain(&included).map(String::as_str).collect();
+            format!("{table}_{}_idx", all.join("_"))
+        }
     };
     let (unique, if_not_exists) = (create.unique, create.if_not_exists);
-    Ok(CreateIndex { name, table, columns, unique, if_not_exists })
+    Ok(CreateIndex { name, table, columns, included, unique, if_not_exists })
 }
 
 pub(super) fn index_columns(columns: &[IndexColumn]) -> SqlResult<Vec<String>> {

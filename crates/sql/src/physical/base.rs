@@ -151,9 +151,7 @@ impl Tree {
     pub fn must_fetch(&self, def: &TableDef, columns: &[usize]) -> bool {
         match &self.index {
             IndexRef::Primary => false,
-            IndexRef::Secondary(index) => {
-                columns.iter().any(|c| !index.columns.contains(c) && !def.primary_key.contains(c))
-            }
+            IndexRef::Secondary(index) => columns.iter().any(|&c| !index.covers(def, c)),
         }
     }
 }

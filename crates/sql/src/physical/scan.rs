@@ -1,6 +1,7 @@
 //! Access paths: the cheapest way to the rows of one table.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use datafusion_common::{DFSchema, DFSchemaRef, ScalarValue, TableReference};
@@ -12,11 +13,11 @@ use super::base::tree_pages;
 use super::ranges::{Demand, Ranges, demands, ranges};
 use super::{Built, Physical, built_as};
 use crate::bind::{CatalogTable, WorkTable};
-use crate::catalog::TableDef;
+use crate::catalog::{IndexDef, TableDef};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
 use crate::expr::Expr;
-use crate::plan::{Access, IndexRef, Operator, Scan};
+use crate::plan::{Access, IndexRef, KeyRange, Operator, Scan};
 
 /// A way to the rows with its price.
 struct Path {
@@ -33,6 +34,13 @@ struct Wanted<'a> {
     columns: Vec<usize>,
     names: DFSchema,
     profile: Profile,
+}
+
+impl Wanted<'_> {
+    /// Whether entries of the index have all columns that are wanted.
+    fn is_covered_by(&self, index: &IndexDef) -> bool {
+        self.columns.iter().all(|&c| index.covers(self.def, c))
+    }
 }
 
 impl Physical<'_> {
@@ -81,8 +89,23 @@ impl Physical<'_> {
             predicates.flat_map(|(i, p)| demands(p, i, wanted.def)).collect();
         let secondary = wanted.def.indexes.iter().map(|i| IndexRef::Secondary(Arc::clone(i)));
         let trees = std::iter::once(IndexRef::Primary).chain(secondary);
-        let paths = trees.filter_map(|tree| self.range_path(wanted, tree, &demands));
+        let ranges = trees.filter_map(|tree| self.range_path(wanted, tree, &demands));
+        let whole = wanted.def.indexes.iter().filter(|i| wanted.is_covered_by(i));
+        let paths = ranges.chain(whole.map(|i| self.whole_path(wanted, i)));
         paths.fold(full, |best, path| if path.cost < best.cost { path } else { best })
+    }
+
+    /// All entries of an index that has everything: fewer pages than the table.
+    fn whole_path(&self, wanted: &Wanted, index: &Arc<IndexDef>) -> Path {
+        let index = IndexRef::Secondary(Arc::clone(index));
+        let rows = wanted.def.statistics.row_count as f64;
+        let cost = self.costs.index_scan(rows, tree_pages(wanted.def, &index));
+        let all = KeyRange { prefix: vec![], lower: Bound::Unbounded, upper: Bound::Unbounded };
+        Path {
+            access: Access::Range { index, ranges: vec![all], fetch: false },
+            guaranteed: vec![],
+            cost,
+        }
     }
 
     fn range_path(&self, wanted: &Wanted, index: IndexRef, demands: &[Demand]) -> Option<Path> {
@@ -97,10 +120,7 @@ impl Physical<'_> {
         let mut cost = self.costs.range_scan(ranges.len() as f64, share, rows, pages);
         let fetch = match &index {
             IndexRef::Primary => false,
-            IndexRef::Secondary(def) => wanted
-                .columns
-                .iter()
-                .any(|c| !def.columns.contains(c) && !wanted.def.primary_key.contains(c)),
+            IndexRef::Secondary(def) => !wanted.is_covered_by(def),
         };
         if fetch {
             let order = order_of(wanted, key[0]);

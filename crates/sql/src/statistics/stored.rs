@@ -13,8 +13,10 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 use crate::catalog::{ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics};
 use crate::constraints::Constraints;
 
-/// Version of the form; a file of a later version is refused.
-const VERSION: u32 = 1;
+/// Versions of the form; a file of a later one is refused. The second has included columns, and is
+/// written for tables that have some, so that earlier programs read all others.
+const PLAIN: u32 = 1;
+const INCLUDING: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Table {
@@ -45,6 +47,8 @@ struct StoredIndex {
     id: u32,
     name: String,
     columns: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    included: Vec<usize>,
     unique: bool,
 }
 
@@ -71,11 +75,13 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
         id: i.id.0,
         name: i.name.clone(),
         columns: i.columns.clone(),
+        included: i.included.clone(),
         unique: i.unique,
     });
     let statistics = &table.statistics;
+    let including = table.indexes.iter().any(|i| !i.included.is_empty());
     let stored = Table {
-        version: VERSION,
+        version: if including { INCLUDING } else { PLAIN },
         id: table.id.0,
         name: table.name.clone(),
         columns: columns.collect(),
@@ -93,12 +99,13 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
 /// Reads the stored form. Errors: XX001 for bytes that are no table of a known version.
 pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
     let stored: Table = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
-    if stored.version != VERSION {
+    if ![PLAIN, INCLUDING].contains(&stored.version) {
         return Err(damaged(&format!("version {} is not known", stored.version)));
     }
     let columns = stored.columns.into_iter().map(decode_column).collect::<SqlResult<Vec<_>>>()?;
     let known = |ordinal: &usize| *ordinal < columns.len();
-    let keys = stored.indexes.iter().map(|i| &i.columns).chain([&stored.primary_key]);
+    let of_indexes = stored.indexes.iter().flat_map(|i| [&i.columns, &i.included]);
+    let keys = of_indexes.chain([&stored.primary_key]);
     if !keys.into_iter().flatten().all(known) {
         return Err(damaged("a key names a column that does not exist"));
     }
@@ -110,8 +117,8 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         columns: pairs.map(|(c, s)| decode_statistics(c, s)).collect::<SqlResult<_>>()?,
     };
     let index = |i: StoredIndex| {
-        let StoredIndex { id, name, columns, unique } = i;
-        Arc::new(IndexDef { id: IndexId(id), name, columns, unique })
+        let StoredIndex { id, name, columns, included, unique } = i;
+        Arc::new(IndexDef { id: IndexId(id), name, columns, included, unique })
     };
     Ok(TableDef {
         id: TableId(stored.id),

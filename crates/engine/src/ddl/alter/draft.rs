@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use sql::Draft;
 use sql::catalog::{IndexDef, IndexId, TableDef};
 use sql::constraints::{ColumnDefault, ForeignKey};
 use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
+use sql::{Draft, UniqueDraft};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
@@ -205,13 +205,15 @@ impl Altered {
             self.draft.primary_key.clear();
         }
         self.draft.primary_key.iter_mut().for_each(|i| *i = shift(*i));
-        self.indexes.retain(|i| !i.columns.contains(&gone));
+        self.indexes.retain(|i| !i.columns.contains(&gone) && !i.included.contains(&gone));
         for index in &mut self.indexes {
-            index.columns.iter_mut().for_each(|i| *i = shift(*i));
+            let held = index.columns.iter_mut().chain(&mut index.included);
+            held.for_each(|i| *i = shift(*i));
         }
-        self.draft.unique.retain(|(_, columns)| !columns.contains(&gone));
-        for (_, columns) in &mut self.draft.unique {
-            columns.iter_mut().for_each(|i| *i = shift(*i));
+        self.draft.unique.retain(|u| !u.columns.contains(&gone) && !u.included.contains(&gone));
+        for unique in &mut self.draft.unique {
+            let held = unique.columns.iter_mut().chain(&mut unique.included);
+            held.for_each(|i| *i = shift(*i));
         }
         let constraints = &mut self.draft.constraints;
         if gone < constraints.defaults.len() {
@@ -349,12 +351,13 @@ impl Altered {
     pub(super) fn finish(&mut self, writing: &Writing<'_>) -> SqlResult<()> {
         let snapshot = writing.catalog.snapshot();
         self.next_id = snapshot.next_id;
-        for (name, columns) in std::mem::take(&mut self.draft.unique) {
+        for UniqueDraft { name, columns, included } in std::mem::take(&mut self.draft.unique) {
             if snapshot.has_relation(&name) {
                 return Err(exists(&name));
             }
             self.next_id += 1;
-            self.indexes.push(IndexDef { id: IndexId(self.next_id), name, columns, unique: true });
+            let id = IndexId(self.next_id);
+            self.indexes.push(IndexDef { id, name, columns, included, unique: true });
         }
         self.draft.check(&writing.catalog)
     }

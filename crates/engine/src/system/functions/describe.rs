@@ -230,7 +230,7 @@ fn index_definition(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemV
         let pretty = arguments.get(2) == Some(&SystemValue::Bool(true));
         return Ok(index.definition(table, !pretty).into());
     }
-    let columns = index.column_names(table);
+    let columns = index.attribute_names(table);
     let column = usize::try_from(number - 1).ok().and_then(|i| columns.get(i).copied());
     Ok(column.map(names::quote_ident).into())
 }

@@ -20,7 +20,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for object in view.objects() {
         let (kind, columns, method) = match &object {
             Object::Table(table) => ("r", table.schema.columns.len(), HEAP),
-            Object::Index(_, index) => ("i", index.columns.len(), BTREE),
+            Object::Index(_, index) => ("i", index.attributes().count(), BTREE),
             Object::View(_, def) => ("v", view.view_columns(def).len(), 0),
             Object::System(r) => (r.kind, r.columns.len(), if r.kind == "r" { HEAP } else { 0 }),
         };
@@ -117,7 +117,7 @@ pub(super) fn pg_attribute(view: &View, rows: &mut Rows) -> SqlResult<()> {
         match &object {
             Object::Table(table) => table_attributes(table, relation, rows),
             Object::Index(table, index) => {
-                for (i, &column) in index.columns.iter().enumerate() {
+                for (i, column) in index.attributes().enumerate() {
                     let column = &table.schema.columns[column];
                     let ty = type_names::of(column.ty);
                     let name = column.name.as_str();
@@ -199,14 +199,14 @@ pub(super) fn pg_index(view: &View, rows: &mut Rows) -> SqlResult<()> {
 }
 
 fn push_index(table: &TableDef, index: &Index, rows: &mut Rows) {
-    let count = index.columns.len() as i64;
+    let count = |columns: &[usize]| columns.len() as i64;
     let types = || index.columns.iter().map(|&c| table.schema.columns[c].ty);
     let collation = |ty| type_by_oid(type_names::of(ty).0).map_or(0, |t| t.collation);
     rows.push([
         ("indexrelid", index.oid.into()),
         ("indrelid", table_oid(table).into()),
-        ("indnatts", count.into()),
-        ("indnkeyatts", count.into()),
+        ("indnatts", (count(&index.columns) + count(&index.included)).into()),
+        ("indnkeyatts", count(&index.columns).into()),
         ("indisunique", index.unique.into()),
         ("indisprimary", index.primary.into()),
         ("indimmediate", true.into()),
@@ -214,7 +214,7 @@ fn push_index(table: &TableDef, index: &Index, rows: &mut Rows) {
         ("indisvalid", true.into()),
         ("indisready", true.into()),
         ("indislive", true.into()),
-        ("indkey", vector(numbers(&index.columns))),
+        ("indkey", vector(index.attributes().map(|c| c as i64 + 1))),
         ("indcollation", vector(types().map(collation))),
         ("indclass", vector(types().map(operator_class))),
         ("indoption", vector(index.columns.iter().map(|_| 0))),
