@@ -73,6 +73,14 @@ fn median(sorted: &[f64]) -> f64 {
     (sorted[middle - 1] + sorted[middle]) / 2.0
 }
 
+/// The median of some values, in whatever order.
+///
+/// # Panics
+/// If there are none.
+pub fn median_of(values: &[f64]) -> f64 {
+    Figure::of("", "", values).value
+}
+
 /// Three significant digits.
 pub fn short(value: f64) -> String {
     match value.abs() {

@@ -10,6 +10,7 @@ pub mod modes;
 pub mod ooo;
 pub mod pagefault;
 pub mod point;
+pub mod plans;
 pub mod runtime_costs;
 pub mod simulation;
 pub mod tpch;

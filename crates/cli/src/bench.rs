@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use engine::{Database, SqlError, SqlResult, SqlState};
 
 use crate::memory::{self, MemoryArgs};
+use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
 use crate::tpch::{Common, print_figure};
 
@@ -28,6 +29,8 @@ enum BenchCommand {
     Pagefault(ScratchArgs),
     /// Look-ups by key through the embedded API, everything cached
     Point(ScratchArgs),
+    /// The planner's choices against every plan that hints force, over a sweep of selectivity
+    Plans(PlansArgs),
     /// Costs of the runtime: spawn, switch, wake, frames, interleaved index probing
     Runtime(RuntimeArgs),
     /// Random tree operations with faults and crashes in the simulator
@@ -108,6 +111,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
         BenchCommand::Point(args) => {
             args.in_folder(|folder, n, emit| bench::point::run(folder, n, emit))
         }
+        BenchCommand::Plans(args) => plans::run(args),
         BenchCommand::Runtime(args) => {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;
             Ok(ExitCode::SUCCESS)

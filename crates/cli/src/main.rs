@@ -6,6 +6,7 @@ mod check;
 mod console;
 mod doctor;
 mod memory;
+mod plans;
 mod progress;
 mod quickstart;
 mod serve;

@@ -202,6 +202,14 @@ impl Database {
         self.inner.store.page_counts().0.into()
     }
 
+    /// The share of the file's pages that lie in the buffer pool, 0 to 1.
+    pub fn cached_share(&self) -> f64 {
+        let store = self.store();
+        let (all, free) = store.page_counts();
+        let used = u64::from(all).saturating_sub(free).max(1);
+        (store.cached_pages() as f64 / used as f64).min(1.0)
+    }
+
     /// Evicts all pages, for cold runs.
     pub fn drop_cache(&self) -> SqlResult<()> {
         let store = self.store().clone();

@@ -40,7 +40,7 @@ struct Cached {
 }
 
 /// Settings that the planner follows.
-type Switches = [bool; 3];
+type Switches = [bool; 5];
 
 /// A look-up with its values.
 #[derive(Clone, Debug)]
@@ -124,7 +124,13 @@ impl Session {
 
     fn switches(&self) -> Switches {
         let options = self.planner_options();
-        [options.enable_hashjoin, options.enable_indexnestloop, options.enable_seqscan]
+        [
+            options.enable_hashjoin,
+            options.enable_indexnestloop,
+            options.enable_seqscan,
+            options.enable_indexscan,
+            options.enable_indexonlyscan,
+        ]
     }
 
     /// Whether a plan is still what planning would make: the table has the same columns and indexes,

@@ -345,6 +345,8 @@ impl Session {
             enable_hashjoin: self.settings.enable_hashjoin,
             enable_indexnestloop: self.settings.enable_indexnestloop,
             enable_seqscan: self.settings.enable_seqscan,
+            enable_indexscan: self.settings.enable_indexscan,
+            enable_indexonlyscan: self.settings.enable_indexonlyscan,
             ..PlannerOptions::default()
         }
     }
@@ -352,7 +354,8 @@ impl Session {
     /// Plans a query; what it was planned with, and how long that took.
     pub(crate) fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
         let catalog = self.system_catalog();
-        let options = self.planner_options();
+        let mut options = self.planner_options();
+        options.device.cached_fraction = self.db.cached_share();
         let started = runtime::time::now();
         let plan = sql::plan_query(query, &catalog, &options)?;
         let planning = runtime::time::now() - started;

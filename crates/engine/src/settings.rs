@@ -75,6 +75,10 @@ pub struct Settings {
     pub enable_indexnestloop: bool,
     /// `enable_seqscan`
     pub enable_seqscan: bool,
+    /// `enable_indexscan`
+    pub enable_indexscan: bool,
+    /// `enable_indexonlyscan`
+    pub enable_indexonlyscan: bool,
     /// `application_name`: kept for clients that set it.
     pub application_name: String,
     /// `statement_timeout`; 0 is none. Kept by the server.
@@ -116,6 +120,8 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         enable_hashjoin: false,
         enable_indexnestloop: false,
         enable_seqscan: false,
+        enable_indexscan: false,
+        enable_indexonlyscan: false,
         application_name: String::new(),
         statement_timeout_ms: 0,
         lock_timeout_ms: 0,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use exec::{LocalFuture, Part, Step};
-use sql::plan::{self, KeyRange, Scan};
-use storage::{RangePart, Tree};
+use sql::plan::{self, First, KeyRange, Scan};
+use storage::{Direction, RangePart, Tree};
 use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
 use types::row::{BatchBuilder, RowLayout};
@@ -27,11 +27,22 @@ pub(crate) struct TableSource {
     columns: Vec<usize>,
     ranges: Vec<Bounds>,
     fetch: Option<Fetch>,
+    first: Option<First>,
 }
 
 enum Work {
     Range(RangePart),
     Fetch(Vec<Vec<u8>>),
+    /// So many entries from this end of the range.
+    First(usize, Bounds),
+}
+
+/// Entries that one step takes of those that are wanted in order: their rows go to their operator as
+/// one batch.
+const FIRST_ENTRIES: usize = 4096;
+
+fn slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
 }
 
 /// The request depth in the words of `storage`.
@@ -48,7 +59,14 @@ impl TableSource {
         let all = vec![(Bound::Unbounded, Bound::Unbounded)];
         let plan::Access::Range { index, ranges, fetch } = &scan.access else {
             let (tree, layout) = (entry.tree.clone(), entry.layout.clone());
-            return Ok(TableSource { tree, layout, columns, ranges: all, fetch: None });
+            return Ok(TableSource {
+                tree,
+                layout,
+                columns,
+                ranges: all,
+                fetch: None,
+                first: None,
+            });
         };
         let (tree, layout) = entry.tree_of(index);
         let key = &layout.key[..index.key_columns(&entry.def).len()];
@@ -57,7 +75,7 @@ impl TableSource {
         let fetch = fetch.then(|| {
             Fetch::new(entry, entry.tree.clone(), index.key_columns(&entry.def), &columns)
         });
-        Ok(TableSource { tree, layout, columns, ranges, fetch })
+        Ok(TableSource { tree, layout, columns, ranges, fetch, first: scan.first })
     }
 
     async fn expand(&self, range: RangePart, access: exec::Access<'_>) -> SqlResult<Step> {
@@ -83,6 +101,47 @@ impl TableSource {
         Ok(Step { rows: None, parts: parts.chain(fetches).map(part).collect() })
     }
 
+    /// The next of the first entries, leaf by leaf in the order wanted, and what is left to do.
+    async fn first(
+        &self,
+        wanted: usize,
+        (low, high): Bounds,
+        access: exec::Access<'_>,
+    ) -> SqlResult<Step> {
+        let backward = self.first.is_some_and(|first| first.backward);
+        let direction = if backward { Direction::Backward } else { Direction::Forward };
+        let mut cursor = self.tree.range(slice(&low), slice(&high), direction);
+        let now = wanted.min(FIRST_ENTRIES);
+        let mut builder =
+            self.fetch.is_none().then(|| BatchBuilder::new(self.layout.clone(), &self.columns));
+        let (mut keys, mut key, mut taken) = (vec![], vec![], 0);
+        while taken < now {
+            let Some(leaf) = cursor.next(access.io).await.map_err(fault::storage)? else {
+                break;
+            };
+            for index in 0..leaf.len().min(now - taken) {
+                let value = leaf.entry(index, &mut key);
+                match (&mut builder, &self.fetch) {
+                    (Some(builder), _) => builder.push(&key, value),
+                    (None, Some(fetch)) => keys.push(fetch.primary_key(&key)),
+                    (None, None) => unreachable!("without a fetch there is a builder"),
+                }
+                taken += 1;
+            }
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
+        }
+        keys.sort_unstable();
+        let fetches = keys.chunks(FETCH_ROWS).map(|chunk| Work::Fetch(chunk.to_vec()));
+        let rest = (taken == now && wanted > now).then(|| match backward {
+            true => Work::First(wanted - now, (low, Bound::Excluded(key))),
+            false => Work::First(wanted - now, (Bound::Excluded(key), high)),
+        });
+        let rows = builder.filter(|b| b.row_count() > 0).map(|mut b| b.finish());
+        Ok(Step { rows, parts: fetches.chain(rest).map(part).collect() })
+    }
+
     async fn fetch(&self, keys: Vec<Vec<u8>>, access: exec::Access<'_>) -> SqlResult<Step> {
         let fetch = self.fetch.as_ref().expect("keys come from an index");
         let mut builder = fetch.builder();
@@ -97,6 +156,10 @@ fn part(work: Work) -> Part {
 
 impl exec::Source for TableSource {
     fn roots(&self) -> Vec<Part> {
+        if let Some(first) = &self.first {
+            let ranges = self.ranges.iter().cloned();
+            return ranges.map(|range| part(Work::First(first.count, range))).collect();
+        }
         let root = |(low, high): &Bounds| self.tree.root_part(low.clone(), high.clone());
         self.ranges.iter().map(root).map(Work::Range).map(part).collect()
     }
@@ -111,6 +174,7 @@ impl exec::Source for TableSource {
             match *work {
                 Work::Range(range) => self.expand(range, access).await,
                 Work::Fetch(keys) => self.fetch(keys, access).await,
+                Work::First(wanted, range) => self.first(wanted, range, access).await,
             }
         })
     }

@@ -87,7 +87,19 @@ impl Costs<'_> {
 
     /// A scan of a whole index instead of its table.
     pub fn index_scan(&self, rows: f64, pages: f64) -> f64 {
-        self.sequential(pages) + self.cpu(rows * cpu::SCAN_ROW)
+        self.sequential(pages) + self.cpu(rows * cpu::SCAN_ROW) + self.index_allowed(true)
+    }
+
+    /// The price of using an index at all; `only`: of nothing but a secondary one.
+    pub fn index_allowed(&self, only: bool) -> f64 {
+        self.allowed(if only { self.0.enable_indexonlyscan } else { self.0.enable_indexscan })
+    }
+
+    /// The first entries of a tree, leaf by leaf, by one task.
+    pub fn first_entries(&self, rows: f64, pages: f64) -> f64 {
+        let device = &self.0.device;
+        let absent = (1.0 + pages) * (1.0 - device.cached_fraction);
+        absent * device.random_read_us + cpu::DESCEND + rows * cpu::SCAN_ROW
     }
 
     /// A scan of `ranges` key ranges that hold `share` of a tree.

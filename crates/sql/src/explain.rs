@@ -117,7 +117,8 @@ fn scan_title(scan: &Scan) -> String {
         Access::Full => format!("Full Scan on {table}"),
         Access::Range { index, fetch, .. } => {
             let only = if *fetch || matches!(index, IndexRef::Primary) { "" } else { "Only " };
-            format!("Index {only}Scan using {} on {table}", index_name(table, index))
+            let backward = if scan.first.is_some_and(|f| f.backward) { "Backward " } else { "" };
+            format!("Index {only}Scan {backward}using {} on {table}", index_name(table, index))
         }
     }
 }
@@ -163,6 +164,7 @@ fn details(operator: &Operator) -> Vec<(&'static str, String)> {
             {
                 lines.push(("Index Cond", ranges_text(scan, index, ranges)));
             }
+            lines.extend(scan.first.map(|first| ("First Rows", first.count.to_string())));
             lines.extend(scan.filter.iter().map(|f| ("Filter", f.text().to_string())));
         }
         Operator::Filter { predicate, .. } => lines.push(("Filter", predicate.text().to_string())),

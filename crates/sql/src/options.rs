@@ -41,6 +41,10 @@ pub struct PlannerOptions {
     pub enable_indexnestloop: bool,
     /// Full scans may be used where an index can do.
     pub enable_seqscan: bool,
+    /// Scans of an index, the clustered tree among them, may be used where a full scan can do.
+    pub enable_indexscan: bool,
+    /// Scans of nothing but a secondary index may be used where another one can do.
+    pub enable_indexonlyscan: bool,
 }
 
 impl Default for PlannerOptions {
@@ -51,6 +55,8 @@ impl Default for PlannerOptions {
             enable_hashjoin: true,
             enable_indexnestloop: true,
             enable_seqscan: true,
+            enable_indexscan: true,
+            enable_indexonlyscan: true,
         }
     }
 }

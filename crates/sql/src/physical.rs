@@ -46,6 +46,18 @@ pub(crate) struct Physical<'a> {
     pub costs: Costs<'a>,
     /// How many more semi joins may be built both ways: each doubles the work below it.
     alternatives: Cell<u32>,
+    /// What the sort above the next scan wants of it.
+    first: Cell<Option<WantedFirst>>,
+}
+
+/// The first rows of a scan by the order of some of its columns, all in one direction.
+pub(crate) struct WantedFirst {
+    /// Table ordinals, most significant first.
+    pub columns: Vec<usize>,
+    /// Largest values first.
+    pub descending: bool,
+    /// How many rows.
+    pub count: usize,
 }
 
 /// Semi joins of one plan that are built both ways.
@@ -54,7 +66,11 @@ const ALTERNATIVES_MAX: u32 = 8;
 impl<'a> Physical<'a> {
     /// A translator for these options.
     pub fn new(options: &'a PlannerOptions) -> Physical<'a> {
-        Physical { costs: Costs(options), alternatives: Cell::new(ALTERNATIVES_MAX) }
+        Physical {
+            costs: Costs(options),
+            alternatives: Cell::new(ALTERNATIVES_MAX),
+            first: Cell::new(None),
+        }
     }
 }
 

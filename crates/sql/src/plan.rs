@@ -158,6 +158,18 @@ pub struct Scan {
     pub filter: Option<Expr>,
     /// Positions in `columns` that are produced, in order.
     pub output: Vec<usize>,
+    /// Only the first rows in the order of the index are wanted, in whatever order they come. There
+    /// is one range then, and no filter.
+    pub first: Option<First>,
+}
+
+/// The first entries of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct First {
+    /// How many.
+    pub count: usize,
+    /// From the end of the range, largest keys first.
+    pub backward: bool,
 }
 
 /// The way to the rows of a table.

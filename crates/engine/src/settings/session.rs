@@ -151,6 +151,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Whether the planner may use index nested-loop joins."
     ),
     on_off!(
+        "enable_indexonlyscan",
+        enable_indexonlyscan,
+        "Whether the planner may scan an index without its table."
+    ),
+    on_off!(
+        "enable_indexscan",
+        enable_indexscan,
+        "Whether the planner may scan by an index where it has a choice."
+    ),
+    on_off!(
         "enable_seqscan",
         enable_seqscan,
         "Whether the planner may scan whole tables where it has a choice."

@@ -81,7 +81,8 @@ pub fn scan_of(name: &str, filter: Option<&str>, output: Vec<usize>) -> Node {
     let read = table_schema().project(&columns);
     let filter = filter.map(|f| Expr::parse(f, &read).unwrap());
     let types = output.iter().map(|&i| read.field(i).data_type().clone()).collect();
-    let scan = Scan { table: table(name), access: Access::Full, columns, filter, output };
+    let scan =
+        Scan { table: table(name), access: Access::Full, columns, filter, output, first: None };
     node(Operator::Scan(scan), types)
 }
 

@@ -189,11 +189,14 @@ pub(super) struct Ranges {
     pub guaranteed: Vec<usize>,
     /// Predicates that shaped the ranges.
     pub used: Vec<usize>,
+    /// Predicates that say nothing but what the ranges say, if those with one bound exclude nulls.
+    pub complete: Vec<usize>,
 }
 
 /// The tightest ranges of a key with these columns.
 pub(super) fn ranges(key: &[usize], demands: &[Demand], def: &TableDef) -> Option<Ranges> {
-    let mut found = Ranges { ranges: Vec::new(), guaranteed: vec![], used: vec![] };
+    let mut found =
+        Ranges { ranges: Vec::new(), guaranteed: vec![], used: vec![], complete: vec![] };
     let mut prefixes: Vec<Vec<ScalarValue>> = vec![Vec::new()];
     for &column in key {
         let of_column: Vec<&Demand> = demands.iter().filter(|d| d.column == column).collect();
@@ -229,6 +232,9 @@ pub(super) fn ranges(key: &[usize], demands: &[Demand], def: &TableDef) -> Optio
 impl Ranges {
     fn note(&mut self, demand: &Demand, guaranteed: bool) {
         self.used.push(demand.predicate);
+        if demand.complete {
+            self.complete.push(demand.predicate);
+        }
         if guaranteed {
             self.guaranteed.push(demand.predicate);
         }

@@ -11,19 +11,20 @@ use types::{SqlError, SqlResult};
 
 use super::base::tree_pages;
 use super::ranges::{Demand, Ranges, demands, ranges};
-use super::{Built, Physical, built_as};
+use super::{Built, Physical, WantedFirst, built_as};
 use crate::bind::{CatalogTable, WorkTable};
 use crate::catalog::{IndexDef, TableDef};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
 use crate::expr::Expr;
-use crate::plan::{Access, IndexRef, KeyRange, Operator, Scan};
+use crate::plan::{Access, First, IndexRef, KeyRange, Operator, Scan};
 
 /// A way to the rows with its price.
 struct Path {
     access: Access,
     /// Predicates that need not be tested.
     guaranteed: Vec<usize>,
+    first: Option<First>,
     cost: f64,
 }
 
@@ -37,6 +38,19 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Whether rows must be fetched from the clustered tree.
+    fn must_fetch(&self, index: &IndexRef) -> bool {
+        match index {
+            IndexRef::Primary => false,
+            IndexRef::Secondary(def) => !self.is_covered_by(def),
+        }
+    }
+
+    /// Whether nothing but a secondary index is read.
+    fn is_only(&self, index: &IndexRef) -> bool {
+        matches!(index, IndexRef::Secondary(_)) && !self.must_fetch(index)
+    }
+
     /// Whether entries of the index have all columns that are wanted.
     fn is_covered_by(&self, index: &IndexDef) -> bool {
         self.columns.iter().all(|&c| index.covers(self.def, c))
@@ -59,7 +73,10 @@ impl Physical<'_> {
         };
         let wanted = wanted(def, scan, &produced)?;
         let path = self.cheapest(&wanted);
-        let profile = restricted(&wanted, &produced);
+        let mut profile = restricted(&wanted, &produced);
+        if let Some(first) = path.first {
+            profile.rows = profile.rows.min(first.count as f64);
+        }
         let output: Vec<usize> = produced.iter().map(|c| position(&wanted.columns, *c)).collect();
         let (columns, filter) = remaining(&wanted, &path, &output)?;
         let output = produced.iter().map(|c| position(&columns, *c)).collect();
@@ -70,6 +87,7 @@ impl Physical<'_> {
             columns,
             filter,
             output,
+            first: path.first,
         });
         let names = Arc::clone(&scan.projected_schema);
         let built = built_as(operator, schema, names, profile, path.cost);
@@ -82,6 +100,7 @@ impl Physical<'_> {
         let full = Path {
             access: Access::Full,
             guaranteed: vec![],
+            first: None,
             cost: self.costs.full_scan(rows, pages),
         };
         let predicates = wanted.predicates.iter().enumerate();
@@ -89,6 +108,13 @@ impl Physical<'_> {
             predicates.flat_map(|(i, p)| demands(p, i, wanted.def)).collect();
         let secondary = wanted.def.indexes.iter().map(|i| IndexRef::Secondary(Arc::clone(i)));
         let trees = std::iter::once(IndexRef::Primary).chain(secondary);
+        if let Some(first) = self.first.take() {
+            let ordered =
+                trees.clone().filter_map(|t| self.first_path(wanted, t, &demands, &first));
+            if let Some(best) = ordered.min_by(|a, b| a.cost.total_cmp(&b.cost)) {
+                return best;
+            }
+        }
         let ranges = trees.filter_map(|tree| self.range_path(wanted, tree, &demands));
         let whole = wanted.def.indexes.iter().filter(|i| wanted.is_covered_by(i));
         let paths = ranges.chain(whole.map(|i| self.whole_path(wanted, i)));
@@ -104,6 +130,7 @@ impl Physical<'_> {
         Path {
             access: Access::Range { index, ranges: vec![all], fetch: false },
             guaranteed: vec![],
+            first: None,
             cost,
         }
     }
@@ -118,16 +145,64 @@ impl Physical<'_> {
         let clustered = tree_pages(wanted.def, &IndexRef::Primary);
         let pages = tree_pages(wanted.def, &index);
         let mut cost = self.costs.range_scan(ranges.len() as f64, share, rows, pages);
-        let fetch = match &index {
-            IndexRef::Primary => false,
-            IndexRef::Secondary(def) => !wanted.is_covered_by(def),
-        };
+        let fetch = wanted.must_fetch(&index);
+        cost += self.costs.index_allowed(wanted.is_only(&index));
         if fetch {
             let order = order_of(wanted, key[0]);
             cost += self.costs.fetch(share * rows, rows, clustered, order);
         }
-        Some(Path { access: Access::Range { index, ranges, fetch }, guaranteed, cost })
+        let access = Access::Range { index, ranges, fetch };
+        Some(Path { access, guaranteed, first: None, cost })
     }
+
+    /// The first rows in the order of a tree, where that is the order wanted and one range of it has
+    /// exactly the rows.
+    fn first_path(
+        &self,
+        wanted: &Wanted,
+        index: IndexRef,
+        demands: &[Demand],
+        first: &WantedFirst,
+    ) -> Option<Path> {
+        let key = index.key_columns(wanted.def).to_vec();
+        let all = KeyRange { prefix: vec![], lower: Bound::Unbounded, upper: Bound::Unbounded };
+        let (range, complete) = match ranges(&key, demands, wanted.def) {
+            None => (all, vec![]),
+            Some(Ranges { ranges, complete, .. }) => match <[KeyRange; 1]>::try_from(ranges) {
+                Ok([range]) => (range, complete),
+                Err(_) => return None,
+            },
+        };
+        let exact = (0..wanted.predicates.len()).all(|i| complete.contains(&i));
+        if !exact || !in_key_order(wanted.def, &key, range.prefix.len(), &first.columns) {
+            return None;
+        }
+        let rows = wanted.def.statistics.row_count as f64;
+        let named = Named { schema: &wanted.names, profile: &wanted.profile };
+        let share = conjunction(wanted.predicates.iter().copied(), &named);
+        let entries = (first.count as f64).min((share * rows).max(1.0));
+        let pages = entries * tree_pages(wanted.def, &index) / rows.max(1.0);
+        let fetch = wanted.must_fetch(&index);
+        let mut cost = self.costs.first_entries(entries, pages);
+        cost += self.costs.index_allowed(wanted.is_only(&index));
+        if fetch {
+            let clustered = tree_pages(wanted.def, &IndexRef::Primary);
+            cost += self.costs.fetch(entries, rows, clustered, order_of(wanted, key[0]));
+        }
+        let first = Some(First { count: first.count, backward: first.descending });
+        let access = Access::Range { index, ranges: vec![range], fetch };
+        Some(Path { access, guaranteed: complete, first, cost })
+    }
+}
+
+/// Whether the entries of a tree with this key, whose first `fixed` columns are constant, come in the
+/// order of `columns`.
+fn in_key_order(def: &TableDef, key: &[usize], fixed: usize, columns: &[usize]) -> bool {
+    let rest = def.primary_key.iter().filter(|c| !key.contains(c));
+    let whole: Vec<usize> = key.iter().chain(rest).copied().collect();
+    let varying: Vec<usize> =
+        columns.iter().copied().filter(|c| !whole[..fixed].contains(c)).collect();
+    !key.is_empty() && whole[fixed..].starts_with(&varying)
 }
 
 /// How far rows in the order of a column come in the order of the clustered tree.

@@ -42,6 +42,11 @@ impl FreeFrames {
         FreeFrames { inner: Mutex::new(inner), waiting: AtomicUsize::new(0) }
     }
 
+    /// Number of free frames.
+    pub fn len(&self) -> usize {
+        self.inner.lock().expect("free frames").frames.len()
+    }
+
     /// Number of tasks that wait for a frame.
     #[inline]
     pub fn waiting(&self) -> usize {

@@ -501,6 +501,11 @@ impl Pool {
     }
 
     /// Counts frames by state.
+    /// Frames that have a page, those on their way included.
+    pub(crate) fn cached_pages(&self) -> usize {
+        self.frames.len() - self.free.len().min(self.frames.len())
+    }
+
     pub(crate) fn stats(&self) -> PoolStats {
         let mut stats = PoolStats {
             frames: self.frames.len(),

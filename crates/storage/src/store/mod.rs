@@ -172,6 +172,11 @@ impl Store {
         self.inner.pool.stats()
     }
 
+    /// Pages in the buffer pool: cheaper to know than [`Store::pool`].
+    pub fn cached_pages(&self) -> usize {
+        self.inner.pool.cached_pages()
+    }
+
     /// Pages of the file and pages of it that are free now.
     pub fn page_counts(&self) -> (u32, u64) {
         let space = self.inner.space();
