@@ -21,6 +21,9 @@ use crate::options::PlannerOptions;
 use crate::physical::Physical;
 use crate::physical::base::{Tree, base_of};
 
+#[cfg(test)]
+mod tests;
+
 /// Largest join whose order is searched exhaustively: 3^12 splits are half a million.
 const EXHAUSTIVE_MAX: usize = 12;
 
@@ -159,7 +162,7 @@ fn count(join: &Join) -> usize {
 }
 
 /// A join tree. The left side drives.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Shape {
     Leaf(usize),
     Join(Arc<Shape>, Arc<Shape>),
