@@ -209,3 +209,64 @@ fn a_check_compares_what_an_index_carries() {
     assert_eq!(problems(&path), [problem]);
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn ordered_limits_take_the_first_entries_of_an_index() {
+    let path = create("ordered");
+    let db = Database::open(&path, options()).unwrap();
+    let mut session = db.session();
+    session.execute("alter table t add column n int; update t set n = nullif(k % 50, 0)").unwrap();
+    session.execute("create index t_n on t (n, c); analyze").unwrap();
+    let (forward, backward) = ("Index Scan using", "Index Scan Backward using");
+    for (query, plan) in [
+        ("select k, w from t order by k limit 3", Some(format!("{forward} t_pkey"))),
+        ("select k, w from t order by k desc limit 5000", Some(format!("{backward} t_pkey"))),
+        ("select k, w from t where k > 17 order by k limit 2", Some(format!("{forward} t_pkey"))),
+        ("select k, w from t order by c limit 7 offset 3", Some(format!("{forward} t_c"))),
+        (
+            "select n, k, w from t order by n desc, c desc limit 450",
+            Some(format!("{backward} t_n")),
+        ),
+        ("select n, k, w from t where n = 7 order by c limit 3", Some(format!("{forward} t_n"))),
+        (
+            "select n, k, w from t where n = 7 order by n, c desc, k desc limit 3",
+            Some(format!("{backward} t_n")),
+        ),
+        ("select n, w from t where n > 48 order by n, c limit 399", Some(format!("{forward} t_n"))),
+        ("select n, k, w from t where n < 0 order by n limit 3", Some(format!("{forward} t_n"))),
+        // Another order than that of an index, or other rows than those of one range.
+        ("select n, k, w from t order by n desc nulls last, c, k limit 3", None),
+        ("select n, k, w from t order by n, c desc, k limit 3", None),
+        ("select k, w from t where b like '%9' order by k limit 3", None),
+        ("select k, w from t where k in (5, 50, 500) order by k limit 2", None),
+    ] {
+        let shown = lines(&result(&mut session, &format!("explain {query}"))).join("\n");
+        match &plan {
+            Some(plan) => assert!(shown.contains(plan), "{query}: {plan}\n{shown}"),
+            None => assert!(!shown.contains("First Rows"), "{query}\n{shown}"),
+        }
+        for mode in [ExecutionMode::Serial, ExecutionMode::Static, ExecutionMode::OutOfOrder] {
+            session.execute(&format!("set execution_mode = {}", mode.name())).unwrap();
+            let got = lines(&result(&mut session, query));
+            // The same rows, all of them sorted: a row number hides the limit from the planner.
+            let (all, limit) = query.split_once(" limit ").unwrap();
+            let order = all.split_once(" order by ").unwrap().1;
+            let numbered = all.replacen(
+                " from t",
+                &format!(", row_number() over (order by {order}) as r from t"),
+                1,
+            );
+            let columns = all.strip_prefix("select ").unwrap().split_once(" from ").unwrap().0;
+            let words: Vec<&str> = limit.split(' ').collect();
+            let count: usize = words[0].parse().unwrap();
+            let skip: usize = words.get(2).map_or(0, |n| n.parse().unwrap());
+            let wanted = format!(
+                "select {columns} from ({numbered}) as x where r > {skip} and r <= {} order by r",
+                skip + count
+            );
+            assert_eq!(got, lines(&result(&mut session, &wanted)), "{query} {mode:?}");
+        }
+    }
+    drop((session, db));
+    std::fs::remove_file(&path).unwrap();
+}
