@@ -3,14 +3,19 @@
 
 mod chart;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Database, ExecutionMode, Session, SqlResult};
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
+use engine::{Database, ExecutionMode, Session, SqlError, SqlResult};
 
 use crate::figure::{Figure, median_of};
 use crate::modes;
 
 pub use chart::svg;
+
+/// Rows of a batch of the load.
+const LOAD_ROWS: usize = 50_000;
 
 /// A query with the row count as `{n}`, and the hints that force other plans.
 struct Template {
@@ -107,18 +112,32 @@ impl Point {
 /// Makes the tables with `rows` rows each: 100 bytes a row, in no order of the indexed column.
 pub fn load(db: &Database, rows: u64) -> SqlResult<()> {
     let mut session = db.session();
+    session.execute(
+        "create table items (k int primary key, r int not null, pad text not null);
+         create table picks (k int primary key, item int not null)",
+    )?;
     // A prime that does not divide the number of rows: each value occurs once.
     let prime = if rows.is_multiple_of(7_919) { 7_907 } else { 7_919 };
-    let shuffled = format!("(i * {prime}::bigint % {rows} + 1)::int");
-    session.execute(&format!(
-        "create table items (k int primary key, r int not null, pad text not null);
-         create table picks (k int primary key, item int not null);
-         insert into items select i, {shuffled}, repeat('x', 90)
-             from generate_series(1, {rows}) as g (i);
-         insert into picks select i, {shuffled} from generate_series(1, {rows}) as g (i);
-         create index items_r on items (r);
-         analyze"
-    ))?;
+    let shuffled = |k: &u64| (k * prime % rows + 1) as i32;
+    let ints = |values: Vec<i32>| Arc::new(Int32Array::from(values)) as ArrayRef;
+    let pad = "x".repeat(90);
+    for table in ["items", "picks"] {
+        let mut loader = db.load(table)?;
+        for first in (1..=rows).step_by(LOAD_ROWS) {
+            let keys: Vec<u64> = (first..=rows.min(first + LOAD_ROWS as u64 - 1)).collect();
+            let k = ints(keys.iter().map(|k| *k as i32).collect());
+            let other = ints(keys.iter().map(shuffled).collect());
+            let mut columns = vec![("k", k), ("other", other)];
+            if table == "items" {
+                let pads = keys.iter().map(|_| pad.as_str());
+                columns.push(("pad", Arc::new(StringViewArray::from_iter_values(pads))));
+            }
+            let batch = RecordBatch::try_from_iter(columns);
+            loader.push(&batch.map_err(|e| SqlError::internal(e.to_string()))?)?;
+        }
+        loader.finish()?;
+    }
+    session.execute("create index items_r on items (r); analyze")?;
     Ok(())
 }
 
