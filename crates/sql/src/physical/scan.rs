@@ -137,7 +137,7 @@ impl Physical<'_> {
 
     fn range_path(&self, wanted: &Wanted, index: IndexRef, demands: &[Demand]) -> Option<Path> {
         let key = index.key_columns(wanted.def).to_vec();
-        let Ranges { ranges, guaranteed, used } = ranges(&key, demands, wanted.def)?;
+        let Ranges { ranges, guaranteed, used, .. } = ranges(&key, demands, wanted.def)?;
         let named = Named { schema: &wanted.names, profile: &wanted.profile };
         let shaping = used.iter().collect::<BTreeSet<_>>();
         let share = conjunction(shaping.iter().map(|i| wanted.predicates[**i]), &named);
