@@ -229,7 +229,7 @@ fn ordered_limits_take_the_first_entries_of_an_index() {
         ),
         ("select n, k, w from t where n = 7 order by c limit 3", Some(format!("{forward} t_n"))),
         (
-            "select n, k, w from t where n = 7 order by n, c desc, k desc limit 3",
+            "select n, k, w from t where n = 7 order by c desc, k desc limit 3",
             Some(format!("{backward} t_n")),
         ),
         ("select n, w from t where n > 48 order by n, c limit 9", Some(format!("{forward} t_n"))),
