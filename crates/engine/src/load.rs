@@ -339,7 +339,7 @@ fn same_key(unique: &[KeyColumn], key: &[KeyColumn], a: &[u8], b: &[u8]) -> bool
 /// 23505 for the constraint.
 pub(crate) fn duplicate_key(constraint: &str) -> SqlError {
     let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
-    SqlError::new(SqlState::UNIQUE_VIOLATION, message)
+    SqlError::new(SqlState::UNIQUE_VIOLATION, message).of_constraint(constraint)
 }
 
 pub(crate) async fn drop_trees(store: &Store, trees: &[TreeId]) -> SqlResult<()> {

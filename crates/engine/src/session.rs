@@ -106,7 +106,13 @@ impl Session {
 
     /// What statements had to tell since it was last asked.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
+        if self.notices.is_empty() {
+            return vec![];
+        }
+        let least = self.settings.show("client_min_messages").unwrap_or_default();
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.retain(|notice| notice.reaches(&least));
+        notices
     }
 
     /// The database.
@@ -221,6 +227,7 @@ impl Session {
         input: Option<&mut dyn Read>,
     ) -> SqlResult<StatementResult> {
         let db = &self.db;
+        self.notices.extend(crate::notice::skipped(&db.snapshot(), &statement));
         match statement {
             Statement::CreateTable(table) => {
                 let count = ddl::create_table(&self.writing()?, &table)?;

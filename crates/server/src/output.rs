@@ -56,6 +56,7 @@ impl Output {
 
     fn report(&mut self, tag: u8, error: &SqlError, severity: &str) {
         let position = error.position.map(|position| position.to_string());
+        let subject = error.subject.as_deref().cloned().unwrap_or_default();
         let fields = [
             (b'S', Some(severity)),
             (b'V', Some(severity)),
@@ -64,6 +65,10 @@ impl Output {
             (b'D', error.detail.as_deref()),
             (b'H', error.hint.as_deref()),
             (b'P', position.as_deref()),
+            (b's', subject.table.as_deref().map(|_| "public")),
+            (b't', subject.table.as_deref()),
+            (b'c', subject.column.as_deref()),
+            (b'n', subject.constraint.as_deref()),
         ];
         self.message(tag, |body| {
             for (field, value) in fields {

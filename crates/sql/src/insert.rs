@@ -79,7 +79,7 @@ fn rows(
                 }
                 _ => defaults.next(ordinal)?,
             };
-            columns[ordinal].push(text.as_deref())?;
+            columns[ordinal].push(text.as_deref()).map_err(|e| crate::dml::in_table(e, table))?;
         }
     }
     let arrays = columns.iter_mut().map(ColumnParser::finish).collect();
@@ -118,7 +118,8 @@ pub fn rows_of_query(
         let given = targets[..count].iter().position(|t| *t == ordinal);
         if let Some(given) = given {
             takes_values(table, ordinal)?;
-            columns.push(assign(result.column(given), column)?);
+            let assigned = assign(result.column(given), column);
+            columns.push(assigned.map_err(|e| crate::dml::in_table(e, table))?);
             continue;
         }
         let mut parser = ColumnParser::new(column);

@@ -1,6 +1,7 @@
-//! Arrays of one dimension and byte strings in PostgreSQL's text form.
+//! Arrays and byte strings in PostgreSQL's text form.
 
 use arrow_array::Array;
+use arrow_schema::DataType;
 
 use crate::text::format_value;
 use crate::{SqlError, SqlResult, SqlState};
@@ -9,6 +10,8 @@ use crate::{SqlError, SqlResult, SqlState};
 pub(crate) fn format_array(elements: &dyn Array) -> String {
     let element = |row: usize| match format_value(elements, row) {
         None => "NULL".to_owned(),
+        // An array of arrays has another dimension, not elements that are texts.
+        Some(text) if matches!(elements.data_type(), DataType::List(_)) => text,
         Some(text) if needs_quotes(&text) => {
             format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
         }

@@ -154,6 +154,19 @@ pub struct SqlError {
     pub hint: Option<String>,
     /// One-based character position in the statement.
     pub position: Option<usize>,
+    /// What it is about.
+    pub subject: Option<Box<Subject>>,
+}
+
+/// What an error is about: programs read these instead of the message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The table, of the schema `public`.
+    pub table: Option<String>,
+    /// The column.
+    pub column: Option<String>,
+    /// The constraint.
+    pub constraint: Option<String>,
 }
 
 /// The result of everything that a user can make fail.
@@ -162,7 +175,14 @@ pub type SqlResult<T> = Result<T, SqlError>;
 impl SqlError {
     /// An error with a state and a primary message.
     pub fn new(state: SqlState, message: impl Into<String>) -> SqlError {
-        SqlError { state, message: message.into(), detail: None, hint: None, position: None }
+        SqlError {
+            state,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            subject: None,
+        }
     }
 
     /// A bug of ours: XX000.
@@ -189,6 +209,24 @@ impl SqlError {
     /// Adds a hint line.
     pub fn with_hint(mut self, hint: impl Into<String>) -> SqlError {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the table that it is about.
+    pub fn of_table(mut self, table: &str) -> SqlError {
+        self.subject.get_or_insert_default().table = Some(table.to_owned());
+        self
+    }
+
+    /// Names the column that it is about.
+    pub fn of_column(mut self, column: &str) -> SqlError {
+        self.subject.get_or_insert_default().column = Some(column.to_owned());
+        self
+    }
+
+    /// Names the constraint that it is about.
+    pub fn of_constraint(mut self, constraint: &str) -> SqlError {
+        self.subject.get_or_insert_default().constraint = Some(constraint.to_owned());
         self
     }
 

@@ -139,7 +139,8 @@ impl ColumnParser {
         if !self.nullable {
             let message =
                 format!("null value in column \"{}\" violates not-null constraint", self.name);
-            return Err(SqlError::new(SqlState::NOT_NULL_VIOLATION, message));
+            let error = SqlError::new(SqlState::NOT_NULL_VIOLATION, message);
+            return Err(error.of_column(&self.name));
         }
         match &mut self.values {
             Values::Bool(b) => b.append_null(),

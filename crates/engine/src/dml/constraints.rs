@@ -50,12 +50,15 @@ fn validate(
             let message = format!(
                 "check constraint \"{name}\" of relation \"{table}\" is violated by some row"
             );
-            return Err(SqlError::new(SqlState::CHECK_VIOLATION, message));
+            let error = SqlError::new(SqlState::CHECK_VIOLATION, message);
+            return Err(error.of_table(table).of_constraint(&name));
         }
         let message =
             format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
         return Err(SqlError::new(SqlState::CHECK_VIOLATION, message)
-            .with_detail(format!("Failing row contains ({}).", shown(rows, row))));
+            .with_detail(format!("Failing row contains ({}).", shown(rows, row)))
+            .of_table(table)
+            .of_constraint(&name));
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ pub(crate) struct Entries {
 struct Unique {
     count: usize,
     name: String,
+    table: String,
     /// Names of these columns, with their ordinals.
     columns: Vec<(String, usize)>,
 }
@@ -57,6 +58,7 @@ impl Entries {
         let unique = (!def.primary_key.is_empty()).then(|| Unique {
             count: key.len(),
             name: def.primary_key_name(),
+            table: def.name.clone(),
             columns: columns(&def.primary_key),
         });
         let new = |tree: &Tree, key, unique| Entries {
@@ -72,7 +74,8 @@ impl Entries {
         for (index, stored) in def.indexes.iter().zip(&entry.indexes) {
             let key = stored.layout.key.clone();
             let (count, name) = (index.columns.len(), index.name.clone());
-            let unique = Unique { count, name, columns: columns(&index.columns) };
+            let (columns, table) = (columns(&index.columns), def.name.clone());
+            let unique = Unique { count, name, table, columns };
             let mut entries = new(&stored.tree, key, index.unique.then_some(unique));
             entries.fill(removed, added, &stored.layout)?;
             all.push(entries);
@@ -123,11 +126,10 @@ impl Entries {
             format_value(self.added.batch.column(*i), row).unwrap_or_else(|| "null".into())
         };
         let values: Vec<String> = unique.columns.iter().map(value).collect();
-        duplicate_key(&unique.name).with_detail(format!(
-            "Key ({})=({}) already exists.",
-            names.join(", "),
-            values.join(", ")
-        ))
+        let (names, values) = (names.join(", "), values.join(", "));
+        duplicate_key(&unique.name)
+            .with_detail(format!("Key ({names})=({values}) already exists."))
+            .of_table(&unique.table)
     }
 
     /// Refuses duplicates among the rows that are added.

@@ -227,7 +227,10 @@ impl State<'_> {
             names.join(", "),
             child.def.name
         );
-        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail)
+        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message)
+            .with_detail(detail)
+            .of_table(&child.def.name)
+            .of_constraint(&key.name)
     }
 
     /// Refuses rows that are added and refer to no row of the state afterwards.

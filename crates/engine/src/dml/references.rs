@@ -195,11 +195,15 @@ pub(crate) fn missing_parent(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
         entry.def.name, key.name
     );
-    SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(format!(
+    let detail = format!(
         "{} is not present in table \"{}\".",
         shown_key(entry, &key.columns, rows, row),
         parent.def.name
-    ))
+    );
+    SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message)
+        .with_detail(detail)
+        .of_table(&entry.def.name)
+        .of_constraint(&key.name)
 }
 
 /// `Key (a, b)=(1, 2)`.

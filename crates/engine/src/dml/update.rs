@@ -2,7 +2,7 @@
 
 use arrow_array::UInt32Array;
 use arrow_select::take::take_record_batch;
-use sql::dml::{TargetCatalog, assign, returning, update_query};
+use sql::dml::{TargetCatalog, assign, in_table, returning, update_query};
 use sql::parse::Update;
 use types::SqlResult;
 
@@ -26,7 +26,8 @@ pub(crate) fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<Statem
     let mut columns = old.batch.columns().to_vec();
     let first_new = found.num_columns() - ordinals.len();
     for (number, &ordinal) in ordinals.iter().enumerate() {
-        columns[ordinal] = assign(found.column(first_new + number), &schema.columns[ordinal])?;
+        let assigned = assign(found.column(first_new + number), &schema.columns[ordinal]);
+        columns[ordinal] = assigned.map_err(|e| in_table(e, &entry.def))?;
     }
     let rows = batch(&schema.arrow(), columns, old.len())?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;

@@ -13,6 +13,7 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
+use crate::catalog::TableDef;
 use crate::error::{from_arrow, from_library};
 use crate::expr::Expr;
 
@@ -45,6 +46,19 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
         parser.push(format_value(&values, row).as_deref())?;
     }
     Ok(parser.finish())
+}
+
+/// The error of a value that goes into a table: one about a column names the table too.
+pub fn in_table(mut error: SqlError, table: &TableDef) -> SqlError {
+    if error.state == SqlState::NOT_NULL_VIOLATION {
+        let column = error.subject.as_ref().and_then(|s| s.column.clone()).unwrap_or_default();
+        let name = &table.name;
+        error.message = format!(
+            "null value in column \"{column}\" of relation \"{name}\" violates not-null constraint"
+        );
+        return error.of_table(name);
+    }
+    error
 }
 
 pub(crate) fn mismatch(from: &DataType, column: &Column) -> SqlError {

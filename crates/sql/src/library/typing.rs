@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
-use datafusion_expr::expr::{BinaryExpr, Case, InList, ScalarFunction};
+use datafusion_expr::expr::{BinaryExpr, Case, Cast, InList, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
@@ -153,6 +153,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             };
             cast(*given.expr, ty)
         }
+        Expr::Cast(given) => uuid_cast(given, schema)?,
         Expr::SimilarTo(like) if !like.case_insensitive => {
             let pattern = call("similar_to_regex", vec![*like.pattern])?;
             let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
@@ -358,6 +359,13 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     if let Some(list) = elements::as_list(&given, schema)? {
         return Ok(typed_one(list, schema)?.data);
     }
+    if let ("pg_typeof", [value]) = (given.func.name(), given.args.as_slice()) {
+        let name = match unknown(value) {
+            Some(_) => "unknown".to_owned(),
+            None => crate::render::type_name(&value.get_type(schema)?).to_string(),
+        };
+        return Ok(Expr::Literal(ScalarValue::Utf8View(Some(name)), None));
+    }
     if let "coalesce" | "nullif" | "greatest" | "least" | "make_array" = given.func.name() {
         settle(&mut given.args, schema)?;
         if given.func.name() != "nullif" {
@@ -365,6 +373,22 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         }
     }
     Ok(Expr::ScalarFunction(given))
+}
+
+/// Casts between text and uuid, which the library does not know as types of each other.
+fn uuid_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
+    const UUID: DataType = DataType::FixedSizeBinary(16);
+    let to = given.field.data_type();
+    if *to != UUID && !to.is_string() {
+        return Ok(Expr::Cast(given));
+    }
+    let from = given.expr.get_type(schema)?;
+    match (unknown(&given.expr), *to == UUID) {
+        (Some(text), true) => read(text, &UUID),
+        (None, true) if from.is_string() => call("uuid_in", vec![*given.expr]),
+        (_, false) if from == UUID => call("uuid_out", vec![*given.expr]),
+        _ => Ok(Expr::Cast(given)),
+    }
 }
 
 fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {

@@ -1,6 +1,8 @@
 //! `SET`, `SHOW` and `RESET`.
 
-use datafusion_sql::sqlparser::ast::{ContextModifier, Expr, Ident, Reset, Set, Value};
+use datafusion_sql::sqlparser::ast::{
+    ContextModifier, Expr, Ident, Reset, Set, TransactionAccessMode, TransactionMode, Value,
+};
 use types::{SqlError, SqlResult};
 
 use super::{Statement, identifier};
@@ -17,8 +19,26 @@ pub(super) fn set(set: Set) -> SqlResult<Statement> {
             let default = matches!(values.as_slice(), [Expr::Identifier(i)] if is_default(i));
             Ok(Statement::Set { name, value: (!default).then_some(value) })
         }
+        Set::SetTransaction { modes, snapshot: None, session } => mode(&modes, session),
         other => Err(SqlError::unsupported(other.to_string())),
     }
+}
+
+/// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS AS TRANSACTION` with one mode: a setting.
+fn mode(modes: &[TransactionMode], session: bool) -> SqlResult<Statement> {
+    let [mode] = modes else {
+        return Err(SqlError::unsupported("SET TRANSACTION with several modes")
+            .with_hint("Use a statement for each."));
+    };
+    let (name, value) = match mode {
+        TransactionMode::IsolationLevel(level) => ("isolation", level.to_string().to_lowercase()),
+        TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => ("read_only", "on".into()),
+        TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => {
+            ("read_only", "off".into())
+        }
+    };
+    let whose = if session { "default_transaction" } else { "transaction" };
+    Ok(Statement::Set { name: format!("{whose}_{name}"), value: Some(value) })
 }
 
 fn is_default(ident: &Ident) -> bool {

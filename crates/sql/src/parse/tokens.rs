@@ -1,6 +1,7 @@
 //! Tokens: statements split at semicolons, limits on size and depth, positions of errors.
 
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::ParserError;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use types::{SqlError, SqlResult, SqlState};
@@ -41,9 +42,54 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
             _ => statements.last_mut().into_iter().for_each(|s| s.push(token.clone())),
         }
     }
+    statements.iter_mut().for_each(plain_trims);
+    statements.iter_mut().for_each(plain_modes);
     statements.retain(|s| !s.is_empty());
     statements.iter().try_for_each(|s| check_depth(text, s))?;
     Ok(statements)
+}
+
+/// `trim(trailing from x)` and `trim(from x)` name no letters: the parser wants no `from` then.
+fn plain_trims(tokens: &mut Tokens) {
+    let keyword = |tokens: &Tokens, at: usize| match tokens.get(at).map(|t| &t.token) {
+        Some(Token::Word(word)) => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    for at in 0..tokens.len() {
+        if keyword(tokens, at) != Keyword::TRIM
+            || tokens.get(at + 1).is_none_or(|t| t.token != Token::LParen)
+        {
+            continue;
+        }
+        let side =
+            matches!(keyword(tokens, at + 2), Keyword::LEADING | Keyword::TRAILING | Keyword::BOTH);
+        let from = at + 2 + usize::from(side);
+        if keyword(tokens, from) == Keyword::FROM {
+            tokens.remove(from);
+        }
+    }
+}
+
+/// A transaction that waits for a snapshot without conflicts (`DEFERRABLE`) never waits here: the
+/// parser does not know the word, and nothing depends on it.
+fn plain_modes(tokens: &mut Tokens) {
+    let keyword = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) => Some(word.keyword),
+        _ => None,
+    };
+    let first = tokens.first().and_then(keyword);
+    if !matches!(first, Some(Keyword::BEGIN | Keyword::START | Keyword::SET)) {
+        return;
+    }
+    let deferrable = |t: &TokenWithSpan| keyword(t) == Some(Keyword::DEFERRABLE);
+    let Some(mut at) = tokens.iter().position(deferrable) else { return };
+    tokens.remove(at);
+    while at > 0
+        && (keyword(&tokens[at - 1]) == Some(Keyword::NOT) || tokens[at - 1].token == Token::Comma)
+    {
+        at -= 1;
+        tokens.remove(at);
+    }
 }
 
 /// Refuses statements whose syntax tree would be too deep for the stack.
@@ -57,6 +103,15 @@ fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
                 total -= chains.pop().unwrap_or(0)
             }
             Token::Comma => total -= chains.last_mut().map_or(0, std::mem::take),
+            // The branches of a CASE and the clauses of a query stand beside each other.
+            Token::Word(ref word)
+                if matches!(
+                    word.keyword,
+                    Keyword::WHEN | Keyword::ELSE | Keyword::FROM | Keyword::WHERE
+                ) =>
+            {
+                total -= chains.last_mut().map_or(0, std::mem::take);
+            }
             _ => {
                 total += 1;
                 chains.last_mut().into_iter().for_each(|n| *n += 1);

@@ -84,7 +84,7 @@ fn mapped(
 
 fn contains_nulls(def: &TableDef, column: &str) -> SqlError {
     let message = format!("column \"{column}\" of relation \"{}\" contains null values", def.name);
-    SqlError::new(SqlState::NOT_NULL_VIOLATION, message)
+    SqlError::new(SqlState::NOT_NULL_VIOLATION, message).of_table(&def.name).of_column(column)
 }
 
 /// Refuses rows that new foreign keys do not allow.

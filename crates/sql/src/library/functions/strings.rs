@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, Int32Array};
+use arrow_schema::DataType;
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -58,6 +59,7 @@ pub(super) fn register(functions: &mut Functions) {
         },
     );
     bytes_and_lengths(functions);
+    uuids(functions);
 }
 
 /// Encodings, lengths and parts.
@@ -301,4 +303,21 @@ fn md5(message: &[u8]) -> [u8; 16] {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
     out
+}
+
+/// The casts between text and uuid; and `pg_typeof`, which becomes its answer before it would run.
+fn uuids(functions: &mut Functions) {
+    const UUID: DataType = DataType::FixedSizeBinary(16);
+    functions.strict(
+        "uuid_in",
+        &[Ty::Text],
+        |_, _| UUID,
+        |args| crate::expr::cast_text(&args.arrays[0], &UUID).map_err(crate::error::from_library),
+    );
+    functions.strict("uuid_out", &[Ty::Any], text, |args| {
+        args.texts(|row| Ok(format_value(&args.arrays[0], row)))
+    });
+    functions.strict("pg_typeof", &[Ty::Any], text, |_| {
+        Err(SqlError::internal("the type of a value is told when it is bound"))
+    });
 }
