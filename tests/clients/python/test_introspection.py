@@ -1,0 +1,79 @@
+"""What tools ask when they connect or draw their tree: DBeaver, pgAdmin, Grafana, Metabase, Rails,
+JetBrains, pg_dump. The statements are those that the tools send; a check passes when the server
+answers, with the columns that the tool reads."""
+
+import pathlib
+import re
+import subprocess
+
+import psycopg
+
+from checks import Checks, Skip, equal
+
+check = Checks("-")
+HERE = pathlib.Path(__file__).parent.parent / "introspection"
+
+SCHEMA = """
+drop table if exists line; drop table if exists invoice;
+create table invoice (id serial primary key, customer varchar(40) not null, total numeric(12,2)
+  default 0 check (total >= 0), made timestamp, unique (customer, made));
+create table line (invoice_id int references invoice (id) on delete cascade, n int, note text,
+  primary key (invoice_id, n));
+create index line_note on line (note);
+"""
+
+
+def statements(path):
+    """The statements of a file; `-- name: columns` above one says what its result must have."""
+    for part in re.split(r"(?m)^-- ", path.read_text())[1:]:
+        head, _, text = part.partition("\n")
+        name, _, columns = head.partition(":")
+        yield name.strip(), columns.split(), text.strip().rstrip(";")
+
+
+def ask_all(path):
+    failed = []
+    with psycopg.connect("", autocommit=True) as c:
+        c.execute("set client_min_messages = warning")
+        for statement in SCHEMA.split(";"):
+            if statement.strip():
+                c.execute(statement)
+        for name, columns, text in statements(path):
+            try:
+                cursor = c.execute(text)
+                found = [d.name for d in cursor.description or []]
+                if columns and found != columns:
+                    failed.append(f"{name}: columns {found}")
+            except psycopg.Error as error:
+                failed.append(f"{name}: {' '.join(str(error).split())[:120]}")
+        c.execute("drop table line")
+        c.execute("drop table invoice")
+    if failed:
+        raise AssertionError(f"{len(failed)} refused: " + "; ".join(failed))
+
+
+def register(path):
+    def run():
+        ask_all(path)
+    run.__name__ = path.stem
+    check(run)
+
+
+for file in sorted(HERE.glob("*.sql")):
+    register(file)
+
+
+@check
+def pg_dump_of_the_schema():
+    done = subprocess.run(["pg_dump", "--schema-only"], capture_output=True, text=True, timeout=60)
+    if done.returncode:
+        # A refusal is fine as long as it is one: a message of the server that names what is missing.
+        error = done.stderr.strip().splitlines()
+        if any("ERROR" in line for line in error):
+            raise Skip("refused: " + next(line for line in error if "ERROR" in line)[:160])
+        raise AssertionError(done.stderr[:300])
+    equal("PostgreSQL database dump complete" in done.stdout, True)
+
+
+if __name__ == "__main__":
+    check.main()

@@ -1,0 +1,84 @@
+# One function for each client; it prints `version ..`, then a line for each check. Sourced by run.sh.
+
+python_suite() { (cd "$here/python" && "$cache/python/bin/python" "$1"); }
+
+suite_psycopg() { python_suite test_psycopg.py; }
+suite_psycopg2() { python_suite test_psycopg2.py; }
+suite_asyncpg() { python_suite test_asyncpg.py; }
+suite_sqlalchemy() { python_suite test_sqlalchemy.py; }
+suite_django() { python_suite test_django.py; }
+suite_introspection() { python_suite test_introspection.py; }
+suite_node() { NODE_PATH=$cache/node/node_modules node --no-deprecation "$here/node/test_pg.js"; }
+suite_rust() { "$cache/rust/debug/clients"; }
+
+suite_pgjdbc() {
+  java -XX:TieredStopAtLevel=1 -cp "$cache/java:$cache/pgjdbc-$pgjdbc_version.jar" PgjdbcTest
+}
+
+suite_pg_isready() {
+  echo "version $(pg_isready --version | grep -o '[0-9.]*' | head -1)"
+  if pg_isready --quiet --timeout=10; then echo "ok accepting"; else echo "FAIL accepting: status $?"; fi
+  if PGPORT=1 pg_isready --quiet --timeout=5; then echo "FAIL refused: nobody is there"; else echo "ok refused"; fi
+}
+
+# Each script's output must be what PostgreSQL's psql printed, to the byte.
+suite_psql() {
+  echo "version $(psql --version | grep -o '[0-9.]*' | head -1)"
+  local script name found
+  $postgres && psql -qc 'drop schema public cascade; create schema public' 2>/dev/null
+  for script in "$here"/psql/*.sql; do
+    name=$(basename "$script" .sql)
+    found=$scratch/$name.found
+    psql_script "$script" >"$found"
+    if diff -u "${script%.sql}.out" "$found" >"$scratch/$name.diff"; then
+      echo "ok $name"
+    else
+      echo "FAIL $name: $(grep -c '^[-+][^-+]' "$scratch/$name.diff") lines differ"
+      sed -n '3,40p' "$scratch/$name.diff" | sed 's/^/     /' >&2
+      sed -n '3,40p' "$scratch/$name.diff" | sed 's/^/     /'
+    fi
+  done
+}
+
+# The name of the owner is not the same everywhere.
+psql_script() {
+  (cd "$here/psql" && timeout 120 psql --no-psqlrc --quiet --no-password \
+    --variable=ON_ERROR_STOP=0 --echo-all --file "$(basename "$1")" 2>&1) |
+    sed "s/| ${PGUSER:-postgres} *\$/| owner/; s/\\b${PGUSER:-postgres}\\b/owner/g; s/\\b$PGDATABASE\\b/database/g"
+}
+
+suite_psql_record() {
+  local script
+  psql -qc 'drop schema public cascade; create schema public' 2>/dev/null
+  for script in "$here"/psql/*.sql; do psql_script "$script" >"${script%.sql}.out"; done
+}
+
+suite_pgbench() {
+  echo "version $(pgbench --version | grep -o '[0-9.]*' | head -1)"
+  pgbench_tables || { echo "FAIL tables: they could not be made"; return; }
+  local mode
+  for mode in simple extended prepared; do
+    if pgbench -n -S -M $mode -c 8 -j 2 -t 200 >"$scratch/pgbench" 2>&1 &&
+      grep -q 'number of failed transactions: 0 ' "$scratch/pgbench"; then
+      echo "ok select_$mode"
+    else
+      echo "FAIL select_$mode: $(tail -1 "$scratch/pgbench")"
+    fi
+  done
+}
+
+# As `pgbench -i` makes them; its own way is checked apart.
+pgbench_tables() {
+  if pgbench -i -q -s 1 >"$scratch/pgbench" 2>&1; then echo "ok initialise"; return; fi
+  echo "skip initialise: $(grep -m1 ERROR "$scratch/pgbench")"
+  psql --quiet --no-psqlrc --set=ON_ERROR_STOP=1 <<'SQL' >&2
+drop table if exists pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history;
+create table pgbench_branches (bid int primary key, bbalance int, filler char(88));
+create table pgbench_tellers (tid int primary key, bid int, tbalance int, filler char(84));
+create table pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
+create table pgbench_accounts (aid int primary key, bid int, abalance int, filler char(84));
+insert into pgbench_branches values (1, 0, null);
+insert into pgbench_tellers select g, 1, 0, null from generate_series(1, 10) g;
+insert into pgbench_accounts select g, 1, 0, '' from generate_series(1, 100000) g;
+SQL
+}
