@@ -34,8 +34,7 @@ suite_psql() {
       echo "ok $name"
     else
       echo "FAIL $name: $(grep -c '^[-+][^-+]' "$scratch/$name.diff") lines differ"
-      sed -n '3,40p' "$scratch/$name.diff" | sed 's/^/     /' >&2
-      sed -n '3,40p' "$scratch/$name.diff" | sed 's/^/     /'
+      sed -n '3,60p' "$scratch/$name.diff" | sed 's/^/     /'
     fi
   done
 }

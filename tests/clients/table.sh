@@ -11,7 +11,7 @@ count_suite() {
   skipped=$(grep -c '^skip ' "$out")
   version=$(sed -n 's/^version //p' "$out" | head -1)
   echo "== $name ${version:-}"
-  grep -E '^(FAIL|skip) ' "$out"
+  grep -E '^(FAIL |skip |     )' "$out"
   if [ "$status" != 0 ] || [ $((passed + failed + skipped)) = 0 ]; then
     echo "FAIL $name: it ended with status $status"
     tail -20 "$err"
