@@ -3,6 +3,7 @@
 //! Each check takes text and returns findings; only this file reads the disk, so every check is
 //! tested on text.
 
+mod book;
 mod edges;
 mod files;
 mod functions;
@@ -71,6 +72,7 @@ fn check_all(root: &Path) -> Result<Vec<Finding>, String> {
     }
     findings.extend(functions::check(&texts, &ratchet));
     findings.extend(unsafe_code::check(&texts, &map));
+    findings.extend(book::check(&texts, |path| root.join(path).exists()));
     Ok(findings)
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::files::Text;
 use super::map::Map;
-use super::{edges, files, functions, sources, unsafe_code};
+use super::{book, edges, files, functions, sources, unsafe_code};
 
 const ARCHITECTURE: &str = "# A
 
@@ -157,4 +157,18 @@ fn unsafe_stands_where_it_is_listed() {
     let found = unsafe_code::check(&[listed, elsewhere], &map());
     assert_eq!(found.iter().map(|f| f.line).collect::<Vec<_>>(), [3]);
     assert_eq!(unsafe_code::check(&[], &map()).len(), 1);
+}
+
+#[test]
+fn the_book_lists_its_pages_and_links_lead_somewhere() {
+    let check = |summary: &str, page: &str| -> Vec<String> {
+        let texts = [text("docs/SUMMARY.md", summary), text("docs/a/b.md", page)];
+        let known = ["docs/a/b.md", "README.md"];
+        let findings = book::check(&texts, |path| known.contains(&path));
+        findings.iter().map(ToString::to_string).collect()
+    };
+    let fine = "[r](../../README.md#x) [s](https://example.org/) [t](#here)";
+    assert_eq!(check("- [B](a/b.md)", fine), [""; 0]);
+    assert_eq!(check("", "x"), ["docs/a/b.md: docs/SUMMARY.md does not list it"]);
+    assert_eq!(check("- [B](a/b.md)", "x\n[c](c.md)"), ["docs/a/b.md:2: no file for c.md"]);
 }

@@ -105,6 +105,33 @@ fn what_comes_before_the_handshake_is_not_believed() {
 }
 
 #[test]
+fn what_is_no_handshake_ends_its_own_connection_only() {
+    let own = own();
+    let served = serve("tls-garbage", &own, None);
+    let mut noise = 1u32;
+    for round in 0..200 {
+        let mut bytes: Vec<u8> = (0..round * 7 % 900)
+            .map(|_| {
+                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (noise >> 24) as u8
+            })
+            .collect();
+        // Half of them look like the head of a handshake, directly or after the request.
+        if round % 2 == 0 {
+            bytes.splice(0..0, [0x16, 3, 1, 0, 200, 1]);
+        }
+        let mut stream = match round % 3 {
+            0 => asked_for(&served).0,
+            _ => socket(&served),
+        };
+        stream.write_all(&bytes).ok();
+        stream.shutdown(std::net::Shutdown::Write).ok();
+        stream.read_to_end(&mut vec![]).ok();
+    }
+    ask(StreamOwned::new(client(&own, Some("postgresql")), socket(&served))).expect("it serves");
+}
+
+#[test]
 fn without_a_certificate_there_is_none() {
     let served = Served::start("tls-none", options());
     let (stream, answer) = asked_for(&served);
