@@ -76,7 +76,7 @@ impl Connection {
             .with("duration_ms", ms)
             .with("query_id", statement.query_id)
             .with("application_name", &*statement.application_name)
-            .with("statement", &*statement.text);
+            .with("statement", shortened(&statement.text));
         match &statement.live {
             None => entry.write(),
             Some(live) => {
@@ -101,13 +101,23 @@ impl Connection {
             entry = entry.with("query_id", statement.query_id);
         }
         if !text.is_empty() {
-            entry = entry.with("statement", &*text);
+            entry = entry.with("statement", shortened(&text));
         }
         entry.write();
     }
 
     fn statement(&self) -> Option<StatementActivity> {
         self.session.as_ref()?.activity().statement()
+    }
+}
+
+/// Letters of a statement that are logged: a statement may have megabytes, and lines wait in memory.
+const STATEMENT_LETTERS_MAX: usize = 10_000;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(STATEMENT_LETTERS_MAX) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -116,10 +116,12 @@ impl Channel {
 
     /// Version and cipher.
     pub fn description(&self) -> String {
-        let version = self.connection.protocol_version().and_then(|version| version.as_str());
+        let version = self.connection.protocol_version();
+        let version = version.and_then(|version| version.as_str()).unwrap_or("unknown");
         let cipher = self.connection.negotiated_cipher_suite().map(|suite| suite.suite());
         let cipher = cipher.and_then(|cipher| cipher.as_str()).unwrap_or("unknown");
-        format!("{} {cipher}", version.unwrap_or("unknown"))
+        // The library's names have no dots, and say the version twice.
+        format!("{} {}", version.replace('_', "."), cipher.replace("TLS13_", "TLS_"))
     }
 
     async fn fill(&mut self, socket: &Socket) -> io::Result<usize> {

@@ -22,6 +22,19 @@ fn write_node(node: &Node, depth: usize, lines: &mut Vec<String>) {
     }
 }
 
+/// Adds a constant; of a list of them only the first shows: folded expressions have thousands.
+fn mask(shown: &mut String) {
+    let before = shown.trim_end_matches([',', ' ']);
+    if !before.ends_with('?') && !before.ends_with("..") {
+        return shown.push('?');
+    }
+    let (len, is_list) = (before.len(), before.len() < shown.len());
+    shown.truncate(len);
+    if is_list && !shown.ends_with("..") {
+        shown.push_str(", ..");
+    }
+}
+
 /// The text with `?` for strings and for numbers that are no part of a name.
 pub(super) fn masked(text: &str) -> String {
     let (mut shown, mut chars) = (String::new(), text.chars().peekable());
@@ -31,13 +44,11 @@ pub(super) fn masked(text: &str) -> String {
             '\'' | '"' => {
                 // A doubled quote within ends one string and begins another, which shows the same.
                 chars.by_ref().find(|end| *end == c);
-                if !shown.ends_with('?') {
-                    shown.push('?');
-                }
+                mask(&mut shown);
             }
             digit if digit.is_ascii_digit() && !in_name => {
                 while chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '.').is_some() {}
-                shown.push('?');
+                mask(&mut shown);
             }
             other => shown.push(other),
         }
