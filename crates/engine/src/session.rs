@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
 use sql::parse::{self, DropObject, Explain, RoleStatement, Statement, Transaction, Vacuum};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Activity;
 use crate::block::{self, Block};

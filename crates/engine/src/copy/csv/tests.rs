@@ -1,6 +1,6 @@
 //! Records of CSV and of the text format.
 
-use sql::parse::{CopyFormat, CopyOptions};
+use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header};
 
 use super::*;
 
@@ -8,15 +8,23 @@ type Fields = Vec<(String, bool)>;
 
 fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
     let mut input = text.as_bytes();
-    let delimiter = if format == CopyFormat::Csv { ',' } else { '\t' };
-    let null = String::new();
-    let options = CopyOptions { format, header: false, delimiter, null, quote: '"', escape: '"' };
+    let options = CopyOptions {
+        format,
+        header: Header::No,
+        delimiter: if format == CopyFormat::Csv { b',' } else { b'\t' },
+        null: String::new(),
+        quote: b'"',
+        escape: b'"',
+        force_quote: ForcedColumns::Named(vec![]),
+        force_not_null: vec![],
+        force_null: vec![],
+    };
     let mut reader = CsvReader::new(&mut input, &options);
     let mut records = vec![];
     loop {
         let record = match format {
             CopyFormat::Csv => reader.next_record()?,
-            CopyFormat::Text => reader.next_tabbed()?,
+            _ => reader.next_tabbed()?,
         };
         let Some(fields) = record else { return Ok(records) };
         let field = |f: &Field| (f.text().unwrap().to_owned(), f.quoted);
