@@ -7,7 +7,8 @@
 #   tests/clients/run.sh --binary PATH        another binary
 #   tests/clients/run.sh --only pgjdbc        one of them (may be repeated)
 #   tests/clients/run.sh --postgres           the same against PostgreSQL, which the expectations are of:
-#                                             at PGHOST, PGPORT, as PGUSER, in PGDATABASE
+#                                             at PGHOST, PGPORT, as PGUSER, in a scratch database
+#                                             that is made for it and dropped again
 #   tests/clients/run.sh --record             psql's expected output, from that PostgreSQL
 #
 # What a client needs is installed under target/clients. A client that cannot be had is a skip that
@@ -28,14 +29,25 @@ while [ $# -gt 0 ]; do
     --only) only+=("$2"); shift ;;
     --postgres) postgres=true ;;
     --record) record=true ;;
-    *) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
 mkdir -p "$cache"
 scratch=$(mktemp -d)
 server_pid=
-trap 'stop_server; rm -rf "$scratch"' EXIT
+reference=
+trap 'stop_server; drop_reference; rm -rf "$scratch"' EXIT
+
+# With PostgreSQL the suites drop tables and schemas: they get a database of their own.
+make_reference() {
+  : "${PGHOST:?}" "${PGPORT:?}" "${PGUSER:?}"
+  reference=dovetail_clients_$$
+  createdb "$reference" || { reference=; exit 1; }
+  export PGDATABASE=$reference
+}
+
+drop_reference() { [ -z "$reference" ] || dropdb --force "$reference"; }
 
 build() {
   [ -n "$binary" ] && return
@@ -49,7 +61,8 @@ start_server() {
   local name=$1 log=$scratch/$1.log port=
   : >"$log"
   shift
-  "$binary" serve --data "$scratch/$name.dovetail" --listen 127.0.0.1:0 --no-http "$@" \
+  mkdir "$scratch/$name"
+  "$binary" serve --data "$scratch/$name/clients.dovetail" --listen 127.0.0.1:0 --no-http "$@" \
     >"$log" 2>&1 &
   server_pid=$!
   for _ in $(seq 100); do
@@ -59,7 +72,7 @@ start_server() {
     sleep 0.1
   done
   [ -n "$port" ] || { cat "$log"; return 1; }
-  export PGHOST=127.0.0.1 PGPORT=$port PGUSER=dovetail PGDATABASE=$name
+  export PGHOST=127.0.0.1 PGPORT=$port PGUSER=dovetail PGDATABASE=clients
 }
 
 # The server must have lived to the end of its suite, and must stop when told to.
@@ -102,7 +115,7 @@ wanted() {
   return 1
 }
 
-$postgres || $record || build
+if $postgres || $record; then make_reference; else build; fi
 if $record; then suite_psql_record; exit; fi
 for suite in pg_isready psql psycopg psycopg2 asyncpg sqlalchemy django node pgjdbc rust introspection pgbench; do
   run_suite $suite

@@ -25,7 +25,7 @@ suite_pg_isready() {
 suite_psql() {
   echo "version $(psql --version | grep -o '[0-9.]*' | head -1)"
   local script name found
-  $postgres && psql -qc 'drop schema public cascade; create schema public' 2>/dev/null
+  [ -n "$reference" ] && psql -qc 'drop schema public cascade; create schema public' 2>/dev/null
   for script in "$here"/psql/*.sql; do
     name=$(basename "$script" .sql)
     found=$scratch/$name.found
@@ -48,6 +48,7 @@ psql_script() {
 
 suite_psql_record() {
   local script
+  [ -n "$reference" ] || return 1
   psql -qc 'drop schema public cascade; create schema public' 2>/dev/null
   for script in "$here"/psql/*.sql; do psql_script "$script" >"${script%.sql}.out"; done
 }

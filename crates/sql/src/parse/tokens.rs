@@ -103,15 +103,6 @@ fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
                 total -= chains.pop().unwrap_or(0)
             }
             Token::Comma => total -= chains.last_mut().map_or(0, std::mem::take),
-            // The branches of a CASE and the clauses of a query stand beside each other.
-            Token::Word(ref word)
-                if matches!(
-                    word.keyword,
-                    Keyword::WHEN | Keyword::ELSE | Keyword::FROM | Keyword::WHERE
-                ) =>
-            {
-                total -= chains.last_mut().map_or(0, std::mem::take);
-            }
             _ => {
                 total += 1;
                 chains.last_mut().into_iter().for_each(|n| *n += 1);
