@@ -78,23 +78,21 @@ pub(super) fn check_forced(
     copied: &[String],
     entry: Option<&TableEntry>,
 ) -> SqlResult<()> {
-    for name in names.iter().filter(|name| !copied.contains(name)) {
-        let exists = entry.is_some_and(|e| e.def.schema.ordinal(name).is_some());
-        let (state, message) = match entry {
-            _ if exists => {
-                let message = format!("{option} column \"{name}\" not referenced by COPY");
-                (SqlState::INVALID_COLUMN_REFERENCE, message)
-            }
-            Some(entry) => {
-                let table = &entry.def.name;
-                let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
-                (SqlState::UNDEFINED_COLUMN, message)
-            }
-            None => (SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")),
-        };
-        return Err(SqlError::new(state, message));
-    }
-    Ok(())
+    let Some(name) = names.iter().find(|name| !copied.contains(name)) else { return Ok(()) };
+    let exists = entry.is_some_and(|e| e.def.schema.ordinal(name).is_some());
+    let (state, message) = match entry {
+        _ if exists => {
+            let message = format!("{option} column \"{name}\" not referenced by COPY");
+            (SqlState::INVALID_COLUMN_REFERENCE, message)
+        }
+        Some(entry) => {
+            let table = &entry.def.name;
+            let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+            (SqlState::UNDEFINED_COLUMN, message)
+        }
+        None => (SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")),
+    };
+    Err(SqlError::new(state, message))
 }
 
 impl Session {

@@ -60,7 +60,7 @@ impl Generator {
 }
 
 fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7f4A_7C15);
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let value = *state;
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
