@@ -1,4 +1,5 @@
 //! Sockets on both real rings: streams, waits that are dropped, silent connections.
+#![allow(clippy::disallowed_methods, reason = "tests look at the system from outside")]
 
 use std::rc::Rc;
 use std::time::Duration;

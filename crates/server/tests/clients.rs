@@ -70,6 +70,8 @@ fn values_come_and_go_in_binary_format() {
         assert_eq!(row.get::<_, Option<&str>>(1), Some("one"));
         assert_eq!(row.get::<_, Option<f64>>(2), Some(0.25));
         assert!(row.get::<_, bool>(3));
+        let rows = client.query("select a from t order by a limit $1 offset $2", &[&1i64, &1i64]);
+        assert_eq!(rows.expect("the second")[0].get::<_, i32>(0), 2);
         let row = client.query_one(&statement, &[&2i32]).expect("a row");
         assert_eq!(row.get::<_, Option<&str>>(1), None);
         let inserted = client

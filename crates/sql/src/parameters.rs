@@ -63,7 +63,8 @@ fn of_query(
 ) -> SqlResult<()> {
     let mut query = query;
     let arrays = compared_elements(&mut query);
-    let cast = cast_parameters(&query);
+    let mut cast = cast_parameters(&query);
+    cast.extend(limits(&query));
     let names = Names(catalog, Vec::new());
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
@@ -98,6 +99,35 @@ fn cast_parameters(query: &ast::Query) -> Vec<(String, LogicalType)> {
         ControlFlow::<()>::Continue(())
     });
     found
+}
+
+/// Parameters that say how many rows are wanted: `LIMIT $1 OFFSET $2`.
+fn limits(query: &ast::Query) -> Vec<(String, LogicalType)> {
+    struct Limits(Vec<(String, LogicalType)>);
+    impl ast::Visitor for Limits {
+        type Break = ();
+        fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+            let (limit, offset) = match &query.limit_clause {
+                Some(ast::LimitClause::LimitOffset { limit, offset, .. }) => {
+                    (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+                }
+                _ => (None, None),
+            };
+            let fetch = query.fetch.as_ref().and_then(|fetch| fetch.quantity.as_ref());
+            for expr in [limit, offset, fetch].into_iter().flatten() {
+                if let ast::Expr::Value(value) = expr
+                    && let ast::Value::Placeholder(name) = &value.value
+                {
+                    self.0.push((name.clone(), LogicalType::Int64));
+                }
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut found = Limits(vec![]);
+    // The visit itself never stops.
+    let _ = ast::Visit::visit(query, &mut found);
+    found.0
 }
 
 /// Makes `x = ANY ($1)` a comparison with one element, which tells its type; the names of such
