@@ -397,6 +397,27 @@ impl Connection {
         self.has_run();
     }
 
+    /// Whether the transaction only reads, by its own mode or by that of the session.
+    fn is_read_only(&mut self) -> bool {
+        let Some(session) = &mut self.session else { return false };
+        let on = |name: &str| session.settings().show(name).is_ok_and(|value| value == "on");
+        let name = match self.block {
+            Block::Idle => "default_transaction_read_only",
+            _ => "transaction_read_only",
+        };
+        on(name)
+    }
+
+    /// Gives the transaction its mode: its own, or that of the session.
+    fn set_read_only(&mut self, read_only: bool) {
+        let Some(session) = &mut self.session else { return };
+        let settings = session.settings();
+        let default = settings.show("default_transaction_read_only").unwrap_or_default();
+        let value = if read_only { "on" } else { default.as_str() };
+        // The setting is there and takes both values.
+        let _ = settings.set("transaction_read_only", value);
+    }
+
     /// Runs a COPY that the client feeds: its task and the client's messages go on together.
     async fn copy(
         &mut self,
@@ -425,7 +446,9 @@ impl Connection {
             _ if !written => return Ok(self.transaction(&step)),
             (Transaction::Commit, Block::Open) => Transaction::Commit,
             (Transaction::Commit | Transaction::Rollback, _) => Transaction::Rollback,
-            (Transaction::Begin, _) => return Ok(self.transaction(&step)),
+            (Transaction::Begin | Transaction::BeginReadOnly, _) => {
+                return Ok(self.transaction(&step));
+            }
             _ => return Ok(Err(SqlError::unsupported("savepoints in a block that writes"))),
         };
         let told = self.transaction(&step);
@@ -442,14 +465,16 @@ impl Connection {
                 let tag = self.savepoint(step)?.to_owned();
                 return Ok(StatementResult::Command { tag });
             }
-            (Transaction::Begin, Block::Failed) => ("BEGIN", Block::Failed),
-            (Transaction::Begin, _) => ("BEGIN", Block::Open),
+            (Transaction::Begin | Transaction::BeginReadOnly, Block::Failed) => {
+                return Err(in_failed_block());
+            }
+            (Transaction::Begin | Transaction::BeginReadOnly, _) => ("BEGIN", Block::Open),
             (Transaction::Commit, Block::Failed) => ("ROLLBACK", Block::Idle),
             (Transaction::Commit, _) => ("COMMIT", Block::Idle),
             (Transaction::Rollback, _) => ("ROLLBACK", Block::Idle),
         };
         let warning = match (step, self.block) {
-            (Transaction::Begin, Block::Open) => {
+            (Transaction::Begin | Transaction::BeginReadOnly, Block::Open) => {
                 Some(("25001", "there is already a transaction in progress"))
             }
             (Transaction::Commit | Transaction::Rollback, Block::Idle) => {
@@ -460,6 +485,9 @@ impl Connection {
         if let Some((state, message)) = warning {
             let message = SqlError::new(SqlState(state), message);
             self.output.notice(&Notice { severity: "WARNING", message });
+        }
+        if block != self.block {
+            self.set_read_only(*step == Transaction::BeginReadOnly);
         }
         self.block = block;
         if block == Block::Idle {
@@ -503,6 +531,10 @@ impl Connection {
 
     /// Whether the transaction block lets a statement run.
     fn allow(&mut self, statement: &Statement) -> SqlResult<()> {
+        if self.block != Block::Failed && !reads_only(statement) && self.is_read_only() {
+            let message = "cannot execute a statement that writes in a read-only transaction";
+            return Err(SqlError::new(SqlState("25006"), message));
+        }
         match (self.block, &mut self.session) {
             (Block::Idle, _) => Ok(()),
             (Block::Failed, _) => Err(in_failed_block()),

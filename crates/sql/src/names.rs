@@ -22,6 +22,30 @@ pub(crate) fn name_outputs(query: &mut Query) -> Option<Vec<String>> {
     Some(names)
 }
 
+/// Ends the alias of a column that a wildcard beside it may name again.
+pub(crate) const APART: char = '\u{1f}';
+
+/// `select t.a, t.*` has an output twice, which the library refuses: the first gets an alias, whose
+/// last letter goes again with the names of the result.
+pub(crate) fn set_apart(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    let wild = |item: &SelectItem| {
+        matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+    };
+    if !select.projection.iter().any(wild) {
+        return;
+    }
+    for item in &mut select.projection {
+        let SelectItem::UnnamedExpr(expr) = &*item else { continue };
+        if !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
+            continue;
+        }
+        let name = format!("{}{APART}", item_name(item));
+        let (expr, alias) = (expr.clone(), Ident::with_quote('"', name));
+        *item = SelectItem::ExprWithAlias { expr, alias };
+    }
+}
+
 fn first_select(body: &mut SetExpr) -> Option<&mut Select> {
     match body {
         SetExpr::Select(select) => Some(select),

@@ -131,6 +131,8 @@ pub enum Statement {
 pub enum Transaction {
     /// One begins.
     Begin,
+    /// One begins that only reads.
+    BeginReadOnly,
     /// It ends, its work kept.
     Commit,
     /// It ends, its work undone.
@@ -288,7 +290,7 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::ShowVariable { variable } => setting::show(&variable),
         S::ShowTables { .. } => Statement::Show { name: "tables".into() },
         S::Reset(reset) => setting::reset(&reset.reset)?,
-        S::StartTransaction { .. } => Statement::Transaction(Transaction::Begin),
+        S::StartTransaction { modes, .. } => Statement::Transaction(setting::begin(&modes)),
         S::Commit { chain: false, .. } => Statement::Transaction(Transaction::Commit),
         S::Savepoint { name } => Statement::Transaction(Transaction::Savepoint(identifier(&name))),
         S::ReleaseSavepoint { name } => {

@@ -21,6 +21,7 @@ pub fn plan_query(
 ) -> SqlResult<Plan> {
     let mut ast = query.ast.as_ref().clone();
     let names = crate::names::name_outputs(&mut ast);
+    crate::names::set_apart(&mut ast);
     crate::system::rewrite(&mut ast);
     crate::clock::rewrite(&mut ast, catalog);
     crate::parse::rewrite(&mut ast)?;
@@ -28,9 +29,11 @@ pub fn plan_query(
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let mut plan = crate::physical::plan(&logical, options)?;
     let width = plan.root.schema.fields().len();
-    if let Some(names) = names.filter(|n| n.len() == width) {
-        plan.root.schema = named(&plan.root.schema, names);
-    }
+    let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {
+        let fields = plan.root.schema.fields().iter();
+        fields.map(|f| f.name().trim_end_matches(crate::names::APART).to_owned()).collect()
+    });
+    plan.root.schema = named(&plan.root.schema, names);
     Ok(plan)
 }
 

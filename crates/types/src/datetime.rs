@@ -17,6 +17,13 @@ pub fn parse_date(text: &str) -> SqlResult<i32> {
     if trimmed.eq_ignore_ascii_case("epoch") {
         return Ok(0);
     }
+    // A zone behind the date means nothing, as in PostgreSQL.
+    if let Some((date, zone)) = trimmed.split_once(' ')
+        && zone_micros(zone.trim()).is_some()
+        && let Some(days) = Date32Type::parse(date)
+    {
+        return Ok(days);
+    }
     if let Ok(micros) = parse_timestamp(trimmed) {
         return i32::try_from(micros.div_euclid(MICROS_PER_DAY))
             .map_err(|_| out_of_range(LogicalType::Date, text));

@@ -106,7 +106,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         ]),
         "notice",
         Home::Kept,
-        "Least severity of messages that are sent; kept, all are sent."
+        "Least severity of messages that are sent."
     ),
     setting!(
         "DateStyle",
@@ -139,6 +139,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         "read committed",
         Home::Fixed(&["readcommitted", "repeatableread", "serializable"]),
         "Isolation of transactions: each statement reads one snapshot."
+    ),
+    setting!(
+        "default_transaction_read_only",
+        CLIENTS,
+        Kind::Bool,
+        "off",
+        Home::Kept,
+        "Whether statements that write are refused."
     ),
     on_off!(
         "enable_hashjoin",
@@ -266,6 +274,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         "read committed",
         Home::Fixed(&["readcommitted", "repeatableread", "serializable"]),
         "Isolation of this transaction."
+    ),
+    setting!(
+        "transaction_read_only",
+        CLIENTS,
+        Kind::Bool,
+        "off",
+        Home::Kept,
+        "Whether this transaction only reads; `BEGIN READ ONLY` and `SET TRANSACTION` say so."
     ),
     setting!(
         "work_mem",

@@ -89,6 +89,8 @@ pub fn is_assignable(from: &DataType, to: &DataType) -> bool {
         || matches!(to, DataType::Utf8View)
         || (from.is_numeric() && to.is_numeric())
         || (temporal(from) && temporal(to))
+        || matches!((from, to), (DataType::List(from), DataType::List(to))
+            if is_assignable(from.data_type(), to.data_type()))
 }
 
 /// A quoted literal takes the type of the column that it is for; text columns measure it later.

@@ -5,7 +5,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
-use super::{Statement, identifier};
+use super::{Statement, Transaction, identifier};
 
 pub(super) fn set(set: Set) -> SqlResult<Statement> {
     match set {
@@ -21,6 +21,15 @@ pub(super) fn set(set: Set) -> SqlResult<Statement> {
         }
         Set::SetTransaction { modes, snapshot: None, session } => mode(&modes, session),
         other => Err(SqlError::unsupported(other.to_string())),
+    }
+}
+
+/// `BEGIN` with its modes; each statement reads one snapshot, whatever isolation is asked for.
+pub(super) fn begin(modes: &[TransactionMode]) -> Transaction {
+    let read_only = TransactionMode::AccessMode(TransactionAccessMode::ReadOnly);
+    match modes.contains(&read_only) {
+        true => Transaction::BeginReadOnly,
+        false => Transaction::Begin,
     }
 }
 

@@ -7,7 +7,7 @@ use types::{LogicalType, SqlResult};
 use crate::system::builtin::{self, type_by_oid};
 use sql::constraints::ColumnDefault;
 
-use crate::system::constraints::{Rule, action_letter, default_text};
+use crate::system::constraints::{Constraint, Rule, action_letter, default_text};
 use crate::system::objects::{Index, KIND, Object, PUBLIC, indexes, row_type_oid, table_oid};
 use crate::system::rows::Rows;
 use crate::system::{View, type_names};
@@ -17,7 +17,12 @@ const HEAP: i64 = 2;
 const BTREE: i64 = 403;
 
 pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    let constraints = view.constraints();
     for object in view.objects() {
+        let (checks, upheld) = match &object {
+            Object::Table(table) => rules_of(table, &constraints),
+            _ => (0, false),
+        };
         let (kind, columns, method) = match &object {
             Object::Table(table) => ("r", table.schema.columns.len(), HEAP),
             Object::Index(_, index) => ("i", index.attributes().count(), BTREE),
@@ -41,7 +46,9 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("relpages", pages.into()),
             ("reltuples", SystemValue::Float(tuples)),
             ("relhasindex", has_index.into()),
+            ("relchecks", checks.into()),
             ("relhasrules", (kind == "v").into()),
+            ("relhastriggers", upheld.into()),
             ("relpersistence", "p".into()),
             ("relkind", kind.into()),
             ("relnatts", (columns as i64).into()),
@@ -51,6 +58,21 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
         ]);
     }
     Ok(())
+}
+
+/// How many checks a table has, and whether it takes part in a foreign key: PostgreSQL upholds these by
+/// triggers, and psql looks for keys only where there are some.
+fn rules_of(table: &TableDef, constraints: &[Constraint<'_>]) -> (i64, bool) {
+    let (mut checks, mut upheld) = (0, false);
+    for constraint in constraints {
+        let own = constraint.table.id == table.id;
+        match &constraint.rule {
+            Rule::Check(_) => checks += i64::from(own),
+            Rule::Foreign(_, parent) => upheld |= own || parent.id == table.id,
+            Rule::Key(_) => {}
+        }
+    }
+    (checks, upheld)
 }
 
 /// Pages and rows; -1 rows is PostgreSQL's "unknown".
@@ -210,7 +232,8 @@ fn push_index(table: &TableDef, index: &Index, rows: &mut Rows) {
         ("indisunique", index.unique.into()),
         ("indisprimary", index.primary.into()),
         ("indimmediate", true.into()),
-        ("indisclustered", index.primary.into()),
+        // It means that `CLUSTER` has named the index, not that the table is in its order.
+        ("indisclustered", false.into()),
         ("indisvalid", true.into()),
         ("indisready", true.into()),
         ("indislive", true.into()),
