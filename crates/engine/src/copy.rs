@@ -13,12 +13,14 @@ use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use sql::Statement;
 use sql::catalog::TableId;
 use sql::dml::Defaults;
 use sql::parse::{Copy, CopyFormat, CopyOptions, CopySource, Header};
 use types::parse::ColumnParser;
 use types::{Schema, SqlError, SqlResult, SqlState, oid};
 
+use crate::access;
 use crate::catalog::TableEntry;
 use crate::dml::{Writing, check_all, checked, in_place_bytes_max, insert_batches};
 use crate::load::TableLoader;
@@ -42,14 +44,7 @@ impl Session {
         copy: &Copy,
         input: Option<&mut dyn Read>,
     ) -> SqlResult<StatementResult> {
-        let (table, snapshot) = (&copy.table, self.database().snapshot());
-        let ordinals = to::ordinals(&snapshot, table, &copy.columns)?;
-        let entry = snapshot.table(table)?;
-        let name = |ordinal: &usize| entry.def.schema.columns[*ordinal].name.clone();
-        let names: Vec<String> = ordinals.iter().map(name).collect();
-        let options = &copy.options;
-        to::check_forced("FORCE_NOT_NULL", &options.force_not_null, &names, Some(entry))?;
-        to::check_forced("FORCE_NULL", &options.force_null, &names, Some(entry))?;
+        let (table, options, ordinals) = (&copy.table, &copy.options, self.copied(copy)?);
         let count = match (&copy.source, input) {
             (CopySource::File(path), _) => {
                 let mut file = FileReader::open(self.database(), path)?;
@@ -63,6 +58,31 @@ impl Session {
             }
         };
         Ok(StatementResult::Command { tag: format!("COPY {count}") })
+    }
+
+    /// The columns of `COPY .. FROM`, when it may run.
+    fn copied(&self, copy: &Copy) -> SqlResult<Vec<usize>> {
+        let snapshot = self.database().snapshot();
+        let ordinals = to::ordinals(&snapshot, &copy.table, &copy.columns)?;
+        let entry = snapshot.table(&copy.table)?;
+        let name = |ordinal: &usize| entry.def.schema.columns[*ordinal].name.clone();
+        let names: Vec<String> = ordinals.iter().map(name).collect();
+        let options = &copy.options;
+        to::check_forced("FORCE_NOT_NULL", &options.force_not_null, &names, Some(entry))?;
+        to::check_forced("FORCE_NULL", &options.force_null, &names, Some(entry))?;
+        Ok(ordinals)
+    }
+
+    /// How many columns `COPY .. FROM STDIN` takes. A client is asked for data only when it may run.
+    ///
+    /// # Errors
+    /// What is wrong with the statement itself.
+    pub fn start_copy_in(&self, statement: &Statement) -> SqlResult<usize> {
+        let Statement::Copy(copy) = statement else {
+            return Err(SqlError::internal("no COPY FROM"));
+        };
+        access::check(&self.database().snapshot(), self.role(), statement)?;
+        self.copied(copy).map(|ordinals| ordinals.len())
     }
 }
 

@@ -344,9 +344,9 @@ impl Connection {
             }
             other => other,
         };
-        let source = match &statement {
-            Statement::Copy(copy) => self.copy_in(copy),
-            _ => None,
+        let source = match self.copy_in(&statement) {
+            Ok(source) => source,
+            Err(error) => return Ok(Err(error)),
         };
         let result = match source {
             Some((source, reader)) => self.copy(statement, source, reader).await,
@@ -400,12 +400,11 @@ impl Connection {
     /// Whether the transaction only reads, by its own mode or by that of the session.
     fn is_read_only(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
-        let on = |name: &str| session.settings().show(name).is_ok_and(|value| value == "on");
         let name = match self.block {
             Block::Idle => "default_transaction_read_only",
             _ => "transaction_read_only",
         };
-        on(name)
+        session.settings().show(name).is_ok_and(|value| value == "on")
     }
 
     /// Gives the transaction its mode: its own, or that of the session.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use engine::{Copy, CopyFormat, CopySource, SqlError, SqlResult};
+use engine::{CopyFormat, CopySource, SqlError, SqlResult, Statement};
 use runtime::sync::{Semaphore, SemaphorePermit};
 
 use crate::connection::Connection;
@@ -113,18 +113,20 @@ impl Source {
 
 impl Connection {
     /// Asks the client for the data of a COPY; `None` when they come from elsewhere.
-    pub(crate) fn copy_in(&mut self, copy: &Copy) -> Option<(Source, Box<dyn Read + Send>)> {
+    pub(crate) fn copy_in(
+        &mut self,
+        statement: &Statement,
+    ) -> SqlResult<Option<(Source, Box<dyn Read + Send>)>> {
+        let Statement::Copy(copy) = statement else { return Ok(None) };
         if copy.source != CopySource::Stdin {
-            return None;
+            return Ok(None);
         }
-        let columns = match copy.columns.len() {
-            0 => self.shared.column_count(&copy.table),
-            named => named,
-        };
+        let session = self.session.as_ref().expect("no statement runs now");
+        let columns = session.start_copy_in(statement)?;
         let is_binary = copy.options.format == CopyFormat::Binary;
         self.output.copy_response(b'G', is_binary, columns);
         let (source, reader) = pipe();
-        Some((source, Box::new(reader)))
+        Ok(Some((source, Box::new(reader))))
     }
 
     /// Passes the client's data on until it has no more. The inner error is the client's own.

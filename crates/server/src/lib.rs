@@ -104,12 +104,6 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Columns of a table; 0 when there is none.
-    pub(crate) fn column_count(&self, table: &str) -> usize {
-        let tables = self.db.tables();
-        tables.iter().find(|t| t.name == table).map_or(0, |t| t.schema.columns.len())
-    }
-
     pub(crate) fn tls(&self) -> Option<Tls> {
         self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

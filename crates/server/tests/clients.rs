@@ -193,6 +193,17 @@ fn copy_takes_many_rows_and_its_errors_are_told() {
 }
 
 #[test]
+fn a_copy_that_cannot_run_asks_for_no_data() {
+    let served = serve("no-copy", RingKind::Auto, 10);
+    let mut client = filled(&served);
+    for text in ["copy t (missing) from stdin", "copy missing from stdin"] {
+        // The simple protocol would send what follows as data.
+        client.batch_execute(text).expect_err("no such thing");
+        assert_eq!(client.query("select a from t", &[]).expect("rows").len(), 2);
+    }
+}
+
+#[test]
 fn savepoints_lead_out_of_a_failed_block() {
     let served = serve("savepoints", RingKind::Auto, 10);
     let mut client = served.client();
