@@ -50,6 +50,7 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
     let text = ooo::QUERIES.iter().find(|(name, _)| *name == QUERY).expect("the query exists").1;
     println!("\nOne query, three ways to run it, cold (direct I/O, empty pool):\n\n{text}");
     describe(&db);
+    device::read_through(&db)?;
     let limit = device::limit(&db, PROBE)?.reads_per_s;
     let mut session = db.session();
     let mut runs = vec![];
