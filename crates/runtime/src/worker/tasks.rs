@@ -46,7 +46,10 @@ impl Worker {
             return;
         }
         header.queued.set(true);
-        self.ready.borrow_mut().push_back(task);
+        match header.account {
+            Some(_) => self.ready.borrow_mut().push_back(task),
+            None => self.urgent.borrow_mut().push_back(task),
+        }
         if self.current.get() != Some(task)
             && let Some(local) = &header.account
         {
@@ -201,6 +204,7 @@ impl Worker {
             self.release(task);
         }
         self.ready.borrow_mut().clear();
+        self.urgent.borrow_mut().clear();
         while self.window.pop_front().is_some() {}
     }
 
