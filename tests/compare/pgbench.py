@@ -5,7 +5,9 @@
 
 Both servers get the same memory in all, by a control group each, so that no page cache helps either.
 For each limit, protocol and number of clients the sides alternate; printed are the medians (min,
-max) of transactions per second, their ratio, and the server's CPU time per transaction.
+max) of transactions per second, their ratio, and the server's CPU time per transaction. Then, for
+each limit, the 99th percentile of the latency of look-ups by two clients while nothing else runs,
+and while another client runs an analytical query again and again.
 
 Needs root, PostgreSQL 15 with pgbench (Debian: `postgresql-15`), and a release build (`--binary`).
 Everything is made in a scratch folder, which is removed.
@@ -22,11 +24,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POSTGRES = pathlib.Path("/usr/lib/postgresql/15/bin")
 PORTS = {"dovetail": 5871, "postgresql": 5872}
+ANALYTICAL = """select bid, count(*), sum(abalance), max(filler) from pgbench_accounts
+                group by bid order by 2, 1 limit 10"""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -129,6 +134,34 @@ class Server:
         count = int(re.search(r"transactions actually processed: (\d+)", text).group(1))
         return tps, used * 1e6 / count
 
+    def p99_us(self, seconds):
+        """The 99th percentile of the latency of look-ups."""
+        logs = tempfile.mkdtemp(dir=self.folder)
+        self.pgbench("-S", "-n", "-M", "prepared", "-c", 2, "-j", 2, "-T", seconds, "-l",
+                     "--log-prefix", f"{logs}/log")
+        lines = [line for log in pathlib.Path(logs).iterdir() for line in open(log)]
+        shutil.rmtree(logs)
+        latencies = sorted(int(line.split()[2]) for line in lines)
+        return latencies[len(latencies) * 99 // 100]
+
+    @contextlib.contextmanager
+    def analytical(self):
+        """Runs a query over all accounts again and again meanwhile."""
+        over, runs = threading.Event(), []
+        def again():
+            while not over.is_set():
+                subprocess.run(["psql", "-qXc", ANALYTICAL], env=self.environment(), check=True,
+                               stdout=subprocess.DEVNULL)
+                runs.append(1)
+        thread = threading.Thread(target=again)
+        thread.start()
+        time.sleep(0.3)
+        try:
+            yield runs
+        finally:
+            over.set()
+            thread.join()
+
     def stop(self):
         self.process.send_signal(signal.SIGTERM if self.name == "dovetail" else signal.SIGINT)
         self.process.wait()
@@ -154,6 +187,23 @@ def compare(servers, limit_mb, protocol, clients, args):
         print(f"    {name:11} {figures(tps)} tps  {figures(us)} us CPU each")
     print(f"    ratio       {figures([r * 100 for r in ratios])} % tps  "
           f"{figures([c * 100 for c in cpu])} % CPU each", flush=True)
+
+
+def latencies(servers, limit_mb, args):
+    print(f"{limit_mb:5} MB  99th percentile of look-ups, 2 clients, in microseconds")
+    sides = {name: ([], [], []) for name in servers}
+    for _ in range(args.rounds):
+        for name, server in servers.items():
+            idle, loaded, ratios = sides[name]
+            idle.append(server.p99_us(args.seconds))
+            with server.analytical() as runs:
+                loaded.append(server.p99_us(args.seconds))
+            if not runs:
+                print(f"    {name}: the analytical query did not end in this time")
+            ratios.append(loaded[-1] / idle[-1])
+    for name, (idle, loaded, ratios) in sides.items():
+        print(f"    {name:11} idle {figures(idle)}  beside a query {figures(loaded)}  "
+              f"ratio {figures(ratios)}", flush=True)
 
 
 def main():
@@ -193,6 +243,7 @@ def run(folder, args):
             for protocol in args.protocols.split(","):
                 for clients in map(int, args.clients.split(",")):
                     compare(servers, limit_mb, protocol, clients, args)
+            latencies(servers, limit_mb, args)
         finally:
             for server in servers.values():
                 server.stop()
