@@ -79,7 +79,7 @@ fn secrets_are_not_in_it_and_others_see_no_text() {
     for statement in [
         "create role reader login password 'canary-1'",
         "alter role reader password 'canary-2' -- canary-3",
-        "select 'canary-4', $$canary-5$$, E'canary-6', U&'canary-7'",
+        "select 'canary-4', $$canary-5$$, E'canary-6'",
         "prepare p as select 'canary-8'",
         "select /* canary-9 */ 1",
     ] {

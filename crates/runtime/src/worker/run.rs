@@ -66,9 +66,7 @@ impl Worker {
     }
 
     pub(crate) fn has_ready(&self) -> bool {
-        self.window.len() > 0
-            || !self.ready.borrow().is_empty()
-            || !self.urgent.borrow().is_empty()
+        self.window.len() > 0 || !self.ready.borrow().is_empty() || !self.urgent.borrow().is_empty()
     }
 
     /// Polls up to `limit` tasks.

@@ -24,7 +24,8 @@ impl Template {
     pub fn shape(&self) -> Shape {
         let (mut hasher, mut text) = (DefaultHasher::new(), String::new());
         // Constants are numbered behind the parameters, as PostgreSQL does.
-        let mut number = self.parameter_count();
+        let mut number =
+            self.tokens().iter().filter_map(|t| placeholder(&t.token)).max().unwrap_or(0);
         let mut end = None;
         for token in self.tokens() {
             let constant = is_constant(&token.token);
@@ -52,6 +53,12 @@ impl Template {
         text.truncate(cut.unwrap_or(0));
         Shape { id: hasher.finish() as i64 | 1, text }
     }
+}
+
+/// The number of a parameter; `PREPARE` has such of its own.
+fn placeholder(token: &Token) -> Option<usize> {
+    let Token::Placeholder(name) = token else { return None };
+    name.strip_prefix('$')?.parse().ok()
 }
 
 fn is_constant(token: &Token) -> bool {
