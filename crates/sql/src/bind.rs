@@ -138,8 +138,8 @@ impl ContextProvider for Names<'_> {
         // Names that PostgreSQL has besides the standard's.
         let name = match name {
             "every" => "bool_and",
-            "variance" => "var_samp",
-            "stddev" => "stddev_samp",
+            "variance" | "var_samp" => "var",
+            "stddev_samp" => "stddev",
             other => other,
         };
         LIBRARY.registry.udaf(name).ok()

@@ -44,6 +44,7 @@ mod grouping_sets;
 mod join_graph;
 mod join_order;
 mod leftovers;
+mod set_all;
 mod unnest;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -57,6 +58,7 @@ pub(crate) fn optimized(
     guarded(|| {
         let config = Config { aliases: Arc::new(AliasGenerator::new()) };
         let bound = crate::system::without_empty(bind(query, catalog)?, &config)?;
+        let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
         let bound = grouping_sets::expand(bound, &config.aliases).map_err(from_library)?;
         let first = decorrelated(bound, &config)?;
         let ordered = join_order::reorder(first, options)?;

@@ -6,6 +6,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
 mod alter;
+mod balance;
 mod constraint;
 mod copy;
 mod cursor;
@@ -13,6 +14,7 @@ mod ddl;
 mod dml;
 mod include;
 mod needed;
+mod precedence;
 mod prepare;
 mod refuse;
 mod reorganize;
@@ -42,8 +44,10 @@ pub use shape::Shape;
 pub use template::{Parameter, Template};
 pub use vacuum::Vacuum;
 
+pub(crate) use balance::balance;
 pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
+pub(crate) use precedence::regroup;
 pub(crate) use rewrite::rewrite;
 pub(crate) use tokens::syntax_error;
 
@@ -253,13 +257,16 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     include::mark(&mut tokens);
     let mut parser = Parser::new(&PostgreSqlDialect {})
-        .with_recursion_limit(tokens::NESTING_MAX)
+        // Parentheses behind an operator take two steps: one for the operand, one for what is in them.
+        .with_recursion_limit(2 * tokens::NESTING_MAX)
         .with_tokens_with_locations(tokens);
     let mut statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let rest = parser.peek_token();
     if rest.token != datafusion_sql::sqlparser::tokenizer::Token::EOF {
         return Err(tokens::unexpected(text, &rest));
     }
+    balance(&mut statement)?;
+    regroup(&mut statement);
     crate::system::normalise(&mut statement);
     refuse::dropped_silently(&statement)?;
     dispatch(statement)

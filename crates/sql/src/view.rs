@@ -97,6 +97,9 @@ impl TableSource for ViewSource {
     }
 }
 
+/// Most views of which each names the next: planning recurses over them.
+const VIEW_DEPTH_MAX: usize = 32;
+
 fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let external = |error: SqlError| DataFusionError::External(Box::new(error));
     if names.1.contains(&view.name) {
@@ -104,9 +107,15 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
             format!("infinite recursion detected in rules for relation \"{}\"", view.name);
         return Err(external(SqlError::new(SqlState("42P17"), message)));
     }
+    if names.1.len() >= VIEW_DEPTH_MAX {
+        let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
+        return Err(external(error));
+    }
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&view.query);
     let parsed = parser.and_then(|mut p| p.parse_query());
     let mut query = *parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
+    crate::parse::balance(&mut query).map_err(external)?;
+    crate::parse::regroup(&mut query);
     let outputs = crate::names::name_outputs(&mut query);
     crate::clock::rewrite(&mut query, names.0);
     crate::parse::rewrite(&mut query).map_err(external)?;

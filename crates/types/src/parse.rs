@@ -114,8 +114,12 @@ impl ColumnParser {
             Values::Int16(b) => b.append_value(parse_integer(text, ty)?),
             Values::Int32(b) => b.append_value(parse_integer(text, ty)?),
             Values::Int64(b) => b.append_value(parse_integer(text, ty)?),
-            Values::Float32(b) => b.append_value(parse_primitive::<Float32Type>(text, ty)?),
-            Values::Float64(b) => b.append_value(parse_primitive::<Float64Type>(text, ty)?),
+            Values::Float32(b) => {
+                b.append_value(in_range(parse_primitive::<Float32Type>(text, ty)?, text, ty)?)
+            }
+            Values::Float64(b) => {
+                b.append_value(in_range(parse_primitive::<Float64Type>(text, ty)?, text, ty)?)
+            }
             Values::Decimal(b) => b.append_value(parse_decimal(text, ty)?),
             Values::Text(b) => b.append_value(fit_text(text, ty)?),
             Values::Date(b) => b.append_value(parse_date(text)?),
@@ -214,6 +218,17 @@ fn parse_primitive<T: ArrowPrimitiveType + Parser>(
     ty: LogicalType,
 ) -> SqlResult<T::Native> {
     T::parse(text.trim()).ok_or_else(|| invalid(text, ty))
+}
+
+/// A number that is infinite must have been written so.
+fn in_range<F: Copy + Into<f64>>(value: F, text: &str, ty: LogicalType) -> SqlResult<F> {
+    match value.into().is_infinite() && text.bytes().any(|b| b.is_ascii_digit()) {
+        true => {
+            let message = format!("\"{}\" is out of range for type {ty}", text.trim());
+            Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message))
+        }
+        false => Ok(value),
+    }
 }
 
 /// Exact; digits beyond the scale are rounded half away from zero, as PostgreSQL does.

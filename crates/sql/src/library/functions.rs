@@ -22,7 +22,9 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 mod arrays;
 mod dates;
+mod floats;
 mod numbers;
+mod padding;
 mod patterns;
 mod strings;
 mod to_char;
@@ -151,6 +153,8 @@ impl Hash for Function {
 pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     let mut functions = Functions(Vec::new());
     numbers::register(&mut functions);
+    floats::register(&mut functions);
+    padding::register(&mut functions);
     strings::register(&mut functions);
     patterns::register(&mut functions);
     dates::register(&mut functions);

@@ -417,6 +417,15 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
         let error = types::SqlError::new(types::SqlState::UNDEFINED_FUNCTION, message);
         return Err(DataFusionError::External(Box::new(error)));
     }
+    if l != r
+        && (l == DataType::Float32 || r == DataType::Float32)
+        && l.is_numeric()
+        && r.is_numeric()
+    {
+        // `real` beside another number is double precision.
+        let double = |side: Expr| datafusion_expr::cast(side, DataType::Float64);
+        return Ok(binary_expr(double(left), op, double(right)));
+    }
     if let Some(name) = own_operator(op, &l, &r) {
         return call(name, vec![left, right]);
     }

@@ -77,7 +77,7 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
         return Err(SqlError::unsupported("an index method other than btree"));
     }
     let table = name(&create.table_name)?;
-    let columns = index_columns(&create.columns)?;
+    let columns = index_columns(&ascending(&create.columns))?;
     let included: Vec<String> = create.include.iter().map(identifier).collect();
     let name = match &create.name {
         Some(given) => name(given)?,
@@ -88,6 +88,17 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
     };
     let (unique, if_not_exists) = (create.unique, create.if_not_exists);
     Ok(CreateIndex { name, table, columns, included, unique, if_not_exists })
+}
+
+/// The columns without `ASC`, `DESC` and `NULLS FIRST`: all indexes are stored in ascending order, and
+/// these words change no result (docs/limits.md).
+fn ascending(columns: &[IndexColumn]) -> Vec<IndexColumn> {
+    let mut columns = columns.to_vec();
+    for column in &mut columns {
+        column.column.options.asc = None;
+        column.column.options.nulls_first = None;
+    }
+    columns
 }
 
 pub(super) fn index_columns(columns: &[IndexColumn]) -> SqlResult<Vec<String>> {

@@ -126,6 +126,13 @@ pub(super) fn insert(insert: ast::Insert) -> SqlResult<Insert> {
     let ast::TableObject::TableName(table) = &insert.table else {
         return Err(SqlError::unsupported("INSERT into a function"));
     };
+    if insert.or.is_some() || insert.ignore || insert.replace_into || insert.overwrite {
+        let foreign = if insert.or.is_some() { "OR" } else { "INTO" };
+        let message = format!("syntax error at or near \"{foreign}\"");
+        return Err(
+            SqlError::new(SqlState::SYNTAX_ERROR, message).with_hint("Use INSERT .. ON CONFLICT.")
+        );
+    }
     let conflict = match insert.on {
         None => None,
         Some(OnInsert::OnConflict(conflict)) => Some(on_conflict(conflict)?),

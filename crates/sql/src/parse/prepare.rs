@@ -159,6 +159,10 @@ fn execute(text: &str, mut words: Words<'_>) -> SqlResult<Execute> {
         arguments = list.map_err(|e| syntax_error(text, e))?;
         parser.expect_token(&Token::RParen).map_err(|e| syntax_error(text, e))?;
         end(text, &parser)?;
+        for argument in &mut arguments {
+            super::balance(argument)?;
+            super::regroup(argument);
+        }
     } else {
         words.end()?;
     }

@@ -3,15 +3,12 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, LimitClause, Query, Select, SetExpr, Statement, TableFactor, Visit, Visitor,
+    Expr, LimitClause, Query, Select, Statement, TableFactor, Visit, Visitor,
 };
 use types::{SqlError, SqlResult};
 
 /// Most relations in one `FROM` clause: each makes the tree of joins a level deeper.
 const FROM_MAX: usize = 64;
-
-/// Most branches of set operations in one query; the parser nests them.
-const SET_OPERATIONS_MAX: usize = 64;
 
 /// 0A000 for what would silently have no effect.
 pub(super) fn dropped_silently(statement: &Statement) -> SqlResult<()> {
@@ -53,9 +50,6 @@ impl Visitor for Refuse {
         {
             return refuse("this clause at the end of a query");
         }
-        if set_operations(&query.body) > SET_OPERATIONS_MAX {
-            return too_many("set operations");
-        }
         ControlFlow::Continue(())
     }
 
@@ -95,13 +89,4 @@ impl Visitor for Refuse {
             _ => ControlFlow::Continue(()),
         }
     }
-}
-
-fn set_operations(body: &SetExpr) -> usize {
-    let (mut count, mut rest) = (0, body);
-    while let SetExpr::SetOperation { left, .. } = rest {
-        count += 1;
-        rest = left;
-    }
-    count
 }

@@ -77,6 +77,13 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         {
             set_function(function)
         }
+        Expr::UnaryOp { op, expr } => match prefix_operator(op, expr) {
+            Some(replaced) => replaced,
+            None => return Ok(()),
+        },
+        Expr::AtTimeZone { timestamp, time_zone } => {
+            call("timezone", vec![(**time_zone).clone(), (**timestamp).clone()])
+        }
         Expr::BinaryOp { left, op, right } => match (fields(left), fields(right)) {
             (Some(left), Some(right)) => row_comparison(&left, op, &right)?,
             _ => return Ok(()),
@@ -93,6 +100,22 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
     };
     *expr = replaced;
     Ok(())
+}
+
+/// Prefix operators that have a function, or another operator, for a name.
+fn prefix_operator(op: &UnaryOperator, operand: &Expr) -> Option<Expr> {
+    let operand = operand.clone();
+    Some(match op {
+        UnaryOperator::PGSquareRoot => call("sqrt", vec![operand]),
+        UnaryOperator::PGCubeRoot => call("cbrt", vec![operand]),
+        UnaryOperator::PGAbs => call("abs", vec![operand]),
+        UnaryOperator::BitwiseNot => Expr::Nested(Box::new(Expr::BinaryOp {
+            left: Box::new(Expr::Nested(Box::new(operand))),
+            op: BinaryOperator::PGBitwiseXor,
+            right: Box::new(Expr::value(Value::Number("-1".into(), false))),
+        })),
+        _ => return None,
+    })
 }
 
 fn is_subquery(expr: &Expr) -> bool {

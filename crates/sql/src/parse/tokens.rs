@@ -16,9 +16,10 @@ pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
 /// recurse once or more per level.
 pub(crate) const NESTING_MAX: usize = 48;
 
-/// Most tokens in a row without a comma on the path to any point of a statement: a chain of
-/// operators (`1 + 1 + ..`) makes a tree as deep as it is long, and all that follows recurses over it.
-const CHAIN_MAX: usize = 600;
+/// Most tokens without a comma between them on the path to any point of a statement: a chain of
+/// operators (`1 + 1 + ..`) makes a tree as deep as it is long. `balance` takes long chains apart or
+/// refuses them; up to this length they can be freed by recursion, at most 400 bytes of stack a level.
+const CHAIN_MAX: usize = 16_000;
 
 /// Splits text into the tokens of its statements; empty statements vanish.
 pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
@@ -94,21 +95,19 @@ fn plain_modes(tokens: &mut Tokens) {
 
 /// Refuses statements whose syntax tree would be too deep for the stack.
 fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
-    let mut chains = vec![0usize];
-    let mut total = 0;
+    let mut levels = vec![Level::default()];
     for token in tokens {
         match token.token {
-            Token::LParen | Token::LBracket => chains.push(0),
-            Token::RParen | Token::RBracket if chains.len() > 1 => {
-                total -= chains.pop().unwrap_or(0)
+            Token::LParen | Token::LBracket => levels.push(Level::default()),
+            Token::RParen | Token::RBracket if levels.len() > 1 => {
+                let inner = levels.pop().map_or(0, |level| level.depth());
+                levels.last_mut().into_iter().for_each(|l| l.inner = l.inner.max(inner));
             }
-            Token::Comma => total -= chains.last_mut().map_or(0, std::mem::take),
-            _ => {
-                total += 1;
-                chains.last_mut().into_iter().for_each(|n| *n += 1);
-            }
+            Token::Comma => levels.last_mut().into_iter().for_each(Level::next),
+            _ => levels.last_mut().into_iter().for_each(|l| l.chain += 1),
         }
-        if chains.len() > NESTING_MAX || total > CHAIN_MAX {
+        let depth = levels.last().map_or(0, Level::depth);
+        if levels.len() > NESTING_MAX || depth > CHAIN_MAX {
             let Location { line, column } = token.span.start;
             return Err(too_deep().at(position(text, line, column)));
         }
@@ -116,7 +115,28 @@ fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
     Ok(())
 }
 
-fn too_deep() -> SqlError {
+/// What was seen between two parentheses.
+#[derive(Default)]
+struct Level {
+    /// Tokens since the last comma.
+    chain: usize,
+    /// The deepest parentheses that were closed since then: a chain may go on behind them.
+    inner: usize,
+    /// The depth of what lies before the last comma.
+    before: usize,
+}
+
+impl Level {
+    fn depth(&self) -> usize {
+        self.before.max(self.chain + self.inner)
+    }
+
+    fn next(&mut self) {
+        *self = Level { before: self.depth(), ..Level::default() };
+    }
+}
+
+pub(super) fn too_deep() -> SqlError {
     SqlError::new(SqlState("54001"), "the statement is nested too deeply")
         .with_hint("use IN lists or joins instead of long chains of operators")
 }

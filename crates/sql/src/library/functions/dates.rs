@@ -285,6 +285,13 @@ fn fields(functions: &mut Functions) {
         functions.strict("extract", kind, extracted, body);
         functions.strict("date_part", kind, double, body);
     }
+    // What `AT TIME ZONE` is: local time of an instant, and the instant of a local time.
+    functions.strict("timezone", &[Ty::Text, Ty::Tz], timestamp, |args| {
+        points_of(args, |row| in_zone(args.text(0).value(row), args.micros(1, row)))
+    });
+    functions.strict("timezone", &[Ty::Text, Ty::Ts], timestamptz, |args| {
+        points_of(args, |row| in_zone(args.text(0).value(row), args.micros(1, row)))
+    });
     functions.strict("date_trunc", &[Ty::Text, Ty::Ts], timestamp, |args| {
         points_of(args, |row| truncated(args.text(0).value(row), args.micros(1, row)))
     });
@@ -299,6 +306,15 @@ fn fields(functions: &mut Functions) {
     functions.strict("date_trunc", &[Ty::Text, Ty::Interval], interval, |args| {
         spans_of(args, |row| truncated_span(args.text(0).value(row), args.interval(1, row)))
     });
+}
+
+/// There is one time zone.
+fn in_zone(zone: &str, micros: i64) -> SqlResult<i64> {
+    match zone.to_ascii_uppercase().as_str() {
+        "UTC" | "GMT" | "Z" | "ETC/UTC" | "UCT" | "+00" | "+00:00" => Ok(micros),
+        _ => Err(SqlError::unsupported(format!("the time zone \"{zone}\""))
+            .with_hint("UTC is the only time zone.")),
+    }
 }
 
 /// Whole fields are whole numbers; those with a fraction have the digits of a microsecond.
