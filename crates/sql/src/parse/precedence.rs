@@ -51,11 +51,11 @@ enum Looser {
 
 impl Looser {
     fn holds(self, expr: &Expr) -> bool {
-        match (self, expr) {
-            (Looser::Any, Expr::BinaryOp { op: BinaryOperator::And, .. }) => true,
-            (_, Expr::BinaryOp { op: BinaryOperator::Or, .. }) => true,
-            _ => false,
-        }
+        matches!(
+            (self, expr),
+            (Looser::Any, Expr::BinaryOp { op: BinaryOperator::And, .. })
+                | (_, Expr::BinaryOp { op: BinaryOperator::Or, .. })
+        )
     }
 }
 
