@@ -46,9 +46,10 @@ impl Worker {
             return;
         }
         header.queued.set(true);
-        match header.account {
-            Some(_) => self.ready.borrow_mut().push_back(task),
-            None => self.urgent.borrow_mut().push_back(task),
+        // What is aborted has nobody who waits for it.
+        match header.account.is_some() || header.abort.get() {
+            true => self.ready.borrow_mut().push_back(task),
+            false => self.urgent.borrow_mut().push_back(task),
         }
         if self.current.get() != Some(task)
             && let Some(local) = &header.account

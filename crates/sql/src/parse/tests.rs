@@ -82,7 +82,6 @@ fn what_we_do_not_have_is_refused() {
         "create table t (a numeric)",
         "create index i on t using hash (a)",
         "create index i on t ((a + 1))",
-        "create index i on t (a desc)",
         "copy t to program 'cat'",
         "copy t from stdin where a > 1",
     ] {
