@@ -220,7 +220,7 @@ fn thousands_of_random_cancels_leave_nothing() {
         let mut dice = Dice(seed);
         let (workers, runtime) = &runtimes[dice.roll(2)];
         let query = query(&plan, *workers, WAYS[dice.roll(WAYS.len())]);
-        let (cancel, turns) = (query.cancel.clone(), dice.roll(400));
+        let (cancel, turns) = (query.cancel.clone(), dice.roll(1000));
         let other = dice.roll(*workers);
         runtime.block_on(move || async move {
             drop(runtime::spawn_on(other, move || async move {
