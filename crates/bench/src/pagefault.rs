@@ -126,7 +126,7 @@ fn warm(runtime: &Runtime, tree: &Tree, share: u64) -> SqlResult<()> {
         }
         SqlResult::Ok(())
     })?;
-    faster(runtime, tree, IN_FLIGHT / BATCH, BATCH).map(|_| ())
+    speed(runtime, tree, IN_FLIGHT / BATCH, BATCH).map(|_| ())
 }
 
 fn compare(
@@ -139,8 +139,8 @@ fn compare(
     let (mut ratios, mut slow, mut fast, mut slow_cpu, mut fast_cpu) =
         (vec![], vec![], vec![], vec![], vec![]);
     for _ in 0..n {
-        let one = faster(runtime, tree, 1, 1)?;
-        let many = faster(runtime, tree, IN_FLIGHT / BATCH, BATCH)?;
+        let one = speed(runtime, tree, 1, 1)?;
+        let many = speed(runtime, tree, IN_FLIGHT / BATCH, BATCH)?;
         ratios.push(many.per_s / one.per_s);
         slow.push(one.per_s);
         fast.push(many.per_s);
@@ -161,7 +161,7 @@ fn compare(
 fn knee(runtime: &Runtime, tree: &Tree, n: usize, emit: &mut impl FnMut(Figure)) -> SqlResult<()> {
     for batch in BATCHES {
         let runs: SqlResult<Vec<f64>> =
-            (0..n.min(3)).map(|_| faster(runtime, tree, 1, batch).map(|s| s.per_s)).collect();
+            (0..n.min(3)).map(|_| speed(runtime, tree, 1, batch).map(|s| s.per_s)).collect();
         let name = format!("pagefault.pool60.batch{batch}");
         emit(Figure::of(name, "1/s", &runs?).with_detail("one task"));
     }
@@ -169,7 +169,7 @@ fn knee(runtime: &Runtime, tree: &Tree, n: usize, emit: &mut impl FnMut(Figure))
 }
 
 /// The speed of `tasks` tasks that each look up `batch` random keys at a time.
-fn faster(runtime: &Runtime, tree: &Tree, tasks: usize, batch: usize) -> SqlResult<Speed> {
+fn speed(runtime: &Runtime, tree: &Tree, tasks: usize, batch: usize) -> SqlResult<Speed> {
     let (tree, cpu_before) = (tree.clone(), cpu_seconds()?);
     let (count, elapsed) = runtime.block_on(move || async move {
         let (tree, started) = (Rc::new(tree), time::now());

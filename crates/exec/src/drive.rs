@@ -101,6 +101,16 @@ fn is_ordered(node: &Node) -> bool {
     }
 }
 
+/// Whether the pipeline only passes on rows that a statement lists. Nothing asks for their order,
+/// but who wrote them one below the other expects them so.
+fn is_list(spine: &[&Node], leaf: &Node) -> bool {
+    matches!(leaf.operator, Operator::Values(_))
+        && spine.iter().all(|node| {
+            use Operator::{Filter, Limit, Project, Unnest};
+            matches!(node.operator, Filter { .. } | Limit { .. } | Project { .. } | Unnest { .. })
+        })
+}
+
 /// Computes the inputs of all nodes of a pipeline, the leaf's last: at once or one after the other.
 async fn inputs<'a>(
     run: &'a Arc<Run>,
@@ -290,6 +300,8 @@ struct Pipeline {
     void_until: usize,
     /// Whether an operator depends on the order of its rows (an offset).
     order_matters: bool,
+    /// Whether rows leave its leaf in an order to be kept.
+    has_order: bool,
     /// What the leaf needs or yields.
     leaf: Input,
 }
@@ -307,6 +319,7 @@ fn assemble(
         flushes: vec![],
         void_until: 0,
         order_matters: spine.iter().any(|n| matches!(n.operator, Operator::Limit { .. })),
+        has_order: is_ordered(leaf) || is_list(spine, leaf),
         leaf: leaf_input,
     };
     for (node, input) in spine.iter().zip(inputs) {
@@ -365,13 +378,13 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
 
 impl Pipeline {
     async fn run(self, run: &Arc<Run>, leaf: &Node, scope: &Arc<Scope>) -> SqlResult<()> {
-        let Pipeline { tail, flushes, void_until, order_matters, leaf: from } = self;
+        let Pipeline { tail, flushes, void_until, order_matters, has_order, leaf: from } = self;
         if scope.is_stopped() {
             return Err(halted());
         }
         if void_until == 0 {
             let order_matters = order_matters || tail.target.order_matters();
-            let order_matters = order_matters && is_ordered(leaf);
+            let order_matters = order_matters && has_order;
             leaf_rows(run, leaf, Order { order_matters, ..Order::new(scope, &tail) }, from).await?;
         }
         for (node, first, input) in flushes {
