@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)] // measuring tools read clocks and files of their own
 
 pub mod answers;
+pub mod cached;
 pub mod device;
 pub mod figure;
 pub mod modes;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use bench::figure::Figure;
 use clap::{Args, Subcommand};
-use engine::{Database, SqlError, SqlResult, SqlState};
+use engine::{Database, Options, SqlError, SqlResult, SqlState};
 
 use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
@@ -23,6 +23,8 @@ pub struct BenchArgs {
 enum BenchCommand {
     /// Six selective queries in three modes, cold, pool of a tenth of the data
     Ooo(OooArgs),
+    /// Nine queries with everything in memory, `ooo` beside `serial`, on one core and on all
+    Cached(OooArgs),
     /// TPC-H with little memory: peak of each query, rows compared with those of plenty
     Memory(MemoryArgs),
     /// Random look-ups with a pool for part of the pages: faults waited for against many at once
@@ -104,6 +106,7 @@ struct SimArgs {
 pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
     match &args.command {
         BenchCommand::Ooo(args) => ooo(args),
+        BenchCommand::Cached(args) => cached(args),
         BenchCommand::Memory(args) => memory::run(args),
         BenchCommand::Pagefault(args) => {
             args.in_folder(|folder, n, emit| bench::pagefault::run(folder, n, emit))
@@ -132,5 +135,25 @@ fn ooo(args: &OooArgs) -> SqlResult<ExitCode> {
     eprintln!("ring {}, pool {} pages", db.file_backend(), db.pool().frames);
     bench::ooo::run(&db, args.runs, |figure| print_figure(&figure, common.json))?;
     db.close()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cached(args: &OooArgs) -> SqlResult<ExitCode> {
+    let common = &args.common;
+    if !common.path().exists() {
+        crate::tpch::load(common)?;
+    }
+    let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
+    let file_bytes = std::fs::metadata(common.path()).map_err(failed)?.len() as usize;
+    for workers in [1, Options::default().workers] {
+        let mut options = Options { workers, ..common.options() };
+        options.pool_bytes = Some(common.pool.unwrap_or(file_bytes + file_bytes / 8));
+        options.memory_bytes = common.memory.unwrap_or(file_bytes * 3);
+        let db = Database::open(&common.path(), options)?;
+        eprintln!("ring {}, pool {} pages", db.file_backend(), db.pool().frames);
+        let mut emit = |figure: Figure| print_figure(&figure, common.json);
+        bench::cached::run(&db, common.sf, args.runs, &mut emit)?;
+        db.close()?;
+    }
     Ok(ExitCode::SUCCESS)
 }

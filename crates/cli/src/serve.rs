@@ -98,6 +98,7 @@ fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
     let ring = configuration.text("ring").unwrap_or_default().parse::<RingKind>();
     let options = Options {
         memory_bytes: configuration.count("memory"),
+        pool_bytes: Some(configuration.count("pool")).filter(|bytes| *bytes > 0),
         ring: ring.map_err(|why| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, why))?,
         workers: configuration.count("workers"),
         configuration: configuration.clone(),

@@ -1,6 +1,6 @@
-//! How the memory of a database is shared out: half to the pool, a quarter to the operators, an
-//! eighth to tasks; the rest is the program's own (code, catalog, connections, what the allocator
-//! holds back).
+//! How the memory of a database is shared out: half to the pool (unless its size is given), a
+//! quarter to the operators, an eighth to tasks; the rest is the program's own (code, catalog,
+//! connections, what the allocator holds back).
 
 use types::{SqlError, SqlResult, SqlState};
 
@@ -43,7 +43,9 @@ impl Shares {
                 .with_hint(format!("Give at least {} MB.", MEMORY_BYTES_MIN >> 20)));
         }
         let pool = options.pool_bytes.unwrap_or(total / 2).max(POOL_BYTES_MIN);
-        Ok(Shares { pool, operators: (total / 4).max(OPERATOR_BYTES_MIN), tasks: total / 8 })
+        // Where the pool is given, the others share what it leaves, which is never next to nothing.
+        let rest = total.saturating_sub(pool).max(total / 4);
+        Ok(Shares { pool, operators: (rest / 2).max(OPERATOR_BYTES_MIN), tasks: rest / 4 })
     }
 
     /// Tasks that a query may have alive.

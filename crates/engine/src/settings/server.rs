@@ -62,6 +62,14 @@ pub(super) const SERVER: &[Setting] = &[
         "Memory of the database: half of it for the buffer pool."
     ),
     server!(
+        "pool",
+        FILES,
+        Start,
+        Kind::Size { unit: "B", min: 4 << 20, zero: true },
+        Is("0"),
+        "Memory of the buffer pool alone, part of the above; 0 is half of it."
+    ),
+    server!(
         "ring",
         FILES,
         Start,

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Six selective queries on TPC-H, cold, beside PostgreSQL 15 and DuckDB.
+
+    python3 tests/compare/tpch.py --sf 1 --memory 256
+
+All sides get the same tables, the same indexes (PostgreSQL) or those that they can have (DuckDB:
+the same statements), and the same memory in all, by a control group each. Before each run the
+servers are started anew and the page cache is emptied; then the statement is planned once by
+EXPLAIN, so that catalogs are there, and its time is taken. The sides alternate; the first round is
+not counted, so that caches below this machine, which nobody here can empty, treat all alike.
+PostgreSQL runs with and without parallel workers, and the better median counts. The rows of all
+sides are compared. Printed are medians (min, max) in milliseconds and ratios.
+
+Needs root, PostgreSQL 15 (Debian: `postgresql-15`), the Python package `duckdb` (a loud skip of that
+side without it), and a release build (`--binary`). Everything is made in a scratch folder of about
+six times the data, which is removed.
+"""
+
+import argparse
+import decimal
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from servers import ROOT, Group, Server, can_run, figures, initdb
+
+QUERIES = ROOT / "crates/bench/queries/ooo"
+TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
+
+# Runs in a process of its own, so that nothing is left of an earlier run.
+DUCK = """
+import sys, time, duckdb
+path, limit, text = sys.argv[1:]
+db = duckdb.connect(path)
+db.execute(f"set memory_limit = '{limit}'; set threads = 2")
+if text == "-":
+    for statement in sys.stdin.read().split(";"):
+        db.execute(statement) if statement.strip() else None
+    sys.exit()
+db.execute("explain " + text).fetchall()
+began = time.perf_counter()
+rows = db.execute(text).fetchall()
+print((time.perf_counter() - began) * 1e3)
+for row in rows:
+    print("|".join(map(str, row)))
+"""
+
+
+def empty_page_cache():
+    subprocess.run(["sync"], check=True)
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+
+
+class Sql:
+    """A server that psql asks."""
+
+    def __init__(self, name, folder, args, settings=None, label=None):
+        self.server = Server(name, folder, args.memory, args.binary, data=args.file,
+                             settings=settings)
+        self.label = label or name
+        self.server.halt()
+
+    def load(self, files):
+        self.server.start()
+        self.server.call("psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", files / "schema.sql")
+        for table in TABLES:
+            copy = f"\\copy {table} from program 'sed s/.$// {files}/{table}.tbl' delimiter '|'"
+            self.server.call("psql", "-qX", "-c", copy)
+        self.server.call("psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", files / "indexes.sql")
+        self.server.call("psql", "-qX", "-c", "vacuum analyze")
+        self.server.halt()
+
+    def run(self, text):
+        """Milliseconds, and the rows."""
+        self.server.start()
+        script = f"explain {text};\n\\echo BEGIN\n\\timing on\n{text};\n"
+        out = self.server.call("psql", "-qXAt", "-v", "ON_ERROR_STOP=1", text=script)
+        self.server.halt()
+        lines = out.split("BEGIN\n", 1)[1].splitlines()
+        ms = next(re.match(r"Time: ([\d.]+) ms", line) for line in lines if line[:5] == "Time:")
+        return float(ms.group(1)), [line for line in lines if line[:5] != "Time:"]
+
+    def stop(self):
+        self.server.group.remove()
+
+
+class Duck:
+    """DuckDB in a process of its own for each run."""
+
+    label = "duckdb"
+
+    def __init__(self, folder, args):
+        self.path, self.limit = folder / "d.duckdb", f"{int(args.memory * 0.85)}MB"
+        self.group = Group("duckdb", args.memory << 20)
+
+    def call(self, text, limit=None, given=None, group=None):
+        command = [sys.executable, "-c", DUCK, self.path, limit or self.limit, text]
+        done = subprocess.run(command, capture_output=True, text=True, input=given,
+                              preexec_fn=group and group.enter)
+        if done.returncode != 0:
+            sys.exit(f"duckdb: {done.stderr[-2000:]}")
+        return done.stdout.splitlines()
+
+    def load(self, files):
+        copies = "".join(f"copy {t} from '{files}/{t}.stripped' (delimiter '|', header false);"
+                         for t in TABLES)
+        for table in TABLES:
+            with open(files / f"{table}.stripped", "w") as out:
+                subprocess.run(["sed", "s/.$//", files / f"{table}.tbl"], stdout=out, check=True)
+        script = (files / "schema.sql").read_text() + copies + (files / "indexes.sql").read_text()
+        # Building indexes takes more memory than using them.
+        self.call("-", limit="8GB", given=script + "checkpoint;")
+        for table in TABLES:
+            (files / f"{table}.stripped").unlink()
+
+    def run(self, text):
+        first, *rows = self.call(text, group=self.group)
+        return float(first), rows
+
+    def stop(self):
+        self.group.remove()
+
+
+def normal(rows):
+    """Rows with numbers in one form, to four digits after the point."""
+    def value(text):
+        try:
+            return decimal.Decimal(text).quantize(decimal.Decimal("0.0001"))
+        except decimal.InvalidOperation:
+            return text.rstrip()
+    return sorted(tuple(map(str, map(value, row.split("|")))) for row in rows)
+
+
+def compare(sides, name, text, rounds):
+    """Medians of each side; ends everything when their rows differ."""
+    times, expected = {side.label: [] for side in sides}, None
+    for number in range(rounds + 1):
+        for side in sides:
+            empty_page_cache()
+            ms, rows = side.run(text)
+            rows = normal(rows)
+            if expected is not None and rows != expected:
+                sys.exit(f"{name}: {side.label} has other rows:\n{rows[:5]}\nnot\n{expected[:5]}")
+            expected = rows
+            if number > 0:
+                times[side.label].append(ms)
+    print(f"{name} ({len(expected)} rows)", flush=True)
+    for label, values in times.items():
+        print(f"    {label:22} {figures(values)} ms", flush=True)
+    medians = {label: statistics.median(values) for label, values in times.items()}
+    ours = medians.pop("dovetail")
+    serial = medians.pop("postgresql, serial")
+    medians["postgresql"] = min(medians["postgresql"], serial)
+    ratios = {label: ms / ours for label, ms in medians.items()}
+    print("    ratio                 ", *(f"{k} {v:.2f} x" for k, v in ratios.items()), flush=True)
+    return ratios
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sf", default="1")
+    parser.add_argument("--memory", type=int, default=256, help="of each side in all, in MB")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
+    parser.add_argument("--folder", default=None, help="where the scratch folder is made")
+    args = parser.parse_args()
+    args.file = f"tpch-sf{args.sf}.dovetail"
+    if not can_run():
+        sys.exit("skipped: this needs root and PostgreSQL 15")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="dovetail-tpch-", dir=args.folder))
+    try:
+        run(folder, args)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(folder, args):
+    shutil.chown(folder, "postgres")
+    folder.chmod(0o755)
+    initdb(folder)
+    files = folder / "files"
+    ours = [args.binary, "tpch"]
+    subprocess.run([*ours, "export", "--sf", args.sf, "--out", files], check=True)
+    subprocess.run([*ours, "load", "--sf", args.sf, "--data", folder], check=True)
+    settings = {"work_mem": f"{args.memory // 16}MB", "random_page_cost": 1.1,
+                "effective_io_concurrency": 128, "effective_cache_size": f"{args.memory}MB"}
+    serial = settings | {"max_parallel_workers_per_gather": 0}
+    postgres = Sql("postgresql", folder, args, settings)
+    postgres.load(files)
+    sides = [Sql("dovetail", folder, args), postgres,
+             Sql("postgresql", folder, args, serial, "postgresql, serial")]
+    try:
+        import duckdb
+        sides.append(Duck(folder, args))
+        sides[-1].load(files)
+        print(f"duckdb {duckdb.__version__}")
+    except ImportError:
+        print("SKIPPED: duckdb, the Python package is not installed")
+    shutil.rmtree(files)
+    try:
+        ratios = [compare(sides, path.stem, path.read_text().rstrip(), args.rounds)
+                  for path in sorted(QUERIES.glob("*.sql"))]
+    finally:
+        for side in sides:
+            side.stop()
+    for label in ratios[0]:
+        mean = statistics.geometric_mean(ratio[label] for ratio in ratios)
+        print(f"geometric mean over {label}: {mean:.2f} x")
+
+
+main()
