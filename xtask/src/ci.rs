@@ -20,6 +20,8 @@ enum Work {
     Tidy,
     Cargo(&'static [&'static str]),
     Tests(&'static [&'static str]),
+    /// A Python script that prints as a test harness does; without Python it is skipped.
+    Python(&'static [&'static str]),
 }
 
 const STEPS: &[(&str, Work)] = &[
@@ -34,6 +36,7 @@ const STEPS: &[(&str, Work)] = &[
         Work::Tests(&["test", "--workspace", "--no-fail-fast", "--", "--skip", SQL_FILES_PREFIX]),
     ),
     ("SQL files", Work::Tests(&["test", "--workspace", "--test", "slt", "--", SQL_FILES_PREFIX])),
+    ("without io_uring", Work::Python(&["tests/deploy/without_io_uring.py", "--quick"])),
 ];
 
 /// Runs all steps; the exit code is 0 only if every check passed.
@@ -72,13 +75,28 @@ fn step(root: &Path, work: &Work) -> (bool, Tally) {
             let passed = cargo(root, args).status().is_ok_and(|status| status.success());
             (passed, Tally::one(passed))
         }
-        Work::Tests(args) => tests(root, args),
+        Work::Tests(args) => tests(cargo(root, args)),
+        Work::Python(_) if !has_python() => {
+            println!("SKIPPED: there is no python3 on this machine");
+            (true, Tally { skipped: 1, ..Tally::default() })
+        }
+        Work::Python(args) => {
+            let mut command = Command::new(PYTHON);
+            command.current_dir(root).args(*args);
+            tests(command)
+        }
     }
 }
 
+const PYTHON: &str = "python3";
+
+fn has_python() -> bool {
+    let version = Command::new(PYTHON).arg("--version").stdout(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
 /// Runs a test command, passing its output on while counting the results in it.
-fn tests(root: &Path, args: &[&str]) -> (bool, Tally) {
-    let mut command = cargo(root, args);
+fn tests(mut command: Command) -> (bool, Tally) {
     if std::env::var_os("DOVETAIL_SEEDS").is_none() {
         command.env("DOVETAIL_SEEDS", SEED_COUNT_DEFAULT);
     }

@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod cached;
+pub mod connections;
 pub mod device;
 pub mod figure;
 pub mod modes;

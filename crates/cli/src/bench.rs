@@ -7,6 +7,7 @@ use bench::figure::Figure;
 use clap::{Args, Subcommand};
 use engine::{Database, Options, SqlError, SqlResult, SqlState};
 
+use crate::connections::{self, ConnectionsArgs};
 use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
@@ -25,6 +26,8 @@ enum BenchCommand {
     Ooo(OooArgs),
     /// Nine queries with everything in memory, `ooo` beside `serial`, on one core and on all
     Cached(OooArgs),
+    /// A thousand clients for three minutes; what a crowd of slow ones costs the others
+    Connections(ConnectionsArgs),
     /// TPC-H with little memory: peak of each query, rows compared with those of plenty
     Memory(MemoryArgs),
     /// Random look-ups with a pool for part of the pages: faults waited for against many at once
@@ -107,6 +110,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
     match &args.command {
         BenchCommand::Ooo(args) => ooo(args),
         BenchCommand::Cached(args) => cached(args),
+        BenchCommand::Connections(args) => connections::run(args),
         BenchCommand::Memory(args) => memory::run(args),
         BenchCommand::Pagefault(args) => {
             args.in_folder(|folder, n, emit| bench::pagefault::run(folder, n, emit))

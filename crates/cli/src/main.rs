@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod connections;
 mod console;
 mod doctor;
 mod memory;

@@ -51,6 +51,7 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     let configuration = Arc::new(args.configuration()?);
     let log = Arc::new(Log::new(stderr::sink()));
     log.set_json(is_json(&configuration));
+    provide_descriptors(&configuration, &log);
     let options = server_options(&configuration, &log, device_reads_per_s)?;
     let db = open(&configuration)?;
     tell_who_may_connect(&db, &options);
@@ -71,6 +72,21 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
             }
         }
     }
+}
+
+/// Files, listeners, HTTP and those that have not logged in yet.
+const DESCRIPTORS_BESIDE_CLIENTS: u64 = 200;
+
+/// Each client needs a descriptor, with the `threads` ring a second one while it waits.
+fn provide_descriptors(configuration: &Configuration, log: &Log) {
+    let clients = configuration.count("max_connections") as u64;
+    let why = match runtime::probe::raise_open_file_limit() {
+        Ok(limit) if limit >= clients + DESCRIPTORS_BESIDE_CLIENTS => return,
+        Ok(limit) => format!("the limit of open files is {limit} (ulimit -Hn, LimitNOFILE)"),
+        Err(error) => format!("the limit of open files is unknown: {error}"),
+    };
+    let message = format!("max_connections is {clients}, but {why}: clients may be turned away.");
+    log.entry(Severity::Warning, message).write();
 }
 
 fn is_json(configuration: &Configuration) -> bool {

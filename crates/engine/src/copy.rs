@@ -60,6 +60,27 @@ impl Session {
         Ok(StatementResult::Command { tag: format!("COPY {count}") })
     }
 
+    /// Reads the input of a `COPY .. FROM` as the statement would, and keeps nothing; the number of
+    /// rows. It is for trying what input does.
+    ///
+    /// # Errors
+    /// Those of the statement, as far as they come from its input alone.
+    pub fn read_copy(&self, statement: &Statement, input: &mut dyn Read) -> SqlResult<u64> {
+        let Statement::Copy(copy) = statement else {
+            return Err(SqlError::internal("no COPY FROM"));
+        };
+        let (ordinals, snapshot) = (self.copied(copy)?, self.database().snapshot());
+        let def = snapshot.table(&copy.table)?.def.clone();
+        let schema = sql::incoming_schema(&def);
+        let defaults = Defaults::new(&def, &*snapshot)?;
+        let mut rows = Rows::new(&copy.table, &schema, &ordinals, &copy.options, input, defaults);
+        let mut count = 0;
+        while let Some(batch) = rows.next_batch()? {
+            count += batch.num_rows() as u64;
+        }
+        Ok(count)
+    }
+
     /// The columns of `COPY .. FROM`, when it may run.
     fn copied(&self, copy: &Copy) -> SqlResult<Vec<usize>> {
         let snapshot = self.database().snapshot();

@@ -17,7 +17,8 @@ pub struct Config {
     pub ring: RingChoice,
     /// Tasks that take turns at each cache miss (CoroBase, section 3; 8 to 12 hide a miss).
     pub window: usize,
-    /// Operations in flight per worker; more wait in the worker's backlog.
+    /// Transfers in flight per worker; more wait in the worker's backlog. Waits for sockets do not
+    /// count.
     pub depth: u32,
     /// Bind each worker to a core.
     pub pin: bool,

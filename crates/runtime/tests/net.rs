@@ -1,11 +1,17 @@
 //! Sockets on both real rings: streams, waits that are dropped, silent connections.
 #![allow(clippy::disallowed_methods, reason = "tests look at the system from outside")]
 
+#[path = "support/temp_dir.rs"]
+mod temp_dir;
+
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use runtime::fs::{File, OpenOptions};
 use runtime::net::{Address, Listener, Shutdown, Socket};
-use runtime::{Config, RingChoice, Runtime, spawn, spawn_on, time};
+use runtime::{Config, IoBuf, RingChoice, Runtime, spawn, spawn_on, time};
+use temp_dir::TempDir;
 
 fn runtimes() -> Vec<Runtime> {
     let start = |ring| {
@@ -177,5 +183,48 @@ fn silent_connections_and_a_busy_worker_do_not_starve_a_client() {
             assert_eq!(answer, [round]);
             silent.push(client);
         }
+    }
+}
+
+/// So many silent connections that one completion queue (256 places) does not hold their ends.
+const SILENT_COUNT: usize = 300;
+
+#[test]
+fn silent_connections_take_no_places_of_the_disk_and_all_wake() {
+    for ring in [RingChoice::Auto, RingChoice::Threads] {
+        let config = Config { workers: 1, ring, depth: 4, pin: false, ..Config::default() };
+        let runtime = Runtime::start(config).expect("a runtime");
+        let folder = TempDir::new();
+        let path = folder.file("page");
+        let done = runtime.block_on(move || {
+            time::timeout(Duration::from_secs(60), async move {
+                let listener = Listener::bind(&anywhere()).expect("a free address");
+                let woken = Rc::new(Cell::new(0));
+                let (mut peers, mut waiting) = (vec![], vec![]);
+                for _ in 0..SILENT_COUNT {
+                    peers.push(Socket::connect(listener.local_address()).await.expect("a server"));
+                    let (socket, _) = listener.accept().await.expect("a client");
+                    let woken = woken.clone();
+                    waiting.push(spawn(async move {
+                        let count = socket.recv(&mut [0; 8]).await.expect("a byte");
+                        woken.set(woken.get() + count);
+                    }));
+                }
+                let options =
+                    OpenOptions { read: true, write: true, create: true, ..Default::default() };
+                let file = File::open(&path, options).await.expect("a file");
+                file.write_all_at(IoBuf::alloc(4096), 0).await.0.expect("written");
+                assert_eq!(file.read_at(IoBuf::alloc(4096), 0).await.0.expect("read"), 4096);
+                // All become ready while nobody looks.
+                for peer in &peers {
+                    peer.send_all(b"x").await.expect("sent");
+                }
+                for waits in waiting {
+                    waits.await.expect("woken");
+                }
+                woken.get()
+            })
+        });
+        assert_eq!(done.ok(), Some(SILENT_COUNT));
     }
 }

@@ -29,6 +29,9 @@ use crate::stream::Stream;
 /// Bytes of answers that are sent without waiting for the end of the statement.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of memory for answers that a connection keeps while it has none to send.
+const OUTPUT_BYTES_KEPT: usize = 8 << 10;
+
 /// The transaction block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Block {
@@ -184,6 +187,7 @@ impl Connection {
             return self.unless_woken(next);
         }
         self.appear(if self.block == Block::Idle { Doing::Rests } else { Doing::Waits });
+        self.output.bytes.shrink_to(OUTPUT_BYTES_KEPT);
         if self.must_leave() {
             return self.leave(&drain::farewell());
         }

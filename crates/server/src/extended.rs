@@ -13,7 +13,7 @@ use types::oid;
 
 use crate::connection::{Answer, Block, Connection, in_failed_block};
 use crate::frame::Frame;
-use crate::message::{Bind, Reader};
+use crate::message::{self, Bind, Named, Parse};
 use crate::rows::{Form, Rows};
 
 /// A statement with its parameters, and as much of its result as is still to be sent.
@@ -59,11 +59,7 @@ impl Connection {
     }
 
     fn parse(&mut self, body: &[u8]) -> SqlResult<()> {
-        let mut reader = Reader(body);
-        let (name, text) = (reader.string()?, reader.string()?);
-        let count = reader.count()?;
-        let oids = (0..count).map(|_| reader.u32()).collect::<SqlResult<Vec<u32>>>()?;
-        reader.end()?;
+        let Parse { name, text, oids } = Parse::read(body)?;
         let mut templates = Template::all(text)?;
         if templates.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
@@ -124,17 +120,15 @@ impl Connection {
     }
 
     fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
-        let mut reader = Reader(body);
-        let (kind, name) = (reader.u8()?, reader.string()?);
-        let (bound, formats) = match kind {
-            b'S' => {
+        let (bound, formats) = match Named::read(body, "DESCRIBE")? {
+            Named::Statement(name) => {
                 let prepared = self.prepared(name)?;
                 self.parameter_description(&prepared.oids);
                 let nulls = nulls(&prepared.oids);
                 let bound = prepared.statement.as_ref().map(|s| s.template().bind(&nulls));
                 (bound.transpose()?.map(|s| Executed::Statement(Box::new(s))), vec![])
             }
-            _ => {
+            Named::Portal(name) => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
                 (portal.bound.clone(), portal.formats.clone())
             }
@@ -189,23 +183,20 @@ impl Connection {
     }
 
     fn close(&mut self, body: &[u8]) -> SqlResult<()> {
-        let mut reader = Reader(body);
-        let (kind, name) = (reader.u8()?, reader.string()?);
-        match kind {
-            b'S' if name.is_empty() => self.unnamed = None,
-            b'S' => {
+        match Named::read(body, "CLOSE")? {
+            Named::Statement("") => self.unnamed = None,
+            Named::Statement(name) => {
                 let session = self.session.as_mut().expect("no statement runs now");
                 session.forget_statements(Some(name));
             }
-            _ => drop(self.portals.remove(name)),
+            Named::Portal(name) => drop(self.portals.remove(name)),
         }
         self.output.empty(b'3');
         Ok(())
     }
 
     async fn run_portal(&mut self, body: &[u8]) -> io::Result<SqlResult<()>> {
-        let mut reader = Reader(body);
-        let (name, limit) = match reader.string().and_then(|name| Ok((name, reader.i32()?))) {
+        let (name, limit) = match message::execute(body) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
@@ -272,7 +263,8 @@ fn of_parameter(index: usize, error: SqlError) -> SqlError {
     }
 }
 
-fn parameter(oid: u32, format: i16, bytes: Option<&[u8]>) -> SqlResult<Parameter> {
+/// The value of a parameter, from its bytes in a format.
+pub(crate) fn parameter(oid: u32, format: i16, bytes: Option<&[u8]>) -> SqlResult<Parameter> {
     let value = match (format, bytes) {
         (_, None) => None,
         (0, Some(bytes)) => Some(utf8(bytes)?.to_owned()),

@@ -4,10 +4,11 @@ use std::io;
 
 use crate::stream::Stream;
 
-/// Bytes received at once from a client.
-const CHUNK_BYTES: usize = 16 << 10;
-/// Bytes received at once from a stranger: there may be thousands that say nothing.
-const STRANGER_CHUNK_BYTES: usize = 512;
+/// Bytes received at once from a client that sends many: each time that all came, four times as many.
+const CHUNK_BYTES_MAX: usize = 64 << 10;
+/// Bytes received at once: there may be thousands of clients that say little, and of strangers that
+/// say nothing.
+const CHUNK_BYTES_MIN: usize = 512;
 /// Longest start-up packet, as PostgreSQL's.
 const STARTUP_BYTES_MAX: usize = 10_000;
 /// Longest message. A statement has at most 64 MiB; parameters come on top.
@@ -21,12 +22,19 @@ pub(crate) struct Frame {
 }
 
 /// What has been received and not yet taken.
-#[derive(Default)]
 pub(crate) struct Input {
     bytes: Vec<u8>,
     taken: usize,
+    /// Bytes to be received at once.
+    chunk: usize,
     /// Whether the client has logged in.
     is_client: bool,
+}
+
+impl Default for Input {
+    fn default() -> Input {
+        Input { bytes: vec![], taken: 0, chunk: CHUNK_BYTES_MIN, is_client: false }
+    }
 }
 
 fn malformed(what: &str) -> io::Error {
@@ -49,21 +57,36 @@ impl Input {
         self.is_client = true;
     }
 
-    /// Receives until `count` bytes are there; false at the end of the stream.
-    async fn fill(&mut self, stream: &mut Stream, count: usize) -> io::Result<bool> {
-        while self.available().len() < count {
-            self.bytes.drain(..self.taken);
-            self.taken = 0;
-            let filled = self.bytes.len();
-            let chunk = if self.is_client { CHUNK_BYTES } else { STRANGER_CHUNK_BYTES };
-            self.bytes.resize(filled + chunk, 0);
-            let received = stream.recv(&mut self.bytes[filled..]).await;
-            self.bytes.truncate(filled + *received.as_ref().unwrap_or(&0));
-            if received? == 0 {
-                return Ok(false);
-            }
+    /// Drops what has been taken.
+    fn settle(&mut self) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+    }
+
+    /// Receives some bytes; false at the end of the stream.
+    async fn receive(&mut self, stream: &mut Stream) -> io::Result<bool> {
+        self.settle();
+        let filled = self.bytes.len();
+        if filled == 0 && self.bytes.capacity() > 2 * self.chunk {
+            // What a long message needed is not kept while the client is silent.
+            self.bytes.shrink_to(self.chunk);
         }
-        Ok(true)
+        self.bytes.resize(filled + self.chunk, 0);
+        let received = stream.recv(&mut self.bytes[filled..]).await;
+        self.bytes.truncate(filled + *received.as_ref().unwrap_or(&0));
+        let count = received?;
+        self.chunk = match count {
+            all if all == self.chunk && self.is_client => (4 * all).min(CHUNK_BYTES_MAX),
+            little if little < self.chunk / 4 => (self.chunk / 4).max(CHUNK_BYTES_MIN),
+            _ => self.chunk,
+        };
+        Ok(count > 0)
+    }
+
+    /// Takes bytes that have come some other way.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.settle();
+        self.bytes.extend_from_slice(bytes);
     }
 
     fn take(&mut self, count: usize) -> Vec<u8> {
@@ -74,7 +97,12 @@ impl Input {
 
     /// Whether what comes begins with this byte; false at the end of the stream too.
     pub async fn begins_with(&mut self, stream: &mut Stream, byte: u8) -> io::Result<bool> {
-        Ok(self.fill(stream, 1).await? && self.available()[0] == byte)
+        while self.available().is_empty() {
+            if !self.receive(stream).await? {
+                return Ok(false);
+            }
+        }
+        Ok(self.available()[0] == byte)
     }
 
     /// All that has come and was not taken.
@@ -84,16 +112,29 @@ impl Input {
 
     /// The body of a start-up packet; `None` at the end of the stream.
     pub async fn startup(&mut self, stream: &mut Stream) -> io::Result<Option<Vec<u8>>> {
-        if !self.fill(stream, 4).await? {
-            return Ok(None);
+        loop {
+            match self.cut_startup()? {
+                Some(body) => return Ok(Some(body)),
+                None if self.receive(stream).await? => {}
+                None => return Ok(None),
+            }
         }
-        let len = length(Some(&self.take(4))).unwrap_or(0);
+    }
+
+    /// The body of a start-up packet, if it has come.
+    ///
+    /// # Errors
+    /// `InvalidData` for a length that none has.
+    pub fn cut_startup(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some(word) = self.available().get(..4) else { return Ok(None) };
+        let len = length(Some(word)).unwrap_or(0);
         if !(8..=STARTUP_BYTES_MAX).contains(&len) {
             return Err(malformed("invalid length of startup packet"));
         }
-        if !self.fill(stream, len - 4).await? {
+        if self.available().len() < len {
             return Ok(None);
         }
+        self.take(4);
         Ok(Some(self.take(len - 4)))
     }
 
@@ -108,14 +149,26 @@ impl Input {
         stream: &mut Stream,
         bytes_max: usize,
     ) -> io::Result<Option<Frame>> {
-        if !self.fill(stream, 5).await? {
-            return Ok(None);
+        loop {
+            match self.cut(bytes_max)? {
+                Some(frame) => return Ok(Some(frame)),
+                None if self.receive(stream).await? => {}
+                None => return Ok(None),
+            }
         }
-        let len = length(self.available().get(1..5)).unwrap_or(0);
+    }
+
+    /// The next message, if it has come.
+    ///
+    /// # Errors
+    /// `InvalidData` for a length that none may have.
+    pub fn cut(&mut self, bytes_max: usize) -> io::Result<Option<Frame>> {
+        let Some(word) = self.available().get(1..5) else { return Ok(None) };
+        let len = length(Some(word)).unwrap_or(0);
         if !(4..=bytes_max).contains(&len) {
             return Err(malformed("invalid message length"));
         }
-        if !self.fill(stream, 1 + len).await? {
+        if self.available().len() < 1 + len {
             return Ok(None);
         }
         let head = self.take(5);

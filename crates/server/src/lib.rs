@@ -15,6 +15,7 @@ mod cursor;
 mod drain;
 mod extended;
 mod frame;
+pub mod fuzz;
 mod hba;
 mod http;
 mod limit;

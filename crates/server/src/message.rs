@@ -65,6 +65,53 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// `Parse`: a statement's name, its text, and types of its parameters.
+pub(crate) struct Parse<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+    pub oids: Vec<u32>,
+}
+
+impl<'a> Parse<'a> {
+    pub fn read(body: &'a [u8]) -> SqlResult<Parse<'a>> {
+        let mut reader = Reader(body);
+        let (name, text) = (reader.string()?, reader.string()?);
+        let count = reader.count()?;
+        let oids = (0..count).map(|_| reader.u32()).collect::<SqlResult<Vec<u32>>>()?;
+        reader.end()?;
+        Ok(Parse { name, text, oids })
+    }
+}
+
+/// What `Describe` and `Close` name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named<'a> {
+    Statement(&'a str),
+    Portal(&'a str),
+}
+
+impl<'a> Named<'a> {
+    /// Reads the body of the message called `what`.
+    pub fn read(body: &'a [u8], what: &str) -> SqlResult<Named<'a>> {
+        let mut reader = Reader(body);
+        let (kind, name) = (reader.u8()?, reader.string()?);
+        reader.end()?;
+        match kind {
+            b'S' => Ok(Named::Statement(name)),
+            b'P' => Ok(Named::Portal(name)),
+            other => Err(violation(&format!("invalid {what} message subtype {other}"))),
+        }
+    }
+}
+
+/// Reads `Execute`: a portal and the most rows that are wanted, 0 for all.
+pub(crate) fn execute(body: &[u8]) -> SqlResult<(&str, i32)> {
+    let mut reader = Reader(body);
+    let read = (reader.string()?, reader.i32()?);
+    reader.end()?;
+    Ok(read)
+}
+
 /// `Bind`: a statement, its parameters, the formats of the result.
 pub(crate) struct Bind<'a> {
     pub portal: &'a str,

@@ -65,7 +65,8 @@ impl Exchange {
         Exchange::with_nonce(message, credentials, binding, offers_binding, &nonce)
     }
 
-    fn with_nonce(
+    /// The same with a nonce of the caller's.
+    pub fn with_nonce(
         message: &[u8],
         credentials: Credentials,
         binding: Option<&[u8]>,

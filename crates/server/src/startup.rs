@@ -1,6 +1,6 @@
 //! The beginning of a connection: encryption requests, cancel requests, the start-up message.
 
-mod options;
+pub(crate) mod options;
 
 use std::io;
 use std::time::Duration;
@@ -174,7 +174,8 @@ impl Connection {
     }
 }
 
-fn parameters(mut reader: Reader<'_>) -> SqlResult<Vec<(String, String)>> {
+/// The names and values of a start-up message.
+pub(crate) fn parameters(mut reader: Reader<'_>) -> SqlResult<Vec<(String, String)>> {
     let mut parameters = Vec::new();
     loop {
         let name = reader.string()?;

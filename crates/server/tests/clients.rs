@@ -1,8 +1,8 @@
 //! The server as a client of the protocol sees it, and as a stranger who does not speak it does.
 #![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -262,46 +262,6 @@ fn a_client_too_many_is_told_so_and_a_place_is_free_again() {
         assert!(Instant::now() < deadline, "the place of a client that left is not free");
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// A start-up message as a client sends it.
-fn startup() -> Vec<u8> {
-    let body = b"\0\x03\0\0user\0u\0\0";
-    let mut message = ((body.len() + 4) as u32).to_be_bytes().to_vec();
-    message.extend_from_slice(body);
-    message
-}
-
-#[test]
-fn what_is_no_message_ends_its_own_connection_only() {
-    let served = serve("garbage", RingKind::Auto, 1000);
-    let mut random = stdx::Prng::new(5);
-    for round in 0..600u32 {
-        let mut stranger = TcpStream::connect(served.address).expect("a connection");
-        if round % 3 > 0 {
-            stranger.write_all(&startup()).expect("sent");
-        }
-        let mut bytes: Vec<u8> = (0..random.below(60)).map(|_| random.below(256) as u8).collect();
-        if round % 3 == 2 {
-            // A real tag with a body of nonsense.
-            let tag = b"QPBDECSHFdcfp"[random.below(13) as usize];
-            let mut message = vec![tag];
-            message.extend_from_slice(&(bytes.len() as u32 + 4).to_be_bytes());
-            message.append(&mut bytes);
-            bytes = message;
-        }
-        // The server may have hung up already.
-        stranger.write_all(&bytes).ok();
-        stranger.shutdown(std::net::Shutdown::Write).ok();
-        stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
-        let mut answer = vec![];
-        match stranger.read_to_end(&mut answer) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("no end"),
-            _ => {}
-        }
-    }
-    let mut client = served.client();
-    assert_eq!(client.query("select 1", &[]).expect("a row").len(), 1);
 }
 
 #[test]

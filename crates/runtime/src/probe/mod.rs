@@ -8,4 +8,4 @@ mod system;
 pub use device::{DeviceReport, device};
 pub use file::{FileReport, file};
 pub(crate) use refusal::explain_refusal;
-pub use system::{SystemReport, system};
+pub use system::{SystemReport, raise_open_file_limit, system};

@@ -36,6 +36,25 @@ pub fn system() -> SystemReport {
     }
 }
 
+/// Raises this process's limit of open files to the most that it may have; that limit. Servers want
+/// a descriptor for each connection, and the usual limit is the one of programs that use `select`.
+///
+/// # Errors
+/// What the system says.
+pub fn raise_open_file_limit() -> std::io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: `limit` is a value that the system has just given, its first half below its second.
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } {
+        0 => Ok(limit.rlim_cur),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 fn first_line(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     text.lines().next().map(str::to_owned)

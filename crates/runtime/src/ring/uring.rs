@@ -157,7 +157,10 @@ impl Uring {
     /// True when completions wait, in the queue or behind the kernel's door (DEFER_TASKRUN).
     #[inline]
     pub(crate) fn has_completions(&mut self) -> bool {
-        self.ring.submission().taskrun() || !self.ring.completion().is_empty()
+        let queue = self.ring.submission();
+        let asked = queue.taskrun() || queue.cq_overflow();
+        drop(queue);
+        asked || !self.ring.completion().is_empty()
     }
 
     pub(crate) fn turn(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
@@ -174,7 +177,12 @@ impl Uring {
     /// socket cannot stand behind that: others may wait for silent clients for hours, and while a
     /// query computes the ready work does not run out.
     fn must_enter(&mut self) -> bool {
-        self.wants_submit() || self.socket_pending || self.ring.submission().taskrun()
+        let queue = self.ring.submission();
+        // Waits for sockets may be more than the completion queue has places: what does not fit the
+        // kernel keeps until it is asked.
+        let asked = queue.taskrun() || queue.cq_overflow();
+        drop(queue);
+        asked || self.wants_submit() || self.socket_pending
     }
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
@@ -225,7 +233,7 @@ impl Uring {
     fn collect(&mut self) -> Vec<(Key, Outcome)> {
         let mut ended = Vec::new();
         let mut completions = self.ring.completion();
-        assert_eq!(completions.overflow(), 0, "in-flight requests fit the completion queue");
+        assert_eq!(completions.overflow(), 0, "the kernel drops no completion");
         for cqe in &mut completions {
             assert!(self.in_kernel > 0, "a completion without a request");
             self.in_kernel -= 1;

@@ -1,4 +1,8 @@
 //! The worker's table of operations: begun, started, completed, orphaned.
+//!
+//! So many transfers are in flight at once as the configuration says; more wait in the backlog.
+//! Waits for sockets are no transfers: they may last for hours, and would keep the disk from
+//! everybody if they took its places. Their bound is the number of descriptors.
 
 use std::io;
 use std::task::Waker;
@@ -16,7 +20,7 @@ impl Worker {
         let account = self.till.payer();
         let traced = account.as_ref().is_some_and(|local| local.account().trace().is_some());
         let begun_ns = if traced { self.now_ns() } else { 0 };
-        let (outcome, waker) = (None, None);
+        let (outcome, waker, is_wait) = (None, None, matches!(op, Op::Ready(..)));
         let mut entry =
             OpEntry { op, outcome, waker, account, started: false, orphan: false, begun_ns };
         if self.is_stopping() {
@@ -30,12 +34,17 @@ impl Worker {
             add(&local.shard().inflight, 1);
         }
         let key = self.ops.borrow_mut().insert(entry);
-        if self.inflight.get() < self.shared.depth {
+        if is_wait || self.has_room() {
             self.start(key);
         } else {
             self.backlog.borrow_mut().push_back(key);
         }
         key
+    }
+
+    /// Whether one more transfer may start.
+    fn has_room(&self) -> bool {
+        self.inflight.get() - self.waits.get() < self.shared.depth
     }
 
     fn start(&self, key: Key) {
@@ -44,13 +53,14 @@ impl Worker {
         assert!(!entry.started, "an operation is started once");
         entry.started = true;
         self.inflight.set(self.inflight.get() + 1);
+        self.waits.set(self.waits.get() + u32::from(matches!(entry.op, Op::Ready(..))));
         bump(&self.counters().ops, 1);
         self.ring.borrow_mut().start(key, &mut entry.op, self);
     }
 
     /// Starts what waits in the backlog while there is room.
     fn refill(&self) {
-        while self.inflight.get() < self.shared.depth {
+        while self.has_room() {
             let Some(key) = self.backlog.borrow_mut().pop_front() else { return };
             // An orphan that never started has left its key behind.
             if self.ops.borrow().get(key).is_some() {
@@ -67,6 +77,7 @@ impl Worker {
             let mut ops = self.ops.borrow_mut();
             let entry = ops.get_mut(key).expect("a completion of a known operation");
             assert!(entry.started && entry.outcome.is_none(), "an operation completes once");
+            self.waits.set(self.waits.get() - u32::from(matches!(entry.op, Op::Ready(..))));
             if let Some(local) = &entry.account {
                 count(local, &entry.op, &outcome, entry.begun_ns);
             }

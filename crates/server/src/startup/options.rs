@@ -7,7 +7,7 @@ use types::{SqlError, SqlResult, SqlState};
 ///
 /// # Errors
 /// 42601 for anything else.
-pub(super) fn settings(options: &str) -> SqlResult<Vec<(String, String)>> {
+pub(crate) fn settings(options: &str) -> SqlResult<Vec<(String, String)>> {
     let words = words(options);
     let (mut settings, mut words) = (vec![], words.into_iter());
     while let Some(word) = words.next() {
