@@ -117,7 +117,7 @@ pub fn value(random: &mut Prng) -> Vec<u8> {
 /// Input of a COPY into eight columns; its first byte chooses the format.
 pub fn copy(random: &mut Prng) -> Vec<u8> {
     match random.below(3) {
-        0 => "\01\t2\t0.5\t1.25\tte\\\\xt\\x41\t2020-02-29\t2020-02-29 10:00:00\tt\n\\.\n".into(),
+        0 => "\x001\t2\t0.5\t1.25\tte\\\\xt\\x41\t2020-02-29\t2020-02-29 10:00:00\tt\n\\.\n".into(),
         1 => "\x01header\n1,2,0.5,1.25,\"a \"\"b\"\"\nc\",2020-02-29,,f\n".into(),
         _ => {
             let mut bytes = b"\x02PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x08".to_vec();
