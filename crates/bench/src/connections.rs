@@ -29,6 +29,8 @@ use slow::Crowd;
 const STACK_BYTES: usize = 128 << 10;
 /// Seconds over which memory is sampled.
 const SAMPLE_S: u64 = 5;
+/// How often the first part says where it is.
+const LOOK: Duration = Duration::from_secs(20);
 /// Clients of the second part.
 const LEGAL_COUNT: usize = 8;
 /// Rounds of the second part, each with and without the crowd.
@@ -137,7 +139,12 @@ fn many(wish: &Wish, server: &Server, emit: &mut impl FnMut(Figure)) -> io::Resu
 fn watch(wish: &Wish, server: &Server, tally: &Tally) -> io::Result<(f64, f64, u64)> {
     thread::sleep(Duration::from_secs(wish.warmup));
     let (before, first) = (server.resident_bytes_over(SAMPLE_S)?, tally.steps.load(Relaxed));
-    thread::sleep(Duration::from_secs(wish.seconds.saturating_sub(SAMPLE_S)));
+    let ends = Instant::now() + Duration::from_secs(wish.seconds.saturating_sub(SAMPLE_S));
+    while Instant::now() < ends {
+        thread::sleep(LOOK.min(ends - Instant::now()));
+        let mib = server.resident_bytes()? as f64 / 1048576.0;
+        eprintln!("{} steps, {mib:.1} MiB", tally.steps.load(Relaxed) - first);
+    }
     let steps = tally.steps.load(Relaxed) - first;
     Ok((before, server.resident_bytes_over(SAMPLE_S)?, steps))
 }

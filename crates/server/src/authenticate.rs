@@ -5,6 +5,7 @@ use std::io;
 use engine::{SqlError, SqlResult, SqlState};
 use runtime::net::Address;
 
+use crate::Shared;
 use crate::connection::Connection;
 use crate::hba::{Candidate, Method};
 use crate::scram::{self, Exchange, Refusal};
@@ -19,7 +20,8 @@ impl Connection {
     /// Lets the client prove who it is. The inner error is for the client; after it, it is told
     /// nothing more.
     pub(crate) async fn authenticate(&mut self, user: &str) -> io::Result<SqlResult<()>> {
-        let method = match self.method(user) {
+        let encrypted = self.stream.is_encrypted();
+        let method = match method(&self.shared, &self.peer, encrypted, user) {
             Ok(method) => method,
             Err(error) => return Ok(Err(error)),
         };
@@ -37,23 +39,6 @@ impl Connection {
             body.extend_from_slice(&code.to_be_bytes());
             body.extend_from_slice(rest);
         });
-    }
-
-    /// How the client is to prove who it is, as the rules say.
-    fn method(&self, user: &str) -> SqlResult<Method> {
-        let (db, encrypted) = (&self.shared.db, self.stream.is_encrypted());
-        let database = db.name();
-        let candidate = Candidate { peer: &self.peer, encrypted, database: &database, user };
-        let rules = self.shared.rules();
-        let method = match rules.as_deref() {
-            Some(rules) => rules.method(&candidate, |role| db.is_member(user, role)),
-            None => Some(default_method(&self.peer, db.has_passwords())),
-        };
-        match method {
-            Some(method @ (Method::Trust | Method::Scram)) => Ok(method),
-            Some(Method::Reject) => Err(refused("pg_hba.conf rejects connection", &candidate)),
-            None => Err(refused("no pg_hba.conf entry", &candidate)),
-        }
     }
 
     /// Carries SCRAM out.
@@ -102,6 +87,30 @@ impl Connection {
     }
 }
 
+/// How a client is to prove who it is, as the rules say.
+///
+/// # Errors
+/// 28000 when they let it in by no proof at all.
+pub(crate) fn method(
+    shared: &Shared,
+    peer: &Address,
+    encrypted: bool,
+    user: &str,
+) -> SqlResult<Method> {
+    let (db, rules) = (&shared.db, shared.rules());
+    let database = db.name();
+    let candidate = Candidate { peer, encrypted, database: &database, user };
+    let method = match rules.as_deref() {
+        Some(rules) => rules.method(&candidate, |role| db.is_member(user, role)),
+        None => Some(default_method(peer, db.has_passwords())),
+    };
+    match method {
+        Some(method @ (Method::Trust | Method::Scram)) => Ok(method),
+        Some(Method::Reject) => Err(refused("pg_hba.conf rejects connection", &candidate)),
+        None => Err(refused("no pg_hba.conf entry", &candidate)),
+    }
+}
+
 /// Without rules: nobody from elsewhere without a password; on this machine passwords are asked for
 /// as soon as any role has one.
 fn default_method(peer: &Address, has_passwords: bool) -> Method {
@@ -128,11 +137,14 @@ fn refused(why: &str, candidate: &Candidate<'_>) -> SqlError {
 fn told(refusal: Refusal, user: &str) -> SqlError {
     match refusal {
         Refusal::Malformed(error) => error,
-        Refusal::Wrong => {
-            let message = format!("password authentication failed for user \"{user}\"");
-            SqlError::new(SqlState::INVALID_PASSWORD, message)
-        }
+        Refusal::Wrong => wrong_password(user),
     }
+}
+
+/// 28P01: the password is wrong, there is none, or there is no such role.
+pub(crate) fn wrong_password(user: &str) -> SqlError {
+    let message = format!("password authentication failed for user \"{user}\"");
+    SqlError::new(SqlState::INVALID_PASSWORD, message)
 }
 
 fn unexpected() -> SqlError {

@@ -6,21 +6,29 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use engine::{Database, Options};
-use server::{Address, Server, ServerOptions};
+use serde_json::{Value, json};
+use server::{Address, ConsoleOptions, Server, ServerOptions};
 
 /// A server over an empty database; it ends with the test's process.
 fn serve(name: &str) -> SocketAddr {
+    serve_with(name, "", false).1
+}
+
+/// The same over what `setup` makes; `writes` as `--console-writes`.
+fn serve_with(name: &str, setup: &str, writes: bool) -> (Database, SocketAddr) {
     let folder = std::env::temp_dir().join(format!("dovetail-http-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let db = Database::create(&folder.join("t.dovetail"), Options::default()).expect("a database");
     let http_listen = vec![Address::Tcp("127.0.0.1:0".parse().expect("an address"))];
-    let options = ServerOptions { http_listen, ..ServerOptions::default() };
+    db.session().execute(setup).expect("set up");
+    let console = ConsoleOptions { writes, ..ConsoleOptions::default() };
+    let options = ServerOptions { http_listen, console, ..ServerOptions::default() };
     let server = Server::start(&db, &options).expect("a server");
     let Address::Tcp(address) = server.http_addresses()[0] else { panic!("not TCP") };
     // The last handle must not be dropped on a worker.
-    std::mem::forget((db, server));
+    std::mem::forget((db.clone(), server));
     std::fs::remove_dir_all(&folder).ok();
-    address
+    (db, address)
 }
 
 /// Sends `text` and returns all that comes until the server closes.
@@ -127,12 +135,16 @@ fn the_console_answers_its_own_pages_only() {
     let shown = format!("X-Dovetail-Token: {token}\r\n");
     let foreign = format!("{shown}Origin: http://evil.example\r\n");
     let own = format!("{shown}Origin: http://localhost:1\r\n");
+    let same = format!("{shown}Sec-Fetch-Site: same-origin\r\n");
+    let cross = format!("{shown}Sec-Fetch-Site: cross-site\r\n");
     let cases = [
         ("localhost:1", shown.as_str(), "HTTP/1.1 200 "),
         ("localhost:1", own.as_str(), "HTTP/1.1 200 "),
         ("localhost:1", "", "HTTP/1.1 403 "),
         ("localhost:1", "X-Dovetail-Token: 0123\r\n", "HTTP/1.1 403 "),
         ("localhost:1", foreign.as_str(), "HTTP/1.1 403 "),
+        ("localhost:1", same.as_str(), "HTTP/1.1 200 "),
+        ("localhost:1", cross.as_str(), "HTTP/1.1 403 "),
         ("evil.example", shown.as_str(), "HTTP/1.1 421 "),
     ];
     for (host, fields, expected) in cases {
@@ -171,4 +183,132 @@ fn runs_are_started_watched_and_refused() {
         let answer = run(body);
         assert!(answer.starts_with("HTTP/1.1 422 ") && answer.contains(state), "{body}: {answer}");
     }
+}
+
+/// A page of the console with the cookie that it got, if any.
+struct Page {
+    address: SocketAddr,
+    fields: String,
+}
+
+impl Page {
+    fn open(address: SocketAddr) -> Page {
+        Page { address, fields: format!("X-Dovetail-Token: {}\r\n", token(address)) }
+    }
+
+    /// The status and the body of an answer.
+    fn call(&self, call: &str, body: &Value) -> (u16, Value) {
+        status_and_body(&api(self.address, call, "localhost", &self.fields, &body.to_string()))
+    }
+
+    /// Logs in; the status and the SQLSTATE of a refusal.
+    fn log_in(&mut self, role: &str, password: &str) -> (u16, String) {
+        let wish = json!({ "role": role, "password": password }).to_string();
+        let answer = api(self.address, "POST /api/login", "localhost", &self.fields, &wish);
+        if let Some(cookie) = answer.split("Set-Cookie: ").nth(1) {
+            let (pair, rest) = cookie.split_once("; ").expect("attributes");
+            assert!(rest.starts_with("Path=/; HttpOnly; SameSite=Strict; Max-Age="), "{rest}");
+            self.fields += &format!("Cookie: other=1; {pair}\r\n");
+        }
+        let (status, body) = status_and_body(&answer);
+        (status, body["state"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Runs a statement; how it ended, or the refusal. Further members of the wish are in `more`.
+    fn run(&self, sql: &str, more: &Value) -> (u16, Value) {
+        let mut wish = json!({ "sql": sql, "mode": "ooo" });
+        wish.as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        let (status, body) = self.call("POST /api/run", &wish);
+        match body["id"].as_str() {
+            Some(id) => (status, self.end(id).expect("the run is this page's")),
+            None => (status, body),
+        }
+    }
+
+    /// How a run ended.
+    fn end(&self, id: &str) -> Option<Value> {
+        let call = format!("GET /api/runs/{id}/events");
+        let events = api(self.address, &call, "localhost", &self.fields, "");
+        let end = events.split("event: end\ndata: ").nth(1)?;
+        Some(serde_json::from_str(end.trim()).expect("JSON"))
+    }
+}
+
+fn status_and_body(answer: &str) -> (u16, Value) {
+    let status = answer.get(9..12).and_then(|status| status.parse().ok()).expect("a status");
+    let body = answer.split_once("\r\n\r\n").expect("a head").1;
+    (status, serde_json::from_str(body).unwrap_or_default())
+}
+
+const ROLES: &str = "create table t (a int); alter role dovetail password 'secret'; \
+                     create role ann login password 'pencil'; create role ben password 'x'";
+
+#[test]
+fn with_passwords_the_console_asks_for_a_login() {
+    let (db, address) = serve_with("login", ROLES, false);
+    let mut page = Page::open(address);
+    let who = page.call("GET /api/who", &json!({})).1;
+    assert_eq!(who, json!({"login": true, "role": null, "enters": false, "superuser": false}));
+    for call in ["GET /api/info", "GET /api/schema", "GET /api/runs/1/events", "POST /api/device"] {
+        assert_eq!(page.call(call, &json!({})).0, 401, "{call}");
+    }
+    assert_eq!(page.run("select 1", &json!({})).0, 401);
+    // A wrong password, no such role, no password, a role that may not log in.
+    let refused = [("ann", "wrong", "28P01"), ("nobody", "wrong", "28P01"), ("ann", "", "28P01")];
+    for (role, password, state) in refused {
+        assert_eq!(page.log_in(role, password), (401, state.to_owned()), "{role}");
+    }
+    assert_eq!(page.log_in("ben", "x"), (401, "28000".to_owned()));
+    let stolen = Page { address, fields: "Origin: http://evil.example\r\n".to_owned() };
+    let wish = json!({ "role": "ann", "password": "pencil" });
+    assert_eq!(stolen.call("POST /api/login", &wish).0, 403, "another site's page cannot log in");
+
+    assert_eq!(page.log_in("ann", "pencil").0, 200);
+    let who = page.call("GET /api/who", &json!({})).1;
+    assert_eq!(who, json!({"login": true, "role": "ann", "enters": true, "superuser": false}));
+    let (status, end) = page.run("select current_user", &json!({}));
+    assert_eq!((status, &end["result"]["rows"][0]), (200, &json!(["ann"])), "{end}");
+    assert_eq!(page.run("select * from t", &json!({})).1["error"]["state"], "42501");
+    let (status, refusal) = page.run("select 1", &json!({ "cold": true }));
+    assert_eq!((status, &refusal["state"]), (422, &json!("42501")), "the pool is everybody's");
+
+    // A cookie alone, as another site's page could have it sent, does nothing.
+    let cookie = page.fields.split_once("\r\n").expect("two fields").1.to_owned();
+    let forged = Page { address, fields: cookie };
+    assert_eq!(forged.call("GET /api/info", &json!({})).0, 403);
+    let mut owner = Page::open(address);
+    assert_eq!(owner.log_in("dovetail", "secret").0, 200);
+    assert!(page.end("1").is_some() && owner.end("1").is_none(), "a run is its role's alone");
+    assert_eq!(owner.run("select count(*) from t", &json!({ "cold": true })).1["status"], "done");
+
+    assert_eq!(page.call("POST /api/logout", &json!({})).0, 200);
+    assert_eq!(page.call("GET /api/info", &json!({})).0, 401, "the server forgot the cookie");
+    db.session().execute("alter role dovetail password 'other'").expect("changed");
+    assert_eq!(owner.call("GET /api/info", &json!({})).0, 401, "the password is another one");
+}
+
+#[test]
+fn passwords_cannot_be_tried_fast() {
+    let (_, address) = serve_with("throttle", ROLES, false);
+    let mut page = Page::open(address);
+    let mut tried = (0..100).map(|_| page.log_in("ann", "wrong").0);
+    assert!(tried.any(|status| status == 429), "nobody stops a hundred attempts");
+    assert_eq!(page.log_in("ann", "pencil").0, 429, "the right one is an attempt too");
+    assert_eq!(page.log_in("dovetail", "secret").0, 200, "others are not kept out");
+}
+
+#[test]
+fn writing_needs_the_server_s_leave_and_the_page_s_switch() {
+    let sql = "create table made (a int)";
+    let (_, address) = serve_with("reads", "", false);
+    let page = Page::open(address);
+    for switch in [json!({}), json!({ "writes": true })] {
+        assert_eq!(page.run(sql, &switch).1["state"], "25006");
+    }
+    let (_, address) = serve_with("writes", "", true);
+    let page = Page::open(address);
+    assert_eq!(page.run(sql, &json!({})).1["state"], "25006");
+    assert_eq!(page.run(sql, &json!({ "writes": true })).1["status"], "done");
 }

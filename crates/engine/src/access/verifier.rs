@@ -110,6 +110,13 @@ impl Credentials {
         &self.verifier.salt
     }
 
+    /// Whether this is the password. It takes as long as the key derivation, some milliseconds, for
+    /// any name.
+    pub fn accepts(&self, password: &str) -> bool {
+        let key = Verifier::salted(password, &self.verifier.salt, self.verifier.iterations);
+        bool::from(key.stored_key.ct_eq(&self.verifier.stored_key) & self.is_real)
+    }
+
     /// Rounds of the key derivation.
     pub fn iterations(&self) -> u32 {
         self.verifier.iterations

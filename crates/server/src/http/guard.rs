@@ -1,8 +1,9 @@
 //! Who may use the console: a page that this server sent to a browser that asked it by its name.
 //!
 //! Three checks, each alone enough against one attack: the `Host` must be a name of this machine
-//! (DNS rebinding), the `Origin` must be that host (requests that another site's page makes), and
-//! each request carries the token of its page (the same, for browsers that send no `Origin`).
+//! (DNS rebinding), the `Origin` must be that host and `Sec-Fetch-Site` the same origin (requests
+//! that another site's page makes), and each request carries the token of its page (the same, for
+//! browsers that send neither).
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -51,6 +52,9 @@ impl Guard {
         let host = request.header("host").unwrap_or_default();
         let foreign = |origin: &str| origin != format!("http://{host}");
         if request.header("origin").is_some_and(foreign) {
+            return Err(Response::text(403, "the request comes from a page of another site"));
+        }
+        if request.header("sec-fetch-site").is_some_and(|site| site != "same-origin") {
             return Err(Response::text(403, "the request comes from a page of another site"));
         }
         let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use runtime::net::{Listener, Socket};
+use runtime::net::{Address, Listener, Socket};
 use runtime::{spawn_on, time, worker_count};
 
 use crate::Shared;
@@ -51,7 +51,7 @@ impl Drop for Place {
 
 impl Http {
     pub fn new(shared: Arc<Shared>, options: &ConsoleOptions) -> Arc<Http> {
-        let console = Console::new(&shared.db, options);
+        let console = Console::new(&shared, options);
         Arc::new(Http { shared, console, connection_count: AtomicUsize::new(0) })
     }
 
@@ -67,10 +67,10 @@ impl Http {
         let mut turn = worker_count() - 1;
         loop {
             match listener.accept().await {
-                Ok((socket, _)) => {
+                Ok((socket, peer)) => {
                     let Some(place) = self.place() else { continue };
                     let http = self.clone();
-                    let serve = move || http.serve(socket, place);
+                    let serve = move || http.serve(socket, peer, place);
                     drop(spawn_on(turn % worker_count(), serve));
                     turn += worker_count() - 1;
                 }
@@ -80,17 +80,22 @@ impl Http {
         }
     }
 
-    async fn serve(self: Arc<Self>, socket: Socket, _place: Place) {
+    async fn serve(self: Arc<Self>, socket: Socket, peer: Address, _place: Place) {
         let mut input = Input::default();
         // Whatever ends a connection was told to the client, or it is gone.
-        while let Ok(true) = self.answer_next(&socket, &mut input).await {}
+        while let Ok(true) = self.answer_next(&socket, &peer, &mut input).await {}
     }
 
     /// Answers one request; whether another may come.
-    async fn answer_next(&self, socket: &Socket, input: &mut Input) -> io::Result<bool> {
+    async fn answer_next(
+        &self,
+        socket: &Socket,
+        peer: &Address,
+        input: &mut Input,
+    ) -> io::Result<bool> {
         match input.next(socket).await {
             Ok(request) => {
-                let response = match self.respond(&request).await {
+                let response = match self.respond(&request, peer).await {
                     Answer::Whole(response) => response,
                     Answer::Events(watcher) => {
                         watcher.send(socket).await?;
@@ -110,10 +115,10 @@ impl Http {
         }
     }
 
-    async fn respond(&self, request: &Request) -> Answer {
+    async fn respond(&self, request: &Request, peer: &Address) -> Answer {
         match request.path.as_str() {
-            "/" => self.console.answer(request).await,
-            path if path.starts_with("/api/") => self.console.answer(request).await,
+            "/" => self.console.answer(request, peer).await,
+            path if path.starts_with("/api/") => self.console.answer(request, peer).await,
             _ => Answer::Whole(self.operate(request)),
         }
     }

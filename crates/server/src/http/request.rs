@@ -53,6 +53,15 @@ impl Request {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// The value of a cookie.
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        let pairs = self.header("cookie")?.split(';').filter_map(|pair| pair.split_once('='));
+        pairs
+            .map(|(known, value)| (known.trim(), value))
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value.trim())
+    }
+
     fn header_count(&self, name: &str) -> usize {
         self.headers.iter().filter(|(known, _)| known == name).count()
     }

@@ -1,6 +1,6 @@
 //! What the page tells about the server and its database.
 
-use engine::{Database, Statement, Template};
+use engine::{Database, Session, Statement, Template};
 use serde_json::{Value, json};
 
 use super::Sample;
@@ -44,15 +44,14 @@ pub(crate) fn schema(db: &Database) -> Value {
 }
 
 /// The queries to begin with that can be planned here; a few simple ones when there are none.
-pub(crate) fn samples(db: &Database, samples: &[Sample]) -> Value {
-    let session = db.session();
+pub(crate) fn samples(session: &Session, samples: &[Sample]) -> Value {
     let planned = |sample: &&Sample| match one(&sample.sql) {
         Some(Statement::Query(query)) => session.describe(&query).is_ok(),
         _ => false,
     };
     let mut found: Vec<Sample> = samples.iter().filter(planned).cloned().collect();
     if found.is_empty() {
-        let tables = db.tables();
+        let tables = session.database().tables();
         found.extend(tables.iter().take(TABLE_COUNT_MAX).map(|table| Sample {
             title: format!("Rows of {}", table.name),
             sql: format!("select count(*) from \"{}\"", table.name.replace('"', "\"\"")),

@@ -1,26 +1,34 @@
 //! The console: a page in a browser that runs a query in three modes and shows what happens.
 //!
 //! The page is one file, embedded in the binary, which loads nothing from anywhere else. It talks
-//! to the paths below `/api/`. Each run has a session of its own, and reads only unless the server
-//! is told otherwise.
+//! to the paths below `/api/`. Each run has a session of its own, of the role that has logged in if
+//! somebody has to, and reads only unless both the server and the page are told otherwise.
 
 mod events;
 mod facts;
+mod login;
 mod run;
 mod runs;
+mod throttle;
+mod visitor;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use engine::{Database, SqlError, SqlResult};
+use runtime::net::Address;
 use serde_json::{Value, json};
 
 use super::guard::{Guard, secret};
 use super::request::Request;
 use super::response::Response;
+use crate::Shared;
 
 pub(crate) use events::Watcher;
+use login::Logins;
 use run::Wish;
 use runs::Runs;
+use throttle::Throttle;
+use visitor::Visitor;
 
 /// The page, with places for its token and its nonce.
 const PAGE: &str = include_str!("page.html");
@@ -50,8 +58,11 @@ pub struct Sample {
 /// The console of a server.
 pub(crate) struct Console {
     pub db: Database,
+    shared: Arc<Shared>,
     options: ConsoleOptions,
     guard: Guard,
+    logins: Logins,
+    throttle: Throttle,
     runs: Runs,
     device_reads_per_s: Mutex<Option<f64>>,
 }
@@ -69,21 +80,24 @@ impl From<Response> for Answer {
 }
 
 impl Console {
-    pub fn new(db: &Database, options: &ConsoleOptions) -> Console {
+    pub fn new(shared: &Arc<Shared>, options: &ConsoleOptions) -> Console {
         Console {
-            db: db.clone(),
+            db: shared.db.clone(),
+            shared: shared.clone(),
             options: options.clone(),
             guard: Guard::default(),
+            logins: Logins::new(),
+            throttle: Throttle::default(),
             runs: Runs::default(),
             device_reads_per_s: Mutex::new(options.device_reads_per_s),
         }
     }
 
     /// Answers a request for the page or below `/api/`.
-    pub async fn answer(&self, request: &Request) -> Answer {
+    pub async fn answer(&self, request: &Request, peer: &Address) -> Answer {
         let answer = match request.path.as_str() {
             "/" => self.page(request).map(Answer::Whole),
-            _ => self.api(request).await,
+            _ => self.api(request, peer).await,
         };
         answer.unwrap_or_else(Answer::Whole)
     }
@@ -106,30 +120,53 @@ impl Console {
         Ok(response)
     }
 
-    async fn api(&self, request: &Request) -> Result<Answer, Response> {
+    async fn api(&self, request: &Request, peer: &Address) -> Result<Answer, Response> {
         Guard::host(request)?;
         self.guard.page(request)?;
         let path: Vec<&str> = request.path.split('/').skip(2).collect();
         match (request.method.as_str(), path.as_slice()) {
+            ("GET", ["who"]) => Ok(self.who(request)),
+            ("POST", ["login"]) => self.log_in(request, peer).await,
+            ("POST", ["logout"]) => Ok(self.log_out(request)),
+            (method, path) => {
+                let visitor = self.visitor(request)?;
+                self.serve(method, path, request, visitor).await
+            }
+        }
+    }
+
+    /// Answers somebody who may be here.
+    async fn serve(
+        &self,
+        method: &str,
+        path: &[&str],
+        request: &Request,
+        visitor: Visitor,
+    ) -> Result<Answer, Response> {
+        match (method, path) {
             ("GET", ["info"]) => Ok(answer(&self.info())),
             ("GET", ["schema"]) => Ok(answer(&facts::schema(&self.db))),
-            ("GET", ["samples"]) => Ok(answer(&facts::samples(&self.db, &self.options.samples))),
+            ("GET", ["samples"]) => {
+                let session = self.session(&visitor).map_err(|e| refuse(&e))?;
+                Ok(answer(&facts::samples(&session, &self.options.samples)))
+            }
             ("POST", ["device"]) => self.device().await.map(|found| answer(&found)),
-            ("POST", ["run"]) => self.run(request),
+            ("POST", ["run"]) => self.run(request, visitor),
             ("POST", ["runs", id, "cancel"]) => {
-                self.runs.find(id)?.cancel();
+                self.runs.find(id, &visitor)?.cancel();
                 Ok(answer(&json!({})))
             }
             ("GET", ["runs", id, "events"]) => {
-                Ok(Answer::Events(Watcher::new(self.runs.find(id)?)))
+                Ok(Answer::Events(Watcher::new(self.runs.find(id, &visitor)?)))
             }
             _ => Err(Response::text(404, "there is nothing here")),
         }
     }
 
-    fn run(&self, request: &Request) -> Result<Answer, Response> {
+    fn run(&self, request: &Request, visitor: Visitor) -> Result<Answer, Response> {
         let wish = Wish::read(&request.body, self.options.writes).map_err(|e| refuse(&e))?;
-        let run = self.runs.start(&self.db, wish)?;
+        let session = self.session(&visitor).map_err(|e| refuse(&e))?;
+        let run = self.runs.start(session, wish, visitor)?;
         Ok(answer(&json!({ "id": run.id.to_string() })))
     }
 
@@ -160,8 +197,13 @@ fn answer(value: &Value) -> Answer {
 
 /// An error of the user's, in the form that the page shows.
 fn refuse(error: &SqlError) -> Response {
+    refuse_with(422, error)
+}
+
+/// The same with another status.
+fn refuse_with(status: u16, error: &SqlError) -> Response {
     let body = run::error_value(error).to_string().into_bytes();
-    Response { status: 422, content_type: "application/json", headers: Vec::new(), body }
+    Response { status, content_type: "application/json", headers: Vec::new(), body }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

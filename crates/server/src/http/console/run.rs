@@ -12,6 +12,8 @@ use runtime::time::{self, Instant};
 use runtime::{IoTrace, spawn_on, worker_count};
 use serde_json::{Value, json};
 
+use super::visitor::Visitor;
+
 /// Rows that are shown of a result; the page says how many there are.
 const ROW_COUNT_MAX: usize = 200;
 /// Letters that are shown of a value.
@@ -59,6 +61,8 @@ pub(crate) struct End {
 /// A run, under way or over.
 pub(crate) struct Run {
     pub id: u64,
+    /// Who started it.
+    pub owner: Visitor,
     pub mode: ExecutionMode,
     pub trace: Arc<IoTrace>,
     pub end: OnceLock<End>,
@@ -92,31 +96,32 @@ impl Wish {
         };
         let statement = template.bind(&[])?;
         let reads = matches!(statement, Statement::Query(_) | Statement::Explain(_));
-        if !reads && !writes {
+        let may_write = writes && wish["writes"].as_bool().unwrap_or(false);
+        if !reads && !may_write {
             let message = "the console runs SELECT and EXPLAIN only";
-            return Err(SqlError::new(SqlState("25006"), message)
-                .with_hint("Start the server with --console-writes to allow other statements."));
+            let hint = match writes {
+                true => "Tick \"allow writes\" to run other statements.",
+                false => "Start the server with --console-writes to allow other statements.",
+            };
+            return Err(SqlError::new(SqlState("25006"), message).with_hint(hint));
         }
         let cold = wish["cold"].as_bool().unwrap_or(false);
         Ok(Wish { sql, statement, mode, partitions, cold })
     }
 
-    /// The session that it runs in.
-    fn session(&self, db: &Database) -> SqlResult<Session> {
-        // The console has no login: once roles have passwords it must not be a way around them.
-        if db.has_passwords() {
-            let message = "the console runs nothing where roles have passwords";
-            return Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
-                .with_hint("Connect with psql or another client that can log in."));
+    /// Prepares the session that it runs in.
+    fn prepare(&self, session: &mut Session) -> SqlResult<()> {
+        if self.cold && !session.is_superuser() {
+            let message = "permission denied to empty the buffer pool";
+            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+                .with_hint("Only superusers start cold: all clients have the pool in common."));
         }
-        let mut session = db.session();
-        session.settings().set("application_name", "console")?;
         session.settings().set("execution_mode", self.mode.name())?;
         if let Some(partitions) = self.partitions {
             session.settings().set("static_partitions", &partitions.to_string())?;
         }
         session.activity().announce(&self.sql.as_str().into());
-        Ok(session)
+        Ok(())
     }
 }
 
@@ -124,13 +129,18 @@ impl Run {
     /// Starts a run on the first worker; its figures are sampled on the last one.
     ///
     /// # Errors
-    /// 22023 for settings that cannot be.
-    pub fn start(id: u64, db: &Database, wish: Wish) -> SqlResult<Arc<Run>> {
-        let session = wish.session(db)?;
+    /// 22023 for settings that cannot be, 42501 for who may not start cold.
+    pub fn start(
+        (id, owner): (u64, Visitor),
+        mut session: Session,
+        wish: Wish,
+    ) -> SqlResult<Arc<Run>> {
+        wish.prepare(&mut session)?;
         let trace = Arc::new(IoTrace::new());
         session.activity().trace_io(trace.clone());
         let run = Arc::new(Run {
             id,
+            owner,
             mode: wish.mode,
             trace,
             end: OnceLock::new(),
@@ -139,7 +149,7 @@ impl Run {
             activity: session.activity().clone(),
             samples: Mutex::default(),
         });
-        let (sampled, db) = (run.clone(), db.clone());
+        let (sampled, db) = (run.clone(), session.database().clone());
         drop(spawn_on(worker_count() - 1, move || sampled.sample_until_ended()));
         let performed = run.clone();
         drop(spawn_on(0, move || performed.perform(db, session, wish)));

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::Database;
+use engine::Session;
 
 use super::run::{Run, Wish};
+use super::visitor::Visitor;
 use super::{Response, refuse};
 
 /// Runs that are kept; each holds a trace of at most 4 MiB.
@@ -28,7 +29,12 @@ impl Runs {
     ///
     /// # Errors
     /// The response when there are too many, or when the wish cannot be.
-    pub fn start(&self, db: &Database, wish: Wish) -> Result<Arc<Run>, Response> {
+    pub fn start(
+        &self,
+        session: Session,
+        wish: Wish,
+        owner: Visitor,
+    ) -> Result<Arc<Run>, Response> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let active = known.runs.iter().filter(|run| !run.ended.is_set()).count();
         if active >= ACTIVE_COUNT_MAX {
@@ -40,18 +46,19 @@ impl Runs {
             known.runs.remove(oldest);
         }
         known.last += 1;
-        let run = Run::start(known.last, db, wish).map_err(|error| refuse(&error))?;
+        let run = Run::start((known.last, owner), session, wish).map_err(|error| refuse(&error))?;
         known.runs.push_back(run.clone());
         Ok(run)
     }
 
-    /// The run with this id.
+    /// The visitor's run with this id.
     ///
     /// # Errors
-    /// 404 when it is not known, or not any more.
-    pub fn find(&self, id: &str) -> Result<Arc<Run>, Response> {
+    /// 404 when it is not known, or not any more, or another role's.
+    pub fn find(&self, id: &str, visitor: &Visitor) -> Result<Arc<Run>, Response> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.runs.iter().find(|run| run.id.to_string() == id);
+        let is_it = |run: &&Arc<Run>| run.id.to_string() == id && run.owner == *visitor;
+        let found = known.runs.iter().find(is_it);
         found.cloned().ok_or_else(|| Response::text(404, "there is no such run"))
     }
 }
