@@ -57,7 +57,7 @@ pub struct Wish {
     pub connections: usize,
     /// Seconds of the first part, after the warm-up.
     pub seconds: u64,
-    /// Seconds of the warm-up.
+    /// Seconds that memory settles after each client has made each kind of step.
     pub warmup: u64,
     /// Mean milliseconds that a client rests between two steps.
     pub think_ms: u64,
@@ -71,6 +71,8 @@ struct Tally {
     over: AtomicBool,
     steps: AtomicU64,
     errors: AtomicU64,
+    /// Clients that have made each kind of step.
+    warm: AtomicU64,
 }
 
 /// Measures in `folder`; whether all bounds were kept.
@@ -123,8 +125,7 @@ fn many(wish: &Wish, server: &Server, emit: &mut impl FnMut(Figure)) -> io::Resu
     })?;
     let (drift, errors) = (after / before - 1.0, tally.errors.load(Relaxed));
     let (count, seconds) = (wish.connections, wish.seconds);
-    let detail =
-        format!("{count} connections for {seconds} s after a warm-up of {} s", wish.warmup);
+    let detail = format!("{count} connections, a mix of queries, {seconds} s after a warm-up");
     let one = |name: &str, unit, value| Figure::of(format!("connections.{name}"), unit, &[value]);
     emit(one("errors", "", errors as f64).with_detail(detail));
     emit(one("steps", "1/s", steps as f64 / seconds as f64));
@@ -137,6 +138,11 @@ fn many(wish: &Wish, server: &Server, emit: &mut impl FnMut(Figure)) -> io::Resu
 
 /// Memory after the warm-up and at the end, and the steps in between.
 fn watch(wish: &Wish, server: &Server, tally: &Tally) -> io::Result<(f64, f64, u64)> {
+    let started = || tally.warm.load(Relaxed) + tally.errors.load(Relaxed);
+    while started() < wish.connections as u64 {
+        server.resident_bytes()?;
+        thread::sleep(Duration::from_millis(200));
+    }
     thread::sleep(Duration::from_secs(wish.warmup));
     let (before, first) = (server.resident_bytes_over(SAMPLE_S)?, tally.steps.load(Relaxed));
     let ends = Instant::now() + Duration::from_secs(wish.seconds.saturating_sub(SAMPLE_S));
@@ -158,8 +164,15 @@ fn live(address: SocketAddr, number: u64, wish: &Wish, tally: &Tally) -> io::Res
     let mut choice = Prng::new(number ^ 0x5eed);
     let mut client = Client::connect(address)?;
     mix::prepare(&mut client)?;
+    // Each kind once, so that what a session keeps of it is there before memory is measured.
+    for kind in 0..mix::KIND_COUNT {
+        mix::step(&mut client, kind, &mut choice)?;
+        thread::sleep(rest());
+    }
+    tally.warm.fetch_add(1, Relaxed);
     while !tally.over.load(Relaxed) {
-        mix::step(&mut client, &mut choice)?;
+        let kind = choice.below(mix::KIND_COUNT);
+        mix::step(&mut client, kind, &mut choice)?;
         tally.steps.fetch_add(1, Relaxed);
         thread::sleep(rest());
     }

@@ -22,8 +22,8 @@ pub struct ConnectionsArgs {
     /// Seconds that they run
     #[arg(long, default_value_t = 180)]
     seconds: u64,
-    /// Seconds before that, until memory is measured first
-    #[arg(long, default_value_t = 30)]
+    /// Seconds between the warm-up, in which each client makes each kind of step, and those
+    #[arg(long, default_value_t = 10)]
     warmup: u64,
     /// Milliseconds that a client rests between two steps, on average
     #[arg(long, default_value_t = 500)]

@@ -36,13 +36,16 @@ pub(super) fn look_up(client: &mut Client, random: &mut Prng) -> io::Result<()> 
     expect("prepared look-up", &client.execute(LOOK_UP, &id.to_string())?, 1, None)
 }
 
+/// Kinds of steps, the frequent ones several times.
+pub(super) const KIND_COUNT: u64 = 20;
+
 /// One step of the mix.
 ///
 /// # Errors
 /// The connection's, or `Other` for an answer that is not the right one.
-pub(super) fn step(client: &mut Client, random: &mut Prng) -> io::Result<()> {
+pub(super) fn step(client: &mut Client, kind: u64, random: &mut Prng) -> io::Result<()> {
     let id = random.below(ROW_COUNT - COPY_COUNT) + 1;
-    match random.below(20) {
+    match kind {
         0..8 => look_up(client, random),
         8..12 => {
             let text = format!("select filler from accounts where id = {id}");
