@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The suite where io_uring is denied: a seccomp filter fails its three calls with EPERM.
 
-    tests/deploy/without_io_uring.py [--quick]
+    tests/deploy/without_io_uring.py [--quick | --all]
 
 First the filter is tried; then a server is started, which must say at start that it runs on the
-`threads` ring, and why; then the tests run: all of them and the SQL files, with `--quick` those of
-the server. Prints the lines of the test harness, and the counts at the end. Needs a build of
+`threads` ring, and why; then the tests of the server run and the SQL files, with `--quick` not the
+files, with `--all` those of the whole workspace. Prints the lines of the test harness, and the counts at the end. Needs a build of
 `dovetail` where cargo puts it, which the tests make.
 """
 
@@ -23,7 +23,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CALLS = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
 INSIDE = "--inside"
-QUICK = ["clients", "login", "streaming", "http", "serving"]
+SERVER = ["clients", "login", "streaming", "http", "serving"]
+TARGETS = {"--quick": SERVER, "": [*SERVER, "malformed", "slt"], "--all": []}
 
 
 def denied():
@@ -51,7 +52,7 @@ def said_at_start(binary):
         return re.findall(r"ring (.*)", log.read_text()), code
 
 
-def inside(quick):
+def inside(extent):
     """Everything, under the filter."""
     passed = failed = 0
 
@@ -70,9 +71,9 @@ def inside(quick):
     check(f"a server says at start: ring {' | '.join(rings)}",
           rings and all(re.match(r"Threads: .*denied", ring) for ring in rings) and code == 0)
     print(f"test result: {'FAILED' if failed else 'ok'}. {passed} passed; {failed} failed; 0 ignored;")
-    chosen = [x for name in QUICK for x in ("--test", name)] if quick else ["--no-fail-fast"]
-    tests = subprocess.Popen([*cargo, "test", "--workspace", *chosen], cwd=ROOT, text=True,
-                             stdout=subprocess.PIPE)
+    chosen = [x for name in TARGETS[extent] for x in ("--test", name)]
+    tests = subprocess.Popen([*cargo, "test", "--workspace", "--no-fail-fast", *chosen], cwd=ROOT,
+                             text=True, stdout=subprocess.PIPE)
     for line in tests.stdout:
         print(line, end="", flush=True)
         if found := re.match(r"test result: \w+\. (\d+) passed; (\d+) failed", line):
@@ -83,8 +84,11 @@ def inside(quick):
 
 
 def main():
-    if INSIDE in sys.argv:
-        sys.exit(inside("--quick" in sys.argv))
+    extent = "".join(sys.argv[1:])
+    if extent.removeprefix(INSIDE) not in TARGETS:
+        sys.exit(__doc__)
+    if extent.startswith(INSIDE):
+        sys.exit(inside(extent.removeprefix(INSIDE)))
     filter_ = [str(ROOT / "deploy" / "under_seccomp.py")]
     denials = [x for name in CALLS for x in ("--deny", name)]
     command = [sys.executable, *filter_, *denials, "--", sys.executable, __file__, INSIDE]

@@ -23,7 +23,7 @@ pub struct ConnectionsArgs {
     #[arg(long, default_value_t = 180)]
     seconds: u64,
     /// Seconds between the warm-up, in which each client makes each kind of step, and those
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 60)]
     warmup: u64,
     /// Milliseconds that a client rests between two steps, on average
     #[arg(long, default_value_t = 500)]
