@@ -72,6 +72,29 @@ pub(crate) enum Op {
     Meta(Meta),
     /// A wait for a socket; the only operation that a drop cancels.
     Ready(Arc<OwnedFd>, Interest),
+    /// Bytes for a socket, as many as it has room for now.
+    Send(Outgoing),
+}
+
+/// Bytes for a socket, of which `from` have been sent.
+pub(crate) struct Outgoing {
+    pub(crate) fd: Arc<OwnedFd>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) from: usize,
+}
+
+impl Outgoing {
+    /// What is still to be sent.
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.bytes[self.from..]
+    }
+}
+
+impl Op {
+    /// Whether it is about a socket and so takes no place of the disk's.
+    pub(crate) fn is_socket(&self) -> bool {
+        matches!(self, Op::Ready(..) | Op::Send(_))
+    }
 }
 
 /// How an operation ended.

@@ -75,6 +75,70 @@ fn echoes(runtime: &Runtime, address: Address) {
     });
 }
 
+/// Answers with memory that it lends to the kernel and gets back.
+async fn echo_lent(socket: Socket) {
+    let mut answer = vec![];
+    loop {
+        socket.readable().await.expect("waited");
+        answer.resize(100_000, 0);
+        match socket.recv(&mut answer).await {
+            Ok(0) | Err(_) => return,
+            Ok(count) => answer.truncate(count),
+        }
+        let place = answer.as_ptr();
+        let (sent, back) = socket.send_vec(answer).await;
+        sent.expect("the peer listens");
+        assert_eq!(back.as_ptr(), place, "the memory comes back");
+        answer = back;
+    }
+}
+
+#[test]
+fn bytes_that_are_lent_arrive_in_order() {
+    for runtime in runtimes() {
+        runtime.block_on(move || async move {
+            let listener = Listener::bind(&anywhere()).expect("a free address");
+            let address = listener.local_address().clone();
+            let server = spawn(async move {
+                for _ in 0..8 {
+                    let (socket, _) = listener.accept().await.expect("accepted");
+                    drop(spawn(echo_lent(socket)));
+                }
+            });
+            let text = |client: u32| -> Vec<u8> {
+                (0..2_000_000u32).map(|i| (i.wrapping_mul(client + 7) >> 5) as u8).collect()
+            };
+            let asked: Vec<_> =
+                (0..8).map(|client| spawn(ask(address.clone(), text(client)))).collect();
+            for (client, answer) in asked.into_iter().enumerate() {
+                assert!(answer.await.expect("answered") == text(client as u32), "client {client}");
+            }
+            server.await.expect("served");
+        });
+    }
+}
+
+#[test]
+fn a_send_that_is_dropped_keeps_its_memory_and_harms_nobody() {
+    for runtime in runtimes() {
+        runtime.block_on(|| async {
+            let listener = Listener::bind(&anywhere()).expect("a free address");
+            let address = listener.local_address().clone();
+            let client = Socket::connect(&address).await.expect("a server");
+            let (server, _) = listener.accept().await.expect("accepted");
+            for _ in 0..50 {
+                let bytes = vec![1; 1 << 20];
+                // The client reads nothing: after the first ones there is no room.
+                let sent = time::timeout(Duration::from_millis(1), server.send_vec(bytes)).await;
+                drop(sent);
+            }
+            drop(client);
+            let (sent, _) = server.send_vec(vec![1; 64 << 20]).await;
+            assert!(sent.is_err(), "the peer is gone");
+        });
+    }
+}
+
 #[test]
 fn many_streams_carry_their_bytes_both_ways() {
     for runtime in runtimes() {

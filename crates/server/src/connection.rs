@@ -292,7 +292,10 @@ impl Connection {
         // More of a pipeline may be here already: then one call sends both answers.
         match self.input.has_frame() {
             true => self.flush_if_long().await,
-            false => self.flush().await,
+            false => {
+                self.output.has_rows = false;
+                self.stream.send_soon(&mut self.output.bytes).await
+            }
         }
     }
 

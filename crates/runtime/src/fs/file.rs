@@ -186,7 +186,7 @@ fn several(bufs: Bufs) -> Vec<IoBuf> {
 fn transfer_of(op: Op) -> Transfer {
     match op {
         Op::Read(transfer) | Op::Write(transfer) => transfer,
-        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) => unreachable!("a transfer stays one"),
+        _ => unreachable!("a transfer stays one"),
     }
 }
 

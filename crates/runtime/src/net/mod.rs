@@ -2,15 +2,16 @@
 //!
 //! A socket never blocks. Its calls are made at once, into the caller's memory; only when the
 //! kernel has nothing yet does the task wait for *readiness*, which is an operation of the ring (or
-//! of one poll thread where there is no ring). So no memory is ever lent to the kernel here, and
-//! thousands of silent connections cost neither threads nor buffers.
+//! of one poll thread where there is no ring). So thousands of silent connections cost neither
+//! threads nor buffers. Only `send_vec` lends memory to the kernel: the answers of many connections
+//! leave with one call.
 
 mod address;
 mod listener;
 mod socket;
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 pub use address::Address;
@@ -59,6 +60,16 @@ async fn retry<T>(
             other => return other,
         }
     }
+}
+
+/// How bytes are sent: without waiting for room, and without a signal when the peer is gone.
+pub(crate) const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+
+/// Sends what there is room for.
+pub(crate) fn send_now(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    let (place, len) = (bytes.as_ptr().cast(), bytes.len());
+    // SAFETY: `bytes` is readable for its length, and the call does not outlive it.
+    checked(unsafe { libc::send(fd.as_raw_fd(), place, len, SEND_FLAGS) })
 }
 
 /// The result of a system call that gives -1 on failure.

@@ -59,6 +59,10 @@ impl Ring {
             Driver::Threads if let Op::Ready(fd, interest) = op => {
                 watch(&mut self.poller, key, fd, *interest, worker);
             }
+            Driver::Threads if let Op::Send(outgoing) = op => {
+                let sent = crate::net::send_now(&outgoing.fd, outgoing.rest());
+                worker.inbox().send(Message::Done(key, Outcome::Count(sent)));
+            }
             Driver::Uring(_) | Driver::Threads => {
                 self.pool.send(key, Work::of(op), worker.inbox());
             }
@@ -75,10 +79,11 @@ impl Ring {
         }
     }
 
-    /// True when pending submissions should not wait for the end of the ready work.
+    /// True when pending submissions should not wait for the end of the ready work; so many
+    /// transfers are under way, submitted or not.
     #[inline]
-    pub(crate) fn wants_submit(&self) -> bool {
-        matches!(&self.driver, Driver::Uring(ring) if ring.wants_submit())
+    pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
+        matches!(&self.driver, Driver::Uring(ring) if ring.wants_submit(transfers))
     }
 
     /// True when the kernel holds completions back until it is entered, or has delivered some.
@@ -91,9 +96,14 @@ impl Ring {
     }
 
     /// Submits, perhaps sleeps, and returns what has ended.
-    pub(crate) fn turn(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
+    pub(crate) fn turn(
+        &mut self,
+        wait: Wait,
+        transfers: u32,
+        counters: &Counters,
+    ) -> Vec<(Key, Outcome)> {
         match &mut self.driver {
-            Driver::Uring(ring) => ring.turn(wait, counters),
+            Driver::Uring(ring) => ring.turn(wait, transfers, counters),
             Driver::Threads => {
                 park(wait, counters);
                 Vec::new()
@@ -114,7 +124,7 @@ fn on_ring(op: &Op) -> bool {
         Op::Read(transfer) | Op::Write(transfer) => &transfer.file,
         Op::SyncData(file) => file,
         Op::Meta(_) => return false,
-        Op::Ready(..) => return true,
+        Op::Ready(..) | Op::Send(_) => return true,
     };
     file.backend().kind == RingKind::Uring
 }

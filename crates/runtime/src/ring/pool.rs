@@ -44,7 +44,7 @@ impl Work {
             Op::Write(transfer) => Work::transfer(transfer, true),
             Op::SyncData(file) => Work::SyncData { fd: file.raw_fd() },
             Op::Meta(meta) => Work::Meta(meta.clone()),
-            Op::Ready(..) => unreachable!("waits for sockets block no thread"),
+            Op::Ready(..) | Op::Send(_) => unreachable!("sockets block no thread"),
         }
     }
 

@@ -4,6 +4,7 @@ use std::os::fd::AsRawFd;
 
 use io_uring::{opcode, squeue, types};
 
+use crate::net::SEND_FLAGS;
 use crate::op::{Op, Transfer};
 
 /// Most bytes of one kernel transfer; longer ones come back short and are continued.
@@ -20,6 +21,11 @@ pub(super) fn entry(op: &mut Op) -> squeue::Entry {
         Op::Ready(fd, interest) => {
             let events = interest.events() as u32;
             opcode::PollAdd::new(types::Fd(fd.as_raw_fd()), events).build()
+        }
+        Op::Send(outgoing) => {
+            let (fd, rest) = (types::Fd(outgoing.fd.as_raw_fd()), outgoing.rest());
+            let len = rest.len().min(TRANSFER_BYTES_MAX) as u32;
+            opcode::Send::new(fd, rest.as_ptr(), len).flags(SEND_FLAGS).build()
         }
         Op::Meta(_) => unreachable!("file operations go to the pool"),
     }

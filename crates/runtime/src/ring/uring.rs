@@ -36,8 +36,8 @@ pub(crate) struct Uring {
     bell_word: Box<u64>,
     bell_armed: bool,
     pending: u32,
-    /// Among the pending entries one waits for a socket.
-    socket_pending: bool,
+    /// Of the pending entries, those about sockets.
+    socket_pending: u32,
     in_kernel: u32,
 }
 
@@ -92,6 +92,7 @@ fn restrict(ring: &IoUring) -> io::Result<()> {
         opcode::Fsync::CODE,
         opcode::PollAdd::CODE,
         opcode::PollRemove::CODE,
+        opcode::Send::CODE,
     ];
     let mut restrictions = allowed.map(Restriction::sqe_op);
     ring.submitter().register_restrictions(&mut restrictions)?;
@@ -115,7 +116,7 @@ impl Uring {
             bell_word: Box::new(0),
             bell_armed: false,
             pending: 0,
-            socket_pending: false,
+            socket_pending: 0,
             in_kernel: 0,
         })
     }
@@ -124,7 +125,7 @@ impl Uring {
     pub(crate) fn push(&mut self, key: Key, op: &mut Op, counters: &Counters) {
         let entry = sqe::entry(op).user_data(key.as_u64());
         self.push_entry(&entry, counters);
-        self.socket_pending |= matches!(op, Op::Ready(..));
+        self.socket_pending += u32::from(op.is_socket());
     }
 
     /// Ends a wait for a socket early.
@@ -132,7 +133,7 @@ impl Uring {
         let entry = opcode::PollRemove::new(key.as_u64()).build();
         self.push_entry(&entry.user_data(CANCEL), counters);
         // Until it is ended the operation keeps its socket open.
-        self.socket_pending = true;
+        self.socket_pending += 1;
     }
 
     fn push_entry(&mut self, entry: &io_uring::squeue::Entry, counters: &Counters) {
@@ -149,9 +150,12 @@ impl Uring {
 
     /// True when the device may run dry before the ready work does.
     #[inline]
-    pub(crate) fn wants_submit(&self) -> bool {
-        self.pending > 0
-            && (self.pending >= BATCH_COUNT_MAX || self.pending * PENDING_SHARE >= self.in_kernel)
+    pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
+        // What is asked of sockets goes when the slice is over: their answers leave together, and
+        // the clients that they wake do not each take the core away.
+        let pending = self.pending.saturating_sub(self.socket_pending);
+        let in_kernel = transfers.saturating_sub(pending);
+        pending > 0 && (pending >= BATCH_COUNT_MAX || pending * PENDING_SHARE >= in_kernel)
     }
 
     /// True when completions wait, in the queue or behind the kernel's door (DEFER_TASKRUN).
@@ -163,11 +167,16 @@ impl Uring {
         asked || !self.ring.completion().is_empty()
     }
 
-    pub(crate) fn turn(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
+    pub(crate) fn turn(
+        &mut self,
+        wait: Wait,
+        transfers: u32,
+        counters: &Counters,
+    ) -> Vec<(Key, Outcome)> {
         if wait != Wait::No {
             self.arm_bell(counters);
             self.enter(wait, counters);
-        } else if self.must_enter() {
+        } else if self.must_enter(transfers) {
             self.enter(wait, counters);
         }
         self.collect()
@@ -176,13 +185,13 @@ impl Uring {
     /// Entries may wait for more as long as others are in flight, and those end soon. A wait for a
     /// socket cannot stand behind that: others may wait for silent clients for hours, and while a
     /// query computes the ready work does not run out.
-    fn must_enter(&mut self) -> bool {
+    fn must_enter(&mut self, transfers: u32) -> bool {
         let queue = self.ring.submission();
         // Waits for sockets may be more than the completion queue has places: what does not fit the
         // kernel keeps until it is asked.
         let asked = queue.taskrun() || queue.cq_overflow();
         drop(queue);
-        asked || self.wants_submit() || self.socket_pending
+        asked || self.wants_submit(transfers) || self.socket_pending > 0
     }
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
@@ -212,7 +221,8 @@ impl Uring {
         assert!(after <= before, "the kernel only takes entries");
         self.in_kernel += before - after;
         self.pending = after;
-        self.socket_pending &= after > 0;
+        // Entries that the kernel did not take may be any.
+        self.socket_pending = self.socket_pending.min(after);
         if let Err(error) = result {
             self.judge(&error);
         }

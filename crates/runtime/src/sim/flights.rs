@@ -75,13 +75,14 @@ fn kind(op: &Op) -> u64 {
         Op::SyncData(_) => 3,
         Op::Meta(_) => 4,
         Op::Ready(..) => 5,
+        Op::Send(_) => 6,
     }
 }
 
 fn extent(op: &Op) -> u64 {
     match op {
         Op::Read(t) | Op::Write(t) => t.offset.rotate_left(20) ^ t.len() as u64,
-        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) => 0,
+        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Send(_) => 0,
     }
 }
 
@@ -103,7 +104,7 @@ impl State {
             Op::Read(_) => self.faults.read_error,
             Op::Write(_) => self.faults.write_error,
             Op::SyncData(_) => self.faults.sync_error,
-            Op::Meta(_) | Op::Ready(..) => self.faults.meta_error,
+            Op::Meta(_) | Op::Ready(..) | Op::Send(_) => self.faults.meta_error,
         };
         if self.prng.chance(failure) {
             return Fate::Fail(libc::EIO);
@@ -117,7 +118,7 @@ impl State {
             Op::Read(_) => self.latency.read_ns,
             Op::Write(_) => self.latency.write_ns,
             Op::SyncData(_) => self.latency.sync_ns,
-            Op::Meta(_) | Op::Ready(..) => self.latency.meta_ns,
+            Op::Meta(_) | Op::Ready(..) | Op::Send(_) => self.latency.meta_ns,
         };
         let late = if self.prng.chance(self.faults.late) { self.faults.late_ns } else { 0 };
         base / 2 + self.prng.below(base + base / 2 + 1) + late
@@ -158,7 +159,7 @@ pub(super) fn land(disk: &Disk, flight: &Flight, op: &mut Op, now_ns: u64) -> Ou
             let handle = handle_of(disk, file);
             Outcome::Count(handle.and_then(|handle| land_sync(&mut state, flight, handle.node)))
         }
-        Op::Ready(..) => {
+        Op::Ready(..) | Op::Send(_) => {
             let message = "the simulated machine has no network";
             Outcome::Count(Err(io::Error::new(io::ErrorKind::Unsupported, message)))
         }

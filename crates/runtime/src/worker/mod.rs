@@ -65,8 +65,8 @@ pub(crate) struct Worker {
     pub(crate) ops: RefCell<Slab<OpEntry>>,
     backlog: RefCell<VecDeque<Key>>,
     pub(crate) inflight: Cell<u32>,
-    /// Of these, waits for sockets.
-    waits: Cell<u32>,
+    /// Of these, those about sockets.
+    sockets: Cell<u32>,
     pub(crate) ring: RefCell<Ring>,
     pub(crate) timers: RefCell<Timers>,
     pub(crate) random: RefCell<Prng>,
@@ -132,7 +132,7 @@ impl Worker {
             ops: RefCell::default(),
             backlog: RefCell::default(),
             inflight: Cell::new(0),
-            waits: Cell::new(0),
+            sockets: Cell::new(0),
             ring: RefCell::new(ring),
             timers: RefCell::default(),
             random: RefCell::new(seeds.fork()),

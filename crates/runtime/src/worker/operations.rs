@@ -1,7 +1,7 @@
 //! The worker's table of operations: begun, started, completed, orphaned.
 //!
 //! So many transfers are in flight at once as the configuration says; more wait in the backlog.
-//! Waits for sockets are no transfers: they may last for hours, and would keep the disk from
+//! What is asked of sockets is no transfer: waits may last for hours, and would keep the disk from
 //! everybody if they took its places. Their bound is the number of descriptors.
 
 use std::io;
@@ -20,7 +20,7 @@ impl Worker {
         let account = self.till.payer();
         let traced = account.as_ref().is_some_and(|local| local.account().trace().is_some());
         let begun_ns = if traced { self.now_ns() } else { 0 };
-        let (outcome, waker, is_wait) = (None, None, matches!(op, Op::Ready(..)));
+        let (outcome, waker, is_socket) = (None, None, op.is_socket());
         let mut entry =
             OpEntry { op, outcome, waker, account, started: false, orphan: false, begun_ns };
         if self.is_stopping() {
@@ -34,7 +34,7 @@ impl Worker {
             add(&local.shard().inflight, 1);
         }
         let key = self.ops.borrow_mut().insert(entry);
-        if is_wait || self.has_room() {
+        if is_socket || self.has_room() {
             self.start(key);
         } else {
             self.backlog.borrow_mut().push_back(key);
@@ -44,7 +44,13 @@ impl Worker {
 
     /// Whether one more transfer may start.
     fn has_room(&self) -> bool {
-        self.inflight.get() - self.waits.get() < self.shared.depth
+        self.transfers() < self.shared.depth
+    }
+
+    /// Transfers under way, submitted or not.
+    #[inline]
+    pub(crate) fn transfers(&self) -> u32 {
+        self.inflight.get() - self.sockets.get()
     }
 
     fn start(&self, key: Key) {
@@ -53,7 +59,7 @@ impl Worker {
         assert!(!entry.started, "an operation is started once");
         entry.started = true;
         self.inflight.set(self.inflight.get() + 1);
-        self.waits.set(self.waits.get() + u32::from(matches!(entry.op, Op::Ready(..))));
+        self.sockets.set(self.sockets.get() + u32::from(entry.op.is_socket()));
         bump(&self.counters().ops, 1);
         self.ring.borrow_mut().start(key, &mut entry.op, self);
     }
@@ -77,7 +83,7 @@ impl Worker {
             let mut ops = self.ops.borrow_mut();
             let entry = ops.get_mut(key).expect("a completion of a known operation");
             assert!(entry.started && entry.outcome.is_none(), "an operation completes once");
-            self.waits.set(self.waits.get() - u32::from(matches!(entry.op, Op::Ready(..))));
+            self.sockets.set(self.sockets.get() - u32::from(entry.op.is_socket()));
             if let Some(local) = &entry.account {
                 count(local, &entry.op, &outcome, entry.begun_ns);
             }
@@ -158,6 +164,6 @@ fn count(local: &LocalAccount, op: &Op, outcome: &Outcome, begun_ns: u64) {
             add(&shard.write_bytes, *bytes as u64);
             note(transfer, true);
         }
-        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) => {}
+        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Send(_) => {}
     }
 }

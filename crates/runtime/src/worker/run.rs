@@ -82,7 +82,7 @@ impl Worker {
             {
                 break;
             }
-            if self.ring.borrow().wants_submit() && self.has_ready() {
+            if self.ring.borrow().wants_submit(self.transfers()) && self.has_ready() {
                 self.visit_ring();
             }
         }
@@ -166,7 +166,7 @@ impl Worker {
     }
 
     fn turn(&self, wait: Wait) {
-        let ended = self.ring.borrow_mut().turn(wait, self.counters());
+        let ended = self.ring.borrow_mut().turn(wait, self.transfers(), self.counters());
         for (key, outcome) in ended {
             self.complete(key, outcome);
         }
