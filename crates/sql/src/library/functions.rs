@@ -22,6 +22,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 mod arrays;
 mod dates;
+mod elements;
 mod floats;
 mod numbers;
 mod padding;
@@ -160,6 +161,7 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     dates::register(&mut functions);
     to_char::register(&mut functions);
     arrays::register(&mut functions);
+    elements::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()
 }
 

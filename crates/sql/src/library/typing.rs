@@ -484,6 +484,14 @@ fn own_operator(op: Operator, left: &DataType, right: &DataType) -> Option<&'sta
         (Operator::Multiply, l, Interval(_)) if l.is_numeric() => "times_span",
         (Operator::Divide, Interval(_), r) if r.is_numeric() => "span_divided",
         (Operator::StringConcat, List(_), List(_)) => "array_cat",
+        (Operator::StringConcat, List(_), r) if !r.is_string() => "array_append",
+        (Operator::StringConcat, List(e), r) if r.is_string() && e.data_type().is_string() => {
+            "array_append"
+        }
+        (Operator::StringConcat, l, List(_)) if !l.is_string() => "array_prepend",
+        (Operator::StringConcat, l, List(e)) if l.is_string() && e.data_type().is_string() => {
+            "array_prepend"
+        }
         _ => return None,
     })
 }

@@ -217,7 +217,7 @@ const COMPARISONS: [(&str, Body); 12] = [
     ("all_ge", |args| compare_all(args, |o| o.is_ge(), false)),
 ];
 
-fn list_of(element: &DataType) -> DataType {
+pub(super) fn list_of(element: &DataType) -> DataType {
     let element = match element {
         DataType::Utf8 | DataType::Null => DataType::Utf8View,
         other => other.clone(),
@@ -225,7 +225,7 @@ fn list_of(element: &DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(element, true)))
 }
 
-fn element(list: &DataType) -> DataType {
+pub(super) fn element(list: &DataType) -> DataType {
     match list {
         DataType::List(field) => field.data_type().clone(),
         _ => DataType::Null,

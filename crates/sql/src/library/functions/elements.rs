@@ -1,0 +1,180 @@
+//! Functions that look for elements of arrays, add them and take them out.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, Int32Array, ListArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, SortOptions};
+use datafusion_common::ScalarValue;
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+use super::arrays::{element, list_of};
+use super::{Args, Functions, Overload, Ty, int};
+use crate::error::{from_arrow, from_library};
+use crate::expr::{STRICT_CAST, cast_text};
+
+pub(super) fn register(functions: &mut Functions) {
+    let mut add = |name, params, result, body| {
+        functions.add(name, Overload { params, variadic: false, result, nulls: true, body });
+    };
+    add("array_position", &[Ty::List, Ty::Any], int, position);
+    add("array_position", &[Ty::List, Ty::Any, Ty::Int], int, position);
+    add("array_positions", &[Ty::List, Ty::Any], ints, positions);
+    add("array_append", &[Ty::List, Ty::Any], widened, append);
+    add("array_prepend", &[Ty::Any, Ty::List], widened, prepend);
+    add("array_remove", &[Ty::List, Ty::Any], widened, remove);
+    add("array_replace", &[Ty::List, Ty::Any, Ty::Any], widened, replace);
+}
+
+fn ints(_: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
+    LogicalType::Int32.array_of().arrow()
+}
+
+/// A list of what the elements of a list and the other arguments have in common.
+fn widened(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
+    let (lists, others): (Vec<_>, Vec<_>) =
+        args.iter().partition(|ty| matches!(ty, DataType::List(_)));
+    let own = lists.first().map_or(DataType::Null, |list| element(list));
+    list_of(&others.into_iter().fold(own, |ty, other| wider(&ty, other)))
+}
+
+/// The type that elements and a value have in common: the wider number, else that of the elements.
+fn wider(elements: &DataType, value: &DataType) -> DataType {
+    let rank = |ty: &DataType| match ty {
+        DataType::Int16 => Some(0),
+        DataType::Int32 => Some(1),
+        DataType::Int64 => Some(2),
+        DataType::Decimal128(..) => Some(3),
+        DataType::Float32 => Some(4),
+        DataType::Float64 => Some(5),
+        _ => None,
+    };
+    match (rank(elements), rank(value)) {
+        (Some(a), Some(b)) if b > a => value.clone(),
+        _ if elements.is_null() => value.clone(),
+        _ => elements.clone(),
+    }
+}
+
+/// Lists and values of one type.
+struct Elements {
+    lists: ListArray,
+    values: Vec<ArrayRef>,
+}
+
+impl Elements {
+    fn of(args: &Args<'_>, list: usize, values: &[usize]) -> SqlResult<Elements> {
+        let own = element(args.arrays[list].data_type());
+        let ty = values.iter().fold(own, |ty, i| wider(&ty, args.arrays[*i].data_type()));
+        let lists = cast(&args.arrays[list], &list_of(&ty))?;
+        let values = values.iter().map(|i| cast(&args.arrays[*i], &ty));
+        Ok(Elements { values: values.collect::<SqlResult<_>>()?, lists: lists.as_list().clone() })
+    }
+
+    /// The elements' places of a row; none where the list is null.
+    fn places(&self, row: usize) -> std::ops::Range<usize> {
+        let start = self.lists.value_offsets()[row] as usize;
+        let length = if self.lists.is_null(row) { 0 } else { self.lists.value_length(row) };
+        start..start + length as usize
+    }
+
+    /// Whether the element at a place is the row's value; nulls are alike.
+    fn equal(&self) -> SqlResult<impl Fn(usize, usize) -> bool> {
+        let (values, elements) = (self.values[0].clone(), self.lists.values().clone());
+        let options = SortOptions::default();
+        let compare = arrow_ord::ord::make_comparator(&values, &elements, options);
+        let compare = compare.map_err(from_arrow)?;
+        Ok(move |row: usize, at: usize| match (values.is_null(row), elements.is_null(at)) {
+            (false, false) => compare(row, at) == Ordering::Equal,
+            (value, element) => value && element,
+        })
+    }
+
+    /// New lists: per row, of which source (0 the elements, then the values) and where there;
+    /// `None` is null.
+    fn rebuilt(&self, rows: Vec<Option<Vec<(usize, usize)>>>) -> SqlResult<ArrayRef> {
+        let nulls: NullBuffer = rows.iter().map(Option::is_some).collect::<Vec<bool>>().into();
+        let lengths: Vec<usize> = rows.iter().map(|row| row.as_ref().map_or(0, Vec::len)).collect();
+        let places: Vec<(usize, usize)> = rows.into_iter().flatten().flatten().collect();
+        let sources = [self.lists.values()].into_iter().chain(&self.values);
+        let sources: Vec<&dyn Array> = sources.map(AsRef::as_ref).collect();
+        let values = arrow_select::interleave::interleave(&sources, &places).map_err(from_arrow)?;
+        let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let lists = ListArray::try_new(field, offsets, values, Some(nulls));
+        Ok(Arc::new(lists.map_err(from_arrow)?))
+    }
+}
+
+fn cast(array: &ArrayRef, ty: &DataType) -> SqlResult<ArrayRef> {
+    match array.data_type().is_string() && !ty.is_string() {
+        true => cast_text(array, ty).map_err(from_library),
+        false => arrow_cast::cast_with_options(array, ty, &STRICT_CAST).map_err(from_arrow),
+    }
+}
+
+fn position(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let elements = Elements::of(args, 0, &[1])?;
+    let equal = elements.equal()?;
+    let first = |row: usize| -> SqlResult<usize> {
+        match args.arrays.get(2) {
+            Some(start) if start.is_null(row) => {
+                let message = "initial position must not be null";
+                Err(SqlError::new(SqlState("22004"), message))
+            }
+            Some(_) => Ok(args.int(2, row).max(1) as usize - 1),
+            None => Ok(0),
+        }
+    };
+    let found = (0..args.rows).map(|row| {
+        let places = elements.places(row);
+        let begin = places.start;
+        let found = places.skip(first(row)?).find(|at| equal(row, *at));
+        Ok(found.map(|at| (at - begin + 1) as i32))
+    });
+    Ok(Arc::new(found.collect::<SqlResult<Int32Array>>()?))
+}
+
+fn positions(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let elements = Elements::of(args, 0, &[1])?;
+    let equal = elements.equal()?;
+    let rows = (0..args.rows).map(|row| {
+        let places = elements.places(row);
+        let begin = places.start;
+        let found = places.filter(|at| equal(row, *at)).map(|at| Some((at - begin + 1) as i32));
+        (!elements.lists.is_null(row)).then(|| found.collect::<Vec<_>>())
+    });
+    Ok(Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(rows)))
+}
+
+fn append(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let elements = Elements::of(args, 0, &[1])?;
+    let old = |row| elements.places(row).map(|at| (0, at));
+    elements.rebuilt((0..args.rows).map(|row| Some(old(row).chain([(1, row)]).collect())).collect())
+}
+
+fn prepend(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let elements = Elements::of(args, 1, &[0])?;
+    let old = |row| elements.places(row).map(|at| (0, at));
+    let new = |row| [(1, row)].into_iter().chain(old(row)).collect();
+    elements.rebuilt((0..args.rows).map(|row| Some(new(row))).collect())
+}
+
+fn remove(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let elements = Elements::of(args, 0, &[1])?;
+    let equal = elements.equal()?;
+    let kept = |row| elements.places(row).filter(|at| !equal(row, *at)).map(|at| (0, at)).collect();
+    let row = |row| (!elements.lists.is_null(row)).then(|| kept(row));
+    elements.rebuilt((0..args.rows).map(row).collect())
+}
+
+fn replace(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let elements = Elements::of(args, 0, &[1, 2])?;
+    let equal = elements.equal()?;
+    let place = |row, at| if equal(row, at) { (2, row) } else { (0, at) };
+    let new = |row| elements.places(row).map(|at| place(row, at)).collect();
+    let row = |row| (!elements.lists.is_null(row)).then(|| new(row));
+    elements.rebuilt((0..args.rows).map(row).collect())
+}
