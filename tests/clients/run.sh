@@ -16,7 +16,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-cache=${DOVETAIL_CLIENTS_DIR:-$root/target/clients}
+cache=${CLIENTS_DIR:-$root/target/clients}
 source "$here/table.sh"
 source "$here/tools.sh"
 source "$here/suites.sh"
@@ -66,7 +66,7 @@ start_server() {
     >"$log" 2>&1 &
   server_pid=$!
   for _ in $(seq 100); do
-    port=$(sed -n 's/^Listening at 127.0.0.1:\([0-9]*\)\..*/\1/p' "$log")
+    port=$(sed -n 's/^.*Listening at 127.0.0.1:\([0-9]*\)\..*/\1/p' "$log")
     [ -n "$port" ] && break
     kill -0 "$server_pid" 2>/dev/null || break
     sleep 0.1

@@ -273,11 +273,18 @@ impl<'a> Rows<'a> {
             Input::Binary(reader) => reader.row(),
         };
         let place = format!("COPY {}, line {line}", self.table);
-        let detail = match &error.detail {
-            Some(detail) => format!("{place}: {detail}"),
+        let context = match &error.context {
+            Some(context) => format!("{place}{context}"),
             None => place,
         };
-        error.with_detail(detail)
+        error.with_context(context)
+    }
+
+    /// A record as an error shows it.
+    fn whole(&self, fields: &[Field]) -> String {
+        let delimiter = char::from(self.format.delimiter).to_string();
+        let texts: Vec<_> = fields.iter().map(|f| String::from_utf8_lossy(&f.bytes)).collect();
+        format!(": \"{}\"", shown(&texts.join(&delimiter)))
     }
 
     fn push_record(&mut self, parsers: &mut [ColumnParser], fields: &[Field]) -> SqlResult<()> {
@@ -285,10 +292,12 @@ impl<'a> Rows<'a> {
         let ordinals = self.ordinals;
         if fields.len() < ordinals.len() {
             let name = &self.schema.columns[ordinals[fields.len()]].name;
-            return Err(bad(format!("missing data for column \"{name}\"")));
+            let error = bad(format!("missing data for column \"{name}\""));
+            return Err(error.with_context(self.whole(fields)));
         }
         if fields.len() > ordinals.len() {
-            return Err(bad("extra data after last expected column".to_owned()));
+            let error = bad("extra data after last expected column".to_owned());
+            return Err(error.with_context(self.whole(fields)));
         }
         let null = self.format.null.as_bytes();
         for (ordinal, parser) in parsers.iter_mut().enumerate() {
@@ -304,10 +313,20 @@ impl<'a> Rows<'a> {
             let value = (!is_null).then_some(text);
             parser.push(value).map_err(|e| {
                 let name = &self.schema.columns[ordinal].name;
-                e.with_detail(format!("column {name}: \"{text}\""))
+                e.with_context(format!(", column {name}: \"{}\"", shown(text)))
             })?;
         }
         Ok(())
+    }
+}
+
+/// Letters of the data that an error shows.
+const SHOWN_LETTERS_MAX: usize = 100;
+
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_LETTERS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -30,6 +30,16 @@ pub struct NamedStatement {
     pub prepared_us: i64,
 }
 
+impl NamedStatement {
+    /// An error with its place in the statement's text.
+    pub fn located(&self, error: SqlError) -> SqlError {
+        match &self.statement {
+            Some(prepared) => prepared.template().located(error),
+            None => error,
+        }
+    }
+}
+
 /// Statements by name.
 pub(crate) type Statements = BTreeMap<String, Arc<NamedStatement>>;
 
@@ -73,7 +83,7 @@ impl Session {
         oids.resize(needed.max(oids.len()), 0);
         if let Some(template) = &template {
             // Reports what does not parse now rather than when it runs.
-            template.bind(&nulls(&oids))?;
+            template.bind(&nulls(&oids)).map_err(|error| template.located(error))?;
             self.infer(template, &mut oids);
         }
         let shape = template.as_ref().map(|template| Arc::new(template.shape()));
@@ -90,7 +100,7 @@ impl Session {
         let types = self.parameter_types(template).unwrap_or_default();
         for (oid, ty) in oids.iter_mut().zip(types) {
             if let (0, Some(ty)) = (*oid, ty) {
-                *oid = oid::of(&ty.arrow()).oid;
+                *oid = oid::of_logical(ty).oid;
             }
         }
     }

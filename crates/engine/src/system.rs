@@ -135,6 +135,16 @@ impl Catalog for SystemCatalog {
         Catalog::view(&*self.view.snapshot, name)
     }
 
+    fn view_oid(&self, name: &str) -> Option<u32> {
+        let views = self.view.user_views();
+        let (oid, _) = views.into_iter().find(|(_, view)| view.name == name)?;
+        u32::try_from(oid).ok()
+    }
+
+    fn system_type(&self, table: &TableDef, column: usize) -> Option<u32> {
+        relation::by_id(table.id)?.columns.get(column)?.text_oid()
+    }
+
     fn tables(&self) -> Vec<Arc<TableDef>> {
         Catalog::tables(&*self.view.snapshot)
     }

@@ -72,6 +72,7 @@ impl Connection {
             formats,
             rows: Some(rows),
             cursor: true,
+            source: None,
         };
         self.portals.insert(name, portal);
         Ok(Answer::Command { tag: "DECLARE CURSOR".to_owned() })

@@ -26,6 +26,18 @@ pub(crate) struct Portal {
     pub rows: Option<Rows>,
     /// Whether `DECLARE` made it.
     pub cursor: bool,
+    /// The statement that it was bound from; `None` for a cursor.
+    pub source: Option<Arc<NamedStatement>>,
+}
+
+impl Portal {
+    /// An error with its place in the statement's text.
+    fn located(&self, error: SqlError) -> SqlError {
+        match &self.source {
+            Some(source) => source.located(error),
+            None => error,
+        }
+    }
 }
 
 fn no_portal(name: &str) -> SqlError {
@@ -101,10 +113,12 @@ impl Connection {
                 parameter(*oid, *format, *bytes).map_err(|error| of_parameter(index, error))
             })
             .collect::<SqlResult<Vec<_>>>()?;
-        let bound = prepared.statement.as_ref().map(|s| self.bound(s, &parameters)).transpose()?;
+        let bound = prepared.statement.as_ref().map(|s| self.bound(s, &parameters)).transpose();
+        let bound = bound.map_err(|error| prepared.located(error))?;
         let (text, shape) = (prepared.text.clone(), prepared.shape.clone());
-        let portal =
-            Portal { bound, text, shape, formats: bind.formats, rows: None, cursor: false };
+        let (formats, rows, cursor) = (bind.formats, None, false);
+        let source = Some(prepared);
+        let portal = Portal { bound, text, shape, formats, rows, cursor, source };
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())
@@ -120,22 +134,26 @@ impl Connection {
     }
 
     fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
-        let (bound, formats) = match Named::read(body, "DESCRIBE")? {
+        let (bound, formats, source) = match Named::read(body, "DESCRIBE")? {
             Named::Statement(name) => {
                 let prepared = self.prepared(name)?;
                 self.parameter_description(&prepared.oids);
                 let nulls = nulls(&prepared.oids);
                 let bound = prepared.statement.as_ref().map(|s| s.template().bind(&nulls));
-                (bound.transpose()?.map(|s| Executed::Statement(Box::new(s))), vec![])
+                let bound = bound.transpose()?.map(|s| Executed::Statement(Box::new(s)));
+                (bound, vec![], Some(prepared))
             }
             Named::Portal(name) => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
-                (portal.bound.clone(), portal.formats.clone())
+                (portal.bound.clone(), portal.formats.clone(), portal.source.clone())
             }
         };
         let columns = match bound {
             None => None,
-            Some(Executed::Statement(statement)) => self.columns(&statement)?,
+            Some(Executed::Statement(statement)) => match (self.columns(&statement), source) {
+                (Err(error), Some(source)) => return Err(source.located(error)),
+                (columns, _) => columns?,
+            },
             Some(Executed::Point(point)) => Some(point.schema()),
         };
         match columns {
@@ -218,7 +236,7 @@ impl Connection {
                 Executed::Point(point) => self.look_up(&point).await,
             };
             match executed {
-                Err(error) => return Ok(Err(error)),
+                Err(error) => return Ok(Err(portal.located(error))),
                 Ok(Answer::Command { tag }) => {
                     self.output.command_complete(&tag);
                     return Ok(Ok(()));
@@ -242,7 +260,7 @@ impl Connection {
         let rows = portal.rows.as_mut().expect("the portal has run");
         let sent = match self.take_rows(rows, limit, Form::Data(&portal.formats)).await? {
             Ok(sent) => sent,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Err(portal.located(error))),
         };
         match sent.at_end {
             true => self.output.command_complete(&rows.stream.tag(sent.count)),

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use engine::Notice;
 use types::binary::{self, sized};
-use types::{SqlError, oid};
+use types::{SqlError, described};
 
 use crate::message::format_at;
 
@@ -65,6 +65,7 @@ impl Output {
             (b'D', error.detail.as_deref()),
             (b'H', error.hint.as_deref()),
             (b'P', position.as_deref()),
+            (b'W', error.context.as_deref()),
             (b's', subject.table.as_deref().map(|_| "public")),
             (b't', subject.table.as_deref()),
             (b'c', subject.column.as_deref()),
@@ -101,9 +102,11 @@ impl Output {
             body.extend_from_slice(&(schema.fields().len() as i16).to_be_bytes());
             for (index, field) in schema.fields().iter().enumerate() {
                 string(body, field.name());
-                let ty = oid::of(field.data_type());
-                // No table, no attribute number.
-                body.extend_from_slice(&[0; 6]);
+                let ty = described::wire_type(field);
+                let place = described::place(field);
+                let (relation, number) = place.map_or((0, 0), |p| (p.relation, p.column));
+                body.extend_from_slice(&relation.to_be_bytes());
+                body.extend_from_slice(&number.to_be_bytes());
                 body.extend_from_slice(&ty.oid.to_be_bytes());
                 body.extend_from_slice(&ty.size.to_be_bytes());
                 body.extend_from_slice(&ty.modifier.to_be_bytes());

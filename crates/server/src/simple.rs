@@ -37,7 +37,7 @@ impl Connection {
             self.output.empty(b'I');
         }
         // What does not parse runs in no part.
-        let bound = templates.iter().map(|template| template.bind(&[]));
+        let bound = templates.iter().map(|t| t.bind(&[]).map_err(|error| t.located(error)));
         let statements = match bound.collect::<SqlResult<Vec<_>>>() {
             Ok(statements) => statements,
             Err(error) => return Ok(Err(error)),
@@ -47,7 +47,7 @@ impl Connection {
                 session.activity().announce_shape(Arc::new(template.shape()));
             }
             match self.execute(statement).await? {
-                Err(error) => return Ok(Err(error)),
+                Err(error) => return Ok(Err(template.located(error))),
                 Ok(Answer::Command { tag }) => self.output.command_complete(&tag),
                 Ok(Answer::Fetch(fetching)) => {
                     if let Err(error) = self.send_fetched(&fetching, &[], false).await? {
@@ -56,7 +56,7 @@ impl Connection {
                 }
                 Ok(Answer::Rows(rows)) => {
                     if let Err(error) = self.all_rows(Rows::new(rows)).await? {
-                        return Ok(Err(error));
+                        return Ok(Err(template.located(error)));
                     }
                 }
             }

@@ -16,6 +16,17 @@ impl TableId {
     /// Ids from this one on are those of system relations, whose rows the engine makes up.
     pub const SYSTEM: u32 = 1 << 31;
 
+    /// Ids of users' objects follow PostgreSQL's first free oid.
+    pub const FIRST_OID: u32 = 16_384;
+
+    /// The number that clients know the table by.
+    pub fn oid(self) -> u32 {
+        match self.is_system() {
+            true => self.0 - TableId::SYSTEM,
+            false => TableId::FIRST_OID + self.0,
+        }
+    }
+
     /// Whether it is the id of a system relation.
     pub fn is_system(self) -> bool {
         self.0 >= TableId::SYSTEM
@@ -128,6 +139,15 @@ pub trait Catalog: Send + Sync {
     fn table(&self, name: &str) -> Option<Arc<TableDef>>;
     /// The view named `name`.
     fn view(&self, _name: &str) -> Option<Arc<ViewDef>> {
+        None
+    }
+    /// The number that clients know the view by.
+    fn view_oid(&self, _name: &str) -> Option<u32> {
+        None
+    }
+    /// The type that a column of a system relation has to clients, where it is not that of its
+    /// vector.
+    fn system_type(&self, _table: &TableDef, _column: usize) -> Option<u32> {
         None
     }
     /// All tables, ordered by name.

@@ -58,10 +58,12 @@ fn from_schema(error: SchemaError) -> SqlError {
                 let message = format!("missing FROM-clause entry for table \"{relation}\"");
                 return SqlError::new(SqlState::UNDEFINED_TABLE, message);
             }
-            let error = SqlError::new(
-                SqlState::UNDEFINED_COLUMN,
-                format!("column \"{}\" does not exist", field.flat_name()),
-            );
+            let name = match &field.relation {
+                Some(relation) => format!("{}.{}", relation.table(), field.name),
+                None => format!("\"{}\"", field.name),
+            };
+            let message = format!("column {name} does not exist");
+            let error = SqlError::new(SqlState::UNDEFINED_COLUMN, message);
             let names: Vec<&str> = valid_fields.iter().map(|c| c.name.as_str()).collect();
             match nearest(&field.name, &names) {
                 Some(near) => error.with_hint(format!("perhaps you meant the column \"{near}\"")),
@@ -147,6 +149,10 @@ fn reworded(text: &str) -> Option<SqlError> {
             "{column} must appear in the GROUP BY clause or be used in an aggregate function"
         );
         return error(SqlState::GROUPING_ERROR, message);
+    }
+    if let Some((kind, _)) = text.split_once(" queries have different number of columns") {
+        let message = format!("each {kind} query must have the same number of columns");
+        return error(SqlState::SYNTAX_ERROR, message);
     }
     if let Some(rest) = text.strip_prefix("cannot coerce arithmetic expression ") {
         let operands = in_sql(rest.strip_suffix(" to valid types").unwrap_or(rest));

@@ -24,6 +24,7 @@ mod library;
 mod logical;
 mod names;
 mod options;
+mod origin;
 mod parameters;
 mod physical;
 mod planner;

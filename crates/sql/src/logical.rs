@@ -31,6 +31,7 @@ use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
+use types::described::Origin;
 use types::{SqlError, SqlResult};
 
 use crate::bind::Names;
@@ -49,22 +50,29 @@ mod unnest;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
+/// A query as a plan, and where each of its columns comes from.
+pub(crate) struct Optimized {
+    pub plan: LogicalPlan,
+    pub origins: Vec<Origin>,
+}
+
 /// Binds, checks and optimises a query.
 pub(crate) fn optimized(
     query: ast::Query,
     catalog: &dyn Catalog,
     options: &PlannerOptions,
-) -> SqlResult<LogicalPlan> {
+) -> SqlResult<Optimized> {
     guarded(|| {
         let config = Config { aliases: Arc::new(AliasGenerator::new()) };
-        let bound = crate::system::without_empty(bind(query, catalog)?, &config)?;
+        let (bound, origins) = bind(query, catalog)?;
+        let bound = crate::system::without_empty(bound, &config)?;
         let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
         let bound = grouping_sets::expand(bound, &config.aliases).map_err(from_library)?;
         let first = decorrelated(bound, &config)?;
         let ordered = join_order::reorder(first, options)?;
         let last = run(last_rules(), ordered, &config)?;
         leftovers::check(&last)?;
-        Ok(last)
+        Ok(Optimized { plan: last, origins })
     })
 }
 
@@ -98,11 +106,12 @@ pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
     })
 }
 
-fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
+fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
     let names = Names(catalog, vec![]);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
+    let origins = crate::origin::origins(&plan, catalog);
     let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 8] = [
         Arc::new(crate::system::EmptySystemRelations),
         Arc::new(crate::system::SystemSubqueries),
@@ -115,7 +124,7 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<LogicalPlan> {
     ];
     // The library's own loop would refuse subqueries that only we can unnest.
     let analyzed = rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, &LIBRARY.options));
-    analyzed.map_err(from_library)
+    Ok((analyzed.map_err(from_library)?, origins))
 }
 
 fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {

@@ -14,6 +14,7 @@ mod ddl;
 mod dml;
 mod include;
 mod needed;
+mod place;
 mod precedence;
 mod prepare;
 mod refuse;
@@ -256,11 +257,13 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         return statement.map(Statement::Role);
     }
     include::mark(&mut tokens);
+    let last = tokens.last().cloned();
     let mut parser = Parser::new(&PostgreSqlDialect {})
         // Parentheses behind an operator take two steps: one for the operand, one for what is in them.
         .with_recursion_limit(2 * tokens::NESTING_MAX)
         .with_tokens_with_locations(tokens);
-    let mut statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
+    let statement = parser.parse_statement();
+    let mut statement = statement.map_err(|e| syntax_error(text, last.as_ref(), e))?;
     let rest = parser.peek_token();
     if rest.token != datafusion_sql::sqlparser::tokenizer::Token::EOF {
         return Err(tokens::unexpected(text, &rest));

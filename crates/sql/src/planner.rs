@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use types::SqlResult;
+use types::described::{Origin, with_origin};
 
 use crate::catalog::Catalog;
 use crate::options::PlannerOptions;
@@ -27,18 +28,24 @@ pub fn plan_query(
     crate::parse::rewrite(&mut ast)?;
     crate::names::name_inner_outputs(&mut ast);
     let logical = crate::logical::optimized(ast, catalog, options)?;
-    let mut plan = crate::physical::plan(&logical, options)?;
+    let mut plan = crate::physical::plan(&logical.plan, options)?;
     let width = plan.root.schema.fields().len();
     let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {
         let fields = plan.root.schema.fields().iter();
         fields.map(|f| f.name().trim_end_matches(crate::names::APART).to_owned()).collect()
     });
-    plan.root.schema = named(&plan.root.schema, names);
+    plan.root.schema = described(&plan.root.schema, names, &logical.origins);
     Ok(plan)
 }
 
-fn named(schema: &Schema, names: Vec<String>) -> SchemaRef {
-    let fields = schema.fields().iter().zip(names);
-    let renamed = fields.map(|(f, name)| f.as_ref().clone().with_name(name));
-    Arc::new(Schema::new(renamed.collect::<Vec<_>>()))
+/// The schema with the names that clients see, and where its columns come from.
+fn described(schema: &Schema, names: Vec<String>, origins: &[Origin]) -> SchemaRef {
+    let fields = schema.fields().iter().zip(names).enumerate();
+    let described = fields.map(|(i, (field, name))| {
+        let plain = Field::new(name, field.data_type().clone(), field.is_nullable());
+        let origin =
+            if origins.len() == schema.fields().len() { origins[i] } else { Origin::default() };
+        with_origin(plain, origin)
+    });
+    Arc::new(Schema::new(described.collect::<Vec<_>>()))
 }

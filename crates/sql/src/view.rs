@@ -12,6 +12,7 @@ use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use serde::{Deserialize, Serialize};
+use types::described::{Declared, Origin};
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::bind::Names;
@@ -66,11 +67,15 @@ impl CreateView {
 /// Errors: those of the query; 42P17 for a view that names itself, 42601 for too many column names.
 pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Column>> {
     let plan = plan(view, &Names(catalog, vec![])).map_err(from_library)?;
-    let column = |f: &Arc<arrow_schema::Field>| {
-        let ty = LogicalType::of_arrow(f.data_type()).unwrap_or(LogicalType::Text);
+    let origins = crate::origin::origins(&plan, catalog);
+    let column = |(f, origin): (&Arc<arrow_schema::Field>, Origin)| {
+        let ty = match origin.declared {
+            Some(Declared::Own(ty)) => ty,
+            _ => LogicalType::of_arrow(f.data_type()).unwrap_or(LogicalType::Text),
+        };
         Column { name: f.name().clone(), ty, nullable: true }
     };
-    Ok(plan.schema().fields().iter().map(column).collect())
+    Ok(plan.schema().fields().iter().zip(origins).map(column).collect())
 }
 
 /// A view where a query names it.
@@ -131,10 +136,12 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         return Err(external(SqlError::new(SqlState::SYNTAX_ERROR, message)));
     }
     let outputs = outputs.filter(|names| names.len() == columns.len());
+    let oid = names.0.view_oid(&view.name);
     let exprs = columns.into_iter().enumerate().map(|(i, column)| {
         let name = view.columns.get(i).or_else(|| outputs.as_ref().and_then(|o| o.get(i)));
         let name = name.cloned().unwrap_or_else(|| column.name.clone());
-        Expr::Column(column).alias(name)
+        let marked = oid.map(|oid| crate::origin::of_view(oid, i + 1));
+        Expr::Column(column).alias_with_metadata(name, marked)
     });
     let exprs: Vec<Expr> = exprs.collect();
     LogicalPlanBuilder::from(plan).project(exprs)?.build()

@@ -152,6 +152,8 @@ pub struct SqlError {
     pub detail: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Where in the data that came with the statement.
+    pub context: Option<String>,
     /// One-based character position in the statement.
     pub position: Option<usize>,
     /// What it is about.
@@ -180,6 +182,7 @@ impl SqlError {
             message: message.into(),
             detail: None,
             hint: None,
+            context: None,
             position: None,
             subject: None,
         }
@@ -209,6 +212,12 @@ impl SqlError {
     /// Adds a hint line.
     pub fn with_hint(mut self, hint: impl Into<String>) -> SqlError {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds where in the data that came with the statement it is.
+    pub fn with_context(mut self, context: impl Into<String>) -> SqlError {
+        self.context = Some(context.into());
         self
     }
 
@@ -245,6 +254,9 @@ impl fmt::Display for SqlError {
         }
         if let Some(hint) = &self.hint {
             write!(f, "\nHINT:  {hint}")?;
+        }
+        if let Some(context) = &self.context {
+            write!(f, "\nCONTEXT:  {context}")?;
         }
         Ok(())
     }

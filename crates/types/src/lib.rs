@@ -6,6 +6,7 @@
 mod array;
 pub mod binary;
 pub mod datetime;
+pub mod described;
 mod error;
 pub mod key;
 mod logical;

@@ -112,6 +112,19 @@ pub fn of(ty: &DataType) -> WireType {
     }
 }
 
+/// The type of a column, with its length or precision.
+pub fn of_logical(ty: LogicalType) -> WireType {
+    let text = |oid, length: u32| {
+        let modifier = i32::try_from(length).unwrap_or(i32::MAX - VARHDRSZ) + VARHDRSZ;
+        WireType { oid, size: -1, modifier }
+    };
+    match ty {
+        LogicalType::Varchar(length) => text(VARCHAR, length),
+        LogicalType::Char(length) => text(BPCHAR, length),
+        other => of(&other.arrow()),
+    }
+}
+
 /// The type that a parameter of type `oid` has here, for the text `value`; `None` is an unknown
 /// literal.
 pub fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sql::ViewDef;
-use sql::catalog::{IndexDef, TableDef};
+use sql::catalog::{IndexDef, TableDef, TableId};
 use types::Column;
 
 use super::relation::{self, Relation};
 use super::{View, names};
 
-/// Ids of users' objects follow PostgreSQL's first free oid.
-const FIRST_OID: i64 = 16_384;
+/// Ids of users' objects follow it.
+const FIRST_OID: i64 = TableId::FIRST_OID as i64;
 
 /// Kinds of objects that share the catalog's ids lie this far apart.
 pub(crate) const KIND: i64 = 0x1000_0000;
@@ -61,7 +61,7 @@ fn hash(view: &ViewDef) -> i64 {
 }
 
 pub(crate) fn table_oid(table: &TableDef) -> i64 {
-    FIRST_OID + i64::from(table.id.0)
+    i64::from(table.id.oid())
 }
 
 /// The oid of a table's row type.

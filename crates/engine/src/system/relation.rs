@@ -58,6 +58,14 @@ pub(crate) fn by_id(id: TableId) -> Option<&'static Relation> {
     RELATIONS.iter().find(|r| r.oid == oid)
 }
 
+impl RelationColumn {
+    /// The type that clients are told: names and letters are `text` here.
+    pub(crate) fn text_oid(&self) -> Option<u32> {
+        let is_text = matches!(self.type_name, "name" | "\"char\"");
+        is_text.then(|| super::type_names::of_name(self.type_name) as u32)
+    }
+}
+
 impl Relation {
     /// The position of a column.
     pub(crate) fn ordinal(&self, column: &str) -> Option<usize> {

@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind};
+use types::described::{Declared, Origin, Place, with_origin};
 use types::{SqlResult, SqlState};
 
 use super::target::parsed;
@@ -61,7 +62,8 @@ pub(crate) fn returning_items(
     let schema = qualified(table, alias)?;
     let (mut fields, mut exprs) = (vec![], vec![]);
     let mut add = |name: String, expr: Expr| {
-        fields.push(Field::new(name, expr.data_type().clone(), true));
+        let field = Field::new(name, expr.data_type().clone(), true);
+        fields.push(with_origin(field, origin_of(table, &expr)));
         exprs.push(expr);
     };
     for item in items {
@@ -81,6 +83,14 @@ pub(crate) fn returning_items(
         add(name, compiled(expr.clone(), &schema, catalog)?);
     }
     Ok(RowExprs { schema: Arc::new(Schema::new(fields)), exprs })
+}
+
+fn origin_of(table: &TableDef, expr: &Expr) -> Origin {
+    let Some(index) = expr.is_column() else { return Origin::default() };
+    let Some(column) = table.schema.columns.get(index) else { return Origin::default() };
+    let number = i16::try_from(index + 1).ok();
+    let place = number.map(|column| Place { relation: table.id.oid(), column });
+    Origin { place, declared: Some(Declared::Own(column.ty)) }
 }
 
 /// The `RETURNING` list of a statement; `None` when it has none.

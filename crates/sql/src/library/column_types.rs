@@ -6,7 +6,7 @@ use arrow_schema::{Field, FieldRef};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::planner::TypePlanner;
 use datafusion_sql::sqlparser::ast::{DataType, ExactNumberInfo};
-use types::LogicalType;
+use types::{LogicalType, oid};
 
 use super::syntax::ANY_NUMERIC;
 
@@ -23,6 +23,7 @@ impl TypePlanner for ColumnTypes {
             }
             _ => {}
         }
+        let told = told_type(ty);
         let ty = crate::parse::column_type(ty)
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
         let limited = matches!(ty, LogicalType::Varchar(_) | LogicalType::Char(2..));
@@ -31,6 +32,27 @@ impl TypePlanner for ColumnTypes {
                 .with_hint("cast to text and use substring() or left() to shorten");
             return Err(DataFusionError::External(Box::new(error)));
         }
-        Ok(Some(Arc::new(Field::new("", ty.arrow(), true))))
+        let field = Field::new("", ty.arrow(), true);
+        Ok(Some(Arc::new(match told {
+            Some(oid) => crate::origin::told(field, oid),
+            None => field,
+        })))
+    }
+}
+
+/// The number of a type that is `text` here and another one to clients.
+fn told_type(ty: &DataType) -> Option<u32> {
+    match ty {
+        DataType::Varchar(None) | DataType::CharacterVarying(None) => Some(oid::VARCHAR),
+        DataType::Char(None) | DataType::Character(None) => Some(oid::BPCHAR),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
+            let last = crate::parse::identifier(name.0.last()?.as_ident()?);
+            match last.as_str() {
+                "name" => Some(oid::NAME),
+                "bpchar" => Some(oid::BPCHAR),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }

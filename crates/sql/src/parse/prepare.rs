@@ -125,7 +125,7 @@ pub(super) fn closing(tokens: &[TokenWithSpan]) -> Option<usize> {
 fn types(text: &str, tokens: &[TokenWithSpan]) -> SqlResult<Vec<u32>> {
     let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens.to_vec());
     let list = parser.parse_comma_separated(Parser::parse_data_type);
-    let list = list.map_err(|e| syntax_error(text, e))?;
+    let list = list.map_err(|e| syntax_error(text, None, e))?;
     end(text, &parser)?;
     list.iter().map(type_number).collect()
 }
@@ -156,8 +156,8 @@ fn execute(text: &str, mut words: Words<'_>) -> SqlResult<Execute> {
             .with_recursion_limit(tokens::NESTING_MAX)
             .with_tokens_with_locations(words.rest()[1..].to_vec());
         let list = parser.parse_comma_separated(Parser::parse_expr);
-        arguments = list.map_err(|e| syntax_error(text, e))?;
-        parser.expect_token(&Token::RParen).map_err(|e| syntax_error(text, e))?;
+        arguments = list.map_err(|e| syntax_error(text, None, e))?;
+        parser.expect_token(&Token::RParen).map_err(|e| syntax_error(text, None, e))?;
         end(text, &parser)?;
         for argument in &mut arguments {
             super::balance(argument)?;

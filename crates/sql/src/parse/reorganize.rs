@@ -20,7 +20,7 @@ pub(super) fn reorganize(text: &str, mut tokens: Tokens) -> SqlResult<Statement>
     tokens.remove(0);
     let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens);
     let _ = parser.parse_keyword(Keyword::TABLE);
-    let table = parser.parse_object_name(false).map_err(|e| syntax_error(text, e))?;
+    let table = parser.parse_object_name(false).map_err(|e| syntax_error(text, None, e))?;
     let rest = parser.peek_token();
     if rest.token != Token::EOF {
         return Err(tokens::unexpected(text, &rest));

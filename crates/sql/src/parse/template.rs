@@ -62,6 +62,11 @@ impl Template {
         &self.tokens
     }
 
+    /// The text that it is part of.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// How many parameters it has: the greatest number that occurs.
     pub fn parameter_count(&self) -> usize {
         self.parameter_count

@@ -157,7 +157,15 @@ pub(crate) fn unexpected(text: &str, token: &TokenWithSpan) -> SqlError {
 }
 
 /// The parser's error in PostgreSQL's words.
-pub(crate) fn syntax_error(text: &str, error: ParserError) -> SqlError {
+///
+/// `last` is the last token of the statement: behind it may stand the semicolon that ended it.
+pub(crate) fn syntax_error(
+    text: &str,
+    last: Option<&TokenWithSpan>,
+    error: ParserError,
+) -> SqlError {
+    let ended = last.and_then(|token| semicolon_after(text, token));
+    let end = ended.unwrap_or_else(|| text.chars().count());
     let message = match error {
         ParserError::RecursionLimitExceeded => return too_deep(),
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
@@ -171,6 +179,7 @@ pub(crate) fn syntax_error(text: &str, error: ParserError) -> SqlError {
         None => (None, None),
     };
     let primary = match found {
+        Some("EOF") if ended.is_some() => "syntax error at or near \";\"".to_string(),
         Some("EOF") => "syntax error at end of input".to_string(),
         Some(found) => format!("syntax error at or near \"{found}\""),
         None => format!("syntax error: {}", message.to_lowercase()),
@@ -178,16 +187,31 @@ pub(crate) fn syntax_error(text: &str, error: ParserError) -> SqlError {
     let mut error = SqlError::new(SqlState::SYNTAX_ERROR, primary);
     error.detail = expected.map(|e| format!("expected {e}"));
     error.position = match (found, place) {
-        (Some("EOF"), _) => Some(text.chars().count() + 1),
+        (Some("EOF"), _) => Some(end + 1),
         (_, Some((line, column))) => Some(position(text, line, column)),
         _ => None,
     };
     error
 }
 
+/// Characters before the semicolon that follows a token, if one does.
+fn semicolon_after(text: &str, token: &TokenWithSpan) -> Option<usize> {
+    let Location { line, column } = token.span.end;
+    let before = position(text, line, column) - 1;
+    let rest = text.chars().skip(before);
+    let blanks = rest.clone().take_while(|c| c.is_whitespace()).count();
+    (rest.clone().nth(blanks) == Some(';')).then_some(before + blanks)
+}
+
 fn location(place: &str) -> Option<(u64, u64)> {
     let (line, column) = place.split_once(", Column: ")?;
     Some((line.trim().parse().ok()?, column.trim().parse().ok()?))
+}
+
+/// The one-based position of a token in characters.
+pub(crate) fn position_of(text: &str, token: &TokenWithSpan) -> usize {
+    let Location { line, column } = token.span.start;
+    position(text, line, column)
 }
 
 /// The one-based position in characters of a line and column.

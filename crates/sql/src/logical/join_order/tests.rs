@@ -21,7 +21,8 @@ const ENDS: &str = "select count(*) from orders, customer, supplier, partsupp
 fn search<R>(text: &str, options: &PlannerOptions, check: impl Fn(&Search) -> R) -> R {
     let Some(Statement::Query(query)) = parse(text).unwrap().pop() else { panic!("{text}") };
     let config = Config { aliases: Arc::new(AliasGenerator::new()) };
-    let plan = decorrelated(bind((*query.ast).clone(), &Tpch::new()).unwrap(), &config).unwrap();
+    let (bound, _) = bind((*query.ast).clone(), &Tpch::new()).unwrap();
+    let plan = decorrelated(bound, &config).unwrap();
     let physical = Physical::new(options);
     let orderer = Orderer { physical: &physical };
     let mut pieces = Pieces::default();

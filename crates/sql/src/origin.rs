@@ -1,0 +1,152 @@
+//! Where the columns of a result come from: clients want to know the table, the column and the type
+//! that was declared for it. Found on the bound plan, before any rule takes it apart.
+
+use std::collections::BTreeMap;
+
+use datafusion_common::metadata::FieldMetadata;
+use datafusion_expr::logical_plan::Distinct;
+use datafusion_expr::{Expr, JoinType, LogicalPlan};
+use types::LogicalType;
+use types::described::{Declared, Origin, Place};
+
+use crate::bind::CatalogTable;
+use crate::catalog::Catalog;
+use crate::library::ANY_NUMERIC;
+
+/// The origins of a plan's columns, in order.
+pub(crate) fn origins(plan: &LogicalPlan, catalog: &dyn Catalog) -> Vec<Origin> {
+    let finder = Finder { catalog };
+    (0..plan.schema().fields().len()).map(|column| finder.of_column(plan, column)).collect()
+}
+
+const VIEW: &str = "view";
+const COLUMN: &str = "view_column";
+
+/// Marks an output of a view's query as the view's column of this number, from 1.
+pub(crate) fn of_view(oid: u32, column: usize) -> FieldMetadata {
+    let notes = [(VIEW, oid.to_string()), (COLUMN, column.to_string())];
+    let notes: BTreeMap<String, String> = notes.map(|(k, v)| (k.to_owned(), v)).into();
+    FieldMetadata::from(notes)
+}
+
+fn view_place(notes: Option<&FieldMetadata>) -> Option<Place> {
+    let notes = notes?.inner();
+    let number = |key| notes.get(key)?.parse::<u32>().ok();
+    Some(Place { relation: number(VIEW)?, column: number(COLUMN)?.try_into().ok()? })
+}
+
+struct Finder<'a> {
+    catalog: &'a dyn Catalog,
+}
+
+impl Finder<'_> {
+    fn of_column(&self, plan: &LogicalPlan, column: usize) -> Origin {
+        match plan {
+            LogicalPlan::Projection(p) => self.of_nth(&p.expr, column, &p.input),
+            LogicalPlan::Distinct(Distinct::On(on)) => {
+                self.of_nth(&on.select_expr, column, &on.input)
+            }
+            LogicalPlan::Distinct(Distinct::All(input)) => self.of_column(input, column),
+            LogicalPlan::SubqueryAlias(alias) => self.of_column(&alias.input, column),
+            LogicalPlan::Filter(filter) => self.of_column(&filter.input, column),
+            LogicalPlan::Sort(sort) => self.of_column(&sort.input, column),
+            LogicalPlan::Limit(limit) => self.of_column(&limit.input, column),
+            LogicalPlan::Window(window) => match column < width(&window.input) {
+                true => self.of_column(&window.input, column),
+                false => Origin::default(),
+            },
+            LogicalPlan::Aggregate(aggregate) => match aggregate.group_expr.as_slice() {
+                [Expr::GroupingSet(_)] => Origin::default(),
+                groups => self.of_nth(groups, column, &aggregate.input),
+            },
+            LogicalPlan::Join(join) => match (join.join_type, width(&join.left)) {
+                (JoinType::RightSemi | JoinType::RightAnti, _) => {
+                    self.of_column(&join.right, column)
+                }
+                (_, left) if column < left => self.of_column(&join.left, column),
+                (_, left) if column < left + width(&join.right) => {
+                    self.of_column(&join.right, column - left)
+                }
+                _ => Origin::default(),
+            },
+            LogicalPlan::Union(union) => self.of_union(&union.inputs, column),
+            LogicalPlan::TableScan(scan) => {
+                let Some(table) = scan.source.downcast_ref::<CatalogTable>() else {
+                    return Origin::default();
+                };
+                let projected = scan.projection.as_ref().and_then(|p| p.get(column).copied());
+                self.of_table(table, projected.unwrap_or(column))
+            }
+            _ => Origin::default(),
+        }
+    }
+
+    fn of_table(&self, table: &CatalogTable, ordinal: usize) -> Origin {
+        let Some(column) = table.def.schema.columns.get(ordinal) else {
+            return Origin::default();
+        };
+        let number = i16::try_from(ordinal + 1).ok();
+        let place = number.map(|column| Place { relation: table.def.id.oid(), column });
+        let own = Declared::Own(column.ty);
+        let declared = match table.def.id.is_system() {
+            true => self.catalog.system_type(&table.def, ordinal).map_or(own, Declared::Text),
+            false => own,
+        };
+        Origin { place, declared: Some(declared) }
+    }
+
+    /// What is the same in all branches: a type, but no place.
+    fn of_union(&self, inputs: &[std::sync::Arc<LogicalPlan>], column: usize) -> Origin {
+        let mut types = inputs.iter().map(|input| self.of_column(input, column).declared);
+        let first = types.next().flatten();
+        let same = types.all(|ty| ty == first);
+        Origin { place: None, declared: first.filter(|_| same) }
+    }
+
+    fn of_nth(&self, exprs: &[Expr], column: usize, input: &LogicalPlan) -> Origin {
+        exprs.get(column).map_or(Origin::default(), |expr| self.of_expr(expr, input))
+    }
+
+    fn of_expr(&self, expr: &Expr, input: &LogicalPlan) -> Origin {
+        match expr {
+            Expr::Alias(alias) => {
+                let inner = self.of_expr(&alias.expr, input);
+                match view_place(alias.metadata.as_ref()) {
+                    Some(place) => Origin { place: Some(place), ..inner },
+                    None => inner,
+                }
+            }
+            Expr::Column(column) => match input.schema().index_of_column(column) {
+                Ok(index) => self.of_column(input, index),
+                Err(_) => Origin::default(),
+            },
+            Expr::ScalarSubquery(subquery) => {
+                Origin { place: None, ..self.of_column(&subquery.subquery, 0) }
+            }
+            Expr::Cast(cast) => Origin { place: None, declared: cast_type(&cast.field) },
+            _ => Origin::default(),
+        }
+    }
+}
+
+fn width(plan: &LogicalPlan) -> usize {
+    plan.schema().fields().len()
+}
+
+/// The note of a cast to a type that is `text` here and another one to clients.
+const CAST: &str = "cast";
+
+/// The target of a cast, with the number of the type that clients are told.
+pub(crate) fn told(field: arrow_schema::Field, oid: u32) -> arrow_schema::Field {
+    field.with_metadata([(CAST.to_owned(), oid.to_string())].into())
+}
+
+fn cast_type(field: &arrow_schema::Field) -> Option<Declared> {
+    if let Some(oid) = field.metadata().get(CAST).and_then(|oid| oid.parse().ok()) {
+        return Some(Declared::Text(oid));
+    }
+    match field.data_type() == &ANY_NUMERIC {
+        true => None,
+        false => LogicalType::of_arrow(field.data_type()).map(Declared::Own),
+    }
+}
