@@ -17,7 +17,10 @@ use sql::Shape;
 use sql::plan::Plan;
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::access::RoleId;
+use crate::advisory::AdvisoryLocks;
 use crate::secrecy::without_passwords;
+use crate::session::CancelHandle;
 use crate::settings::ExecutionMode;
 
 use statistics::RunFigures;
@@ -83,6 +86,31 @@ pub struct StatementActivity {
     pub planning: Option<Duration>,
 }
 
+/// How others end what a session does, and the session itself.
+#[derive(Clone)]
+pub(crate) struct Signals {
+    /// The session's number, in place of a process id.
+    pub(crate) pid: i32,
+    /// The role that logged in.
+    pub(crate) role: RoleId,
+    pub(crate) cancel: CancelHandle,
+    /// Ends the connection; none for a session without one.
+    pub(crate) terminate: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Signals {
+    /// Ends the statement that runs; true.
+    pub(crate) fn cancel(&self) -> bool {
+        self.cancel.cancel();
+        true
+    }
+
+    /// Ends the session, if it can be ended.
+    pub(crate) fn terminate(&self) -> bool {
+        self.terminate.as_ref().inspect(|terminate| terminate()).is_some()
+    }
+}
+
 /// One session, as others see it.
 pub struct Activity {
     /// The session's number.
@@ -93,6 +121,7 @@ pub struct Activity {
     announced: Mutex<Arc<str>>,
     /// And its shape.
     shape: Mutex<Option<Arc<Shape>>>,
+    signals: Mutex<Option<Signals>>,
     activities: Weak<Activities>,
 }
 
@@ -102,6 +131,8 @@ pub struct Activities {
     sessions: Mutex<BTreeMap<u64, Weak<Activity>>>,
     session_count: AtomicU64,
     query_count: AtomicU64,
+    /// What sessions lock for each other.
+    pub(crate) locks: Arc<AdvisoryLocks>,
     /// What was counted over all sessions.
     pub totals: Totals,
     /// The same by shape of the statement.
@@ -117,10 +148,16 @@ impl Activities {
             statement: Mutex::default(),
             announced: Mutex::new("".into()),
             shape: Mutex::default(),
+            signals: Mutex::default(),
             activities: Arc::downgrade(self),
         });
         lock(&self.sessions).insert(activity.session_id, Arc::downgrade(&activity));
         activity
+    }
+
+    /// Statements that have begun.
+    pub(crate) fn query_count(&self) -> u64 {
+        self.query_count.load(Relaxed)
     }
 
     /// The sessions, oldest first.
@@ -133,6 +170,7 @@ impl Drop for Activity {
     fn drop(&mut self) {
         if let Some(activities) = self.activities.upgrade() {
             lock(&activities.sessions).remove(&self.session_id);
+            activities.locks.end_session(self.session_id);
         }
     }
 }
@@ -141,6 +179,22 @@ impl Activity {
     /// The statement that runs, or ran last.
     pub fn statement(&self) -> Option<StatementActivity> {
         lock(&self.statement).clone()
+    }
+
+    /// How others end it, once somebody has logged in.
+    pub(crate) fn signals(&self) -> Option<Signals> {
+        lock(&self.signals).clone()
+    }
+
+    pub(crate) fn listens(&self, signals: Signals) {
+        *lock(&self.signals) = Some(signals);
+    }
+
+    /// The session's transaction has ended: what was locked for it is free.
+    pub(crate) fn end_transaction(&self) {
+        if let Some(activities) = self.activities.upgrade() {
+            activities.locks.end_transaction(self.session_id);
+        }
     }
 
     /// Has the requests of the queries that begin from now on noted in `trace`.

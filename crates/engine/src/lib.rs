@@ -16,6 +16,7 @@
 
 mod access;
 mod activity;
+mod advisory;
 mod analyze;
 mod block;
 mod catalog;

@@ -121,12 +121,13 @@ impl exec::Output for Collect {
 struct Delayed {
     output: Arc<dyn exec::Output>,
     catalog: SystemCatalog,
+    cancel: Cancel,
 }
 
 impl exec::Output for Delayed {
     fn push<'a>(&'a self, batch: RecordBatch) -> LocalFuture<'a, SqlResult<bool>> {
         Box::pin(async move {
-            self.catalog.sleep().pay().await;
+            unless_cancelled(&self.cancel, self.catalog.pay()).await??;
             self.output.push(batch).await
         })
     }
@@ -228,13 +229,13 @@ impl Run {
 
     async fn push_to(self, output: Arc<dyn exec::Output>) -> SqlResult<QueryFigures> {
         let (catalog, cancel) = (self.catalog.clone(), self.query.cancel.clone());
-        let output = Arc::new(Delayed { output, catalog: catalog.clone() });
+        let output = Arc::new(Delayed { output, catalog: catalog.clone(), cancel: cancel.clone() });
         let account = self.account;
         let started = runtime::time::now();
         let tables = Arc::new(SnapshotTables { catalog: self.catalog, access: self.access });
         let execution = exec::execute(self.plan, tables, Arc::new(self.query), output);
         account.clone().enter(execution).await?;
-        unless_cancelled(&cancel, catalog.sleep().pay()).await?;
+        unless_cancelled(&cancel, catalog.pay()).await??;
         let elapsed = runtime::time::now() - started;
         let (progress, account) = (self.progress.snapshot(), account.snapshot());
         Ok(QueryFigures { elapsed, planning: self.planning, progress, account })

@@ -12,7 +12,7 @@ use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::activity::Activity;
+use crate::activity::{Activity, Signals};
 use crate::block::{self, Block};
 use crate::catalog::Snapshot;
 use crate::cursors::{self, Cursors};
@@ -285,6 +285,8 @@ impl Session {
             cursors: self.cursors.clone(),
             chance: self.chance.clone(),
             sleep: Sleep::default(),
+            session_id: self.activity.session_id,
+            wishes: Mutex::default(),
             changes: Mutex::default(),
             now_us: runtime::time::unix_us(),
             page_bytes: u64::from(PAGE_BYTES),
@@ -444,7 +446,21 @@ impl Session {
     pub fn log_in(&mut self, user: &str, pid: i32) -> SqlResult<()> {
         self.info = self.info.logged_in(&self.db.snapshot(), user, pid)?;
         self.settings.set_superuser(self.is_superuser());
+        let (role, cancel) = (self.info.role, self.cancel_handle());
+        self.activity.listens(Signals { pid, role, cancel, terminate: None });
         Ok(())
+    }
+
+    /// Says how the session is ended from outside, for `pg_terminate_backend`.
+    pub fn on_terminate(&self, terminate: Arc<dyn Fn() + Send + Sync>) {
+        if let Some(signals) = self.activity.signals() {
+            self.activity.listens(Signals { terminate: Some(terminate), ..signals });
+        }
+    }
+
+    /// The transaction has ended, and with it what was locked for it.
+    pub fn end_transaction(&self) {
+        self.activity.end_transaction();
     }
 
     /// The role that statements run as.

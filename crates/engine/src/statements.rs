@@ -1,11 +1,12 @@
 //! The prepared statements of a session, by name: those of `PREPARE` and those of the protocol.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, SchemaRef};
 use sql::parse::{Discard, Execute, Explain, Prepare};
 use sql::{Parameter, Query, Shape, Statement, Template};
+use types::described::wire_type;
 use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
 
 use crate::activity::Announced;
@@ -28,9 +29,27 @@ pub struct NamedStatement {
     pub from_sql: bool,
     /// When, in microseconds since 1970.
     pub prepared_us: i64,
+    /// The columns that a client was told of.
+    pub told: OnceLock<Option<SchemaRef>>,
 }
 
 impl NamedStatement {
+    /// Whether a result has the columns that the client was told of, if it was.
+    ///
+    /// # Errors
+    /// 0A000 when tables have changed since then.
+    pub fn check_result(&self, schema: &SchemaRef) -> SqlResult<()> {
+        let Some(Some(told)) = self.told.get() else { return Ok(()) };
+        let column = |field: &Arc<Field>| (field.name().clone(), wire_type(field).oid);
+        let same = Arc::ptr_eq(told, schema)
+            || told.fields().iter().map(column).eq(schema.fields().iter().map(column));
+        if same {
+            return Ok(());
+        }
+        let message = "cached plan must not change result type";
+        Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+    }
+
     /// An error with its place in the statement's text.
     pub fn located(&self, error: SqlError) -> SqlError {
         match &self.statement {
@@ -89,7 +108,8 @@ impl Session {
         let shape = template.as_ref().map(|template| Arc::new(template.shape()));
         let statement = template.map(Prepared::new);
         let prepared_us = runtime::time::unix_us();
-        Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us })
+        let told = OnceLock::new();
+        Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told })
     }
 
     /// Fills in the types that are open. Where none can be told it stays open.
@@ -260,6 +280,7 @@ impl Session {
                 "DISCARD ALL"
             }
             // Plans are checked before they are used again, and the others are not to be had.
+            Discard::Channels => "UNLISTEN",
             Discard::Plans => "DISCARD PLANS",
             Discard::Sequences => "DISCARD SEQUENCES",
             Discard::Temporary => "DISCARD TEMP",

@@ -30,6 +30,7 @@ use types::{SqlError, SqlResult};
 
 use crate::access;
 use crate::activity::Activities;
+use crate::advisory::Wish;
 use crate::catalog::Snapshot;
 use crate::cursors::Cursors;
 use crate::settings::Settings;
@@ -61,6 +62,10 @@ pub(crate) struct View {
     pub(crate) chance: Arc<Mutex<Option<Generator>>>,
     /// What `pg_sleep` asked for.
     pub(crate) sleep: Sleep,
+    /// The session's number among those of the database.
+    pub(crate) session_id: u64,
+    /// Advisory locks that the statement has to wait for before it goes on.
+    pub(crate) wishes: Mutex<Vec<Wish>>,
     /// Settings that functions change, for when the statement is done.
     pub(crate) changes: Mutex<Vec<(String, String)>>,
     /// When the statement began, in microseconds since 1970.
@@ -91,9 +96,18 @@ impl SystemCatalog {
         self.view.session.role
     }
 
-    /// How long the statement is to wait before it goes on.
-    pub(crate) fn sleep(&self) -> &Sleep {
-        &self.view.sleep
+    /// Waits for what functions of the statement have asked for: time, and advisory locks.
+    ///
+    /// # Errors
+    /// 40P01 for a lock that would never be free.
+    pub(crate) async fn pay(&self) -> SqlResult<()> {
+        self.view.sleep.pay().await;
+        let wishes = || self.view.wishes.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = std::mem::take(&mut *wishes());
+        for wish in wanted {
+            self.view.monitor.activities.locks.obtain(self.view.session_id, wish).await?;
+        }
+        Ok(())
     }
 
     /// The settings that the statement changed by `set_config`.

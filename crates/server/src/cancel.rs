@@ -2,7 +2,7 @@
 //! names one by the key that it was given.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::CancelHandle;
@@ -36,11 +36,26 @@ pub(crate) struct Presence {
     doing: AtomicU8,
     socket: Socket,
     handle: CancelHandle,
+    /// Somebody wants the connection to end.
+    is_ended: AtomicBool,
 }
 
 impl Presence {
     pub fn new(socket: Socket, handle: CancelHandle) -> Arc<Presence> {
-        Arc::new(Presence { doing: AtomicU8::new(Doing::Works as u8), socket, handle })
+        let (doing, is_ended) = (AtomicU8::new(Doing::Works as u8), AtomicBool::new(false));
+        Arc::new(Presence { doing, socket, handle, is_ended })
+    }
+
+    /// Ends the connection: what runs is cancelled, and the client is told why.
+    pub fn end(&self) {
+        self.is_ended.store(true, SeqCst);
+        self.handle.cancel();
+        self.wake();
+    }
+
+    /// Whether the connection is to end.
+    pub fn is_ended(&self) -> bool {
+        self.is_ended.load(SeqCst)
     }
 
     pub fn set(&self, doing: Doing) {

@@ -176,7 +176,7 @@ impl Connection {
 
     /// The client's next message; `None` when the connection ends, and the client knows why.
     async fn next_frame(&mut self) -> io::Result<Option<Frame>> {
-        if self.shared.drain.stage() == Stage::Closing {
+        if self.shared.drain.stage() == Stage::Closing || self.is_ended() {
             return self.leave(&drain::farewell());
         }
         if self.input.has_frame() {
@@ -218,8 +218,16 @@ impl Connection {
         }
     }
 
-    /// Whether the server ends, and the client has nothing to finish.
+    /// Whether somebody wants this connection to end.
+    fn is_ended(&self) -> bool {
+        self.presence.as_ref().is_some_and(|presence| presence.is_ended())
+    }
+
+    /// Whether the server or the connection ends, and the client has nothing to finish.
     fn must_leave(&self) -> bool {
+        if self.is_ended() {
+            return true;
+        }
         match self.shared.drain.stage() {
             Stage::Open => false,
             Stage::Draining => self.block == Block::Idle,
@@ -286,6 +294,12 @@ impl Connection {
     pub async fn ready(&mut self) -> io::Result<()> {
         if let Some(session) = &mut self.session {
             self.reported.follow(&mut self.output, session);
+            if self.block == Block::Idle {
+                session.end_transaction();
+            }
+        }
+        if self.is_ended() {
+            return Ok(());
         }
         self.output.ready(self.block.status());
         self.rests = true;
@@ -303,6 +317,10 @@ impl Connection {
     pub fn fail(&mut self, error: &SqlError) {
         if self.block == Block::Open {
             self.block = Block::Failed;
+        }
+        // Of a statement that ends with its connection the client is told that.
+        if self.is_ended() && error.state == SqlState::QUERY_CANCELED {
+            return;
         }
         self.record_error(error, Severity::Error);
         self.output.error(error, "ERROR");
@@ -414,14 +432,22 @@ impl Connection {
         session.settings().show(name).is_ok_and(|value| value == "on")
     }
 
-    /// Gives the transaction its mode: its own, or that of the session.
-    fn set_read_only(&mut self, read_only: bool) {
+    /// Gives the transaction its modes: its own, or those of the session.
+    fn set_modes(&mut self, step: &Transaction) {
         let Some(session) = &mut self.session else { return };
+        let (read_only, isolation) = match step {
+            Transaction::Begin(modes) => {
+                (modes.read_only.then(|| "on".to_owned()), modes.isolation.clone())
+            }
+            _ => (None, None),
+        };
         let settings = session.settings();
-        let default = settings.show("default_transaction_read_only").unwrap_or_default();
-        let value = if read_only { "on" } else { default.as_str() };
-        // The setting is there and takes both values.
-        let _ = settings.set("transaction_read_only", value);
+        for (name, value) in [("read_only", read_only), ("isolation", isolation)] {
+            let default = || settings.show(&format!("default_transaction_{name}")).ok();
+            let Some(value) = value.or_else(default) else { continue };
+            // The settings are there and take these values.
+            let _ = settings.set(&format!("transaction_{name}"), &value);
+        }
     }
 
     /// Runs a COPY that the client feeds: its task and the client's messages go on together.
@@ -452,7 +478,7 @@ impl Connection {
             _ if !written => return Ok(self.transaction(&step)),
             (Transaction::Commit, Block::Open) => Transaction::Commit,
             (Transaction::Commit | Transaction::Rollback, _) => Transaction::Rollback,
-            (Transaction::Begin | Transaction::BeginReadOnly, _) => {
+            (Transaction::Begin(_), _) => {
                 return Ok(self.transaction(&step));
             }
             _ => return Ok(Err(SqlError::unsupported("savepoints in a block that writes"))),
@@ -471,16 +497,17 @@ impl Connection {
                 let tag = self.savepoint(step)?.to_owned();
                 return Ok(StatementResult::Command { tag });
             }
-            (Transaction::Begin | Transaction::BeginReadOnly, Block::Failed) => {
+            (Transaction::Begin(_), Block::Failed) => {
                 return Err(in_failed_block());
             }
-            (Transaction::Begin | Transaction::BeginReadOnly, _) => ("BEGIN", Block::Open),
+            (Transaction::Begin(modes), _) if modes.is_start => ("START TRANSACTION", Block::Open),
+            (Transaction::Begin(_), _) => ("BEGIN", Block::Open),
             (Transaction::Commit, Block::Failed) => ("ROLLBACK", Block::Idle),
             (Transaction::Commit, _) => ("COMMIT", Block::Idle),
             (Transaction::Rollback, _) => ("ROLLBACK", Block::Idle),
         };
         let warning = match (step, self.block) {
-            (Transaction::Begin | Transaction::BeginReadOnly, Block::Open) => {
+            (Transaction::Begin(_), Block::Open) => {
                 Some(("25001", "there is already a transaction in progress"))
             }
             (Transaction::Commit | Transaction::Rollback, Block::Idle) => {
@@ -493,7 +520,7 @@ impl Connection {
             self.output.notice(&Notice { severity: "WARNING", message });
         }
         if block != self.block {
-            self.set_read_only(*step == Transaction::BeginReadOnly);
+            self.set_modes(step);
         }
         self.block = block;
         if block == Block::Idle {

@@ -150,12 +150,16 @@ impl Connection {
         };
         let columns = match bound {
             None => None,
-            Some(Executed::Statement(statement)) => match (self.columns(&statement), source) {
+            Some(Executed::Statement(statement)) => match (self.columns(&statement), &source) {
                 (Err(error), Some(source)) => return Err(source.located(error)),
                 (columns, _) => columns?,
             },
             Some(Executed::Point(point)) => Some(point.schema()),
         };
+        if let (b'S', Some(source)) = (kind, &source) {
+            // The first description counts: clients keep it.
+            source.told.get_or_init(|| columns.clone());
+        }
         match columns {
             Some(schema) => self.output.row_description(&schema, &formats),
             None => self.output.empty(b'n'),
@@ -244,7 +248,13 @@ impl Connection {
                 Ok(Answer::Fetch(fetching)) => {
                     return self.send_fetched(&fetching, &portal.formats, true).await;
                 }
-                Ok(Answer::Rows(rows)) => portal.rows = Some(Rows::new(rows)),
+                Ok(Answer::Rows(rows)) => {
+                    let checked = portal.source.as_ref().map(|s| s.check_result(rows.schema()));
+                    if let Some(Err(error)) = checked {
+                        return Ok(Err(error));
+                    }
+                    portal.rows = Some(Rows::new(rows));
+                }
             }
         } else if self.block == Block::Failed {
             return Ok(Err(in_failed_block()));

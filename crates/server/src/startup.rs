@@ -3,6 +3,7 @@
 pub(crate) mod options;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use runtime::net::Address;
@@ -131,12 +132,18 @@ impl Connection {
         let presence = Presence::new(self.stream.socket().clone(), session.cancel_handle());
         let secret_bytes = if version < PROTOCOL_3_2 { cancel::SHORT } else { cancel::LONG };
         let key = self.shared.sessions.enter(presence.clone(), secret_bytes);
-        (self.key, self.presence) = (Some(key.clone()), Some(presence));
+        (self.key, self.presence) = (Some(key.clone()), Some(presence.clone()));
         // The end of the server counts all that have entered before it.
         if self.shared.drain.stage() != Stage::Open {
             return Err(drain::too_late());
         }
         session.log_in(user, key.process as i32)?;
+        let ended = Arc::downgrade(&presence);
+        session.on_terminate(Arc::new(move || {
+            if let Some(presence) = ended.upgrade() {
+                presence.end();
+            }
+        }));
         let (superuser, limit) = (session.is_superuser(), session.connection_limit());
         self.place =
             Some(self.shared.places.take(&Guest { role: session.user(), superuser, limit })?);

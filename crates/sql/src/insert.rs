@@ -228,6 +228,7 @@ pub(crate) fn cell(
     catalog: &dyn Catalog,
 ) -> SqlResult<Option<String>> {
     match expr {
+        ast::Expr::Nested(inner) => return cell(inner, column, catalog),
         ast::Expr::Value(value) => match &value.value {
             Value::Null => return Ok(None),
             Value::SingleQuotedString(text) => return Ok(Some(text.clone())),

@@ -65,6 +65,8 @@ fn of_query(
     let arrays = compared_elements(&mut query);
     let mut cast = cast_parameters(&query);
     cast.extend(limits(&query));
+    crate::system::rewrite(&mut query);
+    crate::parse::rewrite(&mut query)?;
     let names = Names(catalog, Vec::new());
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));

@@ -135,9 +135,7 @@ pub enum Statement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transaction {
     /// One begins.
-    Begin,
-    /// One begins that only reads.
-    BeginReadOnly,
+    Begin(Modes),
     /// It ends, its work kept.
     Commit,
     /// It ends, its work undone.
@@ -148,6 +146,17 @@ pub enum Transaction {
     Release(String),
     /// `ROLLBACK TO SAVEPOINT`.
     RollbackTo(String),
+}
+
+/// How a transaction block is to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// It only reads.
+    pub read_only: bool,
+    /// The isolation that is asked for, as a setting has it; `None` is the session's.
+    pub isolation: Option<String>,
+    /// The statement is `START TRANSACTION`.
+    pub is_start: bool,
 }
 
 /// A parsed query.
@@ -300,7 +309,11 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::ShowVariable { variable } => setting::show(&variable),
         S::ShowTables { .. } => Statement::Show { name: "tables".into() },
         S::Reset(reset) => setting::reset(&reset.reset)?,
-        S::StartTransaction { modes, .. } => Statement::Transaction(setting::begin(&modes)),
+        S::StartTransaction { modes, begin, .. } => {
+            Statement::Transaction(setting::begin(&modes, !begin))
+        }
+        // Nobody listens: there is nothing to be told about.
+        S::UNLISTEN { .. } => Statement::Discard(Discard::Channels),
         S::Commit { chain: false, .. } => Statement::Transaction(Transaction::Commit),
         S::Savepoint { name } => Statement::Transaction(Transaction::Savepoint(identifier(&name))),
         S::ReleaseSavepoint { name } => {

@@ -17,6 +17,9 @@ pub fn parse_date(text: &str) -> SqlResult<i32> {
     if trimmed.eq_ignore_ascii_case("epoch") {
         return Ok(0);
     }
+    if let Some(days) = far_date(trimmed) {
+        return Ok(days);
+    }
     // A zone behind the date means nothing, as in PostgreSQL.
     if let Some((date, zone)) = trimmed.split_once(' ')
         && zone_micros(zone.trim()).is_some()
@@ -29,6 +32,37 @@ pub fn parse_date(text: &str) -> SqlResult<i32> {
             .map_err(|_| out_of_range(LogicalType::Date, text));
     }
     Err(invalid(LogicalType::Date, text))
+}
+
+/// The last year of a `date`.
+const YEAR_MAX: i64 = 5_874_897;
+
+/// A date outside of the years 1 to 9999: `20000-01-01`, `0044-03-15 BC`.
+fn far_date(text: &str) -> Option<i32> {
+    let upper = text.to_ascii_uppercase();
+    let (date, before) = match upper.strip_suffix(" BC") {
+        Some(date) => (date.trim_end(), true),
+        None => (upper.as_str(), false),
+    };
+    let mut fields = date.split('-');
+    let mut number = |widths: std::ops::RangeInclusive<usize>| -> Option<i64> {
+        let field = fields.next()?;
+        let digits = field.bytes().all(|b| b.is_ascii_digit());
+        (digits && widths.contains(&field.len())).then(|| field.parse().ok())?
+    };
+    let (year, month, day) = (number(4..=7)?, number(1..=2)?, number(1..=2)?);
+    let year_is = (1..=YEAR_MAX).contains(&year) && fields.next().is_none();
+    let year = if before { 1 - year } else { year };
+    let days = days_of(year, month, day);
+    (year_is && crate::text::civil(days) == (year, month, day)).then(|| i32::try_from(days).ok())?
+}
+
+/// Days since 1970-01-01 of a day of the Gregorian calendar, years counted from March.
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 /// Microseconds since 1970-01-01 00:00; a zone in the text is ignored, as PostgreSQL does.
@@ -71,7 +105,10 @@ pub fn parse_time(text: &str) -> SqlResult<i64> {
         Some(clock) => (clock.trim_end(), Some(upper.ends_with("PM"))),
         None => (upper.as_str(), None),
     };
-    let micros = clock_micros(clock).ok_or_else(|| invalid(LogicalType::Time, text))?;
+    // A zone behind the time means nothing, as in PostgreSQL.
+    let plain = || clock_micros(without_zone(clock).trim_end());
+    let micros = clock_micros(clock).or_else(plain);
+    let micros = micros.ok_or_else(|| invalid(LogicalType::Time, text))?;
     let half = MICROS_PER_DAY / 2;
     let micros = match afternoon {
         Some(true) if micros < half => micros + half,

@@ -104,6 +104,10 @@ pub fn of(ty: &DataType) -> WireType {
         DataType::Binary | DataType::BinaryView | DataType::LargeBinary => fixed(BYTEA, -1),
         DataType::FixedSizeBinary(16) => fixed(UUID, 16),
         DataType::List(field) => {
+            // An array of arrays has the type of the inner ones: dimensions are no part of it.
+            if let DataType::List(_) = field.data_type() {
+                return of(field.data_type());
+            }
             let element = of(field.data_type()).oid;
             let array = ARRAYS.iter().find(|(_, e)| *e == element);
             fixed(array.map_or(TEXT, |(array, _)| *array), -1)

@@ -1,13 +1,16 @@
 //! The functions of the session and the catalog, each by its name, its result and its arguments.
 
+mod advisory;
 mod arrays;
 mod chance;
 mod describe;
 mod privileges;
 mod session;
+mod signals;
 mod sizes;
 mod statistics;
 mod text;
+mod transactions;
 
 use std::sync::{Arc, LazyLock};
 
@@ -26,15 +29,18 @@ type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 8] = [
+const LISTS: [&[Definition]; 11] = [
+    advisory::FUNCTIONS,
     arrays::FUNCTIONS,
     chance::FUNCTIONS,
     describe::FUNCTIONS,
     privileges::FUNCTIONS,
     session::FUNCTIONS,
+    signals::FUNCTIONS,
     sizes::FUNCTIONS,
     statistics::FUNCTIONS,
     text::FUNCTIONS,
+    transactions::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Definition>> =
@@ -43,6 +49,12 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Definition>> =
 /// Whether there is a function of this name.
 pub(crate) fn exists(name: &str) -> bool {
     BY_NAME.contains_key(name)
+}
+
+/// Whether a function has another value, or does something, at each call.
+fn is_volatile(name: &str) -> bool {
+    let lists = [advisory::FUNCTIONS, chance::FUNCTIONS, signals::FUNCTIONS];
+    lists.iter().any(|list| list.iter().any(|f| f.0 == name)) || name == statistics::RESET
 }
 
 /// The function of this name, for this session.
@@ -54,7 +66,7 @@ pub(crate) fn find(name: &str, view: &Arc<View>) -> Option<SystemFunction> {
         returns: *returns,
         arguments: *least..=*most,
         strict: *strict,
-        volatile: chance::is_volatile(name) || *name == statistics::RESET,
+        volatile: is_volatile(name),
         body: Arc::new(move |arguments| body(&view, arguments)),
     })
 }

@@ -43,6 +43,7 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_stat_activity", activity::pg_stat_activity),
     ("pg_stat_statements", statistics::pg_stat_statements),
     ("pg_stat_statements_info", statistics::pg_stat_statements_info),
+    ("pg_locks", activity::pg_locks),
     ("pg_cursors", activity::pg_cursors),
     ("pg_prepared_statements", activity::pg_prepared_statements),
     ("dovetail_queries", activity::dovetail_queries),

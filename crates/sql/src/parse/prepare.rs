@@ -56,6 +56,8 @@ pub enum Discard {
     Sequences,
     /// Temporary tables.
     Temporary,
+    /// What the session listens to: `UNLISTEN`.
+    Channels,
 }
 
 /// The words that may begin what is prepared.

@@ -267,7 +267,8 @@ fn parsed_query(text: &str) -> SqlResult<Query> {
 }
 
 /// Functions that return an array of what the function named first returns rows of.
-const SET_FUNCTIONS: [(&str, &str); 3] = [
+const SET_FUNCTIONS: [(&str, &str); 4] = [
+    ("pg_partition_ancestors", "pg_partition_ancestors_array"),
     ("generate_series", "generate_series_array"),
     ("regexp_split_to_table", "regexp_split_to_array"),
     ("string_to_table", "string_to_array"),
@@ -281,6 +282,9 @@ fn set_function(function: &Function) -> Expr {
     array_call.name = ObjectName::from(vec![Ident::new(array)]);
     call("unnest", vec![Expr::Function(array_call)])
 }
+
+/// Functions that have no one value to be the row of a relation.
+const MANY_ROWS: [&str; 2] = ["regexp_matches", "generate_subscripts"];
 
 /// A function in FROM as a subquery that unnests an array.
 fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
@@ -307,7 +311,23 @@ fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
     let array = match SET_FUNCTIONS.iter().find(|(n, _)| *n == name) {
         Some((_, array)) => call(array, args),
         None if name == "unnest" && args.len() == 1 => args[0].clone(),
-        None => return Err(SqlError::unsupported(format!("the function {name} in FROM"))),
+        // They return rows in PostgreSQL, and one value here.
+        None if MANY_ROWS.contains(&name.as_str()) => {
+            return Err(SqlError::unsupported(format!("the function {name} in FROM")));
+        }
+        // One row with the value.
+        None => {
+            let column = alias.as_ref().map_or(name.clone(), |a| identifier(&a.name));
+            let mut query = parsed_query("select 1 as x")?;
+            if let SetExpr::Select(select) = query.body.as_mut() {
+                let (expr, alias) = (call(&name, args), Ident::with_quote('"', column));
+                select.projection = vec![SelectItem::ExprWithAlias { expr, alias }];
+            }
+            let alias = alias.or_else(|| table_alias(&name));
+            let (lateral, subquery) = (arguments.iter().any(names_columns), Box::new(query));
+            *factor = TableFactor::Derived { lateral, subquery, alias, sample: None };
+            return Ok(());
+        }
     };
     let column = alias.as_ref().map_or(name.clone(), |a| identifier(&a.name));
     let mut query = parsed_query("select 1 as x")?;

@@ -5,7 +5,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{SqlError, SqlResult};
 
-use super::{Statement, Transaction, identifier};
+use super::{Modes, Statement, Transaction, identifier};
 
 pub(super) fn set(set: Set) -> SqlResult<Statement> {
     match set {
@@ -25,12 +25,19 @@ pub(super) fn set(set: Set) -> SqlResult<Statement> {
 }
 
 /// `BEGIN` with its modes; each statement reads one snapshot, whatever isolation is asked for.
-pub(super) fn begin(modes: &[TransactionMode]) -> Transaction {
-    let read_only = TransactionMode::AccessMode(TransactionAccessMode::ReadOnly);
-    match modes.contains(&read_only) {
-        true => Transaction::BeginReadOnly,
-        false => Transaction::Begin,
+pub(super) fn begin(modes: &[TransactionMode], is_start: bool) -> Transaction {
+    let mut begun = Modes { is_start, ..Modes::default() };
+    for mode in modes {
+        match mode {
+            TransactionMode::AccessMode(mode) => {
+                begun.read_only = *mode == TransactionAccessMode::ReadOnly;
+            }
+            TransactionMode::IsolationLevel(level) => {
+                begun.isolation = Some(level.to_string().to_lowercase());
+            }
+        }
     }
+    Transaction::Begin(begun)
 }
 
 /// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS AS TRANSACTION` with one mode: a setting.

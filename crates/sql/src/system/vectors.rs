@@ -6,7 +6,7 @@
 
 use datafusion_sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectNamePart, Query, SelectItem, SetExpr, Subscript, TableFactor, Value,
+    Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Subscript, TableFactor, Value,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -40,7 +40,7 @@ const ARRAY_FUNCTIONS: [&str; 7] = [
 ];
 
 /// Functions in `FROM` whose rows are those of a relation of the same name.
-const RELATION_FUNCTIONS: [&str; 1] = ["pg_get_keywords"];
+const RELATION_FUNCTIONS: [&str; 2] = ["pg_get_keywords", "pg_show_all_settings"];
 
 /// Rewrites one expression, whose parts are done.
 pub(super) fn expression(expr: &mut Expr) {
@@ -68,6 +68,7 @@ pub(super) fn relation(factor: &mut TableFactor) {
         let no_arguments = args.as_ref().is_some_and(|a| a.args.is_empty());
         if no_arguments && last.is_some_and(|n| RELATION_FUNCTIONS.contains(&n.as_str())) {
             *args = None;
+            plain_relation(name);
         }
         return;
     }
@@ -89,6 +90,14 @@ pub(super) fn relation(factor: &mut TableFactor) {
     }
     let (alias, subquery) = (alias.take(), Box::new(subquery));
     *factor = TableFactor::Derived { lateral: true, subquery, alias, sample: None };
+}
+
+/// All settings are a relation by another name.
+fn plain_relation(name: &mut ObjectName) {
+    let last = name.0.last().and_then(ObjectNamePart::as_ident).map(identifier);
+    if last.as_deref() == Some("pg_show_all_settings") {
+        *name = ObjectName::from(vec![Ident::new("pg_settings")]);
+    }
 }
 
 fn parsed(text: &str) -> Option<Query> {

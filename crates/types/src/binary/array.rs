@@ -1,7 +1,8 @@
-//! Arrays of one dimension in binary format (PostgreSQL's `array_recv` and `array_send`).
+//! Arrays in binary format (PostgreSQL's `array_recv` and `array_send`).
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 
 use super::{bad, decode, encode, sized};
 use crate::{SqlError, SqlResult, oid};
@@ -11,15 +12,27 @@ use crate::{SqlError, SqlResult, oid};
 /// # Errors
 /// 0A000 for elements without binary form.
 pub(super) fn encode_list(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()> {
-    let elements = array.as_list::<i32>().value(row);
+    let mut elements = array.as_list::<i32>().value(row);
+    let mut lengths = vec![elements.len()];
+    // The inner arrays are as long as each other, and lie behind each other.
+    while let DataType::List(_) = elements.data_type() {
+        let inner = elements.as_list::<i32>();
+        let length = if inner.is_empty() { 0 } else { inner.value(0).len() };
+        if inner.null_count() > 0 || (0..inner.len()).any(|i| inner.value(i).len() != length) {
+            return Err(SqlError::unsupported("an array of arrays of several lengths"));
+        }
+        lengths.push(length);
+        let begin = inner.value_offsets()[0] as usize;
+        elements = inner.values().slice(begin, inner.len() * length);
+    }
     let element = oid::of(elements.data_type()).oid;
     let mut value = Vec::new();
-    let dimensions = i32::from(!elements.is_empty());
+    let dimensions = if elements.is_empty() { 0 } else { lengths.len() as i32 };
     value.extend_from_slice(&dimensions.to_be_bytes());
     value.extend_from_slice(&i32::from(elements.null_count() > 0).to_be_bytes());
     value.extend_from_slice(&element.to_be_bytes());
-    if !elements.is_empty() {
-        value.extend_from_slice(&(elements.len() as i32).to_be_bytes());
+    for length in lengths.iter().take(dimensions as usize) {
+        value.extend_from_slice(&(*length as i32).to_be_bytes());
         value.extend_from_slice(&1i32.to_be_bytes());
     }
     for i in 0..elements.len() {

@@ -22,11 +22,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_sleep", TEXT, 1, 1, true, pg_sleep),
 ];
 
-/// Whether a function is evaluated for each row, and never while planning.
-pub(super) fn is_volatile(name: &str) -> bool {
-    FUNCTIONS.iter().any(|function| function.0 == name)
-}
-
 /// The generator of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generator {

@@ -184,7 +184,10 @@ fn regrole_out(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue>
     Ok(name_of(&arguments[0], name))
 }
 
+/// With the types of its arguments, or without.
 fn regproc_in(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let name = arguments[0].text().and_then(|text| text.split('(').next());
+    let argument = name.map_or_else(|| arguments[0].clone(), SystemValue::from);
     let missing = |name: &str| {
         let message = format!("function \"{name}\" does not exist");
         SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
@@ -193,7 +196,7 @@ fn regproc_in(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue>
         let name = parts.last()?;
         builtin::PROCEDURES.iter().find(|(_, known)| known == name).map(|(oid, _)| *oid)
     };
-    oid_of(&arguments[0], find, missing)
+    oid_of(&argument, find, missing)
 }
 
 fn regproc_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {

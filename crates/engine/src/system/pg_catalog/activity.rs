@@ -4,6 +4,7 @@ use sql::SystemValue;
 use types::{SqlResult, oid};
 
 use crate::activity::{Activity, StatementActivity};
+use crate::advisory::Key;
 use crate::system::View;
 use crate::system::objects::DATABASE;
 use crate::system::rows::Rows;
@@ -37,6 +38,34 @@ pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("query_id", (statement.query_id as i64).into()),
             ("query", text(view, &statement)),
             ("backend_type", "client backend".into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// Advisory locks; the engine's own are held for moments only.
+pub(super) fn pg_locks(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    let sessions = view.monitor.activities.sessions();
+    let pid = |session| {
+        let activity = sessions.iter().find(|activity| activity.session_id == session);
+        let signals = activity.and_then(|activity| activity.signals());
+        signals.map_or(SystemValue::Null, |signals| i64::from(signals.pid).into())
+    };
+    for lock in view.monitor.activities.locks.shown() {
+        let low = |number: i64| number & 0xffff_ffff;
+        let (class, object, fields) = match lock.key {
+            Key::One(key) => (low(key >> 32), low(key), 1),
+            Key::Two(first, second) => (low(first.into()), low(second.into()), 2),
+        };
+        rows.push([
+            ("locktype", "advisory".into()),
+            ("database", DATABASE.into()),
+            ("classid", class.into()),
+            ("objid", object.into()),
+            ("objsubid", fields.into()),
+            ("pid", pid(lock.session)),
+            ("mode", if lock.shared { "ShareLock" } else { "ExclusiveLock" }.into()),
+            ("granted", lock.granted.into()),
         ]);
     }
     Ok(())

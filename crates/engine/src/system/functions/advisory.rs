@@ -1,0 +1,63 @@
+//! Advisory locks. A function that has to wait only says so; who passes the query's rows on waits.
+
+use sql::SystemValue;
+use types::{LogicalType, SqlResult};
+
+use super::Definition;
+use crate::advisory::{Key, Wish};
+use crate::system::View;
+
+const VOID: LogicalType = LogicalType::Text;
+const BOOL: LogicalType = LogicalType::Bool;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition("pg_advisory_lock", VOID, 1, 2, true, |v, a| wait(v, wish(a, false, false))),
+    Definition("pg_advisory_lock_shared", VOID, 1, 2, true, |v, a| wait(v, wish(a, true, false))),
+    Definition("pg_advisory_xact_lock", VOID, 1, 2, true, |v, a| wait(v, wish(a, false, true))),
+    Definition("pg_advisory_xact_lock_shared", VOID, 1, 2, true, |v, a| {
+        wait(v, wish(a, true, true))
+    }),
+    Definition("pg_try_advisory_lock", BOOL, 1, 2, true, |v, a| attempt(v, wish(a, false, false))),
+    Definition("pg_try_advisory_lock_shared", BOOL, 1, 2, true, |v, a| {
+        attempt(v, wish(a, true, false))
+    }),
+    Definition("pg_try_advisory_xact_lock", BOOL, 1, 2, true, |v, a| {
+        attempt(v, wish(a, false, true))
+    }),
+    Definition("pg_try_advisory_xact_lock_shared", BOOL, 1, 2, true, |v, a| {
+        attempt(v, wish(a, true, true))
+    }),
+    Definition("pg_advisory_unlock", BOOL, 1, 2, true, |v, a| release(v, a, false)),
+    Definition("pg_advisory_unlock_shared", BOOL, 1, 2, true, |v, a| release(v, a, true)),
+    Definition("pg_advisory_unlock_all", VOID, 0, 0, false, |view, _| {
+        view.monitor.activities.locks.release_session(view.session_id);
+        Ok("".into())
+    }),
+];
+
+fn key(arguments: &[SystemValue]) -> Key {
+    let number = |i: usize| arguments.get(i).and_then(SystemValue::int);
+    match (number(0), number(1)) {
+        // Keys of two numbers have 32 bits each.
+        (Some(first), Some(second)) => Key::Two(first as i32, second as i32),
+        (first, _) => Key::One(first.unwrap_or_default()),
+    }
+}
+
+fn wish(arguments: &[SystemValue], shared: bool, in_transaction: bool) -> Wish {
+    Wish { key: key(arguments), shared, in_transaction }
+}
+
+fn wait(view: &View, wish: Wish) -> SqlResult<SystemValue> {
+    view.wishes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(wish);
+    Ok("".into())
+}
+
+fn attempt(view: &View, wish: Wish) -> SqlResult<SystemValue> {
+    Ok(view.monitor.activities.locks.try_take(view.session_id, wish).into())
+}
+
+fn release(view: &View, arguments: &[SystemValue], shared: bool) -> SqlResult<SystemValue> {
+    let locks = &view.monitor.activities.locks;
+    Ok(locks.release(view.session_id, key(arguments), shared).into())
+}

@@ -1,0 +1,58 @@
+//! Ending what other sessions do, and the sessions themselves.
+
+use sql::SystemValue;
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+use super::Definition;
+use crate::access::SIGNAL_BACKEND;
+use crate::activity::Signals;
+use crate::system::View;
+
+const BOOL: LogicalType = LogicalType::Bool;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition("pg_cancel_backend", BOOL, 1, 1, true, |view, arguments| {
+        signal(view, arguments, &CANCEL, Signals::cancel)
+    }),
+    Definition("pg_terminate_backend", BOOL, 1, 2, true, |view, arguments| {
+        signal(view, arguments, &TERMINATE, Signals::terminate)
+    }),
+];
+
+/// How a refusal says what was wanted.
+struct Words {
+    superuser: &'static str,
+    of_role: &'static str,
+}
+
+const CANCEL: Words =
+    Words { superuser: "cancel superuser query", of_role: "query is being canceled" };
+const TERMINATE: Words =
+    Words { superuser: "terminate superuser process", of_role: "process is being terminated" };
+
+/// Whether there is such a session, and it can be told.
+fn signal(
+    view: &View,
+    arguments: &[SystemValue],
+    words: &Words,
+    send: fn(&Signals) -> bool,
+) -> SqlResult<SystemValue> {
+    let sessions = view.monitor.activities.sessions();
+    let mut known = sessions.iter().filter_map(|activity| activity.signals());
+    let Some(signals) = known.find(|s| Some(i64::from(s.pid)) == arguments[0].int()) else {
+        return Ok(false.into());
+    };
+    let access = &view.snapshot.access;
+    let denied = |message| Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    if access.is_superuser(signals.role) && !access.is_superuser(view.session.role) {
+        return denied(format!("must be a superuser to {}", words.superuser));
+    }
+    let may = |role| access.has_privileges_of(view.session.role, role);
+    if !may(signals.role) && !may(SIGNAL_BACKEND) {
+        let what = words.of_role;
+        return denied(format!(
+            "must be a member of the role whose {what} or member of pg_signal_backend"
+        ));
+    }
+    Ok(send(&signals).into())
+}
