@@ -134,7 +134,9 @@ impl Connection {
     }
 
     fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
-        let (bound, formats, source) = match Named::read(body, "DESCRIBE")? {
+        let named = Named::read(body, "DESCRIBE")?;
+        let is_statement = matches!(named, Named::Statement(_));
+        let (bound, formats, source) = match named {
             Named::Statement(name) => {
                 let prepared = self.prepared(name)?;
                 self.parameter_description(&prepared.oids);
@@ -156,7 +158,7 @@ impl Connection {
             },
             Some(Executed::Point(point)) => Some(point.schema()),
         };
-        if let (b'S', Some(source)) = (kind, &source) {
+        if let (true, Some(source)) = (is_statement, &source) {
             // The first description counts: clients keep it.
             source.told.get_or_init(|| columns.clone());
         }
