@@ -13,6 +13,7 @@ use types::row::RowLayout;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::Access;
+use crate::comments::Comments;
 use crate::fault;
 
 pub(crate) use persist::{load, save};
@@ -102,6 +103,8 @@ impl TableEntry {
 pub(crate) struct Snapshot {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, Arc<ViewDef>>,
+    /// What is said of the objects.
+    pub(crate) comments: Arc<Comments>,
     /// Roles and privileges.
     pub(crate) access: Arc<Access>,
     /// The next id of a table or index.

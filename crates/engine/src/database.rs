@@ -372,6 +372,7 @@ impl Database {
         let snapshot = self.handle().block_on(move || async move {
             change(&store, &mut snapshot).await?;
             snapshot.forget_dropped();
+            snapshot.forget_comments();
             drop_trees(&store, &std::mem::take(&mut snapshot.abandoned)).await?;
             catalog::save(&store, &mut snapshot).await?;
             store.checkpoint().await.map_err(fault::storage)?;

@@ -21,6 +21,7 @@ mod analyze;
 mod block;
 mod catalog;
 mod check;
+mod comments;
 mod copy;
 mod cursors;
 mod database;

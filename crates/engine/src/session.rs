@@ -27,7 +27,7 @@ use crate::settings::{Setting, Settings};
 use crate::statements::{Executed, Statements};
 use crate::system::{Generator, Monitor, SessionInfo, Sleep, SystemCatalog, View};
 use crate::turn::{self, Patience};
-use crate::{access, analyze, ddl, dml, explain, query, reorganize, view};
+use crate::{access, analyze, comments, ddl, dml, explain, query, reorganize, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
@@ -262,6 +262,10 @@ impl Session {
                 Ok(tag("ANALYZE"))
             }
             Statement::Vacuum(vacuum) => self.vacuum(&vacuum),
+            Statement::Comment(comment) => {
+                comments::comment(db, comment)?;
+                Ok(tag("COMMENT"))
+            }
             Statement::Reorganize { table } => {
                 reorganize::reorganize(&self.writing()?, &table)?;
                 Ok(tag("REORGANIZE"))

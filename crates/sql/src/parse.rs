@@ -7,6 +7,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 mod alter;
 mod balance;
+mod comment;
 mod constraint;
 mod copy;
 mod cursor;
@@ -32,6 +33,7 @@ mod words;
 
 pub use crate::view::CreateView;
 pub use alter::{AlterTable, Alteration};
+pub use comment::{Comment, Commented};
 pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use copy::{
     Copied, Copy, CopyFormat, CopyOptions, CopySource, CopyTarget, CopyTo, ForcedColumns, Header,
@@ -110,6 +112,8 @@ pub enum Statement {
         /// The table.
         table: String,
     },
+    /// `COMMENT ON`.
+    Comment(Comment),
     /// `CHECKPOINT`.
     Checkpoint,
     /// Roles and privileges.
@@ -315,6 +319,9 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         // Nobody listens: there is nothing to be told about.
         S::UNLISTEN { .. } => Statement::Discard(Discard::Channels),
         S::Commit { chain: false, .. } => Statement::Transaction(Transaction::Commit),
+        S::Comment { object_type, object_name, comment: text, if_exists: false } => {
+            Statement::Comment(comment::comment(object_type, &object_name, text)?)
+        }
         S::Savepoint { name } => Statement::Transaction(Transaction::Savepoint(identifier(&name))),
         S::ReleaseSavepoint { name } => {
             Statement::Transaction(Transaction::Release(identifier(&name)))

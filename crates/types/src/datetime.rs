@@ -34,9 +34,6 @@ pub fn parse_date(text: &str) -> SqlResult<i32> {
     Err(invalid(LogicalType::Date, text))
 }
 
-/// The last year of a `date`.
-const YEAR_MAX: i64 = 5_874_897;
-
 /// A date outside of the years 1 to 9999: `20000-01-01`, `0044-03-15 BC`.
 fn far_date(text: &str) -> Option<i32> {
     let upper = text.to_ascii_uppercase();
@@ -51,18 +48,11 @@ fn far_date(text: &str) -> Option<i32> {
         (digits && widths.contains(&field.len())).then(|| field.parse().ok())?
     };
     let (year, month, day) = (number(4..=7)?, number(1..=2)?, number(1..=2)?);
-    let year_is = (1..=YEAR_MAX).contains(&year) && fields.next().is_none();
+    if year == 0 || fields.next().is_some() {
+        return None;
+    }
     let year = if before { 1 - year } else { year };
-    let days = days_of(year, month, day);
-    (year_is && crate::text::civil(days) == (year, month, day)).then(|| i32::try_from(days).ok())?
-}
-
-/// Days since 1970-01-01 of a day of the Gregorian calendar, years counted from March.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    i32::try_from(days_of(year, i32::try_from(month).ok()?, i32::try_from(day).ok()?)?).ok()
 }
 
 /// Microseconds since 1970-01-01 00:00; a zone in the text is ignored, as PostgreSQL does.

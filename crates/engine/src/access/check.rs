@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use sql::parse::{
-    AlterTable, Copy, CopySource, CopyTarget, CopyTo, CreateTable, Drop, DropObject, Privilege,
-    Statement, Truncate,
+    AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateTable, Drop, DropObject,
+    Privilege, Statement, Truncate,
 };
 use types::{SqlError, SqlResult, SqlState};
 
@@ -50,6 +50,7 @@ kinds! { who:
     // Of what it does not own it is told, and the rest is analyzed.
     Statement::Analyze { .. } => "ANALYZE", Ok(());
     Statement::Vacuum(_) => "VACUUM", Ok(());
+    Statement::Comment(comment) => "COMMENT", who.may_comment(&comment.subject);
     Statement::Reorganize { table } => "REORGANIZE", who.owns(table);
     Statement::Set { .. } => "SET", Ok(());
     Statement::Show { .. } => "SHOW", Ok(());
@@ -100,6 +101,26 @@ struct Who<'a> {
 }
 
 impl Who<'_> {
+    fn may_comment(&self, subject: &Commented) -> SqlResult<()> {
+        match subject {
+            Commented::Table(name) | Commented::View(name) | Commented::Column(name, _) => {
+                self.owns(name)
+            }
+            Commented::Index(name) => match crate::comments::table_of_index(self.snapshot, name) {
+                Some(table) => self.owns(table),
+                None => Ok(()),
+            },
+            Commented::Schema(name) => match self.access.owns(self.role, &self.access.schema) {
+                true => Ok(()),
+                false => Err(privilege_error(format!("must be owner of schema {name}"))),
+            },
+            Commented::Database(name) => match self.access.owns(self.role, &self.access.database) {
+                true => Ok(()),
+                false => Err(privilege_error(format!("must be owner of database {name}"))),
+            },
+        }
+    }
+
     fn kind(&self, name: &str) -> &'static str {
         if self.snapshot.views.contains_key(name) { "view" } else { "table" }
     }

@@ -15,6 +15,7 @@ use storage::{Depth, Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Snapshot, TableEntry};
+use crate::comments::Subject;
 use crate::fault;
 
 /// Bytes of a chunk: with its key well below a quarter of the smallest page.
@@ -30,7 +31,9 @@ struct TableRecord {
 
 /// The key before all tables: holds the next id.
 const HEAD: u32 = 0;
-/// The key behind all tables: holds roles and privileges.
+/// The key behind all tables: holds comments.
+const COMMENTS: u32 = u32::MAX - 2;
+/// The next key: holds roles and privileges.
 const ACCESS: u32 = u32::MAX - 1;
 /// The last key: holds the views.
 const VIEWS: u32 = u32::MAX;
@@ -49,6 +52,11 @@ pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()
     if !views.is_empty() {
         let bytes = serde_json::to_vec(&views).map_err(|e| SqlError::internal(e.to_string()))?;
         records.push((VIEWS, bytes));
+    }
+    if !snapshot.comments.is_empty() {
+        let comments: Vec<(&Subject, &String)> = snapshot.comments.iter().collect();
+        let bytes = serde_json::to_vec(&comments).map_err(|e| SqlError::internal(e.to_string()))?;
+        records.push((COMMENTS, bytes));
     }
     let access = serde_json::to_vec(&*snapshot.access);
     records.push((ACCESS, access.map_err(|e| SqlError::internal(e.to_string()))?));
@@ -94,6 +102,10 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
         } else if id == ACCESS {
             let access = serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
             snapshot.access = Arc::new(access);
+        } else if id == COMMENTS {
+            let comments: Vec<(Subject, String)> =
+                serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
+            snapshot.comments = Arc::new(comments.into_iter().collect());
         } else if id == VIEWS {
             let views: Vec<ViewDef> =
                 serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;

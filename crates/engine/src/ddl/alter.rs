@@ -107,6 +107,12 @@ fn publish(
             let mut new = TableEntry::new(store, def, tree, &indexes, next_row_id)?;
             new.count_pages();
             snapshot.tables.remove(&entry.def.name);
+            for (old, place) in entry.def.schema.columns.iter().zip(&remap) {
+                let column = place.and_then(|place| new.def.schema.columns.get(place));
+                if let Some(column) = column.filter(|column| column.name != old.name) {
+                    snapshot.rename_commented(entry.def.id.0, &old.name, &column.name);
+                }
+            }
             refer_anew(snapshot, entry.def.id.0, &remap, &dropped_references);
             snapshot.put(new);
             if rebuilt.is_some() {

@@ -3,6 +3,7 @@
 mod activity;
 mod classes;
 mod cluster;
+pub(crate) mod comments;
 mod roles;
 mod statistics;
 mod views;
@@ -22,6 +23,8 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_constraint", classes::pg_constraint),
     ("pg_attrdef", classes::pg_attrdef),
     ("pg_type", classes::pg_type),
+    ("pg_description", comments::pg_description),
+    ("pg_shdescription", comments::pg_shdescription),
     ("pg_namespace", cluster::pg_namespace),
     ("pg_database", cluster::pg_database),
     ("pg_auth_members", roles::pg_auth_members),

@@ -5,6 +5,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::Definition;
 use crate::system::objects::{self, Object, namespace_name, namespace_oid};
+use crate::system::pg_catalog::comments::{self, Described};
 use crate::system::{View, builtin, names, relation, type_names};
 
 const OID: LogicalType = LogicalType::Int64;
@@ -43,9 +44,9 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_get_functiondef", TEXT, 1, 1, true, nothing),
     Definition("pg_get_statisticsobjdef_columns", TEXT, 1, 1, true, nothing),
     Definition("pg_get_serial_sequence", TEXT, 2, 2, true, nothing),
-    Definition("obj_description", TEXT, 1, 2, true, nothing),
-    Definition("col_description", TEXT, 2, 2, true, nothing),
-    Definition("shobj_description", TEXT, 2, 2, true, nothing),
+    Definition("obj_description", TEXT, 1, 2, true, described),
+    Definition("col_description", TEXT, 2, 2, true, described_column),
+    Definition("shobj_description", TEXT, 2, 2, true, described),
     Definition("pg_get_userbyid", TEXT, 1, 1, true, role_name),
     Definition("quote_ident", TEXT, 1, 1, true, quote_ident),
     Definition("pg_table_is_visible", BOOL, 1, 1, true, relation_is_visible),
@@ -66,6 +67,23 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 
 fn nothing(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     Ok(SystemValue::Null)
+}
+
+/// The comment on an object, of the relation that is named if one is.
+fn described(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let class = arguments.get(1).and_then(SystemValue::text);
+    let class = class.and_then(|name| relation::find("pg_catalog", name)).map(|r| r.oid);
+    let is_meant = |c: &&Described<'_>| {
+        Some(c.object) == arguments[0].int() && c.column == 0 && class.is_none_or(|k| k == c.class)
+    };
+    Ok(comments::all(view).iter().find(is_meant).map_or(SystemValue::Null, |c| c.text.into()))
+}
+
+fn described_column(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let (object, column) = (arguments[0].int(), arguments[1].int());
+    let is_meant =
+        |c: &&Described<'_>| Some(c.object) == object && Some(c.column) == column && c.column > 0;
+    Ok(comments::all(view).iter().find(is_meant).map_or(SystemValue::Null, |c| c.text.into()))
 }
 
 fn always(_view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
