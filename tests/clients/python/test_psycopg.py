@@ -703,6 +703,34 @@ def advisory_and_session_functions():
 
 
 @check
+def advisory_locks_are_waited_for():
+    with connect() as other:
+        with connect() as c:
+            c.execute("select pg_advisory_lock(77)")
+            equal(other.execute("select pg_try_advisory_lock(77)").fetchone(), (False,))
+            other.execute("set statement_timeout = 300")
+            raises("57014", other.execute, "select pg_advisory_lock(77)")
+            other.execute("set statement_timeout = 0")
+            timer = threading.Timer(0.5, lambda: c.execute("select pg_advisory_unlock(77)"))
+            begun = time.monotonic()
+            timer.start()
+            other.execute("select pg_advisory_lock(77)")
+            assert time.monotonic() - begun > 0.4
+            timer.join()
+            other.execute("select pg_advisory_unlock(77)")
+            c.execute("select pg_advisory_lock(77)")
+        # The lock ends with its session.
+        other.execute("set statement_timeout = '10s'")
+        other.execute("select pg_advisory_lock(77)")
+    with connect(autocommit=False) as c, connect() as other:
+        c.execute("select pg_advisory_xact_lock(1, 2)")
+        equal(other.execute("select pg_try_advisory_xact_lock(1, 2)").fetchone(), (False,))
+        c.rollback()
+        equal(other.execute("select pg_try_advisory_xact_lock(1, 2)").fetchone(), (True,))
+        equal(c.execute("select pg_try_advisory_xact_lock(1, 2)").fetchone(), (True,))
+
+
+@check
 def fifty_connections_at_once():
     connections = [connect() for _ in range(50)]
     try:
