@@ -146,7 +146,10 @@ impl Session {
         let statements = bound.collect::<SqlResult<Vec<_>>>()?;
         let run = |(statement, shape)| {
             self.activity.announce_shape(shape);
-            self.run(statement, Client::default())
+            let result = self.run(statement, Client::default());
+            // Each statement is a transaction.
+            self.end_transaction();
+            result
         };
         statements.into_iter().map(run).collect()
     }
