@@ -273,7 +273,7 @@ impl<'a> Rows<'a> {
             Input::Binary(reader) => reader.row(),
         };
         let place = format!("COPY {}, line {line}", self.table);
-        let context = match &error.context {
+        let context = match error.context() {
             Some(context) => format!("{place}{context}"),
             None => place,
         };

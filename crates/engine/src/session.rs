@@ -1,5 +1,7 @@
 //! Sessions: statements in, results out.
 
+mod roles;
+
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,12 +9,12 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::{self, DropObject, Explain, RoleStatement, Statement, Transaction, Vacuum};
+use sql::parse::{self, DropObject, Explain, Statement, Transaction, Vacuum};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::activity::{Activity, Signals};
+use crate::activity::Activity;
 use crate::block::{self, Block};
 use crate::catalog::Snapshot;
 use crate::cursors::{self, Cursors};
@@ -443,74 +445,6 @@ impl Session {
     fn change_settings(&mut self, catalog: &SystemCatalog) -> SqlResult<()> {
         let mut changes = catalog.changes().into_iter();
         changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
-    }
-
-    /// Gives the session to a role that has proved who it is. In a database where nobody has made a
-    /// role or set a password yet, any name means its one role, a superuser.
-    ///
-    /// # Errors
-    /// 28000 for a role that may not log in or does not exist, 42501 for one that may not connect.
-    pub fn log_in(&mut self, user: &str, pid: i32) -> SqlResult<()> {
-        self.info = self.info.logged_in(&self.db.snapshot(), user, pid)?;
-        self.settings.set_superuser(self.is_superuser());
-        let (role, cancel) = (self.info.role, self.cancel_handle());
-        self.activity.listens(Signals { pid, role, cancel, terminate: None });
-        Ok(())
-    }
-
-    /// Says how the session is ended from outside, for `pg_terminate_backend`.
-    pub fn on_terminate(&self, terminate: Arc<dyn Fn() + Send + Sync>) {
-        if let Some(signals) = self.activity.signals() {
-            self.activity.listens(Signals { terminate: Some(terminate), ..signals });
-        }
-    }
-
-    /// The transaction has ended, and with it what was locked for it.
-    pub fn end_transaction(&self) {
-        self.activity.end_transaction();
-    }
-
-    /// The role that statements run as.
-    pub fn user(&self) -> &str {
-        &self.info.user
-    }
-
-    /// The role of the session.
-    pub fn session_user(&self) -> &str {
-        &self.info.session_user
-    }
-
-    /// Whether the role may do everything.
-    pub fn is_superuser(&self) -> bool {
-        self.db.snapshot().access.is_superuser(self.info.role)
-    }
-
-    /// Connections that the role may have at once; `None` is no limit.
-    pub fn connection_limit(&self) -> Option<usize> {
-        let snapshot = self.db.snapshot();
-        let role = snapshot.access.roles.get(&self.info.role)?;
-        usize::try_from(role.connection_limit).ok()
-    }
-
-    fn change_roles(&mut self, statement: &RoleStatement) -> SqlResult<StatementResult> {
-        let snapshot = self.db.snapshot();
-        match statement {
-            RoleStatement::Assume(name) => {
-                self.info = self.info.assuming(&snapshot, name.as_deref())?;
-                self.settings.set_superuser(self.is_superuser());
-                Ok(tag("SET"))
-            }
-            RoleStatement::Authorize(name) => {
-                self.info = self.info.authorized(&snapshot, name.as_deref())?;
-                self.settings.set_superuser(self.is_superuser());
-                Ok(tag("SET"))
-            }
-            other => {
-                let (done, notices) = access::change(&self.db, &self.info, other)?;
-                self.notices.extend(notices);
-                Ok(tag(done))
-            }
-        }
     }
 
     /// What cancels the statement that begins now.

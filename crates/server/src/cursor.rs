@@ -8,7 +8,8 @@ use engine::{
     Statement, Which, no_block, no_cursor,
 };
 
-use crate::connection::{Answer, Block, Connection};
+use crate::block::Block;
+use crate::connection::{Answer, Connection};
 use crate::extended::Portal;
 use crate::rows::{Form, Rows};
 

@@ -11,7 +11,8 @@ use engine::{
 use types::binary::{self, utf8};
 use types::oid;
 
-use crate::connection::{Answer, Block, Connection, in_failed_block};
+use crate::block::{Block, in_failed_block};
+use crate::connection::{Answer, Connection};
 use crate::frame::Frame;
 use crate::message::{self, Bind, Named, Parse};
 use crate::rows::{Form, Rows};

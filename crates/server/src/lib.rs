@@ -8,6 +8,7 @@
 //! 55.
 
 mod authenticate;
+mod block;
 mod cancel;
 mod connection;
 mod copy;

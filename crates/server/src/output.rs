@@ -65,7 +65,7 @@ impl Output {
             (b'D', error.detail.as_deref()),
             (b'H', error.hint.as_deref()),
             (b'P', position.as_deref()),
-            (b'W', error.context.as_deref()),
+            (b'W', error.context()),
             (b's', subject.table.as_deref().map(|_| "public")),
             (b't', subject.table.as_deref()),
             (b'c', subject.column.as_deref()),

@@ -152,8 +152,6 @@ pub struct SqlError {
     pub detail: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
-    /// Where in the data that came with the statement.
-    pub context: Option<String>,
     /// One-based character position in the statement.
     pub position: Option<usize>,
     /// What it is about.
@@ -169,6 +167,8 @@ pub struct Subject {
     pub column: Option<String>,
     /// The constraint.
     pub constraint: Option<String>,
+    /// Where in the data that came with the statement; see [`SqlError::context`].
+    pub context: Option<String>,
 }
 
 /// The result of everything that a user can make fail.
@@ -182,7 +182,6 @@ impl SqlError {
             message: message.into(),
             detail: None,
             hint: None,
-            context: None,
             position: None,
             subject: None,
         }
@@ -217,8 +216,13 @@ impl SqlError {
 
     /// Adds where in the data that came with the statement it is.
     pub fn with_context(mut self, context: impl Into<String>) -> SqlError {
-        self.context = Some(context.into());
+        self.subject.get_or_insert_default().context = Some(context.into());
         self
+    }
+
+    /// Where in the data that came with the statement it is.
+    pub fn context(&self) -> Option<&str> {
+        self.subject.as_ref()?.context.as_deref()
     }
 
     /// Names the table that it is about.
@@ -255,7 +259,7 @@ impl fmt::Display for SqlError {
         if let Some(hint) = &self.hint {
             write!(f, "\nHINT:  {hint}")?;
         }
-        if let Some(context) = &self.context {
+        if let Some(context) = self.context() {
             write!(f, "\nCONTEXT:  {context}")?;
         }
         Ok(())

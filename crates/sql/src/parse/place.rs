@@ -13,7 +13,7 @@ use super::tokens::{self, Tokens};
 impl Template {
     /// The error with its position in the text, where it is about something that stands there.
     pub fn located(&self, error: SqlError) -> SqlError {
-        if error.position.is_some() || error.context.is_some() || !points(self.tokens()) {
+        if error.position.is_some() || error.context().is_some() || !points(self.tokens()) {
             return error;
         }
         let Some(at) = culprit(self.tokens(), &error) else { return error };
