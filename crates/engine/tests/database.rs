@@ -116,7 +116,7 @@ fn copy_takes_all_rows_or_none() {
     std::fs::write(&path, format!("{text}x,bad,1\n")).unwrap();
     let bad = error(&mut session, &copy);
     assert_eq!(bad.state, SqlState::INVALID_TEXT_REPRESENTATION);
-    assert!(bad.detail.as_ref().unwrap().contains("COPY t, line 50002"), "{bad}");
+    assert!(bad.context().expect("where it is").contains("COPY t, line 50002"), "{bad}");
     assert_eq!(query(&mut session, "select count(*) from t"), [["0"]]);
 
     std::fs::write(&path, &text).unwrap();
