@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import pwd
 import signal
 import statistics
 import subprocess
@@ -84,8 +85,18 @@ class Server:
 
     def spawn(self, command, user=None):
         log = open(self.folder / f"{self.name}.log", "a")
-        return subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, user=user,
-                                preexec_fn=self.group.enter)
+
+        def enter():
+            # The group first: afterwards the process may not any more.
+            self.group.enter()
+            if user:
+                entry = pwd.getpwnam(user)
+                os.setgroups([])
+                os.setgid(entry.pw_gid)
+                os.setuid(entry.pw_uid)
+
+        return subprocess.Popen([str(c) for c in command], stdout=log, stderr=log,
+                                preexec_fn=enter)
 
     def environment(self):
         return os.environ | {"PGHOST": "127.0.0.1", "PGPORT": str(self.port),

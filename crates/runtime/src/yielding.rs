@@ -26,7 +26,8 @@ impl Future for Yield {
     }
 }
 
-/// Goes to the tail of the ready queue: everything that is ready gets its turn first.
+/// Goes to the tail of the ready queue: everything that is ready gets its turn first, except that
+/// of many woken tasks of no query only the first few do.
 pub async fn yield_now() {
     Yield { queue: Queue::Ready, done: false }.await;
 }

@@ -12,7 +12,10 @@ use runtime::sync::{Semaphore, SemaphorePermit};
 
 use crate::connection::Connection;
 
-/// Messages that wait for the statement to read them: a client that sends faster waits.
+/// Bytes that are handed over together, at least, when more has come.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Chunks that wait for the statement to read them: a client that sends faster waits.
 const CHUNK_COUNT_MAX: usize = 16;
 
 #[derive(Default)]
@@ -131,13 +134,24 @@ impl Connection {
 
     /// Passes the client's data on until it has no more. The inner error is the client's own.
     pub(crate) async fn feed(&mut self, source: Source) -> io::Result<SqlResult<()>> {
+        let mut gathered = vec![];
         loop {
+            // What has come goes on together: a message is often a row, and each hand-over a switch.
+            if !gathered.is_empty() && (gathered.len() >= CHUNK_BYTES || !self.input.has_frame()) {
+                source.push(std::mem::take(&mut gathered)).await;
+            }
             let Some(frame) = self.input.next(&mut self.stream).await? else {
                 source.fail("the client is gone".to_owned());
                 return Err(io::ErrorKind::UnexpectedEof.into());
             };
+            if frame.tag == b'd' {
+                gathered.extend_from_slice(&frame.body);
+                continue;
+            }
+            if !gathered.is_empty() {
+                source.push(std::mem::take(&mut gathered)).await;
+            }
             match frame.tag {
-                b'd' => source.push(frame.body).await,
                 b'c' => return Ok(Ok(())),
                 b'f' => {
                     let why = String::from_utf8_lossy(&frame.body);

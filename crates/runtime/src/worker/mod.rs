@@ -59,6 +59,10 @@ pub(crate) struct Worker {
     tasks: RefCell<Slab<NonNull<Header>>>,
     frames: FramePool,
     ready: RefCell<VecDeque<Key>>,
+    /// Woken tasks that belong to no query: connections, and what keeps the house. They go first.
+    urgent: RefCell<VecDeque<Key>>,
+    /// Urgent polls since another task had its turn.
+    urgent_polls: Cell<u32>,
     window: Window,
     current: Cell<Option<Key>>,
     gave_way: Cell<Option<Queue>>,
@@ -126,6 +130,8 @@ impl Worker {
             tasks: RefCell::default(),
             frames: FramePool::new(),
             ready: RefCell::default(),
+            urgent: RefCell::default(),
+            urgent_polls: Cell::new(0),
             window: Window::new(shared.window),
             current: Cell::new(None),
             gave_way: Cell::new(None),

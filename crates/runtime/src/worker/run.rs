@@ -10,6 +10,9 @@ use crate::stats::bump;
 /// Polls between two looks at the inbox, the ring and the clock.
 const SLICE_POLL_COUNT: u32 = 64;
 
+/// Urgent polls in a row while others wait.
+const URGENT_POLL_COUNT: u32 = 16;
+
 /// Polls between two glances at the flags for messages and completions, which cost next to nothing.
 const GLANCE_POLL_COUNT: u32 = 8;
 /// Polls between two glances at the clock, which costs about as much as a switch.
@@ -63,7 +66,7 @@ impl Worker {
     }
 
     pub(crate) fn has_ready(&self) -> bool {
-        self.window.len() > 0 || !self.ready.borrow().is_empty()
+        self.window.len() > 0 || !self.ready.borrow().is_empty() || !self.urgent.borrow().is_empty()
     }
 
     /// Polls up to `limit` tasks.
@@ -103,11 +106,33 @@ impl Worker {
         polls.is_multiple_of(CLOCK_POLL_COUNT) && used_ns() > SLICE_NS
     }
 
-    /// Fills the window from the ready queue: a ready task runs first while there is room beside
-    /// it, so the window never holds more than its size.
+    /// A task of a client that waits for a short answer goes before those of queries, which take
+    /// long anyway; but not for ever.
+    #[inline]
+    fn next_urgent(&self) -> Option<stdx::Key> {
+        let mut urgent = self.urgent.borrow_mut();
+        let polls = self.urgent_polls.get();
+        if urgent.is_empty() || polls == URGENT_POLL_COUNT {
+            self.urgent_polls.set(0);
+            let others = self.window.len() > 0 || !self.ready.borrow().is_empty();
+            return if others { None } else { urgent.pop_front() };
+        }
+        self.urgent_polls.set(polls + 1);
+        if self.shared.attack && urgent.len() > 1 {
+            let other = self.random.borrow_mut().below(urgent.len() as u64) as usize;
+            urgent.swap(0, other);
+        }
+        urgent.pop_front()
+    }
+
+    /// Fills the window from the queues: a ready task, urgent ones before others, runs first while
+    /// there is room beside it, so the window never holds more than its size.
     #[inline]
     fn next_task(&self) -> Option<stdx::Key> {
         if self.window.len() < self.shared.window {
+            if let Some(task) = self.next_urgent() {
+                return Some(task);
+            }
             let mut ready = self.ready.borrow_mut();
             if self.shared.attack && ready.len() > 1 {
                 let other = self.random.borrow_mut().below(ready.len() as u64) as usize;
@@ -125,7 +150,7 @@ impl Worker {
     fn rotate_window(&self) {
         let mut ready = self.ready.borrow_mut();
         if self.window.len() >= self.shared.window
-            && !ready.is_empty()
+            && (!ready.is_empty() || !self.urgent.borrow().is_empty())
             && let Some(oldest) = self.window.pop_front()
         {
             ready.push_back(oldest);

@@ -46,7 +46,11 @@ impl Worker {
             return;
         }
         header.queued.set(true);
-        self.ready.borrow_mut().push_back(task);
+        // What is aborted has nobody who waits for it.
+        match header.account.is_some() || header.abort.get() {
+            true => self.ready.borrow_mut().push_back(task),
+            false => self.urgent.borrow_mut().push_back(task),
+        }
         if self.current.get() != Some(task)
             && let Some(local) = &header.account
         {
@@ -201,6 +205,7 @@ impl Worker {
             self.release(task);
         }
         self.ready.borrow_mut().clear();
+        self.urgent.borrow_mut().clear();
         while self.window.pop_front().is_some() {}
     }
 
