@@ -24,8 +24,11 @@ class Group:
         is_v2 = (root / "cgroup.controllers").exists()
         self.path = (root if is_v2 else root / "memory") / f"dovetail-{name}"
         self.path.mkdir(exist_ok=True)
-        limit = "memory.max" if is_v2 else "memory.limit_in_bytes"
-        (self.path / limit).write_text(str(limit_bytes))
+        self.limit = self.path / ("memory.max" if is_v2 else "memory.limit_in_bytes")
+        self.allow(limit_bytes)
+
+    def allow(self, limit_bytes):
+        self.limit.write_text(str(limit_bytes))
 
     def enter(self):
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
