@@ -19,12 +19,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
-from servers import PORTS, POSTGRES, ROOT, Server, can_run, cpu_s, figures, initdb
+from servers import PORTS, POSTGRES, ROOT, Server, cpu_s, figures, in_scratch_folder
 
 ANALYTICAL = """select bid, count(*), sum(abalance), max(filler) from pgbench_accounts
                 group by bid order by 2, 1 limit 10"""
@@ -121,19 +120,10 @@ def main():
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
     parser.add_argument("--folder", default=None, help="where the scratch folder is made")
     args = parser.parse_args()
-    if not can_run():
-        sys.exit("skipped: this needs root and PostgreSQL 15")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="dovetail-pgbench-", dir=args.folder))
-    try:
-        run(folder, args)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    in_scratch_folder("pgbench", args, run)
 
 
 def run(folder, args):
-    shutil.chown(folder, "postgres")
-    folder.chmod(0o755)
-    initdb(folder)
     limits = [int(m) for m in args.memory.split(",")]
     for number, limit_mb in enumerate(limits):
         servers = {name: Measured(name, folder, limit_mb, args.binary) for name in PORTS}

@@ -5,9 +5,11 @@ import os
 import pathlib
 import pwd
 import signal
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -140,9 +142,18 @@ def initdb(folder):
                     "--locale=C"], user="postgres", stdout=subprocess.DEVNULL, check=True)
 
 
-def can_run():
-    """Whether control groups and PostgreSQL are to be had."""
-    return os.geteuid() == 0 and (POSTGRES / "postgres").exists()
+def in_scratch_folder(name, args, run):
+    """Calls `run` with a new folder that PostgreSQL may use, when control groups are to be had."""
+    if os.geteuid() != 0 or not (POSTGRES / "postgres").exists():
+        sys.exit("skipped: this needs root and PostgreSQL 15")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"dovetail-{name}-", dir=args.folder))
+    try:
+        shutil.chown(folder, "postgres")
+        folder.chmod(0o755)
+        initdb(folder)
+        run(folder, args)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def figures(values):

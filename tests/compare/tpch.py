@@ -24,9 +24,8 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 
-from servers import ROOT, Group, Server, can_run, figures, initdb
+from servers import ROOT, Group, Server, figures, in_scratch_folder
 
 QUERIES = ROOT / "crates/bench/queries/ooo"
 TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
@@ -172,19 +171,10 @@ def main():
     parser.add_argument("--folder", default=None, help="where the scratch folder is made")
     args = parser.parse_args()
     args.file = f"tpch-sf{args.sf}.dovetail"
-    if not can_run():
-        sys.exit("skipped: this needs root and PostgreSQL 15")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="dovetail-tpch-", dir=args.folder))
-    try:
-        run(folder, args)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    in_scratch_folder("tpch", args, run)
 
 
 def run(folder, args):
-    shutil.chown(folder, "postgres")
-    folder.chmod(0o755)
-    initdb(folder)
     files = folder / "files"
     ours = [args.binary, "tpch"]
     subprocess.run([*ours, "export", "--sf", args.sf, "--out", files], check=True)

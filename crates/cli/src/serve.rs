@@ -112,6 +112,10 @@ fn server_options(
 
 fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
     let ring = configuration.text("ring").unwrap_or_default().parse::<RingKind>();
+    if configuration.count("pool") >= configuration.count("memory") {
+        let message = "pool must be smaller than memory, of which it is a part";
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
     let options = Options {
         memory_bytes: configuration.count("memory"),
         pool_bytes: Some(configuration.count("pool")).filter(|bytes| *bytes > 0),

@@ -231,12 +231,13 @@ fn sigterm_drains_and_the_second_one_does_not_wait() {
 #[test]
 fn what_is_wrong_with_the_configuration_ends_the_start() {
     let folder = Folder::new("wrong");
-    let cases: [(&str, &[&str], &str); 5] = [
+    let cases: [(&str, &[&str], &str); 6] = [
         ("lissten = \"x\"", &[], "Perhaps you meant \"listen\"."),
         ("memory = \"much\"", &[], "invalid value for parameter \"memory\": \"much\" in file"),
         ("", &["--statement-timeout", "soon"], "invalid value for parameter \"statement_timeout\""),
         ("", &["--statment-timeout", "1s"], "--statement-timeout"),
         ("tls_cert = \"server.pem\"", &[], "tls_cert needs tls_key"),
+        ("pool = \"64MB\"", &[], "pool must be smaller than memory"),
     ];
     for (text, flags, expected) in cases {
         let config = folder.file("c.toml", text);

@@ -25,13 +25,10 @@ use crate::log::Severity;
 use crate::output::Output;
 use crate::places::{Place, Stranger};
 use crate::report::Reported;
-use crate::stream::Stream;
+use crate::stream::{KEPT_BYTES_MAX, Stream};
 
 /// Bytes of answers that are sent without waiting for the end of the statement.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
-
-/// Bytes of memory for answers that a connection keeps while it has none to send.
-const OUTPUT_BYTES_KEPT: usize = 8 << 10;
 
 /// What a statement gives.
 pub(crate) enum Answer {
@@ -166,7 +163,7 @@ impl Connection {
             return self.unless_woken(next);
         }
         self.appear(if self.block == Block::Idle { Doing::Rests } else { Doing::Waits });
-        self.output.bytes.shrink_to(OUTPUT_BYTES_KEPT);
+        self.output.bytes.shrink_to(KEPT_BYTES_MAX);
         if self.must_leave() {
             return self.leave(&drain::farewell());
         }

@@ -10,8 +10,9 @@ use runtime::net::Socket;
 
 use crate::tls::{Channel, Tls};
 
-/// Memory above this is not kept for the next answer.
-const KEPT_BYTES_MAX: usize = 32 << 10;
+/// Memory for answers that a connection keeps while it has none to send, twice: what is being sent,
+/// and what comes next.
+pub(crate) const KEPT_BYTES_MAX: usize = 8 << 10;
 
 /// Bytes on their way to the client: whether they got there, and their memory.
 type Sending = Pin<Box<dyn Future<Output = (io::Result<()>, Vec<u8>)>>>;

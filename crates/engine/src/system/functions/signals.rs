@@ -15,6 +15,9 @@ pub(super) const FUNCTIONS: &[Definition] = &[
         signal(view, arguments, &CANCEL, Signals::cancel)
     }),
     Definition("pg_terminate_backend", BOOL, 1, 2, true, |view, arguments| {
+        if arguments.get(1).and_then(SystemValue::int).is_some_and(|ms| ms != 0) {
+            return Err(SqlError::unsupported("pg_terminate_backend with a timeout"));
+        }
         signal(view, arguments, &TERMINATE, Signals::terminate)
     }),
 ];
