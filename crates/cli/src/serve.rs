@@ -15,7 +15,7 @@ use clap::Args;
 use engine::{Configuration, Database, Options, RingKind, SqlError, SqlResult, SqlState};
 use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
-use crate::{console, signal};
+use crate::{console, signal, size};
 
 use flags::Flags;
 
@@ -119,6 +119,7 @@ fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
     let options = Options {
         memory_bytes: configuration.count("memory"),
         pool_bytes: Some(configuration.count("pool")).filter(|bytes| *bytes > 0),
+        page_bytes: page_bytes(configuration),
         ring: ring.map_err(|why| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, why))?,
         workers: configuration.count("workers"),
         configuration: configuration.clone(),
@@ -129,6 +130,12 @@ fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
         true => Database::open(&path, options),
         false => Database::create(&path, options),
     }
+}
+
+/// The pages that are asked for, unless any will do.
+fn page_bytes(configuration: &Configuration) -> Option<u32> {
+    let bytes = size::parse_bytes(&configuration.text("page_size")?).ok()?;
+    u32::try_from(bytes).ok()
 }
 
 /// The rules by which clients connect.

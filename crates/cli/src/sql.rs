@@ -20,7 +20,7 @@ use crate::shell::input::{Script, Terminal};
 use crate::shell::interrupt::Interrupts;
 use crate::shell::settings::{Mode, Settings};
 use crate::shell::{Flow, Shell, exit, fatal_text, os_message};
-use crate::size::parse_bytes;
+use crate::size::{parse_bytes, parse_page_bytes};
 
 /// The database file when none is named.
 const DATABASE_DEFAULT: &str = "main.dovetail";
@@ -63,6 +63,9 @@ pub struct SqlArgs {
     /// Memory of the database, like 256MB: half of it for the buffer pool
     #[arg(long, value_parser = parse_bytes)]
     memory: Option<usize>,
+    /// Pages of a new database: 4kB (the default), 8kB, 16kB or 32kB
+    #[arg(long, value_parser = parse_page_bytes)]
+    page_size: Option<u32>,
     /// auto, uring or threads
     #[arg(long)]
     ring: Option<RingKind>,
@@ -95,6 +98,7 @@ impl SqlArgs {
     fn open(&self) -> SqlResult<Database> {
         let mut options = Options::default();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
+        options.page_bytes = self.page_size;
         options.ring = self.ring.unwrap_or(options.ring);
         if self.database.exists() {
             return Database::open(&self.database, options);

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use engine::{Database, ExecutionMode, Options, RingKind, SqlError, SqlResult, SqlState};
 
 use crate::progress::Bar;
-use crate::size::parse_bytes;
+use crate::size::{parse_bytes, parse_page_bytes};
 
 /// TPC-H: the data, the queries, the reference answers.
 #[derive(Args)]
@@ -45,6 +45,9 @@ pub(crate) struct Common {
     /// Memory of the buffer pool alone, like 256MB
     #[arg(long, value_parser = parse_bytes)]
     pub(crate) pool: Option<usize>,
+    /// Pages of a new database: 4kB (the default), 8kB, 16kB or 32kB
+    #[arg(long, value_parser = parse_page_bytes)]
+    pub(crate) page_size: Option<u32>,
     /// auto, uring or threads
     #[arg(long)]
     pub(crate) ring: Option<RingKind>,
@@ -98,6 +101,7 @@ impl Common {
         let mut options = Options::default();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
         options.pool_bytes = self.pool;
+        options.page_bytes = self.page_size;
         options.ring = self.ring.unwrap_or(options.ring);
         options
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use exec::Governor;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::TableDef;
-use storage::{PoolStats, Store, StoreOptions};
+use storage::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::Credentials;
@@ -24,8 +24,9 @@ use crate::session::Session;
 use crate::settings::{self, Configuration};
 use crate::turn::{Turn, Turns};
 
-/// Page size of new databases: the best of SSDs for random reads (DESIGN, section 4).
-pub(crate) const PAGE_BYTES: u32 = 4096;
+/// Page size of new databases, unless they want another: the best of SSDs for random reads
+/// (DESIGN, section 4).
+const PAGE_BYTES: u32 = 4096;
 
 /// An open database. Cheap to clone; the last clone closes the file.
 #[derive(Clone)]
@@ -73,9 +74,6 @@ type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> Pin<Box<dyn Fut
     + Send;
 
 impl Database {
-    /// Bytes of a page of a database file.
-    pub const PAGE_BYTES: u32 = PAGE_BYTES;
-
     /// Creates a database file, which must not exist.
     pub fn create(path: &Path, options: Options) -> SqlResult<Database> {
         Database::start(path, options, true)
@@ -90,8 +88,9 @@ impl Database {
         let shares = Shares::of(&options)?;
         let runtime = Runtime::start(runtime_config(&options))
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
+        let (page_size, is_wanted) = (page_size(&options)?, options.page_bytes.is_some());
         let store_options =
-            StoreOptions { page_size: PAGE_BYTES, pool_bytes: shares.pool, direct: options.direct };
+            StoreOptions { page_size, pool_bytes: shares.pool, direct: options.direct };
         let file = path.to_owned();
         let (store, snapshot) = runtime.block_on(move || async move {
             let store = match create {
@@ -99,10 +98,15 @@ impl Database {
                 false => Store::open(&file, store_options).await,
             };
             let store = store.map_err(fault::storage)?;
+            if is_wanted {
+                has_pages_of(&store, page_size)?;
+            }
             remove_leftovers(&file).await;
             let snapshot = catalog::load(&store).await?;
             SqlResult::Ok((store, snapshot))
         })?;
+        let mut configuration = Configuration::clone(&options.configuration);
+        configuration.know("block_size", store.page_size() as i64);
         let inner = Inner {
             path: path.to_owned(),
             store,
@@ -110,7 +114,7 @@ impl Database {
             governor: Governor::new(shares.operators),
             catalog: RwLock::new(Arc::new(snapshot)),
             turns: Arc::default(),
-            configuration: RwLock::new(options.configuration),
+            configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
             job: Mutex::default(),
@@ -190,6 +194,11 @@ impl Database {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> usize {
+        self.inner.store.page_size()
     }
 
     /// Figures of the buffer pool.
@@ -391,6 +400,28 @@ fn runtime_config(options: &Options) -> runtime::Config {
         RingKind::Threads => RingChoice::Threads,
     };
     runtime::Config { workers: options.workers, ring, ..runtime::Config::default() }
+}
+
+/// The page size of a database that is created with these options.
+fn page_size(options: &Options) -> SqlResult<u32> {
+    let bytes = options.page_bytes.unwrap_or(PAGE_BYTES);
+    if bytes.is_power_of_two() && (PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("no page has {bytes} bytes"))
+        .with_hint("Pages have 4kB, 8kB, 16kB or 32kB."))
+}
+
+/// Refuses a file whose pages are not those that were asked for.
+fn has_pages_of(store: &Store, wanted: u32) -> SqlResult<()> {
+    let found = store.page_size();
+    if found == wanted as usize {
+        return Ok(());
+    }
+    let message = format!("the database has pages of {}kB, not {}kB", found >> 10, wanted >> 10);
+    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message).with_hint(
+        "The size of pages is chosen when a database is created; leave it out to open this one.",
+    ))
 }
 
 /// Removes what sorts and queries of a process that died left behind.

@@ -2,6 +2,7 @@
 //! quarter to the operators, an eighth to tasks; the rest is the program's own (code, catalog,
 //! connections, what the allocator holds back).
 
+use storage::EXTENT_PAGES;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::options::Options;
@@ -16,8 +17,8 @@ const POOL_BYTES_MIN: usize = 4 << 20;
 /// The smallest memory of operators: a floor for each of a handful.
 const OPERATOR_BYTES_MIN: usize = 1 << 20;
 
-/// Bytes of a part of a scan in work: an extent of 64 pages, as rows, twice.
-const PART_BYTES: usize = 512 << 10;
+/// Copies of an extent that a part of a scan in work holds: its rows, and what becomes of them.
+const PART_COPIES: usize = 2;
 
 /// Bytes of a task of a look-up join: its frame, and 128 rows of some 100 bytes.
 const TASK_BYTES: usize = 16 << 10;
@@ -54,7 +55,8 @@ impl Shares {
     }
 
     /// Parts of a scan that each of so many workers may have in work.
-    pub(crate) fn parts_per_worker(&self, workers: usize) -> usize {
-        (self.tasks / 2 / workers.max(1) / PART_BYTES).clamp(1, exec::PARTS_PER_WORKER)
+    pub(crate) fn parts_per_worker(&self, workers: usize, page_bytes: usize) -> usize {
+        let part_bytes = EXTENT_PAGES * page_bytes * PART_COPIES;
+        (self.tasks / 2 / workers.max(1) / part_bytes).clamp(1, exec::PARTS_PER_WORKER)
     }
 }

@@ -11,6 +11,9 @@ pub struct Options {
     pub memory_bytes: usize,
     /// Memory of the buffer pool alone; `None` is half of `memory_bytes`.
     pub pool_bytes: Option<usize>,
+    /// Bytes of a page: 4096, 8192, 16384 or 32768. It is chosen when a database is created, 4096
+    /// when nothing is said; a database of other pages is not opened.
+    pub page_bytes: Option<u32>,
     /// Which ring does the I/O.
     pub ring: RingKind,
     /// Worker threads; by default one per core.
@@ -40,6 +43,7 @@ impl Default for Options {
         Options {
             memory_bytes: MEMORY_BYTES,
             pool_bytes: None,
+            page_bytes: None,
             ring: RingKind::Auto,
             workers: runtime::Config::default().workers,
             direct: true,

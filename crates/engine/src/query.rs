@@ -172,7 +172,7 @@ impl Run {
         let mut query = Query::new(settings.mode(), permits, watch.cancel, progress.clone());
         query.lookup_batch_rows = settings.lookup_batch_rows;
         query.spill_path = Some(db.spill_path());
-        query.parts_per_worker = db.shares().parts_per_worker(db.worker_count());
+        query.parts_per_worker = db.shares().parts_per_worker(db.worker_count(), db.page_bytes());
         let account = watch.activity.account();
         watch.activity.runs(LiveQuery {
             plan: plan.clone(),

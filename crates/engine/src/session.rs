@@ -18,7 +18,7 @@ use crate::activity::Activity;
 use crate::block::{self, Block};
 use crate::catalog::Snapshot;
 use crate::cursors::{self, Cursors};
-use crate::database::{Database, PAGE_BYTES};
+use crate::database::Database;
 use crate::lifted::Lifted;
 use crate::notice::Notice;
 use crate::prepared::PointExecution;
@@ -298,7 +298,7 @@ impl Session {
             wishes: Mutex::default(),
             changes: Mutex::default(),
             now_us: runtime::time::unix_us(),
-            page_bytes: u64::from(PAGE_BYTES),
+            page_bytes: self.db.page_bytes() as u64,
             monitor: Monitor { activities: self.db.activities().clone(), handle: self.db.handle() },
         })
     }

@@ -7,6 +7,43 @@ use std::path::PathBuf;
 use engine::{Database, Options, RingKind, Session, SqlError, SqlState, StatementResult};
 use types::text::format_value;
 
+#[test]
+fn pages_have_the_size_chosen_at_creation() {
+    for (wanted, bytes) in [(None, 4096), (Some(8192), 8192), (Some(16_384), 16_384)] {
+        let folder = Folder::new(&format!("pages-{bytes}"));
+        let with = |page_bytes| Options { page_bytes, ..options() };
+        let db = Database::create(&folder.file(), with(wanted)).unwrap();
+        let text = "create table t (k int primary key, w text); create index t_w on t (w);
+            insert into t select i, repeat('w' || i, 40) from generate_series(1, 5000) g (i)";
+        db.session().execute(text).unwrap();
+        db.close().unwrap();
+        let other = Database::open(&folder.file(), with(Some(32_768))).map(|_| ()).unwrap_err();
+        assert_eq!(other.state, SqlState::INVALID_PARAMETER_VALUE, "{other}");
+        // Whoever asks for nothing, or for what is there, gets it.
+        for again in [None, Some(bytes)] {
+            let db = Database::open(&folder.file(), with(again)).unwrap();
+            let mut session = db.session();
+            assert_eq!(query(&mut session, "show block_size"), [[bytes.to_string()]]);
+            assert_eq!(
+                query(&mut session, "select count(*), min(k) from t where w > 'w2'")[0][1],
+                "2"
+            );
+            db.close().unwrap();
+        }
+    }
+}
+
+#[test]
+fn pages_of_odd_sizes_are_refused() {
+    for bytes in [0, 1000, 2048, 12_288, 65_536] {
+        let folder = Folder::new(&format!("odd-pages-{bytes}"));
+        let options = Options { page_bytes: Some(bytes), ..options() };
+        let error = Database::create(&folder.file(), options).map(|_| ()).unwrap_err();
+        assert_eq!(error.state, SqlState::INVALID_PARAMETER_VALUE, "{error}");
+        assert!(!folder.file().exists());
+    }
+}
+
 /// A folder of its own for each test, removed at the end.
 struct Folder(PathBuf);
 

@@ -23,6 +23,7 @@ struct Circumstances {
     ring: RingKind,
     /// A setting that makes it another way than usual, and its value.
     with: Option<(&'static str, &'static str)>,
+    page_bytes: Option<u32>,
 }
 
 #[test]
@@ -85,27 +86,34 @@ fn sql_files_ooo_without_memory() {
     run_with_little_memory(ExecutionMode::OutOfOrder);
 }
 
+#[test]
+fn sql_files_ooo_with_pages_of_16_kb() {
+    let (mode, ring) = (ExecutionMode::OutOfOrder, RingKind::Threads);
+    run(Circumstances { mode, ring, with: None, page_bytes: Some(16_384) });
+}
+
 fn run_all(mode: ExecutionMode, ring: RingKind) {
-    run(Circumstances { mode, ring, with: None });
+    run(Circumstances { mode, ring, with: None, page_bytes: None });
 }
 
 fn run_without(setting: &'static str) {
     let (mode, ring) = (ExecutionMode::OutOfOrder, RingKind::Threads);
-    run(Circumstances { mode, ring, with: Some((setting, "off")) });
+    run(Circumstances { mode, ring, with: Some((setting, "off")), page_bytes: None });
 }
 
 /// So little that every operator with more than a few hundred rows spills.
 fn run_with_little_memory(mode: ExecutionMode) {
-    run(Circumstances { mode, ring: RingKind::Threads, with: Some(("work_mem", "64kB")) });
+    let with = Some(("work_mem", "64kB"));
+    run(Circumstances { mode, ring: RingKind::Threads, with, page_bytes: None });
 }
 
 /// Runs every file and reports all failures, not only the first.
 fn run(circumstances: Circumstances) {
-    let Circumstances { mode, ring, with } = circumstances;
+    let Circumstances { mode, ring, with, page_bytes } = circumstances;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql");
-    let folder =
-        Folder::new(&format!("{}-{ring:?}-{}", mode.name(), with.map_or("all", |(name, _)| name)));
-    if let Err(error) = create(&folder.0.join("probe.dovetail"), ring) {
+    let (with, pages) = (with.map_or("all", |(name, _)| name), page_bytes.unwrap_or_default());
+    let folder = Folder::new(&format!("{}-{ring:?}-{with}-{pages}", mode.name()));
+    if let Err(error) = create(&folder.0.join("probe.dovetail"), circumstances) {
         assert!(ring == RingKind::Uring, "{error}");
         println!("SKIPPED: io_uring is not to be had here: {error}");
         return;
@@ -146,7 +154,7 @@ fn run_file(
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let data = root.join("data").canonicalize().map_err(|error| error.to_string())?;
     let text = text.replace("{data}", &data.to_string_lossy());
-    let db = create(database, circumstances.ring)?;
+    let db = create(database, circumstances)?;
     let name = file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned();
     let result = {
         let open = db.clone();
@@ -180,8 +188,10 @@ fn run_records<M: MakeConnection<Conn = Connection>>(
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-fn create(path: &Path, ring: RingKind) -> Result<Database, String> {
+fn create(path: &Path, circumstances: Circumstances) -> Result<Database, String> {
+    let Circumstances { ring, page_bytes, .. } = circumstances;
     let options = Options { memory_bytes: MEMORY_BYTES, workers: 2, ring, ..Options::default() };
+    let options = Options { page_bytes, ..options };
     Database::create(path, options).map_err(|error| error.to_string())
 }
 

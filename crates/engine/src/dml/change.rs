@@ -12,7 +12,7 @@ use types::SqlResult;
 use super::entries::Entries;
 use super::rows::Rows;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::database::{Database, PAGE_BYTES};
+use crate::database::Database;
 use crate::load::{Rebuilt, TableLoader, drop_trees};
 
 /// Rows of a table that go and rows that come.
@@ -55,7 +55,7 @@ enum How {
 /// Rows of more bytes are merged in by a bulk load: each row may touch a page of every tree, and
 /// a small share of the pool is safe.
 pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
-    db.pool().frames * PAGE_BYTES as usize / 256
+    db.pool().frames * db.page_bytes() / 256
 }
 
 /// Makes all changes or none, durably. The caller has the right to write.

@@ -85,6 +85,12 @@ impl Configuration {
         self.given.insert(setting.name, (value, origin));
     }
 
+    /// Takes note of what the database file has.
+    pub(crate) fn know(&mut self, name: &str, value: i64) {
+        let setting = Setting::find(name).expect("the program knows its settings");
+        self.put(setting, Value::Integer(value), Origin::Default);
+    }
+
     /// The value of a setting.
     pub(crate) fn value(&self, setting: &Setting) -> Value {
         let given = self.given.get(setting.name).map(|(value, _)| value.clone());
@@ -148,6 +154,10 @@ impl Configuration {
         for setting in Setting::all() {
             let (old, value) = (self.value(setting), new.value(setting));
             if old == value {
+                continue;
+            }
+            if setting.context == Context::Internal {
+                result.put(setting, old, Origin::Default);
                 continue;
             }
             let needs_restart = setting.context == Context::Start;

@@ -70,6 +70,14 @@ pub(super) const SERVER: &[Setting] = &[
         "Memory of the buffer pool alone, part of the above; 0 is half of it."
     ),
     server!(
+        "page_size",
+        FILES,
+        Start,
+        Kind::Choice(&["auto", "4kB", "8kB", "16kB", "32kB"]),
+        Is("auto"),
+        "Pages of a new database; auto is 4kB. A file of other pages is not opened."
+    ),
+    server!(
         "ring",
         FILES,
         Start,
@@ -202,7 +210,15 @@ pub(super) const SERVER: &[Setting] = &[
 
 /// What can be asked for and not changed.
 pub(super) const PRESETS: &[Setting] = &[
-    preset!("block_size", Kind::Integer { min: 4096, max: 4096 }, "4096", "Bytes of a page."),
+    Setting {
+        name: "block_size",
+        category: PRESET,
+        kind: Kind::Integer { min: 4096, max: 32_768 },
+        context: Context::Internal,
+        unset: Is("4096"),
+        description: "Bytes of a page.",
+        home: Home::Server,
+    },
     preset!("in_hot_standby", Bool, "off", "Whether the server only replays a log."),
     preset!("integer_datetimes", Bool, "on", "Whether times are whole microseconds."),
     Setting {

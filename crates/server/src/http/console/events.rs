@@ -17,7 +17,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long a client may take for one event before it is given up.
 const SEND_MAX: Duration = Duration::from_secs(20);
 /// Bytes of one unit of a trace's offsets.
-const PAGE_BYTES: u64 = 4096;
+/// What the page counts offsets in.
+const UNIT_BYTES: u64 = 4096;
 
 /// Somebody who watches a run, and what they know already.
 pub(crate) struct Watcher {
@@ -89,8 +90,8 @@ impl Watcher {
             &mut text,
             news.points.iter().map(|point| {
                 let time_us = point.time_ns.saturating_sub(lead) / 1000;
-                let pages = u64::from(point.bytes).div_ceil(PAGE_BYTES);
-                [time_us, point.offset / PAGE_BYTES, pages, u64::from(point.rank)]
+                let pages = u64::from(point.bytes).div_ceil(UNIT_BYTES);
+                [time_us, point.offset / UNIT_BYTES, pages, u64::from(point.rank)]
             }),
         );
         let _ = write!(text, ",\"requests\":{},\"rank_limit\":{}}}", news.total, news.rank_limit);
