@@ -21,6 +21,7 @@ mod source;
 mod tests;
 mod type_names;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sql::SystemFunction;
@@ -33,6 +34,7 @@ use crate::activity::Activities;
 use crate::advisory::Wish;
 use crate::catalog::Snapshot;
 use crate::cursors::Cursors;
+use crate::database::Database;
 use crate::settings::Settings;
 use crate::statements::Statements;
 
@@ -41,6 +43,15 @@ pub(crate) use names::quote_ident;
 pub(crate) use session_info::SessionInfo;
 pub(crate) use sleep::Sleep;
 pub(crate) use source::SystemSource;
+
+impl Database {
+    /// The names of all functions, aggregates and window functions that statements may call.
+    pub fn function_names() -> BTreeSet<String> {
+        let mut names = sql::function_names();
+        names.extend(functions::names().map(str::to_owned));
+        names
+    }
+}
 
 /// Relations with what not everybody should know.
 pub(crate) const SUPERUSERS_ONLY: [&str; 2] = ["pg_authid", "pg_shadow"];

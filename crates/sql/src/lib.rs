@@ -42,7 +42,7 @@ pub use datafusion_common::ScalarValue;
 pub use define::{Draft, UniqueDraft, names_column, renamed_in};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
 pub use insert::{InsertRows, incoming_schema, insert_rows, rows_of_query};
-pub use library::has_function;
+pub use library::{function_names, has_function};
 pub use options::{DeviceProfile, PlannerOptions};
 pub use parameters::parameter_types;
 pub use parse::{Parameter, Query, Shape, Statement, Template, parse};

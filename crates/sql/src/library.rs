@@ -1,5 +1,6 @@
 //! The logical library as we set it up: its functions, its syntax planners and its options.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use datafusion_common::config::ConfigOptions;
@@ -106,4 +107,11 @@ fn parser() -> ParserOptions {
 pub fn has_function(name: &str) -> bool {
     let registry = &LIBRARY.registry;
     LIBRARY.scalar(name).is_some() || registry.udaf(name).is_ok() || registry.udwf(name).is_ok()
+}
+
+/// The names of all functions, aggregates and window functions, apart from those of the session.
+pub fn function_names() -> BTreeSet<String> {
+    let (registry, aliases) = (&LIBRARY.registry, LIBRARY.aliases.keys().cloned());
+    let kinds = [registry.udfs(), registry.udafs(), registry.udwfs()];
+    kinds.into_iter().flatten().chain(aliases).collect()
 }

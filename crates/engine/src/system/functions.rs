@@ -51,6 +51,11 @@ pub(crate) fn exists(name: &str) -> bool {
     BY_NAME.contains_key(name)
 }
 
+/// The names of all of them.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    BY_NAME.keys().copied()
+}
+
 /// Whether a function has another value, or does something, at each call.
 fn is_volatile(name: &str) -> bool {
     let lists = [advisory::FUNCTIONS, chance::FUNCTIONS, signals::FUNCTIONS];
