@@ -1,5 +1,6 @@
 //! A worker: its tasks, its queues, its operations, its ring. One thread owns it all.
 
+mod idle;
 mod operations;
 mod run;
 mod tasks;
@@ -80,6 +81,8 @@ pub(crate) struct Worker {
     preempt_calls: Cell<u32>,
     preempt: Cell<bool>,
     clock: Option<Rc<Cell<u64>>>,
+    /// Whether looking out before a sleep pays.
+    watcher: idle::Watcher,
 }
 
 thread_local! {
@@ -148,6 +151,7 @@ impl Worker {
             preempt_calls: Cell::new(0),
             preempt: Cell::new(false),
             clock,
+            watcher: idle::Watcher::default(),
             shared,
         }
     }
