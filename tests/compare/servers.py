@@ -142,15 +142,25 @@ def initdb(folder):
                     "--locale=C"], user="postgres", stdout=subprocess.DEVNULL, check=True)
 
 
-def in_scratch_folder(name, args, run):
-    """Calls `run` with a new folder that PostgreSQL may use, when control groups are to be had."""
+def check():
+    """Ends everything unless control groups are to be had."""
     if os.geteuid() != 0 or not (POSTGRES / "postgres").exists():
         sys.exit("skipped: this needs root and PostgreSQL 15")
+
+
+def prepare(folder):
+    """Makes `folder` one that PostgreSQL may use."""
+    shutil.chown(folder, "postgres")
+    folder.chmod(0o755)
+    initdb(folder)
+
+
+def in_scratch_folder(name, args, run):
+    """Calls `run` with a new folder that PostgreSQL may use, and removes it."""
+    check()
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"dovetail-{name}-", dir=args.folder))
     try:
-        shutil.chown(folder, "postgres")
-        folder.chmod(0o755)
-        initdb(folder)
+        prepare(folder)
         run(folder, args)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -13,7 +13,8 @@ sides are compared. Printed are medians (min, max) in milliseconds and ratios.
 
 Needs root, PostgreSQL 15 (Debian: `postgresql-15`), the Python package `duckdb` (a loud skip of that
 side without it), and a release build (`--binary`). Everything is made in a scratch folder of about
-six times the data, which is removed.
+six times the data, which is removed; with `--data FOLDER`, in one that stays, and later calls with
+it only measure. `--load` ends before measuring.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import statistics
 import subprocess
 import sys
 
-from servers import ROOT, Group, Server, figures, in_scratch_folder
+from servers import ROOT, Group, Server, check, figures, in_scratch_folder, prepare
 
 QUERIES = ROOT / "crates/bench/queries/ooo"
 TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
@@ -71,6 +72,7 @@ class Sql:
         for table in TABLES:
             copy = f"\\copy {table} from program 'sed s/.$// {files}/{table}.tbl' delimiter '|'"
             self.server.call("psql", "-qX", "-c", copy)
+            (files / f"{table}.tbl").unlink()
         self.server.call("psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", files / "indexes.sql")
         self.server.call("psql", "-qX", "-c", "vacuum analyze")
         self.server.halt()
@@ -109,15 +111,16 @@ class Duck:
         return done.stdout.splitlines()
 
     def load(self, files):
-        copies = "".join(f"copy {t} from '{files}/{t}.stripped' (delimiter '|', header false);"
-                         for t in TABLES)
+        self.call("-", limit="8GB", given=(files / "schema.sql").read_text())
         for table in TABLES:
-            with open(files / f"{table}.stripped", "w") as out:
+            stripped = files / f"{table}.stripped"
+            with open(stripped, "w") as out:
                 subprocess.run(["sed", "s/.$//", files / f"{table}.tbl"], stdout=out, check=True)
-        script = (files / "schema.sql").read_text() + copies + (files / "indexes.sql").read_text()
-        self.call("-", limit="8GB", given=script + "checkpoint;")
-        for table in TABLES:
-            (files / f"{table}.stripped").unlink()
+            copy = f"copy {table} from '{stripped}' (delimiter '|', header false);"
+            self.call("-", limit="8GB", given=copy)
+            stripped.unlink()
+        indexes = (files / "indexes.sql").read_text()
+        self.call("-", limit="8GB", given=indexes + "checkpoint;")
 
     def run(self, text):
         first, *rows = self.call(text, group=self.group)
@@ -169,31 +172,66 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
     parser.add_argument("--folder", default=None, help="where the scratch folder is made")
+    parser.add_argument("--data", type=pathlib.Path, default=None, help="a folder that stays")
+    parser.add_argument("--load", action="store_true", help="load, and measure nothing")
     args = parser.parse_args()
     args.file = f"tpch-sf{args.sf}.dovetail"
+    if args.data:
+        check()
+        return in_kept_folder(args.data.resolve(), args)
     in_scratch_folder("tpch", args, run)
 
 
+def in_kept_folder(folder, args):
+    """Loads unless that has been done; a load that broke off begins anew."""
+    loaded = folder / "loaded"
+    if not loaded.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        prepare(folder)
+        load(folder, args)
+        loaded.touch()
+    if not args.load:
+        measure(folder, args)
+
+
 def run(folder, args):
+    load(folder, args)
+    measure(folder, args)
+
+
+def load(folder, args):
     files = folder / "files"
     ours = [args.binary, "tpch"]
     subprocess.run([*ours, "export", "--sf", args.sf, "--out", files], check=True)
+    duck = duckdb_side(folder, args)
+    if duck:
+        duck.load(files)
+        duck.stop()
     subprocess.run([*ours, "load", "--sf", args.sf, "--data", folder], check=True)
+    # Last: it removes the files.
+    postgres = Sql("postgresql", folder, args, {"maintenance_work_mem": "1GB"})
+    postgres.load(files)
+    postgres.stop()
+    shutil.rmtree(files)
+
+
+def duckdb_side(folder, args):
+    try:
+        import duckdb
+    except ImportError:
+        return print("SKIPPED: duckdb, the Python package is not installed")
+    print(f"duckdb {duckdb.__version__}", flush=True)
+    return Duck(folder, args)
+
+
+def measure(folder, args):
     settings = {"work_mem": f"{args.memory // 16}MB", "random_page_cost": 1.1,
                 "effective_io_concurrency": 128, "effective_cache_size": f"{args.memory}MB"}
     serial = settings | {"max_parallel_workers_per_gather": 0}
-    postgres = Sql("postgresql", folder, args, settings)
-    postgres.load(files)
-    sides = [Sql("dovetail", folder, args), postgres,
+    sides = [Sql("dovetail", folder, args), Sql("postgresql", folder, args, settings),
              Sql("postgresql", folder, args, serial, "postgresql, serial")]
-    try:
-        import duckdb
-        sides.append(Duck(folder, args))
-        sides[-1].load(files)
-        print(f"duckdb {duckdb.__version__}")
-    except ImportError:
-        print("SKIPPED: duckdb, the Python package is not installed")
-    shutil.rmtree(files)
+    sides += filter(None, [duckdb_side(folder, args)])
     try:
         ratios = [compare(sides, path.stem, path.read_text().rstrip(), args.rounds)
                   for path in sorted(QUERIES.glob("*.sql"))]

@@ -6,6 +6,7 @@
 pub mod answers;
 pub mod cached;
 pub mod connections;
+pub mod cores;
 pub mod device;
 pub mod figure;
 pub mod modes;

@@ -149,7 +149,9 @@ fn cached(args: &OooArgs) -> SqlResult<ExitCode> {
     }
     let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
     let file_bytes = std::fs::metadata(common.path()).map_err(failed)?.len() as usize;
-    for workers in [1, Options::default().workers] {
+    let cores = Options::default().workers;
+    bench::cores::measure(cores, args.runs).iter().for_each(|f| print_figure(f, common.json));
+    for workers in [1, cores] {
         let mut options = Options { workers, ..common.options() };
         options.pool_bytes = Some(common.pool.unwrap_or(file_bytes + file_bytes / 8));
         options.memory_bytes = common.memory.unwrap_or(file_bytes * 3);
