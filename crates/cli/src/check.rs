@@ -41,7 +41,7 @@ pub struct CheckArgs {
 pub fn run(args: &CheckArgs) -> ExitCode {
     match check(args) {
         Ok(report) if report.problems.is_empty() => {
-            println!("{}", summary(&report));
+            println!("ok: {report}");
             ExitCode::SUCCESS
         }
         Ok(report) => {
@@ -76,18 +76,6 @@ fn check(args: &CheckArgs) -> SqlResult<CheckReport> {
         over.store(true, Relaxed);
         report
     })
-}
-
-fn summary(report: &CheckReport) -> String {
-    format!(
-        "ok: {} pages ({} free, {} of long values), {} tables with {} rows, {} indexes",
-        report.page_count,
-        report.free_pages,
-        report.overflow_pages,
-        report.table_count,
-        report.row_count,
-        report.index_count
-    )
 }
 
 /// Follows the database's job, on a terminal, after two seconds.

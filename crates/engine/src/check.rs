@@ -1,5 +1,6 @@
 //! Checks a database as a whole: its file, and that each index agrees with its table.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,6 +16,9 @@ use crate::database::{Database, Job};
 use crate::load::{key_arrays, row_ids};
 use crate::options::Options;
 use crate::{fault, reader};
+
+/// The column of `CHECK DATABASE`.
+pub const CHECK_COLUMN: &str = "problem";
 
 /// Memory of the first look at a file.
 const PROBE_BYTES: usize = 4 << 20;
@@ -36,6 +40,18 @@ pub struct CheckReport {
     pub row_count: u64,
     /// What is damaged, and where; empty for a file that is as it should be.
     pub problems: Vec<String>,
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CheckReport { page_count, free_pages, overflow_pages, .. } = self;
+        let CheckReport { table_count, index_count, row_count, .. } = self;
+        write!(
+            f,
+            "{page_count} pages ({free_pages} free, {overflow_pages} of long values), \
+             {table_count} tables with {row_count} rows, {index_count} indexes"
+        )
+    }
 }
 
 /// The damage for which the file at `path` cannot even be opened, if that is so.

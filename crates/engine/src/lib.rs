@@ -58,7 +58,7 @@ pub use activity::{
     Activities, Activity, Announced, DURATION_BOUNDS, Histogram, LiveQuery, Outcome,
     StatementActivity, StatementStatistics, Statistics, Times, Totals,
 };
-pub use check::{CheckReport, probe_damage};
+pub use check::{CHECK_COLUMN, CheckReport, probe_damage};
 pub use copy::{CopyFormatter, nothing_returned};
 pub use cursors::CursorInfo;
 pub use database::Database;

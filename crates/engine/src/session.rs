@@ -17,6 +17,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::activity::Activity;
 use crate::block::{self, Block};
 use crate::catalog::Snapshot;
+use crate::check::CHECK_COLUMN;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
 use crate::lifted::Lifted;
@@ -276,6 +277,7 @@ impl Session {
                 Ok(tag("REORGANIZE"))
             }
             Statement::Role(statement) => self.change_roles(&statement),
+            Statement::CheckDatabase => self.check_database(),
             Statement::Checkpoint => {
                 db.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
@@ -301,6 +303,16 @@ impl Session {
             page_bytes: self.db.page_bytes() as u64,
             monitor: Monitor { activities: self.db.activities().clone(), handle: self.db.handle() },
         })
+    }
+
+    /// One row for each thing that is damaged.
+    fn check_database(&mut self) -> SqlResult<StatementResult> {
+        let report = self.db.check()?;
+        if report.problems.is_empty() {
+            self.notices.push(Notice::information(report.to_string()));
+        }
+        let rows = report.problems.into_iter().map(|problem| vec![problem]).collect();
+        Ok(StatementResult::Rows(ResultSet::text(&[CHECK_COLUMN], rows, "CHECK")))
     }
 
     /// Space is taken back when rows go; only statistics are left to do.

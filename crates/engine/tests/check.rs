@@ -77,6 +77,32 @@ fn an_index_that_disagrees_with_its_table_is_named() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// What `CHECK DATABASE` gives: its rows, and its notices.
+fn check_by_statement(session: &mut engine::Session) -> (usize, Vec<String>) {
+    let results = session.execute("check database").unwrap();
+    let [StatementResult::Rows(rows)] = &results[..] else { panic!("{results:?}") };
+    let notices = session.take_notices().into_iter().map(|notice| notice.message.message);
+    (rows.row_count(), notices.collect())
+}
+
+#[test]
+fn an_open_database_is_checked_by_a_statement() {
+    let path = create("online");
+    let db = Database::open(&path, options()).unwrap();
+    let mut session = db.session();
+    // What has just been written, and is in memory still, is looked at as well.
+    session.execute("update t set b = b + 1; delete from t where a > 2900").unwrap();
+    let (problems, notices) = check_by_statement(&mut session);
+    assert_eq!(problems, 0);
+    assert!(notices[0].contains("1 tables with 2900 rows, 1 indexes"), "{notices:?}");
+    drop(session);
+    db.close().unwrap();
+    tamper(&path, false);
+    let db = Database::open(&path, options()).unwrap();
+    assert_eq!(check_by_statement(&mut db.session()), (1, vec![]));
+    std::fs::remove_file(&path).unwrap();
+}
+
 #[test]
 fn damage_anywhere_is_found() {
     let path = create("flips");

@@ -125,6 +125,7 @@ const MATRIX: &[(&str, &str, &str)] = &[
     ("set execution_mode = serial", "", "yyyy"),
     ("show execution_mode", "", "yyyy"),
     ("reset execution_mode", "", "yyyy"),
+    ("check database", "grant pg_checkpoint to granted", "nnny"),
     ("checkpoint", "grant pg_checkpoint to granted", "nyny"),
     ("create role n", "alter role granted createrole", "nyny"),
     ("create role n superuser", "alter role granted createrole", "nnny"),

@@ -184,6 +184,7 @@ fn reads_only(statement: &Statement) -> bool {
             | Statement::Explain(_)
             | Statement::Set { .. }
             | Statement::Show { .. }
+            | Statement::CheckDatabase
             | Statement::Reset { .. }
             | Statement::Prepare(_)
             | Statement::Deallocate { .. }

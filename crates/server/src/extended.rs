@@ -190,6 +190,7 @@ impl Connection {
         Ok(match statement {
             Statement::Query(query) => Some(session.describe(query)?),
             Statement::Explain(_) => texts(&["QUERY PLAN"]),
+            Statement::CheckDatabase => texts(&[engine::CHECK_COLUMN]),
             Statement::Show { name } if name.eq_ignore_ascii_case("all") => {
                 texts(&["name", "setting", "description"])
             }

@@ -114,6 +114,8 @@ pub enum Statement {
     },
     /// `COMMENT ON`.
     Comment(Comment),
+    /// `CHECK DATABASE`.
+    CheckDatabase,
     /// `CHECKPOINT`.
     Checkpoint,
     /// Roles and privileges.
@@ -250,6 +252,9 @@ pub fn parse(text: &str) -> SqlResult<Vec<Statement>> {
 fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     if tokens::is_word(&tokens, "checkpoint") {
         return Ok(Statement::Checkpoint);
+    }
+    if tokens::are_words(&tokens, &["check", "database"]) {
+        return Ok(Statement::CheckDatabase);
     }
     if vacuum::is_vacuum(&tokens) {
         return vacuum::vacuum(text, &tokens).map(Statement::Vacuum);

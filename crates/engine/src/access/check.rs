@@ -55,6 +55,7 @@ kinds! { who:
     Statement::Set { .. } => "SET", Ok(());
     Statement::Show { .. } => "SHOW", Ok(());
     Statement::Reset { .. } => "RESET", Ok(());
+    Statement::CheckDatabase => "CHECK DATABASE", who.may_check();
     Statement::Checkpoint => "CHECKPOINT", who.may_checkpoint();
     // What these need depends on the roles that they name.
     Statement::Role(_) => "ROLE", Ok(());
@@ -242,6 +243,14 @@ impl Who<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Rows of all tables are compared with their indexes.
+    fn may_check(&self) -> SqlResult<()> {
+        match self.access.is_superuser(self.role) {
+            true => Ok(()),
+            false => Err(privilege_error("must be superuser to check the database")),
+        }
     }
 
     fn may_checkpoint(&self) -> SqlResult<()> {

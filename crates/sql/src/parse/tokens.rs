@@ -143,10 +143,16 @@ pub(super) fn too_deep() -> SqlError {
 
 /// Whether the statement is this one word.
 pub(crate) fn is_word(tokens: &Tokens, word: &str) -> bool {
-    match tokens.as_slice() {
-        [only] => matches!(&only.token, Token::Word(w) if w.value.eq_ignore_ascii_case(word)),
+    are_words(tokens, &[word])
+}
+
+/// Whether a statement is these words and nothing else.
+pub(crate) fn are_words(tokens: &Tokens, words: &[&str]) -> bool {
+    let is = |token: &TokenWithSpan, word: &str| match &token.token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
         _ => false,
-    }
+    };
+    tokens.len() == words.len() && tokens.iter().zip(words).all(|(token, word)| is(token, word))
 }
 
 /// 42601 at a token that should not be there.
