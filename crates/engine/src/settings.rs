@@ -89,6 +89,8 @@ pub struct Settings {
     pub idle_in_transaction_ms: u64,
     /// `idle_session_timeout`; 0 is none. Kept by the server.
     pub idle_session_ms: u64,
+    /// `IntervalStyle`. Kept by the server.
+    pub interval_style: types::text::IntervalStyle,
     /// `is_superuser`
     pub(crate) is_superuser: bool,
     /// What clients set and nothing here depends on.
@@ -127,6 +129,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         lock_timeout_ms: 0,
         idle_in_transaction_ms: 0,
         idle_session_ms: 0,
+        interval_style: types::text::IntervalStyle::default(),
         is_superuser: true,
         kept: Arc::default(),
         given: Arc::default(),

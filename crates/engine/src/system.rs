@@ -167,7 +167,7 @@ impl Catalog for SystemCatalog {
     }
 
     fn system_type(&self, table: &TableDef, column: usize) -> Option<u32> {
-        relation::by_id(table.id)?.columns.get(column)?.text_oid()
+        relation::by_id(table.id)?.columns.get(column)?.told_oid()
     }
 
     fn tables(&self) -> Vec<Arc<TableDef>> {

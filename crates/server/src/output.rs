@@ -1,9 +1,10 @@
 //! Messages of the server, written straight into the bytes that are sent.
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use engine::Notice;
 use types::binary::{self, sized};
+use types::text::IntervalStyle;
 use types::{SqlError, described};
 
 use crate::message::format_at;
@@ -14,6 +15,8 @@ pub(crate) struct Output {
     pub bytes: Vec<u8>,
     /// Whether rows are among them, for which a client may wait.
     pub has_rows: bool,
+    /// The text form of intervals.
+    pub intervals: IntervalStyle,
 }
 
 impl Output {
@@ -127,13 +130,14 @@ impl Output {
     ) -> Result<(), SqlError> {
         let begin = self.bytes.len();
         self.has_rows = true;
+        let intervals = self.intervals;
         let mut result = Ok(());
         self.message(b'D', |body| {
             body.extend_from_slice(&(batch.num_columns() as i16).to_be_bytes());
             for (index, column) in batch.columns().iter().enumerate() {
                 let written = match format_at(formats, index) {
                     0 => {
-                        text(body, column, row);
+                        text(body, column, row, intervals);
                         Ok(())
                     }
                     _ => binary::encode(body, column, row),
@@ -150,8 +154,9 @@ impl Output {
     }
 }
 
-fn text(body: &mut Vec<u8>, column: &arrow_array::ArrayRef, row: usize) {
-    match types::text::format_value(column, row) {
+fn text(body: &mut Vec<u8>, column: &ArrayRef, row: usize, intervals: IntervalStyle) {
+    let styled = intervals.format(column, row);
+    match styled.or_else(|| types::text::format_value(column, row)) {
         None => body.extend_from_slice(&(-1i32).to_be_bytes()),
         Some(value) => sized(body, value.as_bytes()),
     }

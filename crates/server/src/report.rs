@@ -11,7 +11,6 @@ const FIXED: &[(&str, &str)] = &[
     ("server_encoding", "UTF8"),
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO, MDY"),
-    ("IntervalStyle", "postgres"),
     ("integer_datetimes", "on"),
     ("standard_conforming_strings", "on"),
     ("default_transaction_read_only", "off"),
@@ -19,7 +18,7 @@ const FIXED: &[(&str, &str)] = &[
 ];
 
 /// Settings that a session can change.
-const CHANGING: [&str; 3] = ["application_name", "is_superuser", "TimeZone"];
+const CHANGING: [&str; 4] = ["application_name", "IntervalStyle", "is_superuser", "TimeZone"];
 
 /// What the client knows.
 #[derive(Default)]

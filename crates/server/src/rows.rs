@@ -78,6 +78,7 @@ impl Connection {
         if std::mem::take(&mut rows.lies_still) {
             session.resume(&mut rows.stream);
         }
+        self.output.intervals = session.settings().interval_style;
         let clock = Limit::start(session);
         let taken = self.take_in_time(rows, limit, form).await?;
         let taken = clock.judge(taken);

@@ -111,7 +111,8 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
-    let origins = crate::origin::origins(&plan, catalog);
+    let mut origins = crate::origin::origins(&plan, catalog);
+    let plan = crate::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
     let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 8] = [
         Arc::new(crate::system::EmptySystemRelations),
         Arc::new(crate::system::SystemSubqueries),

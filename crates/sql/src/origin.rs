@@ -2,12 +2,15 @@
 //! that was declared for it. Found on the bound plan, before any rule takes it apart.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use datafusion_common::Result;
 use datafusion_common::metadata::FieldMetadata;
+use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::logical_plan::Distinct;
-use datafusion_expr::{Expr, JoinType, LogicalPlan};
-use types::LogicalType;
+use datafusion_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, ScalarUDF};
 use types::described::{Declared, Origin, Place};
+use types::{LogicalType, oid};
 
 use crate::bind::CatalogTable;
 use crate::catalog::Catalog;
@@ -17,6 +20,40 @@ use crate::library::ANY_NUMERIC;
 pub(crate) fn origins(plan: &LogicalPlan, catalog: &dyn Catalog) -> Vec<Origin> {
     let finder = Finder { catalog };
     (0..plan.schema().fields().len()).map(|column| finder.of_column(plan, column)).collect()
+}
+
+/// Functions and types leave the query by their names, as PostgreSQL shows them; they are numbers as
+/// long as they are in it.
+pub(crate) fn show_names(
+    plan: LogicalPlan,
+    origins: &mut [Origin],
+    catalog: &dyn Catalog,
+) -> Result<LogicalPlan> {
+    let shown: Vec<_> = origins.iter_mut().map(|origin| namer(origin, catalog)).collect();
+    if shown.iter().all(Option::is_none) {
+        return Ok(plan);
+    }
+    let outputs = plan.schema().iter().zip(shown).map(|((qualifier, field), function)| {
+        let column = Expr::Column((qualifier, field).into());
+        match function {
+            Some(function) => Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![column]))
+                .alias_qualified(qualifier.cloned(), field.name()),
+            None => column,
+        }
+    });
+    let outputs: Vec<Expr> = outputs.collect();
+    LogicalPlanBuilder::from(plan).project(outputs)?.build()
+}
+
+/// The function that names the values of a column which is declared as numbers of something.
+fn namer(origin: &mut Origin, catalog: &dyn Catalog) -> Option<Arc<ScalarUDF>> {
+    let name = match origin.declared {
+        Some(Declared::Text(oid::REGPROC)) => "regprocout",
+        Some(Declared::Text(oid::REGTYPE)) => "regtypeout",
+        _ => return None,
+    };
+    origin.declared = None;
+    catalog.system_function(name).map(crate::system::library_function)
 }
 
 const VIEW: &str = "view";
@@ -96,7 +133,7 @@ impl Finder<'_> {
     }
 
     /// What is the same in all branches: a type, but no place.
-    fn of_union(&self, inputs: &[std::sync::Arc<LogicalPlan>], column: usize) -> Origin {
+    fn of_union(&self, inputs: &[Arc<LogicalPlan>], column: usize) -> Origin {
         let mut types = inputs.iter().map(|input| self.of_column(input, column).declared);
         let first = types.next().flatten();
         let same = types.all(|ty| ty == first);

@@ -74,6 +74,7 @@ pub(crate) fn type_name(ty: &DataType) -> String {
         DataType::Int16 => "smallint".into(),
         DataType::Int32 => "integer".into(),
         DataType::Int64 => "bigint".into(),
+        DataType::UInt32 => "oid".into(),
         DataType::Float32 => "real".into(),
         DataType::Float64 => "double precision".into(),
         DataType::Decimal128(..) | DataType::Decimal256(..) => "numeric".into(),

@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType,
+    TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{
     Array, ArrayRef, Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray,
@@ -55,6 +55,9 @@ pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()>
         DataType::Int16 => sized(body, &array.as_primitive::<Int16Type>().value(row).to_be_bytes()),
         DataType::Int32 => sized(body, &array.as_primitive::<Int32Type>().value(row).to_be_bytes()),
         DataType::Int64 => sized(body, &array.as_primitive::<Int64Type>().value(row).to_be_bytes()),
+        DataType::UInt32 => {
+            sized(body, &array.as_primitive::<UInt32Type>().value(row).to_be_bytes());
+        }
         DataType::Float32 => {
             sized(body, &array.as_primitive::<Float32Type>().value(row).to_be_bytes());
         }
@@ -147,9 +150,10 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
         oid::INT2 => i16::from_be_bytes(fixed(bytes)?).to_string(),
         oid::INT4 => i32::from_be_bytes(fixed(bytes)?).to_string(),
         oid::INT8 => i64::from_be_bytes(fixed(bytes)?).to_string(),
+        oid::OID => u32::from_be_bytes(fixed(bytes)?).to_string(),
         oid::FLOAT4 => f32::from_be_bytes(fixed(bytes)?).to_string(),
         oid::FLOAT8 => f64::from_be_bytes(fixed(bytes)?).to_string(),
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::UNKNOWN | 0 => {
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR | oid::UNKNOWN | 0 => {
             utf8(bytes)?.to_owned()
         }
         oid::DATE => {

@@ -29,7 +29,7 @@ pub struct Origin {
 pub enum Declared {
     /// One of ours.
     Own(LogicalType),
-    /// One that is `text` here and has a number of its own to clients: no length.
+    /// One that is another here and has a number of its own to clients: no length.
     Text(u32),
 }
 
@@ -43,7 +43,7 @@ impl Declared {
     fn wire(self) -> WireType {
         match self {
             Declared::Own(ty) => oid::of_logical(ty),
-            Declared::Text(oid) => WireType { oid, size: -1, modifier: -1 },
+            Declared::Text(oid) => WireType { oid, size: oid::size(oid), modifier: -1 },
         }
     }
 }

@@ -9,7 +9,7 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimestampMicrosecondType,
+    Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 
 use crate::{LogicalType, SqlError, SqlResult, SqlState};
@@ -76,6 +76,9 @@ fn encode_value(
         LogicalType::Bool => out.push(u8::from(array.as_boolean().value(row))),
         LogicalType::Int16 => push_i16(out, array.as_primitive::<Int16Type>().value(row)),
         LogicalType::Int32 => push_i32(out, array.as_primitive::<Int32Type>().value(row)),
+        LogicalType::Oid => {
+            out.extend_from_slice(&array.as_primitive::<UInt32Type>().value(row).to_be_bytes());
+        }
         LogicalType::Date => push_i32(out, array.as_primitive::<Date32Type>().value(row)),
         LogicalType::Int64 => push_i64(out, array.as_primitive::<Int64Type>().value(row)),
         LogicalType::Time => {
@@ -214,6 +217,7 @@ pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<
         LogicalType::Int32 | LogicalType::Date => {
             Decoded::Integer((u32::from_be_bytes(take(key)) ^ (1 << 31)).cast_signed().into())
         }
+        LogicalType::Oid => Decoded::Integer(u32::from_be_bytes(take(key)).into()),
         LogicalType::Int64
         | LogicalType::Timestamp
         | LogicalType::TimestampTz

@@ -47,6 +47,8 @@ pub enum LogicalType {
     Bytea,
     /// `uuid`
     Uuid,
+    /// `oid`: the number of an object of the catalog.
+    Oid,
     /// An array of one dimension; made by [`LogicalType::array_of`].
     Array(&'static LogicalType),
 }
@@ -65,6 +67,7 @@ impl LogicalType {
             LogicalType::Int16 => DataType::Int16,
             LogicalType::Int32 => DataType::Int32,
             LogicalType::Int64 => DataType::Int64,
+            LogicalType::Oid => DataType::UInt32,
             LogicalType::Float32 => DataType::Float32,
             LogicalType::Float64 => DataType::Float64,
             LogicalType::Decimal { precision, scale } => DataType::Decimal128(precision, scale),
@@ -108,6 +111,7 @@ impl LogicalType {
             DataType::Int16 => LogicalType::Int16,
             DataType::Int32 => LogicalType::Int32,
             DataType::Int64 => LogicalType::Int64,
+            DataType::UInt32 => LogicalType::Oid,
             DataType::Float32 => LogicalType::Float32,
             DataType::Float64 => LogicalType::Float64,
             DataType::Decimal128(precision, scale) => {
@@ -138,7 +142,7 @@ impl LogicalType {
         match self {
             LogicalType::Bool => 1,
             LogicalType::Int16 => 2,
-            LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date => 4,
+            LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date | LogicalType::Oid => 4,
             LogicalType::Int64
             | LogicalType::Float64
             | LogicalType::Timestamp
@@ -178,6 +182,7 @@ impl fmt::Display for LogicalType {
             LogicalType::Interval => f.write_str("interval"),
             LogicalType::Bytea => f.write_str("bytea"),
             LogicalType::Uuid => f.write_str("uuid"),
+            LogicalType::Oid => f.write_str("oid"),
             LogicalType::Array(element) => write!(f, "{element}[]"),
         }
     }

@@ -17,6 +17,8 @@ pub struct WireType {
 pub const BOOL: u32 = 16;
 /// `bytea`
 pub const BYTEA: u32 = 17;
+/// `"char"`, one byte of text
+pub const CHAR: u32 = 18;
 /// `name`
 pub const NAME: u32 = 19;
 /// `bigint`
@@ -27,6 +29,12 @@ pub const INT2: u32 = 21;
 pub const INT4: u32 = 23;
 /// `text`
 pub const TEXT: u32 = 25;
+/// `regproc`: a function
+pub const REGPROC: u32 = 24;
+/// `oid`
+pub const OID: u32 = 26;
+/// `xid`: a transaction
+pub const XID: u32 = 28;
 /// `real`
 pub const FLOAT4: u32 = 700;
 /// `double precision`
@@ -49,13 +57,16 @@ pub const TIMESTAMPTZ: u32 = 1184;
 pub const INTERVAL: u32 = 1186;
 /// `numeric`
 pub const NUMERIC: u32 = 1700;
+/// `regtype`: a type
+pub const REGTYPE: u32 = 2206;
 /// `uuid`
 pub const UUID: u32 = 2950;
 
 /// The types of arrays, with those of their elements.
-const ARRAYS: [(u32, u32); 18] = [
+const ARRAYS: [(u32, u32); 20] = [
     (1000, BOOL),
     (1001, BYTEA),
+    (1002, CHAR),
     (1003, NAME),
     (1005, INT2),
     (1007, INT4),
@@ -65,6 +76,7 @@ const ARRAYS: [(u32, u32); 18] = [
     (1016, INT8),
     (1021, FLOAT4),
     (1022, FLOAT8),
+    (1028, OID),
     (1115, TIMESTAMP),
     (1182, DATE),
     (1183, TIME),
@@ -82,6 +94,16 @@ pub fn is_array(oid: u32) -> bool {
 /// Bytes of the header that PostgreSQL counts into a type modifier.
 const VARHDRSZ: i32 = 4;
 
+/// Bytes of a value of a type that is `text` or `oid` here; -1 if they vary.
+pub fn size(oid: u32) -> i16 {
+    match oid {
+        CHAR => 1,
+        NAME => 64,
+        REGPROC | OID | XID | REGTYPE => 4,
+        _ => -1,
+    }
+}
+
 /// The type of a vector.
 pub fn of(ty: &DataType) -> WireType {
     let fixed = |oid, size| WireType { oid, size, modifier: -1 };
@@ -89,7 +111,8 @@ pub fn of(ty: &DataType) -> WireType {
         DataType::Boolean => fixed(BOOL, 1),
         DataType::Int8 | DataType::Int16 | DataType::UInt8 => fixed(INT2, 2),
         DataType::Int32 | DataType::UInt16 => fixed(INT4, 4),
-        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => fixed(INT8, 8),
+        DataType::Int64 | DataType::UInt64 => fixed(INT8, 8),
+        DataType::UInt32 => fixed(OID, 4),
         DataType::Float32 => fixed(FLOAT4, 4),
         DataType::Float64 => fixed(FLOAT8, 8),
         DataType::Decimal128(precision, scale) => {
@@ -137,9 +160,10 @@ pub fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
         INT2 => LogicalType::Int16,
         INT4 => LogicalType::Int32,
         INT8 => LogicalType::Int64,
+        OID => LogicalType::Oid,
         FLOAT4 => LogicalType::Float32,
         FLOAT8 => LogicalType::Float64,
-        TEXT | VARCHAR | BPCHAR | NAME => LogicalType::Text,
+        TEXT | VARCHAR | BPCHAR | NAME | CHAR => LogicalType::Text,
         DATE => LogicalType::Date,
         TIMESTAMP => LogicalType::Timestamp,
         TIMESTAMPTZ => LogicalType::TimestampTz,

@@ -8,7 +8,7 @@ use arrow_array::builder::{
 };
 use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
@@ -31,6 +31,7 @@ enum Values {
     Int16(PrimitiveBuilder<Int16Type>),
     Int32(PrimitiveBuilder<Int32Type>),
     Int64(PrimitiveBuilder<Int64Type>),
+    Oid(PrimitiveBuilder<UInt32Type>),
     Float32(PrimitiveBuilder<Float32Type>),
     Float64(PrimitiveBuilder<Float64Type>),
     Decimal(Decimal128Builder),
@@ -83,6 +84,7 @@ impl ColumnParser {
             LogicalType::Int16 => Values::Int16(PrimitiveBuilder::new()),
             LogicalType::Int32 => Values::Int32(PrimitiveBuilder::new()),
             LogicalType::Int64 => Values::Int64(PrimitiveBuilder::new()),
+            LogicalType::Oid => Values::Oid(PrimitiveBuilder::new()),
             LogicalType::Float32 => Values::Float32(PrimitiveBuilder::new()),
             LogicalType::Float64 => Values::Float64(PrimitiveBuilder::new()),
             LogicalType::Decimal { .. } => {
@@ -114,6 +116,7 @@ impl ColumnParser {
             Values::Int16(b) => b.append_value(parse_integer(text, ty)?),
             Values::Int32(b) => b.append_value(parse_integer(text, ty)?),
             Values::Int64(b) => b.append_value(parse_integer(text, ty)?),
+            Values::Oid(b) => b.append_value(parse_integer(text, ty)?),
             Values::Float32(b) => {
                 b.append_value(in_range(parse_primitive::<Float32Type>(text, ty)?, text, ty)?)
             }
@@ -151,6 +154,7 @@ impl ColumnParser {
             Values::Int16(b) => b.append_null(),
             Values::Int32(b) => b.append_null(),
             Values::Int64(b) => b.append_null(),
+            Values::Oid(b) => b.append_null(),
             Values::Float32(b) => b.append_null(),
             Values::Float64(b) => b.append_null(),
             Values::Decimal(b) => b.append_null(),
@@ -173,6 +177,7 @@ impl ColumnParser {
             Values::Int16(b) => Arc::new(b.finish()),
             Values::Int32(b) => Arc::new(b.finish()),
             Values::Int64(b) => Arc::new(b.finish()),
+            Values::Oid(b) => Arc::new(b.finish()),
             Values::Float32(b) => Arc::new(b.finish()),
             Values::Float64(b) => Arc::new(b.finish()),
             Values::Decimal(b) => Arc::new(b.finish()),

@@ -6,7 +6,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 
@@ -250,7 +250,7 @@ pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
     Some(match ty {
         LogicalType::Bool => 1,
         LogicalType::Int16 => 2,
-        LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date => 4,
+        LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date | LogicalType::Oid => 4,
         LogicalType::Int64
         | LogicalType::Float64
         | LogicalType::Timestamp
@@ -291,6 +291,7 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
         LogicalType::Int32 => put!(Int32Type),
         LogicalType::Date => put!(Date32Type),
         LogicalType::Int64 => put!(Int64Type),
+        LogicalType::Oid => put!(UInt32Type),
         LogicalType::Timestamp | LogicalType::TimestampTz => put!(TimestampMicrosecondType),
         LogicalType::Time => put!(Time64MicrosecondType),
         LogicalType::Uuid => put_bytes(out, array.as_fixed_size_binary().value(row)),

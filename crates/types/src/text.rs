@@ -1,6 +1,7 @@
 //! Values as text, the way PostgreSQL prints them: one definition for the shell, CSV, the test
 //! harness and the reference answers.
 
+mod interval;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,8 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::array::{format_array, format_bytes, format_uuid};
 use crate::numeric::format_wide;
+
+pub use interval::IntervalStyle;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -57,7 +60,7 @@ pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let v = value::<IntervalMonthDayNanoType>(array, row);
-            interval(v.months, v.days, v.nanoseconds / 1_000)
+            interval::postgres(v.months, v.days, v.nanoseconds / 1_000)
         }
         DataType::Time64(TimeUnit::Microsecond) => {
             let micros = value::<Time64MicrosecondType>(array, row);
@@ -200,34 +203,6 @@ fn time(seconds: i64, micros: i64) -> String {
     }
     let fraction = format!("{micros:06}");
     format!("{h:02}:{m:02}:{s:02}.{}", fraction.trim_end_matches('0'))
-}
-
-/// PostgreSQL's `intervalstyle = postgres`: `1 year 2 mons -3 days +04:05:06`.
-fn interval(months: i32, days: i32, micros: i64) -> String {
-    let mut parts = Vec::new();
-    let mut negative_before = false;
-    for (count, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
-        if count == 0 {
-            continue;
-        }
-        let plus = if negative_before && count > 0 { "+" } else { "" };
-        let plural = if count == 1 { "" } else { "s" };
-        parts.push(format!("{plus}{count} {unit}{plural}"));
-        negative_before = count < 0;
-    }
-    if micros != 0 || parts.is_empty() {
-        let sign = if micros < 0 {
-            "-"
-        } else if negative_before {
-            "+"
-        } else {
-            ""
-        };
-        let micros = micros.unsigned_abs() as i64;
-        let clock = time(micros / MICROS_PER_SECOND, micros % MICROS_PER_SECOND);
-        parts.push(format!("{sign}{clock}"));
-    }
-    parts.join(" ")
 }
 
 /// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.

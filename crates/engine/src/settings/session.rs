@@ -1,5 +1,7 @@
 //! Settings that each session may change for itself.
 
+use types::text::IntervalStyle;
+
 use super::setting::{Context, Home, Kind, Setting, Unset};
 use super::value::Value;
 use super::{ExecutionMode, Settings};
@@ -205,10 +207,20 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting!(
         "IntervalStyle",
         CLIENTS,
-        Kind::Text,
+        Kind::Choice(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
         "postgres",
-        Home::Fixed(&["postgres"]),
-        "Text form of intervals."
+        Home::Field(
+            |s| {
+                let named =
+                    IntervalStyle::NAMES.iter().find(|(_, style)| *style == s.interval_style);
+                Value::Text(named.map_or("", |(name, _)| *name).to_owned())
+            },
+            |s, v| {
+                let styled = IntervalStyle::NAMES.iter().find(|(name, _)| *name == v.text());
+                s.interval_style = styled.map_or_else(Default::default, |(_, style)| *style);
+            }
+        ),
+        "Text form of intervals in results; conversions within a statement use `postgres`."
     ),
     setting!("jit", PLANNER, Kind::Bool, "off", Home::Kept, "Kept; there is no compilation."),
     time!(

@@ -66,13 +66,13 @@ impl Constraint<'_> {
         column_names(self.table, &self.columns())
     }
 
-    /// As `ALTER TABLE .. ADD` takes it.
-    pub(crate) fn definition(&self) -> String {
+    /// As `ALTER TABLE .. ADD` takes it; `pretty` is without parentheses that are not needed.
+    pub(crate) fn definition(&self, pretty: bool) -> String {
         let columns = || names::list(self.column_names());
         match &self.rule {
             Rule::Key(index) if index.primary => format!("PRIMARY KEY ({})", columns()),
             Rule::Key(index) => format!("UNIQUE {}", index.column_lists(self.table)),
-            Rule::Check(check) => format!("CHECK (({}))", check.expression),
+            Rule::Check(check) => format!("CHECK ({})", condition(self.table, check, pretty)),
             Rule::Foreign(key, parent) => {
                 let mut text = format!(
                     "FOREIGN KEY ({}) REFERENCES {}({})",
@@ -115,10 +115,26 @@ pub(crate) fn action_letter(action: ReferentialAction) -> &'static str {
     }
 }
 
+/// The condition of a check as PostgreSQL writes it, as far as it is known how.
+pub(crate) fn condition(table: &TableDef, check: &Check, pretty: bool) -> String {
+    let written = &check.expression;
+    sql::definition::condition(written, &table.schema, pretty).unwrap_or_else(|| match pretty {
+        true => written.clone(),
+        false => format!("({written})"),
+    })
+}
+
 /// The default of a column as an expression; `None` where it has none or is an identity.
 pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
     match table.constraints.default_of(ordinal)? {
-        ColumnDefault::Expression(text) | ColumnDefault::Generated(text) => Some(text.clone()),
+        ColumnDefault::Expression(text) => {
+            let ty = table.schema.columns[ordinal].ty;
+            Some(sql::definition::default(text, ty, false).unwrap_or_else(|| text.clone()))
+        }
+        ColumnDefault::Generated(text) => {
+            let known = sql::definition::condition(text, &table.schema, false);
+            Some(known.unwrap_or_else(|| text.clone()))
+        }
         ColumnDefault::Identity(_) => {
             let column = &table.schema.columns[ordinal].name;
             let sequence = names::quote_ident(&format!("{}_{column}_seq", table.name));

@@ -10,7 +10,7 @@ use super::View;
 use super::builtin::type_by_oid;
 use sql::constraints::ColumnDefault;
 
-use super::constraints::{Constraint, Rule, action_name, default_text};
+use super::constraints::{Constraint, Rule, action_name, condition, default_text};
 use super::objects::{NAMESPACES, OWNER, PUBLIC, view_text};
 use super::relation;
 use super::rows::Rows;
@@ -181,7 +181,7 @@ impl Filling {
             Some(ColumnDefault::Identity(d)) if d.standard => {
                 filling.identity = Some(if d.always { "ALWAYS" } else { "BY DEFAULT" });
             }
-            Some(ColumnDefault::Generated(text)) => filling.generated = Some(text.clone()),
+            Some(ColumnDefault::Generated(_)) => filling.generated = default_text(table, ordinal),
             _ => filling.default = default_text(table, ordinal),
         }
         filling
@@ -369,7 +369,10 @@ fn check_constraints(view: &View, rows: &mut Rows) {
     };
     for constraint in view.constraints() {
         if let Rule::Check(check) = &constraint.rule {
-            push(constraint.name.clone(), format!("({})", check.expression));
+            push(
+                constraint.name.clone(),
+                format!("({})", condition(constraint.table, check, false)),
+            );
         }
     }
     for table in view.user_tables() {

@@ -12,6 +12,20 @@ const LISTS: [&str; 2] = [include_str!("data/relations.txt"), include_str!("data
 /// Relations with rows are planned as if they had this many: hash joins, no look-ups.
 const ROWS_GUESSED: u64 = 1000;
 
+/// Types of columns that clients are told as they are, though the engine has others in their place.
+const TOLD: [&str; 10] = [
+    "name",
+    "\"char\"",
+    "pg_node_tree",
+    "regproc",
+    "regtype",
+    "xid",
+    "name[]",
+    "\"char\"[]",
+    "aclitem[]",
+    "regtype[]",
+];
+
 /// A system relation.
 #[derive(Debug)]
 pub(crate) struct Relation {
@@ -59,10 +73,17 @@ pub(crate) fn by_id(id: TableId) -> Option<&'static Relation> {
 }
 
 impl RelationColumn {
-    /// The type that clients are told: names and letters are `text` here.
-    pub(crate) fn text_oid(&self) -> Option<u32> {
-        let is_text = matches!(self.type_name, "name" | "\"char\"");
-        is_text.then(|| super::type_names::of_name(self.type_name) as u32)
+    /// The type that clients are told where the engine has another one: names and letters are
+    /// `text` here, functions and types are numbers.
+    pub(crate) fn told_oid(&self) -> Option<u32> {
+        // Domains are told as what they are made of.
+        let name = match self.type_name {
+            "information_schema.sql_identifier" => "name",
+            "information_schema.character_data" | "information_schema.yes_or_no" => "varchar",
+            known if TOLD.contains(&known) => known,
+            _ => return None,
+        };
+        u32::try_from(super::type_names::of_name(name)).ok()
     }
 }
 
@@ -131,7 +152,8 @@ fn logical(type_name: &str) -> LogicalType {
         "integer" | "information_schema.cardinal_number" => LogicalType::Int32,
         "real" => LogicalType::Float32,
         "double_precision" => LogicalType::Float64,
-        "oid" | "regproc" | "regtype" | "xid" | "bigint" => LogicalType::Int64,
+        "oid" | "regproc" | "regtype" | "xid" => LogicalType::Oid,
+        "bigint" => LogicalType::Int64,
         "numeric" => LogicalType::Decimal { precision: 38, scale: 0 },
         "timestamp_with_time_zone" | "information_schema.time_stamp" => LogicalType::TimestampTz,
         _ => LogicalType::Text,

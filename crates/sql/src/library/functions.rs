@@ -243,6 +243,7 @@ impl Ty {
             (_, DataType::Utf8) => 2,
             (Ty::ListText, _) => return None,
             (Ty::Int, DataType::Int32 | DataType::Int16) | (Ty::Big, DataType::Int64) => 0,
+            (Ty::Int, DataType::UInt32) => return None,
             (Ty::Big, _) if integer => 1,
             // Constants of the library's own rewrites are of 64 bits.
             (Ty::Int, DataType::Int64) => 3,

@@ -177,6 +177,7 @@ fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Option<LogicalType> {
     match (last.as_str(), modifiers) {
         ("bpchar", []) => Some(LogicalType::Text),
         ("name", []) => Some(LogicalType::Text),
+        ("oid", []) => Some(LogicalType::Oid),
         ("int2", []) => Some(LogicalType::Int16),
         ("int4", []) => Some(LogicalType::Int32),
         ("int8", []) => Some(LogicalType::Int64),

@@ -206,7 +206,7 @@ fn known_type(name: &Ident, modifiers: &[String]) -> Option<DataType> {
         "timestamptz" => DataType::Timestamp(None, TimezoneInfo::Tz),
         "bytea" => DataType::Bytea,
         "uuid" => DataType::Uuid,
-        "oid" | "xid" | "cid" => DataType::Int8(None),
+        "xid" | "cid" => DataType::Custom(ObjectName::from(vec![Ident::new("oid")]), vec![]),
         _ => return None,
     })
 }

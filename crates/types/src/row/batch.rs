@@ -8,7 +8,7 @@ use arrow_array::builder::{
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType,
+    TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -119,6 +119,7 @@ enum ColumnBuilder {
     Int16(PrimitiveBuilder<Int16Type>),
     Int32(PrimitiveBuilder<Int32Type>),
     Int64(PrimitiveBuilder<Int64Type>),
+    Oid(PrimitiveBuilder<UInt32Type>),
     Float32(PrimitiveBuilder<Float32Type>),
     Float64(PrimitiveBuilder<Float64Type>),
     Decimal(PrimitiveBuilder<Decimal128Type>, LogicalType),
@@ -139,6 +140,7 @@ macro_rules! each_builder {
             ColumnBuilder::Int16($b) => $body,
             ColumnBuilder::Int32($b) => $body,
             ColumnBuilder::Int64($b) => $body,
+            ColumnBuilder::Oid($b) => $body,
             ColumnBuilder::Float32($b) => $body,
             ColumnBuilder::Float64($b) => $body,
             ColumnBuilder::Decimal($b, _) => $body,
@@ -161,6 +163,7 @@ impl ColumnBuilder {
             LogicalType::Int16 => ColumnBuilder::Int16(PrimitiveBuilder::new()),
             LogicalType::Int32 => ColumnBuilder::Int32(PrimitiveBuilder::new()),
             LogicalType::Int64 => ColumnBuilder::Int64(PrimitiveBuilder::new()),
+            LogicalType::Oid => ColumnBuilder::Oid(PrimitiveBuilder::new()),
             LogicalType::Float32 => ColumnBuilder::Float32(PrimitiveBuilder::new()),
             LogicalType::Float64 => ColumnBuilder::Float64(PrimitiveBuilder::new()),
             LogicalType::Decimal { .. } => {
@@ -232,6 +235,7 @@ impl ColumnBuilder {
             ColumnBuilder::Int16(b) => b.append_value(value as i16),
             ColumnBuilder::Int32(b) => b.append_value(value as i32),
             ColumnBuilder::Int64(b) => b.append_value(value as i64),
+            ColumnBuilder::Oid(b) => b.append_value(value as u32),
             ColumnBuilder::Decimal(b, _) => b.append_value(value),
             ColumnBuilder::Date(b) => b.append_value(value as i32),
             ColumnBuilder::Timestamp(b) => b.append_value(value as i64),
@@ -246,6 +250,7 @@ impl ColumnBuilder {
             ColumnBuilder::Int16(b) => b.append_value(i16::from_le_bytes(chunk(bytes))),
             ColumnBuilder::Int32(b) => b.append_value(i32::from_le_bytes(chunk(bytes))),
             ColumnBuilder::Int64(b) => b.append_value(i64::from_le_bytes(chunk(bytes))),
+            ColumnBuilder::Oid(b) => b.append_value(u32::from_le_bytes(chunk(bytes))),
             ColumnBuilder::Float32(b) => b.append_value(f32::from_le_bytes(chunk(bytes))),
             ColumnBuilder::Float64(b) => b.append_value(f64::from_le_bytes(chunk(bytes))),
             ColumnBuilder::Date(b) => b.append_value(i32::from_le_bytes(chunk(bytes))),

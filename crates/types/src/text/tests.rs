@@ -137,3 +137,34 @@ fn intervals_have_postgres_style() {
     ];
     check(array(IntervalMonthDayNanoArray::from(values)), &want);
 }
+
+#[test]
+fn intervals_have_four_styles() {
+    use super::IntervalStyle::{Iso8601, PostgresVerbose, SqlStandard};
+    let value = |months, days, micros: i64| IntervalMonthDayNano::new(months, days, micros * 1000);
+    let values: ArrayRef = array(IntervalMonthDayNanoArray::from(vec![
+        value(14, 3, 14_706_789_000),
+        value(0, 0, 0),
+        value(-14, 0, 0),
+        value(1, -2, 3_600_000_000),
+        value(0, 0, -1_500_000),
+        value(0, 4, 60_000_000),
+    ]));
+    let printed = |style: super::IntervalStyle| -> Vec<String> {
+        (0..values.len()).map(|row| style.format(&values, row).unwrap_or_default()).collect()
+    };
+    let wanted = ["P1Y2M3DT4H5M6.789S", "PT0S", "P-1Y-2M", "P1M-2DT1H", "PT-1.5S", "P4DT1M"];
+    assert_eq!(printed(Iso8601), wanted);
+    let wanted =
+        ["+1-2 +3 +4:05:06.789", "0", "-1-2", "+0-1 -2 +1:00:00", "-0:00:01.5", "4 0:01:00"];
+    assert_eq!(printed(SqlStandard), wanted);
+    let wanted = [
+        "@ 1 year 2 mons 3 days 4 hours 5 mins 6.789 secs",
+        "@ 0",
+        "@ 1 year 2 mons ago",
+        "@ 1 mon -2 days 1 hour",
+        "@ 1.5 secs ago",
+        "@ 4 days 1 min",
+    ];
+    assert_eq!(printed(PostgresVerbose), wanted);
+}

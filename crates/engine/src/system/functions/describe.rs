@@ -8,7 +8,7 @@ use crate::system::objects::{self, Object, namespace_name, namespace_oid};
 use crate::system::pg_catalog::comments::{self, Described};
 use crate::system::{View, builtin, names, relation, type_names};
 
-const OID: LogicalType = LogicalType::Int64;
+const OID: LogicalType = LogicalType::Oid;
 const TEXT: LogicalType = LogicalType::Text;
 const BOOL: LogicalType = LogicalType::Bool;
 
@@ -260,12 +260,21 @@ fn constraint_definition(view: &View, arguments: &[SystemValue]) -> SqlResult<Sy
     let oid = arguments[0].int();
     let constraints = view.constraints();
     let found = constraints.iter().find(|c| Some(c.oid) == oid);
-    Ok(found.map(|c| c.definition()).into())
+    let pretty = arguments.get(1) == Some(&SystemValue::Bool(true));
+    Ok(found.map(|c| c.definition(pretty)).into())
 }
 
-/// Expressions are kept as text.
-fn stored_expression(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok(arguments[0].clone())
+/// Expressions are kept as text, with all parentheses.
+fn stored_expression(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let (Some(text), Some(relation)) = (arguments[0].text(), arguments[1].int()) else {
+        return Ok(arguments[0].clone());
+    };
+    let pretty = arguments.get(2) == Some(&SystemValue::Bool(true));
+    let printed = match view.object(relation).filter(|_| pretty) {
+        Some(Object::Table(table)) => sql::definition::condition(text, &table.schema, true),
+        _ => None,
+    };
+    Ok(printed.map_or_else(|| arguments[0].clone(), SystemValue::from))
 }
 
 /// A column of the built-in row of a function.

@@ -7,7 +7,7 @@ use types::{LogicalType, SqlResult};
 use crate::system::builtin::{self, type_by_oid};
 use sql::constraints::ColumnDefault;
 
-use crate::system::constraints::{Constraint, Rule, action_letter, default_text};
+use crate::system::constraints::{Constraint, Rule, action_letter, condition, default_text};
 use crate::system::objects::{Index, KIND, Object, PUBLIC, indexes, row_type_oid, table_oid};
 use crate::system::rows::Rows;
 use crate::system::{View, type_names};
@@ -251,7 +251,7 @@ pub(super) fn pg_constraint(view: &View, rows: &mut Rows) -> SqlResult<()> {
         let (mut referenced, mut expression) = (SystemValue::Null, SystemValue::Null);
         match &constraint.rule {
             Rule::Key(key) => index = key.oid,
-            Rule::Check(check) => expression = check.expression.as_str().into(),
+            Rule::Check(check) => expression = condition(constraint.table, check, false).into(),
             Rule::Foreign(key, table) => {
                 (parent, matched) = (table_oid(table), "s");
                 (on_update, on_delete) =

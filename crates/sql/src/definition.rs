@@ -1,0 +1,28 @@
+//! Expressions of definitions as PostgreSQL writes them: each constant with its type, each conversion
+//! that it would make, parentheses by its rules (its `ruleutils.c`). What is not known here is left as
+//! it was written: `None`.
+
+mod node;
+mod print;
+#[cfg(test)]
+mod tests;
+
+use types::{LogicalType, Schema};
+
+use node::Builder;
+
+/// The condition of a check, or an expression over a table's columns. `pretty` leaves out
+/// parentheses that are not needed.
+pub fn condition(expression: &str, schema: &Schema, pretty: bool) -> Option<String> {
+    let parsed = crate::dml::parsed(expression).ok()?;
+    let node = Builder { schema }.build(&parsed)?.settled(None)?;
+    Some(print::expression(&node, pretty))
+}
+
+/// The default of a column of type `ty`: what is converted to it last is not shown.
+pub fn default(expression: &str, ty: LogicalType, pretty: bool) -> Option<String> {
+    let parsed = crate::dml::parsed(expression).ok()?;
+    let schema = Schema::default();
+    let node = Builder { schema: &schema }.build(&parsed)?.settled(Some(ty))?;
+    Some(print::expression(&node, pretty))
+}
