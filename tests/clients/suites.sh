@@ -64,19 +64,19 @@ suite_pgbench() {
   pgbench_tables || { echo "FAIL tables: they could not be made"; return; }
   local mode
   for mode in simple extended prepared; do
-    if pgbench -n -S -M $mode -c 8 -j 2 -t 200 >"$scratch/pgbench" 2>&1 &&
-      grep -q 'number of failed transactions: 0 ' "$scratch/pgbench"; then
+    if pgbench -n -S -M $mode -c 8 -j 2 -t 200 >"$scratch/pgbench.said" 2>&1 &&
+      grep -q 'number of failed transactions: 0 ' "$scratch/pgbench.said"; then
       echo "ok select_$mode"
     else
-      echo "FAIL select_$mode: $(tail -1 "$scratch/pgbench")"
+      echo "FAIL select_$mode: $(tail -1 "$scratch/pgbench.said")"
     fi
   done
 }
 
 # As `pgbench -i` makes them; its own way is checked apart.
 pgbench_tables() {
-  if pgbench -i -q -s 1 >"$scratch/pgbench" 2>&1; then echo "ok initialise"; return; fi
-  echo "skip initialise: $(grep -m1 ERROR "$scratch/pgbench")"
+  if pgbench -i -q -s 1 >"$scratch/pgbench.said" 2>&1; then echo "ok initialise"; return; fi
+  echo "skip initialise: $(grep -m1 ERROR "$scratch/pgbench.said")"
   psql --quiet --no-psqlrc --set=ON_ERROR_STOP=1 <<'SQL' >&2
 drop table if exists pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history;
 create table pgbench_branches (bid int primary key, bbalance int, filler char(88));

@@ -12,7 +12,7 @@ python_tools() {
   local stamp=$cache/python/stamp
   cmp -s "$here/python/requirements.txt" "$stamp" && return
   python3 -m venv "$cache/python" 2>"$cache/python.err" &&
-    "$cache/python/bin/pip" install --quiet --disable-pip-version-check \
+    "$cache/python/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 10 \
       -r "$here/python/requirements.txt" 2>"$cache/python.err" &&
     cp "$here/python/requirements.txt" "$stamp" && return
   why="pip: $(tail -1 "$cache/python.err")"

@@ -20,8 +20,9 @@ enum Work {
     Tidy,
     Cargo(&'static [&'static str]),
     Tests(&'static [&'static str]),
-    /// A Python script that prints as a test harness does; without Python it is skipped.
-    Python(&'static [&'static str]),
+    /// A script that prints as a test harness does, by this program; without the program it is
+    /// skipped.
+    Script(&'static str, &'static [&'static str]),
 }
 
 const STEPS: &[(&str, Work)] = &[
@@ -36,7 +37,8 @@ const STEPS: &[(&str, Work)] = &[
         Work::Tests(&["test", "--workspace", "--no-fail-fast", "--", "--skip", SQL_FILES_PREFIX]),
     ),
     ("SQL files", Work::Tests(&["test", "--workspace", "--test", "slt", "--", SQL_FILES_PREFIX])),
-    ("without io_uring", Work::Python(&["tests/deploy/without_io_uring.py", "--quick"])),
+    ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
+    ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),
 ];
 
 /// Runs all steps; the exit code is 0 only if every check passed.
@@ -76,22 +78,20 @@ fn step(root: &Path, work: &Work) -> (bool, Tally) {
             (passed, Tally::one(passed))
         }
         Work::Tests(args) => tests(cargo(root, args)),
-        Work::Python(_) if !has_python() => {
-            println!("SKIPPED: there is no python3 on this machine");
+        Work::Script(program, _) if !is_there(program) => {
+            println!("SKIPPED: there is no {program} on this machine");
             (true, Tally { skipped: 1, ..Tally::default() })
         }
-        Work::Python(args) => {
-            let mut command = Command::new(PYTHON);
+        Work::Script(program, args) => {
+            let mut command = Command::new(program);
             command.current_dir(root).args(*args);
             tests(command)
         }
     }
 }
 
-const PYTHON: &str = "python3";
-
-fn has_python() -> bool {
-    let version = Command::new(PYTHON).arg("--version").stdout(Stdio::null()).status();
+fn is_there(program: &str) -> bool {
+    let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 

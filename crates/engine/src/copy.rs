@@ -129,8 +129,10 @@ fn copy_from(
             return load(&writing, &entry, kept, rows);
         }
     }
-    insert_batches(&writing, &entry, &kept, rows.defaults.counted())?;
-    Ok(kept.iter().map(|b| b.num_rows() as u64).sum())
+    let count = kept.iter().map(|b| b.num_rows() as u64).sum();
+    let inserted = insert_batches(&writing, &entry, &kept, rows.defaults.counted());
+    inserted.map_err(|error| rows.at_row(error, count))?;
+    Ok(count)
 }
 
 /// Whether rows may refer to others of the same input.
@@ -278,6 +280,21 @@ impl<'a> Rows<'a> {
             None => place,
         };
         error.with_context(context)
+    }
+
+    /// Adds the line of the row that the error is about, of `count` rows that were read, where rows and
+    /// lines are the same.
+    fn at_row(&self, error: SqlError, count: u64) -> SqlError {
+        let Some(row) = error.subject.as_ref().and_then(|subject| subject.row) else {
+            return error;
+        };
+        let before = u64::from(self.format.header != Header::No);
+        let line = match &self.input {
+            Input::Text(csv) if csv.has_read_lines(count + before) => row as u64 + before + 1,
+            Input::Text(_) => return error,
+            Input::Binary(_) => row as u64 + 1,
+        };
+        error.with_context(format!("COPY {}, line {line}", self.table))
     }
 
     /// A record as an error shows it.

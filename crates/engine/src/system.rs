@@ -14,6 +14,7 @@ mod owners;
 mod pg_catalog;
 mod relation;
 mod rows;
+mod sequences;
 mod session_info;
 mod sleep;
 mod source;

@@ -73,6 +73,7 @@ impl Output {
             (b't', subject.table.as_deref()),
             (b'c', subject.column.as_deref()),
             (b'n', subject.constraint.as_deref()),
+            (b'R', routine(error)),
         ];
         self.message(tag, |body| {
             for (field, value) in fields {
@@ -152,6 +153,11 @@ impl Output {
         }
         result
     }
+}
+
+/// The routine of PostgreSQL that drivers look for before they prepare a statement anew.
+fn routine(error: &SqlError) -> Option<&'static str> {
+    (error.message == "cached plan must not change result type").then_some("RevalidateCachedQuery")
 }
 
 fn text(body: &mut Vec<u8>, column: &ArrayRef, row: usize, intervals: IntervalStyle) {

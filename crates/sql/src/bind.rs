@@ -83,6 +83,9 @@ impl Names<'_> {
     }
 }
 
+/// Functions that the library's binder knows by itself.
+const IN_SYNTAX: [&str; 3] = ["unnest", "grouping", "struct"];
+
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         if matches!(name.schema(), None | Some("public"))
@@ -127,7 +130,13 @@ impl ContextProvider for Names<'_> {
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let system = self.0.system_function(name).map(crate::system::library_function);
-        system.or_else(|| LIBRARY.scalar(name))
+        let known = system.or_else(|| LIBRARY.scalar(name));
+        let is_other = || {
+            self.get_aggregate_meta(name).is_some()
+                || self.get_window_meta(name).is_some()
+                || IN_SYNTAX.contains(&name)
+        };
+        known.or_else(|| (!is_other()).then(|| crate::library::unknown_function(name)))
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {

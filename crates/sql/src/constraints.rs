@@ -38,6 +38,9 @@ pub enum ColumnDefault {
 pub struct Identity {
     /// The next value.
     pub next: i64,
+    /// The first value.
+    #[serde(default = "first")]
+    pub start: i64,
     /// The distance of two values.
     pub increment: i64,
     /// Whether a statement may not give values of its own (`GENERATED ALWAYS`).
@@ -45,6 +48,11 @@ pub struct Identity {
     /// Whether it is the standard's identity column, not a `serial`.
     #[serde(default)]
     pub standard: bool,
+}
+
+/// Where sequences start that do not say it.
+fn first() -> i64 {
+    1
 }
 
 /// `CHECK (expression)`.

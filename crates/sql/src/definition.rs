@@ -6,8 +6,11 @@ mod node;
 mod print;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use types::{LogicalType, Schema};
+
+pub use view::view;
 
 use node::Builder;
 
@@ -15,7 +18,7 @@ use node::Builder;
 /// parentheses that are not needed.
 pub fn condition(expression: &str, schema: &Schema, pretty: bool) -> Option<String> {
     let parsed = crate::dml::parsed(expression).ok()?;
-    let node = Builder { schema }.build(&parsed)?.settled(None)?;
+    let node = Builder { schema, prefix: None }.build(&parsed)?.settled(None)?;
     Some(print::expression(&node, pretty))
 }
 
@@ -23,6 +26,6 @@ pub fn condition(expression: &str, schema: &Schema, pretty: bool) -> Option<Stri
 pub fn default(expression: &str, ty: LogicalType, pretty: bool) -> Option<String> {
     let parsed = crate::dml::parsed(expression).ok()?;
     let schema = Schema::default();
-    let node = Builder { schema: &schema }.build(&parsed)?.settled(Some(ty))?;
+    let node = Builder { schema: &schema, prefix: None }.build(&parsed)?.settled(Some(ty))?;
     Some(print::expression(&node, pretty))
 }

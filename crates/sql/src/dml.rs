@@ -10,7 +10,7 @@ mod defaults;
 mod expressions;
 mod target;
 
-pub use assign::{assign, in_table, is_assignable};
+pub use assign::{assign, is_assignable, or_null, refuse_nulls};
 pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;
 pub use expressions::{RowExprs, checks, converted, generated, returning};

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion_common::DFSchema;
-use datafusion_sql::sqlparser::ast::{self, UnaryOperator, Value, Visit};
+use datafusion_sql::sqlparser::ast::{self, Spanned, UnaryOperator, Value, Visit};
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
@@ -13,7 +13,7 @@ use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 use crate::bind::table_not_found;
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
-use crate::dml::{Defaults, assign, is_default, literal_as};
+use crate::dml::{Defaults, assign, is_default, literal_as, or_null, refuse_nulls};
 use crate::error::{from_arrow, nearest};
 use crate::expr::{Expr, bind_scalar};
 use crate::parse::{Insert, InsertSource, Query};
@@ -43,11 +43,11 @@ pub fn insert_rows(
     match &insert.source {
         InsertSource::Defaults => rows(&table, &targets, &[vec![]], catalog, defaults),
         InsertSource::Values(values) if !values.iter().flatten().any(has_query) => {
-            values.iter().try_for_each(|row| fits(row.len(), &targets, insert))?;
+            values.iter().try_for_each(|row| fits(row, &targets, insert))?;
             rows(&table, &targets, values, catalog, defaults)
         }
         InsertSource::Values(values) => {
-            values.iter().try_for_each(|row| fits(row.len(), &targets, insert))?;
+            values.iter().try_for_each(|row| fits(row, &targets, insert))?;
             let queries = values
                 .iter()
                 .map(|row| typed_query(crate::parse::row_query(row.clone())?, &table, &targets));
@@ -68,7 +68,8 @@ fn rows(
     defaults: &mut Defaults,
 ) -> SqlResult<InsertRows> {
     let schema = incoming_schema(table);
-    let mut columns: Vec<ColumnParser> = schema.columns.iter().map(ColumnParser::new).collect();
+    let mut columns: Vec<ColumnParser> =
+        schema.columns.iter().map(|column| ColumnParser::new(&or_null(column))).collect();
     for row in values {
         for (ordinal, column) in table.schema.columns.iter().enumerate() {
             let expr = targets.iter().position(|t| *t == ordinal).and_then(|i| row.get(i));
@@ -79,10 +80,11 @@ fn rows(
                 }
                 _ => defaults.next(ordinal)?,
             };
-            columns[ordinal].push(text.as_deref()).map_err(|e| crate::dml::in_table(e, table))?;
+            columns[ordinal].push(text.as_deref())?;
         }
     }
-    let arrays = columns.iter_mut().map(ColumnParser::finish).collect();
+    let arrays: Vec<ArrayRef> = columns.iter_mut().map(ColumnParser::finish).collect();
+    refuse_nulls(table, &schema, &arrays)?;
     let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
     let batch = RecordBatch::try_new_with_options(schema.arrow(), arrays, &options);
     Ok(InsertRows::Values(batch.map_err(from_arrow)?))
@@ -118,16 +120,16 @@ pub fn rows_of_query(
         let given = targets[..count].iter().position(|t| *t == ordinal);
         if let Some(given) = given {
             takes_values(table, ordinal)?;
-            let assigned = assign(result.column(given), column);
-            columns.push(assigned.map_err(|e| crate::dml::in_table(e, table))?);
+            columns.push(assign(result.column(given), &or_null(column))?);
             continue;
         }
-        let mut parser = ColumnParser::new(column);
+        let mut parser = ColumnParser::new(&or_null(column));
         for _ in 0..result.num_rows() {
             parser.push(defaults.next(ordinal)?.as_deref())?;
         }
         columns.push(parser.finish());
     }
+    refuse_nulls(table, &schema, &columns)?;
     let options = RecordBatchOptions::new().with_row_count(Some(result.num_rows()));
     RecordBatch::try_new_with_options(schema.arrow(), columns, &options).map_err(from_arrow)
 }
@@ -147,10 +149,15 @@ fn takes_values(table: &TableDef, ordinal: usize) -> SqlResult<()> {
         .with_detail(format!("Column \"{name}\" is {kind}.")))
 }
 
-fn fits(count: usize, targets: &[usize], insert: &Insert) -> SqlResult<()> {
+fn fits(row: &[ast::Expr], targets: &[usize], insert: &Insert) -> SqlResult<()> {
+    let count = row.len();
     // Without a list of columns, the last ones may be left out.
     let short = count < targets.len() && !insert.columns.is_empty();
-    if count > targets.len() || short { Err(wrong_length(!short)) } else { Ok(()) }
+    if let Some(extra) = row.get(targets.len()) {
+        let start = extra.span().start;
+        return Err(wrong_length(true).in_line(start.line, start.column));
+    }
+    if short { Err(wrong_length(false)) } else { Ok(()) }
 }
 
 fn wrong_length(more: bool) -> SqlError {
@@ -233,6 +240,7 @@ pub(crate) fn cell(
             Value::Null => return Ok(None),
             Value::SingleQuotedString(text) => return Ok(Some(text.clone())),
             Value::Number(text, _) if plain_number(text, column.ty) => {
+                fits_integer(text, column.ty)?;
                 return Ok(Some(text.clone()));
             }
             _ => {}
@@ -242,12 +250,29 @@ pub(crate) fn cell(
                 && let Value::Number(text, _) = &value.value
                 && plain_number(text, column.ty)
             {
-                return Ok(Some(format!("-{text}")));
+                let text = format!("-{text}");
+                fits_integer(&text, column.ty)?;
+                return Ok(Some(text));
             }
         }
         _ => {}
     }
     computed(expr, column, catalog)
+}
+
+/// A number without quotes is converted, not read: the error does not name it.
+fn fits_integer(text: &str, ty: LogicalType) -> SqlResult<()> {
+    let fits = match ty {
+        LogicalType::Int16 => text.parse::<i16>().is_ok(),
+        LogicalType::Int32 => text.parse::<i32>().is_ok(),
+        LogicalType::Int64 => text.parse::<i64>().is_ok(),
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = format!("{ty} out of range");
+    Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message))
 }
 
 /// Whether a number needs no conversion before the column's parser reads it.

@@ -20,12 +20,14 @@ mod functions;
 mod single_row;
 mod syntax;
 mod typing;
+mod unknown_function;
 
 pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
 pub(crate) use single_row::{SingleRow, at_most_one, single_value};
 pub(crate) use syntax::ANY_NUMERIC;
 pub(crate) use typing::{Typing, typed};
+pub(crate) use unknown_function::unknown_function;
 
 /// Functions, planners and options; made once (the registry alone takes 0.7 ms).
 pub(crate) struct Library {

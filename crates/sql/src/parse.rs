@@ -24,6 +24,7 @@ mod rewrite;
 mod role;
 mod setting;
 mod shape;
+mod table;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -51,7 +52,7 @@ pub(crate) use balance::balance;
 pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
 pub(crate) use precedence::regroup;
-pub(crate) use rewrite::rewrite;
+pub(crate) use rewrite::{SET_FUNCTIONS, rewrite};
 pub(crate) use tokens::syntax_error;
 
 /// A statement.
@@ -274,6 +275,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     if let Some(statement) = role::statement(text, &tokens) {
         return statement.map(Statement::Role);
     }
+    table::expand(text, &mut tokens)?;
     include::mark(&mut tokens);
     let last = tokens.last().cloned();
     let mut parser = Parser::new(&PostgreSqlDialect {})

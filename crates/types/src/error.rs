@@ -169,6 +169,10 @@ pub struct Subject {
     pub constraint: Option<String>,
     /// Where in the data that came with the statement; see [`SqlError::context`].
     pub context: Option<String>,
+    /// Which of the rows that a statement adds, from 0.
+    pub row: Option<usize>,
+    /// Line and column of the statement's text, from 1.
+    pub place: Option<(u64, u64)>,
 }
 
 /// The result of everything that a user can make fail.
@@ -217,6 +221,18 @@ impl SqlError {
     /// Adds where in the data that came with the statement it is.
     pub fn with_context(mut self, context: impl Into<String>) -> SqlError {
         self.subject.get_or_insert_default().context = Some(context.into());
+        self
+    }
+
+    /// Adds a line and a column of the statement's text, from 1.
+    pub fn in_line(mut self, line: u64, column: u64) -> SqlError {
+        self.subject.get_or_insert_default().place = Some((line, column));
+        self
+    }
+
+    /// Adds which of the rows that the statement adds it is about, from 0.
+    pub fn of_row(mut self, row: usize) -> SqlError {
+        self.subject.get_or_insert_default().row = Some(row);
         self
     }
 

@@ -60,6 +60,11 @@ impl<'a> CsvReader<'a> {
         self.line
     }
 
+    /// Whether each of so many records was one line.
+    pub(crate) fn has_read_lines(&self, count: u64) -> bool {
+        self.next_line == count || self.next_line == count + 1
+    }
+
     pub(super) fn peek(&mut self) -> SqlResult<Option<u8>> {
         if self.position == self.block.len() {
             self.block.resize(BLOCK_BYTES, 0);

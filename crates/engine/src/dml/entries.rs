@@ -130,6 +130,7 @@ impl Entries {
         duplicate_key(&unique.name)
             .with_detail(format!("Key ({names})=({values}) already exists."))
             .of_table(&unique.table)
+            .of_row(row)
     }
 
     /// Refuses duplicates among the rows that are added.

@@ -2,7 +2,7 @@
 
 use arrow_array::UInt32Array;
 use arrow_select::take::take_record_batch;
-use sql::dml::{TargetCatalog, assign, in_table, returning, update_query};
+use sql::dml::{TargetCatalog, assign, or_null, refuse_nulls, returning, update_query};
 use sql::parse::Update;
 use types::SqlResult;
 
@@ -26,9 +26,10 @@ pub(crate) fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<Statem
     let mut columns = old.batch.columns().to_vec();
     let first_new = found.num_columns() - ordinals.len();
     for (number, &ordinal) in ordinals.iter().enumerate() {
-        let assigned = assign(found.column(first_new + number), &schema.columns[ordinal]);
-        columns[ordinal] = assigned.map_err(|e| in_table(e, &entry.def))?;
+        let column = or_null(&schema.columns[ordinal]);
+        columns[ordinal] = assign(found.column(first_new + number), &column)?;
     }
+    refuse_nulls(&entry.def, schema, &columns)?;
     let rows = batch(&schema.arrow(), columns, old.len())?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
     let new = Rows { batch: rows.clone(), ids: old.ids.clone() };

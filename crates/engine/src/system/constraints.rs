@@ -136,8 +136,7 @@ pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
             Some(known.unwrap_or_else(|| text.clone()))
         }
         ColumnDefault::Identity(_) => {
-            let column = &table.schema.columns[ordinal].name;
-            let sequence = names::quote_ident(&format!("{}_{column}_seq", table.name));
+            let sequence = names::quote_ident(&super::sequences::name_of(table, ordinal));
             Some(format!("nextval('{sequence}'::regclass)"))
         }
     }

@@ -11,7 +11,7 @@ use super::builtin::type_by_oid;
 use sql::constraints::ColumnDefault;
 
 use super::constraints::{Constraint, Rule, action_name, condition, default_text};
-use super::objects::{NAMESPACES, OWNER, PUBLIC, view_text};
+use super::objects::{NAMESPACES, OWNER, PUBLIC};
 use super::relation;
 use super::rows::Rows;
 use super::type_names;
@@ -22,6 +22,7 @@ const FILLED: &[(&str, Fill)] = &[
     ("tables", tables),
     ("columns", columns),
     ("views", views),
+    ("sequences", sequences),
     ("schemata", schemata),
     ("information_schema_catalog_name", catalog_name),
     ("table_constraints", table_constraints),
@@ -113,7 +114,7 @@ fn views(view: &View, rows: &mut Rows) {
             ("table_catalog", catalog(view)),
             ("table_schema", "public".into()),
             ("table_name", def.name.as_str().into()),
-            ("view_definition", view_text(def).into()),
+            ("view_definition", view.view_text(def, false).into()),
             ("check_option", "NONE".into()),
             ("is_updatable", "NO".into()),
             ("is_insertable_into", "NO".into()),
@@ -354,6 +355,28 @@ fn referential_constraints(view: &View, rows: &mut Rows) {
             ("match_option", "NONE".into()),
             ("update_rule", action_name(key.on_update).into()),
             ("delete_rule", action_name(key.on_delete).into()),
+        ]);
+    }
+}
+
+fn sequences(view: &View, rows: &mut Rows) {
+    for sequence in view.sequences() {
+        let (least, most) = sequence.bounds();
+        let (ty, modifier) = type_names::of(sequence.ty());
+        let limits = Limits::of(type_by_oid(ty).map_or("", |t| t.name), modifier);
+        rows.push([
+            ("sequence_catalog", catalog(view)),
+            ("sequence_schema", "public".into()),
+            ("sequence_name", sequence.name.as_str().into()),
+            ("data_type", sequence.ty().to_string().into()),
+            ("numeric_precision", limits.precision.into()),
+            ("numeric_precision_radix", limits.radix.into()),
+            ("numeric_scale", limits.scale.into()),
+            ("start_value", sequence.identity.start.to_string().into()),
+            ("minimum_value", least.to_string().into()),
+            ("maximum_value", most.to_string().into()),
+            ("increment", sequence.identity.increment.to_string().into()),
+            ("cycle_option", yes_no(false)),
         ]);
     }
 }

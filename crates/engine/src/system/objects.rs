@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use sql::ViewDef;
 use sql::catalog::{IndexDef, TableDef, TableId};
-use types::Column;
+use types::{Column, Schema};
 
 use super::relation::{self, Relation};
+use super::sequences::{self, Sequence};
 use super::{View, names};
 
 /// Ids of users' objects follow it.
@@ -46,12 +47,8 @@ pub(crate) enum Object<'a> {
     Table(&'a Arc<TableDef>),
     Index(&'a Arc<TableDef>, Index),
     View(i64, &'a Arc<ViewDef>),
+    Sequence(Sequence<'a>),
     System(&'static Relation),
-}
-
-/// The query of a view, as PostgreSQL ends it.
-pub(crate) fn view_text(view: &ViewDef) -> String {
-    format!(" {};", view.query.trim().trim_end_matches(';'))
 }
 
 /// A number that follows from a view's name: FNV-1a.
@@ -142,6 +139,7 @@ impl Object<'_> {
             Object::Table(table) => table_oid(table),
             Object::Index(_, index) => index.oid,
             Object::View(oid, _) => *oid,
+            Object::Sequence(sequence) => sequence.oid(),
             Object::System(relation) => relation.oid,
         }
     }
@@ -151,6 +149,7 @@ impl Object<'_> {
             Object::Table(table) => &table.name,
             Object::Index(_, index) => &index.name,
             Object::View(_, view) => &view.name,
+            Object::Sequence(sequence) => &sequence.name,
             Object::System(relation) => relation.name,
         }
     }
@@ -206,6 +205,18 @@ impl View {
         views
     }
 
+    /// The query of a view as PostgreSQL writes it, as far as it is known how; `pretty` is without
+    /// parentheses that are not needed.
+    pub(crate) fn view_text(&self, view: &ViewDef, pretty: bool) -> String {
+        let schema = |name: &str| {
+            let table = self.snapshot.tables.get(name).map(|entry| entry.def.schema.clone());
+            let columns = || self.snapshot.views.get(name).map(|view| self.view_columns(view));
+            table.or_else(|| columns().map(|columns| Schema { columns }))
+        };
+        sql::definition::view(view, schema, pretty)
+            .unwrap_or_else(|| format!(" {};", view.query.trim().trim_end_matches(';')))
+    }
+
     /// The columns of a view; none when what it names has changed.
     pub(crate) fn view_columns(&self, view: &ViewDef) -> Vec<Column> {
         sql::view_columns(view, &*self.snapshot).unwrap_or_default()
@@ -217,6 +228,7 @@ impl View {
         for table in self.user_tables() {
             objects.push(Object::Table(table));
             objects.extend(indexes(table).into_iter().map(|i| Object::Index(table, i)));
+            objects.extend(sequences::of_table(table).map(Object::Sequence));
         }
         objects.extend(self.user_views().into_iter().map(|(oid, view)| Object::View(oid, view)));
         objects
@@ -234,8 +246,10 @@ impl View {
             if table_oid(table) == oid {
                 return Some(Object::Table(table));
             }
-            let index = indexes(table).into_iter().find(|i| i.oid == oid)?;
-            Some(Object::Index(table, index))
+            let index = indexes(table).into_iter().find(|i| i.oid == oid);
+            let sequence = || sequences::of_table(table).find(|s| s.oid() == oid);
+            let index = index.map(|index| Object::Index(table, index));
+            index.or_else(|| sequence().map(Object::Sequence))
         })
     }
 
@@ -260,8 +274,10 @@ impl View {
             if table.name == *name {
                 return Some(Object::Table(table));
             }
-            let index = indexes(table).into_iter().find(|i| i.name == *name)?;
-            Some(Object::Index(table, index))
+            let index = indexes(table).into_iter().find(|i| i.name == *name);
+            let sequence = || sequences::of_table(table).find(|s| s.name == *name);
+            let index = index.map(|index| Object::Index(table, index));
+            index.or_else(|| sequence().map(Object::Sequence))
         })
     }
 }

@@ -4,6 +4,7 @@ use sql::SystemValue;
 
 use super::View;
 use super::objects::{OWNER, Object};
+use super::sequences::Sequence;
 use crate::access::{Acl, Relation};
 
 impl View {
@@ -15,7 +16,9 @@ impl View {
     /// The role that owns an object; what is built in is the bootstrap role's.
     pub(crate) fn owner(&self, object: &Object<'_>) -> i64 {
         match object {
-            Object::Table(table) | Object::Index(table, _) => {
+            Object::Table(table)
+            | Object::Index(table, _)
+            | Object::Sequence(Sequence { table, .. }) => {
                 self.relation_acl(&Relation::Table(table.id.0)).owner.into()
             }
             Object::View(_, view) => self.relation_acl(&Relation::View(&view.name)).owner.into(),
@@ -33,7 +36,7 @@ impl View {
         match object {
             Object::Table(table) => self.acl_items(self.relation_acl(&Relation::Table(table.id.0))),
             Object::View(_, view) => self.acl_items(self.relation_acl(&Relation::View(&view.name))),
-            Object::Index(..) | Object::System(_) => SystemValue::Null,
+            Object::Index(..) | Object::Sequence(_) | Object::System(_) => SystemValue::Null,
         }
     }
 

@@ -5,6 +5,7 @@ mod classes;
 mod cluster;
 pub(crate) mod comments;
 mod roles;
+mod sequences;
 mod statistics;
 mod views;
 
@@ -22,6 +23,9 @@ const FILLED: &[(&str, Fill)] = &[
     ("pg_index", classes::pg_index),
     ("pg_constraint", classes::pg_constraint),
     ("pg_attrdef", classes::pg_attrdef),
+    ("pg_sequence", sequences::pg_sequence),
+    ("pg_sequences", sequences::pg_sequences),
+    ("pg_depend", sequences::pg_depend),
     ("pg_type", classes::pg_type),
     ("pg_description", comments::pg_description),
     ("pg_shdescription", comments::pg_shdescription),

@@ -10,7 +10,9 @@ use crate::parse::{column_type, identifier};
 /// An expression whose types are known.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
+    /// With the name of its relation, where that is shown.
     Column {
+        relation: Option<String>,
         name: String,
         ty: LogicalType,
     },
@@ -148,6 +150,8 @@ fn typed(text: String, ty: LogicalType) -> Option<Node> {
 /// Builds nodes over the columns of a table.
 pub(super) struct Builder<'a> {
     pub(super) schema: &'a Schema,
+    /// The name of the relation, where columns show it.
+    pub(super) prefix: Option<&'a str>,
 }
 
 impl Builder<'_> {
@@ -200,9 +204,10 @@ impl Builder<'_> {
         })
     }
 
-    fn column(&self, name: &str) -> Option<Node> {
+    pub(super) fn column(&self, name: &str) -> Option<Node> {
         let column = self.schema.columns.iter().find(|c| c.name == name)?;
-        Some(Node::Column { name: column.name.clone(), ty: column.ty })
+        let relation = self.prefix.map(str::to_owned);
+        Some(Node::Column { relation, name: column.name.clone(), ty: column.ty })
     }
 
     fn boolean(&self, expr: &ast::Expr) -> Option<Node> {

@@ -48,7 +48,13 @@ impl Printer<'_> {
 
     fn node(&mut self, node: &Node) {
         match node {
-            Node::Column { name, .. } => self.push(&quote_ident(name)),
+            Node::Column { relation, name, .. } => {
+                if let Some(relation) = relation {
+                    self.push(&quote_ident(relation));
+                    self.push(".");
+                }
+                self.push(&quote_ident(name));
+            }
             Node::Constant { text, ty } => self.push(&constant(text, *ty)),
             Node::Null => self.push("NULL"),
             Node::Word { name, .. } => self.push(name),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{DataType, Field};
 use datafusion_common::DFSchema;
 use datafusion_expr::{cast, col};
 use datafusion_sql::sqlparser::ast;
@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::parse::ColumnParser;
 use types::text::format_value;
-use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
+use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableDef;
 use crate::error::{from_arrow, from_library};
@@ -48,17 +48,36 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
     Ok(parser.finish())
 }
 
-/// The error of a value that goes into a table: one about a column names the table too.
-pub fn in_table(mut error: SqlError, table: &TableDef) -> SqlError {
-    if error.state == SqlState::NOT_NULL_VIOLATION {
-        let column = error.subject.as_ref().and_then(|s| s.column.clone()).unwrap_or_default();
-        let name = &table.name;
-        error.message = format!(
-            "null value in column \"{column}\" of relation \"{name}\" violates not-null constraint"
-        );
-        return error.of_table(name);
+/// The column as it is while a row is made: null is refused when all of the row is known.
+pub fn or_null(column: &Column) -> Column {
+    Column { nullable: true, ..column.clone() }
+}
+
+/// Refuses null in columns of `schema`, the table's, that allow none. `columns` are those of whole
+/// rows.
+///
+/// # Errors
+/// 23502 with the row.
+pub fn refuse_nulls(table: &TableDef, schema: &Schema, columns: &[ArrayRef]) -> SqlResult<()> {
+    let mut first: Option<(usize, &Column)> = None;
+    for (values, column) in columns.iter().zip(&schema.columns) {
+        if column.nullable || values.null_count() == 0 {
+            continue;
+        }
+        let Some(row) = (0..values.len()).find(|row| values.is_null(*row)) else { continue };
+        if first.is_none_or(|(earliest, _)| row < earliest) {
+            first = Some((row, column));
+        }
     }
-    error
+    let Some((row, Column { name, .. })) = first else { return Ok(()) };
+    let table = &table.name;
+    let message = format!(
+        "null value in column \"{name}\" of relation \"{table}\" violates not-null constraint"
+    );
+    let shown = |values: &ArrayRef| format_value(values, row).unwrap_or_else(|| "null".into());
+    let values: Vec<String> = columns.iter().map(shown).collect();
+    let error = SqlError::new(SqlState::NOT_NULL_VIOLATION, message).of_column(name);
+    Err(error.with_detail(format!("Failing row contains ({}).", values.join(", "))).of_table(table))
 }
 
 pub(crate) fn mismatch(from: &DataType, column: &Column) -> SqlError {
@@ -74,7 +93,7 @@ pub(crate) fn mismatch(from: &DataType, column: &Column) -> SqlError {
 /// The values cast as an expression does, which rounds.
 fn convert(values: &ArrayRef, to: &DataType) -> SqlResult<ArrayRef> {
     let field = Field::new("value", values.data_type().clone(), true);
-    let schema = Arc::new(Schema::new(vec![field]));
+    let schema = Arc::new(arrow_schema::Schema::new(vec![field]));
     let named = DFSchema::try_from(schema.as_ref().clone()).map_err(from_library)?;
     let expr = Expr::compile(&cast(col("value"), to.clone()), &named)?;
     let batch = RecordBatch::try_new(schema, vec![Arc::clone(values)]).map_err(from_arrow)?;

@@ -77,7 +77,7 @@ pub(super) fn column(def: &ast::ColumnDef) -> SqlResult<ColumnSpec> {
     let name = identifier(&def.name);
     let serial = serial(&def.data_type);
     let ty = serial.map_or_else(|| column_type(&def.data_type), Ok)?;
-    let identity = Identity { next: 1, increment: 1, always: false, standard: false };
+    let identity = Identity { next: 1, start: 1, increment: 1, always: false, standard: false };
     let mut spec = ColumnSpec {
         column: Column { name, ty, nullable: serial.is_none() },
         default: serial.map(|_| ColumnDefault::Identity(identity)),
@@ -164,10 +164,10 @@ pub(super) fn identity(always: bool, options: &[SequenceOptions]) -> SqlResult<I
         let parsed = expr.to_string().replace(' ', "").parse::<i64>();
         parsed.map_err(|_| SqlError::unsupported(format!("the sequence option {expr}")))
     };
-    let mut identity = Identity { next: 1, increment: 1, always, standard: true };
+    let mut identity = Identity { next: 1, start: 1, increment: 1, always, standard: true };
     for option in options {
         match option {
-            SequenceOptions::StartWith(expr, _) => identity.next = number(expr)?,
+            SequenceOptions::StartWith(expr, _) => identity.start = number(expr)?,
             SequenceOptions::IncrementBy(expr, _) => identity.increment = number(expr)?,
             SequenceOptions::Cache(_)
             | SequenceOptions::Cycle(false)
@@ -180,6 +180,7 @@ pub(super) fn identity(always: bool, options: &[SequenceOptions]) -> SqlResult<I
         let message = "INCREMENT must not be zero";
         return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
+    identity.next = identity.start;
     Ok(identity)
 }
 

@@ -16,6 +16,9 @@ impl Template {
         if error.position.is_some() || error.context().is_some() || !points(self.tokens()) {
             return error;
         }
+        if let Some((line, column)) = error.subject.as_ref().and_then(|s| s.place) {
+            return error.at(tokens::position(self.text(), line, column));
+        }
         let Some(at) = culprit(self.tokens(), &error) else { return error };
         let position = tokens::position_of(self.text(), &self.tokens()[at]);
         error.at(position)

@@ -267,7 +267,7 @@ fn parsed_query(text: &str) -> SqlResult<Query> {
 }
 
 /// Functions that return an array of what the function named first returns rows of.
-const SET_FUNCTIONS: [(&str, &str); 4] = [
+pub(crate) const SET_FUNCTIONS: [(&str, &str); 4] = [
     ("pg_partition_ancestors", "pg_partition_ancestors_array"),
     ("generate_series", "generate_series_array"),
     ("regexp_split_to_table", "regexp_split_to_array"),

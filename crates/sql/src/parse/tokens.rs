@@ -180,10 +180,7 @@ pub(crate) fn syntax_error(
         Some((message, place)) => (message.to_string(), location(place)),
         None => (message, None),
     };
-    let (expected, found) = match message.split_once(", found: ") {
-        Some((expected, found)) => (expected.strip_prefix("Expected: "), Some(found)),
-        None => (None, None),
-    };
+    let found = message.split_once(", found: ").map(|(_, found)| found);
     let primary = match found {
         Some("EOF") if ended.is_some() => "syntax error at or near \";\"".to_string(),
         Some("EOF") => "syntax error at end of input".to_string(),
@@ -191,7 +188,6 @@ pub(crate) fn syntax_error(
         None => format!("syntax error: {}", message.to_lowercase()),
     };
     let mut error = SqlError::new(SqlState::SYNTAX_ERROR, primary);
-    error.detail = expected.map(|e| format!("expected {e}"));
     error.position = match (found, place) {
         (Some("EOF"), _) => Some(end + 1),
         (_, Some((line, column))) => Some(position(text, line, column)),
@@ -221,7 +217,7 @@ pub(crate) fn position_of(text: &str, token: &TokenWithSpan) -> usize {
 }
 
 /// The one-based position in characters of a line and column.
-fn position(text: &str, line: u64, column: u64) -> usize {
+pub(super) fn position(text: &str, line: u64, column: u64) -> usize {
     let before = usize::try_from(line).unwrap_or(1).saturating_sub(1);
     let earlier: usize = text.split_inclusive('\n').take(before).map(|l| l.chars().count()).sum();
     earlier + usize::try_from(column).unwrap_or(1).max(1)

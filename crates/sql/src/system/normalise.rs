@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr,
     Function, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
-    Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
+    Select, Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
 use super::rewrite::{call_with, take};
@@ -43,6 +43,13 @@ impl VisitorMut for Normalise {
             Expr::Function(function) => plain_function(function),
             Expr::Identifier(ident) if is_niladic(ident) => *expr = call(ident.clone()),
             Expr::Cast { data_type, .. } => plain_type(data_type),
+            Expr::Value(ValueWithSpan {
+                value: value @ Value::UnicodeStringLiteral(_), ..
+            }) => {
+                if let Some(text) = value.clone().into_string() {
+                    *value = Value::SingleQuotedString(text);
+                }
+            }
             Expr::Subquery(query) if is_base_of_domain(query) => {
                 *expr = Expr::Cast {
                     kind: CastKind::Cast,
@@ -58,6 +65,11 @@ impl VisitorMut for Normalise {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Never> {
+        select.selection.iter_mut().chain(&mut select.having).for_each(read_condition);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Never> {
         match factor {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => {
@@ -67,6 +79,16 @@ impl VisitorMut for Normalise {
         }
         vectors::relation(factor);
         ControlFlow::Continue(())
+    }
+}
+
+/// A literal that is a whole condition is a `boolean`.
+fn read_condition(condition: &mut Expr) {
+    if matches!(condition, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
+    {
+        let expr = Box::new(take(condition));
+        let (kind, data_type) = (CastKind::Cast, DataType::Boolean);
+        *condition = Expr::Cast { kind, expr, data_type, array: false, format: None };
     }
 }
 

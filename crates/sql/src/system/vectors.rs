@@ -12,7 +12,7 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
 use super::rewrite::{call_with, take};
-use crate::parse::identifier;
+use crate::parse::{SET_FUNCTIONS, identifier};
 
 /// Columns that are vectors, and names that clients give them.
 const VECTORS: [&str; 10] = [
@@ -63,6 +63,7 @@ pub(super) fn expression(expr: &mut Expr) {
 
 /// Rewrites a function in `FROM`: `unnest(a, b) WITH ORDINALITY` as a subquery with such outputs.
 pub(super) fn relation(factor: &mut TableFactor) {
+    numbered_rows(factor);
     if let TableFactor::Table { name, args: args @ Some(_), .. } = factor {
         let last = name.0.last().and_then(ObjectNamePart::as_ident).map(identifier);
         let no_arguments = args.as_ref().is_some_and(|a| a.args.is_empty());
@@ -90,6 +91,36 @@ pub(super) fn relation(factor: &mut TableFactor) {
     }
     let (alias, subquery) = (alias.take(), Box::new(subquery));
     *factor = TableFactor::Derived { lateral: true, subquery, alias, sample: None };
+}
+
+/// A function whose rows are an array's elements, `WITH ORDINALITY`, as `UNNEST` of that array.
+fn numbered_rows(factor: &mut TableFactor) {
+    let (name, args, alias) = match factor {
+        TableFactor::Table { name, args: Some(args), alias, with_ordinality: true, .. } => {
+            (name, &args.args, alias)
+        }
+        TableFactor::Function { name, args, alias, with_ordinality: true, .. } => {
+            (name, &*args, alias)
+        }
+        _ => return,
+    };
+    let last = name.0.last().and_then(ObjectNamePart::as_ident).map(identifier);
+    let of_array = |(function, array): &(&str, &'static str)| {
+        (last.as_deref() == Some(*function)).then_some(*array)
+    };
+    let Some(array) = SET_FUNCTIONS.iter().find_map(of_array) else { return };
+    let plain = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e.clone()),
+        _ => None,
+    };
+    let Some(arguments) = args.iter().map(plain).collect::<Option<Vec<_>>>() else { return };
+    *factor = TableFactor::UNNEST {
+        alias: alias.take(),
+        array_exprs: vec![call_with(array, arguments, vec![])],
+        with_offset: false,
+        with_offset_alias: None,
+        with_ordinality: true,
+    };
 }
 
 /// All settings are a relation by another name.

@@ -94,7 +94,7 @@ async fn statements_have_types() -> Outcome {
     c.batch_execute("drop table if exists rs; create table rs (id int primary key, v varchar(5), \
                      n numeric(9,2), tz timestamptz)").await?;
     let s = c.prepare("select * from rs where id = $1 and tz > $2 and v = any($3)").await?;
-    equal!(s.params(), [Type::INT4, Type::TIMESTAMPTZ, Type::VARCHAR_ARRAY]);
+    equal!(s.params(), [Type::INT4, Type::TIMESTAMPTZ, Type::TEXT_ARRAY]);
     let types: Vec<Type> = s.columns().iter().map(|c| c.type_().clone()).collect();
     equal!(types, [Type::INT4, Type::VARCHAR, Type::NUMERIC, Type::TIMESTAMPTZ]);
     let s = c.prepare_typed("select $1", &[Type::INT8]).await?;

@@ -43,7 +43,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_get_function_sqlbody", TEXT, 1, 1, true, nothing),
     Definition("pg_get_functiondef", TEXT, 1, 1, true, nothing),
     Definition("pg_get_statisticsobjdef_columns", TEXT, 1, 1, true, nothing),
-    Definition("pg_get_serial_sequence", TEXT, 2, 2, true, nothing),
+    Definition("pg_get_serial_sequence", TEXT, 2, 2, true, serial_sequence),
     Definition("obj_description", TEXT, 1, 2, true, described),
     Definition("col_description", TEXT, 2, 2, true, described_column),
     Definition("shobj_description", TEXT, 2, 2, true, described),
@@ -232,14 +232,15 @@ fn format_type(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue
     Ok(type_names::format_type(oid, arguments[1].int().unwrap_or(-1)).into())
 }
 
-/// The query of a view by its oid or name, as it was written.
+/// The query of a view by its oid or name.
 fn view_definition(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let object = match arguments[0].int() {
         Some(oid) => view.object(oid),
         None => view.object_named(&names::parse(arguments[0].text().unwrap_or_default())?),
     };
     let Some(Object::View(_, def)) = object else { return Ok(SystemValue::Null) };
-    Ok(objects::view_text(def).into())
+    let pretty = arguments.get(1) == Some(&SystemValue::Bool(true));
+    Ok(view.view_text(def, pretty).into())
 }
 
 /// The whole definition, or that of one column.
@@ -316,6 +317,22 @@ fn role_name(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
 
 fn quote_ident(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     Ok(arguments[0].text().map(names::quote_ident).into())
+}
+
+/// The sequence of a column, with its schema; null where it has none.
+fn serial_sequence(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let (table, column) = (arguments[0].text(), arguments[1].text());
+    let (table, column) = (table.unwrap_or_default(), column.unwrap_or_default());
+    let Some(Object::Table(def)) = view.object_named(&names::parse(table)?) else {
+        let message = format!("relation \"{table}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+    };
+    let Some(ordinal) = def.schema.ordinal(column) else {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", def.name);
+        return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+    };
+    let sequence = crate::system::sequences::of_column(def, ordinal);
+    Ok(sequence.map(|s| format!("public.{}", names::quote_ident(&s.name))).into())
 }
 
 /// Whether the plain name finds the relation.

@@ -7,6 +7,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 use super::Definition;
 use crate::access::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, PUBLIC, Relation, RoleId};
 use crate::system::objects::{DATABASE, Object, namespace_name, namespace_oid};
+use crate::system::sequences::Sequence;
 use crate::system::{View, names};
 
 const BOOL: LogicalType = LogicalType::Bool;
@@ -123,7 +124,7 @@ fn on_relation(
         }
     };
     Ok(match object {
-        Object::Table(table) => {
+        Object::Table(table) | Object::Sequence(Sequence { table, .. }) => {
             let acl = view.relation_acl(&Relation::Table(table.id.0));
             answer(view, role, acl, asked).into()
         }

@@ -35,7 +35,7 @@ fn pages(view: &View, argument: &SystemValue) -> SqlResult<Option<(u64, u64)>> {
             let own = index.position.and_then(|i| table.statistics.index_leaf_pages.get(i));
             (own.copied().unwrap_or_default(), 0)
         }
-        Object::View(..) | Object::System(_) => (0, 0),
+        Object::View(..) | Object::Sequence(_) | Object::System(_) => (0, 0),
     }))
 }
 

@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     // No table has partitions.
     Definition(
         "pg_partition_ancestors_array",
-        LogicalType::Array(&LogicalType::Int64),
+        LogicalType::Array(&LogicalType::Oid),
         1,
         1,
         true,

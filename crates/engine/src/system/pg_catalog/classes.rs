@@ -27,6 +27,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             Object::Table(table) => ("r", table.schema.columns.len(), HEAP),
             Object::Index(_, index) => ("i", index.attributes().count(), BTREE),
             Object::View(_, def) => ("v", view.view_columns(def).len(), 0),
+            Object::Sequence(_) => ("S", SEQUENCE.len(), 0),
             Object::System(r) => (r.kind, r.columns.len(), if r.kind == "r" { HEAP } else { 0 }),
         };
         let (pages, tuples) = size(&object);
@@ -88,6 +89,7 @@ fn size(object: &Object) -> (i64, f64) {
             };
             (pages as i64, table.statistics.row_count as f64)
         }
+        Object::Sequence(_) => (1, 1.0),
         Object::View(..) | Object::System(_) => (0, -1.0),
     }
 }
@@ -102,6 +104,13 @@ struct Attribute<'a> {
     /// Whether it has a default, its identity's kind, whether it is generated.
     filling: (bool, &'static str, &'static str),
 }
+
+/// The columns of every sequence.
+const SEQUENCE: [(&str, LogicalType); 3] = [
+    ("last_value", LogicalType::Int64),
+    ("log_cnt", LogicalType::Int64),
+    ("is_called", LogicalType::Bool),
+];
 
 /// No default.
 const PLAIN: (bool, &str, &str) = (false, "", "");
@@ -151,6 +160,12 @@ pub(super) fn pg_attribute(view: &View, rows: &mut Rows) -> SqlResult<()> {
                 for (i, column) in view.view_columns(def).iter().enumerate() {
                     let (name, ty) = (column.name.as_str(), type_names::of(column.ty));
                     let (not_null, filling) = (false, PLAIN);
+                    Attribute { relation, name, number: i + 1, ty, not_null, filling }.push(rows);
+                }
+            }
+            Object::Sequence(_) => {
+                for (i, (name, ty)) in SEQUENCE.iter().enumerate() {
+                    let (ty, not_null, filling) = (type_names::of(*ty), true, PLAIN);
                     Attribute { relation, name, number: i + 1, ty, not_null, filling }.push(rows);
                 }
             }

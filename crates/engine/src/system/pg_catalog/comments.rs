@@ -8,7 +8,7 @@ use crate::system::objects::{DATABASE, KIND, PUBLIC, table_oid};
 use crate::system::rows::Rows;
 
 /// The relations whose rows the objects are.
-const PG_CLASS: i64 = 1_259;
+pub(super) const PG_CLASS: i64 = 1_259;
 const PG_NAMESPACE: i64 = 2_615;
 pub(crate) const PG_DATABASE: i64 = 1_262;
 

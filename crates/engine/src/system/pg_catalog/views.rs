@@ -3,7 +3,7 @@
 use types::SqlResult;
 
 use crate::system::View;
-use crate::system::objects::{DATABASE, OWNER, Object, indexes, table_oid, view_text};
+use crate::system::objects::{DATABASE, OWNER, Object, indexes, table_oid};
 use crate::system::relation;
 use crate::system::rows::Rows;
 
@@ -37,7 +37,7 @@ pub(super) fn pg_views(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("schemaname", "public".into()),
             ("viewname", def.name.as_str().into()),
             ("viewowner", view.session.user.as_str().into()),
-            ("definition", view_text(def).into()),
+            ("definition", view.view_text(def, false).into()),
         ]);
     }
     Ok(())
