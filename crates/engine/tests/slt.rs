@@ -268,6 +268,8 @@ fn rows_of(result: &ResultSet) -> DBOutput<DefaultColumnType> {
 
 fn kind(ty: &DataType) -> DefaultColumnType {
     match ty {
+        // An oid is no number to the recorder.
+        DataType::UInt32 => DefaultColumnType::Text,
         ty if ty.is_integer() => DefaultColumnType::Integer,
         ty if ty.is_numeric() => DefaultColumnType::FloatingPoint,
         _ => DefaultColumnType::Text,

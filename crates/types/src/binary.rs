@@ -157,12 +157,20 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
             utf8(bytes)?.to_owned()
         }
         oid::DATE => {
-            let days = i32::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_DAYS);
+            let days = i32::from_be_bytes(fixed(bytes)?);
+            if matches!(days, i32::MIN | i32::MAX) {
+                return Err(SqlError::unsupported("an infinite date"));
+            }
+            let days = days.checked_add(EPOCH_DAYS);
             let array = Date32Array::from(vec![days.ok_or_else(bad)?]);
             crate::text::format_value(&array, 0).unwrap_or_default()
         }
         oid::TIMESTAMP | oid::TIMESTAMPTZ => {
-            let micros = i64::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_MICROS);
+            let micros = i64::from_be_bytes(fixed(bytes)?);
+            if matches!(micros, i64::MIN | i64::MAX) {
+                return Err(SqlError::unsupported("an infinite timestamp"));
+            }
+            let micros = micros.checked_add(EPOCH_MICROS);
             let array = TimestampMicrosecondArray::from(vec![micros.ok_or_else(bad)?]);
             crate::text::format_value(&array, 0).unwrap_or_default()
         }

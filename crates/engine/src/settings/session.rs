@@ -93,6 +93,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Text form of bytea."
     ),
     setting!(
+        "check_function_bodies",
+        CLIENTS,
+        Kind::Bool,
+        "on",
+        Home::Kept,
+        "Kept; there are no functions to check."
+    ),
+    setting!(
         "client_encoding",
         CLIENTS,
         Kind::Text,
@@ -176,6 +184,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Whether the planner may scan whole tables where it has a choice."
     ),
     setting!(
+        "escape_string_warning",
+        CLIENTS,
+        Kind::Bool,
+        "on",
+        Home::Kept,
+        "Kept; a backslash in a text is a letter."
+    ),
+    setting!(
         "execution_mode",
         PLANNER,
         Kind::Choice(&["serial", "static", "ooo"]),
@@ -250,6 +266,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Home::Fixed(&["scramsha256"]),
         "How passwords are kept."
     ),
+    setting!("row_security", CLIENTS, Kind::Bool, "on", Home::Kept, "Kept; no table has policies."),
     setting!(
         "search_path",
         CLIENTS,
@@ -278,6 +295,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         Unset::Cores,
         "Parts of the driving scan in static mode."
     ),
+    setting!(
+        "synchronize_seqscans",
+        CLIENTS,
+        Kind::Bool,
+        "on",
+        Home::Kept,
+        "Kept; each scan begins at the beginning."
+    ),
     setting!("TimeZone", CLIENTS, Kind::Text, "UTC", Home::Kept, "Time zone of the session; kept."),
     setting!(
         "transaction_isolation",
@@ -305,5 +330,13 @@ pub(super) const SETTINGS: &[Setting] = &[
             |s, v| s.work_mem = v.count().saturating_mul(1 << 10)
         ),
         "Memory of one operator before it spills; 0 is all that is free."
+    ),
+    setting!(
+        "xmloption",
+        CLIENTS,
+        Kind::Choice(&["content", "document"]),
+        "content",
+        Home::Kept,
+        "Kept; there is no XML."
     ),
 ];

@@ -360,7 +360,8 @@ fn referential_constraints(view: &View, rows: &mut Rows) {
 }
 
 fn sequences(view: &View, rows: &mut Rows) {
-    for sequence in view.sequences() {
+    // Those of identity columns are a part of the column.
+    for sequence in view.sequences().filter(|sequence| !sequence.identity.standard) {
         let (least, most) = sequence.bounds();
         let (ty, modifier) = type_names::of(sequence.ty());
         let limits = Limits::of(type_by_oid(ty).map_or("", |t| t.name), modifier);

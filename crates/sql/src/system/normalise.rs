@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr,
-    Function, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
-    Select, Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
+    Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
 use super::rewrite::{call_with, take};
@@ -40,7 +41,10 @@ impl VisitorMut for Normalise {
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
                 backslash_escape(pattern, escape_char);
             }
-            Expr::Function(function) => plain_function(function),
+            Expr::Function(function) => {
+                plain_function(function);
+                age_of_transaction(function);
+            }
             Expr::Identifier(ident) if is_niladic(ident) => *expr = call(ident.clone()),
             Expr::Cast { data_type, .. } => plain_type(data_type),
             Expr::Value(ValueWithSpan {
@@ -66,6 +70,7 @@ impl VisitorMut for Normalise {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Never> {
+        full_wildcards(select);
         select.selection.iter_mut().chain(&mut select.having).for_each(read_condition);
         ControlFlow::Continue(())
     }
@@ -79,6 +84,54 @@ impl VisitorMut for Normalise {
         }
         vectors::relation(factor);
         ControlFlow::Continue(())
+    }
+}
+
+/// `columns.*` of a relation that `FROM` names with its schema has that name.
+fn full_wildcards(select: &mut Select) {
+    let Select { projection, from, .. } = select;
+    for item in projection {
+        let SelectItem::QualifiedWildcard(kind, _) = item else { continue };
+        let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else { continue };
+        let [ObjectNamePart::Identifier(short)] = name.0.as_slice() else { continue };
+        let short = crate::parse::identifier(short);
+        let joined = from.iter().flat_map(|item| item.joins.iter().map(|join| &join.relation));
+        let relations = from.iter().map(|item| &item.relation).chain(joined);
+        let full = relations.filter_map(|relation| match relation {
+            TableFactor::Table { name, alias: None, args: None, .. } => Some(name),
+            _ => None,
+        });
+        let last = |name: &&ObjectName| {
+            let last = name.0.last().and_then(ObjectNamePart::as_ident);
+            name.0.len() == 2 && last.is_some_and(|i| crate::parse::identifier(i) == short)
+        };
+        if let Some(full) = full.into_iter().find(last).cloned() {
+            *name = full;
+        }
+    }
+}
+
+/// `age(transactionid)` is another function than that of times.
+fn age_of_transaction(function: &mut Function) {
+    const TRANSACTIONS: [&str; 5] =
+        ["transactionid", "xmin", "backend_xmin", "relfrozenxid", "datfrozenxid"];
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() else { return };
+    let FunctionArguments::List(list) = &function.args else { return };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
+        return;
+    };
+    let column = match argument {
+        Expr::Identifier(ident) => ident,
+        Expr::CompoundIdentifier(parts) => match parts.last() {
+            Some(last) => last,
+            None => return,
+        },
+        _ => return,
+    };
+    if crate::parse::identifier(name) == "age"
+        && TRANSACTIONS.contains(&crate::parse::identifier(column).as_str())
+    {
+        *name = Ident::new("transaction_age");
     }
 }
 

@@ -9,9 +9,10 @@ mod table_oids;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor,
+    Value, VisitMut, VisitorMut,
 };
 
 /// Rewrites a whole query.
@@ -50,11 +51,14 @@ impl VisitorMut for Rewrite {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Never> {
-        if let Expr::Cast { expr: inner, data_type, .. } = expr
-            && let Some(kind) = object_type(data_type)
-        {
-            let inner = take(inner);
-            *expr = call(&format!("{kind}in"), inner);
+        if let Expr::Cast { expr: inner, data_type, .. } = expr {
+            if let Some(kind) = object_type(data_type) {
+                let inner = take(inner);
+                *expr = call(&format!("{kind}in"), inner);
+            } else if is_list_of_types(data_type) {
+                let inner = take(inner);
+                *expr = call("regtype_names", inner);
+            }
         }
         ControlFlow::Continue(())
     }
@@ -76,6 +80,12 @@ fn object_type(ty: &DataType) -> Option<&'static str> {
     let DataType::Custom(name, _) = ty else { return None };
     let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return None };
     OBJECT_TYPES.into_iter().find(|t| *t == crate::parse::identifier(ident))
+}
+
+/// `regtype[]`: lists of types are shown by their names.
+fn is_list_of_types(ty: &DataType) -> bool {
+    let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = ty else { return false };
+    object_type(element) == Some("regtype")
 }
 
 /// The results of a query show names.
@@ -143,6 +153,12 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     else {
         return None;
     };
+    if is_set_function(item) {
+        let item = take(item);
+        let alias = Ident::new("__item");
+        select.projection = vec![SelectItem::ExprWithAlias { expr: item, alias }];
+        return array_of_rows(query);
+    }
     let value = take(item);
     let order = order.into_iter().map(|o| positional(o, &value)).collect::<Vec<_>>();
     let clauses =
@@ -150,6 +166,26 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     *item = call_with("array_agg", vec![value], clauses);
     query.order_by = None;
     Some(call_with("array_or_empty", vec![Expr::Subquery(query.clone())], vec![]))
+}
+
+/// Whether it gives rows, which no aggregate takes.
+fn is_set_function(expr: &Expr) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let name = function.name.0.last().and_then(ObjectNamePart::as_ident);
+    let name = name.map(crate::parse::identifier).unwrap_or_default();
+    name == "unnest" || crate::parse::SET_FUNCTIONS.iter().any(|(set, _)| *set == name)
+}
+
+/// The array of the rows of a query whose output is `__item`.
+fn array_of_rows(query: &Query) -> Option<Expr> {
+    let mut outer = super::vectors::parsed("select array_agg(__item) from (select 1) __rows")?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, .. }) =
+            select.from.first_mut().map(|from| &mut from.relation)
+    {
+        *subquery = Box::new(query.clone());
+    }
+    Some(call_with("array_or_empty", vec![Expr::Subquery(Box::new(outer))], vec![]))
 }
 
 fn orders(query: &Query) -> Option<Vec<OrderByExpr>> {

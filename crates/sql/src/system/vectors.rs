@@ -131,7 +131,7 @@ fn plain_relation(name: &mut ObjectName) {
     }
 }
 
-fn parsed(text: &str) -> Option<Query> {
+pub(super) fn parsed(text: &str) -> Option<Query> {
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
     parser.and_then(|mut p| p.parse_query()).ok().map(|query| *query)
 }

@@ -19,6 +19,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("regtypein", OID, 1, 1, true, regtype_in),
     Definition("regtypeout", TEXT, 1, 1, true, regtype_out),
     Definition("to_regtype", OID, 1, 1, true, to_regtype),
+    Definition("regtype_names", LogicalType::Array(&TEXT), 1, 1, true, regtype_names),
     Definition("regnamespacein", OID, 1, 1, true, regnamespace_in),
     Definition("regnamespaceout", TEXT, 1, 1, true, regnamespace_out),
     Definition("to_regnamespace", OID, 1, 1, true, to_regnamespace),
@@ -158,6 +159,22 @@ fn regtype_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
 fn regtype_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let known = |oid| builtin::type_by_oid(oid).map(|_| type_names::format_type(oid, -1));
     Ok(name_of(&arguments[0], known))
+}
+
+/// The types of an array or a vector by their names.
+fn regtype_names(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let oids = match &arguments[0] {
+        SystemValue::List(items) => items.clone(),
+        other => {
+            let words = other.text().unwrap_or_default().split_whitespace();
+            words.map(SystemValue::from).collect()
+        }
+    };
+    let names = oids.into_iter().map(|oid| match regtype_in(view, &[oid])? {
+        SystemValue::Null => Ok(SystemValue::Null),
+        oid => regtype_out(view, &[oid]),
+    });
+    Ok(SystemValue::List(names.collect::<SqlResult<_>>()?))
 }
 
 fn to_regtype(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {

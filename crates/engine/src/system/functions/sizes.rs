@@ -18,6 +18,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_database_size", BIGINT, 1, 1, true, database),
     Definition("pg_tablespace_size", BIGINT, 1, 1, true, database),
     Definition("pg_size_pretty", TEXT, 1, 1, true, pretty),
+    Definition("pg_relation_filenode", LogicalType::Oid, 1, 1, true, file_number),
+    Definition("pg_stat_get_live_tuples", BIGINT, 1, 1, true, live_rows),
 ];
 
 /// Pages of a table or index by its oid or name.
@@ -37,6 +39,20 @@ fn pages(view: &View, argument: &SystemValue) -> SqlResult<Option<(u64, u64)>> {
         }
         Object::View(..) | Object::Sequence(_) | Object::System(_) => (0, 0),
     }))
+}
+
+/// Each relation that is stored has a number of its own, which is its oid.
+fn file_number(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let object = arguments[0].int().and_then(|oid| view.object(oid));
+    let stored = object.filter(|o| matches!(o, Object::Table(_) | Object::Index(..)));
+    Ok(stored.map(|o| o.oid()).into())
+}
+
+fn live_rows(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(match arguments[0].int().and_then(|oid| view.object(oid)) {
+        Some(Object::Table(table)) => (table.statistics.row_count as i64).into(),
+        _ => 0.into(),
+    })
 }
 
 fn sized(

@@ -14,6 +14,9 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("pg_current_xact_id", BIGINT, 0, 0, false, number),
     Definition("txid_current_if_assigned", BIGINT, 0, 0, false, none),
     Definition("pg_current_xact_id_if_assigned", BIGINT, 0, 0, false, none),
+    // The catalog's rows have its version in the place of their transaction.
+    Definition("catalog_version", LogicalType::Oid, 0, 0, false, version),
+    Definition("transaction_age", LogicalType::Int32, 1, 1, true, age),
     // Nobody counts the scans of an index.
     Definition("pg_stat_get_numscans", BIGINT, 1, 1, true, none),
     // No table has partitions.
@@ -29,6 +32,15 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 
 fn number(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     Ok((view.monitor.activities.query_count() as i64).into())
+}
+
+fn version(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok((view.snapshot.generation as i64 & i64::from(u32::MAX)).into())
+}
+
+fn age(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let since = view.snapshot.generation as i64 - arguments[0].int().unwrap_or_default();
+    Ok(since.clamp(0, i64::from(i32::MAX)).into())
 }
 
 /// A statement that only reads has no number in PostgreSQL, and others have none here.

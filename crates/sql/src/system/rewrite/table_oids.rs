@@ -1,4 +1,5 @@
-//! `t.tableoid`, the oid of the relation that a row is of: no relation has it as a column.
+//! `t.tableoid`, the oid of the relation that a row is of, and `t.xmin` of system relations: no
+//! relation has them as columns.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +8,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use stdx::HashMap;
 
-use super::{Never, call};
+use super::{Never, call, call_with};
 use crate::parse::identifier;
 
 /// Puts the oid of the relation in place of the column.
@@ -15,16 +16,35 @@ pub(super) fn replace(query: &mut Query) {
     let ControlFlow::Continue(()) = query.visit(&mut Replace { scopes: vec![] });
 }
 
-/// Relations by the names that a `SELECT` and those around it give them, the innermost last.
+/// The relations that a `SELECT` and those around it read, the innermost last.
 struct Replace {
-    scopes: Vec<HashMap<String, String>>,
+    scopes: Vec<Scope>,
+}
+
+/// What one `SELECT` reads.
+struct Scope {
+    /// Relations by the names that it gives them.
+    named: HashMap<String, String>,
+    /// The relation, if it is the only one: its columns need no name in front.
+    only: Option<String>,
+}
+
+impl Scope {
+    fn of(select: &Select) -> Scope {
+        let named: Vec<(String, String)> = select.from.iter().flat_map(relations).collect();
+        let only = match (select.from.as_slice(), named.as_slice()) {
+            ([item], [(_, relation)]) if item.joins.is_empty() => Some(relation.clone()),
+            _ => None,
+        };
+        Scope { named: named.into_iter().collect(), only }
+    }
 }
 
 impl VisitorMut for Replace {
     type Break = Never;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Never> {
-        self.scopes.push(select.from.iter().flat_map(relations).collect());
+        self.scopes.push(Scope::of(select));
         ControlFlow::Continue(())
     }
 
@@ -34,13 +54,31 @@ impl VisitorMut for Replace {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Never> {
-        if let Some(name) = owner(expr)
-            && let Some(relation) = self.scopes.iter().rev().find_map(|scope| scope.get(&name))
+        if let Some((name, column)) = system_column(expr)
+            && let Some(relation) = self.relation(name.as_deref())
         {
-            let name = Expr::Value(Value::SingleQuotedString(relation.clone()).into());
-            *expr = call("regclassin", name);
+            let is_system = relation.starts_with("pg_");
+            match column.as_str() {
+                "tableoid" => {
+                    let name = Expr::Value(Value::SingleQuotedString(relation.clone()).into());
+                    *expr = call("regclassin", name);
+                }
+                // Any row of the catalog may have changed when the catalog did.
+                "xmin" if is_system => *expr = call_with("catalog_version", vec![], vec![]),
+                _ => {}
+            }
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl Replace {
+    /// The relation that goes by a name, or the only one.
+    fn relation(&self, name: Option<&str>) -> Option<&String> {
+        match name {
+            Some(name) => self.scopes.iter().rev().find_map(|scope| scope.named.get(name)),
+            None => self.scopes.last()?.only.as_ref(),
+        }
     }
 }
 
@@ -57,9 +95,16 @@ fn named(factor: &TableFactor) -> Option<(String, String)> {
     Some((known_as, name.to_string()))
 }
 
-/// The name in front of `.tableoid`.
-fn owner(expr: &Expr) -> Option<String> {
-    let Expr::CompoundIdentifier(parts) = expr else { return None };
-    let [owner, column] = parts.as_slice() else { return None };
-    (identifier(column) == "tableoid").then(|| identifier(owner))
+/// A column that every relation has in PostgreSQL, and the name in front of it.
+fn system_column(expr: &Expr) -> Option<(Option<String>, String)> {
+    let (owner, column) = match expr {
+        Expr::Identifier(column) => (None, column),
+        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [owner, column] => (Some(identifier(owner)), column),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let column = identifier(column);
+    ["tableoid", "xmin"].contains(&column.as_str()).then_some((owner, column))
 }
