@@ -290,7 +290,12 @@ impl<'a> Rows<'a> {
         };
         let before = u64::from(self.format.header != Header::No);
         let line = match &self.input {
-            Input::Text(csv) if csv.has_read_lines(count + before) => row as u64 + before + 1,
+            // A record of the text format is one line.
+            Input::Text(csv)
+                if self.format.format != CopyFormat::Csv || csv.has_read_lines(count + before) =>
+            {
+                row as u64 + before + 1
+            }
             Input::Text(_) => return error,
             Input::Binary(_) => row as u64 + 1,
         };

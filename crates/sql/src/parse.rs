@@ -22,6 +22,7 @@ mod refuse;
 mod reorganize;
 mod rewrite;
 mod role;
+mod sequence;
 mod setting;
 mod shape;
 mod table;
@@ -277,6 +278,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     table::expand(text, &mut tokens)?;
     include::mark(&mut tokens);
+    sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
     let mut parser = Parser::new(&PostgreSqlDialect {})
         // Parentheses behind an operator take two steps: one for the operand, one for what is in them.

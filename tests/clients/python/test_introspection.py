@@ -1,5 +1,5 @@
-"""What tools ask when they connect or draw their tree: DBeaver, pgAdmin, Grafana, Metabase, Rails,
-JetBrains, pg_dump. The statements are those that the tools send; a check passes when the server
+"""What tools ask when they connect or draw their tree: those that the files are named after,
+and pg_dump. The statements are those that the tools send; a check passes when the server
 answers, with the columns that the tool reads."""
 
 import pathlib

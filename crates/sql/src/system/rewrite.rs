@@ -157,7 +157,8 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
         let item = take(item);
         let alias = Ident::new("__item");
         select.projection = vec![SelectItem::ExprWithAlias { expr: item, alias }];
-        return array_of_rows(query);
+        query.order_by = None;
+        return array_of_rows(query, &order);
     }
     let value = take(item);
     let order = order.into_iter().map(|o| positional(o, &value)).collect::<Vec<_>>();
@@ -177,13 +178,22 @@ fn is_set_function(expr: &Expr) -> bool {
 }
 
 /// The array of the rows of a query whose output is `__item`.
-fn array_of_rows(query: &Query) -> Option<Expr> {
-    let mut outer = super::vectors::parsed("select array_agg(__item) from (select 1) __rows")?;
+fn array_of_rows(query: &Query, order: &[OrderByExpr]) -> Option<Expr> {
+    let item = Expr::Identifier(Ident::new("__item"));
+    let ordered = order.iter().map(|o| {
+        let positional = positional(o.clone(), &item);
+        (positional.expr == item).then_some(positional)
+    });
+    let ordered = ordered.collect::<Option<Vec<_>>>()?;
+    let order_by = (!ordered.is_empty()).then_some(FunctionArgumentClause::OrderBy(ordered));
+    let mut outer = super::vectors::parsed("select 1 from (select 1) __rows")?;
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(TableFactor::Derived { subquery, .. }) =
             select.from.first_mut().map(|from| &mut from.relation)
     {
         *subquery = Box::new(query.clone());
+        let list = call_with("array_agg", vec![item], order_by.into_iter().collect());
+        select.projection = vec![SelectItem::UnnamedExpr(list)];
     }
     Some(call_with("array_or_empty", vec![Expr::Subquery(Box::new(outer))], vec![]))
 }
