@@ -122,7 +122,7 @@ impl Node {
     }
 
     /// As an operand or argument that is `text`.
-    fn as_text(self) -> Option<Node> {
+    fn into_text(self) -> Option<Node> {
         match self.ty() {
             None => self.settled(Some(TEXT)),
             Some(LogicalType::Text) => Some(self),
@@ -289,7 +289,7 @@ impl Builder<'_> {
     }
 
     fn matched(&self, value: &ast::Expr, name: &'static str, pattern: &ast::Expr) -> Option<Node> {
-        let (left, right) = (self.build(value)?.as_text()?, self.build(pattern)?.as_text()?);
+        let (left, right) = (self.build(value)?.into_text()?, self.build(pattern)?.into_text()?);
         Some(Node::Operator { left: Box::new(left), name, right: Box::new(right), ty: BOOL })
     }
 
@@ -332,7 +332,7 @@ impl Builder<'_> {
             return coalesce(arguments);
         }
         if name != "abs" {
-            arguments = arguments.into_iter().map(Node::as_text).collect::<Option<_>>()?;
+            arguments = arguments.into_iter().map(Node::into_text).collect::<Option<_>>()?;
         }
         Some(Node::Call { name, arguments, ty })
     }
@@ -418,11 +418,11 @@ fn operator(left: Node, op: &BinaryOperator, right: Node) -> Option<Node> {
         BinaryOperator::Divide => ("/", false),
         BinaryOperator::Modulo => ("%", false),
         BinaryOperator::StringConcat => {
-            let (left, right) = (Box::new(left.as_text()?), Box::new(right.as_text()?));
+            let (left, right) = (Box::new(left.into_text()?), Box::new(right.into_text()?));
             return Some(Node::Operator { left, name: "||", right, ty: TEXT });
         }
         BinaryOperator::PGRegexMatch => {
-            let (left, right) = (Box::new(left.as_text()?), Box::new(right.as_text()?));
+            let (left, right) = (Box::new(left.into_text()?), Box::new(right.into_text()?));
             return Some(Node::Operator { left, name: "~", right, ty: BOOL });
         }
         _ => return None,
@@ -451,7 +451,7 @@ fn alike(left: Node, right: Node) -> Option<(Node, Node, LogicalType)> {
     };
     let (l, r) = (left.ty()?, right.ty()?);
     if l == LogicalType::Text || r == LogicalType::Text || is_varchar(l) || is_varchar(r) {
-        return Some((left.as_text()?, right.as_text()?, TEXT));
+        return Some((left.into_text()?, right.into_text()?, TEXT));
     }
     if l == r || is_decimal(l) && is_decimal(r) {
         return Some((left, right, l));

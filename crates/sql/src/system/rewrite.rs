@@ -191,7 +191,7 @@ fn array_of_rows(query: &Query, order: &[OrderByExpr]) -> Option<Expr> {
         && let Some(TableFactor::Derived { subquery, .. }) =
             select.from.first_mut().map(|from| &mut from.relation)
     {
-        *subquery = Box::new(query.clone());
+        **subquery = query.clone();
         let list = call_with("array_agg", vec![item], order_by.into_iter().collect());
         select.projection = vec![SelectItem::UnnamedExpr(list)];
     }
