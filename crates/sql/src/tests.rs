@@ -89,7 +89,10 @@ fn names_and_types_are_checked() {
         "42803: column \"nation.n_comment\" must appear in the GROUP BY clause",
     );
     check_error("select n_name from nation where count(*) > 1", "42803");
-    check_error("select frobnicate(n_name) from nation", "42883: function frobnicate(text) does not");
+    check_error(
+        "select frobnicate(n_name) from nation",
+        "42883: function frobnicate(text) does not",
+    );
     check_error("select sum(n_name) from nation", "42883: function sum does not accept");
     check_error("select n_name + 1 from nation", "42883: operator does not exist: text + integer");
     check_error("select * from nation where n_name", "42804");
