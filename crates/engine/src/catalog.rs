@@ -1,6 +1,7 @@
 //! The catalog in memory: an immutable snapshot per version, swapped as a whole.
 
 mod persist;
+mod temporary;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::comments::Comments;
 use crate::fault;
 
 pub(crate) use persist::{load, save};
+pub(crate) use temporary::Temporaries;
 
 /// A table with its trees.
 #[derive(Clone)]
@@ -103,6 +105,8 @@ impl TableEntry {
 pub(crate) struct Snapshot {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, Arc<ViewDef>>,
+    /// Tables that only one session sees.
+    pub(crate) temporaries: Temporaries,
     /// What is said of the objects.
     pub(crate) comments: Arc<Comments>,
     /// Roles and privileges.
@@ -152,7 +156,7 @@ impl Snapshot {
 
     /// Forgets the access lists of tables and views that are no more.
     pub(crate) fn forget_dropped(&mut self) {
-        let tables: Vec<u32> = self.tables.values().map(|entry| entry.def.id.0).collect();
+        let tables = self.table_ids();
         let views = &self.views;
         if !self.access.has_others(|id| tables.contains(&id), |name| views.contains_key(name)) {
             return;

@@ -34,6 +34,8 @@ pub struct Database {
     inner: Arc<Inner>,
     /// The open block that writes, for the session that has it.
     block: Option<Arc<Block>>,
+    /// The session that sees it so, with its temporary tables.
+    session: Option<u64>,
 }
 
 struct Inner {
@@ -52,6 +54,8 @@ struct Inner {
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
     activities: Arc<Activities>,
+    /// Sessions that have ended and had temporary tables.
+    ended: Mutex<Vec<u64>>,
     /// The query that runs now, or ran last.
     watched: Mutex<Option<Arc<exec::Progress>>>,
     /// Last: the store's tasks end before the workers do.
@@ -119,10 +123,11 @@ impl Database {
             spills: AtomicU64::new(0),
             job: Mutex::default(),
             activities: Arc::default(),
+            ended: Mutex::default(),
             watched: Mutex::default(),
             runtime,
         };
-        Ok(Database { inner: Arc::new(inner), block: None })
+        Ok(Database { inner: Arc::new(inner), block: None, session: None })
     }
 
     /// A session: settings, and one statement at a time.
@@ -316,7 +321,11 @@ impl Database {
         if let Some(block) = &self.block {
             return block.snapshot();
         }
-        self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let all = self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match self.session {
+            Some(session) if all.has_apart(session) => Arc::new(all.seen_by(session)),
+            _ => all,
+        }
     }
 
     /// The right to write, held for a whole statement; `None` in a block, which has it already.
@@ -342,7 +351,26 @@ impl Database {
 
     /// The same database as a block sees it.
     pub(crate) fn within(&self, block: Block) -> Database {
-        Database { inner: self.inner.clone(), block: Some(Arc::new(block)) }
+        let block = Some(Arc::new(block));
+        Database { inner: self.inner.clone(), block, session: self.session }
+    }
+
+    /// The same database as a session sees it: with its temporary tables.
+    pub(crate) fn seen_by(&self, session: u64) -> Database {
+        Database { session: Some(session), ..self.clone() }
+    }
+
+    /// The session whose view this is.
+    pub(crate) fn session_id(&self) -> Option<u64> {
+        self.session
+    }
+
+    /// Lets the temporary tables of a session go with the next change of anyone.
+    pub(crate) fn forget_session(&self, session: u64) {
+        let all = self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if all.has_apart(session) {
+            lock(&self.inner.ended).push(session);
+        }
     }
 
     /// Where a sort may spill.
@@ -378,8 +406,12 @@ impl Database {
             block.advance(changed);
             return Ok(());
         }
+        let ended = lock(&self.inner.ended).clone();
+        let gone = ended.clone();
         let snapshot = self.handle().block_on(move || async move {
             change(&store, &mut snapshot).await?;
+            snapshot.settle();
+            snapshot.end_sessions(&ended);
             snapshot.forget_dropped();
             snapshot.forget_comments();
             drop_trees(&store, &std::mem::take(&mut snapshot.abandoned)).await?;
@@ -389,6 +421,7 @@ impl Database {
         })?;
         let mut current = self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(snapshot);
+        lock(&self.inner.ended).retain(|session| !gone.contains(session));
         Ok(())
     }
 }

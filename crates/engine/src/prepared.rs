@@ -7,6 +7,7 @@ use sql::catalog::TableDef;
 use sql::plan::{Access, Plan};
 use sql::{Parameter, PointQuery, Template};
 use types::SqlResult;
+use types::zone::Zone;
 
 use crate::access::{self, RoleId};
 use crate::result::ResultSet;
@@ -37,6 +38,7 @@ struct Cached {
     point: PointQuery,
     role: RoleId,
     switches: Switches,
+    zone: Zone,
 }
 
 /// Settings that the planner follows.
@@ -92,6 +94,7 @@ impl Session {
         prepared: &Prepared,
         parameters: &[Parameter],
     ) -> SqlResult<Option<PointExecution>> {
+        let _entered = types::zone::enter(self.context());
         let cached = match prepared.planned() {
             Planned::EachTime => return Ok(None),
             Planned::Point(cached) if self.fits(&cached) => Some(cached),
@@ -111,10 +114,11 @@ impl Session {
         if parameters.iter().any(|parameter| parameter.value.is_none()) {
             return Ok(None);
         }
+        let _entered = types::zone::enter(self.context());
         let (catalog, options) = (self.system_catalog(), self.planner_options());
         let point = sql::plan_point(&prepared.template, parameters, &catalog, &options)?;
-        let switches = self.switches();
-        let cached = point.map(|point| Arc::new(Cached { point, role: self.role(), switches }));
+        let (role, switches, zone) = (self.role(), self.switches(), self.settings.zone.0);
+        let cached = point.map(|point| Arc::new(Cached { point, role, switches, zone }));
         prepared.keep(match &cached {
             Some(cached) => Planned::Point(cached.clone()),
             None => Planned::EachTime,
@@ -145,6 +149,7 @@ impl Session {
         same_shape(&entry.def, planned)
             && cached.role == self.role()
             && cached.switches == self.switches()
+            && cached.zone == self.settings.zone.0
             && readable()
     }
 

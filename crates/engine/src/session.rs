@@ -12,6 +12,7 @@ use runtime::sync::Cancel;
 use sql::parse::{self, DropObject, Explain, Statement, Transaction, Vacuum};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
+use types::zone;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Activity;
@@ -69,10 +70,18 @@ impl CancelHandle {
     }
 }
 
+impl std::ops::Drop for Session {
+    /// Its temporary tables go with it.
+    fn drop(&mut self) {
+        self.db.forget_session(self.activity.session_id);
+    }
+}
+
 impl Session {
     pub(crate) fn new(db: Database) -> Session {
         let info = SessionInfo::new(&db);
         let activity = db.activities().enter();
+        let db = db.seen_by(activity.session_id);
         let configuration_count = db.configuration_count();
         let settings = Settings::of(&db.configuration());
         Session {
@@ -120,6 +129,11 @@ impl Session {
     /// The database.
     pub fn database(&self) -> &Database {
         &self.db
+    }
+
+    /// What its values are read and shown in: whoever prints results enters it.
+    pub fn context(&self) -> zone::Context {
+        zone::Context { zone: self.settings.zone.0, now_us: Some(runtime::time::unix_us()) }
     }
 
     /// What others see of the session.
@@ -173,6 +187,7 @@ impl Session {
 
     fn run(&mut self, statement: Statement, client: Client<'_>) -> SqlResult<StatementResult> {
         let cancel = self.begin();
+        let _entered = zone::enter(self.context());
         let timeout = self.settings.lock_timeout_ms;
         let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
         let patience = Patience { cancel: cancel.clone(), timeout };
@@ -382,6 +397,7 @@ impl Session {
 
     /// Plans a query; what it was planned with, and how long that took.
     pub(crate) fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
+        let _entered = zone::enter(self.context());
         let catalog = self.system_catalog();
         let mut options = self.planner_options();
         options.device.cached_fraction = self.db.cached_share();

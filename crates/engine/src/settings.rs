@@ -3,6 +3,7 @@
 
 mod configuration;
 mod document;
+mod planner;
 mod server;
 mod session;
 mod setting;
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use exec::Mode;
+use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
 pub use configuration::{Change, Configuration, Origin};
@@ -91,6 +93,8 @@ pub struct Settings {
     pub idle_session_ms: u64,
     /// `IntervalStyle`. Kept by the server.
     pub interval_style: types::text::IntervalStyle,
+    /// `TimeZone`, with its name.
+    pub(crate) zone: (Zone, String),
     /// `is_superuser`
     pub(crate) is_superuser: bool,
     /// What clients set and nothing here depends on.
@@ -130,6 +134,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         idle_in_transaction_ms: 0,
         idle_session_ms: 0,
         interval_style: types::text::IntervalStyle::default(),
+        zone: utc(),
         is_superuser: true,
         kept: Arc::default(),
         given: Arc::default(),
@@ -151,7 +156,11 @@ impl Default for Settings {
 impl Setting {
     /// All settings: of the server, of sessions, and those that cannot be changed.
     pub fn all() -> impl Iterator<Item = &'static Setting> {
-        server::SERVER.iter().chain(session::SETTINGS).chain(server::PRESETS)
+        server::SERVER
+            .iter()
+            .chain(session::SETTINGS)
+            .chain(planner::PLANNER)
+            .chain(server::PRESETS)
     }
 
     /// All settings, ordered by name.
@@ -344,3 +353,8 @@ impl Settings {
 
 #[cfg(test)]
 mod tests;
+
+/// The zone that sessions begin with.
+pub(crate) fn utc() -> (Zone, String) {
+    (Zone::UTC, "UTC".to_owned())
+}

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{Field, SchemaRef};
-use sql::parse::{Discard, Execute, Explain, Prepare};
+use sql::parse::{Discard, Drop, DropObject, Execute, Explain, Prepare};
 use sql::{Parameter, Query, Shape, Statement, Template};
 use types::described::wire_type;
 use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
 
 use crate::activity::Announced;
+use crate::ddl;
 use crate::prepared::{PointExecution, Prepared};
 use crate::result::StatementResult;
 use crate::session::Session;
@@ -274,6 +275,7 @@ impl Session {
     pub(crate) fn discard(&mut self, what: Discard) -> SqlResult<StatementResult> {
         Ok(tag(match what {
             Discard::All => {
+                self.drop_temporary()?;
                 self.info = self.info.authorized(&self.database().snapshot(), None)?;
                 self.settings.reset("all")?;
                 self.forget_statements(None);
@@ -283,8 +285,22 @@ impl Session {
             Discard::Channels => "UNLISTEN",
             Discard::Plans => "DISCARD PLANS",
             Discard::Sequences => "DISCARD SEQUENCES",
-            Discard::Temporary => "DISCARD TEMP",
+            Discard::Temporary => {
+                self.drop_temporary()?;
+                "DISCARD TEMP"
+            }
         }))
+    }
+
+    /// Drops the session's temporary tables.
+    fn drop_temporary(&self) -> SqlResult<()> {
+        let db = self.database();
+        let names = db.snapshot().temporary_names();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let object = DropObject::Table;
+        ddl::drop_tables(db, &Drop { object, names, if_exists: true, cascade: true })
     }
 }
 

@@ -19,6 +19,9 @@ pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlRes
         let message = format!("relation \"{}\" already exists", view.name);
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
+    if let Some(name) = view.relations.iter().find(|name| snapshot.is_temporary(name)) {
+        return Err(SqlError::unsupported(format!("a view of the temporary table \"{name}\"")));
+    }
     let mut changed = (*snapshot).clone();
     changed.views.insert(view.name.clone(), Arc::new(view.clone()));
     let columns = sql::view_columns(&view, &changed)?;

@@ -235,7 +235,9 @@ impl DB for Connection {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
-        match self.session.execute(sql).map_err(Failure)?.pop() {
+        let result = self.session.execute(sql).map_err(Failure)?.pop();
+        let _entered = types::zone::enter(self.session.context());
+        match result {
             Some(StatementResult::Rows(result)) => Ok(rows_of(&result)),
             _ => Ok(DBOutput::StatementComplete(0)),
         }

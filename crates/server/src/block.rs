@@ -167,6 +167,10 @@ impl Connection {
                 let message = "DISCARD ALL cannot run inside a transaction block";
                 Err(SqlError::new(SqlState("25001"), message))
             }
+            (Block::Open, _) if locks_rows(statement) => {
+                Err(SqlError::unsupported("SELECT .. FOR UPDATE in a transaction block")
+                    .with_detail("Rows stay as they are for one statement only."))
+            }
             (Block::Open, _) if reads_only(statement) => Ok(()),
             (Block::Open, _) if !self.savepoints.is_empty() => {
                 Err(SqlError::unsupported("writing in a transaction block with savepoints"))
@@ -175,6 +179,10 @@ impl Connection {
             (Block::Open, None) => Err(SqlError::internal("a statement runs already")),
         }
     }
+}
+
+fn locks_rows(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(query) if query.locks_rows())
 }
 
 fn reads_only(statement: &Statement) -> bool {

@@ -5,6 +5,7 @@ use arrow_schema::Schema;
 use engine::Notice;
 use types::binary::{self, sized};
 use types::text::IntervalStyle;
+use types::zone::{self, Context};
 use types::{SqlError, described};
 
 use crate::message::format_at;
@@ -17,6 +18,8 @@ pub(crate) struct Output {
     pub has_rows: bool,
     /// The text form of intervals.
     pub intervals: IntervalStyle,
+    /// What values are shown in.
+    pub context: Context,
 }
 
 impl Output {
@@ -129,6 +132,7 @@ impl Output {
         row: usize,
         formats: &[i16],
     ) -> Result<(), SqlError> {
+        let _entered = zone::enter(self.context);
         let begin = self.bytes.len();
         self.has_rows = true;
         let intervals = self.intervals;

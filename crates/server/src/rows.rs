@@ -80,6 +80,7 @@ impl Connection {
         }
         self.output.intervals = session.settings().interval_style;
         let clock = Limit::start(session);
+        self.output.context = session.context();
         let taken = self.take_in_time(rows, limit, form).await?;
         let taken = clock.judge(taken);
         if rows.stream.is_query() && !matches!(taken, Ok(Sent { at_end: false, .. })) {

@@ -27,6 +27,12 @@ pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) {
     });
 }
 
+/// Local time in the zone of the session.
+fn local(now: DateTime<Utc>) -> DateTime<Utc> {
+    let zone = types::zone::current().zone;
+    DateTime::from_timestamp_micros(zone.local_of(now.timestamp_micros())).unwrap_or(now)
+}
+
 fn constant(function: &Function, now: DateTime<Utc>) -> Option<Expr> {
     let plain = match &function.args {
         FunctionArguments::None => true,
@@ -49,7 +55,8 @@ fn constant(function: &Function, now: DateTime<Utc>) -> Option<Expr> {
         "current_time" | "localtime" => ("%H:%M:%S%.6f", DataType::Time(None, TimezoneInfo::None)),
         _ => return None,
     };
-    let text = Value::SingleQuotedString(now.format(format).to_string());
+    let shown = if format.ends_with("+00") { now } else { local(now) };
+    let text = Value::SingleQuotedString(shown.format(format).to_string());
     let expr = Box::new(Expr::Value(text.into()));
     Some(Expr::Cast { kind: CastKind::DoubleColon, expr, data_type, array: false, format: None })
 }

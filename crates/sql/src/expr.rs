@@ -14,6 +14,7 @@ use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use types::SqlResult;
+use types::zone::{self, Context};
 
 use crate::error::from_library;
 
@@ -26,6 +27,7 @@ mod from_text;
 mod tests;
 mod text_cast;
 mod window;
+mod zone_cast;
 
 pub use accumulator::Accumulator;
 pub use aggregate::AggregateExpr;
@@ -40,6 +42,8 @@ pub struct Expr {
     physical: Arc<dyn PhysicalExpr>,
     ty: DataType,
     text: Arc<str>,
+    /// What the statement that it was compiled for works in.
+    context: Context,
 }
 
 /// The same computation on the same columns.
@@ -58,13 +62,15 @@ impl fmt::Debug for Expr {
 impl Expr {
     /// The column at position `index` of the batch.
     pub fn column(index: usize, name: &str, ty: DataType) -> Expr {
-        Expr { physical: Arc::new(Column::new(name, index)), ty, text: name.into() }
+        let physical = Arc::new(Column::new(name, index));
+        Expr { physical, ty, text: name.into(), context: zone::current() }
     }
 
     /// A constant.
     pub fn literal(value: ScalarValue) -> Expr {
         let text = crate::render::literal(&value);
-        Expr { ty: value.data_type(), text: text.into(), physical: Arc::new(Literal::new(value)) }
+        let (ty, context) = (value.data_type(), zone::current());
+        Expr { ty, text: text.into(), physical: Arc::new(Literal::new(value)), context }
     }
 
     /// Compiles a bound and coerced expression over rows of `schema`.
@@ -82,7 +88,7 @@ impl Expr {
     ) -> SqlResult<Expr> {
         let ty = physical.data_type(schema).map_err(from_library)?;
         let text = physical.to_string().into();
-        Ok(Expr { physical, ty, text })
+        Ok(Expr { physical, ty, text, context: zone::current() })
     }
 
     /// The same value as another type; an error where a value does not fit.
@@ -90,8 +96,8 @@ impl Expr {
         if self.ty == *ty {
             return self;
         }
-        let cast = CastExpr::new(self.physical, ty.clone(), Some(STRICT_CAST));
-        Expr { physical: Arc::new(cast), ty: ty.clone(), text: self.text }
+        let cast = CastExpr::new(Arc::clone(&self.physical), ty.clone(), Some(STRICT_CAST));
+        Expr { physical: Arc::new(cast), ty: ty.clone(), ..self }
     }
 
     /// The type of the result.
@@ -123,6 +129,7 @@ impl Expr {
     /// Errors: 22003 (a number out of range), 22012 (division by zero), 22P02 (text that is no value
     /// of the type it is cast to), and what the functions used report.
     pub fn evaluate(&self, batch: &RecordBatch) -> SqlResult<ArrayRef> {
+        let _entered = zone::enter(self.context);
         let value = self.physical.evaluate(batch).map_err(from_library)?;
         let array = value.into_array(batch.num_rows()).map_err(from_library)?;
         if array.data_type() == &self.ty {

@@ -280,7 +280,9 @@ fn plain_number(text: &str, ty: LogicalType) -> bool {
     let whole = text.bytes().all(|b| b.is_ascii_digit());
     match ty {
         LogicalType::Int16 | LogicalType::Int32 | LogicalType::Int64 | LogicalType::Oid => whole,
-        LogicalType::Decimal { .. } => text.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
+        LogicalType::Decimal { .. } | LogicalType::Numeric => {
+            text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        }
         LogicalType::Float32 | LogicalType::Float64 => true,
         LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => whole,
         _ => false,

@@ -47,6 +47,7 @@ mod join_order;
 mod leftovers;
 mod set_all;
 mod unnest;
+mod zones;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -113,7 +114,7 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
     let mut origins = crate::origin::origins(&plan, catalog);
     let plan = crate::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
-    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 8] = [
+    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
         Arc::new(crate::system::EmptySystemRelations),
         Arc::new(crate::system::SystemSubqueries),
         Arc::new(SingleRow),
@@ -121,6 +122,7 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec
         Arc::new(ExactSum),
         Arc::new(ResolveGroupingFunction::new()),
         Arc::new(TypeCoercion::new()),
+        Arc::new(zones::ZoneCasts),
         Arc::new(constants::ExactConstants),
     ];
     // The library's own loop would refuse subqueries that only we can unnest.

@@ -1,6 +1,8 @@
 //! Text to statements. The syntax tree is dispatched here: only queries go on to the library.
 
-use datafusion_sql::sqlparser::ast;
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{self, Visit};
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
@@ -14,6 +16,7 @@ mod cursor;
 mod ddl;
 mod dml;
 mod include;
+mod merged;
 mod needed;
 mod place;
 mod precedence;
@@ -25,6 +28,7 @@ mod role;
 mod sequence;
 mod setting;
 mod shape;
+mod synonyms;
 mod table;
 mod template;
 #[cfg(test)]
@@ -199,6 +203,8 @@ pub struct CreateTable {
     pub constraints: Vec<ConstraintSpec>,
     /// `AS query`.
     pub query: Option<Query>,
+    /// Only its session sees it.
+    pub temporary: bool,
 }
 
 /// `CREATE INDEX`.
@@ -293,8 +299,17 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     balance(&mut statement)?;
     regroup(&mut statement);
     crate::system::normalise(&mut statement);
+    let into = match &mut statement {
+        ast::Statement::Query(query) => ddl::taken_into(query),
+        _ => None,
+    };
     refuse::dropped_silently(&statement)?;
-    dispatch(statement)
+    match (dispatch(statement)?, into) {
+        (Statement::Query(query), Some(into)) => {
+            Ok(Statement::CreateTable(ddl::select_into(&into, query)?))
+        }
+        (statement, _) => Ok(statement),
+    }
 }
 
 fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
@@ -395,6 +410,23 @@ fn explain(
     }
 }
 
+impl Query {
+    /// Whether it says `FOR UPDATE` or the like somewhere.
+    pub fn locks_rows(&self) -> bool {
+        struct Locks;
+        impl ast::Visitor for Locks {
+            type Break = ();
+            fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+                match query.locks.is_empty() {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            }
+        }
+        self.ast.visit(&mut Locks).is_break()
+    }
+}
+
 /// The plain name of an object; only the schema `public` exists.
 pub(crate) fn name(object: &ast::ObjectName) -> SqlResult<String> {
     let parts: Vec<String> = object.0.iter().filter_map(|p| p.as_ident()).map(identifier).collect();
@@ -408,7 +440,7 @@ pub(crate) fn name(object: &ast::ObjectName) -> SqlResult<String> {
 /// The name of what must be in the schema `public`.
 fn in_public(schema: Option<&str>, name: &str) -> SqlResult<String> {
     match schema {
-        None | Some("public") => Ok(name.to_owned()),
+        None | Some("public" | "pg_temp") => Ok(name.to_owned()),
         Some(schema) => Err(no_schema(&format!("{schema}.{name}"))),
     }
 }

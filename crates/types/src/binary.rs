@@ -2,9 +2,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType, UInt32Type,
+    Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{
     Array, ArrayRef, Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray,
@@ -72,8 +71,8 @@ pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()>
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
             sized(body, &(micros - EPOCH_MICROS).to_be_bytes());
         }
-        DataType::Decimal128(_, scale) => {
-            numeric(body, array.as_primitive::<Decimal128Type>().value(row), *scale);
+        DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            numeric(body, &crate::text::format_value(array, row).unwrap_or_default());
         }
         DataType::Time64(TimeUnit::Microsecond) => {
             let micros = array.as_primitive::<Time64MicrosecondType>().value(row);
@@ -99,45 +98,39 @@ pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()>
     Ok(())
 }
 
-/// Base 10,000 digits, the most significant first: count, weight, sign, scale, digits.
-fn numeric(body: &mut Vec<u8>, unscaled: i128, scale: i8) {
-    let scale = u32::from(scale.max(0).unsigned_abs());
-    // The fraction is filled up to whole digits.
-    let padding = (DIGITS - scale % DIGITS) % DIGITS;
-    let (whole, fraction) = split(unscaled.unsigned_abs(), scale);
-    let mut digits = Vec::new();
-    let mut rest = whole;
-    while rest > 0 {
-        digits.insert(0, (rest % 10_000) as u16);
-        rest /= 10_000;
-    }
-    let weight = digits.len() as i16 - 1;
-    let text =
-        format!("{fraction:0width$}{:0pad$}", "", width = scale as usize, pad = padding as usize);
-    if scale > 0 {
-        for chunk in text.as_bytes().chunks(DIGITS as usize) {
-            let digit =
-                chunk.iter().fold(0u16, |n, c| n * 10 + u16::from(c.wrapping_sub(b'0') % 10));
-            digits.push(digit);
-        }
-    }
-    while digits.last() == Some(&0) {
-        digits.pop();
-    }
-    let sign = if unscaled < 0 { SIGN_NEGATIVE } else { 0 };
-    let weight = if digits.is_empty() { 0 } else { weight };
+/// A number in text as base 10,000 digits, the most significant first: count, weight, sign, scale,
+/// digits.
+fn numeric(body: &mut Vec<u8>, text: &str) {
+    let (negative, plain) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+    // Both sides of the point are filled up to whole digits.
+    let size = DIGITS as usize;
+    let whole_digits = whole.len().div_ceil(size);
+    let fraction_digits = fraction.len().div_ceil(size);
+    let padded = format!(
+        "{whole:0>whole_width$}{fraction:0<fraction_width$}",
+        whole_width = whole_digits * size,
+        fraction_width = fraction_digits * size
+    );
+    let value = |chunk: &[u8]| {
+        chunk.iter().fold(0u16, |n, c| n * 10 + u16::from(c.wrapping_sub(b'0') % 10))
+    };
+    let all: Vec<u16> = padded.as_bytes().chunks(size).map(value).collect();
+    let first = all.iter().position(|digit| *digit != 0).unwrap_or(all.len());
+    let end = all.iter().rposition(|digit| *digit != 0).map_or(first, |last| last + 1);
+    let digits = &all[first..end];
+    let weight = if digits.is_empty() { 0 } else { whole_digits as i16 - 1 - first as i16 };
+    let sign = if negative { SIGN_NEGATIVE } else { 0 };
     let mut value = Vec::with_capacity(8 + 2 * digits.len());
     value.extend_from_slice(&(digits.len() as i16).to_be_bytes());
     value.extend_from_slice(&weight.to_be_bytes());
     value.extend_from_slice(&sign.to_be_bytes());
-    value.extend_from_slice(&(scale as i16).to_be_bytes());
+    value.extend_from_slice(&(fraction.len() as i16).to_be_bytes());
     digits.iter().for_each(|digit| value.extend_from_slice(&digit.to_be_bytes()));
     sized(body, &value);
-}
-
-fn split(value: u128, scale: u32) -> (u128, u128) {
-    let unit = 10u128.pow(scale.min(38));
-    (value / unit, value % unit)
 }
 
 /// The text form of a parameter in binary format.

@@ -3,7 +3,12 @@
 use arrow_array::types::{Date32Type, IntervalMonthDayNano, TimestampMicrosecondType};
 use arrow_cast::parse::Parser;
 
+use crate::zone::{self, Zone};
 use crate::{LogicalType, SqlError, SqlResult, SqlState};
+
+mod decode;
+
+use decode::{Problem, Special};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
@@ -14,24 +19,11 @@ pub fn parse_date(text: &str) -> SqlResult<i32> {
     if let Some(days) = Date32Type::parse(trimmed) {
         return Ok(days);
     }
-    if trimmed.eq_ignore_ascii_case("epoch") {
-        return Ok(0);
-    }
-    if let Some(days) = far_date(trimmed) {
-        return Ok(days);
-    }
-    // A zone behind the date means nothing, as in PostgreSQL.
-    if let Some((date, zone)) = trimmed.split_once(' ')
-        && zone_micros(zone.trim()).is_some()
-        && let Some(days) = Date32Type::parse(date)
-    {
-        return Ok(days);
-    }
-    if let Ok(micros) = parse_timestamp(trimmed) {
-        return i32::try_from(micros.div_euclid(MICROS_PER_DAY))
-            .map_err(|_| out_of_range(LogicalType::Date, text));
-    }
-    Err(invalid(LogicalType::Date, text))
+    let days = match far_date(trimmed) {
+        Some(days) => return Ok(days),
+        None => local(LogicalType::Date, text)?.0.div_euclid(MICROS_PER_DAY),
+    };
+    i32::try_from(days).map_err(|_| out_of_range(LogicalType::Date, text))
 }
 
 /// A date outside of the years 1 to 9999: `20000-01-01`, `0044-03-15 BC`.
@@ -57,60 +49,96 @@ fn far_date(text: &str) -> Option<i32> {
 
 /// Microseconds since 1970-01-01 00:00; a zone in the text is ignored, as PostgreSQL does.
 pub fn parse_timestamp(text: &str) -> SqlResult<i64> {
-    let trimmed = text.trim();
-    if trimmed.eq_ignore_ascii_case("epoch") {
-        return Ok(0);
+    if let Some(micros) = TimestampMicrosecondType::parse(text.trim()).filter(|_| is_plain(text)) {
+        return Ok(micros);
     }
-    let local = without_zone(trimmed);
-    local_micros(local).ok_or_else(|| invalid(LogicalType::Timestamp, text))
+    local(LogicalType::Timestamp, text).map(|(micros, _)| micros)
 }
 
-/// A date, perhaps with a time of day behind a blank or a `T`.
-fn local_micros(text: &str) -> Option<i64> {
-    if let Some(micros) = TimestampMicrosecondType::parse(text) {
-        return Some(micros);
-    }
-    let (date, clock) = text.split_once([' ', 'T'])?;
-    let days = i64::from(Date32Type::parse(date)?);
-    let clock = parse_time(clock).ok()?;
-    days.checked_mul(MICROS_PER_DAY)?.checked_add(clock)
-}
-
-/// Microseconds since 1970-01-01 00:00 UTC; text without a zone is taken to be UTC.
+/// Microseconds since 1970-01-01 00:00 UTC; text without a zone is in that of the session.
 pub fn parse_timestamptz(text: &str) -> SqlResult<i64> {
-    let trimmed = text.trim();
-    if trimmed.eq_ignore_ascii_case("epoch") {
-        return Ok(0);
+    if let Some(micros) = TimestampMicrosecondType::parse(text.trim()).filter(|_| is_plain(text)) {
+        return Ok(zone::current().zone.instant_of(micros));
     }
-    let local = without_zone(trimmed);
-    let zone = trimmed[local.len()..].trim();
-    let micros = local_micros(local).and_then(|m| m.checked_sub(zone_micros(zone)?));
-    micros.ok_or_else(|| invalid(LogicalType::TimestampTz, text))
+    let (micros, zone) = local(LogicalType::TimestampTz, text)?;
+    Ok(zone.unwrap_or(zone::current().zone).instant_of(micros))
 }
 
-/// Microseconds since midnight: `HH:MM[:SS[.ffffff]]`, up to `24:00`, perhaps with AM or PM.
+/// Whether a text has no more than digits, blanks and the separators of a date and a time, so that it has
+/// no zone.
+fn is_plain(text: &str) -> bool {
+    let known = |b: u8| b.is_ascii_digit() || b"-: .T".contains(&b);
+    text.bytes().all(known) && !text.bytes().skip(10).any(|b| b == b'-')
+}
+
+/// A local time in microseconds since 1970-01-01 00:00, and the zone that the text names.
+fn local(ty: LogicalType, text: &str) -> SqlResult<(i64, Option<Zone>)> {
+    let problem = |problem| match problem {
+        Problem::Format => syntax(ty, text),
+        Problem::Range => out_of_range(ty, text),
+        Problem::Zone(name) => {
+            let message = format!("time zone \"{name}\" not recognized");
+            SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+        }
+    };
+    let decoded = decode::decode(text).map_err(problem)?;
+    if let Some(special) = decoded.special {
+        return special_time(ty, special, text);
+    }
+    let days = decoded.date.ok_or_else(|| syntax(ty, text))?;
+    let clock = decoded.clock.unwrap_or(0);
+    let micros = days.checked_mul(MICROS_PER_DAY).and_then(|micros| micros.checked_add(clock));
+    Ok((micros.ok_or_else(|| out_of_range(ty, text))?, decoded.zone))
+}
+
+/// The time that a word stands for.
+fn special_time(ty: LogicalType, special: Special, text: &str) -> SqlResult<(i64, Option<Zone>)> {
+    let zone::Context { zone, now_us } = zone::current();
+    let now = || {
+        now_us.map(|now| zone.local_of(now)).ok_or_else(|| {
+            SqlError::unsupported(format!("the time \"{}\" in this place", text.trim()))
+        })
+    };
+    Ok(match special {
+        Special::Epoch => (0, Some(Zone::UTC)),
+        Special::Now => (now()?, None),
+        Special::Day(distance) => {
+            (now()?.div_euclid(MICROS_PER_DAY).saturating_add(distance) * MICROS_PER_DAY, None)
+        }
+        Special::Infinity => {
+            return Err(SqlError::unsupported(format!("an infinite {}", name(ty))));
+        }
+    })
+}
+
+/// Microseconds since midnight: `HH:MM[:SS[.ffffff]]`, up to `24:00`, perhaps with AM or PM. A zone means
+/// nothing, as in PostgreSQL.
 pub fn parse_time(text: &str) -> SqlResult<i64> {
-    let upper = text.trim().to_ascii_uppercase();
-    let (clock, afternoon) = match upper.strip_suffix("PM").or_else(|| upper.strip_suffix("AM")) {
-        Some(clock) => (clock.trim_end(), Some(upper.ends_with("PM"))),
-        None => (upper.as_str(), None),
-    };
-    // A zone behind the time means nothing, as in PostgreSQL.
-    let plain = || clock_micros(without_zone(clock).trim_end());
-    let micros = clock_micros(clock).or_else(plain);
-    let micros = micros.ok_or_else(|| invalid(LogicalType::Time, text))?;
-    let half = MICROS_PER_DAY / 2;
-    let micros = match afternoon {
-        Some(true) if micros < half => micros + half,
-        Some(false) if micros >= half => micros - half,
-        _ => micros,
-    };
-    if micros > MICROS_PER_DAY { Err(out_of_range(LogicalType::Time, text)) } else { Ok(micros) }
+    let ty = LogicalType::Time;
+    if let Some(micros) = clock_micros(text.trim()).filter(|micros| *micros <= MICROS_PER_DAY) {
+        return Ok(micros);
+    }
+    // Behind a letter, digits alone are a time too.
+    let plain = text.trim();
+    let digits = plain.len() >= 4 && plain.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let marked = if digits { format!("t{plain}") } else { plain.to_owned() };
+    match decode::decode(&marked) {
+        Ok(decode::Decoded { clock: Some(clock), .. }) => Ok(clock),
+        Ok(decode::Decoded { special: Some(Special::Now), .. }) => {
+            Ok(special_time(ty, Special::Now, text)?.0.rem_euclid(MICROS_PER_DAY))
+        }
+        Err(Problem::Range) => Err(out_of_range(ty, text)),
+        _ => Err(syntax(ty, text)),
+    }
 }
 
-/// `1 year 2 mons -3 days 04:05:06.7`, with all of PostgreSQL's units, `ago`, and `@`.
+/// `1 year 2 mons -3 days 04:05:06.7`, with all of PostgreSQL's units, `ago`, and `@`; `1-2` is a year and
+/// two months, and `P1Y2M3DT4H` is as in ISO 8601.
 pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
-    let error = || invalid(LogicalType::Interval, text);
+    let error = || syntax(LogicalType::Interval, text);
+    if text.trim_start().starts_with(['P', 'p']) {
+        return iso_interval(text.trim()).ok_or_else(error)?.finish(false, text);
+    }
     let mut sum = Span::default();
     let (mut number, mut any, mut ago) = (None::<f64>, false, false);
     for word in words(text) {
@@ -119,13 +147,13 @@ pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
         } else if word.eq_ignore_ascii_case("ago") && number.is_none() {
             ago = true;
         } else if word.contains(':') {
-            let (negative, clock) = match word.strip_prefix('-') {
-                Some(rest) => (true, rest),
-                None => (false, word.strip_prefix('+').unwrap_or(&word)),
-            };
+            let (negative, clock) = signed(&word);
             let micros = clock_micros(clock).ok_or_else(error)?;
             sum.add_days(number.take().unwrap_or(0.0));
             sum.micros += if negative { -micros } else { micros } as f64;
+            any = true;
+        } else if let Some(months) = years_and_months(&word) {
+            sum.months += months;
             any = true;
         } else if let Ok(value) = word.parse::<f64>() {
             if number.replace(value).is_some() {
@@ -142,10 +170,57 @@ pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
         None if !any => return Err(error()),
         None => {}
     }
-    sum.finish(ago).ok_or_else(|| {
-        SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, "interval field value out of range")
-            .with_detail(format!("\"{text}\""))
-    })
+    sum.finish(ago, text)
+}
+
+fn signed(word: &str) -> (bool, &str) {
+    match word.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, word.strip_prefix('+').unwrap_or(word)),
+    }
+}
+
+/// `1-2`, in months.
+fn years_and_months(word: &str) -> Option<f64> {
+    let (negative, plain) = signed(word);
+    let (years, months) = plain.split_once('-')?;
+    let number = |digits: &str| -> Option<f64> {
+        let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        if plain { digits.parse().ok() } else { None }
+    };
+    let (years, months) = (number(years)?, number(months)?);
+    let whole = years * 12.0 + months;
+    (months < 12.0).then_some(if negative { -whole } else { whole })
+}
+
+/// `P1Y2M3W4DT5H6M7.8S`.
+fn iso_interval(text: &str) -> Option<Span> {
+    let mut sum = Span::default();
+    let (mut clock, mut number) = (false, String::new());
+    let mut any = false;
+    for c in text[1..].chars() {
+        let unit = match (c.to_ascii_uppercase(), clock) {
+            ('T', false) if number.is_empty() => {
+                clock = true;
+                continue;
+            }
+            ('0'..='9' | '.' | '-' | '+', _) => {
+                number.push(c);
+                continue;
+            }
+            ('Y', false) => "year",
+            ('M', false) => "month",
+            ('W', false) => "week",
+            ('D', false) => "day",
+            ('H', true) => "hour",
+            ('M', true) => "minute",
+            ('S', true) => "second",
+            _ => return None,
+        };
+        sum.add(std::mem::take(&mut number).parse().ok()?, unit)?;
+        any = true;
+    }
+    (any && number.is_empty()).then_some(sum)
 }
 
 /// A day of the proleptic Gregorian calendar; the year before 1 is 0.
@@ -222,7 +297,15 @@ impl Span {
         self.micros += value.fract() * MICROS_PER_DAY as f64;
     }
 
-    fn finish(self, ago: bool) -> Option<IntervalMonthDayNano> {
+    /// Errors: 22015 for more than an interval holds.
+    fn finish(self, ago: bool, text: &str) -> SqlResult<IntervalMonthDayNano> {
+        self.whole(ago).ok_or_else(|| {
+            let message = format!("interval field value out of range: \"{text}\"");
+            SqlError::new(SqlState("22015"), message)
+        })
+    }
+
+    fn whole(self, ago: bool) -> Option<IntervalMonthDayNano> {
         let sign = if ago { -1.0 } else { 1.0 };
         let whole = |v: f64, limit: f64| (v.abs() <= limit).then_some(v * sign);
         let months = whole(self.months, f64::from(i32::MAX))? as i32;
@@ -277,36 +360,6 @@ fn clock_micros(text: &str) -> Option<i64> {
     seconds.checked_mul(MICROS_PER_SECOND)?.checked_add(micros)
 }
 
-/// The text without a zone at its end: `Z`, `+02`, `-05:30`, `UTC`.
-fn without_zone(text: &str) -> &str {
-    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
-    let text = text.strip_suffix("UTC").map_or(text, str::trim_end);
-    // A sign after the time of day begins a zone; before it, it is part of the date.
-    match text.find(':').and_then(|at| text[at..].find(['+', '-']).map(|sign| at + sign)) {
-        Some(sign) => text[..sign].trim_end(),
-        None => text,
-    }
-}
-
-/// The distance of a zone from UTC: `+02`, `-0530`, `+05:30`.
-fn zone_micros(zone: &str) -> Option<i64> {
-    let (negative, digits) = match zone.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => match zone.strip_prefix('+') {
-            Some(digits) => (false, digits),
-            None => return matches!(zone, "" | "UTC" | "Z" | "z").then_some(0),
-        },
-    };
-    let (hours, minutes) = match digits.split_once(':') {
-        Some(parts) => parts,
-        None if digits.len() == 4 => digits.split_at(2),
-        None => (digits, "0"),
-    };
-    let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
-    let micros = minutes * 60 * MICROS_PER_SECOND;
-    (minutes <= 16 * 60).then_some(if negative { -micros } else { micros })
-}
-
 fn name(ty: LogicalType) -> &'static str {
     match ty {
         LogicalType::Date => "date",
@@ -317,12 +370,7 @@ fn name(ty: LogicalType) -> &'static str {
     }
 }
 
-/// 22008 for a value that is written well but does not exist, 22007 for any other text.
-fn invalid(ty: LogicalType, text: &str) -> SqlError {
-    let written_well = text.bytes().all(|b| b.is_ascii_digit() || b"-: .+".contains(&b));
-    if written_well && text.bytes().filter(|b| b"-:".contains(b)).count() >= 2 {
-        return out_of_range(ty, text);
-    }
+fn syntax(ty: LogicalType, text: &str) -> SqlError {
     let message = format!("invalid input syntax for type {}: \"{text}\"", name(ty));
     SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message)
 }

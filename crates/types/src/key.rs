@@ -8,9 +8,10 @@ use std::borrow::Cow;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
+    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
+use arrow_buffer::i256;
 
 use crate::{LogicalType, SqlError, SqlResult, SqlState};
 
@@ -97,6 +98,7 @@ fn encode_value(
         LogicalType::Decimal { precision, .. } => {
             push_decimal(out, array.as_primitive::<Decimal128Type>().value(row), precision);
         }
+        LogicalType::Numeric => push_wide(out, array.as_primitive::<Decimal256Type>().value(row)),
         LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
             push_text(out, array.as_string_view().value(row))?;
         }
@@ -122,6 +124,12 @@ fn push_decimal(out: &mut Vec<u8>, value: i128, precision: u8) {
     } else {
         out.extend_from_slice(&((value as u128) ^ (1 << 127)).to_be_bytes());
     }
+}
+
+fn push_wide(out: &mut Vec<u8>, value: i256) {
+    let mut bytes = value.to_be_bytes();
+    bytes[0] ^= 1 << 7;
+    out.extend_from_slice(&bytes);
 }
 
 /// Decimals of at most this precision fit 8 bytes.
@@ -196,6 +204,8 @@ pub(crate) enum Decoded<'a> {
     Null,
     /// Booleans, integers, dates, timestamps and decimals.
     Integer(i128),
+    /// Numbers without a precision.
+    Wide(i256),
     Float(f64),
     Text(&'a str),
     Bytes(Cow<'a, [u8]>),
@@ -236,6 +246,11 @@ pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<
         }
         LogicalType::Decimal { .. } => {
             Decoded::Integer((u128::from_be_bytes(take(key)) ^ (1 << 127)).cast_signed())
+        }
+        LogicalType::Numeric => {
+            let mut bytes = take::<32>(key);
+            bytes[0] ^= 1 << 7;
+            Decoded::Wide(i256::from_be_bytes(bytes))
         }
         LogicalType::Float64 => {
             let bits = u64::from_be_bytes(take(key));

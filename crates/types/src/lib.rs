@@ -15,6 +15,7 @@ pub mod oid;
 pub mod parse;
 pub mod row;
 pub mod text;
+pub mod zone;
 
 pub use array::{parse_bytes, parse_uuid};
 pub use error::{SqlError, SqlResult, SqlState};

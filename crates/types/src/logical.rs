@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
 
+use crate::numeric::FREE;
+
 /// A column type as SQL names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LogicalType {
@@ -27,6 +29,8 @@ pub enum LogicalType {
         /// Digits after the point.
         scale: i8,
     },
+    /// `numeric` without a precision: 20 digits after the point, in 256 bits.
+    Numeric,
     /// `text`
     Text,
     /// `varchar(n)`: at most `n` characters.
@@ -71,6 +75,7 @@ impl LogicalType {
             LogicalType::Float32 => DataType::Float32,
             LogicalType::Float64 => DataType::Float64,
             LogicalType::Decimal { precision, scale } => DataType::Decimal128(precision, scale),
+            LogicalType::Numeric => FREE,
             LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
                 DataType::Utf8View
             }
@@ -117,8 +122,7 @@ impl LogicalType {
             DataType::Decimal128(precision, scale) => {
                 LogicalType::Decimal { precision: *precision, scale: *scale }
             }
-            // Quotients: as a column they keep 16 digits after the point.
-            DataType::Decimal256(..) => LogicalType::Decimal { precision: 38, scale: 16 },
+            DataType::Decimal256(..) => LogicalType::Numeric,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,
             DataType::Date32 => LogicalType::Date,
             DataType::Time64(TimeUnit::Microsecond) => LogicalType::Time,
@@ -156,6 +160,7 @@ impl LogicalType {
                     16
                 }
             }
+            LogicalType::Numeric => 10,
             LogicalType::Text | LogicalType::Bytea | LogicalType::Array(_) => 32,
             LogicalType::Varchar(n) | LogicalType::Char(n) => (n as usize).div_ceil(2).min(64) + 2,
         }
@@ -172,6 +177,7 @@ impl fmt::Display for LogicalType {
             LogicalType::Float32 => f.write_str("real"),
             LogicalType::Float64 => f.write_str("double precision"),
             LogicalType::Decimal { precision, scale } => write!(f, "numeric({precision},{scale})"),
+            LogicalType::Numeric => f.write_str("numeric"),
             LogicalType::Text => f.write_str("text"),
             LogicalType::Varchar(n) => write!(f, "character varying({n})"),
             LogicalType::Char(n) => write!(f, "character({n})"),

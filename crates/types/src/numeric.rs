@@ -20,6 +20,13 @@ pub const QUOTIENT_SCALE: i8 = 20;
 /// The vector type of quotients.
 pub const QUOTIENT: DataType = DataType::Decimal256(76, QUOTIENT_SCALE);
 
+/// Digits of a number without a precision.
+pub const FREE_DIGITS: u8 = 75;
+
+/// The vector type of numbers without a precision; one digit less than a quotient tells them apart.
+/// They are printed without zeros at the end.
+pub const FREE: DataType = DataType::Decimal256(FREE_DIGITS, QUOTIENT_SCALE);
+
 /// Significant digits that PostgreSQL wants of a quotient, and the digits of its "digits".
 const SIGNIFICANT_DIGITS: i32 = 16;
 const DIGITS_PER_WORD: i32 = 4;
@@ -147,6 +154,39 @@ pub(crate) fn format_wide(value: i256, scale: i8) -> String {
         0 => format!("{sign}{whole}"),
         shown => format!("{sign}{whole}.{}", &fraction[..shown]),
     }
+}
+
+/// A number without a precision as text: as many digits after the point as it needs.
+pub(crate) fn format_free(value: i256, scale: i8) -> String {
+    let scale = usize::try_from(scale).unwrap_or(0);
+    let sign = if value.is_negative() { "-" } else { "" };
+    let digits = value.wrapping_abs().to_string();
+    let padded = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale);
+    match fraction.trim_end_matches('0') {
+        "" => format!("{sign}{whole}"),
+        fraction => format!("{sign}{whole}.{fraction}"),
+    }
+}
+
+/// Appends the number, the last byte first, without the bytes that only repeat its sign.
+pub(crate) fn push_short(out: &mut Vec<u8>, value: i256) {
+    let bytes = value.to_le_bytes();
+    let filler = if value.is_negative() { u8::MAX } else { 0 };
+    let mut length = bytes.iter().rposition(|b| *b != filler).map_or(0, |last| last + 1);
+    // The sign is that of the last byte that is kept.
+    if length == 0 || (bytes[length - 1] ^ filler) >> 7 == 1 {
+        length += 1;
+    }
+    out.extend_from_slice(&bytes[..length]);
+}
+
+/// The number that `push_short` wrote.
+pub(crate) fn from_short(short: &[u8]) -> i256 {
+    let negative = short.last().is_some_and(|last| last >> 7 == 1);
+    let mut bytes = [if negative { u8::MAX } else { 0 }; 32];
+    bytes[..short.len()].copy_from_slice(short);
+    i256::from_le_bytes(bytes)
 }
 
 /// The power of 10,000 of a number's first digit in base 10,000.

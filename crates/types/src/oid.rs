@@ -119,6 +119,7 @@ pub fn of(ty: &DataType) -> WireType {
             let modifier = (i32::from(*precision) << 16 | i32::from(*scale)) + VARHDRSZ;
             WireType { oid: NUMERIC, size: -1, modifier }
         }
+        DataType::Decimal256(..) => fixed(NUMERIC, -1),
         DataType::Date32 => fixed(DATE, 4),
         DataType::Time64(_) => fixed(TIME, 8),
         DataType::Timestamp(_, None) => fixed(TIMESTAMP, 8),
@@ -179,7 +180,7 @@ pub fn parameter(oid: u32, value: Option<&str>) -> Option<LogicalType> {
             let (_, element) = ARRAYS.iter().find(|(a, _)| *a == array)?;
             match *element {
                 // How many digits the elements have is not known here.
-                NUMERIC => return None,
+                NUMERIC => LogicalType::Numeric.array_of(),
                 element => parameter(element, None)?.array_of(),
             }
         }

@@ -1,21 +1,23 @@
 //! Values from their text form, with PostgreSQL's error messages.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, Decimal128Builder, FixedSizeBinaryBuilder, PrimitiveBuilder,
-    StringViewBuilder,
+    BinaryViewBuilder, BooleanBuilder, Decimal128Builder, Decimal256Builder,
+    FixedSizeBinaryBuilder, PrimitiveBuilder, StringViewBuilder,
 };
 use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_cast::parse::Parser;
 
 use crate::array::{parse_array, parse_bytes, parse_uuid};
 use crate::datetime::{parse_date, parse_interval, parse_time, parse_timestamp, parse_timestamptz};
+use crate::numeric::{FREE_DIGITS, QUOTIENT_SCALE};
 use crate::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 /// Builds a column from text fields.
@@ -35,6 +37,7 @@ enum Values {
     Float32(PrimitiveBuilder<Float32Type>),
     Float64(PrimitiveBuilder<Float64Type>),
     Decimal(Decimal128Builder),
+    Numeric(Decimal256Builder),
     Text(StringViewBuilder),
     Date(PrimitiveBuilder<Date32Type>),
     Timestamp(PrimitiveBuilder<TimestampMicrosecondType>),
@@ -90,6 +93,9 @@ impl ColumnParser {
             LogicalType::Decimal { .. } => {
                 Values::Decimal(Decimal128Builder::new().with_data_type(column.ty.arrow()))
             }
+            LogicalType::Numeric => {
+                Values::Numeric(Decimal256Builder::new().with_data_type(column.ty.arrow()))
+            }
             LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
                 Values::Text(StringViewBuilder::new())
             }
@@ -124,6 +130,7 @@ impl ColumnParser {
                 b.append_value(in_range(parse_primitive::<Float64Type>(text, ty)?, text, ty)?)
             }
             Values::Decimal(b) => b.append_value(parse_decimal(text, ty)?),
+            Values::Numeric(b) => b.append_value(parse_numeric(text)?),
             Values::Text(b) => b.append_value(fit_text(text, ty)?),
             Values::Date(b) => b.append_value(parse_date(text)?),
             Values::Timestamp(b) if ty == LogicalType::TimestampTz => {
@@ -158,6 +165,7 @@ impl ColumnParser {
             Values::Float32(b) => b.append_null(),
             Values::Float64(b) => b.append_null(),
             Values::Decimal(b) => b.append_null(),
+            Values::Numeric(b) => b.append_null(),
             Values::Text(b) => b.append_null(),
             Values::Date(b) => b.append_null(),
             Values::Timestamp(b) => b.append_null(),
@@ -181,6 +189,7 @@ impl ColumnParser {
             Values::Float32(b) => Arc::new(b.finish()),
             Values::Float64(b) => Arc::new(b.finish()),
             Values::Decimal(b) => Arc::new(b.finish()),
+            Values::Numeric(b) => Arc::new(b.finish()),
             Values::Text(b) => Arc::new(b.finish()),
             Values::Date(b) => Arc::new(b.finish()),
             Values::Timestamp(b) => Arc::new(b.finish()),
@@ -239,18 +248,8 @@ fn in_range<F: Copy + Into<f64>>(value: F, text: &str, ty: LogicalType) -> SqlRe
 /// Exact; digits beyond the scale are rounded half away from zero, as PostgreSQL does.
 fn parse_decimal(text: &str, ty: LogicalType) -> SqlResult<i128> {
     let LogicalType::Decimal { precision, scale } = ty else { unreachable!("a decimal column") };
-    let plain = crate::numeric::without_exponent(text.trim()).ok_or_else(|| invalid(text, ty))?;
-    let trimmed = plain.as_ref();
-    let (negative, digits) = match trimmed.as_bytes() {
-        [b'-', ..] => (true, &trimmed[1..]),
-        [b'+', ..] => (false, &trimmed[1..]),
-        _ => (false, trimmed),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.len() + fraction.len() == 0 || !all_digits(whole) || !all_digits(fraction) {
-        return Err(invalid(text, ty));
-    }
+    let plain = plain_decimal(text, ty)?;
+    let Digits { negative, whole, fraction } = digits(&plain, text, ty)?;
     let scale = usize::try_from(scale).expect("scales are not negative");
     let kept = &fraction[..fraction.len().min(scale)];
     let mut value = 0i128;
@@ -267,6 +266,62 @@ fn parse_decimal(text: &str, ty: LogicalType) -> SqlResult<i128> {
         return Err(overflow(precision));
     }
     Ok(if negative { -value } else { value })
+}
+
+/// The same for a number without a precision.
+fn parse_numeric(text: &str) -> SqlResult<i256> {
+    let ty = LogicalType::Numeric;
+    let plain = plain_decimal(text, ty)?;
+    let Digits { negative, whole, fraction } = digits(&plain, text, ty)?;
+    let scale = usize::try_from(QUOTIENT_SCALE).expect("the scale is not negative");
+    let kept = &fraction[..fraction.len().min(scale)];
+    let padded =
+        format!("{}{kept}{}", whole.trim_start_matches('0'), "0".repeat(scale - kept.len()));
+    let up = fraction.as_bytes().get(scale).is_some_and(|&b| b >= b'5');
+    let value =
+        if padded.len() > usize::from(FREE_DIGITS) { None } else { i256::from_string(&padded) };
+    let value = value.and_then(|v| v.checked_add(if up { i256::ONE } else { i256::ZERO }));
+    let Some(value) = value else {
+        let whole = FREE_DIGITS - QUOTIENT_SCALE.unsigned_abs();
+        return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")
+            .with_hint(format!("numbers have at most {whole} digits before the point here")));
+    };
+    Ok(if negative { value.wrapping_neg() } else { value })
+}
+
+/// The text without blanks and exponent.
+fn plain_decimal(text: &str, ty: LogicalType) -> SqlResult<Cow<'_, str>> {
+    if is_special(text.trim()) {
+        return Err(SqlError::unsupported("NaN and infinity as numeric")
+            .with_hint("double precision has them"));
+    }
+    crate::numeric::without_exponent(text.trim()).ok_or_else(|| invalid(text, ty))
+}
+
+fn is_special(text: &str) -> bool {
+    let word = text.trim_start_matches(['-', '+']).to_ascii_lowercase();
+    matches!(word.as_str(), "nan" | "inf" | "infinity")
+}
+
+/// The parts of a number in text.
+struct Digits<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+}
+
+fn digits<'a>(plain: &'a str, text: &str, ty: LogicalType) -> SqlResult<Digits<'a>> {
+    let (negative, digits) = match plain.as_bytes() {
+        [b'-', ..] => (true, &plain[1..]),
+        [b'+', ..] => (false, &plain[1..]),
+        _ => (false, plain),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !all_digits(whole) || !all_digits(fraction) {
+        return Err(invalid(text, ty));
+    }
+    Ok(Digits { negative, whole, fraction })
 }
 
 fn push_digit(value: i128, digit: u8, precision: u8) -> SqlResult<i128> {

@@ -5,13 +5,14 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
+    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+    UInt32Type,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::key::{DECIMAL_NARROW_PRECISION, KeyColumn};
-use crate::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
+use crate::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState, numeric};
 
 mod batch;
 
@@ -259,7 +260,8 @@ pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
         LogicalType::Uuid | LogicalType::Interval => 16,
         LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => 8,
         LogicalType::Decimal { .. } => 16,
-        LogicalType::Text
+        LogicalType::Numeric
+        | LogicalType::Text
         | LogicalType::Varchar(_)
         | LogicalType::Char(_)
         | LogicalType::Bytea
@@ -267,10 +269,14 @@ pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
     })
 }
 
-/// Text and byte strings as they are, arrays in their text form.
+/// Text and byte strings as they are, arrays in their text form, numbers without the bytes that only
+/// repeat their sign.
 fn write_variable(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut Vec<u8>) {
     match ty {
         LogicalType::Bytea => out.extend_from_slice(array.as_binary_view().value(row)),
+        LogicalType::Numeric => {
+            numeric::push_short(out, array.as_primitive::<Decimal256Type>().value(row));
+        }
         LogicalType::Array(_) => {
             let text = crate::text::format_value(array.as_ref(), row).unwrap_or_default();
             out.extend_from_slice(text.as_bytes());
@@ -309,7 +315,8 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
             put_bytes(out, &narrow.to_le_bytes());
         }
         LogicalType::Decimal { .. } => put!(Decimal128Type),
-        LogicalType::Text
+        LogicalType::Numeric
+        | LogicalType::Text
         | LogicalType::Varchar(_)
         | LogicalType::Char(_)
         | LogicalType::Bytea

@@ -17,7 +17,8 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::array::{format_array, format_bytes, format_uuid};
-use crate::numeric::format_wide;
+use crate::numeric::{FREE_DIGITS, format_free, format_wide};
+use crate::zone;
 
 pub use interval::IntervalStyle;
 
@@ -49,14 +50,17 @@ pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
         DataType::Float32 => float32(value::<Float32Type>(array, row)),
         DataType::Float64 => float64(value::<Float64Type>(array, row)),
         DataType::Decimal128(_, scale) => decimal(value::<Decimal128Type>(array, row), *scale),
+        DataType::Decimal256(FREE_DIGITS, scale) => {
+            format_free(value::<Decimal256Type>(array, row), *scale)
+        }
         DataType::Decimal256(_, scale) => format_wide(value::<Decimal256Type>(array, row), *scale),
         DataType::Utf8 => array.as_string::<i32>().value(row).to_string(),
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_string(),
         DataType::Utf8View => array.as_string_view().value(row).to_string(),
         DataType::Date32 => date(i64::from(value::<Date32Type>(array, row))),
         DataType::Timestamp(unit, zone) => {
-            let text = timestamp(micros(array, row, *unit));
-            if zone.is_some() { with_zone(&text) } else { text }
+            let micros = micros(array, row, *unit);
+            if zone.is_some() { instant(micros) } else { timestamp(micros) }
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let v = value::<IntervalMonthDayNanoType>(array, row);
@@ -187,11 +191,14 @@ fn micros(array: &dyn Array, row: usize, unit: TimeUnit) -> i64 {
     }
 }
 
-/// The engine keeps instants in UTC and prints them there.
-fn with_zone(timestamp: &str) -> String {
-    match timestamp.strip_suffix(" BC") {
-        Some(rest) => format!("{rest}+00 BC"),
-        None => format!("{timestamp}+00"),
+/// An instant in the zone of the session.
+fn instant(micros: i64) -> String {
+    let offset = zone::current().zone.offset_at(micros);
+    let local = timestamp(micros.saturating_add(offset));
+    let zone = zone::shown_offset(offset);
+    match local.strip_suffix(" BC") {
+        Some(rest) => format!("{rest}{zone} BC"),
+        None => format!("{local}{zone}"),
     }
 }
 

@@ -38,7 +38,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Time { .. } => "TIME",
         Kind::Size { .. } => "SIZE",
         Kind::Choice(_) => "CHOICE",
-        Kind::Text => "TEXT",
+        Kind::Text | Kind::Zone => "TEXT",
         Kind::Path => "PATH",
         Kind::List => "LIST",
     }

@@ -31,7 +31,9 @@ struct TableRecord {
 
 /// The key before all tables: holds the next id.
 const HEAD: u32 = 0;
-/// The key behind all tables: holds comments.
+/// The key behind all tables: holds the trees of temporary ones.
+const TEMPORARY: u32 = u32::MAX - 3;
+/// The next key: holds comments.
 const COMMENTS: u32 = u32::MAX - 2;
 /// The next key: holds roles and privileges.
 const ACCESS: u32 = u32::MAX - 1;
@@ -57,6 +59,10 @@ pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()
         let comments: Vec<(&Subject, &String)> = snapshot.comments.iter().collect();
         let bytes = serde_json::to_vec(&comments).map_err(|e| SqlError::internal(e.to_string()))?;
         records.push((COMMENTS, bytes));
+    }
+    let temporary = snapshot.temporary_trees();
+    if !temporary.is_empty() {
+        records.push((TEMPORARY, temporary.iter().flat_map(|tree| tree.0.to_le_bytes()).collect()));
     }
     let access = serde_json::to_vec(&*snapshot.access);
     records.push((ACCESS, access.map_err(|e| SqlError::internal(e.to_string()))?));
@@ -102,6 +108,11 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
         } else if id == ACCESS {
             let access = serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
             snapshot.access = Arc::new(access);
+        } else if id == TEMPORARY {
+            // Their sessions ended with the last process.
+            for tree in bytes.chunks(4) {
+                snapshot.abandon(&[TreeId(u32::from_le_bytes(fixed(tree)?))]);
+            }
         } else if id == COMMENTS {
             let comments: Vec<(Subject, String)> =
                 serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;

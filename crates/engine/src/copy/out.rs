@@ -3,6 +3,7 @@
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header};
+use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState, binary};
 
 /// What a binary file begins with; flags and the length of an extension follow.
@@ -15,6 +16,8 @@ pub struct CopyFormatter {
     columns: Vec<String>,
     /// For each column, whether it is always in quotes.
     quoted: Vec<bool>,
+    /// What the session shows values in.
+    context: Context,
 }
 
 impl CopyFormatter {
@@ -35,7 +38,8 @@ impl CopyFormatter {
                 quoted[at] = true;
             }
         }
-        Ok(CopyFormatter { options: options.clone(), columns, quoted })
+        let (options, context) = (options.clone(), zone::current());
+        Ok(CopyFormatter { options, columns, quoted, context })
     }
 
     /// Whether it writes binary.
@@ -74,6 +78,7 @@ impl CopyFormatter {
     /// # Errors
     /// 0A000 for a type without binary form.
     pub fn row(&self, batch: &RecordBatch, row: usize, out: &mut Vec<u8>) -> SqlResult<()> {
+        let _entered = zone::enter(self.context);
         if self.is_binary() {
             out.extend_from_slice(&(batch.num_columns() as i16).to_be_bytes());
             return batch.columns().iter().try_for_each(|c| binary::encode(out, c, row));

@@ -114,6 +114,7 @@ impl Session {
     /// # Errors
     /// 42703 and 42P10 for columns of `FORCE_QUOTE`.
     pub fn copy_formatter(&self, copy: &CopyTo, schema: &Schema) -> SqlResult<CopyFormatter> {
+        let _entered = types::zone::enter(self.context());
         if let ForcedColumns::Named(names) = &copy.options.force_quote {
             let snapshot = self.database().snapshot();
             let entry = match &copy.copied {

@@ -7,7 +7,7 @@ use sql::Draft;
 use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStatistics};
 use sql::parse::CreateTable;
 use storage::TreeId;
-use types::{Column, LogicalType, SqlResult};
+use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::exists;
 use crate::access::Relation;
@@ -23,7 +23,11 @@ use crate::load::{TableLoader, drop_trees, row_ids};
 /// Errors: 42P07 when the name is taken, and those of [`Draft::of`].
 pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlResult<u64> {
     let snapshot = writing.catalog.snapshot();
-    if snapshot.has_relation(&create.name) {
+    let taken = match create.temporary {
+        true => snapshot.is_temporary(&create.name),
+        false => snapshot.has_relation(&create.name),
+    };
+    if taken {
         return if create.if_not_exists { Ok(0) } else { Err(exists(&create.name)) };
     }
     let mut ids = Ids(snapshot.next_id);
@@ -35,6 +39,7 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
             (columns_of(&rows), Some(rows))
         }
     };
+    same_persistence(snapshot, create)?;
     let draft = Draft::of(create, columns, id, &writing.catalog)?;
     for unique in &draft.unique {
         if snapshot.has_relation(&unique.name) {
@@ -46,14 +51,27 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
     let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..], 1)?;
     let count = rows.as_ref().map_or(0, |r| r.num_rows() as u64);
     match rows.filter(|r| r.num_rows() > 0) {
-        None => publish(writing, entry, vec![], ids.0)?,
+        None => publish(writing, create, entry, vec![], ids.0)?,
         Some(rows) => {
             let filled = filled(writing.db, &entry, &rows);
             let filled = filled.inspect_err(|_| drop_now(writing.db, placeholders.clone()))?;
-            publish(writing, filled, placeholders, ids.0)?;
+            publish(writing, create, filled, placeholders, ids.0)?;
         }
     }
     Ok(count)
+}
+
+/// Temporary tables refer to such tables only, and permanent ones to permanent ones.
+fn same_persistence(snapshot: &Snapshot, create: &CreateTable) -> SqlResult<()> {
+    let kind = |temporary| if temporary { "temporary" } else { "permanent" };
+    for name in create.referenced_tables() {
+        if name != create.name && snapshot.is_temporary(name) != create.temporary {
+            let kind = kind(create.temporary);
+            let message = format!("constraints on {kind} tables may reference only {kind} tables");
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
+    }
+    Ok(())
 }
 
 /// Ids of new objects, taken from the catalog when the change is made.
@@ -137,16 +155,21 @@ fn filled(db: &Database, entry: &TableEntry, rows: &RecordBatch) -> SqlResult<Ta
 
 fn publish(
     writing: &Writing<'_>,
+    create: &CreateTable,
     entry: TableEntry,
     dropped: Vec<TreeId>,
     next_id: u32,
 ) -> SqlResult<()> {
     let owner = writing.catalog.role();
+    let session = writing.db.session_id().filter(|_| create.temporary);
     writing.db.change(move |_, snapshot: &mut Snapshot| {
         Box::pin(async move {
             snapshot.next_id = snapshot.next_id.max(next_id);
             Arc::make_mut(&mut snapshot.access).own(&Relation::Table(entry.def.id.0), owner);
-            snapshot.put(entry);
+            match session {
+                Some(session) => snapshot.put_temporary(session, entry),
+                None => snapshot.put(entry),
+            }
             snapshot.abandon(&dropped);
             Ok(())
         })

@@ -29,15 +29,17 @@ pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
             }
         }
     }
+    // Views are of permanent tables.
+    let permanent = drop.names.iter().filter(|name| !snapshot.is_temporary(name));
+    let permanent: Vec<String> = permanent.cloned().collect();
     if !drop.cascade {
-        crate::view::no_dependents(&snapshot, &drop.names)?;
+        crate::view::no_dependents(&snapshot, &permanent)?;
         no_referring(&snapshot, &drop.names)?;
     }
-    let names = drop.names.clone();
     db.change(move |_, snapshot| {
         Box::pin(async move {
             for entry in entries {
-                forget(snapshot, entry.def.id.0, &names);
+                forget(snapshot, entry.def.id.0, &permanent);
                 if snapshot.tables.remove(&entry.def.name).is_some() {
                     snapshot.abandon(&entry.tree_ids());
                 }

@@ -64,7 +64,7 @@ fn row(setting: &Setting) -> String {
             let quoted: Vec<String> = choices.iter().map(|choice| format!("`{choice}`")).collect();
             quoted.join(", ")
         }
-        Kind::Text => "text".to_owned(),
+        Kind::Text | Kind::Zone => "text".to_owned(),
         Kind::Path => "path".to_owned(),
         Kind::List => "list".to_owned(),
     };

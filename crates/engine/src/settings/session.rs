@@ -1,10 +1,11 @@
 //! Settings that each session may change for itself.
 
 use types::text::IntervalStyle;
+use types::zone::Zone;
 
 use super::setting::{Context, Home, Kind, Setting, Unset};
 use super::value::Value;
-use super::{ExecutionMode, Settings};
+use super::{ExecutionMode, Settings, utc};
 
 const CLIENTS: &str = "Client Connection Defaults";
 const PLANNER: &str = "Query Tuning";
@@ -303,7 +304,17 @@ pub(super) const SETTINGS: &[Setting] = &[
         Home::Kept,
         "Kept; each scan begins at the beginning."
     ),
-    setting!("TimeZone", CLIENTS, Kind::Text, "UTC", Home::Kept, "Time zone of the session; kept."),
+    setting!(
+        "TimeZone",
+        CLIENTS,
+        Kind::Zone,
+        "UTC",
+        Home::Field(
+            |s| Value::Text(s.zone.1.clone()),
+            |s, v| s.zone = Zone::of_setting(v.text()).unwrap_or_else(utc)
+        ),
+        "Time zone in which instants are read and shown: a name, or hours east of UTC."
+    ),
     setting!(
         "transaction_isolation",
         CLIENTS,

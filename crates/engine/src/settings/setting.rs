@@ -40,6 +40,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Any text.
     Text,
+    /// A time zone.
+    Zone,
     /// A file or a folder; not absolute, it is sought where the server was started.
     Path,
     /// Texts, separated by commas.

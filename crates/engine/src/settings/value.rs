@@ -1,5 +1,6 @@
 //! Values of settings: read as PostgreSQL reads them, shown as it shows them.
 
+use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::setting::Kind;
@@ -118,6 +119,10 @@ pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
             }
         }
         Kind::Choice(choices) => choice(name, choices, text).map(Value::Text),
+        Kind::Zone => match Zone::of_setting(text) {
+            Some((_, name)) => Ok(Value::Text(name)),
+            None => Err(invalid(name, text)),
+        },
         Kind::Text | Kind::Path | Kind::List => Ok(Value::Text(text.to_owned())),
     }
 }

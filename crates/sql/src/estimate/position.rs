@@ -59,6 +59,9 @@ pub(super) fn number(value: &ScalarValue) -> Option<f64> {
         ScalarValue::Decimal128(Some(v), _, scale) => {
             Some(*v as f64 / 10f64.powi(i32::from(*scale)))
         }
+        ScalarValue::Decimal256(Some(v), _, scale) => {
+            Some(v.to_string().parse::<f64>().ok()? / 10f64.powi(i32::from(*scale)))
+        }
         _ => None,
     }
 }

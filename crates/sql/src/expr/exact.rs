@@ -20,6 +20,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
 use super::text_cast::TextCast;
+use super::zone_cast::ZoneCast;
 
 /// Casts that fail instead of making null.
 pub(crate) const STRICT_CAST: CastOptions<'static> =
@@ -50,6 +51,12 @@ pub(super) fn harden(
                 TextCast::of(cast.expr(), &cast.expr().data_type(schema)?, cast.cast_type())
         {
             return Ok(Transformed::yes(Arc::new(textual) as _));
+        }
+        if let Some(cast) = downcast::<CastExpr>(&node)
+            && let Some(moved) =
+                ZoneCast::of(cast.expr(), &cast.expr().data_type(schema)?, cast.cast_type())
+        {
+            return Ok(Transformed::yes(Arc::new(moved) as _));
         }
         if let Some(cast) = downcast::<CastExpr>(&node)
             && rounds(&cast.expr().data_type(schema)?, cast.cast_type())
@@ -84,7 +91,7 @@ fn harden_binary(binary: &BinaryExpr, schema: &Schema) -> Result<Option<Arc<dyn 
 /// Whether a cast loses digits after the point that the library would cut off.
 fn rounds(from: &DataType, to: &DataType) -> bool {
     let inexact = match from {
-        DataType::Decimal128(_, scale) => *scale > 0,
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale > 0,
         other => other.is_floating(),
     };
     inexact && to.is_integer()
@@ -266,6 +273,10 @@ impl PhysicalExpr for Round {
         let rounded: ArrayRef = match array.data_type() {
             DataType::Decimal128(precision, _) => {
                 let whole = DataType::Decimal128(*precision, 0);
+                arrow_cast::cast_with_options(&array, &whole, &STRICT_CAST)?
+            }
+            DataType::Decimal256(precision, _) => {
+                let whole = DataType::Decimal256(*precision, 0);
                 arrow_cast::cast_with_options(&array, &whole, &STRICT_CAST)?
             }
             DataType::Float32 => {

@@ -5,16 +5,19 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Schema};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
+use types::numeric::{FREE, QUOTIENT_SCALE};
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType};
 
-/// A cast of which one side is text.
+/// A cast of which one side is text, or one to a number without a precision whose digits are those
+/// that are printed.
 #[derive(Debug, Clone)]
 pub(super) struct TextCast {
     input: Arc<dyn PhysicalExpr>,
@@ -28,10 +31,16 @@ impl TextCast {
         let applies = if is_text(from) {
             !is_text(to) && LogicalType::of_arrow(to).is_some()
         } else {
-            is_text(to) && LogicalType::of_arrow(from).is_some()
+            is_text(to) && LogicalType::of_arrow(from).is_some() || settles(from, to)
         };
         applies.then(|| TextCast { input: Arc::clone(input), to: to.clone() })
     }
+}
+
+/// Whether numbers of type `from` become ones without a precision by way of their text.
+fn settles(from: &DataType, to: &DataType) -> bool {
+    let quotient = |ty: &DataType| matches!(ty, DataType::Decimal256(_, QUOTIENT_SCALE..));
+    *to == FREE && *from != FREE && (quotient(from) || from.is_floating())
 }
 
 /// Values of any type as text, or text as values of type `to`.
@@ -39,8 +48,24 @@ pub(crate) fn cast_text(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if to.is_string() {
         return Ok(arrow_cast::cast(&to_text(array), to)?);
     }
-    let text = arrow_cast::cast(array, &DataType::Utf8View)?;
+    let text = match array.data_type() {
+        ty if ty.is_string() => arrow_cast::cast(array, &DataType::Utf8View)?,
+        DataType::Float32 => significant(array, 6)?,
+        DataType::Float64 => significant(array, 15)?,
+        _ => to_text(array),
+    };
     from_text(text.as_string_view(), to)
+}
+
+/// Floats in text with so many digits, as many as they are sure to have.
+fn significant(array: &ArrayRef, digits: usize) -> Result<ArrayRef> {
+    let floats = arrow_cast::cast(array, &DataType::Float64)?;
+    let text = |v: f64| match v.is_finite() {
+        true => format!("{v:.places$e}", places = digits - 1),
+        false => v.to_string(),
+    };
+    let floats = floats.as_primitive::<Float64Type>().iter().map(|v| v.map(text));
+    Ok(Arc::new(floats.collect::<StringViewArray>()))
 }
 
 fn to_text(array: &ArrayRef) -> ArrayRef {

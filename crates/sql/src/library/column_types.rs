@@ -18,7 +18,9 @@ impl TypePlanner for ColumnTypes {
     fn plan_type_field(&self, ty: &DataType) -> Result<Option<FieldRef>> {
         match ty {
             // The precision is that of the operand.
-            DataType::Numeric(ExactNumberInfo::None) | DataType::Decimal(ExactNumberInfo::None) => {
+            DataType::Numeric(ExactNumberInfo::None)
+            | DataType::Decimal(ExactNumberInfo::None)
+            | DataType::Dec(ExactNumberInfo::None) => {
                 return Ok(Some(Arc::new(Field::new("", ANY_NUMERIC, true))));
             }
             _ => {}

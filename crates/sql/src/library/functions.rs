@@ -21,12 +21,14 @@ use datafusion_expr::{
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 mod arrays;
+mod date_fields;
 mod dates;
 mod elements;
 mod floats;
 mod numbers;
 mod padding;
 mod patterns;
+mod regexps;
 mod strings;
 mod to_char;
 
@@ -158,7 +160,9 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     padding::register(&mut functions);
     strings::register(&mut functions);
     patterns::register(&mut functions);
+    regexps::register(&mut functions);
     dates::register(&mut functions);
+    date_fields::register(&mut functions);
     to_char::register(&mut functions);
     arrays::register(&mut functions);
     elements::register(&mut functions);

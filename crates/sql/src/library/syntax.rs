@@ -102,5 +102,6 @@ impl ExprPlanner for Syntax {
     }
 }
 
-/// The type of a cast to `numeric` without a precision, until its operand is known.
-pub(crate) const ANY_NUMERIC: DataType = DataType::Decimal256(1, 0);
+/// The type of a cast to `numeric` without a precision, until its operand is known: one that no value has,
+/// and wide enough for all, since `VALUES` find a common type before that.
+pub(crate) const ANY_NUMERIC: DataType = DataType::Decimal256(74, 20);

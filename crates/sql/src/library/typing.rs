@@ -9,13 +9,14 @@ use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
-use datafusion_expr::expr::{BinaryExpr, Case, Cast, InList, ScalarFunction};
+use datafusion_expr::expr::{BinaryExpr, Case, Cast, InList, ScalarFunction, WindowFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, cast,
 };
 use datafusion_optimizer::AnalyzerRule;
+use types::numeric::{FREE, QUOTIENT};
 
 mod elements;
 
@@ -141,6 +142,9 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Case(case) => settled_case(case, schema)?,
         Expr::ScalarFunction(call) => function(call, schema)?,
+        Expr::WindowFunction(window) => {
+            Expr::WindowFunction(Box::new(window_call(*window, schema)?))
+        }
         Expr::Cast(given) if *given.field.data_type() == ANY_NUMERIC => {
             let ty = match (&*given.expr, given.expr.get_type(schema)?) {
                 (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => numeric_of(text),
@@ -148,8 +152,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 (_, DataType::Int16) => DataType::Decimal128(5, 0),
                 (_, DataType::Int32) => DataType::Decimal128(10, 0),
                 (_, DataType::Int64) => DataType::Decimal128(19, 0),
-                // Fifteen digits are all that a float is sure to have.
-                _ => DataType::Decimal128(38, 15),
+                _ => FREE,
             };
             cast(*given.expr, ty)
         }
@@ -301,6 +304,8 @@ fn unify(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
     let scale = known.iter().map(|t| scale(t)).max().unwrap_or(0);
     let common = if known.iter().any(|t| t.is_floating()) {
         DataType::Float64
+    } else if known.iter().any(|t| **t == FREE) && !known.iter().any(|t| **t == QUOTIENT) {
+        FREE
     } else if known.iter().any(|t| matches!(t, DataType::Decimal256(..))) {
         DataType::Decimal256(76, scale)
     } else {
@@ -366,6 +371,16 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         };
         return Ok(Expr::Literal(ScalarValue::Utf8View(Some(name)), None));
     }
+    if let "concat" | "concat_ws" = given.func.name() {
+        for arg in &mut given.args {
+            // A boolean is a letter here, as it is printed.
+            if arg.get_type(schema)? == DataType::Boolean {
+                let word = cast(std::mem::take(arg), DataType::Utf8View);
+                let one = Expr::Literal(ScalarValue::Int64(Some(1)), None);
+                *arg = call("left", vec![word, one])?;
+            }
+        }
+    }
     if let "coalesce" | "nullif" | "greatest" | "least" | "make_array" = given.func.name() {
         settle(&mut given.args, schema)?;
         if given.func.name() != "nullif" {
@@ -373,6 +388,18 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         }
     }
     Ok(Expr::ScalarFunction(given))
+}
+
+/// The value of another row and the one that takes its place have one type.
+fn window_call(mut window: WindowFunction, schema: &DFSchema) -> Result<WindowFunction> {
+    if matches!(window.fun.name(), "lag" | "lead") && window.params.args.len() == 3 {
+        let args = &mut window.params.args;
+        let mut pair = [args[0].clone(), args[2].clone()];
+        settle(&mut pair, schema)?;
+        unify(&mut pair, schema)?;
+        [args[0], args[2]] = pair;
+    }
+    Ok(window)
 }
 
 /// Casts between text and uuid, which the library does not know as types of each other.
@@ -429,7 +456,10 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     if let Some(name) = own_operator(op, &l, &r) {
         return call(name, vec![left, right]);
     }
-    Ok(binary_expr(left, op, right))
+    let exact = |ty: &DataType| ty.is_numeric() && !ty.is_floating();
+    let free = (l == FREE || r == FREE) && exact(&l) && exact(&r);
+    let whole = binary_expr(left, op, right);
+    Ok(if free { cast(whole, FREE) } else { whole })
 }
 
 /// Beside a date or a timestamp, a literal of an addition is an interval.

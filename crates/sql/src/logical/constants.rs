@@ -4,10 +4,13 @@
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DataFusionError, Result};
+use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion_optimizer::AnalyzerRule;
 use types::SqlState;
+
+use crate::library::LIBRARY;
 
 /// Folds arithmetic of two constants, and casts of one.
 #[derive(Debug)]
@@ -36,10 +39,25 @@ fn fold(expr: Expr) -> Result<Transformed<Expr>> {
     }
     match crate::expr::constant(&expr) {
         Ok(value) => Ok(Transformed::yes(Expr::Literal(value, None))),
-        // It may stand in a branch that is never taken: the executor will say.
-        Err(error) if error.state == SqlState::DIVISION_BY_ZERO => Ok(Transformed::no(expr)),
+        // It may stand in a branch that is never taken: the executor will say. Of floats the library would
+        // make infinity.
+        Err(error) if error.state == SqlState::DIVISION_BY_ZERO => {
+            match (expr, LIBRARY.scalar("float_div")) {
+                (Expr::BinaryExpr(division), Some(function)) if of_floats(&division) => {
+                    let args = vec![*division.left, *division.right];
+                    let call = ScalarFunction::new_udf(function, args);
+                    Ok(Transformed::yes(Expr::ScalarFunction(call)))
+                }
+                (expr, _) => Ok(Transformed::no(expr)),
+            }
+        }
         Err(error) => Err(DataFusionError::External(Box::new(error))),
     }
+}
+
+fn of_floats(division: &BinaryExpr) -> bool {
+    let float = |e: &Expr| matches!(e, Expr::Literal(v, _) if v.data_type().is_floating());
+    division.op == Operator::Divide && (float(&division.left) || float(&division.right))
 }
 
 fn foldable(expr: &Expr) -> bool {

@@ -162,6 +162,22 @@ impl Graph {
         self.classes.len() - 1
     }
 
+    /// Where a class has several expressions of one relation, their equality is a condition on it alone:
+    /// joins compare one of them only. To be called when all equalities are known.
+    pub fn equate_members(&mut self) {
+        for class in &self.classes {
+            for (at, member) in class.iter().enumerate() {
+                let same = |m: &&Member| m.relation == member.relation;
+                let Some(first) = class[..at].iter().find(same) else { continue };
+                self.predicates.push(Predicate {
+                    relations: 1 << member.relation,
+                    expr: first.expr.clone().eq(member.expr.clone()),
+                    share: 1.0 / first.domain.max(member.domain).max(1.0),
+                });
+            }
+        }
+    }
+
     /// Finds the composite keys whose columns are all joined with one other relation.
     pub fn find_composite_keys(&mut self) {
         self.classes.retain(|c| !c.is_empty());

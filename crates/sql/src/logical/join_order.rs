@@ -123,6 +123,7 @@ impl Orderer<'_> {
         for join in pieces.partners {
             self.add_partner(&mut graph, join)?;
         }
+        graph.equate_members();
         graph.find_composite_keys();
         Ok(graph)
     }

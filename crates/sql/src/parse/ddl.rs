@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::{CreateIndex, CreateTable, Drop, DropObject, constraint, identifier, name};
+use super::{CreateIndex, CreateTable, Drop, DropObject, Query, constraint, identifier, name};
 
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
@@ -25,8 +25,7 @@ fn fill_only(options: &ast::CreateTableOptions) -> bool {
 }
 
 pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
-    let plain = !create.temporary
-        && !create.or_replace
+    let plain = !create.or_replace
         && create.like.is_none()
         && create.inherits.is_none()
         && create.partition_of.is_none()
@@ -34,14 +33,19 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         && fill_only(&create.table_options);
     if !plain {
         return Err(SqlError::unsupported("this form of CREATE TABLE")
-            .with_hint("temporary, partitioned and inheriting tables do not exist yet"));
+            .with_hint("partitioned and inheriting tables do not exist yet"));
     }
+    if create.on_commit.is_some_and(|what| what != ast::OnCommit::PreserveRows) {
+        return Err(SqlError::unsupported("ON COMMIT other than PRESERVE ROWS"));
+    }
+    let temporary = create.temporary || in_temporary_schema(&create.name);
     let mut table = CreateTable {
         name: name(&create.name)?,
         if_not_exists: create.if_not_exists,
         columns: Vec::new(),
         constraints: Vec::new(),
         query: create.query.map(super::query).transpose()?,
+        temporary,
     };
     for def in &create.columns {
         let spec = match table.query {
@@ -68,13 +72,47 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
     }
 }
 
+fn in_temporary_schema(name: &ast::ObjectName) -> bool {
+    let schema = name.0.first().and_then(|part| part.as_ident()).map(identifier);
+    name.0.len() == 2 && schema.as_deref() == Some("pg_temp")
+}
+
+/// Takes `INTO table` out of a query that has it in its first `SELECT`.
+pub(super) fn taken_into(query: &mut ast::Query) -> Option<ast::SelectInto> {
+    let mut body = query.body.as_mut();
+    loop {
+        match body {
+            ast::SetExpr::Select(select) => return select.into.take(),
+            ast::SetExpr::SetOperation { left, .. } => body = left.as_mut(),
+            _ => return None,
+        }
+    }
+}
+
+/// `SELECT .. INTO table` is `CREATE TABLE table AS SELECT ..`.
+pub(super) fn select_into(into: &ast::SelectInto, query: Query) -> SqlResult<CreateTable> {
+    Ok(CreateTable {
+        name: name(&into.name)?,
+        if_not_exists: false,
+        columns: vec![],
+        constraints: vec![],
+        query: Some(query),
+        temporary: into.temporary || in_temporary_schema(&into.name),
+    })
+}
+
 pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
     if create.predicate.is_some() || !create.with.is_empty() {
         return Err(SqlError::unsupported("CREATE INDEX with WHERE or WITH"));
     }
     let method = create.using.as_ref().map(|m| m.to_string().to_lowercase());
-    if method.as_deref().is_some_and(|m| m != "btree") {
-        return Err(SqlError::unsupported("an index method other than btree"));
+    match method.as_deref() {
+        None | Some("btree") => {}
+        // It finds what a hash index finds.
+        Some("hash") if !create.unique => {}
+        Some(other) => {
+            return Err(SqlError::unsupported(format!("an index by the method {other}")));
+        }
     }
     let table = name(&create.table_name)?;
     let columns = index_columns(&ascending(&create.columns))?;
@@ -137,24 +175,33 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
         DataType::DoublePrecision | DataType::Float8 => LogicalType::Float64,
         DataType::Double(ExactNumberInfo::None) => LogicalType::Float64,
         DataType::Float(ExactNumberInfo::None) => LogicalType::Float64,
+        DataType::Float(ExactNumberInfo::Precision(bits @ 1..=53)) => {
+            if *bits <= 24 {
+                LogicalType::Float32
+            } else {
+                LogicalType::Float64
+            }
+        }
         DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => decimal(info)?,
         DataType::Text => LogicalType::Text,
-        DataType::Varchar(None) | DataType::CharacterVarying(None) => LogicalType::Text,
-        DataType::Varchar(Some(length)) | DataType::CharacterVarying(Some(length)) => {
-            LogicalType::Varchar(characters(length)?)
-        }
+        DataType::Varchar(None)
+        | DataType::CharacterVarying(None)
+        | DataType::CharVarying(None) => LogicalType::Text,
+        DataType::Varchar(Some(length))
+        | DataType::CharacterVarying(Some(length))
+        | DataType::CharVarying(Some(length)) => LogicalType::Varchar(characters(length)?),
         DataType::Char(None) | DataType::Character(None) => LogicalType::Char(1),
         DataType::Char(Some(length)) | DataType::Character(Some(length)) => {
             LogicalType::Char(characters(length)?)
         }
         DataType::Date => LogicalType::Date,
-        DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+        DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             LogicalType::Timestamp
         }
-        DataType::Timestamp(None, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+        DataType::Timestamp(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
             LogicalType::TimestampTz
         }
-        DataType::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+        DataType::Time(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             LogicalType::Time
         }
         DataType::Interval { fields: None, precision: None } => LogicalType::Interval,
@@ -192,10 +239,7 @@ fn unknown_type(name: &ast::ObjectName) -> SqlError {
 
 fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {
     let (precision, scale) = match info {
-        ExactNumberInfo::None => {
-            return Err(SqlError::unsupported("numeric without a precision")
-                .with_hint("write numeric(precision, scale) with at most 38 digits"));
-        }
+        ExactNumberInfo::None => return Ok(LogicalType::Numeric),
         ExactNumberInfo::Precision(p) => (*p, 0),
         ExactNumberInfo::PrecisionAndScale(p, s) => (*p, *s),
     };

@@ -3,12 +3,73 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, LimitClause, Query, Select, Statement, TableFactor, Visit, Visitor,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause,
+    Query, Select, Statement, TableFactor, Visit, Visitor, visit_relations,
 };
 use types::{SqlError, SqlResult};
 
 /// Most relations in one `FROM` clause: each makes the tree of joins a level deeper.
 const FROM_MAX: usize = 64;
+
+/// Most subscripts behind each other: as many as an array may have dimensions.
+const SUBSCRIPTS_MAX: usize = 6;
+
+/// Longest chain of queries in `WITH` that name each other: each is planned within the next.
+const WITH_DEPTH_MAX: usize = 48;
+
+/// Most entries of a target list, as in PostgreSQL.
+const TARGETS_MAX: usize = 1_664;
+
+/// Most elements of `CUBE`, as in PostgreSQL, and most grouping sets that are written out.
+const CUBE_MAX: usize = 12;
+const SETS_MAX: usize = 256;
+
+const TOO_MANY_COLUMNS: types::SqlState = types::SqlState("54011");
+
+/// How many queries of the `WITH` clause are within each other at most.
+fn with_depth(query: &Query) -> usize {
+    let Some(with) = &query.with else { return 0 };
+    let mut depths: Vec<(String, usize)> = vec![];
+    for table in &with.cte_tables {
+        let mut deepest = 0;
+        // The visit itself never stops.
+        let _ = visit_relations(&table.query, |relation| {
+            let name = relation.0.last().and_then(|part| part.as_ident()).map(super::identifier);
+            let known = depths.iter().find(|(known, _)| Some(known) == name.as_ref());
+            deepest = deepest.max(known.map_or(0, |(_, depth)| *depth));
+            ControlFlow::<()>::Continue(())
+        });
+        depths.push((super::identifier(&table.alias.name), deepest + 1));
+    }
+    depths.into_iter().map(|(_, depth)| depth).max().unwrap_or(0)
+}
+
+fn few_sets(group: &Expr) -> ControlFlow<Box<SqlError>> {
+    match group {
+        Expr::Cube(elements) if elements.len() > CUBE_MAX => {
+            let message = format!("CUBE is limited to {CUBE_MAX} elements");
+            ControlFlow::Break(Box::new(SqlError::new(TOO_MANY_COLUMNS, message)))
+        }
+        Expr::GroupingSets(sets) | Expr::Rollup(sets) if sets.len() > SETS_MAX => {
+            too_many("grouping sets")
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+fn unnests(function: &Function) -> bool {
+    let name = function.name.0.last().and_then(|part| part.as_ident()).map(super::identifier);
+    name.as_deref() == Some("unnest")
+}
+
+/// The function that is the first argument of another.
+fn first_argument(function: &Function) -> Option<&Function> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.first() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(inner)))) => Some(inner),
+        _ => None,
+    }
+}
 
 /// 0A000 for what would silently have no effect.
 pub(super) fn dropped_silently(statement: &Statement) -> SqlResult<()> {
@@ -33,8 +94,8 @@ impl Visitor for Refuse {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
-        if !query.locks.is_empty() {
-            return refuse("SELECT .. FOR UPDATE or FOR SHARE");
+        if with_depth(query) > WITH_DEPTH_MAX {
+            return ControlFlow::Break(Box::new(super::tokens::too_deep()));
         }
         if query.fetch.as_ref().is_some_and(|f| f.with_ties || f.percent) {
             return refuse("FETCH with TIES or PERCENT");
@@ -58,8 +119,15 @@ impl Visitor for Refuse {
         if relations > FROM_MAX {
             return too_many("relations in FROM");
         }
+        if select.projection.len() > TARGETS_MAX {
+            let message = format!("target lists can have at most {TARGETS_MAX} entries");
+            return ControlFlow::Break(Box::new(SqlError::new(TOO_MANY_COLUMNS, message)));
+        }
+        if let GroupByExpr::Expressions(groups, _) = &select.group_by {
+            groups.iter().try_for_each(few_sets)?;
+        }
         if select.into.is_some() {
-            return refuse("SELECT INTO");
+            return refuse("SELECT INTO in this place");
         }
         let foreign = !select.lateral_views.is_empty()
             || select.prewhere.is_some()
@@ -86,6 +154,21 @@ impl Visitor for Refuse {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Collate { .. } => refuse("COLLATE"),
+            Expr::Function(outer)
+                if unnests(outer) && first_argument(outer).is_some_and(unnests) =>
+            {
+                refuse("a set-returning function of another")
+            }
+            Expr::CompoundFieldAccess { access_chain, .. }
+                if access_chain.len() > SUBSCRIPTS_MAX =>
+            {
+                let (count, state) = (access_chain.len(), types::SqlState::PROGRAM_LIMIT_EXCEEDED);
+                let message = format!(
+                    "number of array dimensions ({count}) exceeds the maximum allowed \
+                     ({SUBSCRIPTS_MAX})"
+                );
+                ControlFlow::Break(Box::new(SqlError::new(state, message)))
+            }
             _ => ControlFlow::Continue(()),
         }
     }

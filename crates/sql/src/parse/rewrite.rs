@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, LimitClause, ObjectName, Query, SelectItem, SetExpr, TableAlias,
-    TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
+    self, BinaryOperator, CastKind, CharacterLength, DataType, DateTimeField, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
+    LimitClause, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, UnaryOperator,
+    Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -29,7 +30,10 @@ impl VisitorMut for Rewrite {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         fetch_as_limit(query);
-        ControlFlow::Continue(())
+        match super::merged::merge_columns(query) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
@@ -77,6 +81,25 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         {
             set_function(function)
         }
+        Expr::Function(function) => match cast_by_name(function).or_else(|| searched(function)) {
+            Some(replaced) => replaced,
+            None => return Ok(()),
+        },
+        Expr::Substring { expr, substring_from: Some(from), substring_for: None, .. }
+            if is_text(from) =>
+        {
+            call("regexp_substring", vec![(**expr).clone(), (**from).clone()])
+        }
+        Expr::Interval(interval) => match interval_text(interval)? {
+            Some(text) => cast_as(Expr::value(Value::SingleQuotedString(text)), plain_interval()),
+            None => return Ok(()),
+        },
+        Expr::Cast { expr, data_type, format: None, array: false, .. } => {
+            match shortened(expr, data_type) {
+                Some(replaced) => replaced,
+                None => return Ok(()),
+            }
+        }
         Expr::UnaryOp { op, expr } => match prefix_operator(op, expr) {
             Some(replaced) => replaced,
             None => return Ok(()),
@@ -118,6 +141,120 @@ fn prefix_operator(op: &UnaryOperator, operand: &Expr) -> Option<Expr> {
     })
 }
 
+/// Types that are functions too: `date(x)` is `x::date`.
+const TYPE_NAMES: [&str; 11] = [
+    "bool",
+    "date",
+    "float4",
+    "float8",
+    "int2",
+    "int4",
+    "int8",
+    "numeric",
+    "text",
+    "timestamp",
+    "timestamptz",
+];
+
+/// A call that is a cast.
+fn cast_by_name(function: &Function) -> Option<Expr> {
+    let name = last_name(&function.name);
+    let name = TYPE_NAMES.iter().find(|known| **known == name)?;
+    let [only]: [Expr; 1] = plain_arguments(function)?.try_into().ok()?;
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(name);
+    let data_type = parser.and_then(|mut parser| parser.parse_data_type()).ok()?;
+    Some(cast_as(only, data_type))
+}
+
+/// `substring(text, pattern)`, where the pattern is written out.
+fn searched(function: &Function) -> Option<Expr> {
+    let [text, pattern]: [Expr; 2] = plain_arguments(function)?.try_into().ok()?;
+    let applies = last_name(&function.name) == "substring" && is_text(&pattern);
+    applies.then(|| call("regexp_substring", vec![text, pattern]))
+}
+
+/// The arguments of a call that has nothing else.
+fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let bare = list.duplicate_treatment.is_none() && list.clauses.is_empty();
+    if !bare || function.over.is_some() || function.filter.is_some() {
+        return None;
+    }
+    let plain = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    list.args.iter().map(plain).collect()
+}
+
+fn is_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
+}
+
+fn cast_as(expr: Expr, data_type: DataType) -> Expr {
+    let (kind, expr) = (CastKind::DoubleColon, Box::new(expr));
+    Expr::Cast { kind, expr, data_type, array: false, format: None }
+}
+
+fn plain_interval() -> DataType {
+    DataType::Interval { fields: None, precision: None }
+}
+
+/// The text of an interval literal, a number with the unit that stands behind it.
+fn interval_text(interval: &Interval) -> SqlResult<Option<String>> {
+    let Expr::Value(value) = interval.value.as_ref() else { return Ok(None) };
+    let Value::SingleQuotedString(text) = &value.value else { return Ok(None) };
+    let Some(unit) = &interval.leading_field else { return Ok(Some(text.clone())) };
+    let last = interval.last_field.as_ref().unwrap_or(unit);
+    if let Ok(number) = text.trim().parse::<f64>() {
+        // Only seconds have a fraction.
+        let seconds = matches!(last, DateTimeField::Second | DateTimeField::Seconds);
+        let number = if seconds { number } else { number.trunc() };
+        return Ok(Some(format!("{number} {last}")));
+    }
+    // What is below the last unit would have to be cut off.
+    match last {
+        DateTimeField::Second | DateTimeField::Seconds | DateTimeField::Month => {
+            Ok(Some(text.clone()))
+        }
+        last => Err(SqlError::unsupported(format!("an interval literal cut to {last}"))),
+    }
+}
+
+/// A cast to text of limited length: what is longer is cut off.
+fn shortened(expr: &Expr, ty: &DataType) -> Option<Expr> {
+    match ty {
+        DataType::Varchar(Some(length))
+        | DataType::CharacterVarying(Some(length))
+        | DataType::CharVarying(Some(length)) => shortened_to(expr, length, false),
+        DataType::Char(length) | DataType::Character(length) => {
+            let one = CharacterLength::IntegerLength { length: 1, unit: None };
+            shortened_to(expr, length.as_ref().unwrap_or(&one), true)
+        }
+        _ => None,
+    }
+}
+
+fn shortened_to(expr: &Expr, length: &CharacterLength, padded: bool) -> Option<Expr> {
+    let CharacterLength::IntegerLength { length, .. } = length else { return None };
+    if !(1..=10_485_760).contains(length) {
+        return None;
+    }
+    let plain = if padded { DataType::Text } else { DataType::Varchar(None) };
+    let count = Expr::value(Value::Number(length.to_string(), false));
+    let cut = call("left", vec![cast_as(expr.clone(), plain), count]);
+    // Blanks at the end of `char` mean nothing and are not kept.
+    Some(match padded {
+        true => cast_as(call("rtrim", vec![cut]), bpchar()),
+        false => cast_as(cut, DataType::Varchar(None)),
+    })
+}
+
+/// `char` without a length.
+fn bpchar() -> DataType {
+    DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), vec![])
+}
+
 fn is_subquery(expr: &Expr) -> bool {
     match expr {
         Expr::Subquery(_) => true,
@@ -140,7 +277,7 @@ fn compared(word: &str, left: &Expr, op: &BinaryOperator, right: &Expr) -> SqlRe
     Ok(call(&format!("{word}_{name}"), vec![left.clone(), right.clone()]))
 }
 
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
@@ -163,11 +300,14 @@ fn fields(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
         Expr::Tuple(fields) if fields.len() > 1 => Some(fields.clone()),
         Expr::Nested(inner) => fields(inner),
+        Expr::Function(function) if last_name(&function.name) == "row" => {
+            plain_arguments(function).filter(|fields| fields.len() > 1)
+        }
         _ => None,
     }
 }
 
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }))
 }
 

@@ -19,6 +19,12 @@ pub(super) fn set(set: Set) -> SqlResult<Statement> {
             let default = matches!(values.as_slice(), [Expr::Identifier(i)] if is_default(i));
             Ok(Statement::Set { name, value: (!default).then_some(value) })
         }
+        Set::SetTimeZone { local: false, value } => {
+            let name = "timezone".to_owned();
+            let local = matches!(&value, Expr::Identifier(i) if identifier(i) == "local");
+            let default = local || matches!(&value, Expr::Identifier(i) if is_default(i));
+            Ok(Statement::Set { name, value: (!default).then(|| zone(&value)) })
+        }
         Set::SetTransaction { modes, snapshot: None, session } => mode(&modes, session),
         other => Err(SqlError::unsupported(other.to_string())),
     }
@@ -59,6 +65,30 @@ fn mode(modes: &[TransactionMode], session: bool) -> SqlResult<Statement> {
 
 fn is_default(ident: &Ident) -> bool {
     ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default")
+}
+
+/// A zone as the setting takes it; an interval is so many hours to the east.
+fn zone(value: &Expr) -> String {
+    match value {
+        Expr::Interval(interval) => match interval.value.as_ref() {
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(text) => hours(text),
+                other => other.to_string(),
+            },
+            other => other.to_string(),
+        },
+        other => word(other),
+    }
+}
+
+/// `-08:30` in hours.
+fn hours(clock: &str) -> String {
+    let (hours, minutes) = clock.split_once(':').unwrap_or((clock, "0"));
+    let (Ok(hours), Ok(minutes)) = (hours.parse::<f64>(), minutes.parse::<f64>()) else {
+        return clock.to_owned();
+    };
+    let sign = if clock.trim_start().starts_with('-') { -1.0 } else { 1.0 };
+    (hours + sign * minutes / 60.0).to_string()
 }
 
 /// A value as plain text: `'x'`, `x` and `"x"` all mean x.

@@ -21,6 +21,13 @@ pub(crate) const NESTING_MAX: usize = 48;
 /// refuses them; up to this length they can be freed by recursion, at most 400 bytes of stack a level.
 const CHAIN_MAX: usize = 16_000;
 
+/// Longest name, in bytes.
+const NAME_MAX: usize = 1_000;
+
+/// Longest number in a statement: no type holds as many digits, and reading one takes time that grows with
+/// the square of its length.
+const NUMBER_MAX: usize = 1_000;
+
 /// Splits text into the tokens of its statements; empty statements vanish.
 pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
     if text.len() > TEXT_BYTES_MAX {
@@ -45,6 +52,7 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
     }
     statements.iter_mut().for_each(plain_trims);
     statements.iter_mut().for_each(plain_modes);
+    statements.iter_mut().for_each(super::synonyms::apply);
     statements.retain(|s| !s.is_empty());
     statements.iter().try_for_each(|s| check_depth(text, s))?;
     Ok(statements)
@@ -96,10 +104,22 @@ fn plain_modes(tokens: &mut Tokens) {
 /// Refuses statements whose syntax tree would be too deep for the stack.
 fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
     let mut levels = vec![Level::default()];
+    let mut prefixes = 0;
     for token in tokens {
+        if matches!(&token.token, Token::Word(word) if word.value.len() > NAME_MAX) {
+            return Err(SqlError::new(SqlState("42622"), "identifier too long"));
+        }
+        if matches!(&token.token, Token::Number(digits, _) if digits.len() > NUMBER_MAX) {
+            let message = "value overflows numeric format";
+            let Location { line, column } = token.span.start;
+            let error = SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message);
+            return Err(error.at(position(text, line, column)));
+        }
+        prefixes = if is_prefix(&token.token) { prefixes + 1 } else { 0 };
         match token.token {
             Token::LParen | Token::LBracket => levels.push(Level::default()),
-            Token::RParen | Token::RBracket if levels.len() > 1 => {
+            Token::Word(ref word) if word.keyword == Keyword::CASE => levels.push(Level::default()),
+            ref token if closes(token) && levels.len() > 1 => {
                 let inner = levels.pop().map_or(0, |level| level.depth());
                 levels.last_mut().into_iter().for_each(|l| l.inner = l.inner.max(inner));
             }
@@ -107,7 +127,7 @@ fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
             _ => levels.last_mut().into_iter().for_each(|l| l.chain += 1),
         }
         let depth = levels.last().map_or(0, Level::depth);
-        if levels.len() > NESTING_MAX || depth > CHAIN_MAX {
+        if levels.len() > NESTING_MAX || prefixes > NESTING_MAX || depth > CHAIN_MAX {
             let Location { line, column } = token.span.start;
             return Err(too_deep().at(position(text, line, column)));
         }
@@ -115,7 +135,25 @@ fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
     Ok(())
 }
 
-/// What was seen between two parentheses.
+/// Whether a token may stand before an operand any number of times; the parser recurses for each.
+fn is_prefix(token: &Token) -> bool {
+    match token {
+        Token::Minus | Token::Plus | Token::Tilde => true,
+        Token::Word(word) => word.keyword == Keyword::NOT,
+        _ => false,
+    }
+}
+
+/// Whether a token ends what a parenthesis, a bracket or `CASE` began.
+fn closes(token: &Token) -> bool {
+    match token {
+        Token::RParen | Token::RBracket => true,
+        Token::Word(word) => word.keyword == Keyword::END,
+        _ => false,
+    }
+}
+
+/// What was seen between two parentheses, or in a `CASE`.
 #[derive(Default)]
 struct Level {
     /// Tokens since the last comma.

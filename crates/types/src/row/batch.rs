@@ -6,8 +6,8 @@ use arrow_array::builder::{
     BinaryViewBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringViewBuilder,
 };
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
+    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
     TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -16,7 +16,7 @@ use arrow_schema::SchemaRef;
 use super::{Place, RowLayout, fixed_width};
 use crate::key::{Decoded, take_value};
 use crate::parse::ColumnParser;
-use crate::{Column, LogicalType};
+use crate::{Column, LogicalType, numeric};
 
 /// Builds a batch of chosen columns from entries of one tree.
 pub struct BatchBuilder {
@@ -123,6 +123,7 @@ enum ColumnBuilder {
     Float32(PrimitiveBuilder<Float32Type>),
     Float64(PrimitiveBuilder<Float64Type>),
     Decimal(PrimitiveBuilder<Decimal128Type>, LogicalType),
+    Numeric(PrimitiveBuilder<Decimal256Type>),
     Date(PrimitiveBuilder<Date32Type>),
     Timestamp(PrimitiveBuilder<TimestampMicrosecondType>),
     Text(StringViewBuilder),
@@ -144,6 +145,7 @@ macro_rules! each_builder {
             ColumnBuilder::Float32($b) => $body,
             ColumnBuilder::Float64($b) => $body,
             ColumnBuilder::Decimal($b, _) => $body,
+            ColumnBuilder::Numeric($b) => $body,
             ColumnBuilder::Date($b) => $body,
             ColumnBuilder::Timestamp($b) => $body,
             ColumnBuilder::Text($b) => $body,
@@ -168,6 +170,9 @@ impl ColumnBuilder {
             LogicalType::Float64 => ColumnBuilder::Float64(PrimitiveBuilder::new()),
             LogicalType::Decimal { .. } => {
                 ColumnBuilder::Decimal(PrimitiveBuilder::new().with_data_type(ty.arrow()), ty)
+            }
+            LogicalType::Numeric => {
+                ColumnBuilder::Numeric(PrimitiveBuilder::new().with_data_type(ty.arrow()))
             }
             LogicalType::Date => ColumnBuilder::Date(PrimitiveBuilder::new()),
             LogicalType::Timestamp | LogicalType::TimestampTz => {
@@ -200,6 +205,7 @@ impl ColumnBuilder {
         match self {
             ColumnBuilder::Text(b) => b.append_value(stored_text(bytes)),
             ColumnBuilder::Bytes(b) => b.append_value(bytes),
+            ColumnBuilder::Numeric(b) => b.append_value(numeric::from_short(bytes)),
             ColumnBuilder::Array(parser) => {
                 parser.push(Some(stored_text(bytes))).expect("a stored array has its text form");
             }
@@ -219,6 +225,10 @@ impl ColumnBuilder {
         match decoded {
             Decoded::Null => self.push_null(),
             Decoded::Integer(value) => self.push_integer(value),
+            Decoded::Wide(value) => match self {
+                ColumnBuilder::Numeric(b) => b.append_value(value),
+                _ => unreachable!("a number without precision in its column"),
+            },
             Decoded::Float(value) => match self {
                 ColumnBuilder::Float32(b) => b.append_value(value as f32),
                 ColumnBuilder::Float64(b) => b.append_value(value),
@@ -266,9 +276,10 @@ impl ColumnBuilder {
                 i64::from_le_bytes(chunk(&bytes[8..])),
             )),
             ColumnBuilder::Uuid(b) => b.append_value(&bytes[..16]).expect("a uuid has 16 bytes"),
-            ColumnBuilder::Text(_) | ColumnBuilder::Bytes(_) | ColumnBuilder::Array(_) => {
-                unreachable!("the type is not fixed")
-            }
+            ColumnBuilder::Text(_)
+            | ColumnBuilder::Bytes(_)
+            | ColumnBuilder::Numeric(_)
+            | ColumnBuilder::Array(_) => unreachable!("the type is not fixed"),
         }
     }
 

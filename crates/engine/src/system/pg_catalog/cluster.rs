@@ -104,7 +104,7 @@ fn described(
             let choices = choices.iter().map(|choice| SystemValue::from(*choice)).collect();
             ("enum", None, None, None, SystemValue::List(choices))
         }
-        Kind::Text | Kind::Path | Kind::List => ("string", None, None, None, none),
+        Kind::Text | Kind::Zone | Kind::Path | Kind::List => ("string", None, None, None, none),
     }
 }
 

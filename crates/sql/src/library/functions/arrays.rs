@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, SortOptions};
@@ -148,6 +149,78 @@ fn series(functions: &mut Functions) {
         };
         lists_of(args, list)
     });
+    for params in [&[Ty::Num, Ty::Num] as &'static [Ty], &[Ty::Num, Ty::Num, Ty::Num]] {
+        functions.strict("generate_series_array", params, numerics_type, numerics);
+    }
+    let instants =
+        |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::TimestampTz.array_of().arrow();
+    functions.strict("generate_series_array", &[Ty::Tz, Ty::Tz, Ty::Interval], instants, |args| {
+        let list = |row: usize| -> SqlResult<Vec<i64>> {
+            let (mut at, end) = (args.micros(0, row), args.micros(1, row));
+            let step = args.interval(2, row);
+            let next = super::dates::shifted_instant(at, step, 1)?;
+            let ascending = next > at;
+            if next == at {
+                return Err(super::invalid_parameter("step size cannot equal zero"));
+            }
+            let mut values = Vec::new();
+            while if ascending { at <= end } else { at >= end } {
+                check_length(values.len() as i64)?;
+                values.push(at);
+                at = super::dates::shifted_instant(at, step, 1)?;
+            }
+            Ok(values)
+        };
+        lists_of(args, list)
+    });
+}
+
+/// Numbers with the digits of the bounds and the step.
+fn numerics_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
+    let scale = |ty: &DataType| match ty {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
+        _ => 0,
+    };
+    list_of(&DataType::Decimal128(38, args.iter().map(scale).max().unwrap_or(0)))
+}
+
+fn numerics(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let DataType::List(field) = args.ty else {
+        return Err(SqlError::internal("a series is a list"));
+    };
+    let cast = |a: &ArrayRef| {
+        arrow_cast::cast_with_options(a, field.data_type(), &crate::expr::STRICT_CAST)
+            .map_err(from_arrow)
+    };
+    let bounds = args.arrays.iter().map(cast).collect::<SqlResult<Vec<_>>>()?;
+    let DataType::Decimal128(_, scale) = field.data_type() else {
+        return Err(SqlError::internal("a series of numbers has decimals"));
+    };
+    let one = 10i128.pow(u32::from(scale.unsigned_abs()));
+    let value = |at: usize, row: usize| bounds[at].as_primitive::<Decimal128Type>().value(row);
+    let (mut values, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..args.rows {
+        let (before, null) = (values.len(), args.is_null(row));
+        if !null {
+            let step = if bounds.len() > 2 { value(2, row) } else { one };
+            if step == 0 {
+                return Err(super::invalid_parameter("step size cannot equal zero"));
+            }
+            let (mut at, end) = (value(0, row), value(1, row));
+            while if step > 0 { at <= end } else { at >= end } {
+                check_length((values.len() - before) as i64)?;
+                values.push(at);
+                at += step;
+            }
+        }
+        valid.push(!null);
+        lengths.push(values.len() - before);
+    }
+    let values =
+        arrow_array::Decimal128Array::from(values).with_data_type(field.data_type().clone());
+    let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), NullBuffer::from(valid));
+    let lists = ListArray::try_new(Arc::clone(field), offsets, Arc::new(values), Some(nulls));
+    Ok(Arc::new(lists.map_err(from_arrow)?))
 }
 
 fn check_length(length: i64) -> SqlResult<()> {

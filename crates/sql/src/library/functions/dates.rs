@@ -10,6 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::ScalarValue;
 use types::datetime::{Civil, civil_of, days_of};
+use types::zone::{self, Zone};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
     time_of_day, timestamp, timestamptz,
 };
 
-const DAY: i64 = 86_400_000_000;
+pub(super) const DAY: i64 = 86_400_000_000;
 const SECOND: i64 = 1_000_000;
 
 pub(super) fn register(functions: &mut Functions) {
@@ -29,7 +30,7 @@ pub(super) fn register(functions: &mut Functions) {
         spans_of(args, |row| Ok(age(args.micros(0, row), args.micros(1, row))))
     });
     functions.strict("age", &[Ty::Tz, Ty::Tz], interval, |args| {
-        spans_of(args, |row| Ok(age(args.micros(0, row), args.micros(1, row))))
+        spans_of(args, |row| Ok(age(local(args.micros(0, row)), local(args.micros(1, row)))))
     });
     functions.strict("make_date", &[Ty::Int, Ty::Int, Ty::Int], date, |args| {
         Ok(Arc::new(args.each::<_, Date32Array>(|row| {
@@ -178,29 +179,34 @@ fn scaled(s: IntervalMonthDayNano, factor: f64) -> SqlResult<IntervalMonthDayNan
     let month_days = (months.fract() * 30.0 * 1e6).round() / 1e6;
     let days = f64::from(s.days) * factor;
     let rest = ((days.fract() + month_days.fract()) * 1e6).round() / 1e6;
+    let (carried, rest) = (rest.trunc(), rest.fract());
     let clock = micros(s) as f64 * factor + rest * DAY as f64;
-    span(months.trunc() as i64, (days.trunc() + month_days.trunc()) as i64, clock.round() as i128)
+    span(
+        months.trunc() as i64,
+        (days.trunc() + month_days.trunc() + carried) as i64,
+        clock.round() as i128,
+    )
 }
 
 fn points(functions: &mut Functions) {
-    for (ty, params, flipped) in [
-        (
-            timestamp as fn(&[DataType], &[Option<&ScalarValue>]) -> DataType,
-            &[Ty::Ts, Ty::Interval] as &'static [Ty],
-            &[Ty::Interval, Ty::Ts] as &'static [Ty],
-        ),
-        (timestamptz, &[Ty::Tz, Ty::Interval], &[Ty::Interval, Ty::Tz]),
-    ] {
-        functions.strict("time_plus_span", params, ty, |args| {
-            points_of(args, |row| shifted(args.micros(0, row), args.interval(1, row), 1))
-        });
-        functions.strict("span_plus_time", flipped, ty, |args| {
-            points_of(args, |row| shifted(args.micros(1, row), args.interval(0, row), 1))
-        });
-        functions.strict("time_minus_span", params, ty, |args| {
-            points_of(args, |row| shifted(args.micros(0, row), args.interval(1, row), -1))
-        });
-    }
+    functions.strict("time_plus_span", &[Ty::Ts, Ty::Interval], timestamp, |args| {
+        points_of(args, |row| shifted(args.micros(0, row), args.interval(1, row), 1))
+    });
+    functions.strict("span_plus_time", &[Ty::Interval, Ty::Ts], timestamp, |args| {
+        points_of(args, |row| shifted(args.micros(1, row), args.interval(0, row), 1))
+    });
+    functions.strict("time_minus_span", &[Ty::Ts, Ty::Interval], timestamp, |args| {
+        points_of(args, |row| shifted(args.micros(0, row), args.interval(1, row), -1))
+    });
+    functions.strict("time_plus_span", &[Ty::Tz, Ty::Interval], timestamptz, |args| {
+        points_of(args, |row| shifted_instant(args.micros(0, row), args.interval(1, row), 1))
+    });
+    functions.strict("span_plus_time", &[Ty::Interval, Ty::Tz], timestamptz, |args| {
+        points_of(args, |row| shifted_instant(args.micros(1, row), args.interval(0, row), 1))
+    });
+    functions.strict("time_minus_span", &[Ty::Tz, Ty::Interval], timestamptz, |args| {
+        points_of(args, |row| shifted_instant(args.micros(0, row), args.interval(1, row), -1))
+    });
     functions.strict("time_plus_span", &[Ty::Time, Ty::Interval], time_of_day, |args| {
         clocks_of(args, |row| args.time(0, row) + micros(args.interval(1, row)) as i64)
     });
@@ -248,6 +254,23 @@ pub(super) fn shifted(point: i64, s: IntervalMonthDayNano, sign: i64) -> SqlResu
         .ok_or_else(error)
 }
 
+/// Months and days by the calendar of the session's zone, time as it passes.
+pub(super) fn shifted_instant(point: i64, s: IntervalMonthDayNano, sign: i64) -> SqlResult<i64> {
+    let zone = zone::current().zone;
+    let calendar = IntervalMonthDayNano::new(s.months, s.days, 0);
+    let clock = IntervalMonthDayNano::new(0, 0, s.nanoseconds);
+    let point = match (s.months, s.days) {
+        (0, 0) => point,
+        _ => zone.instant_of(shifted(zone.local_of(point), calendar, sign)?),
+    };
+    shifted(point, clock, sign)
+}
+
+/// Local time of an instant in the zone of the session.
+fn local(instant: i64) -> i64 {
+    zone::current().zone.local_of(instant)
+}
+
 /// The difference in years, months and days, as people count.
 fn age(to: i64, from: i64) -> IntervalMonthDayNano {
     if to < from {
@@ -287,20 +310,41 @@ fn fields(functions: &mut Functions) {
     }
     // What `AT TIME ZONE` is: local time of an instant, and the instant of a local time.
     functions.strict("timezone", &[Ty::Text, Ty::Tz], timestamp, |args| {
-        points_of(args, |row| in_zone(args.text(0).value(row), args.micros(1, row)))
+        points_of(args, |row| {
+            Ok(Zone::parse(args.text(0).value(row))?.local_of(args.micros(1, row)))
+        })
     });
     functions.strict("timezone", &[Ty::Text, Ty::Ts], timestamptz, |args| {
-        points_of(args, |row| in_zone(args.text(0).value(row), args.micros(1, row)))
+        points_of(args, |row| {
+            Ok(Zone::parse(args.text(0).value(row))?.instant_of(args.micros(1, row)))
+        })
+    });
+    functions.strict("timezone", &[Ty::Interval, Ty::Tz], timestamp, |args| {
+        points_of(args, |row| Ok(at_distance(args.interval(0, row))?.local_of(args.micros(1, row))))
+    });
+    functions.strict("timezone", &[Ty::Interval, Ty::Ts], timestamptz, |args| {
+        points_of(args, |row| {
+            Ok(at_distance(args.interval(0, row))?.instant_of(args.micros(1, row)))
+        })
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Ts], timestamp, |args| {
         points_of(args, |row| truncated(args.text(0).value(row), args.micros(1, row)))
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Tz], timestamptz, |args| {
-        points_of(args, |row| truncated(args.text(0).value(row), args.micros(1, row)))
+        let zone = zone::current().zone;
+        points_of(args, |row| truncated_in(zone, args.text(0).value(row), args.micros(1, row)))
+    });
+    functions.strict("date_trunc", &[Ty::Text, Ty::Tz, Ty::Text], timestamptz, |args| {
+        points_of(args, |row| {
+            let zone = Zone::parse(args.text(2).value(row))?;
+            truncated_in(zone, args.text(0).value(row), args.micros(1, row))
+        })
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Date], timestamptz, |args| {
+        let zone = zone::current().zone;
         points_of(args, |row| {
-            truncated(args.text(0).value(row), i64::from(args.date(1, row)) * DAY)
+            let local = truncated(args.text(0).value(row), i64::from(args.date(1, row)) * DAY)?;
+            Ok(zone.instant_of(local))
         })
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Interval], interval, |args| {
@@ -308,13 +352,17 @@ fn fields(functions: &mut Functions) {
     });
 }
 
-/// There is one time zone.
-fn in_zone(zone: &str, micros: i64) -> SqlResult<i64> {
-    match zone.to_ascii_uppercase().as_str() {
-        "UTC" | "GMT" | "Z" | "ETC/UTC" | "UCT" | "+00" | "+00:00" => Ok(micros),
-        _ => Err(SqlError::unsupported(format!("the time zone \"{zone}\""))
-            .with_hint("UTC is the only time zone.")),
+/// The zone that is so far east of UTC.
+fn at_distance(s: IntervalMonthDayNano) -> SqlResult<Zone> {
+    if s.months != 0 || s.days != 0 {
+        return Err(invalid_parameter("interval time zone must not include months or days"));
     }
+    let seconds = i32::try_from(s.nanoseconds / 1_000_000_000);
+    seconds.map(Zone::Fixed).map_err(|_| out_of_range("interval time zone is out of range"))
+}
+
+fn truncated_in(zone: Zone, field: &str, instant: i64) -> SqlResult<i64> {
+    Ok(zone.instant_of(truncated(field, zone.local_of(instant))?))
 }
 
 /// Whole fields are whole numbers; those with a fraction have the digits of a microsecond.
@@ -340,6 +388,7 @@ fn extract(args: &Args<'_>) -> SqlResult<ArrayRef> {
                 of_span(&field, args.interval(1, row))
             }
             DataType::Time64(_) => of_clock(&field, args.time(1, row)),
+            DataType::Timestamp(_, Some(_)) => of_instant(&field, args.micros(1, row)),
             _ => of_point(&field, args.micros(1, row)),
         };
         found.map(Some).ok_or_else(|| {
@@ -363,7 +412,7 @@ fn extract(args: &Args<'_>) -> SqlResult<ArrayRef> {
     }
 }
 
-const MILLION: i128 = 1_000_000;
+pub(super) const MILLION: i128 = 1_000_000;
 
 fn of_clock(field: &str, clock: i64) -> Option<i128> {
     let clock = i128::from(clock);
@@ -398,7 +447,20 @@ fn of_span(field: &str, s: IntervalMonthDayNano) -> Option<i128> {
     })
 }
 
-fn of_point(field: &str, point: i64) -> Option<i128> {
+fn of_instant(field: &str, instant: i64) -> Option<i128> {
+    let zone = zone::current().zone;
+    let seconds = zone.offset_at(instant) / SECOND;
+    let whole = match field {
+        "epoch" => return Some(instant.into()),
+        "timezone" => seconds,
+        "timezone_hour" => seconds / 3_600,
+        "timezone_minute" => seconds % 3_600 / 60,
+        _ => return of_point(field, zone.local_of(instant)),
+    };
+    Some(i128::from(whole) * MILLION)
+}
+
+pub(super) fn of_point(field: &str, point: i64) -> Option<i128> {
     let (days, clock) = (point.div_euclid(DAY), point.rem_euclid(DAY));
     let Civil { year, month, day } = civil_of(days);
     let weekday = (days + 4).rem_euclid(7);
@@ -412,13 +474,15 @@ fn of_point(field: &str, point: i64) -> Option<i128> {
         "isodow" => (weekday + 6) % 7 + 1,
         "doy" => days - days_of(year, 1, 1)? + 1,
         "week" => iso_week(days).1,
-        "isoyear" => iso_week(days).0,
+        "isoyear" => match iso_week(days).0 {
+            year if year <= 0 => year - 1,
+            year => year,
+        },
         "decade" => year.div_euclid(10),
         "century" if year > 0 => (year + 99) / 100,
         "century" => -((99 - (year - 1)) / 100),
         "millennium" if year > 0 => (year + 999) / 1_000,
         "millennium" => -((999 - (year - 1)) / 1_000),
-        "timezone" | "timezone_hour" | "timezone_minute" => 0,
         "epoch" => return Some(point.into()),
         "julian" => {
             return Some(

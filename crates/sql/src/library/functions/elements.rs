@@ -46,7 +46,7 @@ fn wider(elements: &DataType, value: &DataType) -> DataType {
         DataType::Int16 => Some(0),
         DataType::Int32 => Some(1),
         DataType::Int64 => Some(2),
-        DataType::Decimal128(..) => Some(3),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => Some(3),
         DataType::Float32 => Some(4),
         DataType::Float64 => Some(5),
         _ => None,

@@ -7,7 +7,7 @@ use arrow_array::types::Decimal256Type;
 use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, Int64Array};
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
-use types::numeric::{QUOTIENT, divide, round, wide};
+use types::numeric::{FREE, QUOTIENT, divide, round, wide};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Args, Functions, Ty, double, int, invalid_parameter};
@@ -93,6 +93,13 @@ fn others(functions: &mut Functions) {
             }
             Ok(Some(a.wrapping_rem(b)))
         })?))
+    });
+    functions.strict("float_div", &[Ty::Float, Ty::Float], double, |args| {
+        let quotient = |row: usize| match args.float(1, row) {
+            0.0 => Err(crate::error::division_by_zero()),
+            divisor => Ok(Some(args.float(0, row) / divisor)),
+        };
+        Ok(Arc::new(args.each::<_, Float64Array>(quotient)?))
     });
     functions.strict("mod", &[Ty::Int, Ty::Int], int, |args| {
         Ok(Arc::new(args.each::<_, Int32Array>(|row| {
@@ -202,6 +209,9 @@ fn modulo_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
         DataType::Decimal128(_, s) | DataType::Decimal256(_, s) => *s,
         _ => 0,
     };
+    if args.contains(&FREE) {
+        return FREE;
+    }
     DataType::Decimal256(76, scale(&args[0]).max(scale(&args[1])).min(19))
 }
 

@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, Date32Array, Decimal128Array, TimestampMicrosecondAr
 use arrow_schema::DataType;
 use types::datetime::{Civil, civil_of, days_of};
 use types::numeric::wide;
+use types::zone;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::dates::iso_week;
@@ -38,11 +39,15 @@ const WORDS: [&str; 48] = [
 ];
 
 pub(super) fn register(functions: &mut Functions) {
-    for params in [&[Ty::Ts, Ty::Text] as &'static [Ty], &[Ty::Tz, Ty::Text]] {
-        functions.strict("to_char", params, text, |args| {
-            args.texts(|row| Ok(Some(point(args.micros(0, row), args.text(1).value(row)))))
-        });
-    }
+    functions.strict("to_char", &[Ty::Ts, Ty::Text], text, |args| {
+        args.texts(|row| Ok(Some(point(args.micros(0, row), args.text(1).value(row)))))
+    });
+    functions.strict("to_char", &[Ty::Tz, Ty::Text], text, |args| {
+        let zone = zone::current().zone;
+        args.texts(|row| {
+            Ok(Some(point(zone.local_of(args.micros(0, row)), args.text(1).value(row))))
+        })
+    });
     functions.strict("to_char", &[Ty::Interval, Ty::Text], text, |args| {
         args.texts(|row| {
             let span = args.interval(0, row);
@@ -70,7 +75,10 @@ pub(super) fn register(functions: &mut Functions) {
         })?))
     });
     functions.strict("to_timestamp", &[Ty::Text, Ty::Text], timestamptz, |args| {
-        instants(args, |row| read(args.text(0).value(row), args.text(1).value(row)))
+        let zone = zone::current().zone;
+        instants(args, |row| {
+            Ok(zone.instant_of(read(args.text(0).value(row), args.text(1).value(row))?))
+        })
     });
     functions.strict("to_timestamp", &[Ty::Float], timestamptz, |args| {
         instants(args, |row| Ok((args.float(0, row) * 1e6).round() as i64))

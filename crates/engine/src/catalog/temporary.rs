@@ -1,0 +1,110 @@
+//! Temporary tables: each session sees its own, in front of permanent tables of the same name.
+//!
+//! The catalog keeps them apart by session. A session works on a view of the catalog in which its own
+//! stand among the others; a change is made on the view and taken apart again ([`Snapshot::settle`]).
+//! On disk only the numbers of their trees are kept, so that they go when the process has died.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use storage::TreeId;
+
+use super::{Snapshot, TableEntry};
+
+/// The temporary tables of all sessions.
+#[derive(Clone, Default)]
+pub(crate) struct Temporaries {
+    /// The session of each, by the id of the table.
+    sessions: BTreeMap<u32, u64>,
+    /// Those that the view of their session does not hold, by name.
+    apart: BTreeMap<u64, BTreeMap<String, Arc<TableEntry>>>,
+    /// In the view of a session: permanent tables behind temporary ones.
+    shadowed: Vec<Arc<TableEntry>>,
+}
+
+impl Snapshot {
+    /// Whether the session has temporary tables that this version keeps apart.
+    pub(crate) fn has_apart(&self, session: u64) -> bool {
+        self.temporaries.apart.contains_key(&session)
+    }
+
+    /// The catalog as the session sees it.
+    pub(crate) fn seen_by(&self, session: u64) -> Snapshot {
+        let mut view = self.clone();
+        for entry in view.temporaries.apart.remove(&session).unwrap_or_default().into_values() {
+            view.place(entry);
+        }
+        view
+    }
+
+    fn place(&mut self, entry: Arc<TableEntry>) {
+        let displaced = self.tables.insert(entry.def.name.clone(), entry);
+        self.temporaries.shadowed.extend(displaced);
+    }
+
+    /// Adds a temporary table of the session to its view.
+    pub(crate) fn put_temporary(&mut self, session: u64, entry: TableEntry) {
+        self.temporaries.sessions.insert(entry.def.id.0, session);
+        self.place(Arc::new(entry));
+    }
+
+    /// Whether the table named so is a temporary one.
+    pub(crate) fn is_temporary(&self, name: &str) -> bool {
+        let entry = self.tables.get(name);
+        entry.is_some_and(|entry| self.temporaries.sessions.contains_key(&entry.def.id.0))
+    }
+
+    /// The names of the temporary tables among those that are seen.
+    pub(crate) fn temporary_names(&self) -> Vec<String> {
+        self.tables.keys().filter(|name| self.is_temporary(name)).cloned().collect()
+    }
+
+    /// Takes the view of a session apart again.
+    pub(crate) fn settle(&mut self) {
+        let Temporaries { sessions, apart, shadowed } = &mut self.temporaries;
+        if sessions.is_empty() {
+            return;
+        }
+        let mut permanent = BTreeMap::new();
+        for (name, entry) in std::mem::take(&mut self.tables) {
+            match sessions.get(&entry.def.id.0) {
+                Some(session) => {
+                    apart.entry(*session).or_default().insert(name, entry);
+                }
+                None => {
+                    permanent.insert(name, entry);
+                }
+            }
+        }
+        for entry in shadowed.drain(..) {
+            permanent.entry(entry.def.name.clone()).or_insert(entry);
+        }
+        self.tables = permanent;
+        let left: Vec<u32> =
+            apart.values().flat_map(|tables| tables.values().map(|t| t.def.id.0)).collect();
+        sessions.retain(|id, _| left.contains(id));
+    }
+
+    /// Lets the temporary tables of sessions that have ended go.
+    pub(crate) fn end_sessions(&mut self, ended: &[u64]) {
+        let mut trees = vec![];
+        for session in ended {
+            let tables = self.temporaries.apart.remove(session).unwrap_or_default();
+            trees.extend(tables.values().flat_map(|entry| entry.tree_ids()));
+        }
+        self.temporaries.sessions.retain(|_, session| !ended.contains(session));
+        self.abandon(&trees);
+    }
+
+    /// The trees of all temporary tables, of a settled catalog.
+    pub(crate) fn temporary_trees(&self) -> Vec<TreeId> {
+        let tables = self.temporaries.apart.values().flat_map(BTreeMap::values);
+        tables.flat_map(|entry| entry.tree_ids()).collect()
+    }
+
+    /// Ids of all tables, temporary ones too.
+    pub(crate) fn table_ids(&self) -> Vec<u32> {
+        let permanent = self.tables.values().map(|entry| entry.def.id.0);
+        permanent.chain(self.temporaries.sessions.keys().copied()).collect()
+    }
+}

@@ -1,0 +1,60 @@
+//! `extract` and `date_part` of dates.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Decimal128Array, Float64Array};
+use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
+use types::{SqlError, SqlResult};
+
+use super::dates::{DAY, MILLION, of_point};
+use super::{Args, Functions, Ty, double, invalid_parameter};
+
+pub(super) fn register(functions: &mut Functions) {
+    functions.strict("extract", &[Ty::Text, Ty::Date], of_dates, extract_date);
+    functions.strict("date_part", &[Ty::Text, Ty::Date], double, extract_date);
+}
+
+/// Fields of a date are whole numbers, even the seconds since 1970.
+fn of_dates(_: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
+    DataType::Decimal128(20, 0)
+}
+
+fn extract_date(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    const CLOCK: [&str; 17] = [
+        "hour",
+        "hours",
+        "minute",
+        "minutes",
+        "second",
+        "seconds",
+        "millisecond",
+        "milliseconds",
+        "microsecond",
+        "microseconds",
+        "timezone",
+        "timezone_hour",
+        "timezone_minute",
+        "timezone_h",
+        "timezone_m",
+        "msec",
+        "usec",
+    ];
+    let value = |row: usize| -> SqlResult<Option<i128>> {
+        let field = args.text(0).value(row).to_ascii_lowercase();
+        if CLOCK.contains(&field.as_str()) {
+            return Err(SqlError::unsupported(format!("unit \"{field}\" for type date")));
+        }
+        let found = of_point(&field, i64::from(args.date(1, row)) * DAY);
+        found.map(|millionths| Some(millionths / MILLION)).ok_or_else(|| {
+            invalid_parameter(format!("unit \"{field}\" not recognized for type date"))
+        })
+    };
+    match args.ty {
+        DataType::Decimal128(..) => {
+            let values = args.each::<_, Decimal128Array>(value)?;
+            Ok(Arc::new(values.with_data_type(args.ty.clone())))
+        }
+        _ => Ok(Arc::new(args.each::<_, Float64Array>(|row| Ok(value(row)?.map(|v| v as f64)))?)),
+    }
+}

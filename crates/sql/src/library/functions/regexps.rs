@@ -1,0 +1,385 @@
+//! Functions of regular expressions. The engine behind them has no references to groups and does not look
+//! around; what it cannot do is refused.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array};
+use regex::{Captures, Regex, RegexBuilder};
+use stdx::HashMap;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::arrays::text_lists;
+use super::{Args, Functions, Ty, boolean, int, invalid_parameter, text, text_array};
+
+/// Compiled expressions that a thread keeps: those of a statement and some more.
+const KEPT_MAX: usize = 64;
+
+thread_local! {
+    static KEPT: RefCell<HashMap<(String, String), Regex>> = RefCell::default();
+}
+
+pub(super) fn register(functions: &mut Functions) {
+    splits(functions);
+    searches(functions);
+    counts(functions);
+    replacements(functions);
+}
+
+fn splits(functions: &mut Functions) {
+    for params in [&[Ty::Text, Ty::Text] as &'static [Ty], &[Ty::Text, Ty::Text, Ty::Text]] {
+        functions.strict("regexp_split_to_array", params, text_array, |args| {
+            let row = |row: usize| {
+                let pattern = pattern(args, row, 2)?;
+                Ok(split(&pattern.regex, args.text(0).value(row)))
+            };
+            lists(args, row)
+        });
+    }
+}
+
+fn searches(functions: &mut Functions) {
+    const SUBSTR: [&[Ty]; 5] = [
+        &[Ty::Text, Ty::Text],
+        &[Ty::Text, Ty::Text, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Int, Ty::Text],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Int, Ty::Text, Ty::Int],
+    ];
+    for params in SUBSTR {
+        functions.strict("regexp_substr", params, text, |args| {
+            args.texts(|row| {
+                let pattern = pattern(args, row, 4)?;
+                let (text, nth) = (args.text(0).value(row), positive(args, 3, row, 'n')?);
+                let from = start(text, positive(args, 2, row, 's')?);
+                let found = from.and_then(|from| nth_match(&pattern.regex, text, from, nth));
+                let group = group(args, 5, row)?;
+                Ok(found.and_then(|c| c.get(group).map(|m| m.as_str().to_owned())))
+            })
+        });
+    }
+    // `substring(text from pattern)`: the first group, if there is one.
+    functions.strict("regexp_substring", SUBSTR[0], text, |args| {
+        args.texts(|row| {
+            let pattern = pattern(args, row, 2)?;
+            let found = pattern.regex.captures(args.text(0).value(row));
+            let group = usize::from(pattern.regex.captures_len() > 1);
+            Ok(found.and_then(|c| c.get(group).map(|m| m.as_str().to_owned())))
+        })
+    });
+    for params in [&[Ty::Text, Ty::Text] as &'static [Ty], &[Ty::Text, Ty::Text, Ty::Text]] {
+        functions.strict("regexp_like", params, boolean, |args| {
+            let like = |row: usize| {
+                Ok(Some(pattern(args, row, 2)?.regex.is_match(args.text(0).value(row))))
+            };
+            Ok(Arc::new(args.each::<_, BooleanArray>(like)?))
+        });
+        functions.strict("regexp_match", params, text_array, |args| {
+            let row = |row: usize| -> SqlResult<Option<Vec<Option<String>>>> {
+                let pattern = pattern(args, row, 2)?;
+                if pattern.everywhere {
+                    return Err(invalid_parameter(
+                        "regexp_match() does not support the \"global\" option",
+                    )
+                    .with_hint("Use the regexp_matches function instead."));
+                }
+                Ok(pattern.regex.captures(args.text(0).value(row)).map(|found| groups(&found)))
+            };
+            lists_or_null(args, row)
+        });
+    }
+}
+
+fn counts(functions: &mut Functions) {
+    const COUNT: [&[Ty]; 3] = [
+        &[Ty::Text, Ty::Text],
+        &[Ty::Text, Ty::Text, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Text],
+    ];
+    for params in COUNT {
+        functions.strict("regexp_count", params, int, |args| {
+            let count = |row: usize| -> SqlResult<Option<i32>> {
+                let pattern = pattern(args, row, 3)?;
+                let text = args.text(0).value(row);
+                let from = start(text, positive(args, 2, row, 's')?);
+                let found = from.map_or(0, |from| pattern.regex.find_iter(&text[from..]).count());
+                Ok(i32::try_from(found).ok())
+            };
+            Ok(Arc::new(args.each::<_, Int32Array>(count)?))
+        });
+    }
+    const INSTR: [&[Ty]; 6] = [
+        &[Ty::Text, Ty::Text],
+        &[Ty::Text, Ty::Text, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Int, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Int, Ty::Int, Ty::Text],
+        &[Ty::Text, Ty::Text, Ty::Int, Ty::Int, Ty::Int, Ty::Text, Ty::Int],
+    ];
+    for params in INSTR {
+        functions.strict("regexp_instr", params, int, |args| {
+            Ok(Arc::new(args.each::<_, Int32Array>(|row| position(args, row).map(Some))?))
+        });
+    }
+}
+
+fn position(args: &Args<'_>, row: usize) -> SqlResult<i32> {
+    let pattern = pattern(args, row, 5)?;
+    let (text, nth) = (args.text(0).value(row), positive(args, 3, row, 'n')?);
+    let behind = match args.arrays.len() > 4 {
+        true if !(0..=1).contains(&args.int(4, row)) => {
+            let message =
+                format!("invalid value for parameter \"endoption\": {}", args.int(4, row));
+            return Err(invalid_parameter(message));
+        }
+        true => args.int(4, row) == 1,
+        false => false,
+    };
+    let group = group(args, 6, row)?;
+    let from = start(text, positive(args, 2, row, 's')?);
+    let found = from.and_then(|from| nth_match(&pattern.regex, text, from, nth).map(|c| (from, c)));
+    Ok(found.and_then(|(from, c)| c.get(group).map(|m| (from, m.start(), m.end()))).map_or(
+        0,
+        |(from, begin, end)| {
+            let at = from + if behind { end } else { begin };
+            i32::try_from(text[..at].chars().count() + 1).unwrap_or(i32::MAX)
+        },
+    ))
+}
+
+fn replacements(functions: &mut Functions) {
+    const PLAIN: [&[Ty]; 2] =
+        [&[Ty::Text, Ty::Text, Ty::Text], &[Ty::Text, Ty::Text, Ty::Text, Ty::Text]];
+    for params in PLAIN {
+        functions.strict("regexp_replace", params, text, |args| {
+            args.texts(|row| {
+                let pattern = pattern(args, row, 3)?;
+                let nth = if pattern.everywhere { 0 } else { 1 };
+                let (text, by) = (args.text(0).value(row), args.text(2).value(row));
+                Ok(Some(replaced(&pattern.regex, text, 0, by, nth)))
+            })
+        });
+    }
+    const FROM: [&[Ty]; 3] = [
+        &[Ty::Text, Ty::Text, Ty::Text, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Text, Ty::Int, Ty::Int],
+        &[Ty::Text, Ty::Text, Ty::Text, Ty::Int, Ty::Int, Ty::Text],
+    ];
+    for params in FROM {
+        functions.strict("regexp_replace", params, text, |args| {
+            args.texts(|row| {
+                let pattern = pattern(args, row, 5)?;
+                let (text, by) = (args.text(0).value(row), args.text(2).value(row));
+                let nth = match args.arrays.len() > 4 {
+                    true if args.int(4, row) < 0 => {
+                        let message =
+                            format!("invalid value for parameter \"n\": {}", args.int(4, row));
+                        return Err(invalid_parameter(message));
+                    }
+                    true => args.int(4, row) as usize,
+                    false if pattern.everywhere => 0,
+                    false => 1,
+                };
+                let from = start(text, positive(args, 3, row, 's')?);
+                Ok(Some(match from {
+                    Some(from) => replaced(&pattern.regex, text, from, by, nth),
+                    None => text.to_owned(),
+                }))
+            })
+        });
+    }
+}
+
+/// A compiled expression and what its flags say besides.
+struct Pattern {
+    regex: Regex,
+    /// `g`
+    everywhere: bool,
+}
+
+/// The pattern, which is the second argument, with flags if there is an argument for them.
+fn pattern(args: &Args<'_>, row: usize, flags: usize) -> SqlResult<Pattern> {
+    let flags = if args.arrays.len() > flags { args.text(flags).value(row) } else { "" };
+    let everywhere = flags.contains('g');
+    let key = (args.text(1).value(row).to_owned(), flags.replace('g', ""));
+    KEPT.with_borrow_mut(|kept| {
+        if let Some(regex) = kept.get(&key) {
+            return Ok(Pattern { regex: regex.clone(), everywhere });
+        }
+        let regex = compiled(&key.0, &key.1)?;
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key, regex.clone());
+        Ok(Pattern { regex, everywhere })
+    })
+}
+
+fn compiled(pattern: &str, flags: &str) -> SqlResult<Regex> {
+    let text = if flags.contains('q') { regex::escape(pattern) } else { translated(pattern)? };
+    let mut builder = RegexBuilder::new(&text);
+    builder.dot_matches_new_line(true);
+    for flag in flags.chars() {
+        match flag {
+            'i' => builder.case_insensitive(true),
+            'c' => builder.case_insensitive(false),
+            'n' | 'm' => builder.dot_matches_new_line(false).multi_line(true),
+            's' => builder.dot_matches_new_line(true).multi_line(false),
+            'w' => builder.dot_matches_new_line(true).multi_line(true),
+            'p' => builder.dot_matches_new_line(false).multi_line(false),
+            'x' => builder.ignore_whitespace(true),
+            'e' | 't' | 'q' => &mut builder,
+            other => {
+                let message = format!("invalid regular expression option: \"{other}\"");
+                return Err(invalid_parameter(message));
+            }
+        };
+    }
+    builder.build().map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        let message = format!("invalid regular expression: {reason}");
+        SqlError::new(SqlState("2201B"), message)
+    })
+}
+
+/// The escapes of PostgreSQL that have other names here.
+fn translated(pattern: &str) -> SqlResult<String> {
+    let (mut out, mut letters) = (String::with_capacity(pattern.len()), pattern.chars().peekable());
+    let look = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| pattern.contains(look));
+    while let Some(letter) = letters.next() {
+        match (letter, letters.peek()) {
+            ('\\', Some(next)) => {
+                match next {
+                    'y' => out.push_str("\\b"),
+                    'Y' => out.push_str("\\B"),
+                    'm' => out.push_str("\\b{start}"),
+                    'M' => out.push_str("\\b{end}"),
+                    'Z' => out.push_str("\\z"),
+                    '1'..='9' => {
+                        return Err(SqlError::unsupported("a reference to a group in a pattern"));
+                    }
+                    other => out.extend(['\\', *other]),
+                }
+                letters.next();
+            }
+            _ => out.push(letter),
+        }
+    }
+    match look {
+        true => Err(SqlError::unsupported("looking around in a pattern")),
+        false => Ok(out),
+    }
+}
+
+/// A position or a number of a match; 1 where it is left out.
+fn positive(args: &Args<'_>, at: usize, row: usize, what: char) -> SqlResult<usize> {
+    if args.arrays.len() <= at {
+        return Ok(1);
+    }
+    let value = args.int(at, row);
+    usize::try_from(value).ok().filter(|v| *v > 0).ok_or_else(|| {
+        let name = if what == 's' { "start" } else { "n" };
+        invalid_parameter(format!("invalid value for parameter \"{name}\": {value}"))
+    })
+}
+
+fn group(args: &Args<'_>, at: usize, row: usize) -> SqlResult<usize> {
+    if args.arrays.len() <= at {
+        return Ok(0);
+    }
+    let value = args.int(at, row);
+    usize::try_from(value)
+        .map_err(|_| invalid_parameter(format!("invalid value for parameter \"subexpr\": {value}")))
+}
+
+/// The byte at which the character of this number begins, the first being 1; one past the last counts.
+fn start(text: &str, number: usize) -> Option<usize> {
+    match number {
+        1 => Some(0),
+        number => {
+            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            ends.skip(1).nth(number - 2)
+        }
+    }
+}
+
+/// The n-th match in what begins at `from`; places count from there.
+fn nth_match<'t>(regex: &Regex, text: &'t str, from: usize, nth: usize) -> Option<Captures<'t>> {
+    regex.captures_iter(&text[from..]).nth(nth - 1)
+}
+
+/// All groups; the whole match where there are none.
+fn groups(found: &Captures<'_>) -> Vec<Option<String>> {
+    let first = usize::from(found.len() > 1);
+    found.iter().skip(first).map(|m| m.map(|m| m.as_str().to_owned())).collect()
+}
+
+/// The pieces between matches; a match of nothing at either end, or behind another, cuts nothing.
+fn split(regex: &Regex, text: &str) -> Vec<Option<String>> {
+    let (mut pieces, mut at) = (vec![], 0);
+    for found in regex.find_iter(text) {
+        if found.is_empty() && (found.start() == at && at == 0 || found.start() == text.len()) {
+            continue;
+        }
+        pieces.push(Some(text[at..found.start()].to_owned()));
+        at = found.end();
+    }
+    pieces.push(Some(text[at..].to_owned()));
+    pieces
+}
+
+/// The text with the n-th match replaced, or all of them (0).
+fn replaced(regex: &Regex, text: &str, from: usize, by: &str, nth: usize) -> String {
+    let mut out = text[..from].to_owned();
+    let (rest, mut at) = (&text[from..], 0);
+    for (number, found) in regex.captures_iter(rest).enumerate() {
+        if nth > 0 && number + 1 != nth {
+            continue;
+        }
+        let Some(whole) = found.get(0) else { continue };
+        out.push_str(&rest[at..whole.start()]);
+        insert(&mut out, by, &found);
+        at = whole.end();
+        if nth > 0 {
+            break;
+        }
+    }
+    out.push_str(&rest[at..]);
+    out
+}
+
+/// What takes the place of a match: `\1` is a group, `\&` all of it.
+fn insert(out: &mut String, by: &str, found: &Captures<'_>) {
+    let mut letters = by.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            out.push(letter);
+            continue;
+        }
+        let group = |number: usize| found.get(number).map_or("", |m| m.as_str());
+        match letters.next() {
+            Some('&') => out.push_str(group(0)),
+            Some(digit @ '1'..='9') => out.push_str(group(digit as usize - '0' as usize)),
+            Some('\\') | None => out.push('\\'),
+            Some(other) => out.extend(['\\', other]),
+        }
+    }
+}
+
+fn lists(
+    args: &Args<'_>,
+    row: impl Fn(usize) -> SqlResult<Vec<Option<String>>>,
+) -> SqlResult<ArrayRef> {
+    lists_or_null(args, |at| row(at).map(Some))
+}
+
+fn lists_or_null(
+    args: &Args<'_>,
+    row: impl Fn(usize) -> SqlResult<Option<Vec<Option<String>>>>,
+) -> SqlResult<ArrayRef> {
+    let one = |at: usize| if args.is_null(at) { Ok(None) } else { row(at) };
+    let lists = text_lists((0..args.rows).map(one).collect::<SqlResult<_>>()?);
+    debug_assert_eq!(lists.len(), args.rows);
+    Ok(Arc::new(lists))
+}

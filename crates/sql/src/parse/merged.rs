@@ -1,0 +1,257 @@
+//! `RIGHT` and `FULL JOIN` with `USING`: the merged column has the value of the side that has a row. The
+//! library takes the left side's, so that these joins get conditions instead, and the names of merged
+//! columns, and `*`, are written out.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, ExceptSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName,
+    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
+};
+use types::{SqlError, SqlResult};
+
+use super::identifier;
+use super::rewrite::{binary, call};
+
+/// Rewrites the query's own selects in place, not those of its subqueries.
+pub(super) fn merge_columns(query: &mut Query) -> SqlResult<()> {
+    in_body(&mut query.body)?;
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
+    if !select.from.iter().any(concerns) {
+        return Ok(());
+    }
+    let merged = in_select(select)?;
+    let named: Vec<String> = select.projection.iter().filter_map(output_name).collect();
+    if let Some(order) = &mut query.order_by
+        && let OrderByKind::Expressions(keys) = &mut order.kind
+    {
+        for key in keys {
+            let output = matches!(&key.expr, Expr::Identifier(i) if named.contains(&identifier(i)));
+            if !output {
+                replace(&mut key.expr, &merged);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn in_body(body: &mut SetExpr) -> SqlResult<()> {
+    let SetExpr::SetOperation { left, right, .. } = body else { return Ok(()) };
+    for side in [left, right] {
+        in_body(side)?;
+        if let SetExpr::Select(select) = side.as_mut()
+            && select.from.iter().any(concerns)
+        {
+            in_select(select)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether one of the joins keeps rows of its right side that have no partner, and merges columns.
+fn concerns(table: &TableWithJoins) -> bool {
+    table.joins.iter().any(|join| match &join.join_operator {
+        JoinOperator::Right(c) | JoinOperator::RightOuter(c) | JoinOperator::FullOuter(c) => {
+            matches!(c, JoinConstraint::Using(_) | JoinConstraint::Natural)
+        }
+        _ => false,
+    })
+}
+
+fn output_name(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(identifier(alias)),
+        _ => None,
+    }
+}
+
+/// A column that joins have made of several.
+#[derive(Clone)]
+struct Merged {
+    name: Ident,
+    value: Expr,
+}
+
+/// What `*` means over a part of `FROM`.
+#[derive(Default)]
+struct Outputs {
+    merged: Vec<Merged>,
+    /// Relations, with the columns that are merged.
+    rest: Vec<(Ident, Vec<Ident>)>,
+}
+
+fn in_select(select: &mut Select) -> SqlResult<Vec<Merged>> {
+    let mut all = vec![];
+    for table in &mut select.from {
+        all.push(outputs(table)?);
+    }
+    let merged: Vec<Merged> = all.iter().flat_map(|part| part.merged.clone()).collect();
+    let mut projection = vec![];
+    for item in std::mem::take(&mut select.projection) {
+        match item {
+            SelectItem::Wildcard(_) => projection.extend(all.iter().flat_map(written_out)),
+            SelectItem::UnnamedExpr(Expr::Identifier(name)) if find(&merged, &name).is_some() => {
+                let expr = Expr::Identifier(name.clone());
+                projection.push(SelectItem::ExprWithAlias { expr, alias: name });
+            }
+            other => projection.push(other),
+        }
+    }
+    select.projection = projection;
+    replace(select, &merged);
+    Ok(merged)
+}
+
+fn find<'a>(merged: &'a [Merged], name: &Ident) -> Option<&'a Merged> {
+    merged.iter().find(|m| identifier(&m.name) == identifier(name))
+}
+
+/// The columns of a relation and its joins; `USING` becomes `ON`.
+fn outputs(table: &mut TableWithJoins) -> SqlResult<Outputs> {
+    let mut left = Outputs { merged: vec![], rest: vec![(alias(&table.relation)?, vec![])] };
+    for join in &mut table.joins {
+        let right = alias(&join.relation)?;
+        let (constraint, keeps) = match &mut join.join_operator {
+            JoinOperator::Join(c) | JoinOperator::Inner(c) => (c, Keeps::Left),
+            JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (c, Keeps::Left),
+            JoinOperator::Right(c) | JoinOperator::RightOuter(c) => (c, Keeps::Right),
+            JoinOperator::FullOuter(c) => (c, Keeps::Both),
+            JoinOperator::CrossJoin(c) => (c, Keeps::Left),
+            _ => return Err(refused()),
+        };
+        let columns: Vec<Ident> = match constraint {
+            JoinConstraint::Using(columns) => {
+                columns.iter().map(column).collect::<SqlResult<_>>()?
+            }
+            JoinConstraint::Natural => return Err(refused()),
+            _ => vec![],
+        };
+        if let Some(condition) = left.join(&right, &columns, keeps)? {
+            *constraint = JoinConstraint::On(condition);
+        }
+        left.rest.push((right, columns));
+    }
+    Ok(left)
+}
+
+/// Whose rows a join keeps where there is no partner; of an inner join either side will do.
+#[derive(Clone, Copy)]
+enum Keeps {
+    Left,
+    Right,
+    Both,
+}
+
+impl Outputs {
+    /// Merges the columns with those of another relation; the condition of the join.
+    fn join(&mut self, right: &Ident, columns: &[Ident], keeps: Keeps) -> SqlResult<Option<Expr>> {
+        let (mut condition, mut merged) = (None, vec![]);
+        for name in columns {
+            let theirs = Expr::CompoundIdentifier(vec![right.clone(), name.clone()]);
+            let ours = self.take(name)?;
+            let equal = binary(ours.clone(), BinaryOperator::Eq, theirs.clone());
+            condition = Some(match condition {
+                None => equal,
+                Some(before) => binary(before, BinaryOperator::And, equal),
+            });
+            let value = match keeps {
+                Keeps::Left => ours,
+                Keeps::Right => theirs,
+                Keeps::Both => call("coalesce", vec![ours, theirs]),
+            };
+            merged.push(Merged { name: name.clone(), value });
+        }
+        merged.append(&mut self.merged);
+        self.merged = merged;
+        Ok(condition)
+    }
+
+    /// The column of this name, no longer one of its own.
+    fn take(&mut self, name: &Ident) -> SqlResult<Expr> {
+        let same = |m: &Merged| identifier(&m.name) == identifier(name);
+        if let Some(at) = self.merged.iter().position(same) {
+            return Ok(self.merged.remove(at).value);
+        }
+        // Without the tables' columns at hand, one relation only can be meant.
+        let [(relation, merged)] = self.rest.as_mut_slice() else { return Err(refused()) };
+        merged.push(name.clone());
+        Ok(Expr::CompoundIdentifier(vec![relation.clone(), name.clone()]))
+    }
+}
+
+fn refused() -> SqlError {
+    SqlError::unsupported("this form of RIGHT or FULL JOIN with merged columns")
+        .with_hint("Write the condition with ON.")
+}
+
+fn column(name: &ObjectName) -> SqlResult<Ident> {
+    name.0.last().and_then(|part| part.as_ident()).cloned().ok_or_else(refused)
+}
+
+/// The name that columns of the relation are known by.
+fn alias(relation: &TableFactor) -> SqlResult<Ident> {
+    let (alias, name) = match relation {
+        TableFactor::Table { alias, name, .. } => (alias, name.0.last().and_then(|p| p.as_ident())),
+        TableFactor::Derived { alias, .. } => (alias, None),
+        _ => return Err(refused()),
+    };
+    let named = alias.as_ref().map(|alias| &alias.name).or(name);
+    named.cloned().ok_or_else(refused)
+}
+
+/// The items that `*` stands for.
+fn written_out(part: &Outputs) -> Vec<SelectItem> {
+    let merged = part
+        .merged
+        .iter()
+        .map(|m| SelectItem::ExprWithAlias { expr: m.value.clone(), alias: m.name.clone() });
+    let rest = part.rest.iter().map(|(relation, without)| {
+        let kind =
+            SelectItemQualifiedWildcardKind::ObjectName(ObjectName::from(vec![relation.clone()]));
+        let mut options = WildcardAdditionalOptions::default();
+        if let Some((first, others)) = without.split_first() {
+            options.opt_except = Some(ExceptSelectItem {
+                first_element: first.clone(),
+                additional_elements: others.to_vec(),
+            });
+        }
+        SelectItem::QualifiedWildcard(kind, options)
+    });
+    merged.chain(rest).collect()
+}
+
+/// Puts the values of merged columns in the place of their names, but not within subqueries.
+fn replace(tree: &mut impl VisitMut, merged: &[Merged]) {
+    // The visit itself never stops.
+    let _ = tree.visit(&mut Names { merged, depth: 0 });
+}
+
+struct Names<'a> {
+    merged: &'a [Merged],
+    depth: usize,
+}
+
+impl VisitorMut for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if self.depth == 0
+            && let Expr::Identifier(name) = expr
+            && let Some(found) = find(self.merged, name)
+        {
+            *expr = found.value.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}

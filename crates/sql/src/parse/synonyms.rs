@@ -1,0 +1,41 @@
+//! Words of PostgreSQL that the parser does not know, put as words that it does, token by token.
+
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+
+use super::tokens::Tokens;
+
+/// Rewrites the tokens of a statement in place.
+pub(super) fn apply(tokens: &mut Tokens) {
+    let word = |at: usize| tokens.get(at).map_or("", |token| plain(token)).to_ascii_lowercase();
+    let second = word(1);
+    match word(0).as_str() {
+        // Whatever is written is durable; that is allowed to be more than was asked for.
+        "create" if second == "unlogged" => {
+            tokens.remove(1);
+        }
+        "abort" => replace(tokens, 0, "rollback"),
+        "reset" if second == "time" && word(2) == "zone" => {
+            tokens.remove(2);
+            replace(tokens, 1, "timezone");
+        }
+        _ => {}
+    }
+}
+
+fn plain(token: &TokenWithSpan) -> &str {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => &word.value,
+        _ => "",
+    }
+}
+
+/// Puts a word in the place of another, where it stood.
+fn replace(tokens: &mut Tokens, at: usize, text: &str) {
+    let keyword = match text {
+        "rollback" => Keyword::ROLLBACK,
+        _ => Keyword::NoKeyword,
+    };
+    let word = Word { value: text.to_owned(), quote_style: None, keyword };
+    tokens[at] = TokenWithSpan { token: Token::Word(word), span: tokens[at].span };
+}
