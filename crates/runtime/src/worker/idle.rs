@@ -6,9 +6,9 @@ use super::Worker;
 use crate::ring::Wait;
 use crate::stats::bump;
 
-/// So long a worker looks out before it sleeps. To wake a core of a virtual machine takes about as
-/// long, so that at worst the wait costs twice what it has to.
-const WATCH_NS: u64 = 50_000;
+/// So long a worker looks out before it sleeps: as long as it takes to wake the core that a client
+/// on the same virtual machine sleeps on, and to hear from it.
+const WATCH_NS: u64 = 300_000;
 
 /// Where looking out does not pay, every so many sleeps it is tried again: times change.
 const RETRY_COUNT: u32 = 32;
