@@ -95,13 +95,6 @@ impl Ring {
         }
     }
 
-    /// Hands over to the kernel whatever waits for more.
-    pub(crate) fn flush(&mut self, counters: &Counters) {
-        if let Driver::Uring(ring) = &mut self.driver {
-            ring.flush(counters);
-        }
-    }
-
     /// Submits, perhaps sleeps, and returns what has ended.
     pub(crate) fn turn(
         &mut self,

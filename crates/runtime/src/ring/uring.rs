@@ -167,13 +167,6 @@ impl Uring {
         asked || !self.ring.completion().is_empty()
     }
 
-    /// Hands over everything that is pending.
-    pub(crate) fn flush(&mut self, counters: &Counters) {
-        if self.pending > 0 {
-            self.enter(Wait::No, counters);
-        }
-    }
-
     pub(crate) fn turn(
         &mut self,
         wait: Wait,

@@ -1,6 +1,5 @@
 //! A worker: its tasks, its queues, its operations, its ring. One thread owns it all.
 
-mod idle;
 mod operations;
 mod run;
 mod tasks;
@@ -81,8 +80,6 @@ pub(crate) struct Worker {
     preempt_calls: Cell<u32>,
     preempt: Cell<bool>,
     clock: Option<Rc<Cell<u64>>>,
-    /// Whether looking out before a sleep pays.
-    watcher: idle::Watcher,
 }
 
 thread_local! {
@@ -151,7 +148,6 @@ impl Worker {
             preempt_calls: Cell::new(0),
             preempt: Cell::new(false),
             clock,
-            watcher: idle::Watcher::default(),
             shared,
         }
     }

@@ -38,7 +38,7 @@ impl Worker {
             // Sleeping submits too: with one request in flight that is one system call for each.
             match self.has_ready() {
                 true => self.visit_ring(),
-                false => self.idle(),
+                false => self.sleep(),
             }
         }
     }
@@ -174,7 +174,23 @@ impl Worker {
         self.turn(Wait::No);
     }
 
-    pub(super) fn turn(&self, wait: Wait) {
+    /// Waits in the kernel for a completion, a message or the next timer.
+    fn sleep(&self) {
+        if !self.inbox().fall_asleep() {
+            return;
+        }
+        let before_ns = self.now_ns();
+        let deadline = self.timers.borrow_mut().next_ns();
+        let wait = deadline.map_or(Wait::Forever, |ns| Wait::Ns(ns.saturating_sub(before_ns)));
+        self.turn(wait);
+        self.inbox().awake();
+        let now_ns = self.now_ns();
+        self.till.slept(now_ns - before_ns, now_ns);
+        bump(&self.counters().sleeps, 1);
+        bump(&self.counters().idle_ns, now_ns - before_ns);
+    }
+
+    fn turn(&self, wait: Wait) {
         let ended = self.ring.borrow_mut().turn(wait, self.transfers(), self.counters());
         for (key, outcome) in ended {
             self.complete(key, outcome);
