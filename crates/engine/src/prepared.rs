@@ -114,7 +114,6 @@ impl Session {
         if parameters.iter().any(|parameter| parameter.value.is_none()) {
             return Ok(None);
         }
-        let _entered = types::zone::enter(self.context());
         let (catalog, options) = (self.system_catalog(), self.planner_options());
         let point = sql::plan_point(&prepared.template, parameters, &catalog, &options)?;
         let (role, switches, zone) = (self.role(), self.switches(), self.settings.zone.0);

@@ -23,6 +23,7 @@ mod aggregate;
 mod average;
 mod exact;
 mod from_text;
+mod own_cast;
 #[cfg(test)]
 mod tests;
 mod text_cast;

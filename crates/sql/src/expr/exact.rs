@@ -19,8 +19,7 @@ use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
-use super::text_cast::TextCast;
-use super::zone_cast::ZoneCast;
+use super::own_cast::OwnCast;
 
 /// Casts that fail instead of making null.
 pub(crate) const STRICT_CAST: CastOptions<'static> =
@@ -47,16 +46,10 @@ pub(super) fn harden(
             return Ok(Transformed::yes(Arc::new(strict) as _));
         }
         if let Some(cast) = downcast::<CastExpr>(&node)
-            && let Some(textual) =
-                TextCast::of(cast.expr(), &cast.expr().data_type(schema)?, cast.cast_type())
+            && let Some(own) =
+                OwnCast::of(cast.expr(), &cast.expr().data_type(schema)?, cast.cast_type())
         {
-            return Ok(Transformed::yes(Arc::new(textual) as _));
-        }
-        if let Some(cast) = downcast::<CastExpr>(&node)
-            && let Some(moved) =
-                ZoneCast::of(cast.expr(), &cast.expr().data_type(schema)?, cast.cast_type())
-        {
-            return Ok(Transformed::yes(Arc::new(moved) as _));
+            return Ok(Transformed::yes(Arc::new(own) as _));
         }
         if let Some(cast) = downcast::<CastExpr>(&node)
             && rounds(&cast.expr().data_type(schema)?, cast.cast_type())

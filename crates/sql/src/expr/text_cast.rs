@@ -1,40 +1,25 @@
 //! Casts from and to text, by the rules that also read and print columns.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
-use arrow_schema::{DataType, Schema};
+use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_schema::DataType;
 use datafusion_common::{DataFusionError, Result};
-use datafusion_expr::ColumnarValue;
-use datafusion_physical_expr::PhysicalExpr;
 use types::numeric::{FREE, QUOTIENT_SCALE};
 use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType};
 
-/// A cast of which one side is text, or one to a number without a precision whose digits are those
-/// that are printed.
-#[derive(Debug, Clone)]
-pub(super) struct TextCast {
-    input: Arc<dyn PhysicalExpr>,
-    to: DataType,
-}
-
-impl TextCast {
-    /// The cast of `input`, of type `from`, if this is one from or to text.
-    pub fn of(input: &Arc<dyn PhysicalExpr>, from: &DataType, to: &DataType) -> Option<TextCast> {
-        let is_text = |ty: &DataType| ty.is_string();
-        let applies = if is_text(from) {
-            !is_text(to) && LogicalType::of_arrow(to).is_some()
-        } else {
-            is_text(to) && LogicalType::of_arrow(from).is_some() || settles(from, to)
-        };
-        applies.then(|| TextCast { input: Arc::clone(input), to: to.clone() })
+/// Whether a cast has text on one side, or leads to a number without a precision whose digits are
+/// those that are printed.
+pub(super) fn applies(from: &DataType, to: &DataType) -> bool {
+    let is_text = |ty: &DataType| ty.is_string();
+    if is_text(from) {
+        return !is_text(to) && LogicalType::of_arrow(to).is_some();
     }
+    is_text(to) && LogicalType::of_arrow(from).is_some() || settles(from, to)
 }
 
 /// Whether numbers of type `from` become ones without a precision by way of their text.
@@ -92,58 +77,4 @@ fn from_text(text: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
     }
     let parsed = parser.finish();
     if parsed.data_type() == to { Ok(parsed) } else { Ok(arrow_cast::cast(&parsed, to)?) }
-}
-
-impl PartialEq for TextCast {
-    fn eq(&self, other: &TextCast) -> bool {
-        self.to == other.to && self.input.eq(&other.input)
-    }
-}
-
-impl Eq for TextCast {}
-
-impl Hash for TextCast {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.input.hash(state);
-        self.to.hash(state);
-    }
-}
-
-impl fmt::Display for TextCast {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.input.fmt(f)
-    }
-}
-
-impl PhysicalExpr for TextCast {
-    fn data_type(&self, _schema: &Schema) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.input.nullable(schema)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let array = self.input.evaluate(batch)?.into_array(batch.num_rows())?;
-        Ok(ColumnarValue::Array(cast_text(&array, &self.to)?))
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn PhysicalExpr>>,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
-        match children.pop() {
-            Some(input) => Ok(Arc::new(TextCast { input, to: self.to.clone() })),
-            None => Err(DataFusionError::Internal("a cast has one operand".into())),
-        }
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.input.fmt_sql(f)
-    }
 }

@@ -1,16 +1,12 @@
 //! Casts between instants and local dates and times, in the zone of the session.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Schema, TimeUnit};
-use datafusion_common::{DataFusionError, Result};
-use datafusion_expr::ColumnarValue;
-use datafusion_physical_expr::PhysicalExpr;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
+use datafusion_common::Result;
 use types::zone;
 
 use super::STRICT_CAST;
@@ -18,19 +14,9 @@ use super::STRICT_CAST;
 /// Local time, in microseconds.
 const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-/// A cast of which one side is an instant and the other a local date, time or timestamp.
-#[derive(Debug, Clone)]
-pub(super) struct ZoneCast {
-    input: Arc<dyn PhysicalExpr>,
-    to: DataType,
-}
-
-impl ZoneCast {
-    /// The cast of `input`, of type `from`, if this is such a cast.
-    pub fn of(input: &Arc<dyn PhysicalExpr>, from: &DataType, to: &DataType) -> Option<ZoneCast> {
-        let applies = is_instant(from) && is_local(to) || is_local(from) && is_instant(to);
-        applies.then(|| ZoneCast { input: Arc::clone(input), to: to.clone() })
-    }
+/// Whether one side of a cast is an instant and the other a local date, time or timestamp.
+pub(super) fn applies(from: &DataType, to: &DataType) -> bool {
+    is_instant(from) && is_local(to) || is_local(from) && is_instant(to)
 }
 
 fn is_instant(ty: &DataType) -> bool {
@@ -41,7 +27,8 @@ fn is_local(ty: &DataType) -> bool {
     matches!(ty, DataType::Timestamp(_, None) | DataType::Date32 | DataType::Time64(_))
 }
 
-fn converted(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+/// Instants as local time, or local time as instants.
+pub(super) fn cast_zone(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let zone = zone::current().zone;
     let moved = |array: &dyn Array, move_one: &dyn Fn(i64) -> i64| {
         array
@@ -55,58 +42,4 @@ fn converted(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     let local = moved(array, &|micros| zone.local_of(micros)).with_data_type(LOCAL);
     Ok(arrow_cast::cast_with_options(&local, to, &STRICT_CAST)?)
-}
-
-impl PartialEq for ZoneCast {
-    fn eq(&self, other: &ZoneCast) -> bool {
-        self.to == other.to && self.input.eq(&other.input)
-    }
-}
-
-impl Eq for ZoneCast {}
-
-impl Hash for ZoneCast {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.input.hash(state);
-        self.to.hash(state);
-    }
-}
-
-impl fmt::Display for ZoneCast {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.input.fmt(f)
-    }
-}
-
-impl PhysicalExpr for ZoneCast {
-    fn data_type(&self, _schema: &Schema) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.input.nullable(schema)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let array = self.input.evaluate(batch)?.into_array(batch.num_rows())?;
-        Ok(ColumnarValue::Array(converted(&array, &self.to)?))
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn PhysicalExpr>>,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
-        match children.pop() {
-            Some(input) => Ok(Arc::new(ZoneCast { input, to: self.to.clone() })),
-            None => Err(DataFusionError::Internal("a cast has one operand".into())),
-        }
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.input.fmt_sql(f)
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Decimal128Type;
+use arrow_array::types::{Decimal128Type, IntervalMonthDayNano};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, SortOptions};
@@ -131,23 +131,7 @@ fn series(functions: &mut Functions) {
         functions.strict("generate_series_array", params, big, integers);
     }
     functions.strict("generate_series_array", &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| {
-        let list = |row: usize| -> SqlResult<Vec<i64>> {
-            let (mut at, end) = (args.micros(0, row), args.micros(1, row));
-            let step = args.interval(2, row);
-            let next = super::dates::shifted(at, step, 1)?;
-            let ascending = next > at;
-            if next == at {
-                return Err(super::invalid_parameter("step size cannot equal zero"));
-            }
-            let mut values = Vec::new();
-            while if ascending { at <= end } else { at >= end } {
-                check_length(values.len() as i64)?;
-                values.push(at);
-                at = super::dates::shifted(at, step, 1)?;
-            }
-            Ok(values)
-        };
-        lists_of(args, list)
+        points(args, super::dates::shifted)
     });
     for params in [&[Ty::Num, Ty::Num] as &'static [Ty], &[Ty::Num, Ty::Num, Ty::Num]] {
         functions.strict("generate_series_array", params, numerics_type, numerics);
@@ -155,23 +139,7 @@ fn series(functions: &mut Functions) {
     let instants =
         |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::TimestampTz.array_of().arrow();
     functions.strict("generate_series_array", &[Ty::Tz, Ty::Tz, Ty::Interval], instants, |args| {
-        let list = |row: usize| -> SqlResult<Vec<i64>> {
-            let (mut at, end) = (args.micros(0, row), args.micros(1, row));
-            let step = args.interval(2, row);
-            let next = super::dates::shifted_instant(at, step, 1)?;
-            let ascending = next > at;
-            if next == at {
-                return Err(super::invalid_parameter("step size cannot equal zero"));
-            }
-            let mut values = Vec::new();
-            while if ascending { at <= end } else { at >= end } {
-                check_length(values.len() as i64)?;
-                values.push(at);
-                at = super::dates::shifted_instant(at, step, 1)?;
-            }
-            Ok(values)
-        };
-        lists_of(args, list)
+        points(args, super::dates::shifted_instant)
     });
 }
 
@@ -250,6 +218,29 @@ fn integers(args: &Args<'_>) -> SqlResult<ArrayRef> {
         Ok((0..=distance as i64).map(|i| start + i * step).collect())
     };
     lists_of(args, list)
+}
+
+/// Points in time from the first argument to the second, an interval apart.
+fn points(
+    args: &Args<'_>,
+    shifted: fn(i64, IntervalMonthDayNano, i64) -> SqlResult<i64>,
+) -> SqlResult<ArrayRef> {
+    lists_of(args, |row| {
+        let (mut at, end) = (args.micros(0, row), args.micros(1, row));
+        let step = args.interval(2, row);
+        let next = shifted(at, step, 1)?;
+        let ascending = next > at;
+        if next == at {
+            return Err(super::invalid_parameter("step size cannot equal zero"));
+        }
+        let mut values = Vec::new();
+        while if ascending { at <= end } else { at >= end } {
+            check_length(values.len() as i64)?;
+            values.push(at);
+            at = shifted(at, step, 1)?;
+        }
+        Ok(values)
+    })
 }
 
 /// Lists of whole numbers as the call's type.
