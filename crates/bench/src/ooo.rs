@@ -22,10 +22,15 @@ pub const QUERIES: [(&str, &str); 6] = [
 /// How long the device's limit is probed before each query.
 const PROBE: Duration = Duration::from_millis(700);
 
+/// As many partitions as the paper's machine has cores (anagodb, section 3.3), on however few here.
+const MANY: usize = 24;
+
 /// The runs of one query.
 struct QueryRuns {
     serial: Vec<ModeRun>,
     partitioned: Vec<ModeRun>,
+    /// With [`MANY`] partitions.
+    many: Vec<ModeRun>,
     ooo: Vec<ModeRun>,
     device: Vec<DeviceLimit>,
 }
@@ -33,7 +38,6 @@ struct QueryRuns {
 /// Runs all queries `n` times in turn and gives each figure to `emit`.
 pub fn run(db: &Database, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
     let mut session = db.session();
-    session.settings().static_partitions = db.worker_count();
     device::read_through(db)?;
     let (mut over_serial, mut over_static) = (vec![], vec![]);
     for (name, text) in QUERIES {
@@ -47,6 +51,8 @@ pub fn run(db: &Database, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<(
         over_static.push(fixed.value);
         emit(serial);
         emit(fixed.with_detail(spread(&runs.partitioned)));
+        let many = Figure::of(format!("ooo.{name}.over_static{MANY}"), "x", &ratio(&runs.many));
+        emit(many.with_detail(spread(&runs.many)));
         report(name, &runs, &mut emit);
     }
     emit(Figure::of("ooo.geomean.over_serial", "x", &[geometric_mean(&over_serial)]));
@@ -60,12 +66,17 @@ fn alternate(
     text: &str,
     n: usize,
 ) -> SqlResult<QueryRuns> {
-    let (serial, partitioned, ooo, device) = (vec![], vec![], vec![], vec![]);
-    let mut runs = QueryRuns { serial, partitioned, ooo, device };
+    let (serial, partitioned, many, ooo, device) = (vec![], vec![], vec![], vec![], vec![]);
+    let mut runs = QueryRuns { serial, partitioned, many, ooo, device };
     for _ in 0..n {
         runs.device.push(device::limit(db, PROBE)?);
         runs.serial.push(modes::run(session, text, ExecutionMode::Serial, true)?);
-        runs.partitioned.push(modes::run(session, text, ExecutionMode::Static, true)?);
+        for (partitions, to) in
+            [(db.worker_count(), &mut runs.partitioned), (MANY, &mut runs.many)]
+        {
+            session.settings().static_partitions = partitions;
+            to.push(modes::run(session, text, ExecutionMode::Static, true)?);
+        }
         runs.ooo.push(modes::run(session, text, ExecutionMode::OutOfOrder, true)?);
     }
     Ok(runs)
@@ -76,7 +87,12 @@ fn seconds(run: &ModeRun) -> f64 {
 }
 
 fn report(name: &str, runs: &QueryRuns, emit: &mut impl FnMut(Figure)) {
-    let modes = [("serial", &runs.serial), ("static", &runs.partitioned), ("ooo", &runs.ooo)];
+    let modes = [
+        ("serial", &runs.serial),
+        ("static", &runs.partitioned),
+        ("static24", &runs.many),
+        ("ooo", &runs.ooo),
+    ];
     for (mode, runs) in modes {
         let ms: Vec<f64> = runs.iter().map(|r| seconds(r) * 1e3).collect();
         let last = &runs[runs.len() - 1];
