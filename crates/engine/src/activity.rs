@@ -230,11 +230,13 @@ impl Activity {
 
     pub(crate) fn begin(&self, user: &str, application_name: &str, pid: i32) {
         let count = self.activities.upgrade().map(|all| all.query_count.fetch_add(1, Relaxed));
+        let mut shown = lock(&self.statement);
+        let last = shown.as_ref();
         let statement = StatementActivity {
             query_id: count.map_or(0, |count| count + 1),
             text: lock(&self.announced).clone(),
-            user: user.into(),
-            application_name: application_name.into(),
+            user: shared(last.map(|last| &last.user), user),
+            application_name: shared(last.map(|last| &last.application_name), application_name),
             pid,
             started: time::now(),
             elapsed: None,
@@ -242,7 +244,7 @@ impl Activity {
             shape: lock(&self.shape).clone(),
             planning: None,
         };
-        *lock(&self.statement) = Some(statement);
+        *shown = Some(statement);
     }
 
     pub(crate) fn runs(&self, live: LiveQuery) {
@@ -320,6 +322,14 @@ impl Activity {
             let run = RunFigures { execution, planning, rows, reads };
             all.statistics.count(&statement.user, shape, run);
         }
+    }
+}
+
+/// A name that is most often the same as the last one.
+fn shared(last: Option<&Arc<str>>, name: &str) -> Arc<str> {
+    match last {
+        Some(last) if **last == *name => last.clone(),
+        _ => name.into(),
     }
 }
 

@@ -62,8 +62,8 @@ impl<'a> Seek<'a> {
         if found.await.map_err(fault::storage)?.is_none() {
             return Ok(vec![]);
         }
-        let columns = builder.finish();
-        let output = self.scan.output.iter().map(|&i| columns.column(i).clone()).collect();
+        let columns = builder.finish_columns();
+        let output = self.scan.output.iter().map(|&i| columns[i].clone()).collect();
         let row = RecordBatch::try_new(self.schema.clone(), output);
         row.map(|row| vec![row]).map_err(|e| SqlError::internal(e.to_string()))
     }

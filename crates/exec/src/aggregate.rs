@@ -20,6 +20,9 @@ use crate::workspace::{Turns, Workspace};
 
 pub(crate) use spilled::SpilledGroups;
 
+/// Grouping so many rows takes some 0.2 ms, for which clients that look up a row can wait.
+const ROWS_AT_ONCE: usize = 2048;
+
 /// Groups and aggregates rows.
 pub(crate) struct AggregateSink {
     grouping: Arc<Grouping>,
@@ -158,7 +161,7 @@ impl Sink for AggregateSink {
             return self.space.refuse(rows, 0);
         }
         local.waiting_rows += rows.num_rows();
-        if local.waiting_rows >= self.space.batch_rows {
+        if local.waiting_rows >= self.rows_at_once() {
             local.waiting.push(rows);
             self.flush(&mut local)?;
             return Ok(None);
@@ -166,6 +169,10 @@ impl Sink for AggregateSink {
         // Few rows that wait may point into the strings of many.
         local.waiting.push(batch::compact(rows));
         Ok(None)
+    }
+
+    fn rows_at_once(&self) -> usize {
+        self.space.batch_rows.min(ROWS_AT_ONCE)
     }
 
     fn relieve<'a>(&'a self, worker: usize) -> LocalFuture<'a, SqlResult<()>> {

@@ -61,7 +61,10 @@ impl Flow {
                 continue;
             }
             match stage.tail.ops.get(at) {
-                None => stage.tail.target.push(&stage.run, batch).await?,
+                None => {
+                    let rows = self.first_rows(at, batch);
+                    stage.tail.target.push(&stage.run, rows).await?;
+                }
                 Some(Op::Map(map)) => self.apply(at, map.as_ref(), batch)?,
                 Some(Op::Lookup(op)) => self.look_up(at, op, batch).await?,
                 Some(Op::Divert(join)) => {
@@ -71,6 +74,16 @@ impl Flow {
             }
         }
         Ok(())
+    }
+
+    /// The first rows of a batch that is about to be put away; the others come next.
+    fn first_rows(&mut self, at: usize, batch: RecordBatch) -> RecordBatch {
+        let count = self.stage.tail.target.rows_at_once();
+        if batch.num_rows() <= count {
+            return batch;
+        }
+        self.stack.push((at, batch.slice(count, batch.num_rows() - count)));
+        batch.slice(0, count)
     }
 
     fn apply(&mut self, at: usize, map: &dyn Map, batch: RecordBatch) -> SqlResult<()> {

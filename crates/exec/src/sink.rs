@@ -22,6 +22,11 @@ pub(crate) trait Sink: Send + Sync {
     /// there is no memory for them before [`Sink::relieve`].
     fn push(&self, worker: usize, batch: RecordBatch) -> SqlResult<Option<RecordBatch>>;
 
+    /// Rows that are best given at once: others can have their turn before the next.
+    fn rows_at_once(&self) -> usize {
+        usize::MAX
+    }
+
     /// Spills what `worker`, the calling one, has gathered.
     fn relieve<'a>(&'a self, worker: usize) -> LocalFuture<'a, SqlResult<()>>;
 }
@@ -85,6 +90,14 @@ impl Target {
         match self {
             Target::Sink { ordered, .. } => *ordered,
             Target::Output { .. } => true,
+        }
+    }
+
+    /// Rows that are best given at once.
+    pub(crate) fn rows_at_once(&self) -> usize {
+        match self {
+            Target::Sink { sink, .. } => sink.rows_at_once(),
+            Target::Output { .. } => usize::MAX,
         }
     }
 

@@ -32,6 +32,12 @@ pub async fn yield_now() {
     Yield { queue: Queue::Ready, done: false }.await;
 }
 
+/// Goes to the head of the ready queue: completions are collected and the tasks of clients get their
+/// turn, but no other query's work does, which would find its memory gone from the caches.
+pub async fn step_aside() {
+    Yield { queue: Queue::First, done: false }.await;
+}
+
 /// To be called after a prefetch: goes to the tail of the small interleave window, so that a few
 /// other tasks run while the cache line travels (CoroBase, section 3).
 #[inline]
@@ -39,8 +45,9 @@ pub async fn interleave() {
     Yield { queue: Queue::Window, done: false }.await;
 }
 
-/// True when the task has used up its time slice and should `yield_now`. Cheap: the clock is read
-/// at every 16th call. Always true under `Config::attack`.
+/// True when the task has used up its time slice, or a client may have asked for something: it should
+/// `yield_now` or `step_aside`. Cheap: the clock is read at every 16th call, or where calls are
+/// microseconds apart. Always true under `Config::attack`.
 pub fn need_preempt() -> bool {
     worker::with(|w| w.need_preempt())
 }

@@ -46,6 +46,8 @@ pub(crate) struct Shared {
 pub(crate) enum Queue {
     /// The tail of the ready queue.
     Ready,
+    /// The head of the ready queue.
+    First,
     /// The tail of the interleave window.
     Window,
 }
@@ -77,7 +79,13 @@ pub(crate) struct Worker {
     pub(crate) till: Till,
     stopping: Cell<bool>,
     slice_start_ns: Cell<u64>,
+    /// Polls of the last slice took long on average.
+    long_polls: Cell<bool>,
     preempt_calls: Cell<u32>,
+    /// When `need_preempt` last looked at the clock.
+    preempt_look_ns: Cell<u64>,
+    /// Calls until it does so again.
+    preempt_stride: Cell<u32>,
     preempt: Cell<bool>,
     clock: Option<Rc<Cell<u64>>>,
 }
@@ -145,7 +153,10 @@ impl Worker {
             till: Till::default(),
             stopping: Cell::new(false),
             slice_start_ns: Cell::new(0),
+            long_polls: Cell::new(false),
             preempt_calls: Cell::new(0),
+            preempt_look_ns: Cell::new(0),
+            preempt_stride: Cell::new(1),
             preempt: Cell::new(false),
             clock,
             shared,
@@ -206,17 +217,27 @@ impl Worker {
         }
     }
 
-    /// True when the slice is used up; the clock is read at every 16th call.
+    /// True when the slice is used up, or when a client may have asked for something meanwhile. The
+    /// clock is read at every 16th call, where calls are far apart at every one.
+    #[inline]
     pub(crate) fn need_preempt(&self) -> bool {
         if self.shared.attack || self.preempt.get() {
             return true;
         }
-        let calls = self.preempt_calls.get().wrapping_add(1);
+        let calls = self.preempt_calls.get() + 1;
         self.preempt_calls.set(calls);
-        if calls.is_multiple_of(16) {
-            let used_ns = self.now_ns().saturating_sub(self.slice_start_ns.get());
-            self.preempt.set(used_ns > run::SLICE_NS);
+        if calls >= self.preempt_stride.get() {
+            self.preempt.set(self.look_at_clock(calls));
         }
         self.preempt.get()
+    }
+
+    fn look_at_clock(&self, calls: u32) -> bool {
+        let now_ns = self.now_ns();
+        let apart_ns = now_ns.saturating_sub(self.preempt_look_ns.get()) / u64::from(calls);
+        self.preempt_stride.set(if apart_ns > run::LONG_NS { 1 } else { 16 });
+        self.preempt_calls.set(0);
+        self.preempt_look_ns.set(now_ns);
+        self.time_is_up(now_ns)
     }
 }

@@ -20,7 +20,14 @@ const CLOCK_POLL_COUNT: u32 = 32;
 
 /// A task that runs longer than this should give way, so that completions, which the ring
 /// delivers only when asked (DEFER_TASKRUN), are not left lying. About one SSD read.
-pub(super) const SLICE_NS: u64 = 100_000;
+const SLICE_NS: u64 = 100_000;
+
+/// The same where connections are waited for and something has completed.
+const ANSWER_NS: u64 = 40_000;
+
+/// Polls, and calls of `need_preempt`, that are further apart than this are worth a look at the
+/// clock each.
+pub(super) const LONG_NS: u64 = 2_000;
 
 impl Worker {
     /// Runs until told to stop, then drains.
@@ -80,9 +87,7 @@ impl Worker {
             self.poll_task(task);
             polls += 1;
             // A task that computes has looked at the clock: the slice is used up.
-            if self.preempt.get()
-                || (polls.is_multiple_of(GLANCE_POLL_COUNT) && self.slice_is_over(polls))
-            {
+            if self.preempt.get() || self.slice_is_over(polls) {
                 break;
             }
             if self.ring.borrow().wants_submit(self.transfers()) && self.has_ready() {
@@ -91,19 +96,30 @@ impl Worker {
         }
         let now_ns = self.now_ns();
         self.till.charge(now_ns);
-        let counters = self.counters();
+        let (counters, busy_ns) = (self.counters(), now_ns - self.slice_start_ns.get());
+        self.long_polls.set(busy_ns > LONG_NS * u64::from(polls));
         bump(&counters.polls, u64::from(polls));
-        bump(&counters.busy_ns, now_ns - self.slice_start_ns.get());
+        bump(&counters.busy_ns, busy_ns);
         self.publish();
     }
 
-    /// There are messages, completions can be had, or time is up.
+    /// There are messages, completions can be had, or time is up. Where polls take long, time is looked
+    /// at after each; else now and then.
+    #[inline]
     fn slice_is_over(&self, polls: u32) -> bool {
-        if self.inbox().filled() || self.ring.borrow_mut().has_completions() {
+        let called = || self.inbox().filled() || self.ring.borrow_mut().has_completions();
+        if polls.is_multiple_of(GLANCE_POLL_COUNT) && called() {
             return true;
         }
-        let used_ns = || self.now_ns().saturating_sub(self.slice_start_ns.get());
-        polls.is_multiple_of(CLOCK_POLL_COUNT) && used_ns() > SLICE_NS
+        (self.long_polls.get() || polls.is_multiple_of(CLOCK_POLL_COUNT))
+            && self.time_is_up(self.now_ns())
+    }
+
+    /// The slice is used up: sooner when connections are waited for and something has completed.
+    pub(super) fn time_is_up(&self, now_ns: u64) -> bool {
+        let used_ns = now_ns.saturating_sub(self.slice_start_ns.get());
+        let called = || self.inbox().filled() || self.ring.borrow_mut().has_completions();
+        used_ns > SLICE_NS || used_ns > ANSWER_NS && self.sockets.get() > 0 && called()
     }
 
     /// A task of a client that waits for a short answer goes before those of queries, which take

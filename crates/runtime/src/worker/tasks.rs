@@ -154,6 +154,7 @@ impl Worker {
                 match queue {
                     Queue::Window => self.window.push_back(task),
                     Queue::Ready => self.ready.borrow_mut().push_back(task),
+                    Queue::First => self.ready.borrow_mut().push_front(task),
                 }
             }
             None => {

@@ -114,6 +114,10 @@ impl Tree {
                     stretch.lo = upper;
                     known += usize::from(leaves.get(known) == Some(&pid));
                     misses = 0;
+                    // Clients do not wait for a stretch of leaves that are all in memory.
+                    if runtime::need_preempt() {
+                        runtime::step_aside().await;
+                    }
                 }
                 Visit::Astray | Visit::Gone if misses == super::ASTRAY_MAX => {
                     return Err(misplaced(pid, "a leaf that is not responsible for its keys"));

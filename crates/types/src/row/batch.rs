@@ -21,7 +21,9 @@ use crate::{Column, LogicalType, numeric};
 /// Builds a batch of chosen columns from entries of one tree.
 pub struct BatchBuilder {
     layout: Arc<RowLayout>,
-    schema: SchemaRef,
+    ordinals: Vec<usize>,
+    /// Of the batches, once there is one.
+    schema: Option<SchemaRef>,
     columns: Vec<(Place, ColumnBuilder)>,
     /// Key columns that must be decoded: up to the last wanted one.
     key_count: usize,
@@ -48,8 +50,8 @@ impl BatchBuilder {
             }
         }
         let key_count = key_targets.iter().rposition(Option::is_some).map_or(0, |p| p + 1);
-        let schema = layout.schema.project(ordinals);
-        BatchBuilder { layout, schema, columns, key_count, key_targets, row_count: 0 }
+        let (ordinals, schema) = (ordinals.to_vec(), None);
+        BatchBuilder { layout, ordinals, schema, columns, key_count, key_targets, row_count: 0 }
     }
 
     /// Appends the row of an entry.
@@ -83,11 +85,18 @@ impl BatchBuilder {
 
     /// The batch; the builder is empty afterwards.
     pub fn finish(&mut self) -> RecordBatch {
-        let arrays = self.columns.iter_mut().map(|(_, builder)| builder.finish()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.row_count));
-        self.row_count = 0;
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+        let arrays = self.finish_columns();
+        let project = || self.layout.schema.project(&self.ordinals);
+        let schema = self.schema.get_or_insert_with(project).clone();
+        RecordBatch::try_new_with_options(schema, arrays, &options)
             .expect("builders follow the schema")
+    }
+
+    /// The columns alone; the builder is empty afterwards.
+    pub fn finish_columns(&mut self) -> Vec<ArrayRef> {
+        self.row_count = 0;
+        self.columns.iter_mut().map(|(_, builder)| builder.finish()).collect()
     }
 }
 
