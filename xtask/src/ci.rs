@@ -38,6 +38,7 @@ const STEPS: &[(&str, Work)] = &[
     ),
     ("SQL files", Work::Tests(&["test", "--workspace", "--test", "slt", "--", SQL_FILES_PREFIX])),
     ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
+    ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
     ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),
 ];
 

@@ -94,7 +94,8 @@ impl PointQuery {
     /// The access path for these values; `None` for values that need a plan of their own: nulls, and
     /// what is no value of the column's type.
     pub fn access(&self, parameters: &[Parameter]) -> Option<Access> {
-        let range = KeyRange { prefix: self.prefix(parameters)?, ..self.range.clone() };
+        let (lower, upper) = (self.range.lower.clone(), self.range.upper.clone());
+        let range = KeyRange { prefix: self.prefix(parameters)?, lower, upper };
         Some(Access::Range { index: self.index.clone(), ranges: vec![range], fetch: self.fetch })
     }
 

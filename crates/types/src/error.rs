@@ -85,6 +85,8 @@ states! {
     AMBIGUOUS_COLUMN = "42702";
     /// Operand types that do not go together.
     DATATYPE_MISMATCH = "42804";
+    /// A cast between types that have none.
+    CANNOT_COERCE = "42846";
     /// A column that is always computed is given a value.
     GENERATED_ALWAYS = "428C9";
     /// No unique constraint fits.

@@ -189,7 +189,9 @@ pub(super) fn assigned(
     }
     let value = match (is_default, default) {
         (false, _) => literal_as(value.clone(), &table.schema.columns[ordinal])?,
-        (true, Some(ColumnDefault::Expression(text))) => parsed(text)?,
+        (true, Some(ColumnDefault::Expression(text))) => {
+            literal_as(parsed(text)?, &table.schema.columns[ordinal])?
+        }
         (true, Some(ColumnDefault::Identity(_))) => {
             return Err(SqlError::unsupported("setting an identity column to DEFAULT"));
         }

@@ -1,15 +1,16 @@
-//! Special syntax as calls of functions: arrays, subscripts, `extract`, `overlay`.
+//! Special syntax as calls of functions: arrays and their operators, subscripts, `extract`, `overlay`.
 
 use arrow_schema::DataType;
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
-use datafusion_expr::{Expr, GetFieldAccess, Operator};
+use datafusion_expr::{Expr, ExprSchemable, GetFieldAccess, Operator};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
-use types::SqlError;
+use types::{SqlError, SqlState};
 
 use super::LIBRARY;
-use super::typing::bound_operator;
+use super::typing::{bound_operator, settled};
+use crate::render::type_name;
 
 /// Plans syntax for which the library wants help.
 #[derive(Debug)]
@@ -41,12 +42,52 @@ fn operator(op: &BinaryOperator) -> Option<Operator> {
     })
 }
 
+/// The function behind an operator between arrays.
+fn relation(op: &BinaryOperator) -> Option<&'static str> {
+    match op {
+        BinaryOperator::AtArrow => Some("arraycontains"),
+        BinaryOperator::ArrowAt => Some("arraycontained"),
+        BinaryOperator::PGOverlap => Some("arrayoverlap"),
+        _ => None,
+    }
+}
+
+/// Whether two arrays have elements that can be compared.
+fn are_alike(left: &DataType, right: &DataType) -> bool {
+    let (DataType::List(left), DataType::List(right)) = (left, right) else {
+        return left.is_null() || right.is_null();
+    };
+    let (left, right) = (left.data_type(), right.data_type());
+    left.is_null()
+        || right.is_null()
+        || left == right
+        || (left.is_numeric() && right.is_numeric())
+        || (left.is_string() && right.is_string())
+}
+
+fn no_operator(left: &DataType, op: &BinaryOperator, right: &DataType) -> DataFusionError {
+    let (left, right) = (type_name(left), type_name(right));
+    let message = format!("operator does not exist: {left} {op} {right}");
+    let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
+        "No operator matches the given name and argument types. You might need to add explicit type casts.",
+    );
+    DataFusionError::External(Box::new(error))
+}
+
 impl ExprPlanner for Syntax {
     fn plan_binary_op(
         &self,
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if let Some(name) = relation(&expr.op) {
+            let sides = settled([expr.left, expr.right], schema)?;
+            let [left, right] = [sides[0].get_type(schema)?, sides[1].get_type(schema)?];
+            if !are_alike(&left, &right) {
+                return Err(no_operator(&left, &expr.op, &right));
+            }
+            return Ok(PlannerResult::Planned(call(name, sides.into())?));
+        }
         match operator(&expr.op) {
             None => Ok(PlannerResult::Original(expr)),
             Some(op) => {

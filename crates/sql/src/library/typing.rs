@@ -18,6 +18,7 @@ use datafusion_expr::{
 use datafusion_optimizer::AnalyzerRule;
 use types::numeric::{FREE, QUOTIENT};
 
+mod casts;
 mod elements;
 
 use super::LIBRARY;
@@ -156,7 +157,10 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             };
             cast(*given.expr, ty)
         }
-        Expr::Cast(given) => uuid_cast(given, schema)?,
+        Expr::Cast(given) => {
+            casts::check(&given.expr.get_type(schema)?, given.field.data_type())?;
+            uuid_cast(given, schema)?
+        }
         Expr::SimilarTo(like) if !like.case_insensitive => {
             let pattern = call("similar_to_regex", vec![*like.pattern])?;
             let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
@@ -176,6 +180,14 @@ pub(super) fn bound_operator(
 ) -> Result<Expr> {
     let (left, right) = (typed(left, schema)?, typed(right, schema)?);
     operator(BinaryExpr::new(Box::new(left), op, Box::new(right)), schema)
+}
+
+/// Two operands as they were bound, typed; a literal in quotes takes the type of the other.
+pub(super) fn settled(sides: [Expr; 2], schema: &DFSchema) -> Result<[Expr; 2]> {
+    let [left, right] = sides;
+    let mut sides = [typed(left, schema)?, typed(right, schema)?];
+    settle(&mut sides, schema)?;
+    Ok(sides)
 }
 
 /// A call of one of our functions.

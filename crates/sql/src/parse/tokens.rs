@@ -21,8 +21,8 @@ pub(crate) const NESTING_MAX: usize = 48;
 /// refuses them; up to this length they can be freed by recursion, at most 400 bytes of stack a level.
 const CHAIN_MAX: usize = 16_000;
 
-/// Longest name, in bytes.
-const NAME_MAX: usize = 1_000;
+/// Longest name, in bytes; what is longer is cut, as in PostgreSQL.
+const NAME_MAX: usize = 63;
 
 /// Longest number in a statement: no type holds as many digits, and reading one takes time that grows with
 /// the square of its length.
@@ -50,12 +50,21 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
             _ => statements.last_mut().into_iter().for_each(|s| s.push(token.clone())),
         }
     }
+    statements.iter_mut().flatten().for_each(cut_name);
     statements.iter_mut().for_each(plain_trims);
     statements.iter_mut().for_each(plain_modes);
     statements.iter_mut().for_each(super::synonyms::apply);
     statements.retain(|s| !s.is_empty());
     statements.iter().try_for_each(|s| check_depth(text, s))?;
     Ok(statements)
+}
+
+fn cut_name(token: &mut TokenWithSpan) {
+    if let Token::Word(word) = &mut token.token
+        && word.value.len() > NAME_MAX
+    {
+        word.value.truncate(word.value.floor_char_boundary(NAME_MAX));
+    }
 }
 
 /// `trim(trailing from x)` and `trim(from x)` name no letters: the parser wants no `from` then.
@@ -106,9 +115,6 @@ fn check_depth(text: &str, tokens: &Tokens) -> SqlResult<()> {
     let mut levels = vec![Level::default()];
     let mut prefixes = 0;
     for token in tokens {
-        if matches!(&token.token, Token::Word(word) if word.value.len() > NAME_MAX) {
-            return Err(SqlError::new(SqlState("42622"), "identifier too long"));
-        }
         if matches!(&token.token, Token::Number(digits, _) if digits.len() > NUMBER_MAX) {
             let message = "value overflows numeric format";
             let Location { line, column } = token.span.start;

@@ -1,17 +1,18 @@
 //! Functions that look for elements of arrays, add them and take them out.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Int32Array, ListArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, SortOptions};
 use datafusion_common::ScalarValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::arrays::{element, list_of};
-use super::{Args, Functions, Overload, Ty, int};
+use super::{Args, Functions, Overload, Ty, boolean, int};
 use crate::error::{from_arrow, from_library};
 use crate::expr::{STRICT_CAST, cast_text};
 
@@ -19,6 +20,9 @@ pub(super) fn register(functions: &mut Functions) {
     let mut add = |name, params, result, body| {
         functions.add(name, Overload { params, variadic: false, result, nulls: true, body });
     };
+    add("arraycontains", &[Ty::List, Ty::List], boolean, |args| related(args, 0, 1, has_all));
+    add("arraycontained", &[Ty::List, Ty::List], boolean, |args| related(args, 1, 0, has_all));
+    add("arrayoverlap", &[Ty::List, Ty::List], boolean, |args| related(args, 0, 1, has_any));
     add("array_position", &[Ty::List, Ty::Any], int, position);
     add("array_position", &[Ty::List, Ty::Any, Ty::Int], int, position);
     add("array_positions", &[Ty::List, Ty::Any], ints, positions);
@@ -113,6 +117,41 @@ fn cast(array: &ArrayRef, ty: &DataType) -> SqlResult<ArrayRef> {
         true => cast_text(array, ty).map_err(from_library),
         false => arrow_cast::cast_with_options(array, ty, &STRICT_CAST).map_err(from_arrow),
     }
+}
+
+/// For each row whether the list at `outer` has elements of the one at `inner`, as `how` says.
+fn related(args: &Args<'_>, outer: usize, inner: usize, how: Relation) -> SqlResult<ArrayRef> {
+    let of = |i: usize| element(args.arrays[i].data_type());
+    let ty = list_of(&wider(&of(outer), &of(inner)));
+    let (outer, inner) = (cast(&args.arrays[outer], &ty)?, cast(&args.arrays[inner], &ty)?);
+    let (outer, inner) = (outer.as_list::<i32>(), inner.as_list::<i32>());
+    let (left, right) = (outer.values(), inner.values());
+    let compare = arrow_ord::ord::make_comparator(left, right, SortOptions::default());
+    let compare = compare.map_err(from_arrow)?;
+    // Nulls are like nothing, not even each other.
+    let equal = |a: usize, b: usize| {
+        left.is_valid(a) && right.is_valid(b) && compare(a, b) == Ordering::Equal
+    };
+    let places = |list: &ListArray, row: usize| {
+        let start = list.value_offsets()[row] as usize;
+        start..start + list.value_length(row) as usize
+    };
+    let rows = (0..args.rows).map(|row| {
+        let known = outer.is_valid(row) && inner.is_valid(row);
+        known.then(|| how(places(outer, row), places(inner, row), &equal))
+    });
+    Ok(Arc::new(BooleanArray::from_iter(rows)))
+}
+
+/// How the elements at the first places have to do with those at the second.
+type Relation = fn(Range<usize>, Range<usize>, &dyn Fn(usize, usize) -> bool) -> bool;
+
+fn has_all(outer: Range<usize>, inner: Range<usize>, equal: &dyn Fn(usize, usize) -> bool) -> bool {
+    inner.into_iter().all(|b| outer.clone().any(|a| equal(a, b)))
+}
+
+fn has_any(outer: Range<usize>, inner: Range<usize>, equal: &dyn Fn(usize, usize) -> bool) -> bool {
+    inner.into_iter().any(|b| outer.clone().any(|a| equal(a, b)))
 }
 
 fn position(args: &Args<'_>) -> SqlResult<ArrayRef> {

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""A disk that is full during every kind of write.
+
+    tests/deploy/full_disk.py [BINARY]      default: the debug build that cargo has made
+
+The database lies on a small file system of its own. A ballast file leaves it next to no room; then
+each kind of write must end with 53100, leave the tables as they were, and the server at work. When
+the ballast is gone the same statements must succeed. In the end the file is checked online and
+offline. Needs root, for the file system; without it all is
+skipped. The last line is that of a test harness.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+import wire
+
+ROOM = 256 << 10
+ROWS = 60_000
+
+SETUP = f"""
+    create table base (a int primary key, b text, c int);
+    insert into base select i, repeat('x', 100) || i, i % 7 from generate_series(1, {ROWS}) as g(i);
+    create table child (a int primary key references base (a) on delete cascade, b text);
+    insert into child select i, repeat('y', 50) from generate_series(1, {ROWS}) as g(i);
+    analyze base;
+"""
+
+# Each needs some megabytes.
+WRITES = {
+    "insert .. select": f"insert into base select i, repeat('z', 100), 1"
+                        f" from generate_series({ROWS + 1}, {3 * ROWS}) as g(i)",
+    "insert of long values": f"insert into base select i, repeat('z', 30000), 1"
+                             f" from generate_series({ROWS * 4}, {ROWS * 4 + 300}) as g(i)",
+    "update": "update base set b = b || repeat('w', 200)",
+    "update of another table": "update child set b = b || repeat('w', 300)",
+    "create table as": "create table copied as select a, b || repeat('v', 200) as b from base",
+    "create index": "create index base_b on base (b, c)",
+    "alter table": "alter table base add column d text not null default repeat('d', 150)",
+    "sort": f"set work_mem = '256kB'; select count(*) from (select a, repeat('s', 200) || a as s"
+            f" from generate_series(1, {ROWS * 4}) as g(a) order by s desc offset 1) as sorted",
+    "aggregation": f"set work_mem = '256kB'; select count(*) from (select repeat('s', 200) || a as s,"
+                   f" count(*) from generate_series(1, {ROWS * 4}) as g(a) group by 1) as grouped",
+    "reorganize": "reorganize table base",
+}
+
+STATE = """select (select count(*) from base), (select sum(length(b)) from base),
+                  (select count(*) from child), (select sum(length(b)) from child)"""
+
+
+class Ballast:
+    """Takes all room of the file system but a little."""
+
+    def __init__(self, folder):
+        self.file, self.folder = folder / "ballast", folder
+
+    def add(self):
+        stat = os.statvfs(self.folder)
+        self.file.write_bytes(b"")
+        take = stat.f_bavail * stat.f_frsize - ROOM
+        with open(self.file, "r+b") as out:
+            os.posix_fallocate(out.fileno(), 0, max(take, 1))
+
+    def drop(self):
+        self.file.unlink(missing_ok=True)
+
+
+class Served:
+    """A server on the file system."""
+
+    def __init__(self, binary, folder):
+        self.log = folder.parent / "log"
+        command = [binary, "serve", "--no-http", "--listen", "127.0.0.1:0", "--memory", "128MB",
+                   "--data", folder / "t.dovetail"]
+        self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
+        while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
+            if self.process.poll() is not None:
+                sys.exit(f"the server did not start:\n{text}")
+            time.sleep(0.05)
+        self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
+
+    def ask(self, text):
+        """The rows, or the SQLSTATE; of a connection of its own, as memory settings are."""
+        session = wire.Connection(self.port)
+        try:
+            return session.query(text)
+        except wire.Refused as refused:
+            return refused
+        finally:
+            session.close()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+class Checks:
+    """Counts what holds."""
+
+    def __init__(self):
+        self.passed, self.failed = 0, 0
+
+    def check(self, what, holds, detail=""):
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+        print(f"{'ok      ' if holds else 'FAILED  '} {what}{'' if holds else f': {detail}'}", flush=True)
+
+
+def without_room(server, checks, before):
+    for name, text in WRITES.items():
+        answer = server.ask(text)
+        state = getattr(answer, "state", "no error")
+        checks.check(f"{name}, without room: 53100", state == "53100", answer)
+        now = server.ask(STATE)
+        checks.check(f"{name}, without room: nothing changed", now == before, f"{now}, was {before}")
+    checks.check("without room: sound", server.ask("check database") == [], server.log.read_text())
+    small = server.ask("select b from base where a = 17")
+    checks.check("without room: answers", small == [["x" * 100 + "17"]], small)
+
+
+def with_room(server, checks):
+    for name, text in WRITES.items():
+        answer = server.ask(text)
+        checks.check(f"{name}, with room", isinstance(answer, list), answer)
+    problems = server.ask("check database")
+    checks.check("with room: sound", problems == [], problems)
+
+
+def run(binary, folder):
+    checks, ballast = Checks(), Ballast(folder)
+    server = Served(binary, folder)
+    answer = server.ask(SETUP)
+    checks.check("setup", isinstance(answer, list), answer)
+    before = server.ask(STATE)
+    ballast.add()
+    without_room(server, checks, before)
+    checks.check("stops without room", server.stop() == 0, server.log.read_text())
+    server = Served(binary, folder)
+    now = server.ask(STATE)
+    checks.check("after a restart without room: as before", now == before, now)
+    ballast.drop()
+    with_room(server, checks)
+    after = server.ask(STATE)
+    checks.check("stops", server.stop() == 0, server.log.read_text())
+    done = subprocess.run([binary, "check", folder / "t.dovetail"], capture_output=True, text=True)
+    checks.check("checked offline", done.returncode == 0, done.stdout + done.stderr)
+    server = Served(binary, folder)
+    checks.check("after a restart: as before", server.ask(STATE) == after)
+    server.stop()
+    return result(checks.passed, checks.failed, 0)
+
+
+def result(passed, failed, skipped):
+    word = "FAILED" if failed else "ok"
+    print(f"test result: {word}. {passed} passed; {failed} failed; {skipped} ignored;")
+    return failed == 0
+
+
+def main():
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    binary = pathlib.Path(*sys.argv[1:2] or [target / "debug" / "dovetail"]).resolve()
+    with tempfile.TemporaryDirectory(prefix="dovetail-test-") as scratch:
+        image, mounted = pathlib.Path(scratch, "image"), pathlib.Path(scratch, "mounted")
+        mounted.mkdir()
+        with open(image, "wb") as out:
+            out.truncate(512 << 20)
+        made = subprocess.run(["mkfs.ext4", "-q", image], capture_output=True, text=True)
+        made = made.returncode == 0 and subprocess.run(["mount", "-o", "loop", image, mounted],
+                                                       capture_output=True, text=True)
+        if not made or made.returncode != 0:
+            print(f"SKIPPED  no file system of its own: {made and made.stderr.strip()}")
+            sys.exit(not result(0, 0, 1))
+        try:
+            sound = run(binary, mounted)
+        finally:
+            subprocess.run(["umount", mounted], check=True)
+    sys.exit(not sound)
+
+
+main()
