@@ -26,6 +26,9 @@ pub struct Config {
     pub seed: u64,
     /// Debug attack: ready tasks in random order, every `need_preempt` true.
     pub attack: bool,
+    /// Whether a worker that is about to sleep takes tasks of [`crate::spawn_anywhere`] which
+    /// another has not started; else each starts where it was spawned.
+    pub migrate: bool,
 }
 
 impl Default for Config {
@@ -40,6 +43,7 @@ impl Default for Config {
             pin: !cfg!(debug_assertions),
             seed: 1,
             attack: cfg!(debug_assertions),
+            migrate: true,
         }
     }
 }

@@ -93,10 +93,18 @@ impl Inbox {
             queue.messages.push(message);
         }
         self.filled.store(true, Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst) {
+        self.nudge();
+        true
+    }
+
+    /// Ends the worker's sleep without a message; false when it was awake.
+    pub(crate) fn nudge(&self) -> bool {
+        let asleep =
+            self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
+        if asleep {
             self.bell.get().expect("a worker sets its bell before it sleeps").ring();
         }
-        true
+        asleep
     }
 
     /// True when messages wait.

@@ -158,6 +158,9 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         depth: config.depth,
         seed: config.seed,
         attack: config.attack,
+        migrate: config.migrate,
+        unstarted: (0..config.workers).map(|_| Default::default()).collect(),
+        sleepers: Default::default(),
         job_count: AtomicUsize::new(0),
         failure: Mutex::new(None),
     };

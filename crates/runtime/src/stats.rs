@@ -12,6 +12,7 @@ pub(crate) struct Counters {
     pub(crate) ops: AtomicU64,
     pub(crate) enters: AtomicU64,
     pub(crate) sleeps: AtomicU64,
+    pub(crate) migrated: AtomicU64,
     pub(crate) busy_ns: AtomicU64,
     pub(crate) idle_ns: AtomicU64,
     live_tasks: AtomicU64,
@@ -44,6 +45,7 @@ impl Counters {
             op_count: get(&self.ops),
             enter_count: get(&self.enters),
             sleep_count: get(&self.sleeps),
+            migrated_count: get(&self.migrated),
             busy_ns: get(&self.busy_ns),
             idle_ns: get(&self.idle_ns),
             live_task_count: get(&self.live_tasks),
@@ -71,6 +73,8 @@ pub struct WorkerStats {
     pub enter_count: u64,
     /// Times that the worker slept in the kernel.
     pub sleep_count: u64,
+    /// Tasks that it took over before they started.
+    pub migrated_count: u64,
     /// Nanoseconds spent polling tasks.
     pub busy_ns: u64,
     /// Nanoseconds asleep.
