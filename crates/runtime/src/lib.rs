@@ -33,7 +33,7 @@ mod yielding;
 pub use account::{Account, AccountSnapshot, Enter};
 pub use buf::{BUFFER_ALIGN, IoBuf};
 pub use config::WORKER_COUNT_MAX;
-pub use config::{Config, DEPTH_MAX, RingChoice, RingKind, RingReport, StartError};
+pub use config::{Config, DEPTH_MAX, RingChoice, RingKind, RingReport, Sqpoll, StartError};
 pub use counters::IoCounters;
 pub use entropy::entropy;
 pub use offload::offload;

@@ -8,7 +8,6 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use io_uring::register::Restriction;
 use io_uring::{IoUring, opcode, types};
 use stdx::Key;
 
@@ -17,8 +16,6 @@ use crate::inbox::{Bell, Inbox};
 use crate::op::{Op, Outcome};
 use crate::stats::{Counters, bump};
 
-/// Submission entries: a batch is flushed before it gets this long.
-const SQ_ENTRIES: u32 = 256;
 /// A batch this long is submitted whatever is in flight: the saving per call is used up by then
 /// (section 2.1 of the paper: 5-6 times fewer cycles per operation at 16).
 const BATCH_COUNT_MAX: u32 = 64;
@@ -32,71 +29,16 @@ const CANCEL: u64 = u64::MAX - 1;
 
 pub(crate) struct Uring {
     ring: IoUring,
-    bell: i32,
+    /// What wakes a sleeper; a polled ring never sleeps.
+    bell: Option<i32>,
     bell_word: Box<u64>,
     bell_armed: bool,
+    /// Entries that the kernel has not been told of.
     pending: u32,
     /// Of the pending entries, those about sockets.
     socket_pending: u32,
-    in_kernel: u32,
-}
-
-/// A ring with as many wished-for flags as the kernel grants, and their names.
-pub(crate) fn open(depth: u32) -> Result<(IoUring, String), String> {
-    let mut refusals = Vec::new();
-    for (level, name) in LEVELS {
-        let mut builder = IoUring::builder();
-        builder.setup_r_disabled();
-        builder.setup_clamp().setup_cqsize((depth + 1).next_power_of_two().max(SQ_ENTRIES));
-        if level >= 1 {
-            builder.setup_coop_taskrun().setup_taskrun_flag();
-        }
-        if level >= 2 {
-            builder.setup_single_issuer().setup_defer_taskrun();
-        }
-        match builder.build(SQ_ENTRIES) {
-            Ok(ring) => return check(ring, depth).map(|ring| (ring, name.to_owned())),
-            Err(error) => refusals.push(error),
-        }
-    }
-    let last = refusals.pop().expect("at least one level was tried");
-    Err(crate::probe::explain_refusal(&last))
-}
-
-/// Flag sets from the best to the least.
-const LEVELS: [(u32, &str); 3] =
-    [(2, "SINGLE_ISSUER | DEFER_TASKRUN"), (1, "COOP_TASKRUN"), (0, "no flags")];
-
-fn check(ring: IoUring, depth: u32) -> Result<IoUring, String> {
-    if !ring.params().is_feature_ext_arg() {
-        return Err("the kernel is too old: no timeout in io_uring_enter (Linux 5.11)".to_owned());
-    }
-    if !ring.params().is_feature_nodrop() {
-        return Err("the kernel is too old: it may drop completions (Linux 5.5)".to_owned());
-    }
-    if ring.params().cq_entries() <= depth {
-        return Err(format!("the completion queue is too small for depth {depth}"));
-    }
-    restrict(&ring).map_err(|error| format!("the ring cannot be restricted: {error}"))?;
-    Ok(ring)
-}
-
-/// Allows what this driver does and nothing else: much of io_uring's attack surface lies in
-/// operations that a database never asks for.
-fn restrict(ring: &IoUring) -> io::Result<()> {
-    let allowed = [
-        opcode::Read::CODE,
-        opcode::Write::CODE,
-        opcode::Readv::CODE,
-        opcode::Writev::CODE,
-        opcode::Fsync::CODE,
-        opcode::PollAdd::CODE,
-        opcode::PollRemove::CODE,
-        opcode::Send::CODE,
-    ];
-    let mut restrictions = allowed.map(Restriction::sqe_op);
-    ring.submitter().register_restrictions(&mut restrictions)?;
-    ring.submitter().register_enable_rings()
+    /// Entries made whose completions have not been collected.
+    unfinished: u32,
 }
 
 impl Uring {
@@ -109,16 +51,37 @@ impl Uring {
         }
         // SAFETY: a fresh descriptor that nobody else owns.
         inbox.set_bell(Bell::Event(unsafe { OwnedFd::from_raw_fd(fd) }));
-        let bell = inbox.bell_fd().expect("the bell was just set");
-        Ok(Uring {
+        assert!(inbox.bell_fd().is_some(), "the bell was just set");
+        Ok(Uring::with(ring, inbox.bell_fd()))
+    }
+
+    /// The driver over a ring for polled transfers.
+    pub(crate) fn polled(ring: IoUring) -> Uring {
+        assert!(ring.params().is_setup_iopoll(), "a ring for polled transfers polls");
+        Uring::with(ring, None)
+    }
+
+    fn with(ring: IoUring, bell: Option<i32>) -> Uring {
+        Uring {
             ring,
             bell,
             bell_word: Box::new(0),
             bell_armed: false,
             pending: 0,
             socket_pending: 0,
-            in_kernel: 0,
-        })
+            unfinished: 0,
+        }
+    }
+
+    /// Requests whose completions have not been collected, the bell's included.
+    #[inline]
+    pub(crate) fn unfinished(&self) -> u32 {
+        self.unfinished
+    }
+
+    /// The ring's own descriptor.
+    pub(crate) fn fd(&self) -> i32 {
+        self.ring.as_raw_fd()
     }
 
     /// Adds an operation to the next batch.
@@ -142,10 +105,27 @@ impl Uring {
             // `bell_word`), which is kept until its completion has been collected.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 self.pending += 1;
+                self.unfinished += 1;
                 return;
             }
             self.enter(Wait::No, counters);
+            if self.is_sqpoll() {
+                // The kernel thread takes entries when it likes; a refusal means to look again.
+                let _ = self.ring.submitter().squeue_wait();
+            }
         }
+    }
+
+    fn is_sqpoll(&self) -> bool {
+        self.ring.params().is_setup_sqpoll()
+    }
+
+    /// A visit of a polled ring with requests in flight: completions come only to who asks. Until
+    /// one has come, which takes no longer than the device does, if `wait` says to wait.
+    pub(crate) fn poll(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
+        assert!(self.bell.is_none(), "only a polled ring is polled");
+        self.enter(if wait == Wait::No { Wait::No } else { Wait::Forever }, counters);
+        self.collect()
     }
 
     /// True when the device may run dry before the ready work does.
@@ -196,9 +176,11 @@ impl Uring {
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
     fn arm_bell(&mut self, counters: &Counters) {
-        if !self.bell_armed {
+        if let Some(bell) = self.bell
+            && !self.bell_armed
+        {
             let word: *mut u64 = &mut *self.bell_word;
-            let entry = opcode::Read::new(types::Fd(self.bell), word.cast(), 8).build();
+            let entry = opcode::Read::new(types::Fd(bell), word.cast(), 8).build();
             self.push_entry(&entry.user_data(BELL), counters);
             self.bell_armed = true;
         }
@@ -206,7 +188,6 @@ impl Uring {
 
     fn enter(&mut self, wait: Wait, counters: &Counters) {
         bump(&counters.enters, 1);
-        let before = self.ring.submission().len() as u32;
         let result = match wait {
             Wait::No => self.ring.submit(),
             Wait::Forever => self.ring.submit_and_wait(1),
@@ -216,13 +197,14 @@ impl Uring {
                 self.ring.submitter().submit_with_args(1, &args)
             }
         };
-        // Even a failed call may have taken entries: the queue's head tells, not the result.
-        let after = self.ring.submission().len() as u32;
-        assert!(after <= before, "the kernel only takes entries");
-        self.in_kernel += before - after;
-        self.pending = after;
+        self.pending = match self.is_sqpoll() {
+            // What its thread has been told of it takes; a failed call may not have woken it.
+            true => self.pending * u32::from(result.is_err()),
+            // Even a failed call may have taken entries: the queue's head tells, not the result.
+            false => self.ring.submission().len() as u32,
+        };
         // Entries that the kernel did not take may be any.
-        self.socket_pending = self.socket_pending.min(after);
+        self.socket_pending = self.socket_pending.min(self.pending);
         if let Err(error) = result {
             self.judge(&error);
         }
@@ -245,8 +227,8 @@ impl Uring {
         let mut completions = self.ring.completion();
         assert_eq!(completions.overflow(), 0, "the kernel drops no completion");
         for cqe in &mut completions {
-            assert!(self.in_kernel > 0, "a completion without a request");
-            self.in_kernel -= 1;
+            assert!(self.unfinished > 0, "a completion without a request");
+            self.unfinished -= 1;
             if cqe.user_data() == CANCEL {
                 continue;
             }
@@ -269,13 +251,14 @@ impl Drop for Uring {
         // The last request is the bell's: end it, so that nothing is in flight when the ring and
         // then `bell_word` go.
         let one = 1u64.to_ne_bytes();
-        // SAFETY: 8 readable bytes; the inbox keeps the descriptor open.
-        unsafe { libc::write(self.bell, one.as_ptr().cast(), 8) };
+        if let Some(bell) = self.bell {
+            // SAFETY: 8 readable bytes; the inbox keeps the descriptor open.
+            unsafe { libc::write(bell, one.as_ptr().cast(), 8) };
+        }
         let counters = Counters::default();
-        while self.in_kernel > 0 || self.pending > 0 {
+        while self.unfinished > 0 {
             self.enter(Wait::Ns(1_000_000), &counters);
             let _ = self.collect();
         }
-        debug_assert!(self.ring.as_raw_fd() >= 0);
     }
 }

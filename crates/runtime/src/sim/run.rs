@@ -11,7 +11,7 @@ use super::disk::Disk;
 use super::flights::{Flight, Flights, Port, land};
 use crate::inbox::{Bell, lock};
 use crate::ring::pool::Pool;
-use crate::ring::{Driver, Ring};
+use crate::ring::{Context, Driver, Ring};
 use crate::worker::{Shared, Worker};
 
 /// Virtual nanoseconds that one poll takes.
@@ -44,7 +44,7 @@ pub(crate) fn start(shared: Arc<Shared>, disk: Disk) {
             clock: clock.clone(),
             worker: index,
         };
-        let ring = Ring::new(Driver::Sim(port), Pool::new(1, false, None));
+        let ring = Ring::new(Driver::Sim(port), Pool::new(1, Context::default(), None));
         Worker::new(shared.clone(), index, ring, Some(clock.clone()))
     };
     let workers = (0..shared.inboxes.len()).map(worker).collect();

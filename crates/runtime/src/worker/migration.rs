@@ -40,9 +40,7 @@ impl Worker {
     #[cold]
     pub(super) fn start_marked(&self) {
         let Some(job) = self.unstarted().pop() else { return };
-        let now_ns = self.now_ns();
-        let late = self.unstarted().is_overdue(now_ns);
-        self.unstarted().note_start(now_ns);
+        let late = self.unstarted().note_start(self.now_ns());
         // Others waited while a task computed: more than this worker can start.
         if late && self.unstarted().len() > 0 {
             self.call_for_help();

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -43,6 +43,9 @@ pub(crate) struct Shared {
     /// What each worker has not started yet and others may take.
     pub(crate) unstarted: Vec<stdx::CachePadded<Unstarted>>,
     pub(crate) sleepers: Sleepers,
+    /// The descriptor of the first worker's ring, -1 before there is one: workers that start after it
+    /// share its SQPOLL thread.
+    pub(crate) first_ring: AtomicI32,
     /// Calls of `block_on` under way; a simulation stands still without one.
     pub(crate) job_count: AtomicUsize,
     /// Why a simulation ended by itself.

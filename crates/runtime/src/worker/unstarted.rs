@@ -26,6 +26,9 @@ pub(crate) struct Unstarted {
     len: AtomicUsize,
     /// When the owner last started one, or began a new queue.
     started_ns: AtomicU64,
+    /// The owner took longer than a slice between its last two starts: who is called for help comes
+    /// just after a start, and must still find something.
+    is_late: AtomicBool,
 }
 
 impl Unstarted {
@@ -48,9 +51,12 @@ impl Unstarted {
         Some(job)
     }
 
-    /// Notes that the owner starts one; returns when it did so before.
-    pub(super) fn note_start(&self, now_ns: u64) -> u64 {
-        self.started_ns.swap(now_ns, Ordering::SeqCst)
+    /// Notes that the owner starts one; true when that is late.
+    pub(super) fn note_start(&self, now_ns: u64) -> bool {
+        let late = self.is_overdue(now_ns);
+        self.is_late.store(late, Ordering::SeqCst);
+        self.started_ns.store(now_ns, Ordering::SeqCst);
+        late
     }
 
     pub(super) fn len(&self) -> usize {
@@ -63,7 +69,7 @@ impl Unstarted {
         let len = self.len();
         let extra = if len > kept {
             len - kept
-        } else if len > 0 && self.is_overdue(now_ns()) {
+        } else if len > 0 && (self.is_late.load(Ordering::SeqCst) || self.is_overdue(now_ns())) {
             len
         } else {
             0
@@ -72,7 +78,7 @@ impl Unstarted {
     }
 
     /// Whether the owner has started none for longer than a slice.
-    pub(super) fn is_overdue(&self, now_ns: u64) -> bool {
+    fn is_overdue(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.started_ns.load(Ordering::SeqCst)) > SLICE_NS
     }
 
