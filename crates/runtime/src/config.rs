@@ -36,6 +36,11 @@ pub struct Config {
     /// io_uring only. Opening such a file is refused where its device cannot be polled. A worker
     /// with polled requests in flight does not sleep. Off by default.
     pub iopoll: bool,
+    /// io_uring looks a file up once, not at each transfer.
+    pub registered_files: bool,
+    /// io_uring pins the memory of an [`crate::Arena`] once, not at each transfer, where the limit
+    /// of locked memory allows; what is pinned counts as used.
+    pub registered_buffers: bool,
 }
 
 impl Default for Config {
@@ -53,6 +58,8 @@ impl Default for Config {
             migrate: true,
             sqpoll: None,
             iopoll: false,
+            registered_files: false,
+            registered_buffers: false,
         }
     }
 }

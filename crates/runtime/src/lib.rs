@@ -14,6 +14,7 @@ mod counters;
 mod entropy;
 pub mod fs;
 mod inbox;
+mod known;
 pub mod net;
 mod offload;
 mod op;
@@ -31,7 +32,7 @@ mod worker;
 mod yielding;
 
 pub use account::{Account, AccountSnapshot, Enter};
-pub use buf::{BUFFER_ALIGN, IoBuf};
+pub use buf::{Arena, BUFFER_ALIGN, IoBuf};
 pub use config::WORKER_COUNT_MAX;
 pub use config::{Config, DEPTH_MAX, RingChoice, RingKind, RingReport, Sqpoll, StartError};
 pub use counters::IoCounters;

@@ -280,18 +280,18 @@ fn choose_driver(shared: &Shared, index: usize, config: &Config) -> Result<Chose
 
 fn open_rings(shared: &Shared, inbox: &Arc<Inbox>, config: &Config) -> Result<Chosen, StartError> {
     let first = Some(shared.first_ring.load(Ordering::SeqCst)).filter(|fd| *fd >= 0);
-    let (ring, mut reason) = setup::open(&Wish::of(config, first)).map_err(StartError::Ring)?;
+    let opened = setup::open(&Wish::of(config, first)).map_err(StartError::Ring)?;
+    let mut reason = opened.flags.clone();
     let polled = match config.iopoll {
         false => None,
         true => {
-            let (ring, flags) =
-                setup::open(&Wish::iopoll(config.depth)).map_err(StartError::Ring)?;
+            let opened = setup::open(&Wish::polled(config)).map_err(StartError::Ring)?;
             reason.push_str("; for direct files ");
-            reason.push_str(&flags);
-            Some(Uring::polled(ring))
+            reason.push_str(&opened.flags);
+            Some(Uring::polled(opened))
         }
     };
-    let ring = Uring::new(ring, inbox)?;
+    let ring = Uring::new(opened, inbox)?;
     if first.is_none() {
         shared.first_ring.store(ring.fd(), Ordering::SeqCst);
     }

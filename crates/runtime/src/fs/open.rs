@@ -57,7 +57,7 @@ pub(crate) fn open_file(path: &Path, options: &OpenOptions, context: Context) ->
         backend.polled = true;
         backend.reason.push_str(", its device polled");
     }
-    Ok(File::of_system(fd, path, backend))
+    Ok(File::of_system(fd, path, backend, options.lock))
 }
 
 fn flags(options: &OpenOptions) -> io::Result<i32> {
@@ -111,6 +111,12 @@ fn lock(fd: &OwnedFd) -> io::Result<()> {
         attempt += 1;
         std::thread::sleep(LOCK_PAUSE);
     }
+}
+
+/// Gives the lock back before the descriptor is closed.
+pub(super) fn unlock(fd: &OwnedFd) {
+    // SAFETY: plain system call on an open descriptor. It cannot fail for a lock that is held.
+    let _ = unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_UN) };
 }
 
 /// The file system type of an open file, as `statfs` numbers it.

@@ -58,7 +58,7 @@ fn try_read(fd: &OwnedFd) -> Result<bool, String> {
     let data = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_DATA) };
     let Ok(data) = u64::try_from(data) else { return Ok(false) };
     let offset = data - data % BUFFER_ALIGN as u64;
-    let (mut ring, _) = setup::open(&Wish::iopoll(1))?;
+    let mut ring = setup::open(&Wish::iopoll(1))?.ring;
     let buf = IoBuf::alloc(BUFFER_ALIGN);
     let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), buf.as_ptr(), buf.len() as u32);
     let entry = entry.offset(offset).build();

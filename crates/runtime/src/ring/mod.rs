@@ -3,6 +3,7 @@
 mod blocking;
 mod poller;
 pub(crate) mod pool;
+mod registered;
 pub(crate) mod setup;
 mod sqe;
 pub(crate) mod uring;
@@ -64,8 +65,8 @@ impl Ring {
         match &mut self.driver {
             Driver::Sim(port) => port.start(key, op),
             Driver::Uring(ring) if on_ring(op) => match &mut self.polled {
-                Some(polled) if is_polled(op) => polled.push(key, op, worker.counters()),
-                _ => ring.push(key, op, worker.counters()),
+                Some(polled) if is_polled(op) => polled.push(key, op, worker),
+                _ => ring.push(key, op, worker),
             },
             Driver::Threads if let Op::Ready(fd, interest) = op => {
                 watch(&mut self.poller, key, fd, *interest, worker);
@@ -87,6 +88,16 @@ impl Ring {
             Driver::Threads => self.poller.iter().for_each(|poller| poller.forget(key)),
             // There a wait fails at once.
             Driver::Sim(_) => {}
+        }
+    }
+
+    /// A file or an arena is no more.
+    pub(crate) fn forget(&mut self, number: u64) {
+        if let Driver::Uring(ring) = &mut self.driver {
+            ring.forget(number);
+        }
+        if let Some(polled) = &mut self.polled {
+            polled.forget(number);
         }
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use io_uring::register::Restriction;
 use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
 
+use super::registered::{self, Tables};
 use crate::config::{Config, Sqpoll};
 use crate::probe::explain_refusal;
 
@@ -16,6 +17,8 @@ pub(super) const SQ_ENTRIES: u32 = 256;
 pub(crate) struct Wish {
     pub(crate) depth: u32,
     pub(crate) kind: Kind,
+    pub(crate) registered_files: bool,
+    pub(crate) registered_buffers: bool,
 }
 
 /// Who submits, and how completions are learned of.
@@ -33,15 +36,28 @@ impl Wish {
     /// The ring of a worker. With SQPOLL the workers share the thread of the ring `first`.
     pub(crate) fn of(config: &Config, first: Option<i32>) -> Wish {
         let kind = config.sqpoll.map_or(Kind::Plain, |sqpoll| Kind::Sqpoll(sqpoll, first));
-        Wish { depth: config.depth, kind }
+        Wish { kind, ..Wish::registering(config) }
+    }
+
+    /// The second ring of a worker, for polled files.
+    pub(crate) fn polled(config: &Config) -> Wish {
+        Wish { kind: Kind::Iopoll, ..Wish::registering(config) }
+    }
+
+    fn registering(config: &Config) -> Wish {
+        Wish {
+            registered_files: config.registered_files,
+            registered_buffers: config.registered_buffers,
+            ..Wish::plain(config.depth)
+        }
     }
 
     pub(crate) fn plain(depth: u32) -> Wish {
-        Wish { depth, kind: Kind::Plain }
+        Wish { depth, kind: Kind::Plain, registered_files: false, registered_buffers: false }
     }
 
     pub(crate) fn iopoll(depth: u32) -> Wish {
-        Wish { depth, kind: Kind::Iopoll }
+        Wish { kind: Kind::Iopoll, ..Wish::plain(depth) }
     }
 
     /// Flag sets from the best to the least.
@@ -88,13 +104,21 @@ impl Wish {
     }
 }
 
+/// A ring, ready for use.
+pub(crate) struct Opened {
+    pub(crate) ring: IoUring,
+    pub(super) tables: Tables,
+    /// The flags and tables obtained, and which tables were refused.
+    pub(crate) flags: String,
+}
+
 /// A ring with as many wished-for flags as the kernel grants, and their names. What makes the kind
 /// of ring is among them or the ring is refused.
-pub(crate) fn open(wish: &Wish) -> Result<(IoUring, String), String> {
+pub(crate) fn open(wish: &Wish) -> Result<Opened, String> {
     let mut refusals = Vec::new();
     for (level, name) in wish.levels() {
         match wish.builder(*level).build(SQ_ENTRIES) {
-            Ok(ring) => return check(ring, wish).map(|ring| (ring, describe(name, wish))),
+            Ok(ring) => return check(ring, describe(name, wish), wish),
             Err(error) => refusals.push(error),
         }
     }
@@ -123,7 +147,7 @@ fn explain(error: &io::Error, wish: &Wish) -> String {
     }
 }
 
-fn check(ring: IoUring, wish: &Wish) -> Result<IoUring, String> {
+fn check(ring: IoUring, mut flags: String, wish: &Wish) -> Result<Opened, String> {
     let params = ring.params();
     if !params.is_feature_ext_arg() {
         return Err("the kernel is too old: no timeout in io_uring_enter (Linux 5.11)".to_owned());
@@ -137,13 +161,19 @@ fn check(ring: IoUring, wish: &Wish) -> Result<IoUring, String> {
     if params.cq_entries() <= wish.depth {
         return Err(format!("the completion queue is too small for depth {}", wish.depth));
     }
+    let (tables, words) =
+        registered::prepare(&ring, wish.registered_files, wish.registered_buffers);
+    flags.push_str(&words);
     restrict(&ring, wish).map_err(|error| format!("the ring cannot be restricted: {error}"))?;
-    Ok(ring)
+    Ok(Opened { ring, tables, flags })
 }
 
 /// What reads and writes files.
 const TRANSFERS: [u8; 4] =
     [opcode::Read::CODE, opcode::Write::CODE, opcode::Readv::CODE, opcode::Writev::CODE];
+/// Changing the tables of registered files and buffers, as the kernel numbers it.
+const FILES_UPDATE: u8 = 6;
+const BUFFERS_UPDATE: u8 = 16;
 /// What a polled ring cannot do.
 const OTHERS: [u8; 4] =
     [opcode::Fsync::CODE, opcode::PollAdd::CODE, opcode::PollRemove::CODE, opcode::Send::CODE];
@@ -152,8 +182,17 @@ const OTHERS: [u8; 4] =
 /// operations that a database never asks for.
 fn restrict(ring: &IoUring, wish: &Wish) -> io::Result<()> {
     let others: &[u8] = if wish.kind == Kind::Iopoll { &[] } else { &OTHERS };
-    let mut allowed: Vec<Restriction> =
-        TRANSFERS.iter().chain(others).map(|code| Restriction::sqe_op(*code)).collect();
+    let codes = TRANSFERS.iter().chain(others);
+    let mut allowed: Vec<Restriction> = codes.map(|code| Restriction::sqe_op(*code)).collect();
+    if wish.registered_files {
+        allowed.push(Restriction::register_op(FILES_UPDATE));
+        allowed.push(Restriction::sqe_flags_allowed(squeue::Flags::FIXED_FILE.bits()));
+    }
+    if wish.registered_buffers {
+        allowed.push(Restriction::register_op(BUFFERS_UPDATE));
+        allowed.push(Restriction::sqe_op(opcode::ReadFixed::CODE));
+        allowed.push(Restriction::sqe_op(opcode::WriteFixed::CODE));
+    }
     ring.submitter().register_restrictions(&mut allowed)?;
     ring.submitter().register_enable_rings()
 }

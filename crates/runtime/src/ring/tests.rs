@@ -24,7 +24,7 @@ fn hole(path: &Path) -> Option<File> {
         polled: true,
         reason: "a hole".to_owned(),
     };
-    Some(File::of_system(file.into(), path, backend))
+    Some(File::of_system(file.into(), path, backend, false))
 }
 
 #[test]

@@ -11,10 +11,13 @@ use std::sync::Arc;
 use io_uring::{IoUring, opcode, types};
 use stdx::Key;
 
+use super::registered::{Places, Tables};
+use super::setup::Opened;
 use super::{Wait, sqe};
 use crate::inbox::{Bell, Inbox};
 use crate::op::{Op, Outcome};
 use crate::stats::{Counters, bump};
+use crate::worker::Worker;
 
 /// A batch this long is submitted whatever is in flight: the saving per call is used up by then
 /// (section 2.1 of the paper: 5-6 times fewer cycles per operation at 16).
@@ -29,6 +32,7 @@ const CANCEL: u64 = u64::MAX - 1;
 
 pub(crate) struct Uring {
     ring: IoUring,
+    tables: Tables,
     /// What wakes a sleeper; a polled ring never sleeps.
     bell: Option<i32>,
     bell_word: Box<u64>,
@@ -43,7 +47,7 @@ pub(crate) struct Uring {
 
 impl Uring {
     /// The driver over a ring that this very thread has created.
-    pub(crate) fn new(ring: IoUring, inbox: &Arc<Inbox>) -> io::Result<Uring> {
+    pub(crate) fn new(opened: Opened, inbox: &Arc<Inbox>) -> io::Result<Uring> {
         // SAFETY: plain system call; the descriptor is checked and owned right away.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if fd < 0 {
@@ -52,18 +56,19 @@ impl Uring {
         // SAFETY: a fresh descriptor that nobody else owns.
         inbox.set_bell(Bell::Event(unsafe { OwnedFd::from_raw_fd(fd) }));
         assert!(inbox.bell_fd().is_some(), "the bell was just set");
-        Ok(Uring::with(ring, inbox.bell_fd()))
+        Ok(Uring::with(opened, inbox.bell_fd()))
     }
 
     /// The driver over a ring for polled transfers.
-    pub(crate) fn polled(ring: IoUring) -> Uring {
-        assert!(ring.params().is_setup_iopoll(), "a ring for polled transfers polls");
-        Uring::with(ring, None)
+    pub(crate) fn polled(opened: Opened) -> Uring {
+        assert!(opened.ring.params().is_setup_iopoll(), "a ring for polled transfers polls");
+        Uring::with(opened, None)
     }
 
-    fn with(ring: IoUring, bell: Option<i32>) -> Uring {
+    fn with(opened: Opened, bell: Option<i32>) -> Uring {
         Uring {
-            ring,
+            ring: opened.ring,
+            tables: opened.tables,
             bell,
             bell_word: Box::new(0),
             bell_armed: false,
@@ -85,10 +90,22 @@ impl Uring {
     }
 
     /// Adds an operation to the next batch.
-    pub(crate) fn push(&mut self, key: Key, op: &mut Op, counters: &Counters) {
-        let entry = sqe::entry(op).user_data(key.as_u64());
-        self.push_entry(&entry, counters);
+    pub(crate) fn push(&mut self, key: Key, op: &mut Op, worker: &Worker) {
+        let places = match op {
+            Op::Read(transfer) | Op::Write(transfer) => {
+                let submitter = self.ring.submitter();
+                self.tables.places(transfer, &submitter, worker.id, worker.counters())
+            }
+            _ => Places::default(),
+        };
+        let entry = sqe::entry(op, places).user_data(key.as_u64());
+        self.push_entry(&entry, worker.counters());
         self.socket_pending += u32::from(op.is_socket());
+    }
+
+    /// Takes a file or an arena that is no more out of the tables.
+    pub(crate) fn forget(&mut self, number: u64) {
+        self.tables.forget(number, &self.ring.submitter());
     }
 
     /// Ends a wait for a socket early.

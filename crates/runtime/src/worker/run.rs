@@ -52,6 +52,7 @@ impl Worker {
             match message {
                 Message::Wake(task) => self.wake(task),
                 Message::Done(op, outcome) => self.complete(op, outcome),
+                Message::Forget(number) => self.ring.borrow_mut().forget(number),
                 Message::Stop => self.stopping.set(true),
                 Message::Run(run) => self.run_message(run),
             }
