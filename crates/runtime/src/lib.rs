@@ -34,7 +34,9 @@ mod yielding;
 pub use account::{Account, AccountSnapshot, Enter};
 pub use buf::{Arena, BUFFER_ALIGN, IoBuf};
 pub use config::WORKER_COUNT_MAX;
-pub use config::{Config, DEPTH_MAX, RingChoice, RingKind, RingReport, Sqpoll, StartError};
+pub use config::{
+    Config, DEPTH_MAX, RingChoice, RingKind, RingReport, Sqpoll, StartError, Submission,
+};
 pub use counters::IoCounters;
 pub use entropy::entropy;
 pub use offload::offload;

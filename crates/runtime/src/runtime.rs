@@ -288,10 +288,10 @@ fn open_rings(shared: &Shared, inbox: &Arc<Inbox>, config: &Config) -> Result<Ch
             let opened = setup::open(&Wish::polled(config)).map_err(StartError::Ring)?;
             reason.push_str("; for direct files ");
             reason.push_str(&opened.flags);
-            Some(Uring::polled(opened))
+            Some(Uring::polled(opened, config.submission))
         }
     };
-    let ring = Uring::new(opened, inbox)?;
+    let ring = Uring::new(opened, inbox, config.submission)?;
     if first.is_none() {
         shared.first_ring.store(ring.fd(), Ordering::SeqCst);
     }

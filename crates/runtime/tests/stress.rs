@@ -17,7 +17,7 @@ use runtime::fs::{self, File, OpenOptions};
 use runtime::sim::{Disk, FaultPlan};
 use runtime::sync::{Gate, Semaphore};
 use runtime::{
-    Account, Config, IoBuf, JoinHandle, RingChoice, Runtime, interleave, random_u64, spawn,
+    Account, Arena, Config, IoBuf, JoinHandle, RingChoice, Runtime, interleave, random_u64, spawn,
     spawn_on, time, yield_now,
 };
 use temp_dir::TempDir;
@@ -42,7 +42,13 @@ impl World {
         let ptr = NonNull::from(memory.as_mut_slice()).cast();
         let owner = Arc::new(Leased { _memory: memory, _arena: self.arena.clone() });
         // SAFETY: the memory lives as long as `owner`, and nobody else touches it.
-        unsafe { IoBuf::from_arena(owner, ptr, PAGE) }
+        unsafe {
+            if random_u64().is_multiple_of(2) {
+                return IoBuf::from_arena(owner, ptr, PAGE);
+            }
+            // Announced: registered for its one transfer where that is switched on.
+            IoBuf::of_arena(&Arena::new(owner, ptr, PAGE), 0, PAGE)
+        }
     }
 }
 

@@ -28,6 +28,12 @@ pub fn on_each(workers: usize, test: impl Fn(&Runtime)) {
     let sqpoll = Some(Sqpoll { idle: Duration::from_millis(1), cpu: None });
     let ways = [
         Config { ring: RingChoice::Uring, ..Config::default() },
+        Config {
+            ring: RingChoice::Uring,
+            registered_files: false,
+            registered_buffers: false,
+            ..Config::default()
+        },
         Config { ring: RingChoice::Threads, ..Config::default() },
         Config { ring: RingChoice::Uring, sqpoll, ..Config::default() },
     ];
