@@ -6,9 +6,14 @@
 #[path = "support/figures.rs"]
 mod figures;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use runtime::{Config, RemoteHandle, Runtime, spawn, spawn_anywhere, spawn_on};
+use runtime::sync::Event;
+use runtime::{
+    Config, RemoteHandle, Runtime, spawn, spawn_anywhere, spawn_anywhere_detached, spawn_on,
+};
 
 /// Loads of about a quarter of a second each: how many tasks, and how long each computes.
 const LOADS: [(usize, Duration); 4] = [
@@ -77,7 +82,7 @@ async fn join(tasks: Vec<RemoteHandle<()>>) {
 
 /// What a task costs that does nothing, spawned in each way on the same worker.
 fn costs(runtime: &Runtime) {
-    let (mut local, mut remote, mut anywhere) = (vec![], vec![], vec![]);
+    let [mut local, mut remote, mut anywhere, mut detached] = [const { Vec::new() }; 4];
     for _ in 0..figures::rounds() {
         local.push(each_ns(runtime, || async {
             for task in (0..WAVE).map(|_| spawn(async {})).collect::<Vec<_>>() {
@@ -87,12 +92,26 @@ fn costs(runtime: &Runtime) {
         remote.push(each_ns(runtime, || async {
             join((0..WAVE).map(|_| spawn_on(0, || async {})).collect()).await;
         }));
+        detached.push(each_ns(runtime, || async {
+            let left = Arc::new(AtomicUsize::new(WAVE));
+            let all = Arc::new(Event::new());
+            for _ in 0..WAVE {
+                let (left, all) = (left.clone(), all.clone());
+                spawn_anywhere_detached(move || async move {
+                    if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        all.set();
+                    }
+                });
+            }
+            all.wait().await;
+        }));
         anywhere.push(each_ns(runtime, || async {
             join((0..WAVE).map(|_| spawn_anywhere(|| async {})).collect()).await;
         }));
     }
     let note = "spawn, run and join a task on the same worker, waves of 1000";
     figures::print("spawn", "ns", &local, note);
+    figures::print("spawn_anywhere_detached", "ns", &detached, note);
     figures::print("spawn_on.self", "ns", &remote, note);
     figures::print("spawn_anywhere", "ns", &anywhere, note);
 }

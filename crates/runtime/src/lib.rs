@@ -42,6 +42,9 @@ pub use entropy::entropy;
 pub use offload::offload;
 pub use runtime::{Handle, Runtime};
 pub use stats::WorkerStats;
-pub use task::{Aborted, JoinHandle, RemoteHandle, frame_bytes, spawn, spawn_anywhere, spawn_on};
+pub use task::{
+    Aborted, JoinHandle, RemoteHandle, frame_bytes, spawn, spawn_anywhere, spawn_anywhere_detached,
+    spawn_on,
+};
 pub use trace::{IoPoint, IoSample, IoTrace};
 pub use yielding::{interleave, need_preempt, random_u64, worker, worker_count, yield_now};

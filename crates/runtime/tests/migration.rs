@@ -13,7 +13,8 @@ use rings::on_each;
 use runtime::sim::Disk;
 use runtime::sync::Event;
 use runtime::{
-    Aborted, Account, Config, RingChoice, Runtime, spawn, spawn_anywhere, spawn_on, time, yield_now,
+    Aborted, Account, Config, RingChoice, Runtime, spawn, spawn_anywhere, spawn_anywhere_detached,
+    spawn_on, time, yield_now,
 };
 
 /// Keeps the core busy, as a query's computation does.
@@ -295,6 +296,42 @@ fn simulated(seed: u64) -> (Vec<usize>, u64, u64) {
     });
     let moved = runtime.stats().iter().map(|worker| worker.migrated_count).sum();
     (places, moved, disk.trace_hash())
+}
+
+#[test]
+fn detached_tasks_run_wherever_and_their_panics_harm_nobody() {
+    on_each(2, |runtime| {
+        runtime.block_on(|| async {
+            let (ended, places) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            for i in 0..90 {
+                let (held, places) = (Ended(ended.clone()), places.clone());
+                spawn_anywhere_detached(move || {
+                    assert!(i % 3 != 0, "never made");
+                    async move {
+                        let _held = held;
+                        compute(Duration::from_micros(300));
+                        places.fetch_or(1 << runtime::worker(), Ordering::SeqCst);
+                        assert!(i % 3 != 1, "in the middle");
+                    }
+                });
+            }
+            while ended.load(Ordering::SeqCst) < 90 {
+                time::sleep(Duration::from_millis(1)).await;
+            }
+            assert_eq!(places.load(Ordering::SeqCst), 0b11);
+        });
+        let panics: u64 = runtime.stats().iter().map(|worker| worker.panic_count).sum();
+        assert_eq!(panics, 60);
+    });
+}
+
+/// Counts ends.
+struct Ended(Arc<AtomicUsize>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 #[test]
