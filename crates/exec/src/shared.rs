@@ -1,5 +1,6 @@
 //! Out-of-order driving: parts not yet started lie in one queue, and each worker's feeder turns
-//! them into tasks while there are permits. Started tasks never move (anagodb paper, section 2).
+//! them into tasks while there are permits. Look-ups become tasks at once, and may move until they
+//! start. Started tasks never move (anagodb paper, section 2).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -70,6 +71,18 @@ struct Ticket {
     stage: Arc<Stage>,
     worker: usize,
     is_part: bool,
+}
+
+impl Ticket {
+    /// Counts a look-up for the worker that has started it.
+    fn move_to(&mut self, worker: usize) {
+        let desks = &self.stage.shared.desks;
+        if worker != self.worker {
+            desks[self.worker].live.fetch_sub(1, Ordering::Relaxed);
+            desks[worker].live.fetch_add(1, Ordering::Relaxed);
+            self.worker = worker;
+        }
+    }
 }
 
 impl Drop for Ticket {
@@ -194,6 +207,7 @@ pub(crate) fn spawn_lookup(stage: &Arc<Stage>, at: usize, chunk: RecordBatch, pe
     shared.desks[worker].live.fetch_add(1, Ordering::Relaxed);
     let gift = Gift { at, chunk, permit };
     if worker == here {
+        // It may still move until it starts.
         start_lookup(stage, worker, gift);
     } else {
         locked(&shared.desks[worker].gifts).push_back(gift);
@@ -212,11 +226,12 @@ fn dry_worker(shared: &Shared, here: usize) -> Option<usize> {
 }
 
 fn start_lookup(stage: &Arc<Stage>, worker: usize, gift: Gift) {
-    let ticket = Ticket { stage: Arc::clone(stage), worker, is_part: false };
+    let mut ticket = Ticket { stage: Arc::clone(stage), worker, is_part: false };
     let Gift { at, chunk, permit } = gift;
-    stage.crew.launch(worker, move || {
+    stage.crew.launch_anywhere(move || {
         Box::pin(async move {
             let _permit = permit;
+            ticket.move_to(runtime::worker());
             Flow::new(&ticket.stage).look_up_all(at, chunk).await
         })
     });

@@ -44,6 +44,18 @@ impl Crew {
             drop(runtime::spawn_on(worker, move || seat.task(make())));
         }
     }
+
+    /// Starts `make()` as a task here, or on a worker that runs dry before this one has started it.
+    pub(crate) fn launch_anywhere<M>(self: &Arc<Crew>, make: M)
+    where
+        M: FnOnce() -> LocalFuture<'static, SqlResult<()>> + Send + 'static,
+    {
+        let mut seat = Seat::new(self, runtime::worker());
+        runtime::spawn_anywhere_detached(move || {
+            seat.worker = runtime::worker();
+            seat.task(make())
+        });
+    }
 }
 
 impl Drop for Crew {

@@ -6,6 +6,8 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::known::Known;
+
 /// Alignment of allocated buffers in bytes: enough for O_DIRECT on any device in use.
 pub const BUFFER_ALIGN: usize = 4096;
 
@@ -17,6 +19,65 @@ enum Owner {
         #[expect(dead_code, reason = "held only to keep the arena alive")]
         Arc<dyn Any + Send + Sync>,
     ),
+    Registered(Arc<Arena>),
+}
+
+/// Long-lived memory that many buffers are slices of, announced once: with
+/// `Config::registered_buffers` each ring pins it piece by piece at its first use.
+pub struct Arena {
+    base: NonNull<u8>,
+    len: usize,
+    known: Known,
+    /// Dropped last: the workers have been told by then.
+    _owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: an arena is an address that its owner keeps valid; it gives no access to the bytes.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Announces memory that `owner` keeps alive.
+    ///
+    /// # Safety
+    /// `base..base + len` must stay mapped while `owner` lives, to the same pages once they have
+    /// been touched: not remapped, and not given back to the system (`MADV_DONTNEED`), since the
+    /// kernel transfers to and from the pages that it has pinned.
+    pub unsafe fn new(
+        owner: Arc<dyn Any + Send + Sync>,
+        base: NonNull<u8>,
+        len: usize,
+    ) -> Arc<Arena> {
+        Arc::new(Arena { base, len, known: Known::new(), _owner: owner })
+    }
+
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Where a buffer of this arena begins.
+    pub(crate) fn offset_of(&self, buf: &IoBuf) -> usize {
+        buf.ptr.as_ptr().addr() - self.base.as_ptr().addr()
+    }
+
+    /// At most `len` bytes from `offset` on, as the kernel wants to have them named.
+    pub(crate) fn span(&self, offset: usize, len: usize) -> libc::iovec {
+        assert!(offset < self.len, "a span begins inside of its arena");
+        // SAFETY: the offset lies within the arena, as asserted.
+        let base = unsafe { self.base.add(offset) };
+        libc::iovec { iov_base: base.as_ptr().cast(), iov_len: len.min(self.len - offset) }
+    }
 }
 
 /// An owned piece of memory: its own allocation aligned to 4096 bytes, or a slice of a
@@ -63,6 +124,41 @@ impl IoBuf {
         len: usize,
     ) -> IoBuf {
         IoBuf { ptr, len, owner: Owner::Arena(owner) }
+    }
+
+    /// A slice of an announced arena.
+    ///
+    /// # Safety
+    /// The bytes must be initialised, and nobody else may touch them until the buffer is dropped.
+    ///
+    /// # Panics
+    /// If the slice does not lie within the arena.
+    pub unsafe fn of_arena(arena: &Arc<Arena>, offset: usize, len: usize) -> IoBuf {
+        let end = offset.checked_add(len);
+        assert!(end.is_some_and(|end| end <= arena.len), "a buffer lies within its arena");
+        // SAFETY: the offset lies within the arena, as asserted.
+        let ptr = unsafe { arena.base.add(offset) };
+        IoBuf { ptr, len, owner: Owner::Registered(arena.clone()) }
+    }
+
+    /// `count` buffers of `len` bytes each, zeroed, in one arena of their own that is freed with
+    /// the last of them. Those of whole pages are aligned to [`BUFFER_ALIGN`].
+    pub fn alloc_many(count: usize, len: usize) -> Vec<IoBuf> {
+        let total = count.checked_mul(len).expect("buffers below isize::MAX bytes");
+        let memory = IoBuf::alloc(total);
+        let base = memory.ptr;
+        // SAFETY: the allocation stays where it is until `memory` is dropped.
+        let arena = unsafe { Arena::new(Arc::new(memory), base, total) };
+        // SAFETY: the memory is zeroed, and each slice of it is handed out once.
+        (0..count).map(|i| unsafe { IoBuf::of_arena(&arena, i * len, len) }).collect()
+    }
+
+    /// The announced arena that it is a slice of.
+    pub(crate) fn arena(&self) -> Option<&Arena> {
+        match &self.owner {
+            Owner::Registered(arena) => Some(arena),
+            Owner::Alloc { .. } | Owner::Arena(_) => None,
+        }
     }
 
     fn layout(capacity: usize) -> Layout {

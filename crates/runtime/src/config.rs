@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use crate::sim;
 
@@ -26,6 +27,23 @@ pub struct Config {
     pub seed: u64,
     /// Debug attack: ready tasks in random order, every `need_preempt` true.
     pub attack: bool,
+    /// Whether a worker that is about to sleep takes tasks of [`crate::spawn_anywhere`] which
+    /// another has not started; else each starts where it was spawned.
+    pub migrate: bool,
+    /// A kernel thread submits instead of the workers; io_uring only. Off by default.
+    pub sqpoll: Option<Sqpoll>,
+    /// Files opened `direct` are read and written by polling the device instead of by interrupts;
+    /// io_uring only. Opening such a file is refused where its device cannot be polled. A worker
+    /// with polled requests in flight does not sleep. Off by default.
+    pub iopoll: bool,
+    /// io_uring looks a file up once, not at each transfer. On by default: with registered buffers
+    /// 11 to 14 % less CPU time per read.
+    pub registered_files: bool,
+    /// io_uring pins the memory of an [`crate::Arena`] once, not at each transfer, where the limit
+    /// of locked memory allows; what is pinned counts as used. On by default.
+    pub registered_buffers: bool,
+    /// When requests go to the kernel; io_uring only.
+    pub submission: Submission,
 }
 
 impl Default for Config {
@@ -40,6 +58,12 @@ impl Default for Config {
             pin: !cfg!(debug_assertions),
             seed: 1,
             attack: cfg!(debug_assertions),
+            migrate: true,
+            sqpoll: None,
+            iopoll: false,
+            registered_files: true,
+            registered_buffers: true,
+            submission: Submission::Adaptive,
         }
     }
 }
@@ -56,8 +80,54 @@ impl Config {
         if self.depth == 0 || self.depth > DEPTH_MAX {
             return bad(&format!("depth must be 1 to {DEPTH_MAX}, not {}", self.depth));
         }
+        self.check_polling()
+    }
+
+    /// What is asked of io_uring is had or refused, never left out.
+    fn check_polling(&self) -> Result<(), StartError> {
+        let bad = |what: &str| Err(StartError::Config(what.to_owned()));
+        let by_ring = matches!(self.ring, RingChoice::Auto | RingChoice::Uring);
+        if (self.sqpoll.is_some() || self.iopoll) && !by_ring {
+            return bad("SQPOLL and IOPOLL are options of io_uring: the ring must be `uring`");
+        }
+        if self.sqpoll.is_some() && self.iopoll {
+            return bad("SQPOLL and IOPOLL cannot be combined: who submits must poll the device");
+        }
+        if let Some(sqpoll) = &self.sqpoll
+            && !(SQPOLL_IDLE_MIN..=SQPOLL_IDLE_MAX).contains(&sqpoll.idle)
+        {
+            return bad("the idle time of SQPOLL must be 1 ms to 60 s");
+        }
         Ok(())
     }
+}
+
+/// The idle time is a number of milliseconds to the kernel, and 0 would mean its default.
+const SQPOLL_IDLE_MIN: Duration = Duration::from_millis(1);
+/// Longer is a core given away for good.
+const SQPOLL_IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// A kernel thread that takes submissions from memory, so that submitting costs no system call. All
+/// workers share one. While it is awake it uses a whole core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sqpoll {
+    /// Without work for so long it sleeps; waking it costs a system call. 1 ms to 60 s.
+    pub idle: Duration,
+    /// The core that it is bound to; any without.
+    pub cpu: Option<u32>,
+}
+
+/// When the requests of ready tasks go to the kernel. They always do when no task is ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Submission {
+    /// In batches: when there are many, or the oldest has waited for about two reads of an SSD.
+    #[default]
+    Adaptive,
+    /// When they are more than this fraction of the requests in flight, or many ("io_uring for
+    /// High-Performance DBMSs", section 3.3). A control for measurements.
+    Share(u32),
+    /// Each by itself, a system call apiece. A control for measurements.
+    AtOnce,
 }
 
 /// Most operations in flight per worker: half of the largest completion queue that Linux grants

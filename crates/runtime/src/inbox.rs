@@ -22,6 +22,8 @@ pub(crate) enum Message {
     Run(Box<dyn FnOnce() + Send>),
     /// An operation that a thread of the pool carried out.
     Done(Key, Outcome),
+    /// The file or arena of this number is no more: rings that registered it take it out.
+    Forget(u64),
     /// Drop all tasks, drain, end.
     Stop,
 }
@@ -93,10 +95,18 @@ impl Inbox {
             queue.messages.push(message);
         }
         self.filled.store(true, Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst) {
+        self.nudge();
+        true
+    }
+
+    /// Ends the worker's sleep without a message; false when it was awake.
+    pub(crate) fn nudge(&self) -> bool {
+        let asleep =
+            self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
+        if asleep {
             self.bell.get().expect("a worker sets its bell before it sleeps").ring();
         }
-        true
+        asleep
     }
 
     /// True when messages wait.
@@ -159,8 +169,13 @@ pub(crate) fn unregister(id: u32) {
 
 /// Wakes a task of another thread's worker; nothing happens if that worker has ended.
 pub(crate) fn wake_remote(id: u32, task: Key) {
+    send_to(id, Message::Wake(task));
+}
+
+/// Sends a message to a worker of the process; it is dropped if that worker has ended.
+pub(crate) fn send_to(id: u32, message: Message) {
     let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(Some(inbox)) = registry.get(id as usize) {
-        inbox.send(Message::Wake(task));
+        inbox.send(message);
     }
 }

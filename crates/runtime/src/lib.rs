@@ -14,6 +14,7 @@ mod counters;
 mod entropy;
 pub mod fs;
 mod inbox;
+mod known;
 pub mod net;
 mod offload;
 mod op;
@@ -31,15 +32,20 @@ mod worker;
 mod yielding;
 
 pub use account::{Account, AccountSnapshot, Enter};
-pub use buf::{BUFFER_ALIGN, IoBuf};
+pub use buf::{Arena, BUFFER_ALIGN, IoBuf};
 pub use config::WORKER_COUNT_MAX;
-pub use config::{Config, DEPTH_MAX, RingChoice, RingKind, RingReport, StartError};
+pub use config::{
+    Config, DEPTH_MAX, RingChoice, RingKind, RingReport, Sqpoll, StartError, Submission,
+};
 pub use counters::IoCounters;
 pub use entropy::entropy;
 pub use offload::offload;
 pub use runtime::{Handle, Runtime};
 pub use stats::WorkerStats;
-pub use task::{Aborted, JoinHandle, RemoteHandle, frame_bytes, spawn, spawn_on};
+pub use task::{
+    Aborted, JoinHandle, RemoteHandle, frame_bytes, spawn, spawn_anywhere, spawn_anywhere_detached,
+    spawn_on,
+};
 pub use trace::{IoPoint, IoSample, IoTrace};
 pub use yielding::{
     interleave, need_preempt, random_u64, step_aside, worker, worker_count, yield_now,

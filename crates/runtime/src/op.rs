@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use stdx::Key;
 
 use crate::account::LocalAccount;
-use crate::buf::IoBuf;
+use crate::buf::{Arena, IoBuf};
 use crate::fs::{File, OpenOptions};
 use crate::net::Interest;
 use crate::worker;
@@ -142,6 +142,12 @@ impl Transfer {
         assert!(self.from <= buf.len(), "a transfer starts inside of its buffer");
         // SAFETY: in bounds by the assertion.
         Some((unsafe { buf.as_ptr().add(self.from) }, buf.len() - self.from))
+    }
+
+    /// The buffer of a transfer in one piece, if it is a slice of an announced arena.
+    pub(crate) fn arena_buf(&self) -> Option<(&Arena, &IoBuf)> {
+        let Bufs::One(buf) = &self.bufs else { return None };
+        Some((buf.arena()?, buf))
     }
 
     /// The pieces of memory, for the kernel's vectored calls; valid while the transfer lives.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
@@ -10,7 +10,9 @@ use crate::affinity::Affinity;
 use crate::config::{Config, RingChoice, RingKind, RingReport, StartError};
 use crate::inbox::{self, Bell, Inbox, Message, lock};
 use crate::ring::pool::Pool;
-use crate::ring::{Driver, Ring, uring};
+use crate::ring::setup::{self, Wish};
+use crate::ring::uring::Uring;
+use crate::ring::{Context, Driver, Ring};
 use crate::sim;
 use crate::stats::WorkerStats;
 use crate::task::{Aborted, RemoteHandle, Urgency, promise, send_task};
@@ -158,6 +160,10 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         depth: config.depth,
         seed: config.seed,
         attack: config.attack,
+        migrate: config.migrate,
+        unstarted: (0..config.workers).map(|_| Default::default()).collect(),
+        sleepers: Default::default(),
+        first_ring: AtomicI32::new(-1),
         job_count: AtomicUsize::new(0),
         failure: Mutex::new(None),
     };
@@ -222,7 +228,7 @@ fn worker_thread(shared: Arc<Shared>, index: usize, config: &Config, tell: &mpsc
     {
         one.apply();
     }
-    let (driver, report) = match choose_driver(&shared.inboxes[index], config) {
+    let (driver, polled, report) = match choose_driver(&shared, index, config) {
         Ok(chosen) => chosen,
         Err(error) => {
             // The starter waits for exactly this message.
@@ -230,8 +236,10 @@ fn worker_thread(shared: Arc<Shared>, index: usize, config: &Config, tell: &mpsc
             return;
         }
     };
-    let pool = Pool::new(config.depth, report.kind == RingKind::Uring, all);
-    let worker = Worker::new(shared, index, Ring::new(driver, pool), None);
+    let context = Context { uring: report.kind == RingKind::Uring, iopoll: polled.is_some() };
+    let pool = Pool::new(config.depth, context, all);
+    let ring = Ring::new(driver, pool).with_polled(polled);
+    let worker = Worker::new(shared, index, ring, None);
     let _ = tell.send(Ok(report));
     let entered = worker.enter();
     let ran = catch_unwind(AssertUnwindSafe(|| {
@@ -245,20 +253,48 @@ fn worker_thread(shared: Arc<Shared>, index: usize, config: &Config, tell: &mpsc
     drop(entered);
 }
 
-fn choose_driver(inbox: &Arc<Inbox>, config: &Config) -> Result<(Driver, RingReport), StartError> {
+type Chosen = (Driver, Option<Uring>, RingReport);
+
+fn choose_driver(shared: &Shared, index: usize, config: &Config) -> Result<Chosen, StartError> {
+    let inbox = &shared.inboxes[index];
     let threads = |reason: String| {
         inbox.set_bell(Bell::Park(std::thread::current()));
-        (Driver::Threads, RingReport { kind: RingKind::Threads, reason })
+        (Driver::Threads, None, RingReport { kind: RingKind::Threads, reason })
     };
     if matches!(config.ring, RingChoice::Threads) {
         return Ok(threads("as configured".to_owned()));
     }
-    match uring::open(config.depth) {
-        Ok((ring, reason)) => {
-            let driver = Driver::Uring(Box::new(uring::Uring::new(ring, inbox)?));
-            Ok((driver, RingReport { kind: RingKind::Uring, reason }))
+    match open_rings(shared, inbox, config) {
+        Ok(chosen) => Ok(chosen),
+        // What was asked of io_uring is not left out in silence.
+        Err(StartError::Ring(reason))
+            if matches!(config.ring, RingChoice::Auto)
+                && config.sqpoll.is_none()
+                && !config.iopoll =>
+        {
+            Ok(threads(reason))
         }
-        Err(reason) if matches!(config.ring, RingChoice::Uring) => Err(StartError::Ring(reason)),
-        Err(reason) => Ok(threads(reason)),
+        Err(error) => Err(error),
     }
+}
+
+fn open_rings(shared: &Shared, inbox: &Arc<Inbox>, config: &Config) -> Result<Chosen, StartError> {
+    let first = Some(shared.first_ring.load(Ordering::SeqCst)).filter(|fd| *fd >= 0);
+    let opened = setup::open(&Wish::of(config, first)).map_err(StartError::Ring)?;
+    let mut reason = opened.flags.clone();
+    let polled = match config.iopoll {
+        false => None,
+        true => {
+            let opened = setup::open(&Wish::polled(config)).map_err(StartError::Ring)?;
+            reason.push_str("; for direct files ");
+            reason.push_str(&opened.flags);
+            Some(Uring::polled(opened, config.submission))
+        }
+    };
+    let ring = Uring::new(opened, inbox, config.submission)?;
+    if first.is_none() {
+        shared.first_ring.store(ring.fd(), Ordering::SeqCst);
+    }
+    let report = RingReport { kind: RingKind::Uring, reason };
+    Ok((Driver::Uring(Box::new(ring)), polled, report))
 }

@@ -12,6 +12,10 @@ pub(crate) struct Counters {
     pub(crate) ops: AtomicU64,
     pub(crate) enters: AtomicU64,
     pub(crate) sleeps: AtomicU64,
+    pub(crate) migrated: AtomicU64,
+    pub(crate) registered_files: AtomicU64,
+    pub(crate) registered_buffers: AtomicU64,
+    pub(crate) registrations_refused: AtomicU64,
     pub(crate) busy_ns: AtomicU64,
     pub(crate) idle_ns: AtomicU64,
     live_tasks: AtomicU64,
@@ -44,6 +48,10 @@ impl Counters {
             op_count: get(&self.ops),
             enter_count: get(&self.enters),
             sleep_count: get(&self.sleeps),
+            migrated_count: get(&self.migrated),
+            registered_file_count: get(&self.registered_files),
+            registered_buffer_count: get(&self.registered_buffers),
+            registration_refused_count: get(&self.registrations_refused),
             busy_ns: get(&self.busy_ns),
             idle_ns: get(&self.idle_ns),
             live_task_count: get(&self.live_tasks),
@@ -71,6 +79,15 @@ pub struct WorkerStats {
     pub enter_count: u64,
     /// Times that the worker slept in the kernel.
     pub sleep_count: u64,
+    /// Tasks that it took over before they started.
+    pub migrated_count: u64,
+    /// Transfers that named their file by its place in the ring's table.
+    pub registered_file_count: u64,
+    /// Transfers into or out of registered memory.
+    pub registered_buffer_count: u64,
+    /// Files and arenas that the system would not register (the limit of locked memory); their
+    /// transfers go the ordinary way.
+    pub registration_refused_count: u64,
     /// Nanoseconds spent polling tasks.
     pub busy_ns: u64,
     /// Nanoseconds asleep.

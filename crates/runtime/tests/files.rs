@@ -8,7 +8,7 @@ mod temp_dir;
 
 use std::io::ErrorKind;
 
-use rings::on_both;
+use rings::on_each;
 use runtime::fs::{self, File, OpenOptions};
 use runtime::{Config, IoBuf, RingChoice, RingKind, Runtime};
 use temp_dir::TempDir;
@@ -26,7 +26,7 @@ fn pattern(len: usize, salt: u8) -> IoBuf {
 
 #[test]
 fn written_bytes_are_read_again() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("data");
         runtime.block_on(move || async move {
@@ -46,7 +46,7 @@ fn written_bytes_are_read_again() {
 
 #[test]
 fn a_read_at_the_end_is_short_and_beyond_it_empty() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("short");
         runtime.block_on(move || async move {
@@ -64,7 +64,7 @@ fn a_read_at_the_end_is_short_and_beyond_it_empty() {
 
 #[test]
 fn vectored_transfers_scatter_and_gather() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("vectored");
         runtime.block_on(move || async move {
@@ -88,7 +88,7 @@ fn vectored_transfers_scatter_and_gather() {
 
 #[test]
 fn thousands_of_reads_are_in_flight_at_once() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("many");
         runtime.block_on(move || async move {
@@ -115,7 +115,7 @@ fn thousands_of_reads_are_in_flight_at_once() {
 
 #[test]
 fn names_are_created_listed_renamed_and_removed() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let dir = TempDir::new();
         let inner = dir.file("a/b");
         runtime.block_on(move || async move {
@@ -138,7 +138,7 @@ fn names_are_created_listed_renamed_and_removed() {
 
 #[test]
 fn lengths_change_and_space_is_reserved() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("length");
         runtime.block_on(move || async move {
@@ -157,7 +157,7 @@ fn lengths_change_and_space_is_reserved() {
 
 #[test]
 fn a_locked_file_is_refused_until_released() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("locked");
         runtime.block_on(move || async move {
@@ -173,7 +173,7 @@ fn a_locked_file_is_refused_until_released() {
 
 #[test]
 fn the_back_end_of_a_file_is_explained() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("backend");
         let ring = runtime.rings()[0].kind;

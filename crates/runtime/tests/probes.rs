@@ -9,7 +9,7 @@ mod temp_dir;
 
 use std::time::Duration;
 
-use rings::on_both;
+use rings::on_each;
 use runtime::{Config, RingChoice, RingKind, Runtime, probe};
 use temp_dir::TempDir;
 
@@ -37,7 +37,7 @@ fn a_file_report_names_the_file_system_and_the_way() {
 
 #[test]
 fn the_device_probe_reads_at_the_given_depth() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("device");
         std::fs::write(&path, vec![0; 1 << 20]).unwrap();

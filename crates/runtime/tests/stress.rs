@@ -12,12 +12,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rings::on_both;
+use rings::on_each;
 use runtime::fs::{self, File, OpenOptions};
 use runtime::sim::{Disk, FaultPlan};
 use runtime::sync::{Gate, Semaphore};
 use runtime::{
-    Account, Config, IoBuf, JoinHandle, RingChoice, Runtime, interleave, random_u64, spawn,
+    Account, Arena, Config, IoBuf, JoinHandle, RingChoice, Runtime, interleave, random_u64, spawn,
     spawn_on, time, yield_now,
 };
 use temp_dir::TempDir;
@@ -42,7 +42,13 @@ impl World {
         let ptr = NonNull::from(memory.as_mut_slice()).cast();
         let owner = Arc::new(Leased { _memory: memory, _arena: self.arena.clone() });
         // SAFETY: the memory lives as long as `owner`, and nobody else touches it.
-        unsafe { IoBuf::from_arena(owner, ptr, PAGE) }
+        unsafe {
+            if random_u64().is_multiple_of(2) {
+                return IoBuf::from_arena(owner, ptr, PAGE);
+            }
+            // Announced: registered for its one transfer where that is switched on.
+            IoBuf::of_arena(&Arena::new(owner, ptr, PAGE), 0, PAGE)
+        }
     }
 }
 
@@ -141,7 +147,7 @@ fn check_rest(runtime: &Runtime, world: &World) {
 
 #[test]
 fn random_drops_leave_nothing_behind() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("storm");
         let world = runtime.block_on(|| storm(path, TASK_COUNT / BATCH_COUNT));
@@ -242,7 +248,7 @@ fn a_backlog_beyond_the_depth_is_served_and_may_be_dropped() {
 
 #[test]
 fn accounts_count_tasks_and_io_of_all_workers() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         let dir = TempDir::new();
         let path = dir.file("account");
         let account = Account::new();
@@ -285,7 +291,7 @@ fn accounts_count_tasks_and_io_of_all_workers() {
 
 #[test]
 fn an_account_tells_waiting_from_running() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         runtime.block_on(|| async {
             let account = Account::new();
             let event = Arc::new(runtime::sync::Event::new());
@@ -330,7 +336,7 @@ fn a_hundred_thousand_tasks_fit() {
 
 #[test]
 fn many_accounts_come_and_go() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let accounts: Vec<Arc<Account>> = (0..400).map(|_| Account::new()).collect();
         let shared = accounts.clone();
         runtime.block_on(|| async move {

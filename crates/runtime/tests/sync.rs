@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rings::on_both;
+use rings::on_each;
 use runtime::sync::{Cancel, Event, Gate, Permits, Semaphore, WaitQueue};
 use runtime::{Config, RingChoice, Runtime, spawn, spawn_on, time, yield_now};
 
@@ -65,7 +65,7 @@ fn who_leaves_a_semaphore_keeps_nothing() {
 
 #[test]
 fn a_semaphore_works_across_workers() {
-    on_both(4, |runtime| {
+    on_each(4, |runtime| {
         let most = runtime.block_on(|| async {
             let semaphore = Semaphore::new(3);
             let permits = Permits::new(100);
@@ -91,7 +91,7 @@ fn a_semaphore_works_across_workers() {
 
 #[test]
 fn a_gate_closes_when_all_have_left() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         runtime.block_on(|| async {
             let gate = Gate::new();
             let pass = gate.enter().unwrap();
@@ -121,7 +121,7 @@ fn permits_are_refused_beyond_the_limit() {
 
 #[test]
 fn cancellation_reaches_all_workers() {
-    on_both(3, |runtime| {
+    on_each(3, |runtime| {
         runtime.block_on(|| async {
             let cancel = Cancel::new();
             let tasks: Vec<_> = (0..3)
@@ -210,7 +210,7 @@ fn waiters_that_leave_from_the_middle_keep_nobody_from_being_called() {
 
 #[test]
 fn no_wake_is_lost_between_workers_that_fall_asleep() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         let rounds = runtime.block_on(|| async {
             let turn = Arc::new(std::sync::atomic::AtomicU64::new(0));
             let queue = Arc::new(WaitQueue::new());

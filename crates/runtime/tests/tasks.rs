@@ -9,12 +9,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rings::{on_both, start};
+use rings::{on_each, start};
 use runtime::{Aborted, Config, RingChoice, Runtime, interleave, spawn, spawn_on, time, yield_now};
 
 #[test]
 fn outputs_come_back() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         let sum = runtime.block_on(|| async {
             let tasks: Vec<_> = (0..1000u64).map(|i| spawn(async move { i })).collect();
             let mut sum = 0;
@@ -29,7 +29,7 @@ fn outputs_come_back() {
 
 #[test]
 fn tasks_run_on_the_worker_asked_for() {
-    on_both(3, |runtime| {
+    on_each(3, |runtime| {
         runtime.block_on(|| async {
             assert_eq!((runtime::worker(), runtime::worker_count()), (0, 3));
             for worker in 0..3 {
@@ -47,7 +47,7 @@ fn tasks_run_on_the_worker_asked_for() {
 
 #[test]
 fn a_panic_reaches_who_waits_and_nobody_else() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         runtime.block_on(|| async {
             let bad = spawn(async { panic!("first {}", 1) });
             let good = spawn(async { 2 });
@@ -75,7 +75,7 @@ impl Drop for Noted {
 
 #[test]
 fn abortion_drops_the_future_and_detaching_does_not() {
-    on_both(2, |runtime| {
+    on_each(2, |runtime| {
         runtime.block_on(|| async {
             let notes = Rc::new(RefCell::new(Vec::new()));
             let (a, b) = (Noted(notes.clone(), "aborted"), Noted(notes.clone(), "ran on"));
@@ -104,7 +104,7 @@ fn abortion_drops_the_future_and_detaching_does_not() {
 
 #[test]
 fn timers_fire_in_the_order_of_their_deadlines() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         runtime.block_on(|| async {
             let order = Rc::new(RefCell::new(Vec::new()));
             let sleeper = |ms: u64| {
@@ -127,7 +127,7 @@ fn timers_fire_in_the_order_of_their_deadlines() {
 
 #[test]
 fn a_timeout_drops_what_is_late() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         runtime.block_on(|| async {
             let late = time::sleep(Duration::from_secs(1000));
             assert!(time::timeout(Duration::from_millis(5), late).await.is_err());
@@ -205,7 +205,7 @@ fn tasks_that_interleave_for_ever_starve_nobody() {
 
 #[test]
 fn interleaving_works_inside_of_a_combinator() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         runtime.block_on(|| async {
             let inner = async {
                 interleave().await;
@@ -219,7 +219,7 @@ fn interleaving_works_inside_of_a_combinator() {
 
 #[test]
 fn wakes_cross_workers_and_threads() {
-    on_both(4, |runtime| {
+    on_each(4, |runtime| {
         runtime.block_on(|| async {
             let events: Arc<Vec<_>> =
                 Arc::new((0..=200).map(|_| runtime::sync::Event::new()).collect());
@@ -247,7 +247,7 @@ fn cpu_ns_of_thread() -> u64 {
 
 #[test]
 fn an_idle_worker_uses_no_cpu() {
-    on_both(1, |runtime| {
+    on_each(1, |runtime| {
         let used_ns = runtime.block_on(|| async {
             let before = cpu_ns_of_thread();
             time::sleep(Duration::from_millis(200)).await;

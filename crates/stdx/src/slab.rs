@@ -26,8 +26,8 @@ impl Key {
     }
 
     /// The key of a slot and a generation.
-    pub fn new(slot: u32, generation: u32) -> Key {
-        Key(u64::from(generation) << 32 | u64::from(slot))
+    pub const fn new(slot: u32, generation: u32) -> Key {
+        Key((generation as u64) << 32 | slot as u64)
     }
 }
 

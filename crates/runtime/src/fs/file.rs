@@ -9,8 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::open::unlock;
 use super::{FileBackend, OpenOptions};
 use crate::buf::IoBuf;
+use crate::known::Known;
 use crate::op::{Answer, Bufs, Meta, Op, Pending, Spans, Transfer, begin};
 use crate::sim;
 
@@ -24,6 +26,22 @@ struct Inner {
     node: Node,
     path: PathBuf,
     backend: FileBackend,
+    known: Known,
+    /// Holds the lock of the file.
+    locked: bool,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // A ring that has registered the file keeps it open, and with it the lock, until it has
+        // been told.
+        if let Node::System(fd) = &self.node
+            && self.locked
+            && self.known.is_noted()
+        {
+            unlock(fd);
+        }
+    }
 }
 
 /// An open file, usable on every worker of its runtime. It is closed when its last clone is gone
@@ -38,12 +56,15 @@ pub struct File(Arc<Inner>);
 pub const VECTOR_COUNT_MAX: usize = 1024;
 
 impl File {
-    pub(crate) fn of_system(fd: OwnedFd, path: &Path, backend: FileBackend) -> File {
-        File(Arc::new(Inner { node: Node::System(fd), path: path.to_owned(), backend }))
+    /// `locked`: the descriptor has the lock of the file.
+    pub(crate) fn of_system(fd: OwnedFd, path: &Path, backend: FileBackend, locked: bool) -> File {
+        let (node, path) = (Node::System(fd), path.to_owned());
+        File(Arc::new(Inner { node, path, backend, known: Known::new(), locked }))
     }
 
     pub(crate) fn of_sim(handle: sim::Handle, path: &Path, backend: FileBackend) -> File {
-        File(Arc::new(Inner { node: Node::Sim(handle), path: path.to_owned(), backend }))
+        let (node, path) = (Node::Sim(handle), path.to_owned());
+        File(Arc::new(Inner { node, path, backend, known: Known::new(), locked: false }))
     }
 
     /// Opens a file. Errors are the system's.
@@ -52,6 +73,10 @@ impl File {
             Answer::File(file) => Ok(file),
             _ => unreachable!("open answers with a file"),
         }
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        &self.0.known
     }
 
     pub(crate) fn node(&self) -> &Node {

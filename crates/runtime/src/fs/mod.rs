@@ -3,6 +3,7 @@
 mod file;
 mod names;
 mod open;
+mod polling;
 
 pub(crate) use file::Node;
 pub use file::{File, ManyTransfer, OneTransfer, VECTOR_COUNT_MAX};

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use super::File;
+use super::{File, polling};
 use crate::config::RingKind;
 use crate::ring::{Context, open_fd};
 
@@ -35,6 +35,8 @@ pub struct FileBackend {
     pub kind: RingKind,
     /// Whether the page cache is bypassed.
     pub direct: bool,
+    /// Whether the device is polled for completions (`Config::iopoll`).
+    pub polled: bool,
     /// Why so.
     pub reason: String,
 }
@@ -49,8 +51,13 @@ pub(crate) fn open_file(path: &Path, options: &OpenOptions, context: Context) ->
     if options.lock {
         lock(&fd)?;
     }
-    let backend = choose(&fd, options.direct, direct, context)?;
-    Ok(File::of_system(fd, path, backend))
+    let mut backend = choose(&fd, options.direct, direct, context)?;
+    if context.iopoll && options.direct {
+        polling::check(&fd, options.read, &backend)?;
+        backend.polled = true;
+        backend.reason.push_str(", its device polled");
+    }
+    Ok(File::of_system(fd, path, backend, options.lock))
 }
 
 fn flags(options: &OpenOptions) -> io::Result<i32> {
@@ -106,6 +113,12 @@ fn lock(fd: &OwnedFd) -> io::Result<()> {
     }
 }
 
+/// Gives the lock back before the descriptor is closed.
+pub(super) fn unlock(fd: &OwnedFd) {
+    // SAFETY: plain system call on an open descriptor. It cannot fail for a lock that is held.
+    let _ = unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_UN) };
+}
+
 /// The file system type of an open file, as `statfs` numbers it.
 fn file_system(fd: &OwnedFd) -> io::Result<i64> {
     // SAFETY: all-zero is a valid `statfs`.
@@ -118,8 +131,12 @@ fn file_system(fd: &OwnedFd) -> io::Result<i64> {
 }
 
 fn choose(fd: &OwnedFd, wanted: bool, direct: bool, context: Context) -> io::Result<FileBackend> {
-    let threads =
-        |reason: &str| FileBackend { kind: RingKind::Threads, direct, reason: reason.to_owned() };
+    let threads = |reason: &str| FileBackend {
+        kind: RingKind::Threads,
+        direct,
+        polled: false,
+        reason: reason.to_owned(),
+    };
     let memory = [libc::TMPFS_MAGIC, RAMFS_MAGIC].contains(&file_system(fd)?);
     Ok(match (context.uring, memory, wanted, direct) {
         (false, ..) => threads("the worker has no io_uring"),
@@ -133,7 +150,7 @@ fn choose(fd: &OwnedFd, wanted: bool, direct: bool, context: Context) -> io::Res
 }
 
 fn uring(direct: bool, reason: &str) -> FileBackend {
-    FileBackend { kind: RingKind::Uring, direct, reason: reason.to_owned() }
+    FileBackend { kind: RingKind::Uring, direct, polled: false, reason: reason.to_owned() }
 }
 
 const RAMFS_MAGIC: i64 = 0x8584_58f6;

@@ -95,11 +95,10 @@ async fn on_one_worker(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     let deadline = now() + duration;
-    let reader = |_| {
+    let reader = |mut buf: IoBuf| {
         let file = file.clone();
         spawn(async move {
             let mut latencies_ns = Vec::new();
-            let mut buf = IoBuf::alloc(READ_BYTES);
             while now() < deadline {
                 let begin = now();
                 let offset = random_u64() % pages * READ_BYTES as u64;
@@ -111,7 +110,8 @@ async fn on_one_worker(
             io::Result::Ok(latencies_ns)
         })
     };
-    let readers: Vec<_> = (0..depth).map(reader).collect();
+    let buffers = IoBuf::alloc_many(depth, READ_BYTES);
+    let readers: Vec<_> = buffers.into_iter().map(reader).collect();
     let mut all = Vec::new();
     for reader in readers {
         all.extend(reader.await.map_err(io::Error::other)??);

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::fs::{FileBackend, OpenOptions, open_file};
-use crate::ring::{Context, open_fd, uring};
+use crate::ring::setup::{self, Wish};
+use crate::ring::{Context, open_fd};
 
 /// A file, its file system, and how a runtime would read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub struct FileReport {
 pub fn file(path: impl AsRef<Path>) -> io::Result<FileReport> {
     let path = path.as_ref();
     let fd = open_fd(path, libc::O_RDONLY)?;
-    let context = Context { uring: uring::open(1).is_ok() };
+    let context = Context { uring: setup::open(&Wish::plain(1)).is_ok(), iopoll: false };
     let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
     let opened = open_file(path, &options, context)?;
     // SAFETY: all-zero is a valid `statfs`.

@@ -1,6 +1,6 @@
 //! The kernel, its io_uring, and the limits that matter.
 
-use crate::ring::uring;
+use crate::ring::setup::{self, Wish};
 
 /// What the machine offers to a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub fn system() -> SystemReport {
     let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok();
     SystemReport {
         kernel: first_line("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
-        io_uring: uring::open(1).map(|(_, flags)| flags),
+        io_uring: setup::open(&Wish::plain(1)).map(|opened| opened.flags),
         io_uring_disabled: disabled.and_then(|text| text.trim().parse().ok()),
         seccomp_filter: seccomp_filter(),
         memlock_bytes: limit(libc::RLIMIT_MEMLOCK),

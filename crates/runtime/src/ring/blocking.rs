@@ -12,9 +12,11 @@ use crate::fs::{File, open_file};
 use crate::op::{Answer, Meta};
 
 /// What the worker of a pool has to offer to the files that it opens.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Context {
     pub(crate) uring: bool,
+    /// Direct files are to be polled.
+    pub(crate) iopoll: bool,
 }
 
 /// Repeats a system call that a signal has interrupted.

@@ -3,6 +3,8 @@
 mod blocking;
 mod poller;
 pub(crate) mod pool;
+mod registered;
+pub(crate) mod setup;
 mod sqe;
 pub(crate) mod uring;
 
@@ -34,6 +36,8 @@ pub(crate) enum Wait {
 /// The ring of one worker: io_uring or nothing, and always a pool for what blocks.
 pub(crate) struct Ring {
     driver: Driver,
+    /// For files whose device is polled, where the configuration asks for it.
+    polled: Option<Box<uring::Uring>>,
     pool: Pool,
     /// For sockets, where there is no ring.
     poller: Option<Poller>,
@@ -47,7 +51,12 @@ pub(crate) enum Driver {
 
 impl Ring {
     pub(crate) fn new(driver: Driver, pool: Pool) -> Ring {
-        Ring { driver, pool, poller: None }
+        Ring { driver, polled: None, pool, poller: None }
+    }
+
+    /// With a second ring for files whose device is polled.
+    pub(crate) fn with_polled(self, polled: Option<uring::Uring>) -> Ring {
+        Ring { polled: polled.map(Box::new), ..self }
     }
 
     /// Puts an operation under way; its completion comes through `turn`, the inbox, or the
@@ -55,7 +64,10 @@ impl Ring {
     pub(crate) fn start(&mut self, key: Key, op: &mut Op, worker: &Worker) {
         match &mut self.driver {
             Driver::Sim(port) => port.start(key, op),
-            Driver::Uring(ring) if on_ring(op) => ring.push(key, op, worker.counters()),
+            Driver::Uring(ring) if on_ring(op) => match &mut self.polled {
+                Some(polled) if is_polled(op) => polled.push(key, op, worker),
+                _ => ring.push(key, op, worker),
+            },
             Driver::Threads if let Op::Ready(fd, interest) = op => {
                 watch(&mut self.poller, key, fd, *interest, worker);
             }
@@ -79,11 +91,23 @@ impl Ring {
         }
     }
 
+    /// A file or an arena is no more.
+    pub(crate) fn forget(&mut self, number: u64) {
+        if let Driver::Uring(ring) = &mut self.driver {
+            ring.forget(number);
+        }
+        if let Some(polled) = &mut self.polled {
+            polled.forget(number);
+        }
+    }
+
     /// True when pending submissions should not wait for the end of the ready work; so many
     /// transfers are under way, submitted or not.
     #[inline]
     pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
-        matches!(&self.driver, Driver::Uring(ring) if ring.wants_submit(transfers))
+        let Driver::Uring(ring) = &self.driver else { return false };
+        ring.wants_submit(transfers)
+            || self.polled.as_ref().is_some_and(|polled| polled.wants_submit(transfers))
     }
 
     /// True when the kernel holds completions back until it is entered, or has delivered some.
@@ -103,7 +127,14 @@ impl Ring {
         counters: &Counters,
     ) -> Vec<(Key, Outcome)> {
         match &mut self.driver {
-            Driver::Uring(ring) => ring.turn(wait, transfers, counters),
+            Driver::Uring(ring) => match &mut self.polled {
+                Some(polled) if polled.unfinished() > 0 => {
+                    let mut ended = polled.poll(wait, counters);
+                    ended.extend(ring.turn(Wait::No, transfers, counters));
+                    ended
+                }
+                _ => ring.turn(wait, transfers, counters),
+            },
             Driver::Threads => {
                 park(wait, counters);
                 Vec::new()
@@ -129,6 +160,11 @@ fn on_ring(op: &Op) -> bool {
     file.backend().kind == RingKind::Uring
 }
 
+/// Reads and writes of files whose device is polled.
+fn is_polled(op: &Op) -> bool {
+    matches!(op, Op::Read(transfer) | Op::Write(transfer) if transfer.file.backend().polled)
+}
+
 /// Has the poll thread wait, which starts with the first socket.
 fn watch(poller: &mut Option<Poller>, key: Key, fd: &OwnedFd, interest: Interest, worker: &Worker) {
     if poller.is_none() {
@@ -151,3 +187,6 @@ fn park(wait: Wait, counters: &Counters) {
     }
     bump(&counters.enters, 1);
 }
+
+#[cfg(test)]
+mod tests;

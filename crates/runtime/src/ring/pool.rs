@@ -91,11 +91,10 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool without threads yet; `uring` says whether its worker has a ring. Its threads use
-    /// `cores`, or those of the thread that needs them.
-    pub(crate) fn new(depth: u32, uring: bool, cores: Option<Affinity>) -> Pool {
+    /// A pool without threads yet; `context` says what its worker offers. Its threads
+    /// use `cores`, or those of the thread that needs them.
+    pub(crate) fn new(depth: u32, context: blocking::Context, cores: Option<Affinity>) -> Pool {
         let limit = (depth as usize).min(THREAD_COUNT_MAX);
-        let context = blocking::Context { uring };
         Pool { common: Arc::default(), threads: Vec::new(), limit, context, cores }
     }
 

@@ -1,29 +1,34 @@
 //! The io_uring driver of one worker.
 //!
-//! Submission is adaptive ("io_uring for High-Performance DBMSs", section 3.3): entries collect
-//! until their number, set against the requests in flight, says that the device is about to idle,
-//! or until the ready work runs out.
+//! Submission is adaptive: entries collect until the ready work runs out, until they are many, or
+//! until the first has waited for a while. In a virtual machine each call may cost a trip to the
+//! host; the rule of "io_uring for High-Performance DBMSs" (section 3.3), which also submits when
+//! the entries are a fraction of the requests in flight, makes several calls where one would do.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use io_uring::register::Restriction;
 use io_uring::{IoUring, opcode, types};
 use stdx::Key;
 
+use super::registered::{Places, Tables};
+use super::setup::Opened;
 use super::{Wait, sqe};
+use crate::clock::monotonic_ns;
+use crate::config::Submission;
 use crate::inbox::{Bell, Inbox};
 use crate::op::{Op, Outcome};
 use crate::stats::{Counters, bump};
+use crate::worker::Worker;
 
-/// Submission entries: a batch is flushed before it gets this long.
-const SQ_ENTRIES: u32 = 256;
 /// A batch this long is submitted whatever is in flight: the saving per call is used up by then
 /// (section 2.1 of the paper: 5-6 times fewer cycles per operation at 16).
 const BATCH_COUNT_MAX: u32 = 64;
-/// Submit when pending entries exceed this fraction of the requests in flight.
-const PENDING_SHARE: u32 = 4;
+/// An entry waits no longer than this for others while tasks are ready: about two reads of an SSD.
+/// Measured with 5 to 400 µs (`cargo bench -p runtime --bench submission`): shorter ones cost up to
+/// half of the CPU time per read, longer ones gain little.
+const PENDING_NS_MAX: u64 = 200_000;
 /// The `user_data` of the read of the event descriptor; no key has generation 2^32 - 1 and slot
 /// 2^32 - 1.
 const BELL: u64 = u64::MAX;
@@ -32,76 +37,29 @@ const CANCEL: u64 = u64::MAX - 1;
 
 pub(crate) struct Uring {
     ring: IoUring,
-    bell: i32,
+    tables: Tables,
+    /// What wakes a sleeper; a polled ring never sleeps.
+    bell: Option<i32>,
     bell_word: Box<u64>,
     bell_armed: bool,
+    /// Entries that the kernel has not been told of.
     pending: u32,
+    /// When the first of them was made, where that matters.
+    pending_ns: u64,
+    submission: Submission,
     /// Of the pending entries, those about sockets.
     socket_pending: u32,
-    in_kernel: u32,
-}
-
-/// A ring with as many wished-for flags as the kernel grants, and their names.
-pub(crate) fn open(depth: u32) -> Result<(IoUring, String), String> {
-    let mut refusals = Vec::new();
-    for (level, name) in LEVELS {
-        let mut builder = IoUring::builder();
-        builder.setup_r_disabled();
-        builder.setup_clamp().setup_cqsize((depth + 1).next_power_of_two().max(SQ_ENTRIES));
-        if level >= 1 {
-            builder.setup_coop_taskrun().setup_taskrun_flag();
-        }
-        if level >= 2 {
-            builder.setup_single_issuer().setup_defer_taskrun();
-        }
-        match builder.build(SQ_ENTRIES) {
-            Ok(ring) => return check(ring, depth).map(|ring| (ring, name.to_owned())),
-            Err(error) => refusals.push(error),
-        }
-    }
-    let last = refusals.pop().expect("at least one level was tried");
-    Err(crate::probe::explain_refusal(&last))
-}
-
-/// Flag sets from the best to the least.
-const LEVELS: [(u32, &str); 3] =
-    [(2, "SINGLE_ISSUER | DEFER_TASKRUN"), (1, "COOP_TASKRUN"), (0, "no flags")];
-
-fn check(ring: IoUring, depth: u32) -> Result<IoUring, String> {
-    if !ring.params().is_feature_ext_arg() {
-        return Err("the kernel is too old: no timeout in io_uring_enter (Linux 5.11)".to_owned());
-    }
-    if !ring.params().is_feature_nodrop() {
-        return Err("the kernel is too old: it may drop completions (Linux 5.5)".to_owned());
-    }
-    if ring.params().cq_entries() <= depth {
-        return Err(format!("the completion queue is too small for depth {depth}"));
-    }
-    restrict(&ring).map_err(|error| format!("the ring cannot be restricted: {error}"))?;
-    Ok(ring)
-}
-
-/// Allows what this driver does and nothing else: much of io_uring's attack surface lies in
-/// operations that a database never asks for.
-fn restrict(ring: &IoUring) -> io::Result<()> {
-    let allowed = [
-        opcode::Read::CODE,
-        opcode::Write::CODE,
-        opcode::Readv::CODE,
-        opcode::Writev::CODE,
-        opcode::Fsync::CODE,
-        opcode::PollAdd::CODE,
-        opcode::PollRemove::CODE,
-        opcode::Send::CODE,
-    ];
-    let mut restrictions = allowed.map(Restriction::sqe_op);
-    ring.submitter().register_restrictions(&mut restrictions)?;
-    ring.submitter().register_enable_rings()
+    /// Entries made whose completions have not been collected.
+    unfinished: u32,
 }
 
 impl Uring {
     /// The driver over a ring that this very thread has created.
-    pub(crate) fn new(ring: IoUring, inbox: &Arc<Inbox>) -> io::Result<Uring> {
+    pub(crate) fn new(
+        opened: Opened,
+        inbox: &Arc<Inbox>,
+        submission: Submission,
+    ) -> io::Result<Uring> {
         // SAFETY: plain system call; the descriptor is checked and owned right away.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if fd < 0 {
@@ -109,23 +67,62 @@ impl Uring {
         }
         // SAFETY: a fresh descriptor that nobody else owns.
         inbox.set_bell(Bell::Event(unsafe { OwnedFd::from_raw_fd(fd) }));
-        let bell = inbox.bell_fd().expect("the bell was just set");
-        Ok(Uring {
-            ring,
+        assert!(inbox.bell_fd().is_some(), "the bell was just set");
+        Ok(Uring::with(opened, inbox.bell_fd(), submission))
+    }
+
+    /// The driver over a ring for polled transfers.
+    pub(crate) fn polled(opened: Opened, submission: Submission) -> Uring {
+        assert!(opened.ring.params().is_setup_iopoll(), "a ring for polled transfers polls");
+        Uring::with(opened, None, submission)
+    }
+
+    fn with(opened: Opened, bell: Option<i32>, submission: Submission) -> Uring {
+        // With a kernel thread that submits nothing is gained by waiting.
+        let sqpoll = opened.ring.params().is_setup_sqpoll();
+        let submission = if sqpoll { Submission::AtOnce } else { submission };
+        Uring {
+            ring: opened.ring,
+            tables: opened.tables,
             bell,
             bell_word: Box::new(0),
             bell_armed: false,
             pending: 0,
+            pending_ns: 0,
+            submission,
             socket_pending: 0,
-            in_kernel: 0,
-        })
+            unfinished: 0,
+        }
+    }
+
+    /// Requests whose completions have not been collected, the bell's included.
+    #[inline]
+    pub(crate) fn unfinished(&self) -> u32 {
+        self.unfinished
+    }
+
+    /// The ring's own descriptor.
+    pub(crate) fn fd(&self) -> i32 {
+        self.ring.as_raw_fd()
     }
 
     /// Adds an operation to the next batch.
-    pub(crate) fn push(&mut self, key: Key, op: &mut Op, counters: &Counters) {
-        let entry = sqe::entry(op).user_data(key.as_u64());
-        self.push_entry(&entry, counters);
+    pub(crate) fn push(&mut self, key: Key, op: &mut Op, worker: &Worker) {
+        let places = match op {
+            Op::Read(transfer) | Op::Write(transfer) => {
+                let submitter = self.ring.submitter();
+                self.tables.places(transfer, &submitter, worker.id, worker.counters())
+            }
+            _ => Places::default(),
+        };
+        let entry = sqe::entry(op, places).user_data(key.as_u64());
+        self.push_entry(&entry, worker.counters());
         self.socket_pending += u32::from(op.is_socket());
+    }
+
+    /// Takes a file or an arena that is no more out of the tables.
+    pub(crate) fn forget(&mut self, number: u64) {
+        self.tables.forget(number, &self.ring.submitter());
     }
 
     /// Ends a wait for a socket early.
@@ -141,21 +138,47 @@ impl Uring {
             // SAFETY: the entry's memory belongs to an operation in the worker's table (or to
             // `bell_word`), which is kept until its completion has been collected.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                if self.pending == 0 && self.submission == Submission::Adaptive {
+                    self.pending_ns = monotonic_ns();
+                }
                 self.pending += 1;
+                self.unfinished += 1;
                 return;
             }
             self.enter(Wait::No, counters);
+            if self.is_sqpoll() {
+                // The kernel thread takes entries when it likes; a refusal means to look again.
+                let _ = self.ring.submitter().squeue_wait();
+            }
         }
     }
 
-    /// True when the device may run dry before the ready work does.
+    fn is_sqpoll(&self) -> bool {
+        self.ring.params().is_setup_sqpoll()
+    }
+
+    /// A visit of a polled ring with requests in flight: completions come only to who asks. Until
+    /// one has come, which takes no longer than the device does, if `wait` says to wait.
+    pub(crate) fn poll(&mut self, wait: Wait, counters: &Counters) -> Vec<(Key, Outcome)> {
+        assert!(self.bell.is_none(), "only a polled ring is polled");
+        self.enter(if wait == Wait::No { Wait::No } else { Wait::Forever }, counters);
+        self.collect()
+    }
+
+    /// True when the pending entries should not wait for the end of the ready work.
     #[inline]
     pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
         // What is asked of sockets goes when the slice is over: their answers leave together, and
         // the clients that they wake do not each take the core away.
         let pending = self.pending.saturating_sub(self.socket_pending);
-        let in_kernel = transfers.saturating_sub(pending);
-        pending > 0 && (pending >= BATCH_COUNT_MAX || pending * PENDING_SHARE >= in_kernel)
+        if pending == 0 || pending >= BATCH_COUNT_MAX {
+            return pending > 0;
+        }
+        match self.submission {
+            Submission::Adaptive => monotonic_ns() - self.pending_ns >= PENDING_NS_MAX,
+            Submission::Share(share) => pending * share >= transfers.saturating_sub(pending),
+            Submission::AtOnce => true,
+        }
     }
 
     /// True when completions wait, in the queue or behind the kernel's door (DEFER_TASKRUN).
@@ -196,9 +219,11 @@ impl Uring {
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
     fn arm_bell(&mut self, counters: &Counters) {
-        if !self.bell_armed {
+        if let Some(bell) = self.bell
+            && !self.bell_armed
+        {
             let word: *mut u64 = &mut *self.bell_word;
-            let entry = opcode::Read::new(types::Fd(self.bell), word.cast(), 8).build();
+            let entry = opcode::Read::new(types::Fd(bell), word.cast(), 8).build();
             self.push_entry(&entry.user_data(BELL), counters);
             self.bell_armed = true;
         }
@@ -206,7 +231,6 @@ impl Uring {
 
     fn enter(&mut self, wait: Wait, counters: &Counters) {
         bump(&counters.enters, 1);
-        let before = self.ring.submission().len() as u32;
         let result = match wait {
             Wait::No => self.ring.submit(),
             Wait::Forever => self.ring.submit_and_wait(1),
@@ -216,13 +240,14 @@ impl Uring {
                 self.ring.submitter().submit_with_args(1, &args)
             }
         };
-        // Even a failed call may have taken entries: the queue's head tells, not the result.
-        let after = self.ring.submission().len() as u32;
-        assert!(after <= before, "the kernel only takes entries");
-        self.in_kernel += before - after;
-        self.pending = after;
+        self.pending = match self.is_sqpoll() {
+            // What its thread has been told of it takes; a failed call may not have woken it.
+            true => self.pending * u32::from(result.is_err()),
+            // Even a failed call may have taken entries: the queue's head tells, not the result.
+            false => self.ring.submission().len() as u32,
+        };
         // Entries that the kernel did not take may be any.
-        self.socket_pending = self.socket_pending.min(after);
+        self.socket_pending = self.socket_pending.min(self.pending);
         if let Err(error) = result {
             self.judge(&error);
         }
@@ -245,8 +270,8 @@ impl Uring {
         let mut completions = self.ring.completion();
         assert_eq!(completions.overflow(), 0, "the kernel drops no completion");
         for cqe in &mut completions {
-            assert!(self.in_kernel > 0, "a completion without a request");
-            self.in_kernel -= 1;
+            assert!(self.unfinished > 0, "a completion without a request");
+            self.unfinished -= 1;
             if cqe.user_data() == CANCEL {
                 continue;
             }
@@ -269,13 +294,14 @@ impl Drop for Uring {
         // The last request is the bell's: end it, so that nothing is in flight when the ring and
         // then `bell_word` go.
         let one = 1u64.to_ne_bytes();
-        // SAFETY: 8 readable bytes; the inbox keeps the descriptor open.
-        unsafe { libc::write(self.bell, one.as_ptr().cast(), 8) };
+        if let Some(bell) = self.bell {
+            // SAFETY: 8 readable bytes; the inbox keeps the descriptor open.
+            unsafe { libc::write(bell, one.as_ptr().cast(), 8) };
+        }
         let counters = Counters::default();
-        while self.in_kernel > 0 || self.pending > 0 {
+        while self.unfinished > 0 {
             self.enter(Wait::Ns(1_000_000), &counters);
             let _ = self.collect();
         }
-        debug_assert!(self.ring.as_raw_fd() >= 0);
     }
 }

@@ -242,6 +242,7 @@ impl State {
         let backend = FileBackend {
             kind: RingKind::Sim,
             direct: options.direct,
+            polled: false,
             reason: "a simulated disk".to_owned(),
         };
         Ok(File::of_sim(handle, path, backend))

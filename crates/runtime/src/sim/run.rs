@@ -11,7 +11,7 @@ use super::disk::Disk;
 use super::flights::{Flight, Flights, Port, land};
 use crate::inbox::{Bell, lock};
 use crate::ring::pool::Pool;
-use crate::ring::{Driver, Ring};
+use crate::ring::{Context, Driver, Ring};
 use crate::worker::{Shared, Worker};
 
 /// Virtual nanoseconds that one poll takes.
@@ -44,7 +44,7 @@ pub(crate) fn start(shared: Arc<Shared>, disk: Disk) {
             clock: clock.clone(),
             worker: index,
         };
-        let ring = Ring::new(Driver::Sim(port), Pool::new(1, false, None));
+        let ring = Ring::new(Driver::Sim(port), Pool::new(1, Context::default(), None));
         Worker::new(shared.clone(), index, ring, Some(clock.clone()))
     };
     let workers = (0..shared.inboxes.len()).map(worker).collect();
@@ -91,7 +91,9 @@ impl Machine {
 
     /// Some worker with something to do polls a few of its tasks.
     fn take_turn(&mut self) -> bool {
-        let busy = |worker: &&Worker| worker.inbox().filled() || worker.has_ready();
+        let busy = |worker: &&Worker| {
+            worker.inbox().filled() || worker.has_ready() || worker.finds_surplus()
+        };
         let busy: Vec<&Worker> = self.workers.iter().filter(busy).collect();
         if busy.is_empty() {
             return false;
@@ -101,6 +103,11 @@ impl Machine {
         self.disk.note(&[3, worker.index as u64, polls, self.clock.get()]);
         let _entered = worker.enter();
         worker.take_messages();
+        if !worker.has_ready()
+            && let Some((from, count)) = worker.take_surplus()
+        {
+            self.disk.note(&[4, worker.index as u64, from as u64, count as u64]);
+        }
         worker.slice(polls as u32);
         self.clock.set(self.clock.get() + polls * POLL_NS);
         true

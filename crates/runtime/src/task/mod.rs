@@ -10,6 +10,6 @@ pub(crate) mod waker;
 pub use frame::frame_bytes;
 pub(crate) use frame_pool::FramePool;
 pub use join::{Aborted, JoinHandle, spawn};
-pub use remote::{RemoteHandle, spawn_on};
+pub use remote::{RemoteHandle, spawn_anywhere, spawn_anywhere_detached, spawn_on};
 pub(crate) use remote::{Urgency, promise, send_task};
 pub(crate) use unwind::panic_text;

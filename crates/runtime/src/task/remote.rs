@@ -15,6 +15,8 @@ use crate::worker::{self, Shared};
 enum State<T> {
     Empty,
     Waiting(Waker),
+    /// A thread outside sleeps on `full`, whose call costs a system call even if nobody hears it.
+    Sleeping,
     Full(Result<T, Aborted>),
     Taken,
 }
@@ -51,9 +53,10 @@ impl<T> Promise<T> {
         }
         let before = std::mem::replace(&mut *state, State::Full(output));
         drop(state);
-        self.0.full.notify_all();
-        if let State::Waiting(waker) = before {
-            waker.wake();
+        match before {
+            State::Sleeping => self.0.full.notify_all(),
+            State::Waiting(waker) => waker.wake(),
+            State::Empty | State::Full(_) | State::Taken => {}
         }
     }
 }
@@ -85,7 +88,7 @@ impl<T> RemoteHandle<T> {
         loop {
             match std::mem::replace(&mut *state, State::Taken) {
                 State::Full(output) => return output,
-                other => *state = other,
+                _ => *state = State::Sleeping,
             }
             state = self.0.full.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -100,7 +103,7 @@ impl<T> Future for RemoteHandle<T> {
         match std::mem::replace(&mut *state, State::Taken) {
             State::Full(output) => Poll::Ready(output),
             State::Taken => panic!("a RemoteHandle was polled after its output was taken"),
-            old @ (State::Empty | State::Waiting(_)) => {
+            old @ (State::Empty | State::Waiting(_) | State::Sleeping) => {
                 *state = State::Waiting(cx.waker().clone());
                 drop(state);
                 drop(old);
@@ -143,6 +146,9 @@ async fn fulfil<T, F: Future<Output = T>>(
 ) {
     let cell = promise.0.clone();
     let output = {
+        if cell.abort.load(Ordering::SeqCst) {
+            return;
+        }
         let mut future = match catch_unwind(AssertUnwindSafe(make)) {
             Ok(future) => pin!(future),
             Err(panic) => return promise.keep(Err(Aborted::Panicked(panic_text(&*panic)))),
@@ -196,4 +202,52 @@ pub fn spawn_on<F: Future<Output = T> + 'static, T: Send + 'static>(
         send_task(inbox, w.current_account(), Urgency::Free, promise, make);
     });
     handle
+}
+
+/// Starts a task here or, when this worker has more unstarted tasks than it can start soon, on one
+/// that is about to sleep; under the current account, and at the same turn as [`crate::spawn`]
+/// would. Once started it stays where it is. `make` runs there, so that the future itself need not
+/// be `Send`. A task that is aborted before its start is dropped at its turn, `make` not called.
+///
+/// # Panics
+/// Outside of a task.
+pub fn spawn_anywhere<F: Future<Output = T> + 'static, T: Send + 'static>(
+    make: impl FnOnce() -> F + Send + 'static,
+) -> RemoteHandle<T> {
+    let (promise, handle) = promise();
+    worker::with(|w| {
+        let account = w.current_account();
+        w.keep(Box::new(move || start_here(account, promise, make)));
+    });
+    handle
+}
+
+/// As [`spawn_anywhere`], for a task whose end nobody waits for and that cannot be aborted: at less
+/// than half the cost. A panic ends it unheard.
+///
+/// # Panics
+/// Outside of a task.
+pub fn spawn_anywhere_detached<F: Future<Output = ()> + 'static>(
+    make: impl FnOnce() -> F + Send + 'static,
+) {
+    worker::with(|w| {
+        let account = w.current_account();
+        w.keep(Box::new(move || {
+            worker::with(|w| {
+                let task = account::within(w, account, || w.place(make(), false));
+                w.poll_task(task);
+            });
+        }));
+    });
+}
+
+fn start_here<T: Send + 'static, F: Future<Output = T> + 'static>(
+    account: Option<Arc<Account>>,
+    promise: Promise<T>,
+    make: impl FnOnce() -> F + Send + 'static,
+) {
+    worker::with(|w| {
+        let task = account::within(w, account, || w.place(fulfil(promise, None, make), false));
+        w.poll_task(task);
+    });
 }

@@ -1,15 +1,17 @@
 //! A worker: its tasks, its queues, its operations, its ring. One thread owns it all.
 
+mod migration;
 mod operations;
 mod run;
 mod tasks;
+mod unstarted;
 mod window;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -24,6 +26,7 @@ use crate::stats::Counters;
 use crate::task::FramePool;
 use crate::task::frame::Header;
 use crate::timers::Timers;
+pub(crate) use unstarted::{Sleepers, Unstarted};
 use window::Window;
 
 /// What all workers of a runtime know.
@@ -35,6 +38,14 @@ pub(crate) struct Shared {
     pub(crate) depth: u32,
     pub(crate) seed: u64,
     pub(crate) attack: bool,
+    /// Whether tasks that have not started move.
+    pub(crate) migrate: bool,
+    /// What each worker has not started yet and others may take.
+    pub(crate) unstarted: Vec<stdx::CachePadded<Unstarted>>,
+    pub(crate) sleepers: Sleepers,
+    /// The descriptor of the first worker's ring, -1 before there is one: workers that start after it
+    /// share its SQPOLL thread.
+    pub(crate) first_ring: AtomicI32,
     /// Calls of `block_on` under way; a simulation stands still without one.
     pub(crate) job_count: AtomicUsize,
     /// Why a simulation ended by itself.

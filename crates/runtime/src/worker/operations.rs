@@ -43,7 +43,7 @@ impl Worker {
     }
 
     /// Whether one more transfer may start.
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.transfers() < self.shared.depth
     }
 

@@ -59,6 +59,7 @@ impl Worker {
             match message {
                 Message::Wake(task) => self.wake(task),
                 Message::Done(op, outcome) => self.complete(op, outcome),
+                Message::Forget(number) => self.ring.borrow_mut().forget(number),
                 Message::Stop => self.stopping.set(true),
                 Message::Run(run) => self.run_message(run),
             }
@@ -66,7 +67,7 @@ impl Worker {
         true
     }
 
-    fn run_message(&self, run: Box<dyn FnOnce() + Send>) {
+    pub(super) fn run_message(&self, run: Box<dyn FnOnce() + Send>) {
         // Spawning catches the panics of the future; only its allocation could fail here.
         let ran = catch_unwind(AssertUnwindSafe(run));
         bump(&self.counters().panicked, u64::from(ran.is_err()));
@@ -192,14 +193,23 @@ impl Worker {
 
     /// Waits in the kernel for a completion, a message or the next timer.
     fn sleep(&self) {
-        if !self.inbox().fall_asleep() {
-            return;
+        self.shared.sleepers.enter();
+        // In this order: who has surplus looks for sleepers, who falls asleep looks for surplus.
+        if self.inbox().fall_asleep() {
+            match self.finds_surplus() {
+                true => drop(self.take_surplus()),
+                false => self.wait_in_kernel(),
+            }
+            self.inbox().awake();
         }
+        self.shared.sleepers.leave();
+    }
+
+    fn wait_in_kernel(&self) {
         let before_ns = self.now_ns();
         let deadline = self.timers.borrow_mut().next_ns();
         let wait = deadline.map_or(Wait::Forever, |ns| Wait::Ns(ns.saturating_sub(before_ns)));
         self.turn(wait);
-        self.inbox().awake();
         let now_ns = self.now_ns();
         self.till.slept(now_ns - before_ns, now_ns);
         bump(&self.counters().sleeps, 1);

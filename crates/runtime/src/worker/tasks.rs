@@ -7,6 +7,7 @@ use std::task::Context;
 
 use stdx::Key;
 
+use super::migration::MARK;
 use super::{Queue, Worker};
 use crate::account::{add, subtract};
 use crate::stats::bump;
@@ -16,6 +17,14 @@ use crate::task::waker;
 impl Worker {
     /// Starts a task under the paying account.
     pub(crate) fn spawn<F: Future + 'static>(&self, future: F, joined: bool) -> Key {
+        let task = self.place(future, joined);
+        self.ready.borrow_mut().push_back(task);
+        task
+    }
+
+    /// Starts a task under the paying account whose turn it is: the caller polls it.
+    #[inline]
+    pub(crate) fn place<F: Future + 'static>(&self, future: F, joined: bool) -> Key {
         let account = self.till.payer();
         if let Some(local) = &account {
             add(&local.shard().created, 1);
@@ -26,7 +35,6 @@ impl Worker {
         let frame = unsafe { Frame::write(place, account, joined, future) };
         let task = self.tasks.borrow_mut().insert(frame);
         assert!(task.slot() < waker::TASK_COUNT_MAX, "too many tasks on one worker");
-        self.ready.borrow_mut().push_back(task);
         bump(&self.counters().spawned, 1);
         task
     }
@@ -114,8 +122,13 @@ impl Worker {
 
     /// Polls a task taken from a queue.
     #[inline]
-    pub(super) fn poll_task(&self, task: Key) {
-        let Some(frame) = self.frame(task) else { return };
+    pub(crate) fn poll_task(&self, task: Key) {
+        let Some(frame) = self.frame(task) else {
+            if task == MARK {
+                self.start_marked();
+            }
+            return;
+        };
         // SAFETY: the frame lives while the table knows it, and nobody releases an unfinished
         // task. `finish` may, after which `header` is not used.
         let header = unsafe { frame.as_ref() };
@@ -188,6 +201,7 @@ impl Worker {
     /// Cancels and frees every task; what their destructors spawn too.
     pub(super) fn drop_tasks(&self) {
         loop {
+            self.drop_unstarted();
             let unfinished: Vec<Key> = {
                 let tasks = self.tasks.borrow();
                 tasks.keys().filter(|task| !self.is_finished(*task)).collect()

@@ -244,12 +244,10 @@ impl Pool {
     }
 
     fn frame_buffer(self: &Arc<Self>, frame: u32) -> IoBuf {
-        let address = self.arena.at(frame as usize * self.page_size);
-        let owner: Arc<dyn std::any::Any + Send + Sync> = self.arena.clone();
         // SAFETY: the frame is in state Loading and belongs to the load that asks, which hands the
-        // buffer to one read and looks at the bytes only after it has come back; the arena outlives
-        // the buffer as its owner.
-        unsafe { IoBuf::from_arena(owner, address, self.page_size) }
+        // buffer to one read and looks at the bytes only after it has come back; anonymous
+        // memory is zeroed.
+        unsafe { IoBuf::of_arena(&self.announced, frame as usize * self.page_size, self.page_size) }
     }
 }
 

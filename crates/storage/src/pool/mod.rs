@@ -68,6 +68,8 @@ pub struct Pool {
     page_size: usize,
     file: File,
     arena: Arc<Region>,
+    /// The same memory as rings register it.
+    announced: Arc<runtime::Arena>,
     translation: Translation,
     frames: ZeroedArray<PoolFrame>,
     loads: Box<[Mutex<Loads>]>,
@@ -163,10 +165,15 @@ impl Pool {
             .ok_or(StorageError::Option("the buffer pool is too large"))?;
         let arena = Region::reserve(frame_count * page_size)?;
         arena.advise_huge();
+        let arena = Arc::new(arena);
+        // SAFETY: the region stays mapped, to the pages that it has got, until it is dropped, and the
+        // announced arena owns it too.
+        let announced = unsafe { Arena::new(arena.clone(), arena.at(0), frame_count * page_size) };
         Ok(Pool {
             page_size,
             file,
-            arena: Arc::new(arena),
+            arena,
+            announced,
             translation: Translation::new()?,
             frames: ZeroedArray::new(frame_count)?,
             loads: (0..SHARD_COUNT).map(|_| Mutex::default()).collect(),
