@@ -22,6 +22,14 @@ impl Extent {
     }
 }
 
+/// Outcome of an attempt to take pages.
+pub(crate) enum Take<T> {
+    /// They are taken.
+    Taken(T),
+    /// Nothing is taken: the file has to hold this number of pages first.
+    Grow(u32),
+}
+
 /// Pages that a dropped tree has left behind.
 struct Limbo {
     extents: Vec<Extent>,
@@ -63,30 +71,52 @@ impl Space {
         self.page_count
     }
 
+    /// Runs of pages that are not in use, or will not be after the next checkpoint, at most.
+    pub fn extent_count(&self) -> usize {
+        let limbo = self.limbo.iter().map(|limbo| limbo.extents.len());
+        let unfinished = self.unfinished.values().map(Vec::len);
+        self.free.len() + self.freed.len() + limbo.chain(unfinished).sum::<usize>()
+    }
+
+    /// Length of the longest run of free pages.
+    pub fn longest_run(&self) -> u32 {
+        self.free.values().copied().max().unwrap_or(0)
+    }
+
     /// Pages that may be taken without growing the file.
     pub fn free_pages(&self) -> u64 {
         self.free.values().map(|pages| u64::from(*pages)).sum()
     }
 
-    /// Takes `pages` consecutive pages: the first free run that is long enough, else the file
-    /// grows.
+    /// Takes `pages` consecutive pages: the first free run that is long enough, else new ones at
+    /// the end. There is space on the disk for the first `held` pages of the file.
     ///
     /// # Errors
     /// `Full` when the file cannot grow.
-    pub fn take(&mut self, pages: u32) -> Result<Extent> {
+    pub fn take(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
         assert!(pages > 0, "an extent of no pages");
         let fitting = self.free.iter().find(|(_, len)| **len >= pages);
-        if let Some((&start, &len)) = fitting {
-            self.free.remove(&start);
-            if len > pages {
-                self.free.insert(start + pages, len - pages);
-            }
-            return Ok(Extent { start, pages });
+        let Some((&start, &len)) = fitting else { return self.take_new(pages, held) };
+        if self.page_count > held {
+            return Ok(Take::Grow(self.page_count));
         }
+        self.free.remove(&start);
+        if len > pages {
+            self.free.insert(start + pages, len - pages);
+        }
+        Ok(Take::Taken(Extent { start, pages }))
+    }
+
+    /// Takes pages at the end of the file.
+    fn take_new(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
         let start = self.page_count;
         let end = start.checked_add(pages).filter(|end| *end <= PAGE_COUNT_MAX);
-        self.page_count = end.ok_or(StorageError::Full)?;
-        Ok(Extent { start, pages })
+        let end = end.ok_or(StorageError::Full)?;
+        if end > held {
+            return Ok(Take::Grow(end));
+        }
+        self.page_count = end;
+        Ok(Take::Taken(Extent { start, pages }))
     }
 
     /// Makes pages free at once: nothing durable refers to them.
@@ -161,10 +191,12 @@ impl Space {
     ///
     /// # Errors
     /// `Full`, as [`Space::take`].
-    pub fn take_for_load(&mut self, load: u64, pages: u32) -> Result<Extent> {
-        let extent = self.take(pages)?;
-        self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
-        Ok(extent)
+    pub fn take_for_load(&mut self, load: u64, pages: u32, held: u32) -> Result<Take<Extent>> {
+        let take = self.take(pages, held)?;
+        if let Take::Taken(extent) = take {
+            self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
+        }
+        Ok(take)
     }
 
     /// All pages that a bulk load has taken.

@@ -1,7 +1,7 @@
 //! The scenarios of `storage::simulation`. `DOVETAIL_SEEDS` sets how many seeds; a failure names
 //! its seed, which alone repeats it.
 
-use storage::simulation::{Report, crash_everywhere, rot_everywhere, run};
+use storage::simulation::{Report, crash_everywhere, full_everywhere, rot_everywhere, run};
 
 /// Seeds of a quick run; the full one is 2,000.
 const SEED_COUNT: u64 = 50;
@@ -26,6 +26,13 @@ fn a_power_cut_at_every_write_leaves_the_old_state_or_the_new_one() {
     let report = crash_everywhere(1).unwrap_or_else(|failure| panic!("{failure}"));
     println!("{report:?}");
     assert!(report.crashes > 200, "{report:?}");
+}
+
+#[test]
+fn a_full_disk_at_every_write_loses_nothing_and_is_only_a_delay() {
+    let report = full_everywhere(1).unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{report:?}");
+    assert!(report.refusals > 50, "{report:?}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ impl Pool {
             let written = written.and_then(|r| r.map_err(|e| StorageError::io("write a page", &e)));
             outcome = outcome.and(written);
         }
-        outcome.inspect_err(|error| self.set_poison(error))
+        outcome.inspect_err(|error| self.after_failed_write(error))
     }
 }
 
@@ -168,7 +168,8 @@ async fn write_back(pool: Arc<Pool>, victims: Vec<u32>) {
         versions.push(image.as_ref().map(|(_, version)| *version));
         images.extend(image.map(|(copy, _)| (pool.frames[frame as usize].pid(), copy)));
     }
-    let written = pool.write_images(images).await.is_ok();
+    let outcome = pool.write_images(images).await;
+    let written = outcome.is_ok();
     for (frame, version) in std::mem::take(&mut marks.frames).into_iter().zip(versions) {
         if pool.frames[frame as usize].state.end_write(version.filter(|_| written)) {
             pool.dirty.fetch_sub(1, Ordering::Relaxed);
@@ -177,8 +178,11 @@ async fn write_back(pool: Arc<Pool>, victims: Vec<u32>) {
         }
     }
     drop(permit);
-    if pool.free.waiting() > 0 {
-        pool.free.nudge();
+    match outcome {
+        // Otherwise they would try the same again and again.
+        Err(error) if error.is_disk_full() => pool.free.fail_all(&error),
+        _ if pool.free.waiting() > 0 => pool.free.nudge(),
+        _ => {}
     }
 }
 

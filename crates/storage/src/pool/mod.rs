@@ -489,10 +489,23 @@ impl Pool {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
+    /// A full disk takes nothing of what it held: the same may be written again. After any other
+    /// failure nothing more is written.
+    pub(crate) fn after_failed_write(&self, error: &StorageError) {
+        if !error.is_disk_full() {
+            self.set_poison(error);
+        }
+    }
+
     /// Remembers the first failed write or sync: nothing is written after it.
     pub(crate) fn set_poison(&self, error: &StorageError) {
         let cause = StorageError::Poisoned(error.to_string());
         self.poison.get_or_init(|| cause);
+    }
+
+    /// Nothing is written any more, for a reason that is none of the file's.
+    pub(crate) fn give_up(&self, cause: &str) {
+        self.poison.get_or_init(|| StorageError::Poisoned(cause.to_owned()));
     }
 
     /// The error of a store that may not write any more.

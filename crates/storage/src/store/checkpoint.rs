@@ -11,7 +11,7 @@ use crate::error::{Result, StorageError};
 use crate::header::{self, FILE_VERSION, Header, Journal};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
-use crate::space::Extent;
+use crate::space::{Extent, Take};
 
 /// Images in memory at a time: 1 MiB of 4 KiB pages.
 const CHUNK_PAGES: usize = 256;
@@ -45,26 +45,59 @@ impl StoreInner {
         if dirty.is_empty() && !self.changed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let written = self.write_checkpoint(&dirty).await;
-        written.inspect_err(|error| self.pool.set_poison(error))?;
-        self.changed.store(false, Ordering::Relaxed);
-        Ok(())
-    }
-
-    async fn write_checkpoint(&self, dirty: &[(PageId, u32, bool)]) -> Result<()> {
         let before = self.header.lock().expect("header").clone();
         let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
         let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
         let old_meta = Extent { start: before.meta_pid, pages: before.meta_pages };
-        let places = self.choose_places(&old, old_meta)?;
-        self.reserve_file(places.page_count).await?;
-        self.write_pages(&new).await?;
-        self.write_directory(&places).await?;
-        let checksum = match places.journal {
-            Some(extent) => self.write_journal(&old, extent).await?,
-            None => 0,
+        // Whatever is short of space up to here leaves everything as it was.
+        let places = self.take_by(|store| store.choose_places(old.len(), old_meta)).await?;
+        let checksum = match self.write_beside(&new, &old, &places).await {
+            Ok(checksum) => checksum,
+            Err(error) => {
+                self.give_back(&places);
+                return Err(error);
+            }
         };
+        let committed = self.commit(&old, &places, before, checksum).await;
+        let header = committed.map_err(|error| self.poisoned_by(error))?;
+        // Before any page is freed: a page of a dropped tree may be among them.
+        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
+        self.finish(header, &places, old_meta);
+        self.changed.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The file may hold the old state or the new one: only opening it again can tell.
+    fn poisoned_by(&self, error: StorageError) -> StorageError {
+        self.pool.set_poison(&error);
+        match self.check_writable() {
+            // Another attempt is of no use, as the kind of the error would say.
+            Err(poisoned) if error.is_disk_full() => poisoned,
+            _ => error,
+        }
+    }
+
+    /// Writes what the last checkpoint does not reach; returns the journal's checksum. A failure
+    /// for lack of space may be followed by another attempt, any other poisons the store.
+    async fn write_beside(&self, new: &[Dirty], old: &[Dirty], places: &Places) -> Result<u32> {
+        self.write_pages(new).await?;
+        self.write_directory(places).await?;
+        match places.journal {
+            Some(extent) => self.write_journal(old, extent).await,
+            None => Ok(0),
+        }
+    }
+
+    /// Makes the new state the one of the file; returns its header. What is written here has its
+    /// space, so a failure is never for the lack of it on a file system that keeps its word.
+    async fn commit(
+        &self,
+        old: &[Dirty],
+        places: &Places,
+        before: Header,
+        checksum: u32,
+    ) -> Result<Header> {
         self.sync().await?;
         let mut header = Header {
             version: FILE_VERSION,
@@ -79,7 +112,7 @@ impl StoreInner {
         if let Some(extent) = places.journal {
             header.journal = Journal { pid: extent.start, pages: extent.pages, checksum };
             self.write_slot(&header, 0).await?;
-            self.write_pages(&old).await?;
+            self.write_pages(old).await?;
             self.sync().await?;
             header.sequence += 1;
             header.journal = Journal::default();
@@ -87,20 +120,21 @@ impl StoreInner {
         // Slot 0 holds the journal's header, or the old one; either is whole until slot 1 holds the
         // new one.
         self.write_both_slots(&header, 1).await?;
-        // Before any page is freed: a page of a dropped tree may be among them.
-        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
-        self.finish(header, &places, old_meta);
-        Ok(())
+        Ok(header)
     }
 
     /// Takes pages for directory and journal, and makes the directory: which must tell of these
     /// very pages.
-    fn choose_places(&self, old: &[Dirty], old_meta: Extent) -> Result<Places> {
+    fn choose_places(&self, journal_pages: usize, old_meta: Extent) -> Result<Take<Places>> {
         let trees: Vec<_> = self.trees().values().map(|tree| tree.record()).collect();
+        let held = self.growth.held();
         let mut space = self.space();
-        let journal = match old.len() {
+        let journal = match journal_pages {
             0 => None,
-            count => Some(space.take(count as u32)?),
+            count => match space.take(count as u32, held)? {
+                Take::Taken(extent) => Some(extent),
+                Take::Grow(page_count) => return Ok(Take::Grow(page_count)),
+            },
         };
         let freed: Vec<Extent> =
             journal.into_iter().chain((old_meta.pages > 0).then_some(old_meta)).collect();
@@ -108,23 +142,28 @@ impl StoreInner {
         let extents_max = space.free_after_restart(&freed).len() + 1;
         let capacity = meta::capacity(self.pool.page_size());
         let meta_pages = encoded_len(trees.len(), extents_max).div_ceil(capacity);
-        let meta = space.take(meta_pages as u32)?;
+        let meta = match space.take(meta_pages as u32, held) {
+            Ok(Take::Taken(extent)) => extent,
+            failed => {
+                journal.into_iter().for_each(|extent| space.give(extent));
+                return failed.map(|take| match take {
+                    Take::Grow(page_count) => Take::Grow(page_count),
+                    Take::Taken(_) => unreachable!("matched above"),
+                });
+            }
+        };
         let free = space.free_after_restart(&freed);
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
         let page_count = space.page_count();
-        Ok(Places { meta, journal, directory: Directory { trees, free }, page_count })
+        assert!(page_count <= held, "the file holds all its pages before anything refers to them");
+        Ok(Take::Taken(Places { meta, journal, directory: Directory { trees, free }, page_count }))
     }
 
-    /// Grows the file to hold all its pages before anything refers to them.
-    async fn reserve_file(&self, page_count: u32) -> Result<()> {
-        let needed = self.pool.offset(page_count);
-        let file = self.pool.file();
-        let len =
-            file.len().await.map_err(|e| StorageError::io("ask for the file's length", &e))?;
-        if len >= needed {
-            return Ok(());
-        }
-        file.set_len(needed).await.map_err(|e| StorageError::io("grow the database file", &e))
+    /// The checkpoint does not happen.
+    fn give_back(&self, places: &Places) {
+        let mut space = self.space();
+        space.give(places.meta);
+        places.journal.into_iter().for_each(|extent| space.give(extent));
     }
 
     fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {

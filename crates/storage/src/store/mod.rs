@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod draft;
+mod growth;
 mod open;
 mod verify;
 
@@ -15,6 +16,7 @@ use runtime::IoCounters;
 use runtime::fs::FileBackend;
 
 pub(crate) use draft::Draft;
+use growth::Growth;
 pub use verify::{Problem, VerifyReport};
 
 use crate::error::{Result, StorageError};
@@ -63,6 +65,7 @@ pub struct Store {
 pub(crate) struct StoreInner {
     pub pool: Arc<Pool>,
     pub space: Mutex<Space>,
+    growth: Growth,
     pub trees: Mutex<BTreeMap<TreeId, Arc<TreeShared>>>,
     next_tree: AtomicU32,
     catalog: TreeId,
@@ -100,10 +103,28 @@ impl Store {
     /// the last completed checkpoint, whole. Runs to its end even when the caller is dropped.
     ///
     /// # Errors
-    /// `Io` when a write or sync failed: the store is poisoned then. `Poisoned` when it already
-    /// was.
+    /// `Io` when the disk is full (`StorageError::is_disk_full`): nothing is durable, nothing is
+    /// lost, and it may be tried again. `Io` when a write or sync failed otherwise: the store is
+    /// poisoned then. `Poisoned` when it already was.
     pub async fn checkpoint(&self) -> Result<()> {
         self.inner.checkpoint().await
+    }
+
+    /// Makes sure of space on the disk for a checkpoint of all that has changed so far, of `pages`
+    /// new pages besides, and of a few changes in the catalog: what remains to be done then does
+    /// not fail for lack of space. To be asked while a statement can still be undone.
+    ///
+    /// # Errors
+    /// `Full`; `Io` when the disk is full. Nothing has changed then.
+    pub async fn reserve(&self, pages: u32) -> Result<()> {
+        self.inner.reserve(pages).await
+    }
+
+    /// Nothing of what has changed since the last checkpoint is ever to become durable: the store
+    /// writes no more, and the file has to be opened again. For changes that have failed in the
+    /// middle and cannot be undone.
+    pub fn give_up(&self, cause: &str) {
+        self.inner.pool.give_up(cause);
     }
 
     /// Whether changed old pages take so much of the pool (a quarter) that a checkpoint is due.
@@ -280,9 +301,9 @@ impl<'s> NewPage<'s> {
     /// it in an earlier life may look at it now.
     ///
     /// # Errors
-    /// `Full`, `Poisoned`.
+    /// `Full`, `Io` when the disk is full, `Poisoned`.
     pub async fn make(store: &'s Arc<StoreInner>) -> Result<NewPage<'s>> {
-        let pid = store.space().take(1)?.start;
+        let pid = store.take(1).await?.start;
         let mut page = NewPage { store, pid, pin: None };
         let born = store.pool.epoch();
         page.pin = Some(store.pool.create(pid, |bytes| page::clear(bytes, pid, born)).await?);

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use runtime::fs::{self, File, OpenOptions};
 use runtime::{IoBuf, IoCounters};
 
+use super::growth::Growth;
 use super::{Store, StoreInner, StoreOptions, TreeId};
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
@@ -31,6 +32,15 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
         return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
     }
     let file = open_file(path, options, true).await?;
+    let created = create_in(file, path, options).await;
+    if created.is_err() {
+        // It holds nothing, and would be in the way of the next attempt.
+        drop(fs::remove(path).await);
+    }
+    created
+}
+
+async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<Store> {
     let pool = Pool::new(file, options.page_size, options.pool_bytes, 1)?;
     let first = Header {
         version: FILE_VERSION,
@@ -108,6 +118,7 @@ fn assemble(pool: Pool, header: Header, directory: Directory) -> Store {
     let inner = StoreInner {
         pool: Arc::new(pool),
         space: Mutex::new(Space::new(header.page_count, &directory.free)),
+        growth: Growth::new(),
         trees: Mutex::new(trees),
         next_tree: AtomicU32::new(header.next_tree),
         catalog: TreeId(header.catalog_tree),
