@@ -46,6 +46,8 @@ pub(crate) struct Space {
     /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
     /// ended.
     freed: Vec<Extent>,
+    /// The journal's run, and those that it has moved away from a moment ago.
+    journal: Vec<Extent>,
     /// Pages that bulk loads have taken and not yet tied to a tree, by load.
     unfinished: BTreeMap<u64, Vec<Extent>>,
     load_count: u64,
@@ -59,6 +61,7 @@ impl Space {
             free: BTreeMap::new(),
             limbo: Vec::new(),
             freed: Vec::new(),
+            journal: Vec::new(),
             unfinished: BTreeMap::new(),
             load_count: 0,
         };
@@ -75,7 +78,10 @@ impl Space {
     pub fn extent_count(&self) -> usize {
         let limbo = self.limbo.iter().map(|limbo| limbo.extents.len());
         let unfinished = self.unfinished.values().map(Vec::len);
-        self.free.len() + self.freed.len() + limbo.chain(unfinished).sum::<usize>()
+        self.free.len()
+            + self.freed.len()
+            + self.journal.len()
+            + limbo.chain(unfinished).sum::<usize>()
     }
 
     /// Length of the longest run of free pages.
@@ -180,6 +186,66 @@ impl Space {
         idle
     }
 
+    /// Takes a run for the journal.
+    ///
+    /// # Errors
+    /// `Full`, as [`Space::take`].
+    pub fn take_journal(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
+        let take = self.take(pages, held)?;
+        if let Take::Taken(extent) = take {
+            self.journal.push(extent);
+        }
+        Ok(take)
+    }
+
+    /// Makes the journal's run longer by `more` pages, if those behind it are free or there are
+    /// none: the new run, or `None`.
+    ///
+    /// # Errors
+    /// `Full`, as [`Space::take`].
+    pub fn extend_journal(
+        &mut self,
+        extent: Extent,
+        more: u32,
+        held: u32,
+    ) -> Result<Take<Option<Extent>>> {
+        let end = extent.start + extent.pages;
+        let free = self.free.get(&end).copied().unwrap_or(0);
+        if free < more && end + free != self.page_count {
+            return Ok(Take::Taken(None));
+        }
+        let page_count = self.page_count.checked_add(more.saturating_sub(free));
+        let page_count = page_count.filter(|count| *count <= PAGE_COUNT_MAX);
+        let page_count = page_count.ok_or(StorageError::Full)?;
+        if page_count > held {
+            return Ok(Take::Grow(page_count));
+        }
+        self.free.remove(&end);
+        if free > more {
+            self.free.insert(end + more, free - more);
+        }
+        self.page_count = page_count;
+        let run = self.journal.iter_mut().find(|run| **run == extent);
+        let run = run.expect("the journal's run is known");
+        run.pages += more;
+        Ok(Take::Taken(Some(*run)))
+    }
+
+    /// The journal has moved from `extent`, where it may still be read before the next checkpoint.
+    pub fn retire_journal(&mut self, extent: Extent) {
+        self.journal.retain(|run| *run != extent);
+        if extent.pages > 0 {
+            self.freed.push(extent);
+        }
+    }
+
+    /// A checkpoint has put all images in their places.
+    pub fn end_journal(&mut self) {
+        for extent in std::mem::take(&mut self.journal) {
+            self.give(extent);
+        }
+    }
+
     /// Begins a bulk load.
     pub fn begin_load(&mut self) -> u64 {
         self.load_count += 1;
@@ -216,6 +282,7 @@ impl Space {
             self.free.iter().map(|(&start, &pages)| Extent { start, pages }).collect();
         all.extend(self.limbo.iter().flat_map(|limbo| &limbo.extents));
         all.extend(&self.freed);
+        all.extend(&self.journal);
         all.extend(self.unfinished.values().flatten());
         all.extend(also);
         merge(all)

@@ -1,7 +1,7 @@
 //! Changes of tables, made durable together.
 //!
 //! Few rows are changed in place; for many the table's trees are written anew by a bulk load,
-//! because in-place changes stay in the pool until the checkpoint.
+//! because each row that is changed in place may touch a page of every tree, which is written twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;

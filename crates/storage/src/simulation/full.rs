@@ -9,8 +9,8 @@ use super::{PATH, Report, Rows, State, ensure, options, random_rows, random_valu
 use super::{state_of, world};
 use crate::{Inserted, StorageError, Store, Tree, TreeId};
 
-/// Frames of the pool: more than the workload changes, so that all checkpoints are its own.
-const FRAMES: usize = 512;
+/// Frames of the pool: few, so that dirty pages are written while the workload runs.
+const FRAMES: usize = 40;
 
 type Outcome<T> = std::result::Result<T, String>;
 

@@ -35,7 +35,7 @@ impl Draft {
         let born = store.pool.epoch();
         let mut reference = Reference { len, first: 0, born };
         let pages = reference.extent(store.pool.page_size()).pages;
-        reference.first = store.take_for_load(self.load, pages).await?.start;
+        reference.first = store.allocator.take_for_load(self.load, pages).await?.start;
         self.pages += u64::from(pages);
         let pieces = value.chunks(overflow::capacity(store.pool.page_size()));
         for (index, piece) in (0..).zip(pieces) {

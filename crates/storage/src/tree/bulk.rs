@@ -270,7 +270,7 @@ impl BulkLoader {
         }
         loop {
             if store.is_crowded() {
-                store.checkpoint().await?;
+                store.relieve().await?;
             }
             let _pass = store.writers.together().await;
             store.check_writable()?;
@@ -328,7 +328,7 @@ impl Run {
     async fn next_page(&mut self, claim: &Arc<LoadClaim>) -> Result<PageId> {
         if self.filled == self.extent.pages {
             self.write(claim).await?;
-            self.extent = claim.store.take_for_load(claim.load, self.run_pages).await?;
+            self.extent = claim.store.allocator.take_for_load(claim.load, self.run_pages).await?;
             self.filled = 0;
             let bytes = self.run_pages as usize * claim.store.pool.page_size();
             self.buffer = Some(IoBuf::alloc(bytes));
