@@ -103,7 +103,7 @@ impl Drop for Block {
     }
 }
 
-fn trees(snapshot: &Snapshot) -> BTreeSet<TreeId> {
+pub(crate) fn trees(snapshot: &Snapshot) -> BTreeSet<TreeId> {
     snapshot.tables.values().flat_map(|entry| entry.tree_ids()).collect()
 }
 

@@ -17,7 +17,7 @@ use crate::access::Access;
 use crate::comments::Comments;
 use crate::fault;
 
-pub(crate) use persist::{load, save};
+pub(crate) use persist::{load, reserve, save};
 pub(crate) use temporary::Temporaries;
 
 /// A table with its trees.

@@ -14,7 +14,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::Credentials;
 use crate::activity::Activities;
-use crate::block::Block;
+use crate::block::{self, Block};
 use crate::catalog::{self, Snapshot};
 use crate::fault;
 use crate::load::{TableLoader, drop_trees};
@@ -408,15 +408,24 @@ impl Database {
         }
         let ended = lock(&self.inner.ended).clone();
         let gone = ended.clone();
+        let before = self.snapshot();
         let snapshot = self.handle().block_on(move || async move {
             change(&store, &mut snapshot).await?;
+            if let Err(error) = catalog::reserve(&store, &snapshot).await {
+                let new = block::trees(&snapshot);
+                let new: Vec<_> = new.difference(&block::trees(&before)).copied().collect();
+                drop_trees(&store, &new).await.ok();
+                return Err(error);
+            }
             snapshot.settle();
             snapshot.end_sessions(&ended);
             snapshot.forget_dropped();
             snapshot.forget_comments();
-            drop_trees(&store, &std::mem::take(&mut snapshot.abandoned)).await?;
-            catalog::save(&store, &mut snapshot).await?;
-            store.checkpoint().await.map_err(fault::storage)?;
+            if let Err(error) = make_durable(&store, &mut snapshot).await {
+                // Half of it is done in memory, and no later checkpoint may make that durable.
+                store.give_up(&format!("a statement could not be finished: {error}"));
+                return Err(error);
+            }
             SqlResult::Ok(snapshot)
         })?;
         let mut current = self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
@@ -424,6 +433,13 @@ impl Database {
         lock(&self.inner.ended).retain(|session| !gone.contains(session));
         Ok(())
     }
+}
+
+/// Saves the catalog and makes everything durable.
+async fn make_durable(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
+    drop_trees(store, &std::mem::take(&mut snapshot.abandoned)).await?;
+    catalog::save(store, snapshot).await?;
+    store.checkpoint().await.map_err(fault::storage)
 }
 
 fn runtime_config(options: &Options) -> runtime::Config {

@@ -23,7 +23,7 @@ pub(crate) fn storage(error: StorageError) -> SqlError {
         StorageError::Truncated { .. } => new(SqlState::DATA_CORRUPTED)
             .with_hint("Restore the database file from a copy; nothing was changed."),
         StorageError::TooLarge { .. } => new(SqlState::PROGRAM_LIMIT_EXCEEDED),
-        StorageError::Full => new(SqlState::DISK_FULL),
+        full if full.is_disk_full() => new(SqlState::DISK_FULL).with_hint("Check free disk space."),
         StorageError::Poisoned(_) => {
             new(SqlState::IO_ERROR).with_hint("Open the database again; it recovers.")
         }
@@ -36,7 +36,6 @@ pub(crate) fn storage(error: StorageError) -> SqlError {
 fn io_state(kind: ErrorKind) -> SqlState {
     match kind {
         ErrorKind::NotFound => SqlState::UNDEFINED_FILE,
-        ErrorKind::StorageFull => SqlState::DISK_FULL,
         _ => SqlState::IO_ERROR,
     }
 }

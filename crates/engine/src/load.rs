@@ -259,7 +259,13 @@ impl TreeInput {
 fn write_trees(db: &Database, trees: Vec<TreeInput>, job: Arc<Job>) -> SqlResult<Vec<TreeId>> {
     let mut inputs = vec![];
     for tree in trees {
-        inputs.push((tree.sorter.finish()?, tree.layout, tree.unique));
+        match tree.sorter.finish() {
+            Ok(sorted) => inputs.push((sorted, tree.layout, tree.unique)),
+            Err(error) => {
+                discard(db, inputs.into_iter().map(|input| input.0).collect());
+                return Err(error);
+            }
+        }
     }
     let store = db.store().clone();
     db.handle().block_on(move || async move {
@@ -286,6 +292,15 @@ fn write_trees(db: &Database, trees: Vec<TreeInput>, job: Arc<Job>) -> SqlResult
     })
 }
 
+fn discard(db: &Database, sorted: Vec<Sorted>) {
+    db.handle().block_on(move || async move {
+        for one in sorted {
+            one.discard().await;
+        }
+    });
+}
+
+/// On an error neither the tree nor the sorted runs stay: the disk may be full.
 async fn write_tree(
     store: &Store,
     mut sorted: Sorted,
@@ -293,12 +308,21 @@ async fn write_tree(
     unique: Option<(usize, String)>,
     job: &Job,
 ) -> SqlResult<TreeId> {
-    let tree_id = store.create_tree().await.map_err(fault::storage)?;
-    let result = fill(store, tree_id, &mut sorted, key, unique, job).await;
-    if result.is_err() {
-        drop_trees(store, &[tree_id]).await?;
+    let written = match store.create_tree().await.map_err(fault::storage) {
+        Ok(tree_id) => {
+            let filled = fill(store, tree_id, &mut sorted, key, unique, job).await;
+            if filled.is_err() {
+                // The error that led here is the one to report.
+                drop_trees(store, &[tree_id]).await.ok();
+            }
+            filled.map(|()| tree_id)
+        }
+        Err(error) => Err(error),
+    };
+    if written.is_err() {
+        sorted.discard().await;
     }
-    result.map(|()| tree_id)
+    written
 }
 
 async fn fill(

@@ -157,6 +157,13 @@ enum SortedSource {
 }
 
 impl Sorted {
+    /// Removes the files of entries that nobody reads any more.
+    pub(crate) async fn discard(self) {
+        if let SortedSource::Merge { runs, .. } = self.source {
+            run::remove(runs.into_iter().map(RunReader::into_path).collect()).await;
+        }
+    }
+
     /// The next entry.
     pub(crate) async fn next(&mut self) -> SqlResult<Option<(&[u8], &[u8])>> {
         match &mut self.source {

@@ -174,9 +174,10 @@ async fn nameless(path: PathBuf) -> std::io::Result<File> {
 }
 
 fn failed(error: std::io::Error) -> SqlError {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     let message = format!("a temporary file could not be used: {error}");
     match error.kind() {
-        std::io::ErrorKind::StorageFull => SqlError::new(SqlState::DISK_FULL, message)
+        StorageFull | QuotaExceeded | FileTooLarge => SqlError::new(SqlState::DISK_FULL, message)
             .with_hint("Free space where the database lies, or raise work_mem or --memory."),
         _ => SqlError::new(SqlState::IO_ERROR, message),
     }

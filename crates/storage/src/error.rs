@@ -145,6 +145,19 @@ impl fmt::Display for StorageError {
 impl std::error::Error for StorageError {}
 
 impl StorageError {
+    /// Whether there is no space for what was to be written: on the disk, within the user's quota,
+    /// or below the greatest length of a file. Nothing is lost, and the same may be tried again.
+    pub fn is_disk_full(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match self {
+            StorageError::Io { kind, .. } => {
+                matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)
+            }
+            StorageError::Full => true,
+            _ => false,
+        }
+    }
+
     /// Wraps an error of the operating system with what was being done.
     pub(crate) fn io(action: &'static str, error: &io::Error) -> StorageError {
         StorageError::Io { action, kind: error.kind(), message: error.to_string() }

@@ -49,6 +49,16 @@ impl Turnstile {
         self.enter(false)
     }
 
+    /// Enters together with others, `None` if that takes waiting.
+    pub fn try_together(&self) -> Option<Pass<'_>> {
+        let mut inner = self.inner.lock().expect("turnstile");
+        if !inner.queue.is_empty() || !inner.may_enter(false) {
+            return None;
+        }
+        inner.count_in(false);
+        Some(Pass { turnstile: self, alone: false })
+    }
+
     /// Enters when everybody else has left.
     pub fn alone(&self) -> Enter<'_> {
         self.enter(true)

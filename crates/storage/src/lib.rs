@@ -4,6 +4,7 @@
 //! the one place where a search suspends; all changes become durable by [`Store::checkpoint`]. The
 //! file's form is specified in `docs/format/`, the rules of the pool in this crate's `README.md`.
 
+mod allocator;
 mod cache;
 mod directory;
 mod error;

@@ -15,6 +15,13 @@ impl PageSet {
         PageSet { words: vec![0; page_count.div_ceil(64) as usize], page_count, len: 0 }
     }
 
+    /// The file has become longer.
+    pub fn grow(&mut self, page_count: u32) {
+        assert!(page_count >= self.page_count, "a file does not become shorter");
+        self.words.resize(page_count.div_ceil(64) as usize, 0);
+        self.page_count = page_count;
+    }
+
     /// Adds a page.
     ///
     /// # Errors

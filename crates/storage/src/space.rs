@@ -22,6 +22,14 @@ impl Extent {
     }
 }
 
+/// Outcome of an attempt to take pages.
+pub(crate) enum Take<T> {
+    /// They are taken.
+    Taken(T),
+    /// Nothing is taken: the file has to hold this number of pages first.
+    Grow(u32),
+}
+
 /// Pages that a dropped tree has left behind.
 struct Limbo {
     extents: Vec<Extent>,
@@ -38,6 +46,8 @@ pub(crate) struct Space {
     /// Pages that were cut out of trees since the last checkpoint, or were still looked at when it
     /// ended.
     freed: Vec<Extent>,
+    /// The journal's run, and those that it has moved away from a moment ago.
+    journal: Vec<Extent>,
     /// Pages that bulk loads have taken and not yet tied to a tree, by load.
     unfinished: BTreeMap<u64, Vec<Extent>>,
     load_count: u64,
@@ -51,6 +61,7 @@ impl Space {
             free: BTreeMap::new(),
             limbo: Vec::new(),
             freed: Vec::new(),
+            journal: Vec::new(),
             unfinished: BTreeMap::new(),
             load_count: 0,
         };
@@ -63,30 +74,55 @@ impl Space {
         self.page_count
     }
 
+    /// Runs of pages that are not in use, or will not be after the next checkpoint, at most.
+    pub fn extent_count(&self) -> usize {
+        let limbo = self.limbo.iter().map(|limbo| limbo.extents.len());
+        let unfinished = self.unfinished.values().map(Vec::len);
+        self.free.len()
+            + self.freed.len()
+            + self.journal.len()
+            + limbo.chain(unfinished).sum::<usize>()
+    }
+
+    /// Length of the longest run of free pages.
+    pub fn longest_run(&self) -> u32 {
+        self.free.values().copied().max().unwrap_or(0)
+    }
+
     /// Pages that may be taken without growing the file.
     pub fn free_pages(&self) -> u64 {
         self.free.values().map(|pages| u64::from(*pages)).sum()
     }
 
-    /// Takes `pages` consecutive pages: the first free run that is long enough, else the file
-    /// grows.
+    /// Takes `pages` consecutive pages: the first free run that is long enough, else new ones at
+    /// the end. There is space on the disk for the first `held` pages of the file.
     ///
     /// # Errors
     /// `Full` when the file cannot grow.
-    pub fn take(&mut self, pages: u32) -> Result<Extent> {
+    pub fn take(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
         assert!(pages > 0, "an extent of no pages");
         let fitting = self.free.iter().find(|(_, len)| **len >= pages);
-        if let Some((&start, &len)) = fitting {
-            self.free.remove(&start);
-            if len > pages {
-                self.free.insert(start + pages, len - pages);
-            }
-            return Ok(Extent { start, pages });
+        let Some((&start, &len)) = fitting else { return self.take_new(pages, held) };
+        if self.page_count > held {
+            return Ok(Take::Grow(self.page_count));
         }
+        self.free.remove(&start);
+        if len > pages {
+            self.free.insert(start + pages, len - pages);
+        }
+        Ok(Take::Taken(Extent { start, pages }))
+    }
+
+    /// Takes pages at the end of the file.
+    fn take_new(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
         let start = self.page_count;
         let end = start.checked_add(pages).filter(|end| *end <= PAGE_COUNT_MAX);
-        self.page_count = end.ok_or(StorageError::Full)?;
-        Ok(Extent { start, pages })
+        let end = end.ok_or(StorageError::Full)?;
+        if end > held {
+            return Ok(Take::Grow(end));
+        }
+        self.page_count = end;
+        Ok(Take::Taken(Extent { start, pages }))
     }
 
     /// Makes pages free at once: nothing durable refers to them.
@@ -150,6 +186,66 @@ impl Space {
         idle
     }
 
+    /// Takes a run for the journal.
+    ///
+    /// # Errors
+    /// `Full`, as [`Space::take`].
+    pub fn take_journal(&mut self, pages: u32, held: u32) -> Result<Take<Extent>> {
+        let take = self.take(pages, held)?;
+        if let Take::Taken(extent) = take {
+            self.journal.push(extent);
+        }
+        Ok(take)
+    }
+
+    /// Makes the journal's run longer by `more` pages, if those behind it are free or there are
+    /// none: the new run, or `None`.
+    ///
+    /// # Errors
+    /// `Full`, as [`Space::take`].
+    pub fn extend_journal(
+        &mut self,
+        extent: Extent,
+        more: u32,
+        held: u32,
+    ) -> Result<Take<Option<Extent>>> {
+        let end = extent.start + extent.pages;
+        let free = self.free.get(&end).copied().unwrap_or(0);
+        if free < more && end + free != self.page_count {
+            return Ok(Take::Taken(None));
+        }
+        let page_count = self.page_count.checked_add(more.saturating_sub(free));
+        let page_count = page_count.filter(|count| *count <= PAGE_COUNT_MAX);
+        let page_count = page_count.ok_or(StorageError::Full)?;
+        if page_count > held {
+            return Ok(Take::Grow(page_count));
+        }
+        self.free.remove(&end);
+        if free > more {
+            self.free.insert(end + more, free - more);
+        }
+        self.page_count = page_count;
+        let run = self.journal.iter_mut().find(|run| **run == extent);
+        let run = run.expect("the journal's run is known");
+        run.pages += more;
+        Ok(Take::Taken(Some(*run)))
+    }
+
+    /// The journal has moved from `extent`, where it may still be read before the next checkpoint.
+    pub fn retire_journal(&mut self, extent: Extent) {
+        self.journal.retain(|run| *run != extent);
+        if extent.pages > 0 {
+            self.freed.push(extent);
+        }
+    }
+
+    /// A checkpoint has put all images in their places.
+    pub fn end_journal(&mut self) {
+        for extent in std::mem::take(&mut self.journal) {
+            self.give(extent);
+        }
+    }
+
     /// Begins a bulk load.
     pub fn begin_load(&mut self) -> u64 {
         self.load_count += 1;
@@ -161,10 +257,12 @@ impl Space {
     ///
     /// # Errors
     /// `Full`, as [`Space::take`].
-    pub fn take_for_load(&mut self, load: u64, pages: u32) -> Result<Extent> {
-        let extent = self.take(pages)?;
-        self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
-        Ok(extent)
+    pub fn take_for_load(&mut self, load: u64, pages: u32, held: u32) -> Result<Take<Extent>> {
+        let take = self.take(pages, held)?;
+        if let Take::Taken(extent) = take {
+            self.unfinished.get_mut(&load).expect("the load has begun").push(extent);
+        }
+        Ok(take)
     }
 
     /// All pages that a bulk load has taken.
@@ -184,6 +282,7 @@ impl Space {
             self.free.iter().map(|(&start, &pages)| Extent { start, pages }).collect();
         all.extend(self.limbo.iter().flat_map(|limbo| &limbo.extents));
         all.extend(&self.freed);
+        all.extend(&self.journal);
         all.extend(self.unfinished.values().flatten());
         all.extend(also);
         merge(all)

@@ -108,6 +108,35 @@ fn leaves_stay_filled_when_most_entries_go() {
 }
 
 #[test]
+fn leaves_stay_filled_when_values_become_shorter() {
+    for short_len in [0, 8] {
+        check(512, 4096, async move |store, _| {
+            let io = IoCounters::default();
+            let tree = new_tree(&store).await;
+            for number in 0..10_000u32 {
+                tree.insert(&number.to_be_bytes(), &[1; 200]).await.unwrap();
+            }
+            let before = tree.stats();
+            for number in 0..10_000u32 {
+                let value = vec![2; short_len];
+                assert!(tree.replace(&number.to_be_bytes(), &value, &io).await.unwrap());
+            }
+            let after = tree.stats();
+            let fill = after.entries * (14 + short_len as u64) * 100 / (after.leaf_pages * 4096);
+            assert!(fill >= 35, "leaves are {fill} percent full: {before:?} {after:?}");
+            // Long values leave references behind, which are shorter than what they replace.
+            for number in (0..10_000u32).step_by(40) {
+                tree.replace(&number.to_be_bytes(), &[3; 900], &io).await.unwrap();
+                tree.replace(&number.to_be_bytes(), &[4; 5000], &io).await.unwrap();
+            }
+            store.verify().await.unwrap();
+            let long = tree.get(&40u32.to_be_bytes(), &io, <[u8]>::to_vec).await.unwrap();
+            assert_eq!(long, Some(vec![4; 5000]));
+        });
+    }
+}
+
+#[test]
 fn a_file_does_not_grow_while_rows_come_and_go() {
     check(512, 4096, async |store, _| {
         let io = IoCounters::default();

@@ -40,6 +40,24 @@ const ACCESS: u32 = u32::MAX - 1;
 /// The last key: holds the views.
 const VIEWS: u32 = u32::MAX;
 
+/// Pages that a bulk load of a small catalog takes: a run of leaves, one of inner nodes, the root;
+/// and the same once more for what a statement adds.
+const SAVED_PAGES_MIN: u32 = 64;
+
+/// Makes sure of space on the disk for `save` and a checkpoint. To be asked while what has changed
+/// can still be undone.
+///
+/// Errors: 53100.
+pub(crate) async fn reserve(store: &Store, snapshot: &Snapshot) -> SqlResult<()> {
+    let stats = match snapshot.tree_id {
+        Some(tree) => Some(store.tree(tree).map_err(fault::storage)?.stats()),
+        None => None,
+    };
+    let pages = stats.map_or(0, |stats| stats.leaf_pages + stats.inner_pages) as u32;
+    // A bulk load takes runs of pages, each at most twice as long as the one before.
+    store.reserve(2 * pages + SAVED_PAGES_MIN).await.map_err(fault::storage)
+}
+
 /// Writes `snapshot` as the next version. Durable after the next checkpoint.
 pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
     let tree_id = store.create_tree().await.map_err(fault::storage)?;

@@ -1,7 +1,7 @@
 //! Changes of tables, made durable together.
 //!
 //! Few rows are changed in place; for many the table's trees are written anew by a bulk load,
-//! because in-place changes stay in the pool until the checkpoint.
+//! because each row that is changed in place may touch a page of every tree, which is written twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use types::SqlResult;
 
 use super::entries::Entries;
 use super::rows::Rows;
-use crate::catalog::{Snapshot, TableEntry};
+use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::load::{Rebuilt, TableLoader, drop_trees};
 
@@ -77,7 +77,7 @@ pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
     }
     db.change(move |store, snapshot| {
         Box::pin(async move {
-            let done = apply_all(&ready).await;
+            let done = apply_all(&ready, store, snapshot).await;
             if let Err(error) = done {
                 for one in &ready {
                     if let How::Rebuilt(rebuilt) = &one.how {
@@ -117,8 +117,9 @@ fn discard(db: &Database, ready: Vec<Ready>) -> SqlResult<()> {
     db.handle().block_on(move || async move { drop_trees(&store, &trees).await })
 }
 
-/// Changes the trees that are changed in place: all or none of them.
-async fn apply_all(ready: &[Ready]) -> SqlResult<()> {
+/// Changes the trees that are changed in place: all or none of them. Afterwards there is space on
+/// the disk to make that durable.
+async fn apply_all(ready: &[Ready], store: &storage::Store, snapshot: &Snapshot) -> SqlResult<()> {
     let in_place = ready.iter().filter_map(|one| match &one.how {
         How::InPlace(trees) => Some(trees),
         How::Rebuilt(_) => None,
@@ -128,14 +129,22 @@ async fn apply_all(ready: &[Ready]) -> SqlResult<()> {
         tree.check_stored().await?;
     }
     for (done, tree) in trees.iter().enumerate() {
-        if let Err(error) = tree.apply().await {
-            for tree in &trees[..done] {
-                tree.undo().await;
-            }
+        if let Err(error) = tree.apply(store).await {
+            undo(&trees[..done], store).await;
             return Err(error);
         }
     }
-    Ok(())
+    let reserved = catalog::reserve(store, snapshot).await;
+    if reserved.is_err() {
+        undo(&trees, store).await;
+    }
+    reserved
+}
+
+async fn undo(trees: &[&Entries], store: &storage::Store) {
+    for tree in trees {
+        tree.undo(store).await;
+    }
 }
 
 impl Ready {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use runtime::IoCounters;
-use storage::{Depth, Tree};
+use storage::{Depth, Store, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::RowLayout;
 use types::text::format_value;
@@ -171,12 +171,12 @@ impl Entries {
         found.map_or(Ok(()), |row| Err(self.violation(row)))
     }
 
-    /// Changes the tree. When that fails, what was done is undone as far as the device allows.
-    pub(crate) async fn apply(&self) -> SqlResult<()> {
+    /// Changes the tree. When that fails, what was done is undone.
+    pub(crate) async fn apply(&self, store: &Store) -> SqlResult<()> {
         for (done, (key, change)) in self.changes.iter().enumerate() {
             let new = change.new.as_ref().map(|(value, _)| value);
             if let Err(error) = set(&self.tree, key, change.old.as_ref(), new).await {
-                self.undo_first(done).await;
+                self.undo_first(done, store).await;
                 return Err(error);
             }
         }
@@ -184,15 +184,18 @@ impl Entries {
     }
 
     /// Undoes the whole change.
-    pub(crate) async fn undo(&self) {
-        self.undo_first(self.changes.len()).await;
+    pub(crate) async fn undo(&self, store: &Store) {
+        self.undo_first(self.changes.len(), store).await;
     }
 
-    async fn undo_first(&self, count: usize) {
+    /// The error that led here is the one to report. What cannot be undone must not become durable:
+    /// the store gives up.
+    async fn undo_first(&self, count: usize, store: &Store) {
         for (key, change) in self.changes.iter().take(count) {
             let new = change.new.as_ref().map(|(value, _)| value);
-            // The error that led here is the one to report.
-            set(&self.tree, key, new, change.old.as_ref()).await.ok();
+            if let Err(error) = set(&self.tree, key, new, change.old.as_ref()).await {
+                store.give_up(&format!("a failed statement could not be undone: {error}"));
+            }
         }
     }
 }

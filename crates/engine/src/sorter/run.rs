@@ -13,9 +13,12 @@ const BLOCK_BYTES: usize = 1 << 20;
 const HEAD_BYTES: usize = 6;
 
 fn io_error(path: &Path, error: &std::io::Error) -> SqlError {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     let message = format!("temporary file \"{}\": {error}", path.display());
     match error.kind() {
-        std::io::ErrorKind::StorageFull => SqlError::new(SqlState::DISK_FULL, message),
+        StorageFull | QuotaExceeded | FileTooLarge => {
+            SqlError::new(SqlState::DISK_FULL, message).with_hint("Check free disk space.")
+        }
         _ => SqlError::new(SqlState::IO_ERROR, message),
     }
 }
@@ -79,6 +82,11 @@ impl RunReader {
     pub(super) fn new(path: PathBuf) -> RunReader {
         let (bytes, file) = (vec![], None);
         RunReader { path, file, offset: 0, bytes, start: 0, key_len: 0, value_len: 0 }
+    }
+
+    /// Stops reading.
+    pub(super) fn into_path(self) -> PathBuf {
+        self.path
     }
 
     /// The current entry.

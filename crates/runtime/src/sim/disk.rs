@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) trace: Trace,
     pub(super) op_count: u64,
     pub(super) write_count: u64,
+    /// Writes and reservations begun so far.
+    pub(super) space_op_count: u64,
     /// Numbers completed changes, so that a sync covers those before its start.
     pub(super) sequence: u64,
     /// Writes under way by operation: at a crash each of their sectors may have been written.
@@ -93,6 +95,7 @@ impl Disk {
             trace: Trace::default(),
             op_count: 0,
             write_count: 0,
+            space_op_count: 0,
             sequence: 0,
             under_way: BTreeMap::new(),
             frozen: false,
@@ -116,6 +119,11 @@ impl Disk {
     /// Writes begun so far.
     pub fn write_count(&self) -> u64 {
         self.state().write_count
+    }
+
+    /// Writes and reservations of space begun so far.
+    pub fn space_op_count(&self) -> u64 {
+        self.state().space_op_count
     }
 
     /// Operations begun so far.
@@ -214,11 +222,24 @@ impl State {
             Meta::Allocate(file, offset, len) => {
                 let node = node_of(disk, file)?;
                 let end = offset.saturating_add(*len);
-                match (self.image(node).bytes().len() as u64) < end {
-                    true => self.set_len(node, end),
-                    false => Ok(Answer::Unit),
+                if self.image(node).bytes().len() as u64 >= end {
+                    return Ok(Answer::Unit);
                 }
+                self.check_space(node, end)?;
+                self.set_len(node, end)
             }
+        }
+    }
+
+    /// Refuses to let a file become `end` bytes long when that is more than the disk has.
+    pub(super) fn check_space(&self, node: u64, end: u64) -> io::Result<()> {
+        let Some(capacity) = self.faults.capacity else { return Ok(()) };
+        let len = |image: &Image| image.bytes().len() as u64;
+        let others: u64 =
+            self.nodes.iter().filter(|(other, _)| **other != node).map(|(_, i)| len(i)).sum();
+        match end > len(&self.nodes[&node]) && others + end > capacity {
+            true => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+            false => Ok(()),
         }
     }
 

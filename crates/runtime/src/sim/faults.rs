@@ -1,5 +1,7 @@
 //! What goes wrong, and how long things take.
 
+use std::ops::Range;
+
 /// Faults of a simulated disk. The default has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlan {
@@ -25,6 +27,11 @@ pub struct FaultPlan {
     pub crash_at_write: Option<u64>,
     /// The machine dies before the operation with this number (from 1, of all operations).
     pub crash_at_op: Option<u64>,
+    /// The disk is full: writes and reservations with these numbers (from 1, of both together, see
+    /// `Disk::space_op_count`) fail with ENOSPC; some sectors of a write may have been written.
+    pub no_space: Option<Range<u64>>,
+    /// Bytes that all files together may have: what would make one longer fails with ENOSPC.
+    pub capacity: Option<u64>,
 }
 
 impl FaultPlan {

@@ -9,7 +9,7 @@ use stdx::Key;
 
 use super::SECTOR_BYTES;
 use super::disk::{Disk, State, eio, handle_of};
-use crate::op::{Op, Outcome, Transfer};
+use crate::op::{Meta, Op, Outcome, Transfer};
 
 /// What will become of an operation, decided when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,12 @@ impl State {
         }
         if self.faults.crash_at_op == Some(number) {
             return Fate::Die;
+        }
+        if matches!(op, Op::Write(_) | Op::Meta(Meta::Allocate(..))) {
+            self.space_op_count += 1;
+            if self.faults.no_space.as_ref().is_some_and(|n| n.contains(&self.space_op_count)) {
+                return Fate::Fail(libc::ENOSPC);
+            }
         }
         if let Some((_, error)) = self.faults.fail_op.filter(|(n, _)| *n == number) {
             return Fate::Fail(error);
@@ -218,6 +224,7 @@ fn land_write(
         _ => {}
     }
     let count = bytes.len();
+    state.check_space(node, offset + count as u64)?;
     state.write(node, offset, bytes);
     Ok(count)
 }

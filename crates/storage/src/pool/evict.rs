@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use runtime::IoBuf;
+use runtime::{IoBuf, JoinHandle};
 
 use super::memory::Place;
 use super::state::Attempt;
@@ -50,7 +50,8 @@ impl Pool {
             *hand = (*hand + 1) % self.frames.len() as u32;
             let state = &self.frames[frame as usize].state;
             let snapshot = state.snapshot();
-            if !snapshot.is_idle() || snapshot.is_kept() {
+            let stays = snapshot.is_kept() && self.journal_is_stuck.load(Ordering::Relaxed);
+            if !snapshot.is_idle() || stays {
                 continue;
             }
             if snapshot.is_referenced() {
@@ -64,9 +65,37 @@ impl Pool {
         drop(hand);
         let found = freed + dirty.len() > 0;
         if !dirty.is_empty() {
-            drop(runtime::spawn(write_back(Arc::clone(self), dirty)));
+            drop(runtime::spawn(write_back(Arc::clone(self), dirty, true)));
         }
         found
+    }
+
+    /// Begins to write a batch of changed old pages to the journal, such as were not used for a
+    /// while first; `None` when all are in use or being written. They stay in the pool.
+    pub(super) fn write_kept(self: &Arc<Self>) -> Option<JoinHandle<Result<()>>> {
+        let wanted = (self.frames.len() / 8).min(SWEEP_FRAMES);
+        let mut victims = Vec::new();
+        let mut hand = self.kept_hand.lock().expect("hand over changed old pages");
+        for _ in 0..2 * self.frames.len() {
+            let frame = *hand;
+            *hand = (*hand + 1) % self.frames.len() as u32;
+            let state = &self.frames[frame as usize].state;
+            let snapshot = state.snapshot();
+            if !snapshot.is_idle() || !snapshot.is_kept() {
+                continue;
+            }
+            if snapshot.is_referenced() {
+                state.clear_reference();
+            } else if state.try_begin_write() {
+                victims.push(frame);
+                if victims.len() == wanted {
+                    break;
+                }
+            }
+        }
+        drop(hand);
+        let some = !victims.is_empty();
+        some.then(|| runtime::spawn(write_back(Arc::clone(self), victims, false)))
     }
 
     /// Takes the frame from its page, if nobody uses it. `dirty`: also if the page's changes are
@@ -152,33 +181,81 @@ impl Pool {
             let written = written.and_then(|r| r.map_err(|e| StorageError::io("write a page", &e)));
             outcome = outcome.and(written);
         }
-        outcome.inspect_err(|error| self.set_poison(error))
+        outcome.inspect_err(|error| self.after_failed_write(error))
     }
 }
 
-/// Writes dirty victims and frees those that nobody has touched meanwhile.
-async fn write_back(pool: Arc<Pool>, victims: Vec<u32>) {
+/// Writes dirty victims: new pages to their places, old ones to the journal. `evict`: frees those
+/// that nobody has touched meanwhile.
+async fn write_back(pool: Arc<Pool>, mut victims: Vec<u32>, evict: bool) -> Result<()> {
+    victims.sort_unstable_by_key(|frame| pool.frames[*frame as usize].pid());
     let mut marks = Marks { pool: &pool, frames: victims };
     let permit = pool.writing.together().await;
-    let mut versions = Vec::new();
-    let mut images = Vec::new();
-    for &frame in &marks.frames {
-        let may_write = pool.frames[frame as usize].state.may_write();
-        let image = if may_write { pool.image(frame) } else { None };
-        versions.push(image.as_ref().map(|(_, version)| *version));
-        images.extend(image.map(|(copy, _)| (pool.frames[frame as usize].pid(), copy)));
+    let (old, new) = batches(&pool, &marks.frames);
+    let mut versions = vec![None; marks.frames.len()];
+    let old_written = pool.write_old(old.images).await;
+    if old_written.is_ok() {
+        old.versions.into_iter().for_each(|(at, version)| versions[at] = Some(version));
     }
-    let written = pool.write_images(images).await.is_ok();
+    let new_written = pool.write_images(new.images).await;
+    if new_written.is_ok() {
+        new.versions.into_iter().for_each(|(at, version)| versions[at] = Some(version));
+    }
     for (frame, version) in std::mem::take(&mut marks.frames).into_iter().zip(versions) {
-        if pool.frames[frame as usize].state.end_write(version.filter(|_| written)) {
-            pool.dirty.fetch_sub(1, Ordering::Relaxed);
+        let Some(before) = pool.frames[frame as usize].state.end_write(version) else { continue };
+        pool.forget_dirty(before);
+        if evict {
             let _hand = pool.hand.lock().expect("clock hand");
             pool.evict(frame, false);
         }
     }
     drop(permit);
-    if pool.free.waiting() > 0 {
-        pool.free.nudge();
+    match &new_written {
+        // Otherwise they would try the same again and again.
+        Err(error) if error.is_disk_full() => pool.free.fail_all(error),
+        _ if pool.free.waiting() > 0 => pool.free.nudge(),
+        _ => {}
+    }
+    old_written.and(new_written)
+}
+
+/// Sealed copies of pages that are to be written.
+#[derive(Default)]
+struct Batch {
+    images: Vec<(PageId, IoBuf)>,
+    /// Positions among the victims, and the versions that were copied.
+    versions: Vec<(usize, u64)>,
+}
+
+/// Copies what is to be written: old pages, and new ones. A checkpoint may have come first, after
+/// which a page is clean, or dirty again and old.
+fn batches(pool: &Pool, frames: &[u32]) -> (Batch, Batch) {
+    let (mut old, mut new) = (Batch::default(), Batch::default());
+    for (at, &frame) in frames.iter().enumerate() {
+        let PoolFrame { state, .. } = &pool.frames[frame as usize];
+        let snapshot = state.snapshot();
+        assert!(snapshot.is_writing(), "a write that was not announced");
+        if snapshot.is_dirty()
+            && let Some((copy, version)) = pool.image(frame)
+        {
+            let batch = if snapshot.is_kept() { &mut old } else { &mut new };
+            batch.images.push((pool.frames[frame as usize].pid(), copy));
+            batch.versions.push((at, version));
+        }
+    }
+    (old, new)
+}
+
+impl Pool {
+    /// Appends images of changed old pages to the journal, where they are found from then on.
+    async fn write_old(&self, images: Vec<(PageId, IoBuf)>) -> Result<()> {
+        if images.is_empty() {
+            return Ok(());
+        }
+        let appended = self.append_to_journal(images, true).await;
+        let stuck = appended.as_ref().is_err_and(StorageError::is_disk_full);
+        self.journal_is_stuck.store(stuck, Ordering::Relaxed);
+        appended
     }
 }
 

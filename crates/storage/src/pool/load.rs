@@ -121,10 +121,19 @@ impl Drop for LoadWait<'_> {
 /// One page of a read.
 struct Item {
     pid: PageId,
+    /// Where its image lies, in the journal instead of its place.
+    in_journal: Option<PageId>,
     load: Arc<Load>,
     frame: Option<u32>,
     /// The operating system may still write into the frame.
     in_flight: bool,
+}
+
+impl Item {
+    /// The page of the file that is read.
+    fn place(&self) -> PageId {
+        self.in_journal.unwrap_or(self.pid)
+    }
 }
 
 /// The pages of one read; whatever happens, each load in it ends.
@@ -146,7 +155,8 @@ impl Pool {
     /// Starts reading `pid`; the caller has entered it as loading and waits on `load`.
     pub(super) fn spawn_load(self: &Arc<Self>, pid: PageId, load: Arc<Load>, io: &IoCounters) {
         io.add_read(self.page_size as u64);
-        let item = Item { pid, load, frame: None, in_flight: false };
+        let in_journal = self.journal.begin_read(pid);
+        let item = Item { pid, in_journal, load, frame: None, in_flight: false };
         let batch = Batch { pool: Arc::clone(self), items: vec![item] };
         drop(runtime::spawn(load_one(batch)));
     }
@@ -160,12 +170,14 @@ impl Pool {
             if self.translation.get(pid) != Place::Absent {
                 continue;
             }
-            let adjoins = run.last().is_none_or(|last| last.pid + 1 == pid);
-            if !adjoins || run.len() == RUN_PAGES_MAX {
-                self.spawn_run(std::mem::take(&mut run), io);
-            }
             match self.claim(pid) {
-                Claim::Item(item) => run.push(item),
+                Claim::Item(item) => {
+                    let adjoins = run.last().is_none_or(|last| last.place() + 1 == item.place());
+                    if !adjoins || run.len() == RUN_PAGES_MAX {
+                        self.spawn_run(std::mem::take(&mut run), io);
+                    }
+                    run.push(item);
+                }
                 Claim::Busy => {}
                 Claim::NoFrame => break,
             }
@@ -211,12 +223,16 @@ impl Pool {
         let load = Load::new();
         loads.push((pid, Arc::clone(&load)));
         self.translation.set(pid, Place::Loading);
-        Claim::Item(Item { pid, load, frame: Some(frame), in_flight: false })
+        let in_journal = self.journal.begin_read(pid);
+        Claim::Item(Item { pid, in_journal, load, frame: Some(frame), in_flight: false })
     }
 
     /// Ends the load of one page: publishes the frame with a pin for each waiter, or frees it and
     /// tells the waiters why.
     fn finish_load(&self, item: Item, outcome: Result<()>) {
+        if item.in_journal.is_some() {
+            self.journal.end_read();
+        }
         let mut loads = self.shard(item.pid);
         let position = loads.iter().position(|(pid, _)| *pid == item.pid);
         loads.swap_remove(position.expect("the load is listed until it ends"));
@@ -298,7 +314,7 @@ async fn read_together(pool: &Arc<Pool>, items: &mut [Item]) -> usize {
             pool.frame_buffer(item.frame.expect("a run has its frames"))
         })
         .collect();
-    let (outcome, _) = pool.file.read_vectored_at(buffers, pool.offset(items[0].pid)).await;
+    let (outcome, _) = pool.file.read_vectored_at(buffers, pool.offset(items[0].place())).await;
     items.iter_mut().for_each(|item| item.in_flight = false);
     (outcome.unwrap_or(0) / pool.page_size).min(items.len())
 }
@@ -312,7 +328,7 @@ async fn read_page(pool: &Arc<Pool>, item: &mut Item) -> Result<()> {
         attempts += 1;
         item.in_flight = true;
         let buffer = pool.frame_buffer(frame);
-        let (outcome, _) = pool.file.read_exact_at(buffer, pool.offset(item.pid)).await;
+        let (outcome, _) = pool.file.read_exact_at(buffer, pool.offset(item.place())).await;
         item.in_flight = false;
         match outcome {
             Ok(()) => return pool.check_frame(item),

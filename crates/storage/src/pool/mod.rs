@@ -4,23 +4,27 @@
 
 mod evict;
 mod free;
+mod journal;
 mod load;
 pub(crate) mod memory;
 mod state;
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use runtime::fs::{File, FileBackend};
+use runtime::sync::Semaphore;
 use runtime::{IoCounters, time};
 
+use crate::allocator::Allocator;
 use crate::cache::{LINE_BYTES, prefetch_line};
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
 use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
 use free::{FreeFrames, TakeFrame};
+use journal::Journal;
 pub use load::RUN_PAGES_MAX;
 use load::{Load, LoadWait};
 use memory::{PAGE_COUNT_MAX, Place, Region, Translation, Zeroable, ZeroedArray};
@@ -76,8 +80,18 @@ pub struct Pool {
     free: FreeFrames,
     /// Where the clock stands. Whoever takes frames from pages holds it.
     hand: Mutex<u32>,
+    /// Where the search for changed old pages stands.
+    kept_hand: Mutex<u32>,
     /// Held by write-backs shared, by a checkpoint exclusively.
     pub(crate) writing: Turnstile,
+    /// Images of changed old pages.
+    pub(crate) journal: Journal,
+    /// Held by whoever writes changed old pages because they are many.
+    relieving: Semaphore,
+    /// There was no space for the journal: changed old pages stay until a writer finds some.
+    journal_is_stuck: AtomicBool,
+    /// Gives out pages of the file.
+    allocator: Arc<Allocator>,
     /// Frames that prefetching leaves to fixes.
     prefetch_reserve: usize,
     /// Below this many free frames a sweep runs in advance.
@@ -102,7 +116,7 @@ pub struct PoolStats {
     pub resident: usize,
     /// Resident pages that differ from disk.
     pub dirty: usize,
-    /// Dirty pages that have to stay until the next checkpoint.
+    /// Dirty pages that may be written to the journal only before the next checkpoint.
     pub kept: usize,
     /// Pins held, over all pages.
     pub pins: u64,
@@ -153,7 +167,13 @@ impl Pool {
         self.file.backend()
     }
 
-    pub(crate) fn new(file: File, page_size: u32, bytes: usize, epoch: u64) -> Result<Pool> {
+    pub(crate) fn new(
+        file: File,
+        allocator: Arc<Allocator>,
+        page_size: u32,
+        bytes: usize,
+        epoch: u64,
+    ) -> Result<Pool> {
         let page_size = page_size as usize;
         let frame_count = bytes / page_size;
         if frame_count < FRAME_COUNT_MIN {
@@ -179,7 +199,12 @@ impl Pool {
             loads: (0..SHARD_COUNT).map(|_| Mutex::default()).collect(),
             free: FreeFrames::new(count),
             hand: Mutex::new(0),
+            kept_hand: Mutex::new(0),
             writing: Turnstile::new(),
+            journal: Journal::new(),
+            relieving: Semaphore::new(1),
+            journal_is_stuck: AtomicBool::new(false),
+            allocator,
             prefetch_reserve: (frame_count / 16).min(PREFETCH_RESERVE_MAX),
             low_water: (frame_count / 8).min(LOW_WATER_MAX),
             dirty: AtomicUsize::new(0),
@@ -305,6 +330,7 @@ impl Pool {
         init: impl FnOnce(&mut [u8]),
     ) -> Result<Pin<'_>> {
         loop {
+            assert!(!self.journal.contains(pid), "page {pid} is made again while it is old");
             self.forget_patiently(pid).await;
             let frame = TakeFrame::new(self).await?;
             let shard = self.shard(pid);
@@ -459,7 +485,19 @@ impl Pool {
         self.frames.len()
     }
 
-    /// Dirty pages that have to stay until the next checkpoint.
+    /// Whether changed old pages take so much of the pool that none more may be changed. Three
+    /// eighths leave room for the pins of a split in the smallest pool, and frames for readers
+    /// while there is no space for the journal.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.kept() >= self.frames.len() * 3 / 8
+    }
+
+    /// From so many changed old pages on they are written to the journal in advance.
+    fn kept_high_water(&self) -> usize {
+        self.frames.len() / 4
+    }
+
+    /// Dirty pages that may not be written to their places before the next checkpoint.
     pub(crate) fn kept(&self) -> usize {
         self.kept.load(Ordering::Relaxed)
     }
@@ -496,10 +534,23 @@ impl Pool {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
+    /// A full disk takes nothing of what it held: the same may be written again. After any other
+    /// failure nothing more is written.
+    pub(crate) fn after_failed_write(&self, error: &StorageError) {
+        if !error.is_disk_full() {
+            self.set_poison(error);
+        }
+    }
+
     /// Remembers the first failed write or sync: nothing is written after it.
     pub(crate) fn set_poison(&self, error: &StorageError) {
         let cause = StorageError::Poisoned(error.to_string());
         self.poison.get_or_init(|| cause);
+    }
+
+    /// Nothing is written any more, for a reason that is none of the file's.
+    pub(crate) fn give_up(&self, cause: &str) {
+        self.poison.get_or_init(|| StorageError::Poisoned(cause.to_owned()));
     }
 
     /// The error of a store that may not write any more.

@@ -234,34 +234,26 @@ impl StateWord {
         self.0.fetch_and(!REF, Ordering::Relaxed);
     }
 
-    /// Marks a dirty page as being written, if it is idle and may be written at all.
+    /// Marks a dirty page as being written, if it is idle.
     pub fn try_begin_write(&self) -> bool {
         let word = self.0.load(Ordering::Acquire);
         let snapshot = Snapshot(word);
-        if !snapshot.is_idle() || !snapshot.is_dirty() || snapshot.is_kept() {
+        if !snapshot.is_idle() || !snapshot.is_dirty() {
             return false;
         }
         let next = word | WRITING;
         self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether a page that was marked for writing may still be written: a checkpoint may have come
-    /// first, after which the page is clean, or dirty again and to be kept.
-    pub fn may_write(&self) -> bool {
-        let snapshot = self.snapshot();
-        assert!(snapshot.is_writing(), "a write that was not announced");
-        snapshot.is_dirty() && !snapshot.is_kept()
-    }
-
-    /// Ends a write of the page as it was at `version`; true when the page is clean now.
-    pub fn end_write(&self, version: Option<u64>) -> bool {
+    /// Ends a write of the page as it was at `version`; what it was before, if it is clean now.
+    pub fn end_write(&self, version: Option<u64>) -> Option<Snapshot> {
         let mut word = self.0.load(Ordering::Acquire);
         loop {
             assert!(word & WRITING != 0, "the end of a write that never began");
             let clean = version == Some(Snapshot(word).version()) && word & EXCLUSIVE == 0;
-            let next = word & !WRITING & if clean { !DIRTY } else { u64::MAX };
+            let next = word & !WRITING & if clean { !(DIRTY | KEEP) } else { u64::MAX };
             match self.0.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return clean,
+                Ok(_) => return clean.then_some(Snapshot(word)),
                 Err(now) => word = now,
             }
         }

@@ -7,13 +7,17 @@ use runtime::IoCounters;
 use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
 
+use super::storm::rebuild;
 use super::{
     PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
 };
 use crate::{Result, StorageError, Store, TreeId};
 
-/// Frames of the pool: more than the workload changes, so that all checkpoints are its own.
-const FRAMES: usize = 512;
+/// Frames of the pool: more than the workload changes, or far fewer, so that most of what changes is
+/// written before the next checkpoint, old pages to the journal.
+fn frames(seed: u64) -> usize {
+    if (seed / 2).is_multiple_of(2) { 512 } else { 40 }
+}
 
 /// Times that recovery is cut short before it is let run.
 const CUT_RECOVERIES: u64 = 3;
@@ -49,7 +53,7 @@ impl Workload {
     async fn run(seed: u64, history: SharedHistory) -> Result<()> {
         let state = |trees: &[u32]| trees.iter().map(|id| (TreeId(*id), Rows::new())).collect();
         history.lock().expect("history").states.push(state(&[1]));
-        let store = Store::create(PATH.as_ref(), options(FRAMES)).await?;
+        let store = Store::create(PATH.as_ref(), options(frames(seed))).await?;
         history.lock().expect("history").acknowledged = 1;
         let trees = state(&[1]);
         let mut this = Workload { store, prng: Prng::new(seed), trees, history, checkpoint: 1 };
@@ -61,6 +65,9 @@ impl Workload {
         this.checkpoint().await?;
         this.insert(second, 60).await?;
         this.change(second, 300).await?;
+        this.checkpoint().await?;
+        let second = this.rebuild(second).await?;
+        this.change(second, 50).await?;
         this.checkpoint().await?;
         this.store.drop_tree(first).await?;
         this.trees.remove(&first);
@@ -88,6 +95,13 @@ impl Workload {
         loader.finish().await?;
         self.trees.insert(id, rows);
         Ok(id)
+    }
+
+    async fn rebuild(&mut self, id: TreeId) -> Result<TreeId> {
+        let new = rebuild(&self.store, id).await?;
+        let rows = self.trees.remove(&id).expect("the tree is known");
+        self.trees.insert(new, rows);
+        Ok(new)
     }
 
     async fn insert(&mut self, id: TreeId, count: u64) -> Result<()> {
@@ -149,7 +163,7 @@ fn play(seed: u64, plan: FaultPlan) -> (Disk, SharedHistory, Result<()>) {
 /// there is no database.
 fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
     world(disk, seed, move || async move {
-        let store = match Store::open(PATH.as_ref(), options(FRAMES)).await {
+        let store = match Store::open(PATH.as_ref(), options(frames(seed))).await {
             Err(StorageError::NotADatabase | StorageError::Io { .. }) => return Ok(None),
             store => store?,
         };
@@ -165,8 +179,8 @@ fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
 /// Opens the file and lets the power fail again on the way.
 fn cut_recovery(disk: &Disk, seed: u64, write: u64) -> Disk {
     disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::short_and_late() });
-    world(disk, seed, || async {
-        drop(Store::open(PATH.as_ref(), options(FRAMES)).await);
+    world(disk, seed, move || async move {
+        drop(Store::open(PATH.as_ref(), options(frames(seed))).await);
     });
     disk.crash(seed)
 }

@@ -29,7 +29,7 @@ pub(super) fn run(seed: u64) -> Result<Report, String> {
         let store = store.map_err(|error| format!("create: {error}"))?;
         let read_error = if prng.chance(0.5) { 0.01 } else { 0.0 };
         inside.faults(FaultPlan { read_error, ..FaultPlan::short_and_late() });
-        let trees = state_of_new(&store);
+        let (trees, checkpoints) = (state_of_new(&store), store.checkpoint_number());
         let mut mixed = Mixed {
             prng,
             frames,
@@ -37,10 +37,12 @@ pub(super) fn run(seed: u64) -> Result<Report, String> {
             committed: trees.clone(),
             trees,
             report: Report::default(),
+            checkpoints,
             held: None,
         };
         for step in 0..STEP_COUNT {
             mixed.step().await.map_err(|what| format!("step {step}: {what}"))?;
+            mixed.ensure_no_checkpoint()?;
         }
         mixed.compare_all().await?;
         mixed.settle().await?;
@@ -65,6 +67,8 @@ pub(super) struct Mixed {
     /// What it held at its last checkpoint.
     pub committed: State,
     pub report: Report,
+    /// Number of the last checkpoint that was asked for.
+    checkpoints: u64,
     /// A search that was begun and left lying, while pages come and go.
     held: Option<Held>,
 }
@@ -135,12 +139,7 @@ impl Mixed {
         for _ in 0..1 + self.prng.below(40) {
             let key = random_key(&mut self.prng);
             let value = random_value(&mut self.prng, &key);
-            let checkpoint = self.store().checkpoint_number();
             let inserted = patiently!(tree.insert(&key, &value))?;
-            if self.store().checkpoint_number() != checkpoint {
-                // The insertion made room first.
-                self.committed = self.trees.clone();
-            }
             let rows = self.trees.get_mut(&id).expect("the tree is in the model");
             let expected = match rows.contains_key(&key) {
                 true => Inserted::Duplicate,
@@ -167,15 +166,10 @@ impl Mixed {
         };
         for key in keys {
             let value = random_value(&mut self.prng, &key);
-            let checkpoint = self.store().checkpoint_number();
             let found = match deletes {
                 true => patiently!(tree.delete(&key, &io))?,
                 false => patiently!(tree.replace(&key, &value, &io))?,
             };
-            if self.store().checkpoint_number() != checkpoint {
-                // The change made room first.
-                self.committed = self.trees.clone();
-            }
             let rows = self.trees.get_mut(&id).expect("the tree is in the model");
             ensure(found == rows.contains_key(&key), || format!("change of {key:?} in {id}"))?;
             if deletes {
@@ -368,7 +362,6 @@ impl Mixed {
         self.trees.insert(id, Rows::new());
         let tree = self.handle(id)?;
         let rows = random_rows(&mut self.prng, 1500);
-        let checkpoint = self.store().checkpoint_number();
         patiently!(async {
             let mut loader = tree.bulk_loader().await?;
             for (key, value) in &rows {
@@ -376,9 +369,6 @@ impl Mixed {
             }
             loader.finish().await
         })?;
-        if self.store().checkpoint_number() != checkpoint {
-            self.committed = self.trees.clone();
-        }
         self.trees.insert(id, rows);
         Ok(())
     }
@@ -388,16 +378,37 @@ impl Mixed {
         if id == self.store().catalog().id() {
             return Ok(());
         }
-        patiently!(self.store().drop_tree(id))?;
-        self.held = self.held.take().filter(|search| search.tree.id() != id);
-        self.trees.remove(&id);
+        self.drop_known(id).await?;
+        self.forget(id);
         Ok(())
+    }
+
+    pub async fn drop_known(&mut self, id: TreeId) -> Result<(), String> {
+        patiently!(self.store().drop_tree(id))
+    }
+
+    fn forget(&mut self, id: TreeId) -> Rows {
+        self.held = self.held.take().filter(|search| search.tree.id() != id);
+        self.trees.remove(&id).expect("the tree is in the model")
+    }
+
+    /// Another tree holds the rows of `old` now.
+    pub fn swap(&mut self, old: TreeId, new: TreeId) {
+        let rows = self.forget(old);
+        self.trees.insert(new, rows);
     }
 
     pub async fn checkpoint(&mut self) -> Result<(), String> {
         self.store().checkpoint().await.map_err(|error| format!("checkpoint: {error}"))?;
         self.committed = self.trees.clone();
+        self.checkpoints = self.store().checkpoint_number();
         Ok(())
+    }
+
+    /// Nothing becomes durable but by a checkpoint that was asked for.
+    fn ensure_no_checkpoint(&self) -> Result<(), String> {
+        let number = self.store().checkpoint_number();
+        ensure(number == self.checkpoints, || format!("checkpoint {number} came of itself"))
     }
 
     /// Waits for quiet and checks that nothing is held.

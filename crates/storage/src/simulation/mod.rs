@@ -1,11 +1,12 @@
 //! The store under attack, in the runtime's simulation: one seed, one run, the same every time.
 //!
-//! [`run`] takes a seed through four scenarios: random operations of many tasks against a model,
+//! [`run`] takes a seed through five scenarios: random operations of many tasks against a model,
 //! with faults of the disk and tasks dropped at random suspensions (`mixed`); a power cut at one
 //! write of a load with changes of the catalog, with recovery cut short as well (`crash`); failing
-//! writes and syncs (`crash`); flipped bits (`rot`).
+//! writes and syncs (`crash`); a full disk (`full`); flipped bits (`rot`).
 
 mod crash;
+mod full;
 mod mixed;
 mod rot;
 mod storm;
@@ -35,6 +36,8 @@ pub struct Report {
     pub crashes: u64,
     /// Runs in which a write or sync failed.
     pub failed_writes: u64,
+    /// Operations that found the disk full, and were repeated.
+    pub refusals: u64,
     /// Bits flipped on the medium.
     pub flips: u64,
     /// Flips that were reported as damage; all others changed nothing.
@@ -50,6 +53,7 @@ impl AddAssign for Report {
         self.cancels += other.cancels;
         self.crashes += other.crashes;
         self.failed_writes += other.failed_writes;
+        self.refusals += other.refusals;
         self.flips += other.flips;
         self.flips_detected += other.flips_detected;
         self.trace_hash = self.trace_hash.rotate_left(7) ^ other.trace_hash;
@@ -79,7 +83,7 @@ impl std::error::Error for Failure {}
 /// The first defect found.
 pub fn run(seed: u64) -> Result<Report, Failure> {
     let mut report = Report { seeds: 1, ..Report::default() };
-    let scenarios = [mixed::run, crash::run_once, crash::run_with_failures, rot::run];
+    let scenarios = [mixed::run, crash::run_once, crash::run_with_failures, full::run, rot::run];
     for scenario in scenarios {
         report += attempt(seed, || scenario(seed))?;
     }
@@ -92,6 +96,14 @@ pub fn run(seed: u64) -> Result<Report, Failure> {
 /// The first defect found.
 pub fn crash_everywhere(seed: u64) -> Result<Report, Failure> {
     attempt(seed, || crash::run_everywhere(seed))
+}
+
+/// Lets the disk be full at each write and growth of one workload, and at each size.
+///
+/// # Errors
+/// The first defect found.
+pub fn full_everywhere(seed: u64) -> Result<Report, Failure> {
+    attempt(seed, || full::run_everywhere(seed))
 }
 
 /// Flips `bit_count` random bits in each page of a store, one at a time.

@@ -6,7 +6,7 @@ use runtime::{Aborted, IoCounters, JoinHandle, RemoteHandle};
 use stdx::Prng;
 
 use super::mixed::Mixed;
-use super::{ensure, random_key, random_rows, random_value};
+use super::{ensure, random_key, random_rows, random_value, rows_of};
 use crate::{Depth, Result, StorageError, Store, TreeId};
 
 /// Tasks of one storm.
@@ -45,6 +45,8 @@ enum Work {
     Batch(Vec<Vec<u8>>, Depth),
     Scan(Depth),
     Load(u64),
+    /// Writes the tree anew, and drops the old one.
+    Rebuild,
     Checkpoint,
 }
 
@@ -52,9 +54,12 @@ pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
     let checkpoint = mixed.store().checkpoint_number();
     let mut tried = Vec::new();
     let mut handles = Vec::new();
-    for _ in 0..TASK_COUNT {
-        let id = mixed.any_tree();
-        let work = choose(mixed, id);
+    let rebuilt = choose_rebuilt(mixed);
+    for task in 0..TASK_COUNT {
+        let (id, work) = match rebuilt {
+            Some(id) if task == TASK_COUNT / 2 => (id, Work::Rebuild),
+            _ => choose(mixed, rebuilt),
+        };
         tried.extend(work.outcomes().into_iter().map(|(key, value)| (id, key, value)));
         let there = mixed.prng.chance(0.5);
         let worker = mixed.prng.below(runtime::worker_count() as u64) as usize;
@@ -77,12 +82,16 @@ pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
         }
         match handle.end().await {
             Ok(Ok(()) | Err(StorageError::Io { .. } | StorageError::NotEmpty(_))) => {}
+            Ok(Err(StorageError::NoSuchTree(id))) if Some(id) == rebuilt => {}
             Ok(Err(error)) => return Err(format!("a task of the storm: {error}")),
             Err(Aborted::Cancelled) => mixed.report.cancels += 1,
             Err(panicked) => return Err(format!("a task of the storm: {panicked}")),
         }
     }
     mixed.settle().await?;
+    if let Some(id) = rebuilt {
+        reconcile_rebuilt(mixed, id).await?;
+    }
     reconcile(mixed, tried).await?;
     if mixed.store().checkpoint_number() != checkpoint {
         mixed.checkpoint().await?;
@@ -103,7 +112,25 @@ impl Work {
     }
 }
 
-fn choose(mixed: &mut Mixed, id: TreeId) -> Work {
+/// A tree that is written anew while others read it.
+fn choose_rebuilt(mixed: &mut Mixed) -> Option<TreeId> {
+    let id = mixed.any_tree();
+    (id != mixed.store().catalog().id() && mixed.prng.chance(0.5)).then_some(id)
+}
+
+fn choose(mixed: &mut Mixed, rebuilt: Option<TreeId>) -> (TreeId, Work) {
+    loop {
+        let id = mixed.any_tree();
+        let work = choose_work(mixed, id);
+        // Who writes a tree anew holds writers back.
+        let reads = matches!(work, Work::Batch(..) | Work::Scan(_) | Work::Checkpoint);
+        if Some(id) != rebuilt || reads {
+            return (id, work);
+        }
+    }
+}
+
+fn choose_work(mixed: &mut Mixed, id: TreeId) -> Work {
     let depth = if mixed.prng.chance(0.5) { Depth::One } else { Depth::Many };
     let work = mixed.prng.below(12);
     let prng = &mut mixed.prng;
@@ -159,7 +186,35 @@ async fn perform(store: Store, id: TreeId, work: Work) -> Result<()> {
                 runtime::yield_now().await;
             }
         }
+        Work::Rebuild => drop(rebuild(&store, id).await?),
         Work::Checkpoint => store.checkpoint().await?,
+    }
+    Ok(())
+}
+
+/// Writes a tree anew and drops the old one; the new tree.
+pub(super) async fn rebuild(store: &Store, id: TreeId) -> Result<TreeId> {
+    let rows = rows_of(&store.tree(id)?, &IoCounters::default()).await?;
+    let new = store.create_tree().await?;
+    let mut loader = store.tree(new)?.bulk_loader().await?;
+    for (key, value) in &rows {
+        loader.push(key, value).await?;
+    }
+    loader.finish().await?;
+    store.drop_tree(id).await?;
+    Ok(new)
+}
+
+/// Asks the store how far a rebuilding has come: not at all, as far as the tree goes, or to its end.
+async fn reconcile_rebuilt(mixed: &mut Mixed, id: TreeId) -> std::result::Result<(), String> {
+    let known = |other: &TreeId| mixed.trees.contains_key(other);
+    let new: Vec<TreeId> = mixed.store().tree_ids().into_iter().filter(|t| !known(t)).collect();
+    ensure(new.len() <= 1, || format!("trees from nowhere: {new:?}"))?;
+    let stays = mixed.store().tree(id).is_ok();
+    match new.first() {
+        Some(&new) if stays => mixed.drop_known(new).await?,
+        Some(&new) => mixed.swap(id, new),
+        None => ensure(stays, || format!("tree {id} is gone"))?,
     }
     Ok(())
 }

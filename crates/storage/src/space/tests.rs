@@ -4,7 +4,15 @@ use std::collections::BTreeSet;
 
 use stdx::Prng;
 
-use super::{Extent, Space, merge};
+use super::{Extent, Space, Take, merge};
+use crate::Result;
+
+fn pages_of(take: Result<Take<Extent>>) -> Extent {
+    match take.expect("there is room") {
+        Take::Taken(extent) => extent,
+        Take::Grow(_) => panic!("the file is long enough"),
+    }
+}
 
 #[test]
 fn no_page_is_given_out_twice_and_none_is_lost() {
@@ -15,7 +23,7 @@ fn no_page_is_given_out_twice_and_none_is_lost() {
         let mut in_use = BTreeSet::new();
         for _ in 0..500 {
             if taken.is_empty() || prng.chance(0.55) {
-                let extent = space.take(1 + prng.below(20) as u32).expect("there is room");
+                let extent = pages_of(space.take(1 + prng.below(20) as u32, u32::MAX));
                 assert!(extent.pids().all(|pid| in_use.insert(pid)), "seed {seed}: {extent:?}");
                 taken.push(extent);
             } else {
@@ -36,14 +44,14 @@ fn no_page_is_given_out_twice_and_none_is_lost() {
 fn pages_of_a_load_count_as_free_until_it_ends() {
     let mut space = Space::new(2, &[]);
     let load = space.begin_load();
-    let extent = space.take_for_load(load, 8).expect("there is room");
+    let extent = pages_of(space.take_for_load(load, 8, u32::MAX));
     assert_eq!(space.free_after_restart(&[]), [extent]);
     assert_eq!(space.free_pages(), 0);
     let unused = Extent { start: extent.start + 5, pages: 3 };
     space.end_load(load, Some(&[unused]));
     assert_eq!(space.free_after_restart(&[]), [unused]);
     let load = space.begin_load();
-    let again = space.take_for_load(load, 3).expect("there is room");
+    let again = pages_of(space.take_for_load(load, 3, u32::MAX));
     assert_eq!(again, unused);
     space.end_load(load, None);
     assert_eq!(space.free_pages(), 3);

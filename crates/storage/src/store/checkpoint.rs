@@ -1,5 +1,6 @@
 //! The checkpoint (`docs/format/file.md`, section 2): the only way in which changes become durable.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,7 +12,7 @@ use crate::error::{Result, StorageError};
 use crate::header::{self, FILE_VERSION, Header, Journal};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
-use crate::space::Extent;
+use crate::space::{Extent, Space, Take};
 
 /// Images in memory at a time: 1 MiB of 4 KiB pages.
 const CHUNK_PAGES: usize = 256;
@@ -19,10 +20,9 @@ const CHUNK_PAGES: usize = 256;
 /// A dirty page and its frame.
 type Dirty = (PageId, u32);
 
-/// Where a checkpoint puts what it writes besides pages in their places.
+/// Where a checkpoint puts the directory.
 struct Places {
     meta: Extent,
-    journal: Option<Extent>,
     directory: Directory,
     /// Pages that the directory accounts for. A bulk load may take more while the checkpoint runs.
     page_count: u32,
@@ -42,29 +42,54 @@ impl StoreInner {
         let _no_write_backs = self.pool.writing.alone().await;
         self.check_writable()?;
         let dirty = self.pool.dirty_frames();
-        if dirty.is_empty() && !self.changed.load(Ordering::Relaxed) {
+        // Changed old pages that are clean in the pool, or no longer there, are in the journal.
+        let changed = self.changed.load(Ordering::Relaxed) || self.pool.journal.len() > 0;
+        if dirty.is_empty() && !changed {
             return Ok(());
         }
-        let written = self.write_checkpoint(&dirty).await;
-        written.inspect_err(|error| self.pool.set_poison(error))?;
-        self.changed.store(false, Ordering::Relaxed);
-        Ok(())
-    }
-
-    async fn write_checkpoint(&self, dirty: &[(PageId, u32, bool)]) -> Result<()> {
         let before = self.header.lock().expect("header").clone();
         let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
         let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
         let old_meta = Extent { start: before.meta_pid, pages: before.meta_pages };
-        let places = self.choose_places(&old, old_meta)?;
-        self.reserve_file(places.page_count).await?;
-        self.write_pages(&new).await?;
-        self.write_directory(&places).await?;
-        let checksum = match places.journal {
-            Some(extent) => self.write_journal(&old, extent).await?,
-            None => 0,
-        };
+        // Whatever is short of space up to here leaves everything as it was.
+        self.write_journal(&old).await?;
+        let places =
+            self.allocator.take_by(|space, held| self.choose_places(space, held, old_meta)).await?;
+        if let Err(error) = self.write_beside(&new, &places).await {
+            self.space().give(places.meta);
+            return Err(error);
+        }
+        let committed = self.commit(&old, &places, before).await;
+        let header = committed.map_err(|error| self.poisoned_by(error))?;
+        // Before any page is freed: a page of a dropped tree may be among them.
+        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
+        self.pool.journal.end().await;
+        self.finish(header, old_meta);
+        self.changed.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The file may hold the old state or the new one: only opening it again can tell.
+    fn poisoned_by(&self, error: StorageError) -> StorageError {
+        self.pool.set_poison(&error);
+        match self.check_writable() {
+            // Another attempt is of no use, as the kind of the error would say.
+            Err(poisoned) if error.is_disk_full() => poisoned,
+            _ => error,
+        }
+    }
+
+    /// Writes what the last checkpoint does not reach. A failure for lack of space may be followed by
+    /// another attempt, any other poisons the store.
+    async fn write_beside(&self, new: &[Dirty], places: &Places) -> Result<()> {
+        self.write_pages(new).await?;
+        self.write_directory(places).await
+    }
+
+    /// Makes the new state the one of the file; returns its header. What is written here has its
+    /// space, so a failure is never for the lack of it on a file system that keeps its word.
+    async fn commit(&self, old: &[Dirty], places: &Places, before: Header) -> Result<Header> {
         self.sync().await?;
         let mut header = Header {
             version: FILE_VERSION,
@@ -74,12 +99,13 @@ impl StoreInner {
             meta_pid: places.meta.start,
             meta_pages: places.meta.pages,
             next_tree: self.next_tree.load(Ordering::Relaxed),
+            journal: self.pool.journal.header(),
             ..before
         };
-        if let Some(extent) = places.journal {
-            header.journal = Journal { pid: extent.start, pages: extent.pages, checksum };
+        if header.journal.pages > 0 {
             self.write_slot(&header, 0).await?;
-            self.write_pages(&old).await?;
+            self.write_pages(old).await?;
+            self.write_pages_away(old).await?;
             self.sync().await?;
             header.sequence += 1;
             header.journal = Journal::default();
@@ -87,44 +113,31 @@ impl StoreInner {
         // Slot 0 holds the journal's header, or the old one; either is whole until slot 1 holds the
         // new one.
         self.write_both_slots(&header, 1).await?;
-        // Before any page is freed: a page of a dropped tree may be among them.
-        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
-        self.finish(header, &places, old_meta);
-        Ok(())
+        Ok(header)
     }
 
-    /// Takes pages for directory and journal, and makes the directory: which must tell of these
-    /// very pages.
-    fn choose_places(&self, old: &[Dirty], old_meta: Extent) -> Result<Places> {
+    /// Takes pages for the directory, and makes it: it has to tell of these very pages.
+    fn choose_places(
+        &self,
+        space: &mut Space,
+        held: u32,
+        old_meta: Extent,
+    ) -> Result<Take<Places>> {
         let trees: Vec<_> = self.trees().values().map(|tree| tree.record()).collect();
-        let mut space = self.space();
-        let journal = match old.len() {
-            0 => None,
-            count => Some(space.take(count as u32)?),
-        };
-        let freed: Vec<Extent> =
-            journal.into_iter().chain((old_meta.pages > 0).then_some(old_meta)).collect();
+        let freed: Vec<Extent> = (old_meta.pages > 0).then_some(old_meta).into_iter().collect();
         // Taking the pages of the directory may cut one of the extents listed now in two.
         let extents_max = space.free_after_restart(&freed).len() + 1;
         let capacity = meta::capacity(self.pool.page_size());
         let meta_pages = encoded_len(trees.len(), extents_max).div_ceil(capacity);
-        let meta = space.take(meta_pages as u32)?;
+        let meta = match space.take(meta_pages as u32, held)? {
+            Take::Taken(extent) => extent,
+            Take::Grow(page_count) => return Ok(Take::Grow(page_count)),
+        };
         let free = space.free_after_restart(&freed);
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
         let page_count = space.page_count();
-        Ok(Places { meta, journal, directory: Directory { trees, free }, page_count })
-    }
-
-    /// Grows the file to hold all its pages before anything refers to them.
-    async fn reserve_file(&self, page_count: u32) -> Result<()> {
-        let needed = self.pool.offset(page_count);
-        let file = self.pool.file();
-        let len =
-            file.len().await.map_err(|e| StorageError::io("ask for the file's length", &e))?;
-        if len >= needed {
-            return Ok(());
-        }
-        file.set_len(needed).await.map_err(|e| StorageError::io("grow the database file", &e))
+        assert!(page_count <= held, "the file holds all its pages before anything refers to them");
+        Ok(Take::Taken(Places { meta, directory: Directory { trees, free }, page_count }))
     }
 
     fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
@@ -158,25 +171,24 @@ impl StoreInner {
         self.pool.write_images(images).await
     }
 
-    /// Writes the images of changed old pages to the journal; returns the checksum over their
-    /// checksums.
-    async fn write_journal(&self, old: &[Dirty], extent: Extent) -> Result<u32> {
-        let mut sum = 0;
-        let mut at = extent.start;
+    /// Appends the images of changed old pages that are in the pool to the journal.
+    async fn write_journal(&self, old: &[Dirty]) -> Result<()> {
         for chunk in old.chunks(CHUNK_PAGES) {
-            let images = self.images(chunk);
-            for (_, image) in &images {
-                sum = crc32c::crc32c_append(
-                    sum,
-                    &page::stored_checksum(image.as_slice()).to_le_bytes(),
-                );
-            }
-            let placed = images.into_iter().zip(at..).map(|((_, image), pid)| (pid, image));
-            self.pool.write_images(placed.collect()).await?;
-            at += chunk.len() as u32;
+            // All of them together need no more than this.
+            self.pool.append_to_journal(self.images(chunk), false).await?;
         }
-        assert_eq!(at, extent.start + extent.pages, "the journal fills its extent");
-        Ok(sum)
+        Ok(())
+    }
+
+    /// Writes those changed old pages to their places whose newest images are in the journal alone.
+    async fn write_pages_away(&self, old: &[Dirty]) -> Result<()> {
+        let dirty: HashSet<PageId> = old.iter().map(|(pid, _)| *pid).collect();
+        for chunk in self.pool.journal.pages_besides(|pid| dirty.contains(&pid)).chunks(CHUNK_PAGES)
+        {
+            let images = self.pool.read_journal(chunk).await?;
+            self.pool.write_images(images).await?;
+        }
+        Ok(())
     }
 
     async fn sync(&self) -> Result<()> {
@@ -201,11 +213,11 @@ impl StoreInner {
     }
 
     /// The new checkpoint exists: what only the old one needed is free.
-    fn finish(&self, header: Header, places: &Places, old_meta: Extent) {
+    fn finish(&self, header: Header, old_meta: Extent) {
         self.pool.set_epoch(header.checkpoint + 1);
         *self.header.lock().expect("header") = header;
         let mut space = self.space();
-        places.journal.into_iter().for_each(|extent| space.give(extent));
+        space.end_journal();
         if old_meta.pages > 0 {
             space.give(old_meta);
         }

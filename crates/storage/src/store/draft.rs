@@ -6,6 +6,7 @@ use super::{StoreInner, TreeId};
 use crate::error::Result;
 use crate::overflow::{self, Reference};
 use crate::page::PageId;
+use crate::space::Extent;
 
 /// Pages of long values. They become part of a tree by `keep`, and are free again without it.
 pub(crate) struct Draft {
@@ -25,7 +26,7 @@ impl Draft {
     /// Makes the pages of a value, in the pool.
     ///
     /// # Errors
-    /// `Full`, `Poisoned`.
+    /// `Full`, `Io` when the disk is full, `Poisoned`.
     pub async fn write(&mut self, tree: TreeId, value: &[u8]) -> Result<Reference> {
         let store = Arc::clone(&self.store);
         let _pass = store.writers.together().await;
@@ -34,7 +35,7 @@ impl Draft {
         let born = store.pool.epoch();
         let mut reference = Reference { len, first: 0, born };
         let pages = reference.extent(store.pool.page_size()).pages;
-        reference.first = store.space().take_for_load(self.load, pages)?.start;
+        reference.first = store.allocator.take_for_load(self.load, pages).await?.start;
         self.pages += u64::from(pages);
         let pieces = value.chunks(overflow::capacity(store.pool.page_size()));
         for (index, piece) in (0..).zip(pieces) {
@@ -58,12 +59,20 @@ impl Drop for Draft {
             return;
         }
         let extents = self.store.space().pages_of_load(self.load);
-        for extent in &extents {
-            // One by one, and all of them: `forget` has an effect.
+        // A checkpoint that runs counts on the dirty pages that it has found: they stay until its
+        // end, or that of the next.
+        let pass = self.store.writers.try_together();
+        // One by one, and all of them: `forget` has an effect.
+        let forget = |extent: &Extent| {
             let used = extent.pids().filter(|pid| !self.store.pool.forget(*pid)).count();
-            let mut space = self.store.space();
-            if used == 0 { space.give(*extent) } else { space.release(*extent) }
+            used == 0
+        };
+        let idle: Vec<bool> =
+            extents.iter().map(|extent| pass.is_some() && forget(extent)).collect();
+        let mut space = self.store.space();
+        space.end_load(self.load, Some(&[]));
+        for (extent, idle) in extents.into_iter().zip(idle) {
+            if idle { space.give(extent) } else { space.release(extent) }
         }
-        self.store.space().end_load(self.load, Some(&[]));
     }
 }

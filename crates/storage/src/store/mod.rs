@@ -17,11 +17,15 @@ use runtime::fs::FileBackend;
 pub(crate) use draft::Draft;
 pub use verify::{Problem, VerifyReport};
 
+use crate::allocator::Allocator;
+use crate::directory::encoded_len;
 use crate::error::{Result, StorageError};
 use crate::gate::Turnstile;
 use crate::header::Header;
 use crate::latch::ExclusiveGuard;
+use crate::meta;
 use crate::page::{self, Identity, PageId};
+use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::{Extent, Space, merge};
 use crate::tree::{Tree, TreeShared};
@@ -62,7 +66,7 @@ pub struct Store {
 
 pub(crate) struct StoreInner {
     pub pool: Arc<Pool>,
-    pub space: Mutex<Space>,
+    pub allocator: Arc<Allocator>,
     pub trees: Mutex<BTreeMap<TreeId, Arc<TreeShared>>>,
     next_tree: AtomicU32,
     catalog: TreeId,
@@ -100,17 +104,36 @@ impl Store {
     /// the last completed checkpoint, whole. Runs to its end even when the caller is dropped.
     ///
     /// # Errors
-    /// `Io` when a write or sync failed: the store is poisoned then. `Poisoned` when it already
-    /// was.
+    /// `Io` when the disk is full (`StorageError::is_disk_full`): nothing is durable, nothing is
+    /// lost, and it may be tried again. `Io` when a write or sync failed otherwise: the store is
+    /// poisoned then. `Poisoned` when it already was.
     pub async fn checkpoint(&self) -> Result<()> {
         self.inner.checkpoint().await
     }
 
-    /// Whether changed old pages take so much of the pool (a quarter) that a checkpoint is due.
-    /// Without one, an insert makes its own at three eighths, in the middle of whatever statement
-    /// it belongs to.
+    /// Makes sure of space on the disk for a checkpoint of all that has changed so far, of `pages`
+    /// new pages besides, and of a few changes in the catalog: what remains to be done then does
+    /// not fail for lack of space. To be asked while a statement can still be undone.
+    ///
+    /// # Errors
+    /// `Full`; `Io` when the disk is full. Nothing has changed then.
+    pub async fn reserve(&self, pages: u32) -> Result<()> {
+        self.inner.reserve(pages).await
+    }
+
+    /// Nothing of what has changed since the last checkpoint is ever to become durable: the store
+    /// writes no more, and the file has to be opened again. For changes that have failed in the
+    /// middle and cannot be undone.
+    pub fn give_up(&self, cause: &str) {
+        self.inner.pool.give_up(cause);
+    }
+
+    /// Whether the old pages that have changed are as many as a quarter of the pool's frames: from
+    /// then on they are written to the journal when there is no room for them, and once more by the
+    /// checkpoint.
     pub fn needs_checkpoint(&self) -> bool {
-        self.inner.pool.kept() >= self.inner.pool.frame_count() / 4
+        let pool = &self.inner.pool;
+        pool.kept() + pool.journal.len() >= pool.frame_count() / 4
     }
 
     /// The tree of the catalog: keys and values are its user's business.
@@ -220,7 +243,7 @@ impl Store {
 
 impl StoreInner {
     pub fn space(&self) -> MutexGuard<'_, Space> {
-        self.space.lock().expect("space")
+        self.allocator.space()
     }
 
     pub fn trees(&self) -> MutexGuard<'_, BTreeMap<TreeId, Arc<TreeShared>>> {
@@ -247,10 +270,40 @@ impl StoreInner {
         self.mark_changed();
     }
 
-    /// Whether changed old pages take so much of the pool that nothing old may be changed before a
-    /// checkpoint. Three eighths leave room for the pins of a split in the smallest pool.
+    /// Whether changed old pages take so much of the pool that no more of them may be changed before
+    /// some are written to the journal.
     pub fn is_crowded(&self) -> bool {
-        self.pool.kept() >= self.pool.frame_count() * 3 / 8
+        self.pool.is_crowded()
+    }
+
+    /// Waits until the pool is not crowded.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full; `Poisoned`.
+    pub async fn relieve(&self) -> Result<()> {
+        self.pool.relieve_of_kept().await
+    }
+
+    /// Makes sure of space for a checkpoint of all that has changed and of `pages` new pages.
+    async fn reserve(&self, pages: u32) -> Result<()> {
+        let page_count = {
+            let trees = self.trees().len() + 1;
+            let space = self.space();
+            // Each page that is taken or freed meanwhile may cut an extent in two.
+            let extents = space.extent_count() + pages as usize + CHANGED_PAGES_MAX as usize;
+            let capacity = meta::capacity(self.pool.page_size());
+            let directory = encoded_len(trees, extents).div_ceil(capacity) as u32;
+            let changed = self.pool.kept() as u32 + CHANGED_PAGES_MAX;
+            let journal = self.pool.journal.pages_wanted(changed);
+            let needed = journal.saturating_add(directory).saturating_add(pages);
+            // Whatever is taken first comes from another run or from the beginning of this one.
+            let new = if space.longest_run() >= needed { 0 } else { needed };
+            space.page_count().saturating_add(new)
+        };
+        if page_count > PAGE_COUNT_MAX {
+            return Err(StorageError::Full);
+        }
+        self.allocator.grow(page_count).await
     }
 
     async fn create_tree(self: &Arc<Self>, id: TreeId) -> Result<()> {
@@ -268,6 +321,10 @@ impl StoreInner {
     }
 }
 
+/// Old pages that `reserve` allows to be changed by those few changes that still follow: a path of
+/// the catalog's tree, split from leaf to root.
+const CHANGED_PAGES_MAX: u32 = 32;
+
 /// A page that has been allocated and made, and becomes part of something or is given back.
 pub(crate) struct NewPage<'s> {
     store: &'s Arc<StoreInner>,
@@ -280,9 +337,9 @@ impl<'s> NewPage<'s> {
     /// it in an earlier life may look at it now.
     ///
     /// # Errors
-    /// `Full`, `Poisoned`.
+    /// `Full`, `Io` when the disk is full, `Poisoned`.
     pub async fn make(store: &'s Arc<StoreInner>) -> Result<NewPage<'s>> {
-        let pid = store.space().take(1)?.start;
+        let pid = store.allocator.take(1).await?.start;
         let mut page = NewPage { store, pid, pin: None };
         let born = store.pool.epoch();
         page.pin = Some(store.pool.create(pid, |bytes| page::clear(bytes, pid, born)).await?);

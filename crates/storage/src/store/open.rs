@@ -10,6 +10,7 @@ use runtime::fs::{self, File, OpenOptions};
 use runtime::{IoBuf, IoCounters};
 
 use super::{Store, StoreInner, StoreOptions, TreeId};
+use crate::allocator::Allocator;
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
@@ -31,7 +32,15 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
         return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
     }
     let file = open_file(path, options, true).await?;
-    let pool = Pool::new(file, options.page_size, options.pool_bytes, 1)?;
+    let created = create_in(file, path, options).await;
+    if created.is_err() {
+        // It holds nothing, and would be in the way of the next attempt.
+        drop(fs::remove(path).await);
+    }
+    created
+}
+
+async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<Store> {
     let first = Header {
         version: FILE_VERSION,
         page_size: options.page_size,
@@ -44,7 +53,7 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
         catalog_tree: CATALOG.0,
         journal: Journal::default(),
     };
-    let store = assemble(pool, first, Directory::default());
+    let store = assemble(file, options, first, Directory::default())?;
     store.inner.create_tree(CATALOG).await?;
     store.checkpoint().await?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -63,17 +72,16 @@ pub(super) async fn open(path: &Path, options: &StoreOptions) -> Result<Store> {
     if header.journal.pages > 0 {
         replay(&file, &header).await?;
     }
-    let pool = Pool::new(file, header.page_size, options.pool_bytes, header.checkpoint + 1)?;
-    let directory = read_directory(&pool, &header).await?;
+    let directory = read_directory(&file, &header).await?;
     if header.journal.pages > 0 || !alike {
         header.sequence += 1;
         header.journal = Journal::default();
-        let store = assemble(pool, header.clone(), directory);
+        let store = assemble(file, options, header.clone(), directory)?;
         // The slot that was read stays until the other one is written.
         store.inner.write_both_slots(&header, 1 - slot).await?;
         return check_catalog(store);
     }
-    check_catalog(assemble(pool, header, directory))
+    check_catalog(assemble(file, options, header, directory)?)
 }
 
 fn check_catalog(store: Store) -> Result<Store> {
@@ -99,7 +107,16 @@ async fn open_file(path: &Path, options: &StoreOptions, create: bool) -> Result<
     })
 }
 
-fn assemble(pool: Pool, header: Header, directory: Directory) -> Store {
+fn assemble(
+    file: File,
+    options: &StoreOptions,
+    header: Header,
+    directory: Directory,
+) -> Result<Store> {
+    let space = Space::new(header.page_count, &directory.free);
+    let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
+    let (pages, epoch) = (Arc::clone(&allocator), header.checkpoint + 1);
+    let pool = Pool::new(file, pages, header.page_size, options.pool_bytes, epoch)?;
     let trees: BTreeMap<_, _> = directory
         .trees
         .iter()
@@ -107,7 +124,7 @@ fn assemble(pool: Pool, header: Header, directory: Directory) -> Store {
         .collect();
     let inner = StoreInner {
         pool: Arc::new(pool),
-        space: Mutex::new(Space::new(header.page_count, &directory.free)),
+        allocator,
         trees: Mutex::new(trees),
         next_tree: AtomicU32::new(header.next_tree),
         catalog: TreeId(header.catalog_tree),
@@ -117,7 +134,7 @@ fn assemble(pool: Pool, header: Header, directory: Directory) -> Store {
         header: Mutex::new(header),
         io: IoCounters::default(),
     };
-    Store { inner: Arc::new(inner) }
+    Ok(Store { inner: Arc::new(inner) })
 }
 
 /// What the two slots say.
@@ -240,10 +257,10 @@ async fn read_page(file: &File, page_size: u32, pid: PageId) -> Result<IoBuf> {
     }
 }
 
-async fn read_directory(pool: &Pool, header: &Header) -> Result<Directory> {
+async fn read_directory(file: &File, header: &Header) -> Result<Directory> {
     let mut payload = Vec::new();
     for pid in header.meta_pid..header.meta_pid.saturating_add(header.meta_pages) {
-        let image = read_page(pool.file(), header.page_size, pid).await?;
+        let image = read_page(file, header.page_size, pid).await?;
         page::check(image.as_slice(), pid)
             .map_err(|reason| StorageError::Corrupt { pid, reason })?;
         let piece = meta::payload(image.as_slice());

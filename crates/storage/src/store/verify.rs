@@ -88,7 +88,13 @@ impl Store {
         let header = self.inner.header.lock().expect("header").clone();
         let directory = Extent { start: header.meta_pid, pages: header.meta_pages };
         report.directory_pages = directory.pages;
-        let free = self.inner.space().free_after_restart(&[]);
+        let free = {
+            // Loads and the journal may have taken pages since the survey began.
+            let space = self.inner.space();
+            report.page_count = space.page_count();
+            space.free_after_restart(&[])
+        };
+        seen.grow(report.page_count);
         report.free_pages = free.iter().map(|extent| u64::from(extent.pages)).sum();
         for pid in free.iter().chain([&directory]).flat_map(|extent| extent.pids()) {
             seen.insert(pid).map_err(|_| misplaced(pid, "a page that is free and in use"))?;

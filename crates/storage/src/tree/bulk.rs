@@ -270,7 +270,7 @@ impl BulkLoader {
         }
         loop {
             if store.is_crowded() {
-                store.checkpoint().await?;
+                store.relieve().await?;
             }
             let _pass = store.writers.together().await;
             store.check_writable()?;
@@ -328,7 +328,7 @@ impl Run {
     async fn next_page(&mut self, claim: &Arc<LoadClaim>) -> Result<PageId> {
         if self.filled == self.extent.pages {
             self.write(claim).await?;
-            self.extent = claim.store.space().take_for_load(claim.load, self.run_pages)?;
+            self.extent = claim.store.allocator.take_for_load(claim.load, self.run_pages).await?;
             self.filled = 0;
             let bytes = self.run_pages as usize * claim.store.pool.page_size();
             self.buffer = Some(IoBuf::alloc(bytes));
@@ -356,7 +356,7 @@ impl Run {
             let pool = &claim.store.pool;
             let written = pool.file().write_all_at(buffer, offset).await.0;
             let written = written.map_err(|error| StorageError::io("write a bulk load", &error));
-            written.inspect_err(|error| pool.set_poison(error))
+            written.inspect_err(|error| pool.after_failed_write(error))
         }));
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use runtime::IoCounters;
 
-use super::merge::wants_merge;
+use super::merge::{wants_merge, wants_merge_after_replace};
 use super::{Step, Tree};
 use crate::error::{Result, StorageError};
 use crate::node::{self, Node, Value};
@@ -44,27 +44,25 @@ enum AtLeaf {
     Full,
     /// A latch was in the way, or the leaf was split meanwhile.
     Again,
-    /// Too many old pages are changed: a checkpoint first.
+    /// Too many old pages are changed: some have to be written to the journal first.
     Crowded,
 }
 
 impl Tree {
     /// Adds an entry.
     ///
-    /// May make a checkpoint when changed old pages crowd the pool; `Store::needs_checkpoint` tells
-    /// in time.
+    /// Durable with the next checkpoint, and not before, however many entries there are.
     ///
     /// # Errors
-    /// `TooLarge`; `Io`, `Corrupt` when the path cannot be read; `Full`; `Poisoned` after a failed
-    /// write.
+    /// `TooLarge`; `Io`, `Corrupt` when the path cannot be read; `Full`, `Io` when the disk is full;
+    /// `Poisoned` after a failed write. The tree is unchanged then.
     pub async fn insert(&self, key: &[u8], value: &[u8]) -> Result<Inserted> {
         let changed = self.put(key, value, false, &self.store.io).await?;
         Ok(if changed { Inserted::New } else { Inserted::Duplicate })
     }
 
     /// Gives the entry of `key` another value, of any length that an entry may have; false, and no
-    /// change, when there is no such entry. Reads and waits are counted to `io`. May make a
-    /// checkpoint, as `insert`.
+    /// change, when there is no such entry. Reads and waits are counted to `io`.
     ///
     /// # Errors
     /// As `insert`.
@@ -73,7 +71,6 @@ impl Tree {
     }
 
     /// Removes the entry of `key`; false when there is none. Reads and waits are counted to `io`.
-    /// May make a checkpoint, as `insert`.
     ///
     /// # Errors
     /// `Io`, `Corrupt` when the path cannot be read; `Poisoned` after a failed write.
@@ -104,8 +101,9 @@ impl Tree {
     ) -> Result<bool> {
         loop {
             if self.store.is_crowded() {
-                self.store.checkpoint().await?;
+                self.store.relieve().await?;
             }
+            self.store.pool.relieve_ahead();
             let _pass = self.store.writers.together().await;
             self.store.check_writable()?;
             match self.change_at_leaf(key, change, io).await? {
@@ -114,7 +112,8 @@ impl Tree {
                     return Ok(changed);
                 }
                 AtLeaf::Underfull => {
-                    // The entry is gone in any case. A node that cannot be read now stops the
+                    self.adopt(draft, true);
+                    // The entry is changed in any case. A node that cannot be read now stops the
                     // merge, and is reported to whoever needs it.
                     drop(self.merge_around(key, io).await);
                     return Ok(true);
@@ -174,8 +173,13 @@ impl Tree {
         if !change.fits(guard.page(), key, place) {
             return Ok(AtLeaf::Full);
         }
+        let freed = change.freed_bytes(guard.page(), place);
         self.apply(guard.page_mut(), key, change, place);
-        let underfull = matches!(change, Change::Delete) && wants_merge(guard.page());
+        let underfull = match change {
+            Change::Insert(_) => false,
+            Change::Replace(_) => wants_merge_after_replace(guard.page(), place.position, freed),
+            Change::Delete => wants_merge(guard.page()),
+        };
         Ok(if underfull && leaf != self.shared.root {
             AtLeaf::Underfull
         } else {
@@ -240,6 +244,14 @@ impl<'a> Change<'a> {
             Change::Insert(value) | Change::Replace(value) => Some(value),
             Change::Delete => None,
         }
+    }
+
+    /// Bytes of the leaf's value that the change does without.
+    fn freed_bytes(self, leaf: &[u8], place: Place) -> usize {
+        let new_len = self.value().map_or(0, |value| value.bytes.len());
+        let old_len =
+            if place.found { Node::new(leaf).value(place.position).bytes.len() } else { 0 };
+        old_len.saturating_sub(new_len)
     }
 
     /// Whether the leaf has room for it.

@@ -26,9 +26,12 @@ const UNDERFULL_PERCENT: usize = 40;
 /// empty node is merged in any case.
 const MERGED_PERCENT_MAX: usize = 85;
 
-/// From this many entries on, a leaf is measured at every eighth deletion only: measuring looks at
-/// each entry.
+/// From this many entries on, a leaf is measured at every eighth deletion, or when every eighth entry
+/// is replaced, only: measuring looks at each entry.
 const MEASURED_ALWAYS_BELOW: usize = 16;
+
+/// Unless the replacement has freed a sixteenth of the page.
+const MUCH_SHARE: usize = 16;
 
 /// Outcome of an attempt to merge two nodes.
 enum Attempt {
@@ -42,6 +45,15 @@ enum Attempt {
 pub(super) fn wants_merge(leaf: &[u8]) -> bool {
     let count = Node::new(leaf).count();
     (count < MEASURED_ALWAYS_BELOW || count.is_multiple_of(8)) && is_underfull(leaf)
+}
+
+/// The same of a replacement at `position`, which has freed so many bytes of the leaf.
+pub(super) fn wants_merge_after_replace(leaf: &[u8], position: usize, freed: usize) -> bool {
+    let count = Node::new(leaf).count();
+    let is_measured = count < MEASURED_ALWAYS_BELOW
+        || position.is_multiple_of(8)
+        || freed * MUCH_SHARE >= leaf.len();
+    freed > 0 && is_measured && is_underfull(leaf)
 }
 
 fn is_underfull(page: &[u8]) -> bool {

@@ -1,0 +1,105 @@
+//! The pages of the file: which are free, and for how many there is space on the disk.
+//!
+//! Space is reserved before pages are taken. A full disk is found out here, when nothing has changed
+//! yet; what is written later goes to reserved space and does not fail for lack of it, unless the
+//! file system knows no reservations or writes copies (README, rule 18).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use runtime::fs::File;
+use runtime::sync::Semaphore;
+
+use crate::error::{Result, StorageError};
+use crate::pool::memory::PAGE_COUNT_MAX;
+use crate::space::{Extent, Space, Take};
+
+/// Pages that the file grows by, at least and at most, when there is room: each growth is a system
+/// call that waits for the file system's own log.
+const STEP_PAGES_MIN: u32 = 64;
+const STEP_PAGES_MAX: u32 = 16 * 1024;
+
+/// Share of the file that it grows by: an eighth.
+const STEP_SHARE: u32 = 8;
+
+/// Gives out pages.
+pub(crate) struct Allocator {
+    space: Mutex<Space>,
+    file: File,
+    page_size: u32,
+    /// Pages for which there is space on the disk; 0 when a file has just been opened, which may
+    /// have holes.
+    held: AtomicU32,
+    /// One growth at a time.
+    growing: Semaphore,
+}
+
+impl Allocator {
+    pub fn new(file: File, page_size: u32, space: Space) -> Allocator {
+        let (space, growing) = (Mutex::new(space), Semaphore::new(1));
+        Allocator { space, file, page_size, held: AtomicU32::new(0), growing }
+    }
+
+    pub fn space(&self) -> MutexGuard<'_, Space> {
+        self.space.lock().expect("space")
+    }
+
+    /// Pages for which there is space on the disk.
+    pub fn held(&self) -> u32 {
+        self.held.load(Ordering::Acquire)
+    }
+
+    /// Takes consecutive pages, and lets the file grow for them.
+    ///
+    /// # Errors
+    /// `Full`; `Io` when the disk is full. Nothing is taken then.
+    pub async fn take(&self, pages: u32) -> Result<Extent> {
+        self.take_by(|space, held| space.take(pages, held)).await
+    }
+
+    /// As `take`, for a bulk load.
+    pub async fn take_for_load(&self, load: u64, pages: u32) -> Result<Extent> {
+        self.take_by(|space, held| space.take_for_load(load, pages, held)).await
+    }
+
+    /// Repeats an attempt to take something until the file is long enough for it. Suspended only
+    /// while nothing is taken: whoever drops this loses no page.
+    pub async fn take_by<T>(
+        &self,
+        mut attempt: impl FnMut(&mut Space, u32) -> Result<Take<T>>,
+    ) -> Result<T> {
+        loop {
+            let take = attempt(&mut self.space(), self.held())?;
+            match take {
+                Take::Taken(taken) => return Ok(taken),
+                Take::Grow(page_count) => self.grow(page_count).await?,
+            }
+        }
+    }
+
+    /// Makes sure that there is space for `page_count` pages, with some in advance when there is
+    /// room for that.
+    pub async fn grow(&self, page_count: u32) -> Result<()> {
+        let _one = self.growing.acquire().await;
+        if self.held() >= page_count {
+            return Ok(());
+        }
+        let step = (page_count / STEP_SHARE).clamp(STEP_PAGES_MIN, STEP_PAGES_MAX);
+        let ample = page_count.saturating_add(step).min(PAGE_COUNT_MAX);
+        let held = match self.hold(ample).await {
+            Err(error) if error.is_disk_full() => {
+                self.hold(page_count).await.map(|()| page_count)?
+            }
+            done => done.map(|()| ample)?,
+        };
+        self.held.store(held, Ordering::Release);
+        Ok(())
+    }
+
+    /// Asks for space from the beginning on: a file that an older program wrote may have holes.
+    async fn hold(&self, page_count: u32) -> Result<()> {
+        let bytes = u64::from(page_count) * u64::from(self.page_size);
+        let held = self.file.allocate(0, bytes).await;
+        held.map_err(|error| StorageError::io("extend the database file", &error))
+    }
+}

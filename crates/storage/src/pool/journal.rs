@@ -1,0 +1,299 @@
+//! The journal: where images of changed old pages are written before their places may be.
+//!
+//! A page that the last checkpoint reaches may not be written to its place before the next one. When
+//! such pages crowd the pool, their images are appended here, and are read from here when they are
+//! wanted again. The journal is a run of pages that the last checkpoint does not reach. The next one
+//! appends the changed old pages that are still in the pool, and with that the run is the journal
+//! which its header names (`docs/format/file.md`, section 2). Of several images of one page the last
+//! counts.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+use runtime::IoBuf;
+use runtime::sync::Semaphore;
+
+use super::Pool;
+use crate::error::{Result, StorageError};
+use crate::header;
+use crate::page::{self, PageId};
+use crate::space::Extent;
+
+/// Images in memory at a time: 1 MiB of 4 KiB pages.
+const CHUNK_PAGES: usize = 256;
+
+/// Attempts at a read: more than elsewhere, since a checkpoint that cannot read its journal has to be
+/// finished by opening the file again.
+const READ_ATTEMPTS_MAX: u32 = 5;
+
+/// Pages by which a journal grows ahead of need, at least and at most. A large one doubles: if it
+/// has to move, its images are copied.
+const SPARE_PAGES_MIN: u32 = 64;
+const SPARE_PAGES_MAX: u32 = 16 * 1024;
+
+/// The images that were written since the last checkpoint.
+pub(crate) struct Journal {
+    written: Mutex<Written>,
+    /// One append at a time: images follow each other without gaps.
+    turn: Semaphore,
+    /// Where the newest image of a page lies; that of a page that is dirty in the pool is outdated.
+    away: RwLock<BTreeMap<PageId, PageId>>,
+    /// Reads of images that are under way.
+    reads: AtomicUsize,
+}
+
+/// How far the run is filled.
+#[derive(Clone, Copy)]
+struct Written {
+    extent: Extent,
+    pages: u32,
+    /// CRC-32C over the images' checksums, in order.
+    checksum: u32,
+}
+
+const NOTHING: Written = Written { extent: Extent { start: 0, pages: 0 }, pages: 0, checksum: 0 };
+
+impl Written {
+    fn has_room(&self, pages: u32) -> bool {
+        self.pages + pages <= self.extent.pages
+    }
+
+    fn next(&self) -> PageId {
+        self.extent.start + self.pages
+    }
+}
+
+impl Journal {
+    pub fn new() -> Journal {
+        Journal {
+            written: Mutex::new(NOTHING),
+            turn: Semaphore::new(1),
+            away: RwLock::default(),
+            reads: AtomicUsize::new(0),
+        }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().expect("journal")
+    }
+
+    /// Number of pages whose images are here.
+    pub fn len(&self) -> usize {
+        self.away.read().expect("pages away").len()
+    }
+
+    /// Pages that may have to be taken for a checkpoint that appends `pages` more images.
+    pub fn pages_wanted(&self, pages: u32) -> u32 {
+        let written = *self.written();
+        if written.has_room(pages) { 0 } else { self.len() as u32 + pages }
+    }
+
+    /// Where the image of `pid` is, if it is here. Until `end_read` the place is not given away.
+    pub fn begin_read(&self, pid: PageId) -> Option<PageId> {
+        let away = self.away.read().expect("pages away");
+        let place = away.get(&pid).copied();
+        // Under the lock: who has cleared the list sees all reads that began before.
+        self.reads.fetch_add(usize::from(place.is_some()), Ordering::SeqCst);
+        place
+    }
+
+    pub fn end_read(&self) {
+        let before = self.reads.fetch_sub(1, Ordering::SeqCst);
+        assert!(before > 0, "the end of a read that has not begun");
+    }
+
+    pub fn contains(&self, pid: PageId) -> bool {
+        self.away.read().expect("pages away").contains_key(&pid)
+    }
+
+    /// From now on the images of these pages are read from here.
+    fn redirect(&self, places: impl IntoIterator<Item = (PageId, PageId)>) {
+        self.away.write().expect("pages away").extend(places);
+    }
+
+    /// All pages whose images are here and not outdated by `dirty` pages, in the order of their
+    /// places.
+    pub fn pages_besides(&self, mut dirty: impl FnMut(PageId) -> bool) -> Vec<(PageId, PageId)> {
+        let away = self.away.read().expect("pages away");
+        let mut pages: Vec<_> = away.iter().map(|(pid, place)| (*pid, *place)).collect();
+        pages.retain(|(pid, _)| !dirty(*pid));
+        pages.sort_unstable_by_key(|(_, place)| *place);
+        pages
+    }
+
+    /// What the header says of the journal.
+    pub fn header(&self) -> header::Journal {
+        let Written { extent, pages, checksum } = *self.written();
+        header::Journal { pid: extent.start, pages, checksum }
+    }
+
+    /// The images are in their places, durably: forgets them, and waits for those who still read.
+    pub async fn end(&self) {
+        self.away.write().expect("pages away").clear();
+        *self.written() = NOTHING;
+        while self.reads.load(Ordering::SeqCst) > 0 {
+            runtime::yield_now().await;
+        }
+    }
+}
+
+impl Pool {
+    /// Appends sealed images of pages to the journal, where they are found from then on. `spare`:
+    /// lets the journal grow by more than it needs now.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full: the journal is as it was. `Io`: the pool is poisoned.
+    pub(crate) async fn append_to_journal(
+        &self,
+        images: Vec<(PageId, IoBuf)>,
+        spare: bool,
+    ) -> Result<()> {
+        let journal = &self.journal;
+        let _turn = journal.turn.acquire().await;
+        let count = images.len() as u32;
+        let (pids, images): (Vec<PageId>, Vec<IoBuf>) = images.into_iter().unzip();
+        let written = self.make_room_in_journal(count, spare).await?;
+        let checksum = checksum_of(written.checksum, &images);
+        let places = written.next()..written.next() + count;
+        self.write_images(places.clone().zip(images).collect()).await?;
+        *journal.written() = Written { pages: written.pages + count, checksum, ..written };
+        // While it is still this one's turn: whoever moves the journal has to find these images.
+        journal.redirect(pids.into_iter().zip(places));
+        Ok(())
+    }
+
+    /// Lets the journal have room for `count` more images: in its run, behind it, or elsewhere.
+    async fn make_room_in_journal(&self, count: u32, spare: bool) -> Result<Written> {
+        let written = *self.journal.written();
+        if written.has_room(count) {
+            return Ok(written);
+        }
+        let more = written.pages + count - written.extent.pages;
+        if spare {
+            let ample = written.extent.pages.clamp(SPARE_PAGES_MIN, SPARE_PAGES_MAX).max(more);
+            match self.lengthen_journal(written, count, ample).await {
+                Err(error) if error.is_disk_full() => {}
+                done => return done,
+            }
+        }
+        self.lengthen_journal(written, count, more).await
+    }
+
+    async fn lengthen_journal(&self, written: Written, count: u32, more: u32) -> Result<Written> {
+        let extent = written.extent;
+        if extent.pages > 0 {
+            let longer =
+                self.allocator.take_by(|space, held| space.extend_journal(extent, more, held));
+            if let Some(extent) = longer.await? {
+                let written = Written { extent, ..written };
+                *self.journal.written() = written;
+                return Ok(written);
+            }
+        }
+        let pages = self.journal.len() as u32 + more.max(count);
+        let extent = self.allocator.take_by(|space, held| space.take_journal(pages, held)).await?;
+        let moved = self.move_journal(extent).await;
+        let mut space = self.allocator.space();
+        // Somebody may still read from there; after the next checkpoint nobody does.
+        space.retire_journal(if moved.is_ok() { written.extent } else { extent });
+        moved
+    }
+
+    /// Copies the images that count to another run.
+    async fn move_journal(&self, extent: Extent) -> Result<Written> {
+        let mut written = Written { extent, ..NOTHING };
+        let pages = self.journal.pages_besides(|_| false);
+        let mut places = Vec::with_capacity(pages.len());
+        for chunk in pages.chunks(CHUNK_PAGES) {
+            let images = self.read_journal(chunk).await?;
+            let images: Vec<IoBuf> = images.into_iter().map(|(_, image)| image).collect();
+            written.checksum = checksum_of(written.checksum, &images);
+            let at = written.next()..written.next() + chunk.len() as u32;
+            places.extend(chunk.iter().map(|(pid, _)| *pid).zip(at.clone()));
+            self.write_images(at.zip(images).collect()).await?;
+            written.pages += chunk.len() as u32;
+        }
+        self.journal.redirect(places);
+        *self.journal.written() = written;
+        Ok(written)
+    }
+
+    /// Reads images of pages from their places in the journal, consecutive ones in one request.
+    pub(crate) async fn read_journal(
+        &self,
+        pages: &[(PageId, PageId)],
+    ) -> Result<Vec<(PageId, IoBuf)>> {
+        let mut reads = Vec::new();
+        for run in pages.chunk_by(|a, b| a.1 + 1 == b.1) {
+            let buffers = run.iter().map(|_| IoBuf::alloc(self.page_size())).collect::<Vec<_>>();
+            let (file, offset) = (self.file().clone(), self.offset(run[0].1));
+            reads.push(runtime::spawn(async move {
+                let mut read = file.read_vectored_exact_at(buffers, offset).await;
+                for _ in 1..READ_ATTEMPTS_MAX {
+                    if read.0.is_ok() {
+                        break;
+                    }
+                    read = file.read_vectored_exact_at(read.1, offset).await;
+                }
+                read
+            }));
+        }
+        let mut images = Vec::new();
+        let mut outcome = Ok(());
+        for read in reads {
+            match read.await {
+                Ok((Ok(()), buffers)) => images.extend(buffers),
+                Ok((Err(error), _)) => {
+                    outcome = Err(StorageError::io("read the journal", &error));
+                }
+                Err(_) => outcome = Err(StorageError::Stopped),
+            }
+        }
+        outcome?;
+        let check = |(&(pid, _), image): (&(PageId, PageId), IoBuf)| {
+            let checked = page::check(image.as_slice(), pid);
+            checked.map_err(|reason| StorageError::Corrupt { pid, reason })?;
+            Ok((pid, image))
+        };
+        pages.iter().zip(images).map(check).collect()
+    }
+
+    /// Writes changed old pages to the journal until they no longer crowd the pool.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full; `Poisoned`.
+    pub(crate) async fn relieve_of_kept(self: &Arc<Self>) -> Result<()> {
+        let _turn = self.relieving.acquire().await;
+        while self.is_crowded() {
+            self.poison().map_or(Ok(()), Err)?;
+            match self.write_kept() {
+                Some(writing) => writing.await.unwrap_or(Err(StorageError::Stopped))?,
+                // All of them are in use, or on their way.
+                None => runtime::yield_now().await,
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to write changed old pages to the journal in advance, if they are many.
+    pub(crate) fn relieve_ahead(self: &Arc<Self>) {
+        if self.kept() >= self.kept_high_water()
+            && self.poison().is_none()
+            && let Some(turn) = self.relieving.try_acquire()
+            && let Some(writing) = self.write_kept()
+        {
+            // The turn ends with the batch, whoever waits for it.
+            drop(runtime::spawn(async move {
+                drop(writing.await);
+                drop(turn);
+            }));
+        }
+    }
+}
+
+fn checksum_of(before: u32, images: &[IoBuf]) -> u32 {
+    images.iter().fold(before, |sum, image| {
+        crc32c::crc32c_append(sum, &page::stored_checksum(image.as_slice()).to_le_bytes())
+    })
+}
