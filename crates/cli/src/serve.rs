@@ -121,6 +121,8 @@ fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
         pool_bytes: Some(configuration.count("pool")).filter(|bytes| *bytes > 0),
         page_bytes: page_bytes(configuration),
         ring: ring.map_err(|why| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, why))?,
+        sqpoll: configuration.flag("sqpoll"),
+        iopoll: configuration.flag("iopoll"),
         workers: configuration.count("workers"),
         configuration: configuration.clone(),
         ..Options::default()

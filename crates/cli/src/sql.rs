@@ -69,6 +69,12 @@ pub struct SqlArgs {
     /// auto, uring or threads
     #[arg(long)]
     ring: Option<RingKind>,
+    /// Have a kernel thread submit what io_uring is asked for
+    #[arg(long)]
+    sqpoll: bool,
+    /// Poll the device instead of taking interrupts
+    #[arg(long)]
+    iopoll: bool,
     /// serial, static or ooo
     #[arg(long)]
     mode: Option<ExecutionMode>,
@@ -100,6 +106,7 @@ impl SqlArgs {
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
         options.page_bytes = self.page_size;
         options.ring = self.ring.unwrap_or(options.ring);
+        (options.sqpoll, options.iopoll) = (self.sqpoll, self.iopoll);
         if self.database.exists() {
             return Database::open(&self.database, options);
         }

@@ -51,6 +51,12 @@ pub(crate) struct Common {
     /// auto, uring or threads
     #[arg(long)]
     pub(crate) ring: Option<RingKind>,
+    /// Have a kernel thread submit what io_uring is asked for
+    #[arg(long)]
+    pub(crate) sqpoll: bool,
+    /// Poll the device instead of taking interrupts
+    #[arg(long)]
+    pub(crate) iopoll: bool,
     /// Print figures as JSON lines
     #[arg(long)]
     pub(crate) json: bool,
@@ -103,6 +109,7 @@ impl Common {
         options.pool_bytes = self.pool;
         options.page_bytes = self.page_size;
         options.ring = self.ring.unwrap_or(options.ring);
+        (options.sqpoll, options.iopoll) = (self.sqpoll, self.iopoll);
         options
     }
 

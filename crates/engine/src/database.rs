@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use exec::Governor;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
@@ -442,13 +443,18 @@ async fn make_durable(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
     store.checkpoint().await.map_err(fault::storage)
 }
 
+/// Without work for so long the kernel thread of SQPOLL gives its core back.
+const SQPOLL_IDLE: Duration = Duration::from_millis(50);
+
 fn runtime_config(options: &Options) -> runtime::Config {
     let ring = match options.ring {
         RingKind::Auto => RingChoice::Auto,
         RingKind::Uring => RingChoice::Uring,
         RingKind::Threads => RingChoice::Threads,
     };
-    runtime::Config { workers: options.workers, ring, ..runtime::Config::default() }
+    let sqpoll = options.sqpoll.then_some(runtime::Sqpoll { idle: SQPOLL_IDLE, cpu: None });
+    let (workers, iopoll) = (options.workers, options.iopoll);
+    runtime::Config { workers, ring, sqpoll, iopoll, ..runtime::Config::default() }
 }
 
 /// The page size of a database that is created with these options.

@@ -16,6 +16,12 @@ pub struct Options {
     pub page_bytes: Option<u32>,
     /// Which ring does the I/O.
     pub ring: RingKind,
+    /// A kernel thread submits what io_uring is asked for (SQPOLL). While it is awake it takes a
+    /// core.
+    pub sqpoll: bool,
+    /// The device of the database file is polled for what it has done (IOPOLL); opening it is refused
+    /// where that cannot be had.
+    pub iopoll: bool,
     /// Worker threads; by default one per core.
     pub workers: usize,
     /// Bypass the operating system's page cache.
@@ -45,6 +51,8 @@ impl Default for Options {
             pool_bytes: None,
             page_bytes: None,
             ring: RingKind::Auto,
+            sqpoll: false,
+            iopoll: false,
             workers: runtime::Config::default().workers,
             direct: true,
             configuration: Arc::default(),

@@ -86,6 +86,22 @@ pub(super) const SERVER: &[Setting] = &[
         "What does the I/O: io_uring, a pool of threads, or io_uring where the kernel allows it."
     ),
     server!(
+        "sqpoll",
+        FILES,
+        Start,
+        Bool,
+        Is("off"),
+        "A kernel thread submits what io_uring is asked for (SQPOLL); awake it takes a core."
+    ),
+    server!(
+        "iopoll",
+        FILES,
+        Start,
+        Bool,
+        Is("off"),
+        "Poll the device instead of taking interrupts (IOPOLL); refused where it cannot be polled."
+    ),
+    server!(
         "workers",
         FILES,
         Start,
