@@ -70,7 +70,7 @@ class Sql:
         self.server.start()
         self.server.call("psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", files / "schema.sql")
         for table in TABLES:
-            copy = f"\\copy {table} from program 'sed s/.$// {files}/{table}.tbl' delimiter '|'"
+            copy = f"\\copy {table} from program 'LC_ALL=C sed s/.$// {files}/{table}.tbl' delimiter '|'"
             self.server.call("psql", "-qX", "-c", copy)
             (files / f"{table}.tbl").unlink()
         self.server.call("psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", files / "indexes.sql")
@@ -115,7 +115,7 @@ class Duck:
         for table in TABLES:
             stripped = files / f"{table}.stripped"
             with open(stripped, "w") as out:
-                subprocess.run(["sed", "s/.$//", files / f"{table}.tbl"], stdout=out, check=True)
+                subprocess.run(["env", "LC_ALL=C", "sed", "s/.$//", files / f"{table}.tbl"], stdout=out, check=True)
             copy = f"copy {table} from '{stripped}' (delimiter '|', header false);"
             self.call("-", limit="8GB", given=copy)
             stripped.unlink()

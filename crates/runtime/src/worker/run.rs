@@ -20,7 +20,7 @@ const CLOCK_POLL_COUNT: u32 = 32;
 
 /// A task that runs longer than this should give way, so that completions, which the ring
 /// delivers only when asked (DEFER_TASKRUN), are not left lying. About one SSD read.
-const SLICE_NS: u64 = 100_000;
+pub(super) const SLICE_NS: u64 = 100_000;
 
 /// The same where connections are waited for and something has completed.
 const ANSWER_NS: u64 = 40_000;
