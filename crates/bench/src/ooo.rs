@@ -71,8 +71,7 @@ fn alternate(
     for _ in 0..n {
         runs.device.push(device::limit(db, PROBE)?);
         runs.serial.push(modes::run(session, text, ExecutionMode::Serial, true)?);
-        for (partitions, to) in
-            [(db.worker_count(), &mut runs.partitioned), (MANY, &mut runs.many)]
+        for (partitions, to) in [(db.worker_count(), &mut runs.partitioned), (MANY, &mut runs.many)]
         {
             session.settings().static_partitions = partitions;
             to.push(modes::run(session, text, ExecutionMode::Static, true)?);

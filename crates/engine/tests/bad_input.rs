@@ -163,7 +163,7 @@ fn long() -> Vec<Case> {
         ("IN list", format!("select a from t where a in ({})", numbers.join(",")), any),
         ("VALUES", format!("values ({})", numbers.join("),(")), any),
         ("a literal of 10 MiB", format!("select length('{literal}')"), Wanted::Answer),
-        ("a name of 10 MiB", format!("select \"{literal}\" from t"), Wanted::Error(&["42622"])),
+        ("a name of 10 MiB", format!("select \"{literal}\" from t"), Wanted::Error(&["42703"])),
         (
             "a number of 10 MiB",
             format!("select {}", "9".repeat(10 << 20)),

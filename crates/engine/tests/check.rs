@@ -119,7 +119,8 @@ fn damage_anywhere_is_found() {
     }
     // Leaves, and the 18 pages of long values; free pages may hold anything.
     assert!(named > 30, "only {named} pages of the table were noticed");
-    std::fs::write(&path, &sound[..sound.len() - 4096]).unwrap();
+    // The file is longer than its pages: it grows ahead of them.
+    std::fs::write(&path, &sound[..sound.len() / 4]).unwrap();
     let truncated = probe_damage(&path, &options()).unwrap().expect("the file is too short");
     assert!(truncated.contains("truncated"), "{truncated}");
     std::fs::remove_file(&path).unwrap();

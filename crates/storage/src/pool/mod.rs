@@ -188,7 +188,8 @@ impl Pool {
         let arena = Arc::new(arena);
         // SAFETY: the region stays mapped, to the pages that it has got, until it is dropped, and the
         // announced arena owns it too.
-        let announced = unsafe { Arena::new(arena.clone(), arena.at(0), frame_count * page_size) };
+        let announced =
+            unsafe { runtime::Arena::new(arena.clone(), arena.at(0), frame_count * page_size) };
         Ok(Pool {
             page_size,
             file,
