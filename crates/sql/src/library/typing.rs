@@ -146,21 +146,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::WindowFunction(window) => {
             Expr::WindowFunction(Box::new(window_call(*window, schema)?))
         }
-        Expr::Cast(given) if *given.field.data_type() == ANY_NUMERIC => {
-            let ty = match (&*given.expr, given.expr.get_type(schema)?) {
-                (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => numeric_of(text),
-                (_, ty @ (DataType::Decimal128(..) | DataType::Decimal256(..))) => ty,
-                (_, DataType::Int16) => DataType::Decimal128(5, 0),
-                (_, DataType::Int32) => DataType::Decimal128(10, 0),
-                (_, DataType::Int64) => DataType::Decimal128(19, 0),
-                _ => FREE,
-            };
-            cast(*given.expr, ty)
-        }
-        Expr::Cast(given) => {
-            casts::check(&given.expr.get_type(schema)?, given.field.data_type())?;
-            uuid_cast(given, schema)?
-        }
+        Expr::Cast(given) => typed_cast(given, schema)?,
         Expr::SimilarTo(like) if !like.case_insensitive => {
             let pattern = call("similar_to_regex", vec![*like.pattern])?;
             let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
@@ -412,6 +398,23 @@ fn window_call(mut window: WindowFunction, schema: &DFSchema) -> Result<WindowFu
         [args[0], args[2]] = pair;
     }
     Ok(window)
+}
+
+fn typed_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
+    let from = given.expr.get_type(schema)?;
+    if *given.field.data_type() != ANY_NUMERIC {
+        casts::check(&from, given.field.data_type())?;
+        return uuid_cast(given, schema);
+    }
+    let ty = match (&*given.expr, from) {
+        (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => numeric_of(text),
+        (_, ty @ (DataType::Decimal128(..) | DataType::Decimal256(..))) => ty,
+        (_, DataType::Int16) => DataType::Decimal128(5, 0),
+        (_, DataType::Int32) => DataType::Decimal128(10, 0),
+        (_, DataType::Int64) => DataType::Decimal128(19, 0),
+        _ => FREE,
+    };
+    Ok(cast(*given.expr, ty))
 }
 
 /// Casts between text and uuid, which the library does not know as types of each other.
