@@ -55,11 +55,13 @@ pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
     let mut tried = Vec::new();
     let mut handles = Vec::new();
     let rebuilt = choose_rebuilt(mixed);
+    let mut asked = false;
     for task in 0..TASK_COUNT {
         let (id, work) = match rebuilt {
             Some(id) if task == TASK_COUNT / 2 => (id, Work::Rebuild),
             _ => choose(mixed, rebuilt),
         };
+        asked |= matches!(work, Work::Checkpoint);
         tried.extend(work.outcomes().into_iter().map(|(key, value)| (id, key, value)));
         let there = mixed.prng.chance(0.5);
         let worker = mixed.prng.below(runtime::worker_count() as u64) as usize;
@@ -93,7 +95,8 @@ pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
         reconcile_rebuilt(mixed, id).await?;
     }
     reconcile(mixed, tried).await?;
-    if mixed.store().checkpoint_number() != checkpoint {
+    // One whose task was dropped goes on, and may end at any time: the next waits for it.
+    if asked || mixed.store().checkpoint_number() != checkpoint {
         mixed.checkpoint().await?;
     }
     Ok(())
