@@ -27,10 +27,22 @@ const SHARES: [u64; 6] = [0, 30, 60, 80, 90, 100];
 /// Look-ups that a task descends together; the knee is looked for among these.
 const BATCHES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Look-ups in flight of the asynchronous side: what the device needs for its limit.
+/// Page faults in flight of the asynchronous side: what the device needs for its limit.
 const IN_FLIGHT: usize = 128;
 
-const BATCH: usize = 16;
+/// Look-ups in flight, so that as many as that miss, and where nearly none do.
+const LOOK_UP_COUNT_MAX: usize = 1024;
+
+/// Page faults of the look-ups that a task descends together, and most of these: the knee.
+const FAULTS: usize = 16;
+const BATCH_MAX: usize = 64;
+
+/// How many tasks descend how many look-ups each, when `share` percent of the pages are there.
+fn crew(share: u64) -> (usize, usize) {
+    let missing = (100 - share as usize).max(1);
+    let batch = (FAULTS * 100 / missing).min(BATCH_MAX);
+    ((IN_FLIGHT * 100 / missing).min(LOOK_UP_COUNT_MAX).div_ceil(batch), batch)
+}
 
 /// Length of one measurement.
 const SLICE: Duration = Duration::from_millis(1000);
@@ -126,7 +138,8 @@ fn warm(runtime: &Runtime, tree: &Tree, share: u64) -> SqlResult<()> {
         }
         SqlResult::Ok(())
     })?;
-    speed(runtime, tree, IN_FLIGHT / BATCH, BATCH).map(|_| ())
+    let (tasks, batch) = crew(share);
+    speed(runtime, tree, tasks, batch).map(|_| ())
 }
 
 fn compare(
@@ -138,9 +151,10 @@ fn compare(
 ) -> SqlResult<()> {
     let (mut ratios, mut slow, mut fast, mut slow_cpu, mut fast_cpu) =
         (vec![], vec![], vec![], vec![], vec![]);
+    let (tasks, batch) = crew(share);
     for _ in 0..n {
         let one = speed(runtime, tree, 1, 1)?;
-        let many = speed(runtime, tree, IN_FLIGHT / BATCH, BATCH)?;
+        let many = speed(runtime, tree, tasks, batch)?;
         ratios.push(many.per_s / one.per_s);
         slow.push(one.per_s);
         fast.push(many.per_s);
@@ -148,7 +162,7 @@ fn compare(
         fast_cpu.push(many.cpu_s);
     }
     let name = |what: &str| format!("pagefault.pool{share}.{what}");
-    let detail = format!("{} tasks of {BATCH} look-ups over one at a time", IN_FLIGHT / BATCH);
+    let detail = format!("{tasks} tasks of {batch} look-ups over one at a time");
     emit(Figure::of(name("async_over_sync"), "x", &ratios).with_detail(detail));
     emit(Figure::of(name("sync"), "1/s", &slow));
     emit(Figure::of(name("async"), "1/s", &fast));
