@@ -1,14 +1,20 @@
 //! The device's own limit, probed through the same kind of ring in the same run.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use engine::{Database, SqlError, SqlResult, SqlState};
-use runtime::IoBuf;
 use runtime::fs::{File, OpenOptions};
+use runtime::{IoBuf, IoPoint};
 
 /// Requests in flight: the device gives its most from 64 on.
 const DEPTH: usize = 128;
+
+/// Bytes of most requests.
+const PAGE_BYTES: usize = 4096;
 
 /// Requests of a read-through: a megabyte each, a few at once.
 const READ_BYTES: usize = 1 << 20;
@@ -39,6 +45,51 @@ pub fn limit(db: &Database, duration: Duration) -> SqlResult<DeviceLimit> {
     }
     let busy_cores = busy_s / report.elapsed.as_secs_f64();
     Ok(DeviceLimit { reads_per_s: report.rate(), busy_cores })
+}
+
+/// The limit of the device for these requests, in their order, at depth [`DEPTH`]: what a query's own
+/// reads take when nothing but reading is done. Where caches lie below the device this is fairer
+/// than other pages would be.
+pub fn replay(db: &Database, requests: Arc<[IoPoint]>) -> SqlResult<DeviceLimit> {
+    let (path, count) = (db.path().to_owned(), requests.len() as f64);
+    let (next, workers) = (Arc::new(AtomicUsize::new(0)), db.worker_count());
+    let read = move || async move {
+        let readers = (0..DEPTH).map(|number| {
+            let (path, requests, next) = (path.clone(), requests.clone(), next.clone());
+            runtime::spawn_on(number % workers, move || one_reader(path, requests, next))
+        });
+        for reader in readers.collect::<Vec<_>>() {
+            reader.await.map_err(std::io::Error::other)??;
+        }
+        std::io::Result::Ok(())
+    };
+    let (before_s, began) = (cpu_seconds()?, Instant::now());
+    db.runtime_handle().block_on(read).map_err(failed)?;
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let busy_cores = (cpu_seconds()? - before_s) / elapsed_s;
+    Ok(DeviceLimit { reads_per_s: count / elapsed_s, busy_cores })
+}
+
+/// Reads one request after the other that no other reader has taken.
+async fn one_reader(
+    path: PathBuf,
+    requests: Arc<[IoPoint]>,
+    next: Arc<AtomicUsize>,
+) -> std::io::Result<()> {
+    let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
+    let file = File::open(path, options).await?;
+    let mut buf = IoBuf::alloc(PAGE_BYTES);
+    while let Some(request) = requests.get(next.fetch_add(1, Relaxed)) {
+        let bytes = request.bytes as usize;
+        if bytes != PAGE_BYTES {
+            file.read_at(IoBuf::alloc(bytes), request.offset).await.0?;
+            continue;
+        }
+        let (result, back) = file.read_at(buf, request.offset).await;
+        result?;
+        buf = back;
+    }
+    Ok(())
 }
 
 /// Reads the database's file once in sequence, so that caches below the device, which nobody here

@@ -1,9 +1,11 @@
 //! `dovetail bench ooo`: six selective queries in three modes, cold, with a pool of a tenth of the
 //! data, beside the device's own limit (anagodb, section 3.3).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Database, ExecutionMode, SqlResult};
+use runtime::{IoPoint, IoTrace};
 
 use crate::device::{self, DeviceLimit};
 use crate::figure::{Figure, geometric_mean};
@@ -32,7 +34,10 @@ struct QueryRuns {
     /// With [`MANY`] partitions.
     many: Vec<ModeRun>,
     ooo: Vec<ModeRun>,
+    /// Random pages of the file.
     device: Vec<DeviceLimit>,
+    /// The requests of a run out of order, again.
+    own_reads: Vec<DeviceLimit>,
 }
 
 /// Runs all queries `n` times in turn and gives each figure to `emit`.
@@ -66,10 +71,13 @@ fn alternate(
     text: &str,
     n: usize,
 ) -> SqlResult<QueryRuns> {
-    let (serial, partitioned, many, ooo, device) = (vec![], vec![], vec![], vec![], vec![]);
-    let mut runs = QueryRuns { serial, partitioned, many, ooo, device };
+    let requests = requests(db, text)?;
+    let (serial, partitioned, many, ooo) = (vec![], vec![], vec![], vec![]);
+    let (device, own_reads) = (vec![], vec![]);
+    let mut runs = QueryRuns { serial, partitioned, many, ooo, device, own_reads };
     for _ in 0..n {
         runs.device.push(device::limit(db, PROBE)?);
+        runs.own_reads.push(device::replay(db, requests.clone())?);
         runs.serial.push(modes::run(session, text, ExecutionMode::Serial, true)?);
         for (partitions, to) in [(db.worker_count(), &mut runs.partitioned), (MANY, &mut runs.many)]
         {
@@ -79,6 +87,14 @@ fn alternate(
         runs.ooo.push(modes::run(session, text, ExecutionMode::OutOfOrder, true)?);
     }
     Ok(runs)
+}
+
+/// The reads of a run out of order, or an even sample of them. The run is not counted.
+fn requests(db: &Database, text: &str) -> SqlResult<Arc<[IoPoint]>> {
+    let (mut session, trace) = (db.session(), Arc::new(IoTrace::new()));
+    session.activity().trace_io(trace.clone());
+    modes::run(&mut session, text, ExecutionMode::OutOfOrder, true)?;
+    Ok(trace.after(0).points.into_iter().filter(|request| !request.write).collect())
 }
 
 fn seconds(run: &ModeRun) -> f64 {
@@ -100,16 +116,16 @@ fn report(name: &str, runs: &QueryRuns, emit: &mut impl FnMut(Figure)) {
         let cpu: Vec<f64> = runs.iter().map(|r| r.cpu.as_secs_f64() * 1e3).collect();
         emit(Figure::of(format!("ooo.{name}.{mode}.cpu"), "ms", &cpu));
     }
-    let pairs = runs.ooo.iter().zip(&runs.device);
-    let shares: Vec<f64> =
-        pairs.map(|(run, limit)| run.reads_per_s() / limit.reads_per_s).collect();
-    let mean = |of: fn(&DeviceLimit) -> f64| {
-        runs.device.iter().map(of).sum::<f64>() / runs.device.len() as f64
-    };
-    let (rate, cores) = (mean(|d| d.reads_per_s), mean(|d| d.busy_cores));
-    emit(Figure::of(format!("ooo.{name}.device_share"), "share", &shares).with_detail(format!(
-        "device: {rate:.0} random 4 KiB reads/s, for which {cores:.2} cores are busy"
-    )));
+    for (figure, device) in [("device_share", &runs.device), ("own_reads_share", &runs.own_reads)] {
+        let pairs = runs.ooo.iter().zip(device);
+        let shares: Vec<f64> =
+            pairs.map(|(run, limit)| run.reads_per_s() / limit.reads_per_s).collect();
+        let mean =
+            |of: fn(&DeviceLimit) -> f64| device.iter().map(of).sum::<f64>() / device.len() as f64;
+        let (rate, cores) = (mean(|d| d.reads_per_s), mean(|d| d.busy_cores));
+        let detail = format!("device: {rate:.0} reads/s, for which {cores:.2} cores are busy");
+        emit(Figure::of(format!("ooo.{name}.{figure}"), "share", &shares).with_detail(detail));
+    }
 }
 
 fn spread(runs: &[ModeRun]) -> String {

@@ -8,22 +8,17 @@ mod out;
 mod tabbed;
 mod to;
 
-use std::collections::HashSet;
 use std::io::Read;
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use sql::Statement;
-use sql::catalog::TableId;
 use sql::dml::Defaults;
 use sql::parse::{Copy, CopyFormat, CopyOptions, CopySource, Header};
 use types::parse::ColumnParser;
 use types::{Schema, SqlError, SqlResult, SqlState, oid};
 
 use crate::access;
-use crate::catalog::TableEntry;
-use crate::dml::{Writing, check_all, checked, in_place_bytes_max, insert_batches};
-use crate::load::TableLoader;
+use crate::dml::{Incoming, insert_batches, take_all};
 use crate::result::StatementResult;
 use crate::session::Session;
 
@@ -117,54 +112,22 @@ fn copy_from(
     input: &mut dyn Read,
 ) -> SqlResult<u64> {
     let writing = session.writing()?;
-    let (db, entry) = (writing.db, writing.entry(table)?);
+    let entry = writing.entry(table)?;
     let schema = sql::incoming_schema(&entry.def);
     let defaults = Defaults::new(&entry.def, &writing.catalog)?;
     let mut rows = Rows::new(table, &schema, ordinals, format, input, defaults);
-    let (mut kept, mut kept_bytes) = (vec![], 0);
-    while let Some(batch) = rows.next_batch()? {
-        kept_bytes += batch.get_array_memory_size();
-        kept.push(batch);
-        if kept_bytes > in_place_bytes_max(db) && !refers_to_itself(&entry) {
-            return load(&writing, &entry, kept, rows);
+    match take_all(&writing, &entry, "copying", &mut || rows.next_batch())? {
+        Incoming::Few(batches) => {
+            let count = batches.iter().map(|b| b.num_rows() as u64).sum();
+            let inserted = insert_batches(&writing, &entry, &batches, rows.defaults.counted());
+            inserted.map_err(|error| rows.at_row(error, count))?;
+            Ok(count)
+        }
+        Incoming::Many(loader, count) => {
+            loader.finish_with(rows.defaults.counted())?;
+            Ok(count)
         }
     }
-    let count = kept.iter().map(|b| b.num_rows() as u64).sum();
-    let inserted = insert_batches(&writing, &entry, &kept, rows.defaults.counted());
-    inserted.map_err(|error| rows.at_row(error, count))?;
-    Ok(count)
-}
-
-/// Whether rows may refer to others of the same input.
-fn refers_to_itself(entry: &TableEntry) -> bool {
-    entry.def.constraints.foreign_keys.iter().any(|k| k.table == entry.def.id.0)
-}
-
-/// Many rows: the table's trees are written anew.
-fn load(
-    writing: &Writing<'_>,
-    entry: &Arc<TableEntry>,
-    kept: Vec<RecordBatch>,
-    mut rows: Rows<'_>,
-) -> SqlResult<u64> {
-    let mut loader = TableLoader::without(writing.db, entry.clone(), &HashSet::new())?;
-    let job = writing.db.start_job("copying", 0);
-    let mut count = 0;
-    let mut push = |loader: &mut TableLoader<'_>, batch: &RecordBatch| {
-        count += batch.num_rows() as u64;
-        job.done.store(count, std::sync::atomic::Ordering::Relaxed);
-        let batch = checked(&entry.def, &writing.catalog, batch.clone())?;
-        check_referring(writing, entry, &batch)?;
-        loader.push(&batch)
-    };
-    for batch in kept {
-        push(&mut loader, &batch)?;
-    }
-    while let Some(batch) = rows.next_batch()? {
-        push(&mut loader, &batch)?;
-    }
-    loader.finish_with(rows.defaults.counted())?;
-    Ok(count)
 }
 
 /// Parses records into batches.
@@ -369,17 +332,6 @@ fn check_header(schema: &Schema, ordinals: &[usize], fields: &[Field]) -> SqlRes
                 "column name mismatch in header line field {number}: got \"{text}\", expected \"{name}\""
             )));
         }
-    }
-    Ok(())
-}
-
-/// Refuses rows that refer to rows which are not there.
-fn check_referring(writing: &Writing<'_>, entry: &TableEntry, rows: &RecordBatch) -> SqlResult<()> {
-    for key in &entry.def.constraints.foreign_keys {
-        let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
-        let parent =
-            parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
-        check_all(writing.db, entry, key, parent, rows)?;
     }
     Ok(())
 }

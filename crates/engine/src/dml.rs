@@ -9,6 +9,7 @@ mod constraints;
 mod delete;
 mod entries;
 mod foreign;
+mod incoming;
 mod insert;
 mod references;
 mod rows;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use sql::catalog::Catalog;
 use sql::dml::RowExprs;
@@ -28,18 +30,20 @@ use types::{SqlError, SqlResult};
 use crate::activity::Activity;
 use crate::catalog::TableEntry;
 use crate::database::Database;
-use crate::query::{self, Watch};
+use crate::query::{self, Run, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::settings::Settings;
+use crate::stream::BlockingRows;
 use crate::system::SystemCatalog;
 use crate::turn::Turn;
 
 pub(crate) use change::{Change, commit, in_place_bytes_max};
 pub(crate) use constraints::{checked, validate_rows};
 pub(crate) use delete::delete;
+pub(crate) use incoming::{Incoming, take_all};
 pub(crate) use insert::{insert, insert_batches};
 pub(crate) use references::{check_all, referring};
-pub(crate) use rows::{batch as batch_of, concatenated};
+pub(crate) use rows::batch as batch_of;
 pub(crate) use truncate::truncate;
 pub(crate) use update::update;
 
@@ -68,6 +72,34 @@ impl Writing<'_> {
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
         let (batches, _) = query::run(self.db, own, &plan, self.settings, watch, Duration::ZERO)?;
         rows::concatenated(&plan.root.schema, &batches)
+    }
+
+    /// Begins a query over the state before the statement, whose rows are taken as they come. It is
+    /// to be kept until the statement is done.
+    pub(crate) fn stream(&self, text: &Query) -> SqlResult<QueryRows> {
+        let plan = Arc::new(sql::plan_query(text, &self.catalog, &self.options)?);
+        let (db, catalog, cancel) = (self.db, self.catalog.clone(), self.cancel.clone());
+        let watch = Watch { cancel: cancel.clone(), activity: self.activity };
+        let run = Run::new(db, catalog, &plan, self.settings, watch, Duration::ZERO);
+        let (schema, rows) = (run.schema(), BlockingRows::start(db, run, cancel));
+        Ok(QueryRows { schema, rows })
+    }
+}
+
+/// The rows of a query as they come. Dropped before the end it cancels the whole statement, after
+/// it nothing that still looks.
+pub(crate) struct QueryRows {
+    pub(crate) schema: SchemaRef,
+    rows: BlockingRows,
+}
+
+impl QueryRows {
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// The query's.
+    pub(crate) fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        self.rows.next()
     }
 }
 

@@ -45,9 +45,9 @@ impl Fetch {
         self.pieces.iter().flat_map(|&i| columns[i]).copied().collect()
     }
 
-    /// A builder of the wanted columns.
-    pub(crate) fn builder(&self) -> BatchBuilder {
-        BatchBuilder::new(self.layout.clone(), &self.columns)
+    /// A builder of the wanted columns of so many rows.
+    pub(crate) fn builder(&self, room: usize) -> BatchBuilder {
+        BatchBuilder::new(self.layout.clone(), &self.columns, room)
     }
 
     /// Reads the rows with these keys into `builder`; `found` gets the position of each row's key.

@@ -70,7 +70,8 @@ impl TableLookup {
         let (positions, encoded) = self.encode(keys)?;
         let mut outer = vec![];
         let Some(fetch) = &self.fetch else {
-            let mut builder = BatchBuilder::new(self.layout.clone(), &self.columns);
+            let room = encoded.len();
+            let mut builder = BatchBuilder::new(self.layout.clone(), &self.columns, room);
             let mut visit = |position: usize, key: &[u8], value: &[u8]| {
                 builder.push(key, value);
                 outer.push(positions[position]);
@@ -84,7 +85,7 @@ impl TableLookup {
             primary_keys.push(fetch.primary_key(key));
         };
         self.search(encoded, access, &mut visit).await?;
-        let mut builder = fetch.builder();
+        let mut builder = fetch.builder(primary_keys.len());
         fetch.rows(&primary_keys, access, &mut builder, |i| outer.push(owners[i])).await?;
         in_order(outer, builder.finish())
     }

@@ -76,6 +76,9 @@ fn first_rows(
     Ok(None)
 }
 
+/// Rows that a batch has room for at first.
+const BATCH_ROOM: usize = 1024;
+
 fn expand(
     db: &Database,
     entry: &TableEntry,
@@ -85,7 +88,7 @@ fn expand(
     let (tree, layout) = (entry.tree.clone(), entry.layout.clone());
     let ordinals = ordinals.to_vec();
     db.handle().block_on(move || async move {
-        let mut builder = BatchBuilder::new(layout, &ordinals);
+        let mut builder = BatchBuilder::new(layout, &ordinals, BATCH_ROOM);
         let mut visit = |key: &[u8], value: &[u8]| builder.push(key, value);
         let children = tree.expand(part, Depth::Many, &IoCounters::default(), &mut visit).await;
         Ok((children.map_err(fault::storage)?, builder.finish()))

@@ -57,7 +57,7 @@ impl<'a> Seek<'a> {
 
     /// The row, or none.
     pub(crate) async fn run(self, io: &IoCounters) -> SqlResult<Vec<RecordBatch>> {
-        let mut builder = BatchBuilder::new(self.entry.layout.clone(), &self.scan.columns);
+        let mut builder = BatchBuilder::new(self.entry.layout.clone(), &self.scan.columns, 1);
         let found = self.entry.tree.get(&self.key, io, |value| builder.push(&self.key, value));
         if found.await.map_err(fault::storage)?.is_none() {
             return Ok(vec![]);

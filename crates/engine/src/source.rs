@@ -18,6 +18,10 @@ use crate::fetch::Fetch;
 /// Rows that one task fetches by key: amortises a task's set-up (Umbra, section 5).
 const FETCH_ROWS: usize = 128;
 
+/// Rows that a builder has room for at first, when nobody knows how many a range has: those of a
+/// leaf or two.
+const LEAF_ROWS: usize = 128;
+
 /// A half-open range of keys.
 pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
@@ -81,7 +85,7 @@ impl TableSource {
     async fn expand(&self, range: RangePart, access: exec::Access<'_>) -> SqlResult<Step> {
         let depth = depth(access.depth);
         let Some(fetch) = &self.fetch else {
-            let mut builder = BatchBuilder::new(self.layout.clone(), &self.columns);
+            let mut builder = BatchBuilder::new(self.layout.clone(), &self.columns, LEAF_ROWS);
             let mut visit = |key: &[u8], value: &[u8]| builder.push(key, value);
             let parts = self.tree.expand(range, depth, access.io, &mut visit).await;
             let parts = parts.map_err(fault::storage)?;
@@ -112,8 +116,8 @@ impl TableSource {
         let direction = if backward { Direction::Backward } else { Direction::Forward };
         let mut cursor = self.tree.range(slice(&low), slice(&high), direction);
         let now = wanted.min(FIRST_ENTRIES);
-        let mut builder =
-            self.fetch.is_none().then(|| BatchBuilder::new(self.layout.clone(), &self.columns));
+        let room = || BatchBuilder::new(self.layout.clone(), &self.columns, now);
+        let mut builder = self.fetch.is_none().then(room);
         let (mut keys, mut key, mut taken) = (vec![], vec![], 0);
         while taken < now {
             let Some(leaf) = cursor.next(access.io).await.map_err(fault::storage)? else {
@@ -144,7 +148,7 @@ impl TableSource {
 
     async fn fetch(&self, keys: Vec<Vec<u8>>, access: exec::Access<'_>) -> SqlResult<Step> {
         let fetch = self.fetch.as_ref().expect("keys come from an index");
-        let mut builder = fetch.builder();
+        let mut builder = fetch.builder(keys.len());
         fetch.rows(&keys, access, &mut builder, |_| {}).await?;
         Ok(Step { rows: Some(builder.finish()), parts: vec![] })
     }

@@ -1,6 +1,7 @@
 //! Window functions: all rows are sorted by partition and order, then each function runs over them,
-//! partition by partition, so that only the rows of one need memory.
+//! partition by partition; one that does not fit in memory goes to the temporary file.
 
+mod large;
 mod partitions;
 
 use std::ops::Range;

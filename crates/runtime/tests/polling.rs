@@ -24,8 +24,8 @@ fn refused(config: Config) -> String {
 
 #[test]
 fn sqpoll_is_reported_with_its_thread() {
-    if probe::system().io_uring.is_err() {
-        return;
+    if let Err(why) = probe::system().io_uring {
+        return eprintln!("skipped: {why}");
     }
     for ring in [RingChoice::Auto, RingChoice::Uring] {
         let config = Config { ring, workers: 2, sqpoll: Some(SQPOLL), ..Config::default() };
@@ -45,8 +45,8 @@ fn sqpoll_is_reported_with_its_thread() {
 
 #[test]
 fn a_thread_that_has_fallen_asleep_is_woken() {
-    if probe::system().io_uring.is_err() {
-        return;
+    if let Err(why) = probe::system().io_uring {
+        return eprintln!("skipped: {why}");
     }
     let sqpoll = Some(Sqpoll { idle: Duration::from_millis(1), cpu: None });
     let config = Config { ring: RingChoice::Uring, workers: 1, sqpoll, ..Config::default() };
@@ -88,8 +88,8 @@ fn what_cannot_be_had_is_refused_at_the_start() {
 
 #[test]
 fn a_polled_file_is_polled_or_refused() {
-    if probe::system().io_uring.is_err() {
-        return;
+    if let Err(why) = probe::system().io_uring {
+        return eprintln!("skipped: {why}");
     }
     let config = Config { workers: 2, iopoll: true, ..Config::default() };
     let runtime = Runtime::start(config).unwrap();

@@ -35,7 +35,7 @@ pub use aggregate::AggregateExpr;
 pub(crate) use exact::STRICT_CAST;
 pub(crate) use from_text::bind_scalar;
 pub(crate) use text_cast::cast_text;
-pub use window::{Sorted, WindowExpr};
+pub use window::{Piece, Running, Sorted, WindowExpr};
 
 /// A scalar expression over the columns of a batch.
 #[derive(Clone)]

@@ -77,7 +77,7 @@ proptest! {
         let batch = batch(&rows);
         let layout = Arc::new(RowLayout::clustered(&schema(), &pk));
         let wanted = [6, 0, 1, 2, 3, 4, 5];
-        let mut builder = BatchBuilder::new(layout.clone(), &wanted);
+        let mut builder = BatchBuilder::new(layout.clone(), &wanted, 1);
         for (row, key) in keys(&layout, &batch).iter().enumerate() {
             let mut value = vec![];
             layout.encode_value(&batch, row, &mut value).unwrap();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Schema;
 use sql::Draft;
 use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStatistics};
 use sql::parse::CreateTable;
@@ -13,9 +14,9 @@ use super::exists;
 use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
-use crate::dml::{Writing, concatenated};
+use crate::dml::{QueryRows, Writing};
 use crate::fault;
-use crate::load::{TableLoader, drop_trees, row_ids};
+use crate::load::{TableLoader, drop_trees};
 
 /// Creates a table, with an index for each of its unique constraints; the number of rows that its
 /// query gave it.
@@ -32,11 +33,11 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
     }
     let mut ids = Ids(snapshot.next_id);
     let id = TableId(ids.take());
-    let (columns, rows) = match &create.query {
+    let (columns, mut rows) = match &create.query {
         None => (vec![], None),
         Some(query) => {
-            let rows = writing.rows(query, &writing.catalog)?;
-            (columns_of(&rows), Some(rows))
+            let rows = writing.stream(query)?;
+            (columns_of(&rows.schema), Some(rows))
         }
     };
     same_persistence(snapshot, create)?;
@@ -49,16 +50,17 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
     let def = defined(&draft, &mut ids);
     let placeholders = new_trees(writing.db, 1 + def.indexes.len())?;
     let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..], 1)?;
-    let count = rows.as_ref().map_or(0, |r| r.num_rows() as u64);
-    match rows.filter(|r| r.num_rows() > 0) {
-        None => publish(writing, create, entry, vec![], ids.0)?,
-        Some(rows) => {
-            let filled = filled(writing.db, &entry, &rows);
-            let filled = filled.inspect_err(|_| drop_now(writing.db, placeholders.clone()))?;
-            publish(writing, create, filled, placeholders, ids.0)?;
+    let filled = match &mut rows {
+        None => None,
+        Some(rows) => filled(writing.db, &entry, rows)
+            .inspect_err(|_| drop_now(writing.db, placeholders.clone()))?,
+    };
+    match filled {
+        None => publish(writing, create, entry, vec![], ids.0).map(|()| 0),
+        Some((filled, count)) => {
+            publish(writing, create, filled, placeholders, ids.0).map(|()| count)
         }
     }
-    Ok(count)
 }
 
 /// Temporary tables refer to such tables only, and permanent ones to permanent ones.
@@ -106,13 +108,13 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
 }
 
 /// The columns of a result, as a table has them.
-fn columns_of(rows: &RecordBatch) -> Vec<Column> {
+fn columns_of(rows: &Schema) -> Vec<Column> {
     let column = |field: &Arc<arrow_schema::Field>| Column {
         name: field.name().clone(),
         ty: LogicalType::of_arrow(field.data_type()).unwrap_or(LogicalType::Text),
         nullable: true,
     };
-    rows.schema().fields().iter().map(column).collect()
+    rows.fields().iter().map(column).collect()
 }
 
 pub(super) fn new_trees(db: &Database, count: usize) -> SqlResult<Vec<TreeId>> {
@@ -132,25 +134,36 @@ pub(super) fn drop_now(db: &Database, trees: Vec<TreeId>) {
     db.handle().block_on(move || async move { drop_trees(&store, &trees).await.ok() });
 }
 
-/// The table with these rows, in new trees.
-fn filled(db: &Database, entry: &TableEntry, rows: &RecordBatch) -> SqlResult<TableEntry> {
+/// The table with these rows, in new trees, and how many they are; `None` when there are none.
+fn filled(
+    db: &Database,
+    entry: &TableEntry,
+    rows: &mut QueryRows,
+) -> SqlResult<Option<(TableEntry, u64)>> {
     let schema = entry.def.schema.arrow();
-    let typed = rows.columns().iter().zip(&entry.def.schema.columns);
-    let typed = typed.map(|(a, c)| sql::dml::assign(a, c)).collect::<SqlResult<Vec<ArrayRef>>>()?;
-    let rows = RecordBatch::try_new(schema.clone(), typed).map_err(crate::dml::internal)?;
-    let rows = concatenated(&schema, &[rows])?;
     let mut loader = TableLoader::empty(db, Arc::new(entry.clone()));
-    loader.push_with_ids(&rows, &row_ids(1, rows.num_rows()))?;
+    let mut count = 0;
+    while let Some(batch) = rows.next()? {
+        let typed = batch.columns().iter().zip(&entry.def.schema.columns);
+        let typed =
+            typed.map(|(a, c)| sql::dml::assign(a, c)).collect::<SqlResult<Vec<ArrayRef>>>()?;
+        let batch = RecordBatch::try_new(schema.clone(), typed).map_err(crate::dml::internal)?;
+        loader.push(&batch)?;
+        count += batch.num_rows() as u64;
+    }
+    if count == 0 {
+        return Ok(None);
+    }
     let built = loader.build()?;
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
     statistics.row_count = built.row_count;
     def.statistics = Arc::new(statistics);
     let (tree, indexes) = (built.tree_ids[0], &built.tree_ids[1..]);
-    let next_row_id = 1 + rows.num_rows() as i64;
+    let next_row_id = 1 + count as i64;
     let mut entry = TableEntry::new(db.store(), def, tree, indexes, next_row_id)?;
     entry.count_pages();
-    Ok(entry)
+    Ok(Some((entry, count)))
 }
 
 fn publish(

@@ -12,6 +12,7 @@ use sql::parse::Insert;
 use sql::{InsertRows, insert_rows, rows_of_query};
 use types::{SqlError, SqlResult, SqlState};
 
+use super::incoming::{Source, insert_query, may_stream};
 use super::references::{Reference, stored_rows};
 use super::rows::{Rows, concatenated};
 use super::{Change, Writing, checked, commit, foreign, internal, outcome};
@@ -32,6 +33,12 @@ pub(crate) fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<Statem
         InsertRows::Values(rows) => rows,
         InsertRows::Queries(queries, targets) => {
             let named = !insert.columns.is_empty();
+            let plain = returning.is_none() && conflict.is_none() && may_stream(&entry);
+            if let ([query], true) = (queries.as_slice(), plain) {
+                let source = Source { query, targets: &targets, named };
+                let count = insert_query(writing, &entry, &source, &mut defaults)?;
+                return Ok(StatementResult::Command { tag: format!("INSERT 0 {count}") });
+            }
             let mut rows = |query| {
                 let found = writing.rows(query, catalog)?;
                 rows_of_query(&entry.def, &targets, &found, named, &mut defaults)

@@ -147,7 +147,7 @@ pub(crate) fn stored_rows(
     let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
     let (tree, layout, count) = (entry.tree.clone(), entry.layout.clone(), keys.len());
     let (batch, order) = db.handle().block_on(move || async move {
-        let mut builder = BatchBuilder::new(layout, &ordinals);
+        let mut builder = BatchBuilder::new(layout, &ordinals, count);
         let (mut order, io) = (vec![], IoCounters::default());
         let mut visit = |position: usize, value: &[u8]| {
             builder.push(&keys[position], value);

@@ -29,12 +29,14 @@ fn hole(path: &Path) -> Option<File> {
 
 #[test]
 fn polled_requests_complete_beside_all_others() {
-    if probe::system().io_uring.is_err() {
-        return;
+    if let Err(why) = probe::system().io_uring {
+        return eprintln!("skipped: {why}");
     }
     let name = format!("dovetail-hole-{}", std::process::id());
     let path = std::env::current_dir().unwrap().join(name);
-    let Some(file) = hole(&path) else { return };
+    let Some(file) = hole(&path) else {
+        return eprintln!("skipped: no direct file at {}", path.display());
+    };
     let config = Config { ring: RingChoice::Uring, workers: 2, iopoll: true, ..Config::default() };
     let runtime = Runtime::start(config).unwrap();
     let reads = runtime.block_on(move || async move {

@@ -98,7 +98,7 @@ impl Worker {
         let now_ns = self.now_ns();
         self.till.charge(now_ns);
         let (counters, busy_ns) = (self.counters(), now_ns - self.slice_start_ns.get());
-        self.long_polls.set(busy_ns > LONG_NS * u64::from(polls));
+        self.long_polls.set(busy_ns > LONG_NS * u64::from(polls.max(1)));
         bump(&counters.polls, u64::from(polls));
         bump(&counters.busy_ns, busy_ns);
         self.publish();

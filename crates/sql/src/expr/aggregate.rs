@@ -103,6 +103,10 @@ impl AggregateExpr {
         Accumulator::new(&self.kind)
     }
 
+    pub(super) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
     /// The value of each frame over rows of which `filter` is kept.
     pub(super) fn over_frames(
         &self,

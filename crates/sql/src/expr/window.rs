@@ -22,9 +22,11 @@ use crate::plan::SortKey;
 
 mod aggregate;
 mod frame;
+mod running;
 
 pub(super) use aggregate::slide;
 use frame::Frame;
+pub use running::{Piece, Running};
 
 /// A window function with its partition, order and frame.
 #[derive(Clone)]
@@ -114,6 +116,14 @@ impl WindowExpr {
         &self.ty
     }
 
+    /// The type of what [`Running::push`] gives, which [`Running::finish`] makes the result of.
+    pub fn given_type(&self) -> DataType {
+        match self.function {
+            Function::PercentRank | Function::CumeDist => DataType::UInt64,
+            _ => self.ty.clone(),
+        }
+    }
+
     /// As SQL-like text, for `EXPLAIN`.
     pub fn text(&self) -> &str {
         &self.text
@@ -149,6 +159,11 @@ impl WindowExpr {
             Function::First | Function::Last | Function::Nth => self.nth(sorted)?,
             Function::Aggregate(call) => aggregate::evaluate(call, &self.frame, sorted)?,
         };
+        self.of_type(value)
+    }
+
+    /// Values in the type of the result.
+    fn of_type(&self, value: ArrayRef) -> SqlResult<ArrayRef> {
         if value.data_type() == &self.ty {
             return Ok(value);
         }
@@ -168,28 +183,14 @@ impl WindowExpr {
     }
 
     fn ntile(&self, sorted: &Sorted<'_>) -> SqlResult<ArrayRef> {
-        let counts = self.integers(0, sorted)?;
-        let mut tiles: Vec<Option<u64>> = Vec::with_capacity(sorted.rows.num_rows());
-        for p in sorted.partitions {
-            if counts.is_null(p.start) {
-                tiles.extend(p.clone().map(|_| None));
-                continue;
-            }
-            let tile_count = counts.value(p.start);
-            if tile_count <= 0 {
-                let message = "argument of ntile must be greater than zero";
-                return Err(SqlError::new(SqlState("22014"), message));
-            }
-            let (rows, tile_count) = (p.len() as u64, tile_count as u64);
-            // The first tiles have one row more.
-            let (small, larger) = (rows / tile_count, rows % tile_count);
-            let tile = |i: u64| match i < larger * (small + 1) {
-                true => i / (small + 1) + 1,
-                false => larger + (i - larger * (small + 1)) / small.max(1) + 1,
-            };
-            tiles.extend((0..rows).map(|i| Some(tile(i))));
+        let counts: ArrayRef = Arc::new(self.integers(0, sorted)?);
+        let of = |p: &Range<usize>| tiles(&counts.slice(p.start, 1), 0..p.len(), p.len());
+        let parts = sorted.partitions.iter().map(of).collect::<SqlResult<Vec<_>>>()?;
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        match parts.is_empty() {
+            true => Ok(Arc::new(UInt64Array::from(Vec::<u64>::new()))),
+            false => arrow_select::concat::concat(&parts).map_err(from_arrow),
         }
-        Ok(Arc::new(UInt64Array::from(tiles)))
     }
 
     /// The values that many rows before or after.
@@ -232,10 +233,7 @@ impl WindowExpr {
                 (Function::First, _) => frame.start,
                 (Function::Last, _) => frame.end.wrapping_sub(1),
                 (_, Some(n)) if n.is_null(row) => return Ok(None),
-                (_, Some(n)) if n.value(row) <= 0 => {
-                    let message = "argument of nth_value must be greater than zero";
-                    return Err(SqlError::new(SqlState("22016"), message));
-                }
+                (_, Some(n)) if n.value(row) <= 0 => return Err(not_positive_place()),
                 (_, Some(n)) => frame.start + (n.value(row) - 1) as usize,
                 (_, None) => return Ok(None),
             };
@@ -253,6 +251,32 @@ impl WindowExpr {
         let values = arg.clone().cast(&DataType::Int64).evaluate(sorted.rows)?;
         Ok(values.as_primitive::<Int64Type>().clone())
     }
+}
+
+/// The tiles of `rows` of a partition of `total` rows, which are as many as the one value of `count`
+/// says.
+fn tiles(count: &ArrayRef, rows: Range<usize>, total: usize) -> SqlResult<ArrayRef> {
+    let count = count.as_primitive::<Int64Type>();
+    if count.is_null(0) {
+        return Ok(Arc::new(UInt64Array::new_null(rows.len())));
+    }
+    let tile_count = count.value(0);
+    if tile_count <= 0 {
+        let message = "argument of ntile must be greater than zero";
+        return Err(SqlError::new(SqlState("22014"), message));
+    }
+    let (total, tile_count) = (total as u64, tile_count as u64);
+    // The first tiles have one row more.
+    let (small, larger) = (total / tile_count, total % tile_count);
+    let tile = |i: u64| match i < larger * (small + 1) {
+        true => i / (small + 1) + 1,
+        false => larger + (i - larger * (small + 1)) / small.max(1) + 1,
+    };
+    Ok(Arc::new(UInt64Array::from_iter_values(rows.map(|row| tile(row as u64)))))
+}
+
+fn not_positive_place() -> SqlError {
+    SqlError::new(SqlState("22016"), "argument of nth_value must be greater than zero")
 }
 
 fn function(call: &WindowFunction, schema: &DFSchema) -> SqlResult<Function> {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringViewBuilder,
+    BinaryViewBuilder, BooleanBuilder, FixedSizeBinaryBuilder, GenericByteViewBuilder,
+    PrimitiveBuilder, StringViewBuilder,
 };
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
-    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
+    ByteViewType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type,
+    Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
     TimestampMicrosecondType, UInt32Type,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -33,15 +34,16 @@ pub struct BatchBuilder {
 }
 
 impl BatchBuilder {
-    /// A builder of the columns at `ordinals`, in this order.
+    /// A builder of the columns at `ordinals`, in this order, with room for `room` rows; it takes any
+    /// number. Batches wait in memory by the thousand, so that room which is not needed costs.
     ///
     /// # Panics
     /// If the tree does not hold one of them.
-    pub fn new(layout: Arc<RowLayout>, ordinals: &[usize]) -> BatchBuilder {
+    pub fn new(layout: Arc<RowLayout>, ordinals: &[usize], room: usize) -> BatchBuilder {
         let place = |&i: &usize| layout.places[i].expect("the tree holds the column");
         let columns: Vec<_> = ordinals
             .iter()
-            .map(|i| (place(i), ColumnBuilder::new(layout.schema.columns[*i].ty)))
+            .map(|i| (place(i), ColumnBuilder::new(layout.schema.columns[*i].ty, room)))
             .collect();
         let mut key_targets = vec![None; layout.key.len()];
         for (target, (place, _)) in columns.iter().enumerate() {
@@ -143,6 +145,20 @@ enum ColumnBuilder {
     Array(Box<ColumnParser>),
 }
 
+/// Rows up to which a builder of views takes small blocks for long values.
+const FEW_ROWS: usize = 256;
+
+/// Bytes of a long value, about.
+const LONG_BYTES: usize = 32;
+
+fn views<T: ByteViewType + ?Sized>(room: usize) -> GenericByteViewBuilder<T> {
+    let views = GenericByteViewBuilder::with_capacity(room);
+    match room <= FEW_ROWS {
+        true => views.with_fixed_block_size((room * LONG_BYTES).max(64) as u32),
+        false => views,
+    }
+}
+
 macro_rules! each_builder {
     ($self:expr, $b:ident => $body:expr) => {
         match $self {
@@ -168,35 +184,38 @@ macro_rules! each_builder {
 }
 
 impl ColumnBuilder {
-    fn new(ty: LogicalType) -> ColumnBuilder {
+    fn new(ty: LogicalType, room: usize) -> ColumnBuilder {
         match ty {
-            LogicalType::Bool => ColumnBuilder::Bool(BooleanBuilder::new()),
-            LogicalType::Int16 => ColumnBuilder::Int16(PrimitiveBuilder::new()),
-            LogicalType::Int32 => ColumnBuilder::Int32(PrimitiveBuilder::new()),
-            LogicalType::Int64 => ColumnBuilder::Int64(PrimitiveBuilder::new()),
-            LogicalType::Oid => ColumnBuilder::Oid(PrimitiveBuilder::new()),
-            LogicalType::Float32 => ColumnBuilder::Float32(PrimitiveBuilder::new()),
-            LogicalType::Float64 => ColumnBuilder::Float64(PrimitiveBuilder::new()),
-            LogicalType::Decimal { .. } => {
-                ColumnBuilder::Decimal(PrimitiveBuilder::new().with_data_type(ty.arrow()), ty)
+            LogicalType::Bool => ColumnBuilder::Bool(BooleanBuilder::with_capacity(room)),
+            LogicalType::Int16 => ColumnBuilder::Int16(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Int32 => ColumnBuilder::Int32(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Int64 => ColumnBuilder::Int64(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Oid => ColumnBuilder::Oid(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Float32 => ColumnBuilder::Float32(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Float64 => ColumnBuilder::Float64(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Decimal { .. } => ColumnBuilder::Decimal(
+                PrimitiveBuilder::with_capacity(room).with_data_type(ty.arrow()),
+                ty,
+            ),
+            LogicalType::Numeric => ColumnBuilder::Numeric(
+                PrimitiveBuilder::with_capacity(room).with_data_type(ty.arrow()),
+            ),
+            LogicalType::Date => ColumnBuilder::Date(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Timestamp | LogicalType::TimestampTz => ColumnBuilder::Timestamp(
+                PrimitiveBuilder::with_capacity(room).with_data_type(ty.arrow()),
+            ),
+            LogicalType::Time => ColumnBuilder::Time(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Interval => ColumnBuilder::Interval(PrimitiveBuilder::with_capacity(room)),
+            LogicalType::Bytea => ColumnBuilder::Bytes(views(room)),
+            LogicalType::Uuid => {
+                ColumnBuilder::Uuid(FixedSizeBinaryBuilder::with_capacity(room, 16))
             }
-            LogicalType::Numeric => {
-                ColumnBuilder::Numeric(PrimitiveBuilder::new().with_data_type(ty.arrow()))
-            }
-            LogicalType::Date => ColumnBuilder::Date(PrimitiveBuilder::new()),
-            LogicalType::Timestamp | LogicalType::TimestampTz => {
-                ColumnBuilder::Timestamp(PrimitiveBuilder::new().with_data_type(ty.arrow()))
-            }
-            LogicalType::Time => ColumnBuilder::Time(PrimitiveBuilder::new()),
-            LogicalType::Interval => ColumnBuilder::Interval(PrimitiveBuilder::new()),
-            LogicalType::Bytea => ColumnBuilder::Bytes(BinaryViewBuilder::new()),
-            LogicalType::Uuid => ColumnBuilder::Uuid(FixedSizeBinaryBuilder::new(16)),
             LogicalType::Array(_) => {
                 let column = Column { name: String::new(), ty, nullable: true };
                 ColumnBuilder::Array(Box::new(ColumnParser::new(&column)))
             }
             LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
-                ColumnBuilder::Text(StringViewBuilder::new())
+                ColumnBuilder::Text(views(room))
             }
         }
     }

@@ -38,6 +38,17 @@ enum Bound {
     Value(Expr),
 }
 
+/// The last row of a frame that begins with its partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The current row.
+    Row,
+    /// The last peer of the current row.
+    Peers,
+    /// The last row of the partition.
+    Partition,
+}
+
 impl Frame {
     pub fn compile(frame: &WindowFrame, order: &[SortExpr], schema: &DFSchema) -> SqlResult<Frame> {
         let key = match order.first() {
@@ -55,6 +66,18 @@ impl Frame {
     /// Whether all rows of a partition see the same rows.
     pub fn is_whole(&self) -> bool {
         matches!((&self.start, &self.end), (Bound::First, Bound::Last))
+    }
+
+    /// Where the frame ends, if it begins with the partition and does not end in between.
+    pub fn end_from_first(&self) -> Option<End> {
+        match (&self.start, &self.end) {
+            (Bound::First, Bound::Last) => Some(End::Partition),
+            (Bound::First, Bound::Current) if self.units == WindowFrameUnits::Rows => {
+                Some(End::Row)
+            }
+            (Bound::First, Bound::Current) => Some(End::Peers),
+            _ => None,
+        }
     }
 
     /// The frame of each row.
