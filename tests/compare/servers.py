@@ -57,10 +57,13 @@ def cpu_s(pids):
 
 
 class Server:
-    """One of the two, in its control group; `settings` are PostgreSQL's own on top."""
+    """One of the two, in its control group; `settings` are PostgreSQL's own on top. Dovetail's
+    pool has that share of the memory; without one it is as by default."""
 
-    def __init__(self, name, folder, limit_mb, binary, data="d.dovetail", settings=None):
+    def __init__(self, name, folder, limit_mb, binary, data="d.dovetail", settings=None,
+                 pool_share=0.7):
         self.name, self.folder, self.limit_mb, self.binary = name, folder, limit_mb, binary
+        self.pool_share = pool_share
         self.data, self.settings = data, settings or {}
         self.group = Group(name, limit_mb << 20)
         self.port = PORTS[name]
@@ -74,9 +77,10 @@ class Server:
     def start_dovetail(self):
         # What the allocator and the threads need stays outside of the engine's own limit.
         memory = f"{int(self.limit_mb * 0.85)}MB"
-        pool = f"{int(self.limit_mb * 0.7)}MB"
         command = [self.binary, "serve", "--data", self.folder / self.data, "--memory", memory,
-                   "--pool", pool, "--listen", f"127.0.0.1:{self.port}", "--max-connections", "100"]
+                   "--listen", f"127.0.0.1:{self.port}", "--max-connections", "100"]
+        if self.pool_share:
+            command += ["--pool", f"{int(self.limit_mb * self.pool_share)}MB"]
         return self.spawn(command)
 
     def start_postgresql(self):

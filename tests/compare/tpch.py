@@ -60,7 +60,7 @@ class Sql:
 
     def __init__(self, name, folder, args, settings=None, label=None):
         self.server = Server(name, folder, args.memory, args.binary, data=args.file,
-                             settings=settings)
+                             settings=settings, pool_share=None)
         self.label = label or name
         self.server.halt()
 

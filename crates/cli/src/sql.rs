@@ -60,7 +60,7 @@ pub struct SqlArgs {
     /// Set ON_ERROR_STOP, QUIET or VERBOSITY
     #[arg(short = 'v', long = "set", value_name = "NAME=VALUE")]
     variables: Vec<String>,
-    /// Memory of the database, like 256MB: half of it for the buffer pool
+    /// Memory of the database, like 256MB: about half of it for the buffer pool
     #[arg(long, value_parser = parse_bytes)]
     memory: Option<usize>,
     /// Pages of a new database: 4kB (the default), 8kB, 16kB or 32kB

@@ -39,7 +39,7 @@ pub(crate) struct Common {
     /// Folder of the database
     #[arg(long, default_value = "data")]
     pub(crate) data: PathBuf,
-    /// Memory of the database, like 256MB: half of it for the buffer pool
+    /// Memory of the database, like 256MB: about half of it for the buffer pool
     #[arg(long, value_parser = parse_bytes)]
     pub(crate) memory: Option<usize>,
     /// Memory of the buffer pool alone, like 256MB

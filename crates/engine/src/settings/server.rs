@@ -59,7 +59,7 @@ pub(super) const SERVER: &[Setting] = &[
         Start,
         Kind::Size { unit: "B", min: 1 << 20, zero: false },
         Is("1GB"),
-        "Memory of the database: half of it for the buffer pool."
+        "Memory of the database: about half of it for the buffer pool."
     ),
     server!(
         "pool",
