@@ -54,8 +54,9 @@ impl Moving {
         let schema = self.kept[0].schema();
         let rows = concat_batches(&schema, &self.kept).map_err(from_arrow)?;
         let (row_count, peers) = (rows.num_rows(), peers(&self.begins));
-        let whole = [0..row_count];
-        let sorted = Sorted { rows: &rows, partitions: &whole, peers: &peers };
+        let whole = 0..row_count;
+        let partitions = std::slice::from_ref(&whole);
+        let sorted = Sorted { rows: &rows, partitions, peers: &peers };
         let frames = function.frame.ranges(&sorted)?;
         let waits = |row: &usize| !is_end && frames[*row].end >= row_count;
         let until = (self.done..row_count).find(waits).unwrap_or(row_count);
