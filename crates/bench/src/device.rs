@@ -54,12 +54,12 @@ pub fn replay(db: &Database, requests: Arc<[IoPoint]>) -> SqlResult<DeviceLimit>
     let (path, count) = (db.path().to_owned(), requests.len() as f64);
     let (next, workers) = (Arc::new(AtomicUsize::new(0)), db.worker_count());
     let read = move || async move {
-        let readers = (0..DEPTH).map(|number| {
+        let parts = (0..workers).map(|worker| {
             let (path, requests, next) = (path.clone(), requests.clone(), next.clone());
-            runtime::spawn_on(number % workers, move || one_reader(path, requests, next))
+            runtime::spawn_on(worker, move || one_worker(path, DEPTH / workers, requests, next))
         });
-        for reader in readers.collect::<Vec<_>>() {
-            reader.await.map_err(std::io::Error::other)??;
+        for part in parts.collect::<Vec<_>>() {
+            part.await.map_err(std::io::Error::other)??;
         }
         std::io::Result::Ok(())
     };
@@ -70,14 +70,28 @@ pub fn replay(db: &Database, requests: Arc<[IoPoint]>) -> SqlResult<DeviceLimit>
     Ok(DeviceLimit { reads_per_s: count / elapsed_s, busy_cores })
 }
 
-/// Reads one request after the other that no other reader has taken.
-async fn one_reader(
+/// A worker's readers, `depth` of them.
+async fn one_worker(
     path: PathBuf,
+    depth: usize,
     requests: Arc<[IoPoint]>,
     next: Arc<AtomicUsize>,
 ) -> std::io::Result<()> {
     let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
     let file = File::open(path, options).await?;
+    let reader = |_| runtime::spawn(one_reader(file.clone(), requests.clone(), next.clone()));
+    for reader in (0..depth.max(1)).map(reader).collect::<Vec<_>>() {
+        reader.await.map_err(std::io::Error::other)??;
+    }
+    Ok(())
+}
+
+/// Reads one request after the other that no other reader has taken.
+async fn one_reader(
+    file: File,
+    requests: Arc<[IoPoint]>,
+    next: Arc<AtomicUsize>,
+) -> std::io::Result<()> {
     let mut buf = IoBuf::alloc(PAGE_BYTES);
     while let Some(request) = requests.get(next.fetch_add(1, Relaxed)) {
         let bytes = request.bytes as usize;
