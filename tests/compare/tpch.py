@@ -36,7 +36,8 @@ DUCK = """
 import sys, time, duckdb
 path, limit, text = sys.argv[1:]
 db = duckdb.connect(path)
-db.execute(f"set memory_limit = '{limit}'; set threads = 2")
+# The bar would stand in front of the time.
+db.execute(f"set memory_limit = '{limit}'; set threads = 2; set enable_progress_bar = false")
 if text == "-":
     for statement in sys.stdin.read().split(";"):
         db.execute(statement) if statement.strip() else None

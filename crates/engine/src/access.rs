@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use types::{SqlError, SqlResult, SqlState};
 
-pub(crate) use acl::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS};
+pub(crate) use acl::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
 pub(crate) use change::change;
 pub use check::{STATEMENT_KINDS, statement_kind};
 pub(crate) use check::{check, denied, privilege_error, relation};
@@ -75,6 +75,9 @@ pub(crate) struct Access {
     tables: BTreeMap<u32, Acl>,
     /// By the view's name.
     views: BTreeMap<String, Acl>,
+    /// By the sequence's id.
+    #[serde(default)]
+    sequences: BTreeMap<u32, Acl>,
     /// Of the schema `public`.
     pub(crate) schema: Acl,
     pub(crate) database: Acl,
@@ -100,6 +103,7 @@ impl Default for Access {
             next_role: FIRST_ROLE,
             tables: BTreeMap::new(),
             views: BTreeMap::new(),
+            sequences: BTreeMap::new(),
             schema: Acl::of_schema(),
             database: Acl::of_database(),
             mock_secret: vec![],
@@ -107,22 +111,27 @@ impl Default for Access {
     }
 }
 
-/// A table or view, for an access list.
+/// What has an access list of its own.
 pub(crate) enum Relation<'a> {
     Table(u32),
     View(&'a str),
+    /// One that `CREATE SEQUENCE` made: those of columns go with their tables.
+    Sequence(u32),
 }
 
 impl Snapshot {
     /// The relation that privileges on `name` are about.
     pub(crate) fn owned<'a>(&self, name: &'a str) -> Option<Relation<'a>> {
-        match self.tables.get(name) {
-            Some(entry) => Some(Relation::Table(entry.def.id.0)),
-            None => self.views.contains_key(name).then_some(Relation::View(name)),
+        if let Some(entry) = self.tables.get(name) {
+            return Some(Relation::Table(entry.def.id.0));
         }
+        if let Some(sequence) = self.sequences.get(name) {
+            return Some(Relation::Sequence(sequence.id));
+        }
+        self.views.contains_key(name).then_some(Relation::View(name))
     }
 
-    /// The access list of the table or view `name`.
+    /// The access list of the table, view or sequence `name`.
     pub(crate) fn acl(&self, name: &str) -> SqlResult<&Acl> {
         let relation = self.owned(name).ok_or_else(|| {
             let message = format!("relation \"{name}\" does not exist");
@@ -138,6 +147,7 @@ impl Access {
         let found = match relation {
             Relation::Table(id) => self.tables.get(id),
             Relation::View(name) => self.views.get(*name),
+            Relation::Sequence(id) => self.sequences.get(id),
         };
         found.unwrap_or(&acl::UNOWNED)
     }
@@ -146,26 +156,30 @@ impl Access {
         match relation {
             Relation::Table(id) => self.tables.insert(*id, acl),
             Relation::View(name) => self.views.insert((*name).to_owned(), acl),
+            Relation::Sequence(id) => self.sequences.insert(*id, acl),
         };
     }
 
     /// Gives a new relation its owner and nothing else.
     pub(crate) fn own(&mut self, relation: &Relation<'_>, owner: RoleId) {
-        self.put_acl(relation, Acl::of_relation(owner));
+        let acl = match relation {
+            Relation::Sequence(_) => Acl::of_sequence(owner),
+            Relation::Table(_) | Relation::View(_) => Acl::of_relation(owner),
+        };
+        self.put_acl(relation, acl);
     }
 
     /// Whether there are lists of relations that are no more.
-    pub(crate) fn has_others(
-        &self,
-        table: impl Fn(u32) -> bool,
-        view: impl Fn(&str) -> bool,
-    ) -> bool {
-        self.tables.keys().any(|id| !table(*id)) || self.views.keys().any(|name| !view(name))
+    pub(crate) fn has_others(&self, is_there: impl Fn(&Relation<'_>) -> bool) -> bool {
+        self.tables.keys().any(|id| !is_there(&Relation::Table(*id)))
+            || self.views.keys().any(|name| !is_there(&Relation::View(name)))
+            || self.sequences.keys().any(|id| !is_there(&Relation::Sequence(*id)))
     }
 
-    /// Forgets the lists of relations that are no more, as `kept` says.
-    pub(crate) fn retain(&mut self, table: impl Fn(u32) -> bool, view: impl Fn(&str) -> bool) {
-        self.tables.retain(|id, _| table(*id));
-        self.views.retain(|name, _| view(name));
+    /// Forgets the lists of relations that are no more.
+    pub(crate) fn retain(&mut self, is_there: impl Fn(&Relation<'_>) -> bool) {
+        self.tables.retain(|id, _| is_there(&Relation::Table(*id)));
+        self.views.retain(|name, _| is_there(&Relation::View(name)));
+        self.sequences.retain(|id, _| is_there(&Relation::Sequence(*id)));
     }
 }

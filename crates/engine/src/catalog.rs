@@ -9,11 +9,12 @@ use std::sync::Arc;
 use sql::ViewDef;
 use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
 use sql::plan::IndexRef;
+use sql::sequence::SequenceDef;
 use storage::{Store, Tree, TreeId};
 use types::row::RowLayout;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::access::Access;
+use crate::access::{Access, Relation};
 use crate::comments::Comments;
 use crate::fault;
 
@@ -105,6 +106,8 @@ impl TableEntry {
 pub(crate) struct Snapshot {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, Arc<ViewDef>>,
+    /// Those that `CREATE SEQUENCE` made; the others are parts of their columns.
+    pub(crate) sequences: BTreeMap<String, Arc<SequenceDef>>,
     /// Tables that only one session sees.
     pub(crate) temporaries: Temporaries,
     /// What is said of the objects.
@@ -141,11 +144,28 @@ impl Snapshot {
         self.tables.values().find_map(|t| position(t).map(|i| (t, i)))
     }
 
-    /// Whether a table, a view or an index has this name.
+    /// Whether a table, a view, an index or a sequence has this name.
     pub(crate) fn has_relation(&self, name: &str) -> bool {
         self.tables.contains_key(name)
             || self.views.contains_key(name)
+            || self.has_sequence(name)
             || self.index(name).is_some()
+    }
+
+    /// Whether a sequence has this name, that of a column too.
+    pub(crate) fn has_sequence(&self, name: &str) -> bool {
+        self.sequences.contains_key(name) || self.numbered_column(name).is_some()
+    }
+
+    /// The column whose sequence has this name.
+    pub(crate) fn numbered_column(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
+        self.tables.values().find_map(|entry| {
+            let (constraints, def) = (&entry.def.constraints, &entry.def);
+            let mut numbered = (0..constraints.defaults.len())
+                .filter(|ordinal| constraints.identity_of(*ordinal).is_some());
+            let found = numbered.find(|ordinal| def.sequence_name(*ordinal) == name);
+            found.map(|ordinal| (entry, ordinal))
+        })
     }
 
     /// A new id.
@@ -157,12 +177,16 @@ impl Snapshot {
     /// Forgets the access lists of tables and views that are no more.
     pub(crate) fn forget_dropped(&mut self) {
         let tables = self.table_ids();
+        let sequences: Vec<u32> = self.sequences.values().map(|sequence| sequence.id).collect();
         let views = &self.views;
-        if !self.access.has_others(|id| tables.contains(&id), |name| views.contains_key(name)) {
-            return;
+        let is_there = |relation: &Relation<'_>| match relation {
+            Relation::Table(id) => tables.contains(id),
+            Relation::Sequence(id) => sequences.contains(id),
+            Relation::View(name) => views.contains_key(*name),
+        };
+        if self.access.has_others(is_there) {
+            Arc::make_mut(&mut self.access).retain(is_there);
         }
-        let access = Arc::make_mut(&mut self.access);
-        access.retain(|id| tables.contains(&id), |name| views.contains_key(name));
     }
 
     /// Lets trees go with the change that is being made.

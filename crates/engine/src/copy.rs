@@ -119,12 +119,12 @@ fn copy_from(
     match take_all(&writing, &entry, "copying", &mut || rows.next_batch())? {
         Incoming::Few(batches) => {
             let count = batches.iter().map(|b| b.num_rows() as u64).sum();
-            let inserted = insert_batches(&writing, &entry, &batches, rows.defaults.counted());
+            let inserted = insert_batches(&writing, &entry, &batches);
             inserted.map_err(|error| rows.at_row(error, count))?;
             Ok(count)
         }
         Incoming::Many(loader, count) => {
-            loader.finish_with(rows.defaults.counted())?;
+            loader.finish()?;
             Ok(count)
         }
     }

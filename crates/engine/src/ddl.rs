@@ -1,12 +1,14 @@
-//! `CREATE TABLE`, `ALTER TABLE`, `CREATE INDEX`, `DROP`.
+//! `CREATE` and `ALTER` of tables and sequences, `CREATE INDEX`, `DROP`.
 
 mod alter;
 mod create;
 mod drop;
+mod sequence;
 
 pub(crate) use alter::alter_table;
 pub(crate) use create::create_table;
 pub(crate) use drop::drop_tables;
+pub(crate) use sequence::{alter_sequence, create_sequence, drop_sequences};
 
 use std::sync::Arc;
 

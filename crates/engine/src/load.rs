@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
 use sql::catalog::{IndexDef, TableStatistics};
-use sql::constraints::Constraints;
 use storage::{Store, Tree, TreeId};
 use types::key::{KeyColumn, KeyEncoder};
 use types::row::RowLayout;
@@ -129,11 +128,6 @@ impl<'a> TableLoader<'a> {
 
     /// Writes the trees and makes them durable. Progress is in [`Database::job`].
     pub fn finish(self) -> SqlResult<LoadReport> {
-        self.finish_with(None)
-    }
-
-    /// The same; the constraints change where identity columns were counted on.
-    pub(crate) fn finish_with(self, constraints: Option<Constraints>) -> SqlResult<LoadReport> {
         let (db, old, next_row_id) = (self.db, self.entry.clone(), self.next_row_id);
         // The right to write stays until the new trees are in place.
         let mut loader = self;
@@ -141,13 +135,7 @@ impl<'a> TableLoader<'a> {
         let Rebuilt { tree_ids, row_count } = loader.build()?;
         db.change(move |store, snapshot| {
             Box::pin(async move {
-                let mut entry = replaced(store, &old, &tree_ids, row_count, next_row_id)?;
-                if let Some(constraints) = constraints {
-                    let mut def = (*entry.def).clone();
-                    def.constraints = Arc::new(constraints);
-                    entry = entry.with_def(def);
-                }
-                snapshot.put(entry);
+                snapshot.put(replaced(store, &old, &tree_ids, row_count, next_row_id)?);
                 snapshot.abandon(&old.tree_ids());
                 Ok(())
             })

@@ -54,11 +54,19 @@ pub(crate) fn skipped(snapshot: &Snapshot, statement: &Statement) -> Vec<Notice>
         Statement::CreateIndex(c) if c.if_not_exists && snapshot.has_relation(&c.name) => {
             there(&c.name)
         }
+        Statement::CreateSequence(c) if c.if_not_exists && snapshot.has_relation(&c.name) => {
+            there(&c.name)
+        }
+        Statement::AlterSequence(a) if a.if_exists && !snapshot.has_relation(&a.name) => {
+            let message = format!("relation \"{}\" does not exist, skipping", a.name);
+            vec![Notice::information(message)]
+        }
         Statement::Drop(drop) if drop.if_exists => {
             let kind = match drop.object {
                 DropObject::Table => "table",
                 DropObject::Index => "index",
                 DropObject::View => "view",
+                DropObject::Sequence => "sequence",
             };
             let missing = |name: &&String| !snapshot.has_relation(name);
             let notice = |name: &String| {

@@ -29,7 +29,9 @@ use crate::result::{ResultSet, StatementResult};
 use crate::seek::Seek;
 use crate::settings::{Setting, Settings};
 use crate::statements::{Executed, Statements};
-use crate::system::{Generator, Monitor, SessionInfo, Sleep, SystemCatalog, View};
+use crate::system::{
+    Generator, Given, LastNumbers, Monitor, SessionInfo, Sleep, SystemCatalog, View,
+};
 use crate::turn::{self, Patience};
 use crate::{access, analyze, comments, ddl, dml, explain, query, reorganize, view};
 
@@ -50,6 +52,8 @@ pub struct Session {
     pub(crate) statements: Arc<Statements>,
     pub(crate) cursors: Arc<Cursors>,
     chance: Arc<Mutex<Option<Generator>>>,
+    /// The numbers that sequences gave it last.
+    pub(crate) numbers: Arc<LastNumbers>,
 }
 
 /// The other ends of `COPY FROM STDIN` and `COPY TO STDOUT`.
@@ -97,6 +101,7 @@ impl Session {
             statements: Arc::default(),
             cursors: Arc::default(),
             chance: Arc::default(),
+            numbers: Arc::default(),
         }
     }
 
@@ -260,6 +265,14 @@ impl Session {
                 ddl::alter_table(&self.writing()?, &alter)?;
                 Ok(tag("ALTER TABLE"))
             }
+            Statement::CreateSequence(create) => {
+                ddl::create_sequence(db, &create, self.info.role)?;
+                Ok(tag("CREATE SEQUENCE"))
+            }
+            Statement::AlterSequence(alter) => {
+                ddl::alter_sequence(db, &alter)?;
+                Ok(tag("ALTER SEQUENCE"))
+            }
             Statement::CreateView(create) => {
                 view::create(db, create, self.info.role)?;
                 Ok(tag("CREATE VIEW"))
@@ -310,6 +323,8 @@ impl Session {
             statements: self.statements.clone(),
             cursors: self.cursors.clone(),
             chance: self.chance.clone(),
+            numbers: self.numbers.clone(),
+            given: Mutex::default(),
             sleep: Sleep::default(),
             session_id: self.activity.session_id,
             wishes: Mutex::default(),
@@ -413,6 +428,7 @@ impl Session {
         let (db, settings) = (&self.db, &self.settings);
         let watch = Watch { cancel, activity: &self.activity };
         let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning)?;
+        self.db.save_numbers(catalog.given())?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
     }
@@ -450,6 +466,7 @@ impl Session {
         let watch = Watch { cancel, activity: &self.activity };
         let run = query::run_in_task(db, catalog.clone(), &plan, settings, watch, planning);
         let ran = run.await?;
+        self.save_numbers(catalog.given()).await?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
     }
@@ -475,6 +492,17 @@ impl Session {
         changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
     }
 
+    /// Makes durable that sequences have given numbers out.
+    pub(crate) async fn save_numbers(&self, given: Vec<Given>) -> SqlResult<()> {
+        if given.is_empty() {
+            return Ok(());
+        }
+        let db = self.db.clone();
+        let saved = runtime::offload(move || db.save_numbers(given)).await;
+        saved
+            .map_err(|aborted| SqlError::internal(format!("saving sequences failed: {aborted}")))?
+    }
+
     /// What cancels the statement that begins now.
     pub(crate) fn begin(&mut self) -> Cancel {
         self.follow_configuration();
@@ -495,8 +523,10 @@ impl Session {
         let figures = match statement.analyze {
             true => {
                 let watch = Watch { cancel, activity: &self.activity };
-                let run = query::run(&self.db, catalog, &plan, &self.settings, watch, planning);
-                Some(run?.1)
+                let numbers = catalog.clone();
+                let run = query::run(&self.db, catalog, &plan, &self.settings, watch, planning)?;
+                self.db.save_numbers(numbers.given())?;
+                Some(run.1)
             }
             false => None,
         };
@@ -542,6 +572,7 @@ fn drop_objects(db: &Database, drop: &parse::Drop) -> SqlResult<StatementResult>
         DropObject::Index => {
             ddl::drop_indexes(db, &drop.names, drop.if_exists).map(|()| tag("DROP INDEX"))
         }
+        DropObject::Sequence => ddl::drop_sequences(db, drop).map(|()| tag("DROP SEQUENCE")),
     }
 }
 

@@ -279,12 +279,16 @@ impl Session {
                 self.info = self.info.authorized(&self.database().snapshot(), None)?;
                 self.settings.reset("all")?;
                 self.forget_statements(None);
+                self.numbers.forget();
                 "DISCARD ALL"
             }
             // Plans are checked before they are used again, and the others are not to be had.
             Discard::Channels => "UNLISTEN",
             Discard::Plans => "DISCARD PLANS",
-            Discard::Sequences => "DISCARD SEQUENCES",
+            Discard::Sequences => {
+                self.numbers.forget();
+                "DISCARD SEQUENCES"
+            }
             Discard::Temporary => {
                 self.drop_temporary()?;
                 "DISCARD TEMP"

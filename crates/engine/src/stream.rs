@@ -25,7 +25,7 @@ use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Run, Watch};
 use crate::result::ResultSet;
 use crate::session::Session;
-use crate::system::SystemCatalog;
+use crate::system::{Given, SystemCatalog};
 
 pub(crate) use blocking::BlockingRows;
 
@@ -236,6 +236,14 @@ impl RowStream {
         }
     }
 
+    /// The sequences that gave numbers out of which a crash would not know.
+    fn given(&self) -> Vec<Given> {
+        match &self.source {
+            Source::Collected(..) => vec![],
+            Source::Running(running) => running.catalog.given(),
+        }
+    }
+
     /// What cancels it; `None` when it does not run.
     pub(crate) fn cancel(&self) -> Option<&Cancel> {
         match &self.source {
@@ -377,8 +385,9 @@ impl Session {
     /// Does what is left to do when the last row has been taken.
     ///
     /// # Errors
-    /// What setting the settings says that the query changed.
-    pub fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
+    /// What setting the settings says that the query changed, and what saving sequences says.
+    pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
+        self.save_numbers(rows.given()).await?;
         let mut changes = rows.changes().into_iter();
         changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
     }

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sql::SystemFunction;
-use sql::catalog::{Catalog, TableDef, TableId};
+use sql::catalog::{Catalog, NextNumber, TableDef, TableId};
 use sql::parse::Privilege;
 use types::{SqlError, SqlResult};
 
@@ -39,7 +39,7 @@ use crate::database::Database;
 use crate::settings::Settings;
 use crate::statements::Statements;
 
-pub(crate) use functions::Generator;
+pub(crate) use functions::{Generator, Given, LastNumbers};
 pub(crate) use names::quote_ident;
 pub(crate) use session_info::SessionInfo;
 pub(crate) use sleep::Sleep;
@@ -72,6 +72,10 @@ pub(crate) struct View {
     pub(crate) cursors: Arc<Cursors>,
     /// The session's random numbers; `None` until the first one.
     pub(crate) chance: Arc<Mutex<Option<Generator>>>,
+    /// The numbers that sequences gave the session last.
+    pub(crate) numbers: Arc<LastNumbers>,
+    /// The sequences of which a crash would forget what they gave out.
+    pub(crate) given: Mutex<Vec<Given>>,
     /// What `pg_sleep` asked for.
     pub(crate) sleep: Sleep,
     /// The session's number among those of the database.
@@ -122,6 +126,11 @@ impl SystemCatalog {
         Ok(())
     }
 
+    /// The sequences that gave numbers out of which a crash would not know.
+    pub(crate) fn given(&self) -> Vec<Given> {
+        std::mem::take(&mut *self.view.given.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// The settings that the statement changed by `set_config`.
     pub(crate) fn changes(&self) -> Vec<(String, String)> {
         std::mem::take(&mut *self.view.changes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -158,7 +167,8 @@ impl Catalog for SystemCatalog {
     }
 
     fn view(&self, name: &str) -> Option<Arc<sql::ViewDef>> {
-        Catalog::view(&*self.view.snapshot, name)
+        let view = Catalog::view(&*self.view.snapshot, name);
+        view.or_else(|| self.view.sequence_as_view(name))
     }
 
     fn view_oid(&self, name: &str) -> Option<u32> {
@@ -197,6 +207,13 @@ impl Catalog for SystemCatalog {
             None => role,
         };
         access::relation(snapshot, role, name, Privilege::Select)
+    }
+
+    fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {
+        let sequence = table.constraints.identity_of(ordinal)?.sequence.clone();
+        let (name, ty) = (table.sequence_name(ordinal), table.schema.columns[ordinal].ty);
+        let (oid, last) = (sequences::oid_of_column(table, ordinal), self.view.numbers.clone());
+        Some(Box::new(move || sequence.next(&name, ty).inspect(|number| last.note(oid, *number))))
     }
 
     fn system_function(&self, name: &str) -> Option<SystemFunction> {

@@ -91,7 +91,7 @@ impl Connection {
         match taken {
             Ok(sent) if sent.at_end => {
                 rows.is_over = true;
-                let finished = session.finish(&rows.stream);
+                let finished = session.finish(&rows.stream).await;
                 Ok(finished.map(|()| sent))
             }
             Ok(sent) => {

@@ -93,6 +93,12 @@ impl TableDef {
         given.unwrap_or_else(|| format!("{}_pkey", self.name))
     }
 
+    /// The name of the sequence of a column that numbers rows.
+    pub fn sequence_name(&self, ordinal: usize) -> String {
+        let given = self.constraints.identity_of(ordinal).and_then(|i| i.name.clone());
+        given.unwrap_or_else(|| format!("{}_{}_seq", self.name, self.schema.columns[ordinal].name))
+    }
+
     /// The secondary index with this id.
     pub fn index(&self, id: IndexId) -> Option<&Arc<IndexDef>> {
         self.indexes.iter().find(|i| i.id == id)
@@ -133,6 +139,9 @@ pub struct ColumnStatistics {
     pub correlation: f64,
 }
 
+/// Gives the next number of a sequence. Errors: 2200H when there is none.
+pub type NextNumber = Box<dyn FnMut() -> SqlResult<i64> + Send>;
+
 /// A view of the catalog, stable while one statement is planned.
 pub trait Catalog: Send + Sync {
     /// The table named `name`.
@@ -164,6 +173,12 @@ pub trait Catalog: Send + Sync {
     /// query names it. Errors: 42501.
     fn check_read(&self, _name: &str, _is_system: bool, _within: Option<&str>) -> SqlResult<()> {
         Ok(())
+    }
+    /// The numbers of an identity column or a `serial`.
+    fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {
+        let sequence = table.constraints.identity_of(ordinal)?.sequence.clone();
+        let (name, ty) = (table.sequence_name(ordinal), table.schema.columns[ordinal].ty);
+        Some(Box::new(move || sequence.next(&name, ty)))
     }
     /// The function `name` of the session or the catalog.
     fn system_function(&self, _name: &str) -> Option<crate::SystemFunction> {

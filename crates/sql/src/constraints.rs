@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sequence::Sequence;
+
 /// The constraints of a table. Expressions are kept as text and bound where they are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constraints {
@@ -36,23 +38,17 @@ pub enum ColumnDefault {
 /// A sequence that belongs to a column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// The next value.
-    pub next: i64,
-    /// The first value.
-    #[serde(default = "first")]
-    pub start: i64,
-    /// The distance of two values.
-    pub increment: i64,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub sequence: Sequence,
+    /// The sequence's name, once it is not that of table and column any more.
+    #[serde(default)]
+    pub name: Option<String>,
     /// Whether a statement may not give values of its own (`GENERATED ALWAYS`).
     pub always: bool,
     /// Whether it is the standard's identity column, not a `serial`.
     #[serde(default)]
     pub standard: bool,
-}
-
-/// Where sequences start that do not say it.
-fn first() -> i64 {
-    1
 }
 
 /// `CHECK (expression)`.
@@ -95,6 +91,14 @@ pub enum ReferentialAction {
 }
 
 impl Constraints {
+    /// The identity of a column, or of a `serial`.
+    pub fn identity_of(&self, ordinal: usize) -> Option<&Identity> {
+        match self.default_of(ordinal) {
+            Some(ColumnDefault::Identity(identity)) => Some(identity),
+            _ => None,
+        }
+    }
+
     /// The default of a column.
     pub fn default_of(&self, ordinal: usize) -> Option<&ColumnDefault> {
         self.defaults.get(ordinal)?.as_ref()

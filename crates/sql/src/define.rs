@@ -107,7 +107,7 @@ impl Draft {
             defaults.resize(defaults.len().max(ordinal + 1), None);
         }
         if let Some(place) = defaults.get_mut(ordinal) {
-            *place = default;
+            *place = default.map(with_own_counter);
         }
         while defaults.last().is_some_and(Option::is_none) {
             defaults.pop();
@@ -314,15 +314,12 @@ impl Draft {
         });
         crate::dml::checks(&table, catalog)?;
         for (ordinal, column) in self.schema.columns.iter().enumerate() {
-            if let Some(ColumnDefault::Identity(_)) = self.constraints.default_of(ordinal)
-                && !matches!(
-                    column.ty,
-                    LogicalType::Int16 | LogicalType::Int32 | LogicalType::Int64
-                )
-            {
+            let Some(identity) = self.constraints.identity_of(ordinal) else { continue };
+            if !matches!(column.ty, LogicalType::Int16 | LogicalType::Int32 | LogicalType::Int64) {
                 let message = "identity column type must be smallint, integer, or bigint";
                 return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
             }
+            identity.sequence.check(column.ty)?;
         }
         let table = Arc::new(table);
         crate::dml::Defaults::new(&table, catalog)?;
@@ -380,4 +377,15 @@ pub fn renamed_in(expression: &str, old: &str, new: &str) -> SqlResult<String> {
 pub fn names_column(expression: &str, column: &str) -> SqlResult<bool> {
     let marked = renamed_in(expression, column, "\u{1}")?;
     Ok(marked.contains('\u{1}'))
+}
+
+/// A statement may run twice: each time it makes a sequence of its own.
+fn with_own_counter(default: ColumnDefault) -> ColumnDefault {
+    match default {
+        ColumnDefault::Identity(mut identity) => {
+            identity.sequence = identity.sequence.restarted();
+            ColumnDefault::Identity(identity)
+        }
+        other => other,
+    }
 }

@@ -8,6 +8,7 @@ pub mod constraints;
 pub mod expr;
 pub mod parse;
 pub mod plan;
+pub mod sequence;
 pub mod statistics;
 
 mod arguments;

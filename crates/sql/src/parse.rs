@@ -49,6 +49,7 @@ pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_curs
 pub use dml::{Delete, Insert, Truncate, Update};
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
+pub use sequence::{AlterSequence, CreateSequence, SequenceChange};
 pub use shape::Shape;
 pub use template::{Parameter, Template};
 pub use vacuum::Vacuum;
@@ -75,7 +76,11 @@ pub enum Statement {
     CreateView(CreateView),
     /// `ALTER TABLE`.
     AlterTable(AlterTable),
-    /// `DROP TABLE`, `DROP INDEX` or `DROP VIEW`.
+    /// `CREATE SEQUENCE`.
+    CreateSequence(CreateSequence),
+    /// `ALTER SEQUENCE`.
+    AlterSequence(AlterSequence),
+    /// `DROP` of a table, an index, a view or a sequence.
     Drop(Drop),
     /// `INSERT`.
     Insert(Insert),
@@ -246,6 +251,8 @@ pub enum DropObject {
     Index,
     /// A view.
     View,
+    /// A sequence.
+    Sequence,
 }
 
 /// Parses all statements of `text`, separated by semicolons.
@@ -281,6 +288,9 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     if let Some(statement) = role::statement(text, &tokens) {
         return statement.map(Statement::Role);
+    }
+    if let Some(statement) = sequence::statement(text, &tokens) {
+        return statement;
     }
     table::expand(text, &mut tokens)?;
     include::mark(&mut tokens);

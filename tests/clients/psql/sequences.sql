@@ -10,5 +10,14 @@ create table numbered (id serial primary key, tag bigint generated always as ide
 \d numbered_tag_seq
 insert into numbered (note) values ('a'), ('b') returning id, tag, n;
 select sequencename, last_value from pg_sequences order by 1;
-drop table numbered;
+select nextval('numbered_id_seq'), currval('numbered_id_seq'), setval('numbered_id_seq', 10);
+insert into numbered (note) values ('c') returning id;
+create sequence tickets as integer start 100 increment 5 maxvalue 200 cycle;
+alter sequence tickets owned by numbered.note;
+\d tickets
+select nextval('tickets') from generate_series(1, 3);
+select last_value, is_called from tickets;
+alter table numbered add column ticket int default nextval('tickets');
+\d numbered
+drop table numbered cascade;
 \ds

@@ -116,6 +116,19 @@ def introspection():
 
 
 @check
+def sequences_are_reset():
+    fresh()
+    from django.core.management.color import no_style
+    with connection.cursor() as cursor:
+        cursor.execute("insert into shop_kind (id, name) values (50, 'given')")
+        for statement in connection.ops.sequence_reset_sql(no_style(), [Kind]):
+            cursor.execute(statement)
+    after = Kind(name="after")
+    after.save()
+    equal(after.id, 51)
+
+
+@check
 def inspectdb():
     fresh()
     out = io.StringIO()

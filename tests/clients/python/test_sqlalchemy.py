@@ -123,6 +123,25 @@ def reflection():
 
 
 @check
+def sequences():
+    e = fresh()
+    tickets = sa.Sequence("tickets", start=100, increment=5)
+    table = sa.Table("ticketed", sa.MetaData(), sa.Column("id", sa.Integer, tickets, primary_key=True),
+                     sa.Column("what", sa.Text))
+    with e.connect() as c:
+        c.execute(sa.text("drop table if exists ticketed"))
+        c.execute(sa.text("drop sequence if exists tickets"))
+        c.execute(sa.schema.CreateSequence(tickets))
+        table.create(c)
+        equal(c.execute(tickets), 100)
+        equal(c.execute(table.insert().values(what="a")).inserted_primary_key, (105,))
+        equal(c.execute(sa.select(tickets.next_value())).scalar_one(), 110)
+        equal("tickets" in sa.inspect(c).get_sequence_names(), True)
+        table.drop(c)
+        c.execute(sa.schema.DropSequence(tickets, if_exists=True))
+
+
+@check
 def upserts_and_returning():
     e = fresh()
     with e.connect() as c:

@@ -16,6 +16,10 @@ pub(crate) const ON_RELATIONS: &[Privilege] = &[
     Privilege::Trigger,
 ];
 
+/// Privileges on sequences.
+pub(crate) const ON_SEQUENCES: &[Privilege] =
+    &[Privilege::Select, Privilege::Update, Privilege::Usage];
+
 /// Privileges on schemas.
 pub(crate) const ON_SCHEMAS: &[Privilege] = &[Privilege::Usage, Privilege::Create];
 
@@ -62,6 +66,11 @@ impl Acl {
     /// Of a new table or view.
     pub(crate) fn of_relation(owner: RoleId) -> Acl {
         Acl::new(owner, ON_RELATIONS, &[])
+    }
+
+    /// Of a new sequence.
+    pub(super) fn of_sequence(owner: RoleId) -> Acl {
+        Acl::new(owner, ON_SEQUENCES, &[])
     }
 
     /// Of the schema `public`, in which all may look and its owner may create.

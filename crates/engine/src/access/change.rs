@@ -210,8 +210,10 @@ impl Next<'_> {
         let tables = self.snapshot.tables.values();
         let tables = tables.map(|t| ("table", &t.def.name, Relation::Table(t.def.id.0)));
         let views = self.snapshot.views.keys().map(|v| ("view", v, Relation::View(v)));
+        let sequences = self.snapshot.sequences.values();
+        let sequences = sequences.map(|s| ("sequence", &s.name, Relation::Sequence(s.id)));
         let mut found = vec![];
-        for (kind, name, relation) in tables.chain(views) {
+        for (kind, name, relation) in tables.chain(views).chain(sequences) {
             let acl = self.access.acl(&relation);
             if acl.owner == id {
                 found.push(format!("owner of {kind} {name}"));
@@ -268,15 +270,17 @@ impl Next<'_> {
         if_exists: bool,
         role: &RoleName,
     ) -> SqlResult<&'static str> {
-        let is_view = self.snapshot.views.contains_key(name);
-        let tag = if is_view { "ALTER VIEW" } else { "ALTER TABLE" };
+        let (kind, tag) = match () {
+            () if self.snapshot.views.contains_key(name) => ("view", "ALTER VIEW"),
+            () if self.snapshot.sequences.contains_key(name) => ("sequence", "ALTER SEQUENCE"),
+            () => ("table", "ALTER TABLE"),
+        };
         let owner = self.access.resolve(role, self.session)?;
         if if_exists && self.snapshot.owned(name).is_none() {
             return Ok(tag);
         }
         let mut acl = self.snapshot.acl(name)?.clone();
         if !self.access.owns(self.session.role, &acl) {
-            let kind = if is_view { "view" } else { "table" };
             return Err(privilege_error(format!("must be owner of {kind} {name}")));
         }
         if !self.access.is_member(self.session.role, owner) {

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use sql::parse::{
-    AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateTable, Drop, DropObject,
-    Privilege, Statement, Truncate,
+    AlterSequence, AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateSequence,
+    CreateTable, Drop, DropObject, Privilege, SequenceChange, Statement, Truncate,
 };
+use sql::sequence::SequenceOptions;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::roles::{CHECKPOINT, READ_SERVER_FILES, WRITE_SERVER_FILES};
@@ -38,6 +39,8 @@ kinds! { who:
     Statement::Explain(_) => "EXPLAIN", Ok(());
     Statement::CreateTable(create) => "CREATE TABLE", who.may_create_table(create);
     Statement::AlterTable(alter) => "ALTER TABLE", who.may_alter(alter);
+    Statement::CreateSequence(create) => "CREATE SEQUENCE", who.may_create_sequence(create);
+    Statement::AlterSequence(alter) => "ALTER SEQUENCE", who.may_alter_sequence(alter);
     Statement::CreateView(create) => "CREATE VIEW", who.may_create_view(&create.view.name);
     Statement::CreateIndex(index) => "CREATE INDEX", who.may_index(&index.table);
     Statement::Drop(drop) => "DROP", who.owns_all(drop);
@@ -123,7 +126,11 @@ impl Who<'_> {
     }
 
     fn kind(&self, name: &str) -> &'static str {
-        if self.snapshot.views.contains_key(name) { "view" } else { "table" }
+        match () {
+            () if self.snapshot.views.contains_key(name) => "view",
+            () if self.snapshot.sequences.contains_key(name) => "sequence",
+            () => "table",
+        }
     }
 
     fn may(&self, name: &str, privilege: Privilege) -> SqlResult<()> {
@@ -149,6 +156,33 @@ impl Who<'_> {
         self.owns(&alter.table)?;
         let referenced = alter.referenced_tables();
         referenced.iter().try_for_each(|table| self.may(table, Privilege::References))
+    }
+
+    /// The table that is to own it is to have the same owner.
+    fn may_create_sequence(&self, create: &CreateSequence) -> SqlResult<()> {
+        self.may_create()?;
+        self.owns_owner(&create.options)
+    }
+
+    fn owns_owner(&self, options: &SequenceOptions) -> SqlResult<()> {
+        match &options.owner {
+            Some(Some((table, _))) => self.owns(table),
+            _ => Ok(()),
+        }
+    }
+
+    /// The sequence of a column is its table's.
+    fn may_alter_sequence(&self, alter: &AlterSequence) -> SqlResult<()> {
+        self.owns(&alter.name)?;
+        if let Some((table, _)) = self.snapshot.numbered_column(&alter.name)
+            && self.owns(&table.def.name).is_err()
+        {
+            return Err(privilege_error(format!("must be owner of sequence {}", alter.name)));
+        }
+        match &alter.change {
+            SequenceChange::Options(options) => self.owns_owner(options),
+            SequenceChange::Rename(_) => self.may_create(),
+        }
     }
 
     /// With `CASCADE`, of the tables that refer to these too.
@@ -185,7 +219,7 @@ impl Who<'_> {
 
     fn owns_all(&self, drop: &Drop) -> SqlResult<()> {
         match drop.object {
-            DropObject::Table | DropObject::View => {
+            DropObject::Table | DropObject::View | DropObject::Sequence => {
                 drop.names.iter().try_for_each(|name| self.owns(name))
             }
             DropObject::Index => drop.names.iter().try_for_each(|name| self.owns_index(name)),

@@ -3,10 +3,10 @@
 use sql::parse::{Grant, GrantTarget, Privilege};
 use types::{SqlError, SqlResult, SqlState};
 
-use super::acl::{ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, bits};
+use super::acl::{ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, bits};
 use super::change::Next;
 use super::check::{denied, privilege_error};
-use super::{Acl, PUBLIC, RoleId};
+use super::{Acl, PUBLIC, Relation, RoleId};
 use crate::notice::Notice;
 
 /// Carries the statement out; its tag.
@@ -27,6 +27,14 @@ pub(super) fn apply(next: &mut Next<'_>, grant: &Grant) -> SqlResult<&'static st
             let names = snapshot.tables.keys().chain(snapshot.views.keys());
             let names: Vec<String> = names.cloned().collect();
             names.iter().try_for_each(|name| on_relation(next, grant, name, &grantees))?;
+        }
+        GrantTarget::Sequences(names) => {
+            names.iter().try_for_each(|name| on_sequence(next, grant, name, &grantees))?;
+        }
+        GrantTarget::AllSequences(schemas) => {
+            schemas.iter().try_for_each(|schema| is_public(schema))?;
+            let names: Vec<String> = next.snapshot.sequences.keys().cloned().collect();
+            names.iter().try_for_each(|name| on_sequence(next, grant, name, &grantees))?;
         }
         GrantTarget::Schemas(schemas) => {
             schemas.iter().try_for_each(|schema| is_public(schema))?;
@@ -78,8 +86,43 @@ fn on_relation(
     let relation = next.snapshot.owned(name).expect("it has an access list");
     // A relation may be named twice: what the first time did counts.
     acl.clone_from(next.access.acl(&relation));
+    if next.snapshot.sequences.contains_key(name) {
+        return on_sequence(next, grant, name, grantees);
+    }
     let kind = if next.snapshot.views.contains_key(name) { "view" } else { "table" };
     on_acl(next, grant, &mut acl, (kind, name, ON_RELATIONS), grantees)?;
+    next.access.put_acl(&relation, acl);
+    Ok(())
+}
+
+/// The sequence of a column is for those who may insert into its table: nothing is left to grant.
+fn on_sequence(
+    next: &mut Next<'_>,
+    grant: &Grant,
+    name: &str,
+    grantees: &[RoleId],
+) -> SqlResult<()> {
+    let snapshot = next.snapshot;
+    let Some(sequence) = snapshot.sequences.get(name) else {
+        return match snapshot.numbered_column(name) {
+            Some(_) if grant.revoke => {
+                Err(SqlError::unsupported("REVOKE ON the sequence of a column")
+                    .with_hint("Who may INSERT into its table may use it."))
+            }
+            Some(_) => Ok(()),
+            None if snapshot.has_relation(name) => {
+                let message = format!("\"{name}\" is not a sequence");
+                Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
+            }
+            None => {
+                let message = format!("relation \"{name}\" does not exist");
+                Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
+            }
+        };
+    };
+    let relation = Relation::Sequence(sequence.id);
+    let mut acl = next.access.acl(&relation).clone();
+    on_acl(next, grant, &mut acl, ("sequence", name, ON_SEQUENCES), grantees)?;
     next.access.put_acl(&relation, acl);
     Ok(())
 }

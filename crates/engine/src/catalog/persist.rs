@@ -11,6 +11,7 @@ use runtime::IoCounters;
 use serde::{Deserialize, Serialize};
 use sql::ViewDef;
 use sql::catalog::TableDef;
+use sql::sequence::SequenceDef;
 use storage::{Depth, Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -31,7 +32,9 @@ struct TableRecord {
 
 /// The key before all tables: holds the next id.
 const HEAD: u32 = 0;
-/// The key behind all tables: holds the trees of temporary ones.
+/// The key behind all tables: holds the sequences that are not parts of columns.
+const SEQUENCES: u32 = u32::MAX - 4;
+/// The next key: holds the trees of temporary tables.
 const TEMPORARY: u32 = u32::MAX - 3;
 /// The next key: holds comments.
 const COMMENTS: u32 = u32::MAX - 2;
@@ -72,6 +75,11 @@ pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()
     if !views.is_empty() {
         let bytes = serde_json::to_vec(&views).map_err(|e| SqlError::internal(e.to_string()))?;
         records.push((VIEWS, bytes));
+    }
+    let sequences: Vec<&SequenceDef> = snapshot.sequences.values().map(AsRef::as_ref).collect();
+    if !sequences.is_empty() {
+        let bytes = serde_json::to_vec(&sequences);
+        records.push((SEQUENCES, bytes.map_err(|e| SqlError::internal(e.to_string()))?));
     }
     if !snapshot.comments.is_empty() {
         let comments: Vec<(&Subject, &String)> = snapshot.comments.iter().collect();
@@ -131,6 +139,11 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
             for tree in bytes.chunks(4) {
                 snapshot.abandon(&[TreeId(u32::from_le_bytes(fixed(tree)?))]);
             }
+        } else if id == SEQUENCES {
+            let sequences: Vec<SequenceDef> =
+                serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
+            let named = sequences.into_iter().map(|s| (s.name.clone(), Arc::new(s)));
+            snapshot.sequences = named.collect();
         } else if id == COMMENTS {
             let comments: Vec<(Subject, String)> =
                 serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;

@@ -15,24 +15,32 @@ use types::{SqlError, SqlResult, SqlState};
 use super::files::FileWriter;
 use super::out::CopyFormatter;
 use crate::catalog::{Snapshot, TableEntry};
+use crate::database::Database;
 use crate::query::{Run, Watch};
 use crate::result::StatementResult;
 use crate::session::Session;
 use crate::stream::{BlockingRows, RowStream};
+use crate::system::SystemCatalog;
 
 /// Bytes that are gathered before they are written.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Rows, wherever they come from.
 enum CopiedRows {
-    Running(BlockingRows),
+    Running { rows: BlockingRows, db: Database, catalog: SystemCatalog },
     Collected(std::vec::IntoIter<RecordBatch>),
 }
 
 impl CopiedRows {
     fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         match self {
-            CopiedRows::Running(rows) => rows.next(),
+            CopiedRows::Running { rows, db, catalog } => {
+                let batch = rows.next()?;
+                if batch.is_none() {
+                    db.save_numbers(catalog.given())?;
+                }
+                Ok(batch)
+            }
             CopiedRows::Collected(batches) => Ok(batches.next()),
         }
     }
@@ -192,9 +200,11 @@ impl Session {
         let query = self.copied_query(copied)?.ok_or_else(nothing_returned)?;
         let (catalog, plan, planning): (_, _, Duration) = self.plan(&query)?;
         let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
-        let run = Run::new(self.database(), catalog, &plan, &self.settings, watch, planning);
+        let db = self.database().clone();
+        let run = Run::new(&db, catalog.clone(), &plan, &self.settings, watch, planning);
         let schema = run.schema();
-        Ok((schema, CopiedRows::Running(BlockingRows::start(self.database(), run, cancel))))
+        let rows = BlockingRows::start(&db, run, cancel);
+        Ok((schema, CopiedRows::Running { rows, db, catalog }))
     }
 }
 

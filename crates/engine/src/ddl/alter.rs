@@ -18,6 +18,8 @@ use crate::load::Rebuilt;
 
 use draft::Altered;
 
+use super::sequence;
+
 /// Alters a table.
 ///
 /// Errors: 42P01, 42703, 42701, 42704, 42710 for names; 2BP01 when something else needs what goes;
@@ -112,6 +114,9 @@ fn publish(
                 if let Some(column) = column.filter(|column| column.name != old.name) {
                     snapshot.rename_commented(entry.def.id.0, &old.name, &column.name);
                 }
+                let new = place.and_then(|place| new.def.schema.columns.get(place));
+                let new = new.map(|column| column.name.as_str());
+                sequence::follow_column(snapshot, entry.def.id.0, &old.name, new);
             }
             refer_anew(snapshot, entry.def.id.0, &remap, &dropped_references);
             snapshot.put(new);

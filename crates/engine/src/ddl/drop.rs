@@ -41,6 +41,7 @@ pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
             for entry in entries {
                 forget(snapshot, entry.def.id.0, &permanent);
                 if snapshot.tables.remove(&entry.def.name).is_some() {
+                    super::sequence::drop_owned(snapshot, entry.def.id.0);
                     snapshot.abandon(&entry.tree_ids());
                 }
             }

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use sql::constraints::Constraints;
 use types::SqlResult;
 
 use super::entries::Entries;
@@ -24,8 +23,6 @@ pub(crate) struct Change {
     pub(crate) next_row_id: i64,
     /// Whether the last rows that come are what those that go have become, one by one.
     pub(crate) aligned: bool,
-    /// The constraints afterwards, where identity columns were counted on.
-    pub(crate) constraints: Option<Constraints>,
 }
 
 impl Change {
@@ -33,11 +30,11 @@ impl Change {
     pub(crate) fn new(entry: &Arc<TableEntry>, removed: Rows, added: Rows) -> Change {
         let next_row_id = entry.next_row_id;
         let aligned = !added.is_empty();
-        Change { entry: entry.clone(), removed, added, next_row_id, aligned, constraints: None }
+        Change { entry: entry.clone(), removed, added, next_row_id, aligned }
     }
 
     fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.added.is_empty() && self.constraints.is_none()
+        self.removed.is_empty() && self.added.is_empty()
     }
 }
 
@@ -149,11 +146,8 @@ async fn undo(trees: &[&Entries], store: &storage::Store) {
 
 impl Ready {
     fn publish(self, store: &storage::Store, snapshot: &mut Snapshot) -> SqlResult<()> {
-        let Change { entry, removed, added, next_row_id, constraints, .. } = self.change;
+        let Change { entry, removed, added, next_row_id, .. } = self.change;
         let mut def = (*entry.def).clone();
-        if let Some(constraints) = constraints {
-            def.constraints = Arc::new(constraints);
-        }
         let mut statistics = (*def.statistics).clone();
         let (removed, added) = (removed.len() as u64, added.len() as u64);
         statistics.row_count = (statistics.row_count + added).saturating_sub(removed);

@@ -115,11 +115,11 @@ pub(super) fn insert_query(
     let mut next = || rows.next()?.map(|batch| typed(&batch, defaults)).transpose();
     match take_all(writing, entry, "inserting", &mut next)? {
         Incoming::Few(batches) => {
-            insert_batches(writing, entry, &batches, defaults.counted())?;
+            insert_batches(writing, entry, &batches)?;
             Ok(batches.iter().map(|batch| batch.num_rows() as u64).sum())
         }
         Incoming::Many(loader, count) => {
-            loader.finish_with(defaults.counted())?;
+            loader.finish()?;
             Ok(count)
         }
     }

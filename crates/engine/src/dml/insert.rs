@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, RecordBatch, UInt32Array};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
-use sql::constraints::Constraints;
 use sql::dml::{Conflict, ConflictAction, Defaults, returning};
 use sql::parse::Insert;
 use sql::{InsertRows, insert_rows, rows_of_query};
@@ -53,7 +52,7 @@ pub(crate) fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<Statem
         Some(conflict) => resolve(writing, &entry, rows, &conflict)?,
     };
     let order = planned.order.clone();
-    let (written, change) = planned.change(&entry, defaults.counted());
+    let (written, change) = planned.change(&entry);
     let count = written.num_rows();
     let written = match order {
         Some(order) => take_record_batch(&written, &UInt32Array::from(order)).map_err(internal)?,
@@ -70,11 +69,10 @@ pub(crate) fn insert_batches(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     rows: &[RecordBatch],
-    constraints: Option<Constraints>,
 ) -> SqlResult<()> {
     let rows = concatenated(&entry.def.schema.arrow(), rows)?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
-    let (_, change) = Planned::all(entry, rows).change(entry, constraints);
+    let (_, change) = Planned::all(entry, rows).change(entry);
     commit(writing.db, foreign::enforce(writing, change)?)
 }
 
@@ -95,11 +93,7 @@ impl Planned {
     }
 
     /// The rows that were written, and the change of the table.
-    fn change(
-        self,
-        entry: &Arc<TableEntry>,
-        constraints: Option<Constraints>,
-    ) -> (RecordBatch, Change) {
+    fn change(self, entry: &Arc<TableEntry>) -> (RecordBatch, Change) {
         let count = self.inserted.num_rows();
         let inserted = Rows { batch: self.inserted, ids: row_ids(entry.next_row_id, count) };
         let added = match self.updated.is_empty() {
@@ -108,7 +102,6 @@ impl Planned {
         };
         let mut change = Change::new(entry, self.removed, added);
         change.next_row_id += count as i64;
-        change.constraints = constraints;
         (change.added.batch.clone(), change)
     }
 }

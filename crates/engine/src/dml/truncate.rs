@@ -36,7 +36,7 @@ pub(crate) fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlResult<
                     let mut constraints = (*def.constraints).clone();
                     for default in constraints.defaults.iter_mut().flatten() {
                         if let ColumnDefault::Identity(identity) = default {
-                            identity.next = identity.start;
+                            identity.sequence = identity.sequence.restarted();
                         }
                     }
                     def.constraints = Arc::new(constraints);

@@ -136,7 +136,7 @@ pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
             Some(known.unwrap_or_else(|| text.clone()))
         }
         ColumnDefault::Identity(_) => {
-            let sequence = names::quote_ident(&super::sequences::name_of(table, ordinal));
+            let sequence = names::quote_ident(&table.sequence_name(ordinal));
             Some(format!("nextval('{sequence}'::regclass)"))
         }
     }

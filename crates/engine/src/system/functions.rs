@@ -5,6 +5,7 @@ mod arrays;
 mod chance;
 mod describe;
 mod privileges;
+mod sequences;
 mod session;
 mod signals;
 mod sizes;
@@ -21,6 +22,7 @@ use types::{LogicalType, SqlResult};
 use super::View;
 
 pub(crate) use chance::Generator;
+pub(crate) use sequences::{Given, LastNumbers};
 
 type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 
@@ -29,12 +31,13 @@ type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 11] = [
+const LISTS: [&[Definition]; 12] = [
     advisory::FUNCTIONS,
     arrays::FUNCTIONS,
     chance::FUNCTIONS,
     describe::FUNCTIONS,
     privileges::FUNCTIONS,
+    sequences::FUNCTIONS,
     session::FUNCTIONS,
     signals::FUNCTIONS,
     sizes::FUNCTIONS,
@@ -56,10 +59,13 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     BY_NAME.keys().copied()
 }
 
+/// The lists of functions that have another value, or do something, at each call.
+const VOLATILE: [&[Definition]; 4] =
+    [advisory::FUNCTIONS, chance::FUNCTIONS, sequences::FUNCTIONS, signals::FUNCTIONS];
+
 /// Whether a function has another value, or does something, at each call.
 fn is_volatile(name: &str) -> bool {
-    let lists = [advisory::FUNCTIONS, chance::FUNCTIONS, signals::FUNCTIONS];
-    lists.iter().any(|list| list.iter().any(|f| f.0 == name)) || name == statistics::RESET
+    VOLATILE.iter().any(|list| list.iter().any(|f| f.0 == name)) || name == statistics::RESET
 }
 
 /// The function of this name, for this session.

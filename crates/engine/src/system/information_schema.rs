@@ -361,7 +361,7 @@ fn referential_constraints(view: &View, rows: &mut Rows) {
 
 fn sequences(view: &View, rows: &mut Rows) {
     // Those of identity columns are a part of the column.
-    for sequence in view.sequences().filter(|sequence| !sequence.identity.standard) {
+    for sequence in view.sequences().filter(|sequence| !sequence.is_identity()) {
         let (least, most) = sequence.bounds();
         let (ty, modifier) = type_names::of(sequence.ty());
         let limits = Limits::of(type_by_oid(ty).map_or("", |t| t.name), modifier);
@@ -373,11 +373,11 @@ fn sequences(view: &View, rows: &mut Rows) {
             ("numeric_precision", limits.precision.into()),
             ("numeric_precision_radix", limits.radix.into()),
             ("numeric_scale", limits.scale.into()),
-            ("start_value", sequence.identity.start.to_string().into()),
+            ("start_value", sequence.numbers.start.to_string().into()),
             ("minimum_value", least.to_string().into()),
             ("maximum_value", most.to_string().into()),
-            ("increment", sequence.identity.increment.to_string().into()),
-            ("cycle_option", yes_no(false)),
+            ("increment", sequence.numbers.increment.to_string().into()),
+            ("cycle_option", yes_no(sequence.numbers.cycles)),
         ]);
     }
 }

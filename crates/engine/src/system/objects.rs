@@ -13,13 +13,13 @@ use super::sequences::{self, Sequence};
 use super::{View, names};
 
 /// Ids of users' objects follow it.
-const FIRST_OID: i64 = TableId::FIRST_OID as i64;
+pub(crate) const FIRST_OID: i64 = TableId::FIRST_OID as i64;
 
 /// Kinds of objects that share the catalog's ids lie this far apart.
 pub(crate) const KIND: i64 = 0x1000_0000;
 
 /// The kind of views; smaller ones are those of tables, their indexes and constraints.
-const VIEW_KIND: i64 = 7;
+pub(crate) const VIEW_KIND: i64 = 7;
 
 pub(crate) const PG_CATALOG: i64 = 11;
 pub(crate) const PUBLIC: i64 = 2_200;
@@ -230,6 +230,9 @@ impl View {
             objects.extend(indexes(table).into_iter().map(|i| Object::Index(table, i)));
             objects.extend(sequences::of_table(table).map(Object::Sequence));
         }
+        objects.extend(
+            self.snapshot.sequences.values().map(sequences::of_statement).map(Object::Sequence),
+        );
         objects.extend(self.user_views().into_iter().map(|(oid, view)| Object::View(oid, view)));
         objects
     }
@@ -241,6 +244,10 @@ impl View {
         }
         if let Some((oid, view)) = self.user_views().into_iter().find(|(known, _)| *known == oid) {
             return Some(Object::View(oid, view));
+        }
+        let mut made = self.snapshot.sequences.values().map(sequences::of_statement);
+        if let Some(sequence) = made.find(|sequence| sequence.oid() == oid) {
+            return Some(Object::Sequence(sequence));
         }
         self.user_tables().find_map(|table| {
             if table_oid(table) == oid {
@@ -269,6 +276,9 @@ impl View {
         }
         if let Some((oid, view)) = self.user_views().into_iter().find(|(_, v)| v.name == *name) {
             return Some(Object::View(oid, view));
+        }
+        if let Some(def) = self.snapshot.sequences.get(name) {
+            return Some(Object::Sequence(sequences::of_statement(def)));
         }
         self.user_tables().find_map(|table| {
             if table.name == *name {

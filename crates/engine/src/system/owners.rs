@@ -4,7 +4,6 @@ use sql::SystemValue;
 
 use super::View;
 use super::objects::{OWNER, Object};
-use super::sequences::Sequence;
 use crate::access::{Acl, Relation};
 
 impl View {
@@ -16,11 +15,10 @@ impl View {
     /// The role that owns an object; what is built in is the bootstrap role's.
     pub(crate) fn owner(&self, object: &Object<'_>) -> i64 {
         match object {
-            Object::Table(table)
-            | Object::Index(table, _)
-            | Object::Sequence(Sequence { table, .. }) => {
+            Object::Table(table) | Object::Index(table, _) => {
                 self.relation_acl(&Relation::Table(table.id.0)).owner.into()
             }
+            Object::Sequence(sequence) => self.relation_acl(&sequence.relation()).owner.into(),
             Object::View(_, view) => self.relation_acl(&Relation::View(&view.name)).owner.into(),
             Object::System(_) => OWNER,
         }
@@ -36,7 +34,11 @@ impl View {
         match object {
             Object::Table(table) => self.acl_items(self.relation_acl(&Relation::Table(table.id.0))),
             Object::View(_, view) => self.acl_items(self.relation_acl(&Relation::View(&view.name))),
-            Object::Index(..) | Object::Sequence(_) | Object::System(_) => SystemValue::Null,
+            Object::Sequence(sequence) => match sequence.relation() {
+                relation @ Relation::Sequence(_) => self.acl_items(self.relation_acl(&relation)),
+                Relation::Table(_) | Relation::View(_) => SystemValue::Null,
+            },
+            Object::Index(..) | Object::System(_) => SystemValue::Null,
         }
     }
 

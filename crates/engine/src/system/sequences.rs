@@ -1,23 +1,32 @@
-//! The sequences of `serial` and identity columns, as relations.
+//! Sequences as relations: those of `serial` and identity columns, and those of `CREATE SEQUENCE`.
 
 use std::sync::Arc;
 
-use sql::SystemValue;
 use sql::catalog::TableDef;
-use sql::constraints::{ColumnDefault, Identity};
+use sql::constraints::Identity;
+use sql::sequence::{Sequence as Numbers, SequenceDef};
+use sql::{SystemValue, ViewDef};
 use types::LogicalType;
 
 use super::View;
-use super::objects::{KIND, table_oid};
+use super::objects::{FIRST_OID, KIND, VIEW_KIND, table_oid};
+use crate::access::Relation;
 
 /// A sequence.
 #[derive(Clone)]
 pub(crate) struct Sequence<'a> {
-    pub(crate) table: &'a Arc<TableDef>,
-    /// The column that it is of.
-    pub(crate) ordinal: usize,
     pub(crate) name: String,
-    pub(crate) identity: &'a Identity,
+    pub(crate) numbers: &'a Numbers,
+    pub(crate) origin: Origin<'a>,
+}
+
+/// What made a sequence.
+#[derive(Clone)]
+pub(crate) enum Origin<'a> {
+    /// A column that numbers rows.
+    Column(&'a Arc<TableDef>, usize, &'a Identity),
+    /// `CREATE SEQUENCE`
+    Statement(&'a Arc<SequenceDef>),
 }
 
 /// The sequences of a table, in the order of its columns.
@@ -27,50 +36,103 @@ pub(crate) fn of_table(table: &Arc<TableDef>) -> impl Iterator<Item = Sequence<'
 
 /// The sequence of a column, if it has one.
 pub(crate) fn of_column(table: &Arc<TableDef>, ordinal: usize) -> Option<Sequence<'_>> {
-    let ColumnDefault::Identity(identity) = table.constraints.default_of(ordinal)? else {
-        return None;
-    };
-    let name = name_of(table, ordinal);
-    Some(Sequence { table, ordinal, name, identity })
+    let identity = table.constraints.identity_of(ordinal)?;
+    let name = table.sequence_name(ordinal);
+    let origin = Origin::Column(table, ordinal, identity);
+    Some(Sequence { name, numbers: &identity.sequence, origin })
 }
 
-/// The name that the sequence of a column has.
-pub(crate) fn name_of(table: &TableDef, ordinal: usize) -> String {
-    format!("{}_{}_seq", table.name, table.schema.columns[ordinal].name)
+pub(crate) fn of_statement(def: &Arc<SequenceDef>) -> Sequence<'_> {
+    let origin = Origin::Statement(def);
+    Sequence { name: def.name.clone(), numbers: &def.sequence, origin }
+}
+
+/// Behind those of the table's defaults, in the same order.
+pub(crate) fn oid_of_column(table: &TableDef, ordinal: usize) -> i64 {
+    table_oid(table) + 6 * KIND + KIND / 2 + ordinal as i64 * (KIND >> 12)
 }
 
 impl Sequence<'_> {
-    /// Behind those of the table's defaults, in the same order.
     pub(crate) fn oid(&self) -> i64 {
-        table_oid(self.table) + 6 * KIND + KIND / 2 + self.ordinal as i64 * (KIND >> 12)
+        match self.origin {
+            Origin::Column(table, ordinal, _) => oid_of_column(table, ordinal),
+            // Views have the lower half of their kind.
+            Origin::Statement(def) => FIRST_OID + VIEW_KIND * KIND + KIND / 2 + i64::from(def.id),
+        }
     }
 
     pub(crate) fn ty(&self) -> LogicalType {
-        self.table.schema.columns[self.ordinal].ty
+        match self.origin {
+            Origin::Column(table, ordinal, _) => table.schema.columns[ordinal].ty,
+            Origin::Statement(def) => def.ty(),
+        }
+    }
+
+    /// Whether it is a part of an identity column.
+    pub(crate) fn is_identity(&self) -> bool {
+        matches!(self.origin, Origin::Column(_, _, identity) if identity.standard)
+    }
+
+    /// What has the access list that counts for it.
+    pub(crate) fn relation(&self) -> Relation<'_> {
+        match self.origin {
+            Origin::Column(table, ..) => Relation::Table(table.id.0),
+            Origin::Statement(def) => Relation::Sequence(def.id),
+        }
     }
 
     /// The least and the greatest value.
     pub(crate) fn bounds(&self) -> (i64, i64) {
-        let (least, most) = match self.ty() {
-            LogicalType::Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-            LogicalType::Int32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-            _ => (i64::MIN, i64::MAX),
-        };
-        if self.identity.increment > 0 { (1, most) } else { (least, -1) }
+        self.numbers.bounds(self.ty())
     }
 
     /// The last value that was taken; null before the first one.
     pub(crate) fn last_value(&self) -> SystemValue {
-        match self.identity.next == self.identity.start {
-            true => SystemValue::Null,
-            false => (self.identity.next - self.identity.increment).into(),
-        }
+        let (value, is_called) = self.numbers.last();
+        is_called.then_some(value).into()
     }
 }
 
 impl View {
-    /// All sequences, ordered by table.
+    /// All sequences.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = Sequence<'_>> {
-        self.user_tables().flat_map(of_table)
+        let made = self.snapshot.sequences.values().map(of_statement);
+        self.user_tables().flat_map(of_table).chain(made)
+    }
+
+    /// The table and the ordinal of the column that a sequence goes with.
+    pub(crate) fn owner_of_sequence<'a>(
+        &'a self,
+        sequence: &Sequence<'a>,
+    ) -> Option<(&'a Arc<TableDef>, usize)> {
+        match sequence.origin {
+            Origin::Column(table, ordinal, _) => Some((table, ordinal)),
+            Origin::Statement(def) => {
+                let owner = def.owner.as_ref()?;
+                let table = self.user_tables().find(|table| table.id.0 == owner.table)?;
+                Some((table, table.schema.ordinal(&owner.column)?))
+            }
+        }
+    }
+
+    /// The sequence of this name.
+    pub(crate) fn sequence_named(&self, name: &str) -> Option<Sequence<'_>> {
+        if let Some(def) = self.snapshot.sequences.get(name) {
+            return Some(of_statement(def));
+        }
+        let (entry, ordinal) = self.snapshot.numbered_column(name)?;
+        of_column(&entry.def, ordinal)
+    }
+
+    /// `SELECT .. FROM sequence`: one row that says where it stands.
+    pub(crate) fn sequence_as_view(&self, name: &str) -> Option<Arc<ViewDef>> {
+        let sequence = self.sequence_named(name)?;
+        let oid = sequence.oid();
+        let query = format!(
+            "SELECT dovetail_sequence_value({oid}) AS last_value, 0::bigint AS log_cnt, \
+             dovetail_sequence_is_called({oid}) AS is_called"
+        );
+        let name = name.to_owned();
+        Some(Arc::new(ViewDef { name, columns: vec![], query, relations: vec![] }))
     }
 }

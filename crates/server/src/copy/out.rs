@@ -33,9 +33,11 @@ impl Connection {
         }
         let session = self.session.as_mut().expect("no statement runs now");
         let count = rows.row_count();
-        Ok(sent
-            .and_then(|()| session.finish(&rows))
-            .map(|()| Answer::Command { tag: format!("COPY {count}") }))
+        let finished = match sent {
+            Ok(()) => session.finish(&rows).await,
+            Err(error) => Err(error),
+        };
+        Ok(finished.map(|()| Answer::Command { tag: format!("COPY {count}") }))
     }
 
     fn returned_rows(

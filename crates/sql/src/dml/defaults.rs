@@ -6,11 +6,11 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use datafusion_common::DFSchema;
 use datafusion_sql::sqlparser::ast;
 use types::text::format_value;
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult};
 
 use super::assign;
 use super::target::parsed;
-use crate::catalog::{Catalog, TableDef};
+use crate::catalog::{Catalog, NextNumber, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::error::from_arrow;
 use crate::expr::{Expr, bind_scalar};
@@ -27,7 +27,7 @@ enum Filling {
     /// Computed for each row.
     Computed(Expr),
     /// The next number.
-    Counted { next: Option<i64>, increment: i64 },
+    Counted(NextNumber),
 }
 
 impl Defaults {
@@ -51,34 +51,8 @@ impl Defaults {
                 let value = assign(&expr.evaluate(&one_row()?)?, column)?;
                 Ok(format_value(&value, 0))
             }
-            Filling::Counted { next, increment } => {
-                let value = next.ok_or_else(|| {
-                    let message = format!(
-                        "nextval: reached maximum value of sequence \"{}_{}_seq\"",
-                        self.table.name, column.name
-                    );
-                    SqlError::new(SqlState::SEQUENCE_LIMIT_EXCEEDED, message)
-                })?;
-                *next = value.checked_add(*increment);
-                Ok(Some(value.to_string()))
-            }
+            Filling::Counted(next) => next().map(|number| Some(number.to_string())),
         }
-    }
-
-    /// The table's constraints with its identity columns counted on; `None` when none was used.
-    pub fn counted(&self) -> Option<crate::constraints::Constraints> {
-        let mut constraints = (*self.table.constraints).clone();
-        let mut changed = false;
-        for (default, filling) in constraints.defaults.iter_mut().zip(&self.columns) {
-            if let (Some(ColumnDefault::Identity(identity)), Filling::Counted { next, .. }) =
-                (default, filling)
-            {
-                let next = next.unwrap_or(i64::MAX);
-                changed |= identity.next != next;
-                identity.next = next;
-            }
-        }
-        changed.then_some(constraints)
     }
 }
 
@@ -86,8 +60,10 @@ impl Filling {
     fn new(table: &TableDef, ordinal: usize, catalog: &dyn Catalog) -> SqlResult<Filling> {
         match table.constraints.default_of(ordinal) {
             None | Some(ColumnDefault::Generated(_)) => Ok(Filling::Same(None)),
-            Some(ColumnDefault::Identity(identity)) => {
-                Ok(Filling::Counted { next: Some(identity.next), increment: identity.increment })
+            Some(ColumnDefault::Identity(_)) => {
+                let numbers = catalog.numbers_of(table, ordinal);
+                let none = || SqlError::internal("nobody numbers the rows");
+                numbers.ok_or_else(none).map(Filling::Counted)
             }
             Some(ColumnDefault::Expression(text)) => {
                 let column = &table.schema.columns[ordinal];

@@ -10,9 +10,6 @@ use datafusion_expr::{
 };
 use types::{SqlError, SqlState};
 
-/// Functions that PostgreSQL has for sequences.
-const OF_SEQUENCES: [&str; 4] = ["nextval", "currval", "setval", "lastval"];
-
 /// A function of this name that refuses whatever it is called with.
 pub(crate) fn unknown_function(name: &str) -> Arc<ScalarUDF> {
     let any = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
@@ -28,13 +25,6 @@ struct Unknown {
 
 impl Unknown {
     fn refused(&self, arguments: &[String]) -> DataFusionError {
-        if OF_SEQUENCES.contains(&self.name.as_str()) {
-            let error = SqlError::unsupported(format!("the function {}", self.name)).with_hint(
-                "serial and identity columns number rows by themselves; use RETURNING to see the \
-                 numbers",
-            );
-            return DataFusionError::External(Box::new(error));
-        }
         let message = format!("function {}({}) does not exist", self.name, arguments.join(", "));
         let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
             "No function matches the given name and argument types. You might need to add explicit \

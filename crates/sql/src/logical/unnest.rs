@@ -16,6 +16,7 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, not, when,
 };
+use datafusion_functions_aggregate::count::{count, count_all};
 use datafusion_functions_aggregate::min_max::max_udaf;
 use types::SqlError;
 
@@ -31,7 +32,8 @@ pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<Logica
 }
 
 /// Whether a plan has what the library would turn into wrong rows: a comparison with ANY or ALL
-/// confuses equal names inside and outside, a scalar subquery of many rows joins all of them.
+/// confuses equal names inside and outside, a scalar subquery of many rows joins all of them, and
+/// `IN` is never unknown.
 pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
     let many_rows = |s: &Subquery| !s.outer_ref_columns.is_empty() && !at_most_one(&s.subquery);
     let needed = |e: &Expr| match e {
@@ -43,17 +45,37 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
     let walked = plan.apply_with_subqueries(|node| {
         let kept = matches!(node, LogicalPlan::Filter(_));
         for expr in node.expressions() {
-            let member = |e: &Expr| match e {
-                Expr::InSubquery(m) => {
-                    !kept || (m.negated && !m.subquery.outer_ref_columns.is_empty())
-                }
-                _ => false,
+            found |= match kept {
+                true => !unknown_is_false(&expr, true),
+                false => has_membership(&expr),
             };
-            found |= expr.exists(|e| Ok(needed(e) || member(e))).unwrap_or(true);
+            found |= expr.exists(|e| Ok(needed(e))).unwrap_or(true);
         }
         Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     });
     found || walked.is_err()
+}
+
+fn has_membership(expr: &Expr) -> bool {
+    expr.exists(|e| Ok(matches!(e, Expr::InSubquery(_)))).unwrap_or(true)
+}
+
+/// Whether a condition drops the same rows if each `IN (subquery)` is false where it is unknown.
+/// `NOT IN` the library knows as one of the conditions that are joined by AND.
+fn unknown_is_false(condition: &Expr, is_conjunct: bool) -> bool {
+    match condition {
+        Expr::BinaryExpr(pair) if pair.op == Operator::And => {
+            unknown_is_false(&pair.left, is_conjunct) && unknown_is_false(&pair.right, is_conjunct)
+        }
+        Expr::BinaryExpr(pair) if pair.op == Operator::Or => {
+            unknown_is_false(&pair.left, false) && unknown_is_false(&pair.right, false)
+        }
+        Expr::InSubquery(member) => {
+            let is_simple = is_conjunct && member.subquery.outer_ref_columns.is_empty();
+            (!member.negated || is_simple) && !has_membership(&member.expr)
+        }
+        other => !has_membership(other),
+    }
 }
 
 /// The columns of the domain in a plan, and the outer columns that they stand for.
@@ -122,8 +144,15 @@ impl Unnest<'_> {
                 if exists.negated { not(found) } else { found }
             }
             Expr::InSubquery(member) => {
-                let any = self.any(*member.expr, Operator::Eq, member.subquery, input)?;
-                if member.negated { not(any) } else { any }
+                let is_same = member.subquery.outer_ref_columns.is_empty();
+                let found = match is_same {
+                    true => {
+                        let plan = Arc::unwrap_or_clone(member.subquery.subquery);
+                        self.member(*member.expr, plan, input)?
+                    }
+                    false => self.any(*member.expr, Operator::Eq, member.subquery, input)?,
+                };
+                if member.negated { not(found) } else { found }
             }
             Expr::SetComparison(set) => match set.quantifier {
                 datafusion_expr::expr::SetQuantifier::Any => {
@@ -178,6 +207,31 @@ impl Unnest<'_> {
         let mark = Column::from_name(mark);
         let found = self.attach(input, rows.build()?, &domain, inner, mark)?;
         Ok(found.is_not_null())
+    }
+
+    /// `expr IN (subquery)`, of a subquery that is the same for all rows: true where a row matches, else
+    /// unknown if there are rows and the value or one of theirs is null.
+    fn member(&self, expr: Expr, subquery: LogicalPlan, input: &mut LogicalPlan) -> Result<Expr> {
+        let (plan, value) = self.named(self.plan(subquery)?)?;
+        let value = Expr::Column(value);
+        let [mark, all, known] = ["__mark", "__rows", "__known"].map(|name| self.names.next(name));
+        let counts = [count_all().alias(&all), count(value.clone()).alias(&known)];
+        let counted =
+            LogicalPlanBuilder::from(plan.clone()).aggregate(Vec::<Expr>::new(), counts)?;
+        let matching = LogicalPlanBuilder::from(plan)
+            .filter(value.clone().is_not_null())?
+            .distinct()?
+            .project([value.clone(), lit(true).alias(&mark)])?;
+        *input = LogicalPlanBuilder::from(input.clone())
+            .join_on(matching.build()?, JoinType::Left, [expr.clone().eq(value)])?
+            .join_on(counted.build()?, JoinType::Left, [lit(true)])?
+            .build()?;
+        let [mark, all, known] =
+            [mark, all, known].map(|name| Expr::Column(Column::from_name(name)));
+        when(mark.is_not_null(), lit(true))
+            .when(all.clone().eq(lit(0i64)), lit(false))
+            .when(expr.is_null().or(known.lt(all)), Expr::Literal(ScalarValue::Boolean(None), None))
+            .otherwise(lit(false))
     }
 
     /// `expr op ANY (subquery)`: true of one row is true, else unknown of one is unknown.

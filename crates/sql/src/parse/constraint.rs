@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     self, ColumnOption, ConstraintReferenceMatchKind, GeneratedAs, ReferentialAction as Action,
-    SequenceOptions, TableConstraint,
+    TableConstraint,
 };
 use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::ddl::{column_type, index_columns};
 use super::{identifier, include, name};
 use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
+use crate::sequence::{Sequence, SequenceOptions};
 
 /// A constraint whose names are not resolved yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +78,8 @@ pub(super) fn column(def: &ast::ColumnDef) -> SqlResult<ColumnSpec> {
     let name = identifier(&def.name);
     let serial = serial(&def.data_type);
     let ty = serial.map_or_else(|| column_type(&def.data_type), Ok)?;
-    let identity = Identity { next: 1, start: 1, increment: 1, always: false, standard: false };
+    let sequence = Sequence::new();
+    let identity = Identity { sequence, name: None, always: false, standard: false };
     let mut spec = ColumnSpec {
         column: Column { name, ty, nullable: serial.is_none() },
         default: serial.map(|_| ColumnDefault::Identity(identity)),
@@ -159,29 +161,26 @@ pub(super) fn default(expr: &ast::Expr) -> SqlResult<ColumnDefault> {
     Ok(ColumnDefault::Expression(expr.to_string()))
 }
 
-pub(super) fn identity(always: bool, options: &[SequenceOptions]) -> SqlResult<Identity> {
+pub(super) fn identity(always: bool, given: &[ast::SequenceOptions]) -> SqlResult<Identity> {
     let number = |expr: &ast::Expr| {
         let parsed = expr.to_string().replace(' ', "").parse::<i64>();
         parsed.map_err(|_| SqlError::unsupported(format!("the sequence option {expr}")))
     };
-    let mut identity = Identity { next: 1, start: 1, increment: 1, always, standard: true };
-    for option in options {
+    let bound = |expr: &Option<ast::Expr>| expr.as_ref().map(number).transpose();
+    let mut options = SequenceOptions::default();
+    for option in given {
         match option {
-            SequenceOptions::StartWith(expr, _) => identity.start = number(expr)?,
-            SequenceOptions::IncrementBy(expr, _) => identity.increment = number(expr)?,
-            SequenceOptions::Cache(_)
-            | SequenceOptions::Cycle(false)
-            | SequenceOptions::MinValue(None)
-            | SequenceOptions::MaxValue(None) => {}
-            other => return Err(SqlError::unsupported(format!("the sequence option{other}"))),
+            ast::SequenceOptions::StartWith(expr, _) => options.start = Some(number(expr)?),
+            ast::SequenceOptions::IncrementBy(expr, _) => options.increment = Some(number(expr)?),
+            ast::SequenceOptions::MinValue(expr) => options.least = Some(bound(expr)?),
+            ast::SequenceOptions::MaxValue(expr) => options.most = Some(bound(expr)?),
+            ast::SequenceOptions::Cache(expr) => options.cache = Some(number(expr)?),
+            ast::SequenceOptions::Cycle(no) => options.cycles = Some(!no),
         }
     }
-    if identity.increment == 0 {
-        let message = "INCREMENT must not be zero";
-        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
-    }
-    identity.next = identity.start;
-    Ok(identity)
+    // The greatest type: that of the column says more when it is known.
+    let sequence = options.create(types::LogicalType::Int64)?;
+    Ok(Identity { sequence, name: None, always, standard: true })
 }
 
 pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<ConstraintSpec> {

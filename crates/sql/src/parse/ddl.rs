@@ -158,6 +158,7 @@ pub(super) fn drop(
         ObjectType::Table => DropObject::Table,
         ObjectType::Index => DropObject::Index,
         ObjectType::View => DropObject::View,
+        ObjectType::Sequence => DropObject::Sequence,
         other => return Err(SqlError::unsupported(format!("DROP {other}"))),
     };
     let names = names.iter().map(name).collect::<SqlResult<_>>()?;

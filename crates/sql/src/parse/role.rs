@@ -47,7 +47,7 @@ pub enum RoleStatement {
     },
     /// `GRANT` and `REVOKE`.
     Grant(Grant),
-    /// `ALTER TABLE .. OWNER TO`, `ALTER VIEW .. OWNER TO`.
+    /// `ALTER TABLE .. OWNER TO`, and the same of views and sequences.
     Owner {
         /// The table or view.
         relation: String,
@@ -190,7 +190,7 @@ fn session(mut words: Words<'_>) -> Option<SqlResult<RoleStatement>> {
 
 /// `ALTER TABLE .. OWNER TO ..`; `None` for all other changes of a table.
 fn owner(mut words: Words<'_>) -> Option<SqlResult<RoleStatement>> {
-    if !words.eat("table") && !words.eat("view") {
+    if !["table", "view", "sequence"].iter().any(|kind| words.eat(kind)) {
         return None;
     }
     let if_exists = words.eat("if");

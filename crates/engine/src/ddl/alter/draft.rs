@@ -83,6 +83,7 @@ impl Altered {
                 let name = self.primary_key_name();
                 self.draft.constraints.primary_key_name =
                     name.filter(|n| *n != format!("{new}_pkey"));
+                self.name_sequences();
                 self.draft.name = new.clone();
                 Ok(())
             }
@@ -257,6 +258,7 @@ impl Altered {
                 format!("column \"{new}\" of relation \"{}\" already exists", self.draft.name);
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
         }
+        self.name_sequences();
         self.draft.schema.columns[ordinal].name = new.to_owned();
         let constraints = &mut self.draft.constraints;
         for check in &mut constraints.checks {
@@ -268,6 +270,17 @@ impl Altered {
             }
         }
         Ok(())
+    }
+
+    /// Sequences keep their names when their table or column is renamed.
+    fn name_sequences(&mut self) {
+        let defaults = self.draft.constraints.defaults.iter_mut();
+        for (default, column) in defaults.zip(&self.draft.schema.columns) {
+            if let Some(ColumnDefault::Identity(identity)) = default {
+                let usual = || format!("{}_{}_seq", self.draft.name, column.name);
+                identity.name.get_or_insert_with(usual);
+            }
+        }
     }
 
     fn set_nullable(&mut self, column: &str, nullable: bool) -> SqlResult<()> {

@@ -6,6 +6,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 use super::Definition;
 use crate::system::objects::{self, Object, namespace_name, namespace_oid};
 use crate::system::pg_catalog::comments::{self, Described};
+use crate::system::sequences::Sequence;
 use crate::system::{View, builtin, names, relation, type_names};
 
 const OID: LogicalType = LogicalType::Oid;
@@ -348,8 +349,12 @@ fn serial_sequence(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemVa
         let message = format!("column \"{column}\" of relation \"{}\" does not exist", def.name);
         return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
     };
-    let sequence = crate::system::sequences::of_column(def, ordinal);
-    Ok(sequence.map(|s| format!("public.{}", names::quote_ident(&s.name))).into())
+    let mut sequences = view.sequences();
+    let owner = |s: &Sequence<'_>| {
+        let owner = view.owner_of_sequence(s);
+        owner.is_some_and(|(table, column)| table.id == def.id && column == ordinal)
+    };
+    Ok(sequences.find(owner).map(|s| format!("public.{}", names::quote_ident(&s.name))).into())
 }
 
 /// Whether the plain name finds the relation.

@@ -5,9 +5,10 @@ use sql::parse::Privilege;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::Definition;
-use crate::access::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, PUBLIC, Relation, RoleId};
+use crate::access::{
+    Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, PUBLIC, Relation, RoleId,
+};
 use crate::system::objects::{DATABASE, Object, namespace_name, namespace_oid};
-use crate::system::sequences::Sequence;
 use crate::system::{View, names};
 
 const BOOL: LogicalType = LogicalType::Bool;
@@ -20,7 +21,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("has_database_privilege", BOOL, 2, 3, true, database),
     Definition("has_function_privilege", BOOL, 2, 3, true, granted),
     Definition("has_language_privilege", BOOL, 2, 3, true, granted),
-    Definition("has_sequence_privilege", BOOL, 2, 3, true, granted),
+    Definition("has_sequence_privilege", BOOL, 2, 3, true, sequence),
     Definition("has_tablespace_privilege", BOOL, 2, 3, true, granted),
     Definition("has_type_privilege", BOOL, 2, 3, true, granted),
     Definition("has_foreign_data_wrapper_privilege", BOOL, 2, 3, true, granted),
@@ -93,6 +94,13 @@ fn table(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     on_relation(view, role, &rest[0], &asked)
 }
 
+/// `has_sequence_privilege([role,] sequence, privileges)`.
+fn sequence(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let (role, rest) = asked(view, arguments, 2)?;
+    let asked = privileges(rest[1].text(), ON_SEQUENCES)?;
+    on_relation(view, role, &rest[0], &asked)
+}
+
 /// `has_column_privilege([role,] table, column, privileges)`: as the table's.
 fn column(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let (role, rest) = asked(view, arguments, 3)?;
@@ -124,9 +132,19 @@ fn on_relation(
         }
     };
     Ok(match object {
-        Object::Table(table) | Object::Sequence(Sequence { table, .. }) => {
+        Object::Table(table) => {
             let acl = view.relation_acl(&Relation::Table(table.id.0));
             answer(view, role, acl, asked).into()
+        }
+        Object::Sequence(sequence) => {
+            let relation = sequence.relation();
+            // That of a column is for those who may insert into its table.
+            let of_column = [(Privilege::Insert, asked.iter().all(|(_, grant)| *grant))];
+            let asked = match relation {
+                Relation::Sequence(_) => asked,
+                Relation::Table(_) | Relation::View(_) => &of_column,
+            };
+            answer(view, role, view.relation_acl(&relation), asked).into()
         }
         Object::View(_, viewed) => {
             let acl = view.relation_acl(&Relation::View(&viewed.name));

@@ -14,12 +14,12 @@ pub(super) fn pg_sequence(view: &View, rows: &mut Rows) -> SqlResult<()> {
         rows.push([
             ("seqrelid", sequence.oid().into()),
             ("seqtypid", type_names::of(sequence.ty()).0.into()),
-            ("seqstart", sequence.identity.start.into()),
-            ("seqincrement", sequence.identity.increment.into()),
+            ("seqstart", sequence.numbers.start.into()),
+            ("seqincrement", sequence.numbers.increment.into()),
             ("seqmax", most.into()),
             ("seqmin", least.into()),
-            ("seqcache", 1.into()),
-            ("seqcycle", false.into()),
+            ("seqcache", sequence.numbers.cache.into()),
+            ("seqcycle", sequence.numbers.cycles.into()),
         ]);
     }
     Ok(())
@@ -28,8 +28,8 @@ pub(super) fn pg_sequence(view: &View, rows: &mut Rows) -> SqlResult<()> {
 pub(super) fn pg_sequences(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for sequence in view.sequences() {
         let (least, most) = sequence.bounds();
-        let (start, increment) = (sequence.identity.start, sequence.identity.increment);
-        let owner = view.owner(&Object::Table(sequence.table));
+        let (start, increment) = (sequence.numbers.start, sequence.numbers.increment);
+        let owner = view.owner(&Object::Sequence(sequence.clone()));
         rows.push([
             ("schemaname", "public".into()),
             ("sequencename", sequence.name.as_str().into()),
@@ -39,8 +39,8 @@ pub(super) fn pg_sequences(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("min_value", least.into()),
             ("max_value", most.into()),
             ("increment_by", increment.into()),
-            ("cycle", false.into()),
-            ("cache_size", 1.into()),
+            ("cycle", sequence.numbers.cycles.into()),
+            ("cache_size", sequence.numbers.cache.into()),
             ("last_value", sequence.last_value()),
         ]);
     }
@@ -50,14 +50,15 @@ pub(super) fn pg_sequences(view: &View, rows: &mut Rows) -> SqlResult<()> {
 /// A sequence depends on its column: as a part of it (`i`) or on its own (`a`).
 pub(super) fn pg_depend(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for sequence in view.sequences() {
-        let kind = if sequence.identity.standard { "i" } else { "a" };
+        let Some((table, ordinal)) = view.owner_of_sequence(&sequence) else { continue };
+        let kind = if sequence.is_identity() { "i" } else { "a" };
         rows.push([
             ("classid", PG_CLASS.into()),
             ("objid", sequence.oid().into()),
             ("objsubid", 0.into()),
             ("refclassid", PG_CLASS.into()),
-            ("refobjid", table_oid(sequence.table).into()),
-            ("refobjsubid", SystemValue::Int(sequence.ordinal as i64 + 1)),
+            ("refobjid", table_oid(table).into()),
+            ("refobjsubid", SystemValue::Int(ordinal as i64 + 1)),
             ("deptype", kind.into()),
         ]);
     }

@@ -23,7 +23,7 @@ pub enum Privilege {
     References = 1 << 5,
     /// `TRIGGER`
     Trigger = 1 << 6,
-    /// `USAGE` of a schema
+    /// `USAGE` of a schema or sequence
     Usage = 1 << 8,
     /// `CREATE` in a schema or database
     Create = 1 << 9,
@@ -112,6 +112,10 @@ pub enum GrantTarget {
     Relations(Vec<String>),
     /// All tables and views of schemas.
     AllRelations(Vec<String>),
+    /// Sequences.
+    Sequences(Vec<String>),
+    /// All sequences of schemas.
+    AllSequences(Vec<String>),
     /// Schemas.
     Schemas(Vec<String>),
     /// Databases.
@@ -219,12 +223,22 @@ fn target(words: &mut Words<'_>) -> SqlResult<GrantTarget> {
         return Ok(GrantTarget::Databases(words.names()?));
     }
     if words.eat("all") {
-        words.expect("tables")?;
+        let sequences = words.eat("sequences");
+        if !sequences {
+            words.expect("tables")?;
+        }
         words.expect("in")?;
         words.expect("schema")?;
-        return Ok(GrantTarget::AllRelations(words.names()?));
+        let schemas = words.names()?;
+        return Ok(match sequences {
+            true => GrantTarget::AllSequences(schemas),
+            false => GrantTarget::AllRelations(schemas),
+        });
     }
-    let others = ["function", "sequence", "language", "type", "domain", "tablespace", "foreign"];
+    if words.eat("sequence") {
+        return Ok(GrantTarget::Sequences(words.list(Words::relation)?));
+    }
+    let others = ["function", "language", "type", "domain", "tablespace", "foreign"];
     if let Some(other) = others.iter().find(|other| words.is(other)) {
         return Err(SqlError::unsupported(format!("GRANT ON {}", other.to_uppercase())));
     }

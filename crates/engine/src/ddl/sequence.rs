@@ -1,0 +1,312 @@
+//! `CREATE`, `ALTER` and `DROP SEQUENCE`.
+
+use std::sync::Arc;
+
+use sql::constraints::{ColumnDefault, Constraints};
+use sql::parse::{AlterSequence, CreateSequence, Drop, SequenceChange};
+use sql::sequence::{OwningColumn, SequenceDef, SequenceOptions};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+use super::exists;
+use crate::access::{Relation, RoleId};
+use crate::catalog::{Snapshot, TableEntry};
+use crate::database::Database;
+
+/// Creates a sequence that `owner` owns.
+///
+/// Errors: 42P07 when the name is taken, 22023 for options that do not fit each other.
+pub(crate) fn create_sequence(
+    db: &Database,
+    create: &CreateSequence,
+    owner: RoleId,
+) -> SqlResult<()> {
+    let _writer = db.writer()?;
+    let snapshot = db.snapshot();
+    if snapshot.has_relation(&create.name) {
+        return if create.if_not_exists { Ok(()) } else { Err(exists(&create.name)) };
+    }
+    let ty = create.options.ty.unwrap_or(LogicalType::Int64);
+    let sequence = create.options.create(ty)?;
+    let column = owning_column(&snapshot, &create.options)?.flatten();
+    let (name, type_name) = (create.name.clone(), ty.to_string());
+    db.change(move |_, snapshot| {
+        Box::pin(async move {
+            let id = snapshot.take_id();
+            let def = SequenceDef { id, name, type_name, sequence, owner: column };
+            Arc::make_mut(&mut snapshot.access).own(&Relation::Sequence(id), owner);
+            snapshot.sequences.insert(def.name.clone(), Arc::new(def));
+            Ok(())
+        })
+    })
+}
+
+/// The column that is to own a sequence; `None` where nothing is said of it.
+fn owning_column(
+    snapshot: &Snapshot,
+    options: &SequenceOptions,
+) -> SqlResult<Option<Option<OwningColumn>>> {
+    let Some(owner) = &options.owner else { return Ok(None) };
+    let Some((table, column)) = owner else { return Ok(Some(None)) };
+    if snapshot.is_temporary(table) {
+        return Err(SqlError::unsupported("a sequence owned by a temporary table"));
+    }
+    let entry = snapshot.table(table)?;
+    if entry.def.schema.ordinal(column).is_none() {
+        let message = format!("column \"{column}\" of relation \"{table}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+    }
+    Ok(Some(Some(OwningColumn { table: entry.def.id.0, column: column.clone() })))
+}
+
+/// Alters a sequence, that of a column too. From now on it is apart from what it was: statements
+/// that run on older versions of the catalog do not see the change.
+///
+/// Errors: 42P01 and 42P07 for names, 22023 for options that do not fit.
+pub(crate) fn alter_sequence(db: &Database, alter: &AlterSequence) -> SqlResult<()> {
+    let _writer = db.writer()?;
+    let snapshot = db.snapshot();
+    if let SequenceChange::Rename(new) = &alter.change
+        && snapshot.has_relation(new)
+    {
+        return Err(exists(new));
+    }
+    if let Some(def) = snapshot.sequences.get(&alter.name) {
+        let altered = altered(&snapshot, def, &alter.change)?;
+        let old = alter.name.clone();
+        return db.change(move |_, snapshot| {
+            Box::pin(async move {
+                snapshot.sequences.remove(&old);
+                rename_in_defaults(snapshot, &old, &altered.name)?;
+                snapshot.sequences.insert(altered.name.clone(), Arc::new(altered));
+                Ok(())
+            })
+        });
+    }
+    match snapshot.numbered_column(&alter.name) {
+        Some((entry, ordinal)) => alter_column(db, entry.clone(), ordinal, &alter.change),
+        None if alter.if_exists && !snapshot.has_relation(&alter.name) => Ok(()),
+        None => Err(no_sequence(&snapshot, &alter.name)),
+    }
+}
+
+fn altered(
+    snapshot: &Snapshot,
+    def: &SequenceDef,
+    change: &SequenceChange,
+) -> SqlResult<SequenceDef> {
+    let options = match change {
+        SequenceChange::Rename(new) => return Ok(SequenceDef { name: new.clone(), ..def.clone() }),
+        SequenceChange::Options(options) => options,
+    };
+    let ty = options.ty.unwrap_or(def.ty());
+    let sequence = options.alter(&def.sequence, ty)?;
+    let owner = owning_column(snapshot, options)?.unwrap_or_else(|| def.owner.clone());
+    Ok(SequenceDef { type_name: ty.to_string(), sequence, owner, ..def.clone() })
+}
+
+fn alter_column(
+    db: &Database,
+    entry: Arc<TableEntry>,
+    ordinal: usize,
+    change: &SequenceChange,
+) -> SqlResult<()> {
+    let mut constraints = (*entry.def.constraints).clone();
+    let Some(Some(ColumnDefault::Identity(identity))) = constraints.defaults.get_mut(ordinal)
+    else {
+        return Err(SqlError::internal("the column has no sequence"));
+    };
+    match change {
+        SequenceChange::Rename(new) => identity.name = Some(new.clone()),
+        SequenceChange::Options(options) => {
+            let column = &entry.def.schema.columns[ordinal];
+            keeps_column(db, &entry, ordinal, options)?;
+            identity.sequence = options.alter(&identity.sequence, column.ty)?;
+        }
+    }
+    put_constraints(db, entry, constraints)
+}
+
+/// The sequence of a column has its type and stays with it.
+fn keeps_column(
+    db: &Database,
+    entry: &TableEntry,
+    ordinal: usize,
+    options: &SequenceOptions,
+) -> SqlResult<()> {
+    let (table, column) = (&entry.def, &entry.def.schema.columns[ordinal]);
+    if options.ty.is_some_and(|ty| ty != column.ty) {
+        return Err(SqlError::unsupported("another type for the sequence of a column"));
+    }
+    let own = OwningColumn { table: table.id.0, column: column.name.clone() };
+    match owning_column(&db.snapshot(), options)? {
+        Some(owner) if owner != Some(own) => {
+            let name = table.sequence_name(ordinal);
+            let detail = format!("Sequence \"{name}\" is linked to table \"{}\".", table.name);
+            Err(SqlError::unsupported("another owner for the sequence of a column")
+                .with_detail(detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn put_constraints(
+    db: &Database,
+    entry: Arc<TableEntry>,
+    constraints: Constraints,
+) -> SqlResult<()> {
+    db.change(move |_, snapshot| {
+        Box::pin(async move {
+            let mut def = (*entry.def).clone();
+            def.constraints = Arc::new(constraints);
+            snapshot.put(entry.with_def(def));
+            Ok(())
+        })
+    })
+}
+
+fn no_sequence(snapshot: &Snapshot, name: &str) -> SqlError {
+    match snapshot.has_relation(name) {
+        true => SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a sequence")),
+        false => {
+            let message = format!("relation \"{name}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        }
+    }
+}
+
+/// Drops sequences; with `CASCADE` also the defaults that take numbers from them.
+///
+/// Errors: 42P01, 42809 for names; 2BP01 when a default needs one.
+pub(crate) fn drop_sequences(db: &Database, drop: &Drop) -> SqlResult<()> {
+    let _writer = db.writer()?;
+    let snapshot = db.snapshot();
+    let mut found = vec![];
+    for name in &drop.names {
+        match snapshot.sequences.contains_key(name) {
+            true => found.push(name.clone()),
+            false if drop.if_exists && !snapshot.has_relation(name) => {}
+            false => return Err(may_not_drop(&snapshot, name)),
+        }
+    }
+    if !drop.cascade {
+        found.iter().try_for_each(|name| no_dependents(&snapshot, name))?;
+    }
+    db.change(move |_, snapshot| {
+        Box::pin(async move {
+            for name in found {
+                forget_in_defaults(snapshot, &name);
+                snapshot.sequences.remove(&name);
+            }
+            Ok(())
+        })
+    })
+}
+
+fn may_not_drop(snapshot: &Snapshot, name: &str) -> SqlError {
+    let Some((table, ordinal)) = snapshot.numbered_column(name) else {
+        return match snapshot.has_relation(name) {
+            true => no_sequence(snapshot, name),
+            false => {
+                let message = format!("sequence \"{name}\" does not exist");
+                SqlError::new(SqlState::UNDEFINED_TABLE, message)
+            }
+        };
+    };
+    let (table, column) = (&table.def.name, &table.def.schema.columns[ordinal].name);
+    needed(name, table, column)
+}
+
+fn needed(name: &str, table: &str, column: &str) -> SqlError {
+    let message = format!("cannot drop sequence {name} because other objects depend on it");
+    let detail =
+        format!("default value for column {column} of table {table} depends on sequence {name}");
+    SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+        .with_detail(detail)
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+/// Whether a default takes numbers from a sequence.
+fn names_sequence(default: &Option<ColumnDefault>, name: &str) -> bool {
+    let Some(ColumnDefault::Expression(text)) = default else { return false };
+    let quoted = crate::system::quote_ident(name);
+    text.to_ascii_lowercase().contains("nextval")
+        && [quoted.clone(), format!("public.{quoted}")]
+            .iter()
+            .any(|name| text.contains(&format!("'{name}'")))
+}
+
+fn no_dependents(snapshot: &Snapshot, name: &str) -> SqlResult<()> {
+    for entry in snapshot.tables.values() {
+        let defaults = &entry.def.constraints.defaults;
+        let user = defaults.iter().position(|default| names_sequence(default, name));
+        if let Some(ordinal) = user {
+            return Err(needed(name, &entry.def.name, &entry.def.schema.columns[ordinal].name));
+        }
+    }
+    Ok(())
+}
+
+/// Changes the defaults that name a sequence.
+fn change_defaults(
+    snapshot: &mut Snapshot,
+    name: &str,
+    change: impl Fn(&mut Option<ColumnDefault>),
+) {
+    let naming = |entry: &&Arc<TableEntry>| {
+        entry.def.constraints.defaults.iter().any(|default| names_sequence(default, name))
+    };
+    let entries: Vec<_> = snapshot.tables.values().filter(naming).cloned().collect();
+    for entry in entries {
+        let mut def = (*entry.def).clone();
+        let mut constraints = (*def.constraints).clone();
+        let naming = |default: &&mut Option<ColumnDefault>| names_sequence(default, name);
+        constraints.defaults.iter_mut().filter(naming).for_each(&change);
+        def.constraints = Arc::new(constraints);
+        snapshot.put(entry.with_def(def));
+    }
+}
+
+fn forget_in_defaults(snapshot: &mut Snapshot, name: &str) {
+    change_defaults(snapshot, name, |default| *default = None);
+}
+
+/// Defaults are texts; they follow a sequence that is renamed.
+fn rename_in_defaults(snapshot: &mut Snapshot, old: &str, new: &str) -> SqlResult<()> {
+    if old == new {
+        return Ok(());
+    }
+    let quoted = |name: &str| crate::system::quote_ident(name).replace('\'', "''");
+    let (old_name, new_name) = (quoted(old), quoted(new));
+    change_defaults(snapshot, old, |default| {
+        if let Some(ColumnDefault::Expression(text)) = default {
+            for schema in ["", "public."] {
+                let (before, after) =
+                    (format!("'{schema}{old_name}'"), format!("'{schema}{new_name}'"));
+                *text = text.replace(&before, &after);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The sequences that a table owns go with it.
+pub(super) fn drop_owned(snapshot: &mut Snapshot, table: u32) {
+    let is_owned = |def: &SequenceDef| def.owner.as_ref().is_some_and(|o| o.table == table);
+    snapshot.sequences.retain(|_, def| !is_owned(def));
+}
+
+/// The sequences that a column owns go with it, and know it by its new name.
+pub(super) fn follow_column(snapshot: &mut Snapshot, table: u32, old: &str, new: Option<&str>) {
+    let own = OwningColumn { table, column: old.to_owned() };
+    if new == Some(old) || !snapshot.sequences.values().any(|s| s.owner.as_ref() == Some(&own)) {
+        return;
+    }
+    let Some(new) = new else {
+        return snapshot.sequences.retain(|_, def| def.owner.as_ref() != Some(&own));
+    };
+    let owned = snapshot.sequences.values_mut().filter(|def| def.owner.as_ref() == Some(&own));
+    for def in owned {
+        let owner = Some(OwningColumn { table, column: new.to_owned() });
+        *def = Arc::new(SequenceDef { owner, ..(**def).clone() });
+    }
+}

@@ -1,0 +1,211 @@
+//! `nextval` and its kin. Numbers that were given out are made durable when the statement ends.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sql::SystemValue;
+use sql::parse::Privilege;
+use sql::sequence::Sequence as Numbers;
+use stdx::HashMap;
+use types::{LogicalType, SqlError, SqlResult, SqlState};
+
+use super::Definition;
+use crate::access::{Relation, denied};
+use crate::system::objects::Object;
+use crate::system::sequences::Sequence;
+use crate::system::{View, names};
+
+const INT: LogicalType = LogicalType::Int64;
+const BOOL: LogicalType = LogicalType::Bool;
+
+/// Functions that do something, or give something else each time.
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition("nextval", INT, 1, 1, true, nextval),
+    Definition("currval", INT, 1, 1, true, currval),
+    Definition("lastval", INT, 0, 0, false, lastval),
+    Definition("setval", INT, 2, 3, true, setval),
+    Definition("pg_sequence_last_value", INT, 1, 1, true, last_value),
+    Definition("dovetail_sequence_value", INT, 1, 1, true, value),
+    Definition("dovetail_sequence_is_called", BOOL, 1, 1, true, is_called),
+];
+
+/// The numbers that sequences gave a session last.
+#[derive(Debug, Default)]
+pub(crate) struct LastNumbers(Mutex<Last>);
+
+#[derive(Debug, Default)]
+struct Last {
+    /// By the sequence's oid.
+    numbers: HashMap<i64, i64>,
+    /// The sequence that gave one last.
+    sequence: Option<i64>,
+}
+
+impl LastNumbers {
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A sequence gave this number.
+    pub(crate) fn note(&self, sequence: i64, number: i64) {
+        let mut last = self.last();
+        last.numbers.insert(sequence, number);
+        last.sequence = Some(sequence);
+    }
+
+    /// `setval` is what `currval` gives from then on, and no matter to `lastval`.
+    fn set(&self, sequence: i64, number: i64) {
+        self.last().numbers.insert(sequence, number);
+    }
+
+    /// `DISCARD SEQUENCES`
+    pub(crate) fn forget(&self) {
+        *self.last() = Last::default();
+    }
+}
+
+/// A sequence that gave a number out of which a crash would not know.
+pub(crate) struct Given {
+    numbers: Numbers,
+    ty: LogicalType,
+}
+
+impl Given {
+    pub(crate) fn is_unsaved(&self) -> bool {
+        self.numbers.is_unsaved()
+    }
+
+    /// See [`Numbers::reserve`].
+    pub(crate) fn reserve(&self) {
+        self.numbers.reserve(self.ty);
+    }
+
+    /// See [`Numbers::reserved`].
+    pub(crate) fn reserved(&self, is_saved: bool) {
+        self.numbers.reserved(is_saved);
+    }
+}
+
+/// Notes that a sequence is to be saved.
+fn give(view: &View, sequence: &Sequence<'_>) {
+    if !sequence.numbers.is_unsaved() {
+        return;
+    }
+    let mut given = view.given.lock().unwrap_or_else(PoisonError::into_inner);
+    if !given.iter().any(|given| given.numbers.counter == sequence.numbers.counter) {
+        given.push(Given { numbers: sequence.numbers.clone(), ty: sequence.ty() });
+    }
+}
+
+/// The sequence that an argument means: a name, or an oid.
+fn sequence<'a>(view: &'a View, argument: &SystemValue) -> SqlResult<Sequence<'a>> {
+    let parts = match argument {
+        SystemValue::Text(name) => names::parse(name)?,
+        _ => vec![],
+    };
+    if let [name] | [_, name] = parts.as_slice()
+        && (parts.len() == 1 || parts[0] == "public")
+        && let Some(sequence) = view.sequence_named(name)
+    {
+        return Ok(sequence);
+    }
+    let object = match argument.int() {
+        Some(oid) => view.object(oid),
+        None => view.object_named(&parts),
+    };
+    match object {
+        Some(Object::Sequence(sequence)) => Ok(sequence),
+        Some(other) => {
+            let message = format!("\"{}\" is not a sequence", other.name());
+            Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
+        }
+        None => {
+            let name = argument.text().map_or_else(|| format!("{argument:?}"), str::to_owned);
+            let message = format!("relation \"{name}\" does not exist");
+            Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
+        }
+    }
+}
+
+/// 42501 unless the role has one of the privileges. Who may insert into a table may number its rows.
+fn check(view: &View, sequence: &Sequence<'_>, privileges: &[Privilege]) -> SqlResult<()> {
+    let access = &view.snapshot.access;
+    let relation = sequence.relation();
+    let acl = access.acl(&relation);
+    let on_table = [Privilege::Insert];
+    let privileges = match relation {
+        Relation::Sequence(_) => privileges,
+        Relation::Table(_) | Relation::View(_) => &on_table,
+    };
+    match privileges.iter().any(|p| access.allows(view.session.role, acl, *p)) {
+        true => Ok(()),
+        false => Err(denied("sequence", &sequence.name)),
+    }
+}
+
+fn nextval(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let sequence = sequence(view, &arguments[0])?;
+    check(view, &sequence, &[Privilege::Usage, Privilege::Update])?;
+    let number = sequence.numbers.next(&sequence.name, sequence.ty())?;
+    view.numbers.note(sequence.oid(), number);
+    give(view, &sequence);
+    Ok(number.into())
+}
+
+fn not_yet(what: &str) -> SqlError {
+    let message = format!("{what} is not yet defined in this session");
+    SqlError::new(SqlState("55000"), message)
+}
+
+fn currval(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let sequence = sequence(view, &arguments[0])?;
+    check(view, &sequence, &[Privilege::Usage, Privilege::Select])?;
+    let last = view.numbers.last();
+    let number = last.numbers.get(&sequence.oid());
+    let none = || not_yet(&format!("currval of sequence \"{}\"", sequence.name));
+    number.map(|number| SystemValue::Int(*number)).ok_or_else(none)
+}
+
+fn lastval(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let last = {
+        let last = view.numbers.last();
+        last.sequence.and_then(|oid| Some((oid, *last.numbers.get(&oid)?)))
+    };
+    let (oid, number) = last.ok_or_else(|| not_yet("lastval"))?;
+    let Some(Object::Sequence(sequence)) = view.object(oid) else {
+        return Err(not_yet("lastval"));
+    };
+    check(view, &sequence, &[Privilege::Usage, Privilege::Select])?;
+    Ok(number.into())
+}
+
+/// `setval(sequence, number [, is_called])`
+fn setval(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let sequence = sequence(view, &arguments[0])?;
+    check(view, &sequence, &[Privilege::Update])?;
+    let number = arguments[1]
+        .int()
+        .ok_or_else(|| SqlError::new(SqlState::DATATYPE_MISMATCH, "setval wants a whole number"))?;
+    let is_called = match arguments.get(2) {
+        None => true,
+        Some(SystemValue::Bool(is_called)) => *is_called,
+        Some(other) => matches!(other.text(), Some("t" | "true" | "on" | "yes" | "1")),
+    };
+    sequence.numbers.set(&sequence.name, sequence.ty(), number, is_called)?;
+    if is_called {
+        view.numbers.set(sequence.oid(), number);
+    }
+    give(view, &sequence);
+    Ok(number.into())
+}
+
+fn last_value(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(sequence(view, &arguments[0])?.last_value())
+}
+
+fn value(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(sequence(view, &arguments[0])?.numbers.last().0.into())
+}
+
+fn is_called(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    Ok(sequence(view, &arguments[0])?.numbers.last().1.into())
+}

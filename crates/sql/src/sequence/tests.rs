@@ -1,0 +1,69 @@
+//! What is on disk never lies behind what was given out.
+
+use super::*;
+
+const TY: LogicalType = LogicalType::Int64;
+
+/// As a restart after a crash finds it.
+fn on_disk(sequence: &Sequence) -> Sequence {
+    let bytes = serde_json::to_vec(sequence).expect("a sequence can be stored");
+    serde_json::from_slice(&bytes).expect("what was stored can be read")
+}
+
+fn next(sequence: &Sequence) -> i64 {
+    sequence.next("s", TY).expect("there is a next number")
+}
+
+#[test]
+fn numbers_that_are_reserved_count_as_given_out() {
+    let sequence = Sequence::new();
+    assert_eq!(next(&sequence), 1);
+    assert!(sequence.is_unsaved());
+    sequence.reserve(TY);
+    let saved = on_disk(&sequence);
+    sequence.reserved(true);
+    assert!((2..=33).all(|n| next(&sequence) == n && !sequence.is_unsaved()));
+    assert_eq!(next(&saved), 34);
+    // The next one is not on disk.
+    assert_eq!(next(&sequence), 34);
+    assert!(sequence.is_unsaved());
+}
+
+#[test]
+fn a_save_that_failed_reserves_nothing() {
+    let sequence = Sequence::new();
+    next(&sequence);
+    sequence.reserve(TY);
+    sequence.reserved(false);
+    assert!(sequence.is_unsaved());
+    assert_eq!(next(&on_disk(&sequence)), 2);
+}
+
+#[test]
+fn without_reservation_the_number_itself_is_stored() {
+    let falling = SequenceOptions { increment: Some(-5), ..SequenceOptions::default() };
+    let sequence = falling.create(TY).expect("a falling sequence");
+    assert_eq!((next(&sequence), next(&sequence)), (-1, -6));
+    assert_eq!(next(&on_disk(&sequence)), -11);
+    assert_eq!(next(&on_disk(&sequence.restarted())), -1);
+}
+
+#[test]
+fn a_cycle_begins_anew_and_is_not_ahead_then() {
+    let options = SequenceOptions { most: Some(Some(3)), cycles: Some(true), ..Default::default() };
+    let sequence = options.create(TY).expect("a short cycle");
+    next(&sequence);
+    sequence.reserve(TY);
+    sequence.reserved(true);
+    assert_eq!((next(&sequence), next(&sequence)), (2, 3));
+    assert!(!sequence.is_unsaved());
+    assert_eq!(next(&sequence), 1);
+    assert!(sequence.is_unsaved());
+}
+
+#[test]
+fn the_form_of_earlier_files_is_read() {
+    let sequence: Sequence =
+        serde_json::from_str(r#"{"next": 7, "increment": 2}"#).expect("an earlier form");
+    assert_eq!((next(&sequence), next(&sequence)), (7, 9));
+}
