@@ -22,6 +22,11 @@ pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
                 return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
                     .with_hint("use DROP VIEW to remove a view"));
             }
+            None if snapshot.has_sequence(name) => {
+                let message = format!("\"{name}\" is not a table");
+                return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
+                    .with_hint("Use DROP SEQUENCE to remove a sequence."));
+            }
             None if drop.if_exists => {}
             None => {
                 let message = format!("table \"{name}\" does not exist");

@@ -127,6 +127,7 @@ pub(crate) fn condition(table: &TableDef, check: &Check, pretty: bool) -> String
 /// The default of a column as an expression; `None` where it has none or is an identity.
 pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
     match table.constraints.default_of(ordinal)? {
+        ColumnDefault::Expression(text) if of_sequence(text).is_some() => of_sequence(text),
         ColumnDefault::Expression(text) => {
             let ty = table.schema.columns[ordinal].ty;
             Some(sql::definition::default(text, ty, false).unwrap_or_else(|| text.clone()))
@@ -140,6 +141,14 @@ pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
             Some(format!("nextval('{sequence}'::regclass)"))
         }
     }
+}
+
+/// A default that takes the next number of a sequence, as PostgreSQL writes it.
+fn of_sequence(text: &str) -> Option<String> {
+    let argument = text.strip_prefix("nextval('")?.strip_suffix(')')?;
+    let name = argument.strip_suffix("::regclass").unwrap_or(argument).strip_suffix('\'')?;
+    let name = name.strip_prefix("public.").unwrap_or(name);
+    (!name.contains('\'')).then(|| format!("nextval('{name}'::regclass)"))
 }
 
 /// Whether a unique index came from a constraint.

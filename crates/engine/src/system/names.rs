@@ -17,7 +17,11 @@ pub(crate) fn parse(text: &str) -> SqlResult<Vec<String>> {
             Some(quoted) => quoted_part(quoted).ok_or_else(invalid)?,
             None => {
                 let end = rest.find(['.', '"']).unwrap_or(rest.len());
-                (rest[..end].trim().to_lowercase(), &rest[end..])
+                let name = rest[..end].trim();
+                if name.contains(char::is_whitespace) {
+                    return Err(invalid());
+                }
+                (name.to_lowercase(), &rest[end..])
             }
         };
         if part.is_empty() {
