@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use sql::ViewDef;
 use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
+use sql::constraints::ColumnDefault;
 use sql::plan::IndexRef;
-use sql::sequence::SequenceDef;
+use sql::sequence::{Sequence, SequenceDef};
 use storage::{Store, Tree, TreeId};
 use types::row::RowLayout;
 use types::{SqlError, SqlResult, SqlState};
@@ -155,6 +156,19 @@ impl Snapshot {
     /// Whether a sequence has this name, that of a column too.
     pub(crate) fn has_sequence(&self, name: &str) -> bool {
         self.sequences.contains_key(name) || self.numbered_column(name).is_some()
+    }
+
+    /// The numbers of all sequences.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = &Sequence> {
+        fn of_table(entry: &Arc<TableEntry>) -> impl Iterator<Item = &Sequence> {
+            let defaults = entry.def.constraints.defaults.iter().flatten();
+            defaults.filter_map(|default| match default {
+                ColumnDefault::Identity(identity) => Some(&identity.sequence),
+                _ => None,
+            })
+        }
+        let made = self.sequences.values().map(|def| &def.sequence);
+        self.tables.values().flat_map(of_table).chain(made)
     }
 
     /// The column whose sequence has this name.

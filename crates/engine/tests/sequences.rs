@@ -89,12 +89,16 @@ fn a_restart_goes_on_where_rows_ended() {
     let folder = Folder::new("sequence-restart");
     let db = Database::create(&folder.file(), options()).expect("created");
     db.session()
-        .execute("create table t (id serial, a int); insert into t (a) values (1), (2), (3)")
+        .execute(
+            "create table t (id serial, a int); insert into t (a) values (1), (2), (3);
+             create sequence s; select nextval('s'), nextval('s')",
+        )
         .expect("rows");
     db.close().expect("closed");
     let db = Database::open(&folder.file(), options()).expect("opened");
     let next = number(&mut db.session(), "insert into t (a) values (4) returning id");
     assert_eq!(next, 4);
+    assert_eq!(number(&mut db.session(), "select nextval('s')"), 3);
 }
 
 #[test]

@@ -99,6 +99,13 @@ impl Sequence {
         state.ahead = pending.filter(|ahead| !self.is_behind(*ahead, value)).or(state.ahead);
     }
 
+    /// Gives back what was reserved, for the next catalog that is saved; whether there was something.
+    pub fn release(&self) -> bool {
+        let mut state = self.counter.state();
+        let last = state.value;
+        state.ahead.take().is_some_and(|ahead| ahead != last)
+    }
+
     /// It goes on from `value`, which is the next number, or the last one if `is_called`.
     ///
     /// # Errors

@@ -193,7 +193,8 @@ pub(super) fn assigned(
             literal_as(parsed(text)?, &table.schema.columns[ordinal])?
         }
         (true, Some(ColumnDefault::Identity(_))) => {
-            return Err(SqlError::unsupported("setting an identity column to DEFAULT"));
+            let name = crate::quote_ident(&table.sequence_name(ordinal)).replace('\'', "''");
+            parsed(&format!("nextval('{name}')"))?
         }
         (true, _) => null(),
     };
