@@ -110,6 +110,15 @@ impl Ring {
             || self.polled.as_ref().is_some_and(|polled| polled.wants_submit(transfers))
     }
 
+    /// True when something is asked of sockets that the kernel does not know of yet.
+    #[inline]
+    pub(crate) fn has_answers(&self) -> bool {
+        match &self.driver {
+            Driver::Uring(ring) => ring.has_answers(),
+            Driver::Threads | Driver::Sim(_) => false,
+        }
+    }
+
     /// True when the kernel holds completions back until it is entered, or has delivered some.
     #[inline]
     pub(crate) fn has_completions(&mut self) -> bool {

@@ -168,8 +168,8 @@ impl Uring {
     /// True when the pending entries should not wait for the end of the ready work.
     #[inline]
     pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
-        // What is asked of sockets goes when the slice is over: their answers leave together, and
-        // the clients that they wake do not each take the core away.
+        // What is asked of sockets goes when all clients have had their turn, or the slice is over:
+        // answers leave together, and the clients that they wake do not each take the core away.
         let pending = self.pending.saturating_sub(self.socket_pending);
         if pending == 0 || pending >= BATCH_COUNT_MAX {
             return pending > 0;
@@ -179,6 +179,12 @@ impl Uring {
             Submission::Share(share) => pending * share >= transfers.saturating_sub(pending),
             Submission::AtOnce => true,
         }
+    }
+
+    /// True when something is asked of sockets that was not submitted yet.
+    #[inline]
+    pub(crate) fn has_answers(&self) -> bool {
+        self.socket_pending > 0
     }
 
     /// True when completions wait, in the queue or behind the kernel's door (DEFER_TASKRUN).

@@ -91,7 +91,7 @@ impl Worker {
             if self.preempt.get() || self.slice_is_over(polls) {
                 break;
             }
-            if self.ring.borrow().wants_submit(self.transfers()) && self.has_ready() {
+            if self.has_ready() && (self.answers_wait() || self.wants_submit()) {
                 self.visit_ring();
             }
         }
@@ -102,6 +102,18 @@ impl Worker {
         bump(&counters.polls, u64::from(polls));
         bump(&counters.busy_ns, busy_ns);
         self.publish();
+    }
+
+    #[inline]
+    fn wants_submit(&self) -> bool {
+        self.ring.borrow().wants_submit(self.transfers())
+    }
+
+    /// All clients that asked are answered as far as it goes now, and what is left to do is the work
+    /// of queries, which may take a slice or two: their answers leave before it.
+    #[inline]
+    fn answers_wait(&self) -> bool {
+        self.ring.borrow().has_answers() && self.urgent.borrow().is_empty()
     }
 
     /// There are messages, completions can be had, or time is up. Where polls take long, time is looked
