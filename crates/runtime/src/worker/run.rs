@@ -84,11 +84,11 @@ impl Worker {
         self.rotate_window();
         let mut polls = 0;
         while polls < limit {
-            let Some(task) = self.next_task() else { break };
+            let Some((task, interleaves)) = self.next_task() else { break };
             self.poll_task(task);
             polls += 1;
             // A task that computes has looked at the clock: the slice is used up.
-            if self.preempt.get() || self.slice_is_over(polls) {
+            if self.preempt.get() || self.slice_is_over(polls, interleaves) {
                 break;
             }
             if self.has_ready() && (self.answers_wait() || self.wants_submit()) {
@@ -117,15 +117,16 @@ impl Worker {
     }
 
     /// There are messages, completions can be had, or time is up. Where polls take long, time is looked
-    /// at after each; else now and then.
+    /// at after each, and where clients may call, after each that may have been long; else now and
+    /// then.
     #[inline]
-    fn slice_is_over(&self, polls: u32) -> bool {
+    fn slice_is_over(&self, polls: u32, interleaves: bool) -> bool {
         let called = || self.inbox().filled() || self.ring.borrow_mut().has_completions();
         if polls.is_multiple_of(GLANCE_POLL_COUNT) && called() {
             return true;
         }
-        (self.long_polls.get() || polls.is_multiple_of(CLOCK_POLL_COUNT))
-            && self.time_is_up(self.now_ns())
+        let may_be_long = self.long_polls.get() || self.sockets.get() > 0 && !interleaves;
+        (may_be_long || polls.is_multiple_of(CLOCK_POLL_COUNT)) && self.time_is_up(self.now_ns())
     }
 
     /// The slice is used up: sooner when connections are waited for and something has completed.
@@ -155,12 +156,13 @@ impl Worker {
     }
 
     /// Fills the window from the queues: a ready task, urgent ones before others, runs first while
-    /// there is room beside it, so the window never holds more than its size.
+    /// there is room beside it, so the window never holds more than its size. And whether it comes
+    /// from the window, where tasks give way at each prefetch.
     #[inline]
-    fn next_task(&self) -> Option<stdx::Key> {
+    fn next_task(&self) -> Option<(stdx::Key, bool)> {
         if self.window.len() < self.shared.window {
             if let Some(task) = self.next_urgent() {
-                return Some(task);
+                return Some((task, false));
             }
             let mut ready = self.ready.borrow_mut();
             if self.shared.attack && ready.len() > 1 {
@@ -168,10 +170,10 @@ impl Worker {
                 ready.swap(0, other);
             }
             if let Some(task) = ready.pop_front() {
-                return Some(task);
+                return Some((task, false));
             }
         }
-        self.window.pop_front()
+        self.window.pop_front().map(|task| (task, true))
     }
 
     /// Once per slice the oldest task of a full window changes places with the ready queue, so
