@@ -85,6 +85,10 @@ impl Worker {
         let mut polls = 0;
         while polls < limit {
             let Some((task, interleaves)) = self.next_task() else { break };
+            if self.sockets.get() > 0 && !interleaves {
+                // How far apart its looks at the clock are the task before it does not tell.
+                self.preempt_stride.set(1);
+            }
             self.poll_task(task);
             polls += 1;
             // A task that computes has looked at the clock: the slice is used up.
