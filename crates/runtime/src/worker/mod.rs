@@ -229,7 +229,8 @@ impl Worker {
     }
 
     /// True when the slice is used up, or when a client may have asked for something meanwhile. The
-    /// clock is read at every 16th call, where calls are far apart at every one.
+    /// clock is read at every 16th call, at every one where calls are far apart or something has
+    /// completed.
     #[inline]
     pub(crate) fn need_preempt(&self) -> bool {
         if self.shared.attack || self.preempt.get() {
@@ -237,7 +238,7 @@ impl Worker {
         }
         let calls = self.preempt_calls.get() + 1;
         self.preempt_calls.set(calls);
-        if calls >= self.preempt_stride.get() {
+        if calls >= self.preempt_stride.get() || self.client_called() {
             self.preempt.set(self.look_at_clock(calls));
         }
         self.preempt.get()

@@ -84,15 +84,11 @@ impl Worker {
         self.rotate_window();
         let mut polls = 0;
         while polls < limit {
-            let Some((task, interleaves)) = self.next_task() else { break };
-            if self.sockets.get() > 0 && !interleaves {
-                // How far apart its looks at the clock are the task before it does not tell.
-                self.preempt_stride.set(1);
-            }
+            let Some(task) = self.next_task() else { break };
             self.poll_task(task);
             polls += 1;
             // A task that computes has looked at the clock: the slice is used up.
-            if self.preempt.get() || self.slice_is_over(polls, interleaves) {
+            if self.preempt.get() || self.slice_is_over(polls) {
                 break;
             }
             if self.has_ready() && (self.answers_wait() || self.wants_submit()) {
@@ -121,23 +117,32 @@ impl Worker {
     }
 
     /// There are messages, completions can be had, or time is up. Where polls take long, time is looked
-    /// at after each, and where clients may call, after each that may have been long; else now and
-    /// then.
+    /// at after each, and where a client may have called; else now and then.
     #[inline]
-    fn slice_is_over(&self, polls: u32, interleaves: bool) -> bool {
-        let called = || self.inbox().filled() || self.ring.borrow_mut().has_completions();
-        if polls.is_multiple_of(GLANCE_POLL_COUNT) && called() {
+    fn slice_is_over(&self, polls: u32) -> bool {
+        if polls.is_multiple_of(GLANCE_POLL_COUNT) && self.is_called() {
             return true;
         }
-        let may_be_long = self.long_polls.get() || self.sockets.get() > 0 && !interleaves;
-        (may_be_long || polls.is_multiple_of(CLOCK_POLL_COUNT)) && self.time_is_up(self.now_ns())
+        let is_due = polls.is_multiple_of(CLOCK_POLL_COUNT) || self.long_polls.get();
+        (is_due || self.client_called()) && self.time_is_up(self.now_ns())
     }
 
     /// The slice is used up: sooner when connections are waited for and something has completed.
     pub(super) fn time_is_up(&self, now_ns: u64) -> bool {
         let used_ns = now_ns.saturating_sub(self.slice_start_ns.get());
-        let called = || self.inbox().filled() || self.ring.borrow_mut().has_completions();
-        used_ns > SLICE_NS || used_ns > ANSWER_NS && self.sockets.get() > 0 && called()
+        used_ns > SLICE_NS || used_ns > ANSWER_NS && self.client_called()
+    }
+
+    /// Something has completed, or another thread has sent something.
+    #[inline]
+    fn is_called(&self) -> bool {
+        self.inbox().filled() || self.ring.borrow_mut().has_completions()
+    }
+
+    /// The same where connections are waited for.
+    #[inline]
+    pub(super) fn client_called(&self) -> bool {
+        self.sockets.get() > 0 && self.is_called()
     }
 
     /// A task of a client that waits for a short answer goes before those of queries, which take
@@ -160,13 +165,12 @@ impl Worker {
     }
 
     /// Fills the window from the queues: a ready task, urgent ones before others, runs first while
-    /// there is room beside it, so the window never holds more than its size. And whether it comes
-    /// from the window, where tasks give way at each prefetch.
+    /// there is room beside it, so the window never holds more than its size.
     #[inline]
-    fn next_task(&self) -> Option<(stdx::Key, bool)> {
+    fn next_task(&self) -> Option<stdx::Key> {
         if self.window.len() < self.shared.window {
             if let Some(task) = self.next_urgent() {
-                return Some((task, false));
+                return Some(task);
             }
             let mut ready = self.ready.borrow_mut();
             if self.shared.attack && ready.len() > 1 {
@@ -174,10 +178,10 @@ impl Worker {
                 ready.swap(0, other);
             }
             if let Some(task) = ready.pop_front() {
-                return Some((task, false));
+                return Some(task);
             }
         }
-        self.window.pop_front().map(|task| (task, true))
+        self.window.pop_front()
     }
 
     /// Once per slice the oldest task of a full window changes places with the ready queue, so
