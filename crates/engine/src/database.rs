@@ -23,7 +23,6 @@ use crate::memory::Shares;
 use crate::options::{Options, RingKind};
 use crate::session::Session;
 use crate::settings::{self, Configuration};
-use crate::system::Given;
 use crate::turn::{Turn, Turns};
 
 /// Page size of new databases, unless they want another: the best of SSDs for random reads
@@ -385,33 +384,6 @@ impl Database {
     pub(crate) fn spill_path(&self) -> PathBuf {
         let number = self.inner.spills.fetch_add(1, Ordering::Relaxed);
         self.inner.path.with_added_extension(format!("spill-{number}"))
-    }
-
-    /// Makes durable that sequences have given numbers out. In a block its end does that.
-    pub(crate) fn save_numbers(&self, given: Vec<Given>) -> SqlResult<()> {
-        if given.is_empty() || self.block.is_some() {
-            return Ok(());
-        }
-        let _writer = self.writer()?;
-        // Another statement may have done it meanwhile.
-        let given: Vec<Given> = given.into_iter().filter(Given::is_unsaved).collect();
-        if given.is_empty() {
-            return Ok(());
-        }
-        given.iter().for_each(Given::reserve);
-        let saved = self.change(|_, _| Box::pin(async { Ok(()) }));
-        given.iter().for_each(|given| given.reserved(saved.is_ok()));
-        saved
-    }
-
-    /// Sequences go on after an orderly end without the gap that a crash leaves.
-    fn release_numbers(&self) -> SqlResult<()> {
-        let _writer = self.writer()?;
-        let released = self.snapshot().numbers().filter(|numbers| numbers.release()).count();
-        match released {
-            0 => Ok(()),
-            _ => self.change(|_, _| Box::pin(async { Ok(()) })),
-        }
     }
 
     /// Applies a change, saves the catalog, makes both durable and visible.

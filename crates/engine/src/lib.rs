@@ -35,6 +35,7 @@ mod load;
 mod lookup;
 mod memory;
 mod notice;
+mod numbers;
 mod options;
 mod prepared;
 mod query;

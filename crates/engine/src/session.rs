@@ -29,9 +29,7 @@ use crate::result::{ResultSet, StatementResult};
 use crate::seek::Seek;
 use crate::settings::{Setting, Settings};
 use crate::statements::{Executed, Statements};
-use crate::system::{
-    Generator, Given, LastNumbers, Monitor, SessionInfo, Sleep, SystemCatalog, View,
-};
+use crate::system::{Generator, LastNumbers, Monitor, SessionInfo, Sleep, SystemCatalog, View};
 use crate::turn::{self, Patience};
 use crate::{access, analyze, comments, ddl, dml, explain, query, reorganize, view};
 
@@ -490,17 +488,6 @@ impl Session {
     fn change_settings(&mut self, catalog: &SystemCatalog) -> SqlResult<()> {
         let mut changes = catalog.changes().into_iter();
         changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
-    }
-
-    /// Makes durable that sequences have given numbers out.
-    pub(crate) async fn save_numbers(&self, given: Vec<Given>) -> SqlResult<()> {
-        if given.is_empty() {
-            return Ok(());
-        }
-        let db = self.db.clone();
-        let saved = runtime::offload(move || db.save_numbers(given)).await;
-        saved
-            .map_err(|aborted| SqlError::internal(format!("saving sequences failed: {aborted}")))?
     }
 
     /// What cancels the statement that begins now.
