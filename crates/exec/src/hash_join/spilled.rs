@@ -17,6 +17,10 @@ use crate::spill::Block;
 use crate::stage::{Map, breathe};
 use crate::workspace::Workspace;
 
+/// A build side of so few bytes is joined in any case: what another lane holds while it cuts a pair is
+/// no reason to cut this one to nothing.
+const LEAST_BYTES: usize = 16 << 10;
+
 /// A join that waits for its probe side.
 pub(crate) struct SpilledJoin {
     rules: Arc<JoinRules>,
@@ -107,12 +111,15 @@ impl SpilledJoin {
             let keys = self.rules.encode(&self.rules.build_keys, &rows)?;
             let bytes = table_bytes(&rows, &keys);
             if !self.space.memory.try_grow(bytes) {
-                if self.can_cut(&pair) {
+                if parts.is_empty() || lane.counted + bytes <= LEAST_BYTES {
+                    self.space.memory.hold(bytes);
+                } else if self.can_cut(&pair) {
                     self.space.memory.shrink(std::mem::take(&mut lane.counted));
                     drop((parts, reads));
                     return self.cut(pair).await;
+                } else {
+                    self.space.memory.grow(bytes)?;
                 }
-                self.space.memory.grow(bytes)?;
             }
             lane.counted += bytes;
             parts.push((rows, keys));
