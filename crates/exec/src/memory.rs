@@ -119,6 +119,10 @@ impl Governor {
     }
 
     fn take(&self, bytes: usize) -> bool {
+        if bytes == 0 {
+            // What a floor covers is to be had when others hold more than there is.
+            return true;
+        }
         let state = &self.0;
         let more = |taken: usize| taken.checked_add(bytes).filter(|&sum| sum <= state.growth_limit);
         let taken = state.growth.fetch_update(Relaxed, Relaxed, more);
