@@ -25,7 +25,7 @@ copy c from stdin;
 copy c from stdin;
 1	again	1
 \.
-copy c (id, wrong) from stdin;
-copy nowhere from stdin;
 select count(*) from c;
 drop table c;
+-- At the end: behind a COPY that is refused psql looks for data, from 15.20 on.
+copy nowhere from stdin;
