@@ -1,4 +1,4 @@
-//! The one gate and the chores: `cargo xtask ci`, `cargo xtask tidy`.
+//! The one gate and the chores: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask sanitize`.
 //!
 //! Continuous integration and people run the same commands; there is no second place where a check
 //! is written down.
@@ -6,6 +6,7 @@
 
 mod ci;
 mod mask;
+mod sanitize;
 mod tally;
 mod tidy;
 
@@ -14,14 +15,16 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask <command>
 
-  ci      everything that must pass: fmt, tidy, clippy, tests, SQL files
-  tidy    the rules that no compiler checks: dependencies, unsafe, sizes, words";
+  ci        everything that must pass: fmt, tidy, clippy, tests, SQL files
+  tidy      the rules that no compiler checks: dependencies, unsafe, sizes, words
+  sanitize  the tests of runtime and storage under AddressSanitizer (nightly toolchain)";
 
 fn main() -> ExitCode {
     let root = root();
     match std::env::args().nth(1).as_deref() {
         Some("ci") => ci::run(&root),
         Some("tidy") => tidy_alone(&root),
+        Some("sanitize") => sanitize::run(&root),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(64)

@@ -1,6 +1,7 @@
 //! The `dovetail` binary: quickstart, shell, TPC-H, figures, doctor.
 #![allow(clippy::disallowed_methods)] // a program for people: has files, clocks and threads of its own
 
+mod allocator;
 mod bench;
 mod check;
 mod connections;

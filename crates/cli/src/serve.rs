@@ -127,6 +127,7 @@ fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
         configuration: configuration.clone(),
         ..Options::default()
     };
+    crate::allocator::fit_into(options.memory_bytes);
     let path = PathBuf::from(configuration.text("data").unwrap_or_default());
     match path.exists() {
         true => Database::open(&path, options),

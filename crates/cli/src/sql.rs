@@ -104,6 +104,7 @@ impl SqlArgs {
     fn open(&self) -> SqlResult<Database> {
         let mut options = Options::default();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
+        crate::allocator::fit_into(options.memory_bytes);
         options.page_bytes = self.page_size;
         options.ring = self.ring.unwrap_or(options.ring);
         (options.sqpoll, options.iopoll) = (self.sqpoll, self.iopoll);

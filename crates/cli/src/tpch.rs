@@ -106,6 +106,7 @@ impl Common {
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::default();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
+        crate::allocator::fit_into(options.memory_bytes);
         options.pool_bytes = self.pool;
         options.page_bytes = self.page_size;
         options.ring = self.ring.unwrap_or(options.ring);

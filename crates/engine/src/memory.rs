@@ -2,6 +2,7 @@
 //! connections. Of what is left half goes to the pool (unless its size is given), a quarter to the
 //! operators, an eighth to tasks; the rest is what the allocator holds back.
 
+use sql::plan::{Node, Operator, Plan};
 use storage::EXTENT_PAGES;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -24,10 +25,13 @@ const OPERATOR_BYTES_MIN: usize = 1 << 20;
 /// Copies of an extent that a part of a scan in work holds: its rows, and what becomes of them.
 const PART_COPIES: usize = 2;
 
-/// Bytes of a task of a look-up join: its frame, its 128 keys, and the rows that it finds, which may be
-/// several for each. In a chain of three such joins (TPC-H Q7) 130 kB were measured for each task
-/// more, and 200 tasks were as fast as 800.
+/// Bytes of a task of a look-up join: its frame, its 128 keys, and up to two rows for each. In a chain of
+/// three such joins (TPC-H Q7) 130 kB were measured for each task more, and 200 tasks were as fast as
+/// 800; where a key finds seven rows (Q9), 300 kB.
 const TASK_BYTES: usize = 64 << 10;
+
+/// So many rows for each key are counted at most: tasks must be left to keep the device busy.
+const ROWS_PER_KEY_MAX: f64 = 16.0;
 
 /// The parts of a database's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +61,10 @@ impl Shares {
     }
 
     /// Tasks that a query may have alive.
-    pub(crate) fn tasks(&self, settings: &Settings) -> usize {
-        (self.tasks / 2 / TASK_BYTES).clamp(1, settings.max_tasks)
+    pub(crate) fn tasks(&self, settings: &Settings, plan: &Plan) -> usize {
+        let pairs_of_rows = (rows_per_key(&plan.root) / 2.0).clamp(1.0, ROWS_PER_KEY_MAX / 2.0);
+        let task_bytes = TASK_BYTES as f64 * pairs_of_rows;
+        (self.tasks / 2 / task_bytes as usize).clamp(1, settings.max_tasks)
     }
 
     /// Parts of a scan that each of so many workers may have in work.
@@ -66,4 +72,13 @@ impl Shares {
         let part_bytes = EXTENT_PAGES * page_bytes * PART_COPIES;
         (self.tasks / 2 / workers.max(1) / part_bytes).clamp(1, exec::PARTS_PER_WORKER)
     }
+}
+
+/// The most rows that a key of one of the look-up joins is expected to find.
+fn rows_per_key(node: &Node) -> f64 {
+    let own = match &node.operator {
+        Operator::LookupJoin(join) => node.rows / join.outer.rows.max(1.0),
+        _ => 0.0,
+    };
+    node.children().into_iter().map(rows_per_key).fold(own, f64::max)
 }

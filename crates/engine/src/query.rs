@@ -168,7 +168,7 @@ impl Run {
     ) -> Run {
         let progress = Arc::new(Progress::new(plan.node_count, db.worker_count()));
         db.watch(&progress);
-        let permits = Permits::new(db.shares().tasks(settings));
+        let permits = Permits::new(db.shares().tasks(settings, plan));
         let mut query = Query::new(settings.mode(), permits, watch.cancel, progress.clone());
         query.lookup_batch_rows = settings.lookup_batch_rows;
         query.spill_path = Some(db.spill_path());

@@ -63,6 +63,13 @@ impl ByteKeys {
 }
 
 impl Keys {
+    fn len(&self) -> usize {
+        match self {
+            Keys::Ints(values) => values.len(),
+            Keys::Bytes(keys) => keys.len(),
+        }
+    }
+
     /// Bytes that the keys take.
     pub(crate) fn bytes(&self) -> usize {
         match self {
@@ -131,9 +138,24 @@ impl KeyCoder {
 
     /// No keys, of this coder's shape.
     pub(crate) fn empty(&self) -> Keys {
+        self.room_for(std::iter::empty())
+    }
+
+    /// No keys, with room for those of `batches`.
+    pub(crate) fn room_for<'a>(&self, batches: impl Iterator<Item = &'a Keys> + Clone) -> Keys {
+        let key_count = batches.clone().map(Keys::len).sum();
         match self.converter {
-            None => Keys::Ints(Vec::new()),
-            Some(_) => Keys::Bytes(ByteKeys::default()),
+            None => Keys::Ints(Vec::with_capacity(key_count)),
+            Some(_) => {
+                let bytes = batches.map(|keys| match keys {
+                    Keys::Bytes(keys) => keys.bytes.len(),
+                    Keys::Ints(_) => 0,
+                });
+                Keys::Bytes(ByteKeys {
+                    bytes: Vec::with_capacity(bytes.sum()),
+                    ends: Vec::with_capacity(key_count),
+                })
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use types::SqlResult;
 
 use super::spilled::SpilledJoin;
@@ -30,18 +31,12 @@ pub(super) type Keyed = (RecordBatch, KeyBatch);
 pub(crate) struct BuildSink {
     rules: Arc<JoinRules>,
     space: Workspace,
-    locals: Locals<Local>,
+    /// Rows whose [`table_bytes`] are counted in the reservation.
+    locals: Locals<Vec<Keyed>>,
     turns: Turns,
     spilled: Partitioner,
     has_spilled: AtomicBool,
     facts: Arc<Facts>,
-}
-
-#[derive(Default)]
-struct Local {
-    rows: Vec<Keyed>,
-    /// Their bytes as they are counted in the reservation.
-    bytes: usize,
 }
 
 /// A finished build side.
@@ -60,18 +55,24 @@ pub(super) fn table_bytes(rows: &RecordBatch, keys: &KeyBatch) -> usize {
 /// The hash table of all rows.
 pub(super) async fn table_of(rules: &JoinRules, parts: Vec<Keyed>) -> SqlResult<JoinTable> {
     let mut rows = Vec::with_capacity(parts.len());
-    let mut all = KeyBatch { keys: rules.coder.empty(), hashes: vec![], nulls: None };
-    let mut null_bits: Vec<bool> = Vec::new();
+    let row_count = parts.iter().map(|(batch, _)| batch.num_rows()).sum();
+    // Vectors that grow would take, while they do, three times what is counted.
+    let keys = rules.coder.room_for(parts.iter().map(|(_, keys)| &keys.keys));
+    let mut all = KeyBatch { keys, hashes: Vec::with_capacity(row_count), nulls: None };
+    let mut valid = BooleanBufferBuilder::new(row_count);
     for (batch, keys) in parts {
-        let is_null = |i| keys.nulls.as_ref().is_some_and(|n| n.is_null(i));
-        null_bits.extend((0..batch.num_rows()).map(|i| !is_null(i)));
+        match &keys.nulls {
+            Some(nulls) => valid.append_buffer(nulls.inner()),
+            None => valid.append_n(batch.num_rows(), true),
+        }
         rows.push(batch);
         all.keys.append(keys.keys);
         all.hashes.extend(keys.hashes);
         breathe().await;
     }
-    if null_bits.contains(&false) {
-        all.nulls = Some(null_bits.into());
+    let valid = NullBuffer::new(valid.finish());
+    if valid.null_count() > 0 {
+        all.nulls = Some(valid);
     }
     let rows = batch::concat_owned(&rules.build_schema, rows)?;
     let mut table = JoinTable::new(rows, all);
@@ -99,7 +100,7 @@ impl BuildSink {
         let locals = self.locals.take();
         go_on(scope).await?;
         if !self.has_spilled.load(Relaxed) {
-            let parts = locals.into_iter().flat_map(|local| local.rows).collect();
+            let parts = locals.into_iter().flatten().collect();
             let table = table_of(&self.rules, parts).await?;
             let probe = Probe::new(&self.rules, table, &self.facts, &self.space.memory);
             return Ok(Built::Table(Arc::new(probe)));
@@ -115,12 +116,12 @@ impl BuildSink {
     }
 
     /// Writes rows to the partitions of their keys.
-    async fn write(&self, local: Local) -> SqlResult<()> {
+    async fn write(&self, local: Vec<Keyed>) -> SqlResult<()> {
         self.has_spilled.store(true, Relaxed);
         // From here on the partitions count them.
-        self.space.memory.shrink(local.bytes);
+        self.space.memory.shrink(local.iter().map(|(rows, keys)| table_bytes(rows, keys)).sum());
         let (mut rows, mut hashes) = (Vec::new(), Vec::new());
-        for (batch, keys) in local.rows {
+        for (batch, keys) in local {
             rows.push(batch);
             hashes.extend(keys.hashes);
             // So many rows make about a batch in each partition.
@@ -151,14 +152,13 @@ impl Sink for BuildSink {
         let bytes = table_bytes(&rows, &keys);
         let mut local = self.locals.of(worker);
         if !self.space.memory.try_grow(bytes) {
-            if !local.rows.is_empty() {
+            if !local.is_empty() {
                 return self.space.refuse(rows, bytes);
             }
             self.space.grow_least(bytes)?;
         }
         self.facts.saw_build(&keys);
-        local.bytes += bytes;
-        local.rows.push((rows, keys));
+        local.push((rows, keys));
         Ok(None)
     }
 
