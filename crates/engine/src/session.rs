@@ -1,5 +1,6 @@
 //! Sessions: statements in, results out.
 
+mod blocks;
 mod roles;
 
 use std::io::{Read, Write};
@@ -9,14 +10,14 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::{self, DropObject, Explain, Statement, Transaction, Vacuum};
+use sql::parse::{self, DropObject, Explain, Statement, Vacuum};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
 use types::zone;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Activity;
-use crate::block::{self, Block};
+use crate::block::Block;
 use crate::catalog::Snapshot;
 use crate::check::CHECK_COLUMN;
 use crate::cursors::{self, Cursors};
@@ -43,6 +44,8 @@ pub struct Session {
     pub(crate) info: SessionInfo,
     activity: Arc<Activity>,
     notices: Vec<Notice>,
+    /// Whether a transaction block is open: it has modes of its own.
+    in_block: bool,
     /// The next statement is the first that writes in a block.
     block_begins: bool,
     /// Look-ups that came as text.
@@ -94,6 +97,7 @@ impl Session {
             info,
             activity,
             notices: vec![],
+            in_block: false,
             block_begins: false,
             lifted: Lifted::default(),
             statements: Arc::default(),
@@ -323,6 +327,7 @@ impl Session {
             chance: self.chance.clone(),
             numbers: self.numbers.clone(),
             given: Mutex::default(),
+            in_block: self.in_block,
             sleep: Sleep::default(),
             session_id: self.activity.session_id,
             wishes: Mutex::default(),
@@ -354,36 +359,6 @@ impl Session {
             self.notices.extend(analyze::analyze(&self.db, self.info.role, table)?);
         }
         Ok(tag("VACUUM"))
-    }
-
-    /// Whether a statement that writes may run in the transaction block that is open, and makes the
-    /// block one that writes.
-    ///
-    /// # Errors
-    /// 0A000 with what may.
-    pub fn write_in_block(&mut self, statement: &Statement) -> SqlResult<()> {
-        block::admit(self.db.block().map(|b| &**b), statement)?;
-        self.block_begins = self.db.block().is_none();
-        Ok(())
-    }
-
-    /// Whether the transaction block that is open has written.
-    pub fn has_written(&self) -> bool {
-        self.db.block().is_some()
-    }
-
-    /// Ends a block that has written; there is nothing to do for others.
-    fn end_block(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
-        let Some(block) = self.db.block().cloned() else {
-            let hint = "Connect to the server; in the shell each statement is a transaction.";
-            return Err(SqlError::unsupported("transaction blocks here").with_hint(hint));
-        };
-        self.db = block.public().clone();
-        match step {
-            Transaction::Commit => block.commit().map(|()| tag("COMMIT")),
-            Transaction::Rollback => Ok(tag("ROLLBACK")),
-            _ => Err(SqlError::internal("this does not end a block")),
-        }
     }
 
     /// What a statement that writes works with; waits until no other one writes.

@@ -39,6 +39,7 @@ use crate::database::Database;
 use crate::settings::Settings;
 use crate::statements::Statements;
 
+pub(crate) use constraints::{next_of, numbered_by};
 pub(crate) use functions::{Generator, Given, LastNumbers};
 pub(crate) use names::quote_ident;
 pub(crate) use session_info::SessionInfo;
@@ -76,6 +77,8 @@ pub(crate) struct View {
     pub(crate) numbers: Arc<LastNumbers>,
     /// The sequences of which a crash would forget what they gave out.
     pub(crate) given: Mutex<Vec<Given>>,
+    /// Whether the session is in a transaction block.
+    pub(crate) in_block: bool,
     /// What `pg_sleep` asked for.
     pub(crate) sleep: Sleep,
     /// The session's number among those of the database.
@@ -210,10 +213,9 @@ impl Catalog for SystemCatalog {
     }
 
     fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {
-        let sequence = table.constraints.identity_of(ordinal)?.sequence.clone();
-        let (name, ty) = (table.sequence_name(ordinal), table.schema.columns[ordinal].ty);
+        let mut next = self.view.snapshot.numbers_of(table, ordinal)?;
         let (oid, last) = (sequences::oid_of_column(table, ordinal), self.view.numbers.clone());
-        Some(Box::new(move || sequence.next(&name, ty).inspect(|number| last.note(oid, *number))))
+        Some(Box::new(move || next().inspect(|number| last.note(oid, *number))))
     }
 
     fn system_function(&self, name: &str) -> Option<SystemFunction> {

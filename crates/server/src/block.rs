@@ -47,7 +47,8 @@ impl Connection {
         let Some(session) = &mut self.session else { return };
         let (read_only, isolation) = match step {
             Transaction::Begin(modes) => {
-                (modes.read_only.then(|| "on".to_owned()), modes.isolation.clone())
+                let word = |on| if on { "on" } else { "off" };
+                (modes.read_only.map(|on| word(on).to_owned()), modes.isolation.clone())
             }
             _ => (None, None),
         };
@@ -115,6 +116,9 @@ impl Connection {
             self.set_modes(step);
         }
         self.block = block;
+        if let Some(session) = &mut self.session {
+            session.enter_block(block != Block::Idle);
+        }
         if block == Block::Idle {
             self.end_cursors();
             self.savepoints.clear();

@@ -302,10 +302,12 @@ fn passwords_cannot_be_tried_fast() {
 #[test]
 fn writing_needs_the_server_s_leave_and_the_page_s_switch() {
     let sql = "create table made (a int)";
-    let (_, address) = serve_with("reads", "", false);
+    let (_, address) = serve_with("reads", "create sequence s", false);
     let page = Page::open(address);
     for switch in [json!({}), json!({ "writes": true })] {
         assert_eq!(page.run(sql, &switch).1["state"], "25006");
+        let run = page.run("select setval('s', 7)", &switch).1;
+        assert_eq!(run["error"]["state"], "25006");
     }
     let (_, address) = serve_with("writes", "", true);
     let page = Page::open(address);

@@ -296,19 +296,18 @@ impl SequenceOptions {
         Ok(made)
     }
 
-    /// A sequence with these changes, apart from the one that it was.
+    /// A sequence with these changes. Where it stands stays one for both, so that statements on older
+    /// versions of the catalog take no number a second time; `RESTART` sets it apart.
     ///
     /// # Errors
     /// 22023 as for a new one.
     pub fn alter(&self, old: &Sequence, ty: LogicalType) -> SqlResult<Sequence> {
         let mut made = self.over(old)?;
         made.start = self.start.unwrap_or(old.start);
-        let (value, is_called) = old.last();
-        let (value, is_called) = match self.restart {
-            None => (value, is_called),
-            Some(value) => (value.unwrap_or(made.start), false),
-        };
-        made.counter = Counter::at(value, is_called);
+        if let Some(value) = self.restart {
+            made.counter = Counter::at(value.unwrap_or(made.start), false);
+        }
+        let (value, _) = made.last();
         made.check(ty)?;
         let (least, most) = made.bounds(ty);
         match () {

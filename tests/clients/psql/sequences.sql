@@ -21,3 +21,19 @@ alter table numbered add column ticket int default nextval('tickets');
 \d numbered
 drop table numbered cascade;
 \ds
+-- What numbers do is a change.
+create sequence kept;
+begin read only;
+select nextval('kept');
+rollback;
+begin read only;
+select setval('kept', 7);
+rollback;
+set default_transaction_read_only = on;
+select nextval('kept');
+begin read write;
+select nextval('kept');
+commit;
+reset default_transaction_read_only;
+select nextval('kept');
+drop sequence kept;

@@ -82,13 +82,13 @@ fn on_relation(
     name: &str,
     grantees: &[RoleId],
 ) -> SqlResult<()> {
+    if next.snapshot.sequences.contains_key(name) {
+        return on_sequence(next, grant, name, grantees);
+    }
     let mut acl = next.snapshot.acl(name)?.clone();
     let relation = next.snapshot.owned(name).expect("it has an access list");
     // A relation may be named twice: what the first time did counts.
     acl.clone_from(next.access.acl(&relation));
-    if next.snapshot.sequences.contains_key(name) {
-        return on_sequence(next, grant, name, grantees);
-    }
     let kind = if next.snapshot.views.contains_key(name) { "view" } else { "table" };
     on_acl(next, grant, &mut acl, (kind, name, ON_RELATIONS), grantees)?;
     next.access.put_acl(&relation, acl);

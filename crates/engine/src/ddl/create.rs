@@ -11,6 +11,7 @@ use storage::TreeId;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
 use super::exists;
+use super::sequence::name_sequences;
 use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
@@ -41,7 +42,10 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
         }
     };
     same_persistence(snapshot, create)?;
-    let draft = Draft::of(create, columns, id, &writing.catalog)?;
+    let mut draft = Draft::of(create, columns, id, &writing.catalog)?;
+    if !create.temporary {
+        name_sequences(&mut draft, snapshot);
+    }
     for unique in &draft.unique {
         if snapshot.has_relation(&unique.name) {
             return Err(exists(&unique.name));

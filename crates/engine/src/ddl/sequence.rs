@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sql::Draft;
 use sql::constraints::{ColumnDefault, Constraints};
 use sql::parse::{AlterSequence, CreateSequence, Drop, SequenceChange};
 use sql::sequence::{OwningColumn, SequenceDef, SequenceOptions};
@@ -11,6 +12,7 @@ use super::exists;
 use crate::access::{Relation, RoleId};
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
+use crate::system::{next_of, numbered_by};
 
 /// Creates a sequence that `owner` owns.
 ///
@@ -58,8 +60,8 @@ fn owning_column(
     Ok(Some(Some(OwningColumn { table: entry.def.id.0, column: column.clone() })))
 }
 
-/// Alters a sequence, that of a column too. From now on it is apart from what it was: statements
-/// that run on older versions of the catalog do not see the change.
+/// Alters a sequence, that of a column too. Statements that run on older versions of the catalog go on
+/// with the options that were; the numbers that they take count, unless the sequence restarts.
 ///
 /// Errors: 42P01 and 42P07 for names, 22023 for options that do not fit.
 pub(crate) fn alter_sequence(db: &Database, alter: &AlterSequence) -> SqlResult<()> {
@@ -76,7 +78,9 @@ pub(crate) fn alter_sequence(db: &Database, alter: &AlterSequence) -> SqlResult<
         return db.change(move |_, snapshot| {
             Box::pin(async move {
                 snapshot.sequences.remove(&old);
-                rename_in_defaults(snapshot, &old, &altered.name)?;
+                if old != altered.name {
+                    rename_in_defaults(snapshot, &old, &altered.name);
+                }
                 snapshot.sequences.insert(altered.name.clone(), Arc::new(altered));
                 Ok(())
             })
@@ -227,12 +231,10 @@ fn needed(name: &str, table: &str, column: &str) -> SqlError {
 
 /// Whether a default takes numbers from a sequence.
 fn names_sequence(default: &Option<ColumnDefault>, name: &str) -> bool {
-    let Some(ColumnDefault::Expression(text)) = default else { return false };
-    let quoted = crate::system::quote_ident(name);
-    text.to_ascii_lowercase().contains("nextval")
-        && [quoted.clone(), format!("public.{quoted}")]
-            .iter()
-            .any(|name| text.contains(&format!("'{name}'")))
+    match default {
+        Some(ColumnDefault::Expression(text)) => numbered_by(text).is_some_and(|n| n == name),
+        _ => false,
+    }
 }
 
 fn no_dependents(snapshot: &Snapshot, name: &str) -> SqlResult<()> {
@@ -271,22 +273,38 @@ fn forget_in_defaults(snapshot: &mut Snapshot, name: &str) {
 }
 
 /// Defaults are texts; they follow a sequence that is renamed.
-fn rename_in_defaults(snapshot: &mut Snapshot, old: &str, new: &str) -> SqlResult<()> {
-    if old == new {
-        return Ok(());
-    }
-    let quoted = |name: &str| crate::system::quote_ident(name).replace('\'', "''");
-    let (old_name, new_name) = (quoted(old), quoted(new));
-    change_defaults(snapshot, old, |default| {
-        if let Some(ColumnDefault::Expression(text)) = default {
-            for schema in ["", "public."] {
-                let (before, after) =
-                    (format!("'{schema}{old_name}'"), format!("'{schema}{new_name}'"));
-                *text = text.replace(&before, &after);
+fn rename_in_defaults(snapshot: &mut Snapshot, old: &str, new: &str) {
+    let text = next_of(new);
+    let renamed = Some(ColumnDefault::Expression(text));
+    change_defaults(snapshot, old, |default| default.clone_from(&renamed));
+}
+
+/// Gives the new sequences of columns names that no other relation has: where `t_id_seq` is taken, it is
+/// `t_id_seq1`, as PostgreSQL names them.
+pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) {
+    let table = draft.id;
+    let is_taken = |name: &str| match snapshot.numbered_column(name) {
+        Some((owner, _)) => owner.def.id != table,
+        None => snapshot.has_relation(name),
+    };
+    let columns = draft.schema.columns.iter().map(|column| column.name.as_str());
+    let mut given: Vec<String> = vec![];
+    for (default, column) in draft.constraints.defaults.iter_mut().zip(columns) {
+        let Some(ColumnDefault::Identity(identity)) = default else { continue };
+        let usual = format!("{}_{column}_seq", draft.name);
+        let numbered = (1..).map(|number| format!("{usual}{number}"));
+        let is_free = |name: &String| !is_taken(name) && !given.contains(name);
+        let name = match &identity.name {
+            Some(name) => name.clone(),
+            None => {
+                std::iter::once(usual.clone()).chain(numbered).find(is_free).unwrap_or_default()
             }
+        };
+        if name != usual {
+            identity.name = Some(name.clone());
         }
-    });
-    Ok(())
+        given.push(name);
+    }
 }
 
 /// The sequences that a table owns go with it.

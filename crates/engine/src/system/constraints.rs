@@ -127,28 +127,39 @@ pub(crate) fn condition(table: &TableDef, check: &Check, pretty: bool) -> String
 /// The default of a column as an expression; `None` where it has none or is an identity.
 pub(crate) fn default_text(table: &TableDef, ordinal: usize) -> Option<String> {
     match table.constraints.default_of(ordinal)? {
-        ColumnDefault::Expression(text) if of_sequence(text).is_some() => of_sequence(text),
         ColumnDefault::Expression(text) => {
             let ty = table.schema.columns[ordinal].ty;
-            Some(sql::definition::default(text, ty, false).unwrap_or_else(|| text.clone()))
+            let known = || sql::definition::default(text, ty, false);
+            let next = numbered_by(text).map(|sequence| next_of(&sequence));
+            Some(next.or_else(known).unwrap_or_else(|| text.clone()))
         }
         ColumnDefault::Generated(text) => {
             let known = sql::definition::condition(text, &table.schema, false);
             Some(known.unwrap_or_else(|| text.clone()))
         }
-        ColumnDefault::Identity(_) => {
-            let sequence = names::quote_ident(&table.sequence_name(ordinal));
-            Some(format!("nextval('{sequence}'::regclass)"))
-        }
+        ColumnDefault::Identity(_) => Some(next_of(&table.sequence_name(ordinal))),
     }
 }
 
-/// A default that takes the next number of a sequence, as PostgreSQL writes it.
-fn of_sequence(text: &str) -> Option<String> {
-    let argument = text.strip_prefix("nextval('")?.strip_suffix(')')?;
-    let name = argument.strip_suffix("::regclass").unwrap_or(argument).strip_suffix('\'')?;
-    let name = name.strip_prefix("public.").unwrap_or(name);
-    (!name.contains('\'')).then(|| format!("nextval('{name}'::regclass)"))
+/// The sequence whose next number a default is.
+pub(crate) fn numbered_by(text: &str) -> Option<String> {
+    let call = text.trim().get(.."nextval(".len())?;
+    let argument = text.trim()[call.len()..].strip_suffix(')')?.trim();
+    let (literal, cast) = argument.strip_prefix('\'')?.rsplit_once('\'')?;
+    if !["", "::regclass"].contains(&cast.to_ascii_lowercase().as_str()) {
+        return None;
+    }
+    let parts = names::parse(&literal.replace("''", "'")).ok()?;
+    match (&parts[..], call.eq_ignore_ascii_case("nextval(")) {
+        ([name], true) => Some(name.clone()),
+        ([schema, name], true) if schema == "public" => Some(name.clone()),
+        _ => None,
+    }
+}
+
+/// The default that takes the next number of a sequence, as PostgreSQL writes it.
+pub(crate) fn next_of(sequence: &str) -> String {
+    format!("nextval('{}'::regclass)", names::quote_ident(sequence).replace('\'', "''"))
 }
 
 /// Whether a unique index came from a constraint.

@@ -67,3 +67,16 @@ fn the_form_of_earlier_files_is_read() {
         serde_json::from_str(r#"{"next": 7, "increment": 2}"#).expect("an earlier form");
     assert_eq!((next(&sequence), next(&sequence)), (7, 9));
 }
+
+#[test]
+fn an_altered_sequence_takes_no_number_twice_unless_it_restarts() {
+    let old = Sequence::new();
+    next(&old);
+    let options = SequenceOptions { increment: Some(10), ..Default::default() };
+    let altered = options.alter(&old, TY).expect("other steps");
+    // A statement that began before goes on with the old one.
+    assert_eq!((next(&old), next(&altered), next(&old)), (2, 12, 13));
+    let options = SequenceOptions { restart: Some(None), ..Default::default() };
+    let restarted = options.alter(&old, TY).expect("a new start");
+    assert_eq!((next(&restarted), next(&old)), (1, 14));
+}

@@ -10,6 +10,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
 use crate::ddl::exists;
+use crate::ddl::sequence::name_sequences;
 use crate::dml::{Writing, referring};
 
 /// Where the values of a column come from.
@@ -83,7 +84,7 @@ impl Altered {
                 let name = self.primary_key_name();
                 self.draft.constraints.primary_key_name =
                     name.filter(|n| *n != format!("{new}_pkey"));
-                self.name_sequences();
+                self.keep_sequence_names();
                 self.draft.name = new.clone();
                 Ok(())
             }
@@ -258,7 +259,7 @@ impl Altered {
                 format!("column \"{new}\" of relation \"{}\" already exists", self.draft.name);
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
         }
-        self.name_sequences();
+        self.keep_sequence_names();
         self.draft.schema.columns[ordinal].name = new.to_owned();
         let constraints = &mut self.draft.constraints;
         for check in &mut constraints.checks {
@@ -273,7 +274,7 @@ impl Altered {
     }
 
     /// Sequences keep their names when their table or column is renamed.
-    fn name_sequences(&mut self) {
+    fn keep_sequence_names(&mut self) {
         let defaults = self.draft.constraints.defaults.iter_mut();
         for (default, column) in defaults.zip(&self.draft.schema.columns) {
             if let Some(ColumnDefault::Identity(identity)) = default {
@@ -371,6 +372,9 @@ impl Altered {
             self.next_id += 1;
             let id = IndexId(self.next_id);
             self.indexes.push(IndexDef { id, name, columns, included, unique: true });
+        }
+        if !snapshot.is_temporary(&self.entry.def.name) {
+            name_sequences(&mut self.draft, snapshot);
         }
         self.draft.check(&writing.catalog)
     }

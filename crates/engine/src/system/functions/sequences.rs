@@ -142,7 +142,21 @@ fn check(view: &View, sequence: &Sequence<'_>, privileges: &[Privilege]) -> SqlR
     }
 }
 
+/// 25006 in a transaction that only reads: what these functions do stays.
+fn may_write(view: &View, function: &str) -> SqlResult<()> {
+    let setting = match view.in_block {
+        true => "transaction_read_only",
+        false => "default_transaction_read_only",
+    };
+    if view.settings.show(setting)? == "off" {
+        return Ok(());
+    }
+    let message = format!("cannot execute {function}() in a read-only transaction");
+    Err(SqlError::new(SqlState("25006"), message))
+}
+
 fn nextval(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    may_write(view, "nextval")?;
     let sequence = sequence(view, &arguments[0])?;
     check(view, &sequence, &[Privilege::Usage, Privilege::Update])?;
     let number = sequence.numbers.next(&sequence.name, sequence.ty())?;
@@ -180,6 +194,7 @@ fn lastval(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
 
 /// `setval(sequence, number [, is_called])`
 fn setval(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    may_write(view, "setval")?;
     let sequence = sequence(view, &arguments[0])?;
     check(view, &sequence, &[Privilege::Update])?;
     let number = arguments[1]

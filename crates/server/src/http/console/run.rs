@@ -32,6 +32,8 @@ pub(crate) struct Wish {
     pub partitions: Option<usize>,
     /// With an empty buffer pool.
     pub cold: bool,
+    /// Whether it may change anything.
+    pub may_write: bool,
 }
 
 /// The figures of a run at one moment; counters since its start.
@@ -106,7 +108,7 @@ impl Wish {
             return Err(SqlError::new(SqlState("25006"), message).with_hint(hint));
         }
         let cold = wish["cold"].as_bool().unwrap_or(false);
-        Ok(Wish { sql, statement, mode, partitions, cold })
+        Ok(Wish { sql, statement, mode, partitions, cold, may_write })
     }
 
     /// Prepares the session that it runs in.
@@ -117,6 +119,10 @@ impl Wish {
                 .with_hint("Only superusers start cold: all clients have the pool in common."));
         }
         session.settings().set("execution_mode", self.mode.name())?;
+        if !self.may_write {
+            // For functions that change something.
+            session.settings().set("default_transaction_read_only", "on")?;
+        }
         if let Some(partitions) = self.partitions {
             session.settings().set("static_partitions", &partitions.to_string())?;
         }
