@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Random expressions and queries, run by PostgreSQL and by this engine: their rows must agree.
+"""Random expressions, queries and changes, run by PostgreSQL and by this engine: their rows must agree.
 
-    python3 tests/sql/compare.py [--expressions N] [--queries N] [--seed N] [--modes] [--binary target/debug/dovetail]
+    python3 tests/sql/compare.py [--expressions N] [--queries N] [--changes N] [--seed N] [--modes]
+                                 [--binary target/debug/dovetail]
 
 Needs a server of PostgreSQL 15 that the environment leads to (`PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE`), as the
 owner of a scratch database: the schema `public` is dropped. Batch k of a run with seed S has the seed S + k, which
@@ -81,6 +82,18 @@ class Expressions:
             f"case when {self.boolean(d - 1)} then {x} else {y} end",
             f"{self.pick('coalesce', 'greatest', 'least')}({x}, {y})",
             f"length({self.text(d - 1)})",
+            f"round({x}, {rng.randint(-2, 4)})",
+            f"trunc({x}, {rng.randint(-1, 3)})",
+            f"mod(({x})::numeric, nullif({y}, 0)::numeric)",
+            f"div(({x})::numeric, nullif({y}, 0)::numeric)",
+            f"nullif({x}, {y})",
+            f"({x})::{self.pick('int', 'bigint', 'numeric(12,2)', 'numeric', 'double precision')}",
+            f"strpos({self.text(d - 1)}, {self.text(d - 1)})",
+            f"extract({self.pick('year', 'month', 'day', 'dow', 'doy', 'quarter', 'week')} from {self.date(d - 1)})",
+            f"ascii({self.text(d - 1)})",
+            f"case {self.number(0)} when {self.number(0)} then {x} when {self.number(0)} then {y} end",
+            f"(- {x})",
+            f"({self.date(d - 1)} - {self.date(d - 1)})",
         )
 
     def text(self, d):
@@ -98,6 +111,19 @@ class Expressions:
             f"case when {self.boolean(d - 1)} then {x} end",
             f"coalesce({x}, {y})",
             f"lpad({x}, {rng.randint(0, 8)}, '*')",
+            f"rpad({x}, {rng.randint(0, 8)}, 'ab')",
+            f"concat({x}, {self.number(0)}, {y})",
+            f"concat_ws('-', {x}, {y}, {x})",
+            f"split_part({x}, '{self.pick(',', 'l', ' ')}', {rng.randint(1, 3)})",
+            f"translate({x}, 'lox', '{self.pick('01', 'LOX', '')}')",
+            f"repeat({x}, {rng.randint(-1, 3)})",
+            f"nullif({x}, {y})",
+            f"overlay({x} placing '{self.pick('#', 'abc', '')}' from {rng.randint(1, 4)})",
+            f"({self.pick('a', 'b', 's', 'd', 'h', 'f')})::text",
+            f"to_char({self.date(0)}, '{self.pick('YYYY-MM-DD', 'DD Mon YY', 'IYYY-IW', 'Day', 'HH24:MI')}')",
+            f"regexp_replace({x}, '{self.pick('l+', '[aeiou]', '^.')}', '<&>')",
+            f"{self.pick('greatest', 'least')}({x}, {y})",
+            f"md5({x})", f"chr({rng.randint(65, 90)})", f"{self.pick('ltrim', 'rtrim')}({x}, 'Hxz ')",
         )
 
     def date(self, d):
@@ -125,6 +151,15 @@ class Expressions:
             f"({x} in ({y}, 3))",
             f"({x} is {self.pick('', 'not ')}distinct from {y})",
             f"({self.date(d - 1)} {self.pick('<', '>=')} {self.date(d - 1)})",
+            f"({self.text(d - 1)} {self.pick('=', '<>', '<', '>=')} {self.text(d - 1)})",
+            f"({self.boolean(d - 1)}) is {self.pick('', 'not ')}{self.pick('true', 'false', 'unknown')}",
+            f"({x} is {self.pick('', 'not ')}null)",
+            f"({self.text(d - 1)} ~ '{self.pick('^a', 'l+o', '[xyz]', '.*')}')",
+            f"({x} not between {y} and {self.number(0)})",
+            f"({x} not in ({y}, {self.number(0)}, null))",
+            f"({x} = any (array[{y}, {self.number(0)}]))",
+            f"(({self.boolean(d - 1)}) = ({self.boolean(d - 1)}))",
+            f"case when {self.boolean(d - 1)} then {self.boolean(d - 1)} end",
         )
 
 
@@ -150,6 +185,8 @@ class Queries:
         return self.pick(
             *[self.plain] * 4, *[self.grouped] * 4, self.union, self.union, self.windowed, self.windowed,
             self.limited, self.derived, self.derived, self.cte, self.distinct, self.rollup,
+            self.lateral, self.lateral, self.regrouped, self.regrouped, self.distinct_on, self.windowed_groups,
+            self.using, self.gathered, self.sets,
         )([])
 
     def relation(self):
@@ -164,7 +201,10 @@ class Queries:
             other, name = self.relation()
             left, at = self.rng.choice(scope)
             link = f"{at}.{self.rng.choice(self.LINKS[left])} = {name}.{self.rng.choice(self.LINKS[other])}"
+            if self.rng.random() < 0.08:
+                link = link.replace(" = ", " is not distinct from ")
             kind = self.pick("join", "join", "left join", "left join", "right join", "full join", "cross")
+            kind = "left join" if kind == "full join" and " is " in link else kind
             if kind == "cross":
                 text += f", {other} {name}" if "join" not in text else f" cross join {other} {name}"
             else:
@@ -326,7 +366,80 @@ class Queries:
                 f"limit {self.rng.randint(0, 12)}{offset}")
 
     def inner(self):
-        return self.pick(self.plain, self.grouped, self.distinct, self.limited, self.union)([])
+        return self.pick(self.plain, self.grouped, self.grouped, self.distinct, self.limited, self.union)([])
+
+    def lateral(self, _):
+        text, scope = self.source(2)
+        table, alias = self.relation()
+        link = f"{alias}.{self.rng.choice(self.LINKS[table])} = {self.column(scope, 'int')}"
+        inner = [(table, alias)]
+        query = self.pick(
+            f"select {self.column(inner, 'int')} as v from {table} {alias} where {link}",
+            f"select {self.aggregate(inner)} as v from {table} {alias} where {link} and {self.comparison(inner)}",
+            f"select {self.number(scope + inner)} as v from {table} {alias} where {self.comparison(scope + inner)}",
+            f"select v.o as v from (select {self.column(inner, 'int')} as o from {table} {alias} where {link} "
+            f"order by 1 limit 2) v",
+            f"select count(*) as v from {table} {alias} where {link} group by {self.column(inner, 'text')}",
+        )
+        kind = self.pick("cross join lateral", "left join lateral")
+        on = " on true" if kind.startswith("left") else ""
+        return f"select {self.named(self.outputs(scope) + ['l.v'])} from {text} {kind} ({query}) l{on}{self.where(scope)}"
+
+    def regrouped(self, _):
+        """Groups of groups, whose keys are not all in the result."""
+        text, scope = self.source()
+        keys, value = [self.column(scope) for _ in range(self.rng.randint(1, 3))], self.aggregate(scope)
+        inner = (f"select {self.named(keys + [value])} from {text}{self.where(scope)} "
+                 f"group by {', '.join(str(i + 1) for i in range(len(keys)))}")
+        last = len(keys) - 1
+        return self.pick(
+            f"select o0, count(*), count(distinct o{last}) from ({inner}) s group by o0",
+            f"select count(*) from (select o0, o{last} from ({inner}) s group by o0, o{last}) t",
+            f"select count(*), max(c) from (select count(*) as c from ({inner}) s group by o{last}) t",
+            f"with s as ({inner}) select x.o0, count(*) from s x left join s y on x.o0 = y.o0 group by x.o0, y.o{last}",
+            f"select distinct o{last} from ({inner}) s",
+            f"select o0, (select count(*) from ({inner}) i where i.o0 = s.o0) from ({inner}) s group by o0",
+        )
+
+    def distinct_on(self, _):
+        table, alias = self.relation()
+        scope = [(table, alias)]
+        key = f"{alias}.id" if table != "r" else f"{alias}.k, {alias}.x"
+        first = self.column(scope)
+        return (f"select distinct on ({first}) {first}, {self.column(scope)}, {key} from {table} {alias}"
+                f"{self.where(scope)} order by {first}{self.pick('', ' desc', ' nulls first')}, {key}")
+
+    def windowed_groups(self, _):
+        text, scope = self.source(2)
+        key = self.column(scope, "int")
+        function = self.pick("sum(count(*))", "rank()", "row_number()", "max(count(*))", "lag(count(*))")
+        return (f"select {key} as o0, count(*) as o1, {function} over (order by {key}) as o2 from {text}"
+                f"{self.where(scope)} group by {key}")
+
+    def using(self, _):
+        left, right = self.pick(("p", "q"), ("q", "p"), ("p", "p"), ("q", "q"))
+        column = self.pick("id", "n", "w")
+        kind = self.pick("join", "left join", "right join", "full join")
+        outputs = self.pick(f"{column}, a.id, b.id", "*", f"{column}, count(*)")
+        group = f" group by {column}" if "count" in outputs else ""
+        where = self.pick("", "", f" where {self.comparison([(left, 'a')])}", f" where {self.comparison([(right, 'b')])}")
+        return f"select {outputs} from {left} a {kind} {right} b using ({column}){where}{group}"
+
+    def gathered(self, _):
+        text, scope = self.source(2)
+        key, value, number = self.column(scope), self.column(scope, "text"), self.column(scope, "int")
+        return (f"select {key} as o0, string_agg({value}, ',' order by {value}), "
+                f"array_agg({'distinct ' if self.rng.random() < 0.3 else ''}{number} order by {number}), "
+                f"count(distinct {value}) from {text}{self.where(scope)} group by 1")
+
+    def sets(self, _):
+        text, scope = self.source(2)
+        keys = list(dict.fromkeys(self.column(scope) for _ in range(3)))
+        chosen = [self.rng.sample(keys, self.rng.randint(0, len(keys))) for _ in range(self.rng.randint(1, 3))]
+        lists = ", ".join(f"({', '.join(one)})" for one in chosen)
+        outputs = sorted({key for one in chosen for key in one}) or ["1"]
+        return (f"select {self.named(outputs + [self.aggregate(scope)])} from {text}{self.where(scope)} "
+                f"group by grouping sets ({lists})")
 
     def derived(self, _):
         inner = self.inner()
@@ -345,6 +458,142 @@ class Queries:
             f"with c as ({first}) select x.o0 from c x where exists (select 1 from c y where y.o0 = x.o0)",
             f"with recursive s(i, j) as (select {self.rng.randint(1, 3)}, 0 union all select i + 1, j + i from s "
             f"where i < {self.rng.randint(4, 9)}) select * from s, r where r.x = s.i",
+        )
+
+
+CHANGED = """
+create table x(id int primary key, k int unique, n int default 7 check (n < 60), w text not null default 'new', z int);
+create table y(id int primary key, xid int references x on delete cascade on update cascade, v int, u text);
+create table o(id int primary key, xid int references x on delete set null, v int default 3);
+create index y_v on y(v); create index x_n on x(n) include (w);
+insert into x select i, i * 10, i % 20, 'w' || i % 5, case when i % 4 > 0 then i % 6 end from generate_series(1, 30) g(i);
+insert into y select i, nullif(i % 31, 0), i % 9, 'u' || i % 3 from generate_series(1, 60) g(i);
+insert into o select i, nullif(i % 17, 0), i % 5 from generate_series(1, 25) g(i);
+"""
+
+
+class Statements:
+    """Makes statements that change `x`, `y` and `o`."""
+
+    COLUMNS = {"x": ["n", "z"], "y": ["v"], "o": ["v"]}
+    ALL = {"x": ["id", "k", "n", "w", "z"], "y": ["id", "xid", "v", "u"], "o": ["id", "xid", "v"]}
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+
+    def pick(self, *options):
+        return self.rng.choice(options)
+
+    def any(self):
+        return self.pick(*[self.insert] * 4, self.insert_query, *[self.update] * 4, self.update_from, self.delete,
+                         self.delete, self.delete_using, self.upsert, self.upsert, self.key)()
+
+    def number(self, table, d=1):
+        column = f"{table}.{self.rng.choice(self.COLUMNS[table])}"
+        if d <= 0:
+            return self.pick(column, str(self.rng.randint(-5, 30)), "null::int")
+        return self.pick(
+            column, str(self.rng.randint(-5, 70)), f"{self.number(table, 0)} + {self.number(table, 0)}",
+            f"coalesce({column}, 1) * 2", f"(select max(v) from {self.pick('y', 'o')})",
+            f"case when {self.condition(table, 0)} then {self.number(table, 0)} else {column} end",
+            f"(select count(*) from y i where i.v = {column})::int",
+        )
+
+    def condition(self, table, d=1):
+        column = f"{table}.{self.rng.choice(self.COLUMNS[table])}"
+        plain = self.pick(
+            f"{table}.id = {self.rng.randint(1, 70)}", f"{table}.id between {self.rng.randint(1, 50)} and {self.rng.randint(1, 70)}",
+            f"{column} {self.pick('<', '=', '>=')} {self.rng.randint(-2, 15)}", f"{column} is null",
+            f"{table}.id % {self.rng.randint(2, 9)} = {self.rng.randint(0, 3)}",
+        )
+        if d <= 0:
+            return plain
+        return self.pick(
+            plain, plain, f"({plain} and {self.condition(table, 0)})", f"({plain} or {self.condition(table, 0)})",
+            f"exists (select 1 from y i where i.xid = {table}.id and i.v > {self.rng.randint(0, 8)})",
+            f"{table}.id in (select xid from {self.pick('y', 'o')} where v = {self.rng.randint(0, 8)})",
+        )
+
+    def returning(self, table):
+        # Neither queries nor the columns of other tables are to be had here (docs/limits.md).
+        column = f"{table}.{self.rng.choice(self.COLUMNS[table])}"
+        computed = self.pick(f"coalesce({column}, {self.number(table, 0)}) * 2", f"case when {self.condition(table, 0)} then {column} end")
+        outputs = self.pick(f"{table}.*", f"{table}.id", f"{table}.id, {computed} as computed")
+        return f" returning {outputs}" if self.rng.random() < 0.7 else ""
+
+    def row(self, table):
+        rng = self.rng
+        value = {"id": str(rng.randint(1, 90)), "k": self.pick("null", str(rng.randint(1, 900))), "z": self.pick("null", "default", "4"),
+                 "n": self.pick("default", str(rng.randint(0, 65))), "w": self.pick("default", "'a'", "'b'", "null" if rng.random() < 0.2 else "'c'"),
+                 "xid": self.pick("null", str(rng.randint(1, 40))), "v": str(rng.randint(-2, 12)), "u": self.pick("null", "'q'")}
+        return value
+
+    def insert(self):
+        table = self.pick("x", "y", "o")
+        columns = [c for c in self.ALL[table] if c == "id" or self.rng.random() < 0.8]
+        rows = []
+        for _ in range(self.rng.randint(1, 3)):
+            row = self.row(table)
+            rows.append("(" + ", ".join(row[c] for c in columns) + ")")
+        return f"insert into {table} ({', '.join(columns)}) values {', '.join(rows)}{self.returning(table)}"
+
+    def insert_query(self):
+        base = self.rng.randint(40, 80)
+        return self.pick(
+            f"insert into y (id, xid, v) select id + {base}, id, n from x where {self.condition('x')}{self.returning('y')}",
+            f"insert into o select y.id + {base}, y.xid, y.v from y where {self.condition('y')}{self.returning('o')}",
+            f"with c as (select * from y where {self.condition('y')}) insert into x (id, n) select id + {base}, v from c{self.returning('x')}",
+        )
+
+    def update(self):
+        table = self.pick("x", "x", "y", "o")
+        sets = [f"{c} = {self.number(table)}" for c in self.COLUMNS[table] if self.rng.random() < 0.7]
+        if table != "x" and self.rng.random() < 0.3:
+            sets.append(f"xid = {self.pick('null', str(self.rng.randint(1, 40)))}")
+        if table == "x" and self.rng.random() < 0.4:
+            sets.append(self.pick("w = upper(w)", "w = default", "n = default", "w = w || 'x'") if not sets else "w = upper(w)")
+        sets = sets or [f"{self.COLUMNS[table][0]} = 1"]
+        return f"update {table} set {', '.join(sets)} where {self.condition(table)}{self.returning(table)}"
+
+    def update_from(self):
+        return self.pick(
+            f"update x set z = s.c from (select xid, count(*)::int as c from y group by xid) s where s.xid = x.id and {self.condition('x')}"
+            f"{self.returning('x')}",
+            f"update y set v = x.n from x where x.id = y.xid and {self.condition('x')} and {self.condition('y')}{self.returning('y')}",
+            f"update o set (v, xid) = (select v, xid from y where y.id = o.id) where {self.condition('o')}{self.returning('o')}",
+        )
+
+    def delete(self):
+        table = self.pick("x", "y", "y", "o")
+        narrow = f" and {table}.id % {self.rng.randint(3, 9)} = 1"
+        return f"delete from {table} where {self.condition(table)}{narrow}{self.returning(table)}"
+
+    def delete_using(self):
+        return self.pick(
+            f"delete from y using x where x.id = y.xid and {self.condition('x')} and y.id % 5 = 2{self.returning('y')}",
+            f"delete from o where not exists (select 1 from x where x.id = o.xid) and o.id % 2 = 0{self.returning('o')}",
+        )
+
+    def upsert(self):
+        table = self.pick("x", "y", "o")
+        row = self.row(table)
+        number = self.COLUMNS[table][0]
+        action = self.pick(
+            "do nothing", f"do update set {number} = excluded.{number}",
+            f"do update set {number} = {table}.{number} + 1 where {self.condition(table, 0)}",
+        )
+        target = self.pick("", "(id)") if action == "do nothing" else "(id)"
+        columns = ["id", number]
+        value = str(self.rng.randint(0, 65))
+        return f"insert into {table} ({', '.join(columns)}) values ({row['id']}, {value}) on conflict {target} {action}{self.returning(table)}"
+
+    def key(self):
+        """Keys change, of one row: in what order others would change is not said."""
+        return self.pick(
+            f"update x set id = {self.rng.randint(1, 99)} where id = {self.rng.randint(1, 60)}{self.returning('x')}",
+            f"update x set k = {self.pick('null', str(self.rng.randint(1, 300)))} where id = {self.rng.randint(1, 40)}{self.returning('x')}",
+            f"update y set id = id + 1000 where {self.condition('y')}{self.returning('y')}",
+            f"update y set id = id - 1000 where id > 1000 and {self.condition('y')}{self.returning('y')}",
         )
 
 
@@ -386,8 +635,9 @@ def explained(theirs, ours):
     """Why a difference is meant to be, or None."""
     if isinstance(ours, str) and ours == "0A000":
         return "refused here, with a message (docs/limits.md)"
-    if isinstance(theirs, str) and theirs == ours:
-        return None
+    violated = lambda rows: isinstance(rows, str) and rows.startswith("235")
+    if violated(theirs) and violated(ours):
+        return "another of the constraints that a statement violates"
     numeric = lambda rows: isinstance(rows, str) and rows.startswith("22")
     if numeric(theirs) != numeric(ours):
         return "a value that only one of the two computes before it finds the row unwanted (order of evaluation)"
@@ -413,10 +663,47 @@ def run_batch(make, count, sides, kind, seed, totals):
                       f"\n  here: {str(ours)[:99]}", flush=True)
 
 
+STATE = "; ".join(f"select * from {table} order by id" for table in ["x", "y", "o"])
+
+
+def run_fresh(sides):
+    for side in sides:
+        side.connection.query("drop table if exists y, o, x cascade")
+        side.connection.query(CHANGED)
+
+
+def run_changes(count, sides, seed, totals):
+    """The same changes on both sides, what they return, and now and then what the tables hold."""
+    make = Statements(seed)
+    run_fresh(sides)
+    for at in range(count):
+        statement = make.any()
+        theirs, ours = [side.run(statement) for side in sides]
+        for query in STATE.split("; ") if at % 10 == 9 or at == count - 1 else []:
+            held = [side.run(query) for side in sides]
+            totals["compared"] += 1
+            if held[0] != held[1]:
+                totals["DIFFERENT"] += 1
+                print(f"seed {seed}, after {statement}: {query}\n  PostgreSQL: {held[0]}\n  here: {held[1]}", flush=True)
+                return
+        totals["compared"] += 1
+        if theirs != ours:
+            reason = explained(theirs, ours)
+            if theirs == "23505" and statement.startswith("update") and not isinstance(ours, str):
+                reason = "a key that is free when the statement ends, not when PostgreSQL comes to the row"
+            totals[reason or "DIFFERENT"] += 1
+            if theirs != ours and isinstance(theirs, str) != isinstance(ours, str):
+                run_fresh(sides)
+            if reason:
+                continue
+            print(f"{sides[1].name}, seed {seed}, change {at}: {statement};\n  PostgreSQL: {theirs}\n  here: {ours}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--expressions", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--changes", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--binary", default="target/debug/dovetail")
     parser.add_argument("--modes", action="store_true")
@@ -435,7 +722,9 @@ def main():
             for number, at in enumerate(range(0, wanted, BATCH)):
                 seed = args.seed + number
                 run_batch(maker(seed), min(BATCH, wanted - at), sides, kind, seed, totals)
-    print(f"seed {args.seed}: {args.expressions} expressions, {args.queries} queries, {len(modes)} modes, "
+        for number, at in enumerate(range(0, args.changes, BATCH)):
+            run_changes(min(BATCH, args.changes - at), [sides[0], sides[-1]], args.seed + number, totals)
+    print(f"seed {args.seed}: {args.expressions} expressions, {args.queries} queries, {args.changes} changes, {len(modes)} modes, "
           f"{time.monotonic() - started:.0f} s")
     for reason, count in sorted(totals.items()):
         print(f"  {count} {reason}")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{Constraint, Constraints, DataFusionError, Result, TableReference};
-use datafusion_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
@@ -16,6 +16,10 @@ use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
 use crate::library::{ColumnTypes, LIBRARY};
 use crate::view::ViewSource;
+
+mod derived;
+
+use derived::Derived;
 
 /// A table of the catalog as the library sees it.
 pub(crate) struct CatalogTable {
@@ -72,13 +76,26 @@ impl TableSource for WorkTable {
 }
 
 /// What the library may ask about names.
-///
-/// The second field names the views that are being bound, to find those that name themselves.
-pub(crate) struct Names<'a>(pub &'a dyn Catalog, pub Vec<String>);
+pub(crate) struct Names<'a> {
+    pub catalog: &'a dyn Catalog,
+    /// The views that are being bound, to find those that name themselves.
+    pub open_views: Vec<String>,
+    relations: [Arc<dyn RelationPlanner>; 1],
+}
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    pub(crate) fn new(catalog: &'a dyn Catalog) -> Names<'a> {
+        Names::within(catalog, vec![])
+    }
+
+    /// The names as the query of the last of these views sees them.
+    pub(crate) fn within(catalog: &'a dyn Catalog, open_views: Vec<String>) -> Names<'a> {
+        Names { catalog, open_views, relations: [Arc::new(Derived::default())] }
+    }
+
     fn check_read(&self, name: &str, is_system: bool) -> Result<()> {
-        let allowed = self.0.check_read(name, is_system, self.1.last().map(String::as_str));
+        let allowed =
+            self.catalog.check_read(name, is_system, self.open_views.last().map(String::as_str));
         allowed.map_err(|error| DataFusionError::External(Box::new(error)))
     }
 }
@@ -89,18 +106,18 @@ const IN_SYNTAX: [&str; 3] = ["unnest", "grouping", "struct"];
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         if matches!(name.schema(), None | Some("public"))
-            && let Some(view) = self.0.view(name.table())
+            && let Some(view) = self.catalog.view(name.table())
         {
             self.check_read(name.table(), false)?;
             return Ok(Arc::new(ViewSource::new(&view, self)?));
         }
         let found = match name.schema() {
-            Some("public") => self.0.table(name.table()),
-            Some(schema) => self.0.system_table(schema, name.table()),
+            Some("public") => self.catalog.table(name.table()),
+            Some(schema) => self.catalog.system_table(schema, name.table()),
             // The system's schema comes first in every search path.
             None => {
-                let system = self.0.system_table("pg_catalog", name.table());
-                system.or_else(|| self.0.table(name.table()))
+                let system = self.catalog.system_table("pg_catalog", name.table());
+                system.or_else(|| self.catalog.table(name.table()))
             }
         };
         match found {
@@ -108,7 +125,7 @@ impl ContextProvider for Names<'_> {
                 self.check_read(name.table(), def.id.is_system())?;
                 Ok(Arc::new(CatalogTable::new(def)))
             }
-            None => Err(DataFusionError::External(Box::new(unknown_table(self.0, &name)))),
+            None => Err(DataFusionError::External(Box::new(unknown_table(self.catalog, &name)))),
         }
     }
 
@@ -120,6 +137,10 @@ impl ContextProvider for Names<'_> {
         Ok(Arc::new(WorkTable { name: name.to_owned(), schema }))
     }
 
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relations
+    }
+
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
         &LIBRARY.planners
     }
@@ -129,7 +150,7 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let system = self.0.system_function(name).map(crate::system::library_function);
+        let system = self.catalog.system_function(name).map(crate::system::library_function);
         let known = system.or_else(|| LIBRARY.scalar(name));
         let is_other = || {
             self.get_aggregate_meta(name).is_some()

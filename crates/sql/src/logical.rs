@@ -41,13 +41,17 @@ use crate::library::{ExactSum, LIBRARY, SingleRow, Typing};
 use crate::options::PlannerOptions;
 
 mod constants;
+mod dependencies;
 mod grouping_sets;
+mod guarded_rules;
 mod join_graph;
 mod join_order;
 mod leftovers;
 mod set_all;
 mod unnest;
 mod zones;
+
+use guarded_rules::{CrossJoins, Distincts, EquijoinPredicates, Projections, SingleDistinct};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -94,7 +98,7 @@ fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
     Ok(first)
 }
 
-/// The library has panics on paths that its own engine never takes: they become errors.
+/// The library has panics on paths that its own engine never takes: they become errors, and so do ours.
 pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
     catch_unwind(AssertUnwindSafe(plan)).unwrap_or_else(|payload| {
         let said = payload
@@ -108,7 +112,7 @@ pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
 }
 
 fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
-    let names = Names(catalog, vec![]);
+    let names = Names::new(catalog);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
@@ -141,20 +145,20 @@ fn first_rules() -> Vec<Rule> {
     vec![
         Arc::new(OptimizeUnions::new()),
         Arc::new(SimplifyExpressions::new()),
-        Arc::new(ReplaceDistinctWithAggregate::new()),
+        Arc::new(Distincts(ReplaceDistinctWithAggregate::new())),
         Arc::new(DecorrelatePredicateSubquery::new()),
         Arc::new(ScalarSubqueryToJoin::new()),
         Arc::new(DecorrelateLateralJoin::new()),
-        Arc::new(ExtractEquijoinPredicate::new()),
+        Arc::new(EquijoinPredicates(ExtractEquijoinPredicate::new())),
         Arc::new(EliminateDuplicatedExpr::new()),
         Arc::new(EliminateFilter::new()),
-        Arc::new(EliminateCrossJoin::new()),
+        Arc::new(CrossJoins(EliminateCrossJoin::new())),
         Arc::new(EliminateLimit::new()),
         Arc::new(PropagateEmptyRelation::new()),
         Arc::new(EliminateOuterJoin::new()),
         Arc::new(PushDownLimit::new()),
         Arc::new(PushDownFilter::new()),
-        Arc::new(SingleDistinctToGroupBy::new()),
+        Arc::new(SingleDistinct(SingleDistinctToGroupBy::new())),
         Arc::new(EliminateGroupByConstant::new()),
     ]
 }
@@ -163,7 +167,7 @@ fn last_rules() -> Vec<Rule> {
     vec![
         Arc::new(PushDownFilter::new()),
         Arc::new(CommonSubexprEliminate::new()),
-        Arc::new(OptimizeProjections::new()),
+        Arc::new(Projections(OptimizeProjections::new())),
     ]
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn name_outputs(query: &mut Query) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Ends the alias of a column that a wildcard beside it may name again.
+/// Ends the alias of a column that is named again.
 pub(crate) const APART: char = '\u{1f}';
 
 /// `select t.a, t.*` has an output twice, which the library refuses: the first gets an alias, whose
@@ -109,6 +109,7 @@ impl VisitorMut for Outputs {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order_once(query);
         order_by_position(query);
         name_selects(&mut query.body);
         ControlFlow::Continue(())
@@ -142,9 +143,25 @@ fn order_by_position(query: &mut Query) {
     }
 }
 
+/// A column orders rows once: the library does not take it a second time below `DISTINCT ON`.
+fn order_once(query: &mut Query) {
+    let Some(order_by) = &mut query.order_by else { return };
+    let OrderByKind::Expressions(keys) = &mut order_by.kind else { return };
+    let mut seen: Vec<Expr> = vec![];
+    keys.retain(|key| {
+        let is_column = matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        let is_first = !is_column || !seen.contains(&key.expr);
+        seen.push(key.expr.clone());
+        is_first
+    });
+}
+
 fn name_selects(body: &mut SetExpr) {
     match body {
-        SetExpr::Select(select) => name_computed(select),
+        SetExpr::Select(select) => {
+            name_computed(select);
+            make_distinct(select);
+        }
         SetExpr::SetOperation { left, right, .. } => {
             name_selects(left);
             name_selects(right);
@@ -167,15 +184,15 @@ fn name_computed(select: &mut Select) {
             _ => None,
         })
         .collect();
-    for (i, item) in select.projection.iter_mut().enumerate() {
+    for item in &mut select.projection {
         let SelectItem::UnnamedExpr(expr) = item else { continue };
         let plain = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
         if plain {
             continue;
         }
         let mut name = expr_name(expr).unwrap_or_else(|| "?column?".into());
-        if taken.contains(&name) {
-            name = format!("{name} {}", i + 1);
+        while taken.contains(&name) {
+            name.push(APART);
         }
         taken.push(name.clone());
         let expr = expr.clone();
@@ -192,18 +209,28 @@ fn library_name(item: &SelectItem) -> String {
     }
 }
 
+/// Gives outputs that the library would take for one an alias each.
 fn make_distinct(select: &mut Select) {
     let mut seen: Vec<String> = Vec::new();
-    for (i, item) in select.projection.iter_mut().enumerate() {
+    for item in &mut select.projection {
         let name = library_name(item);
-        if seen.contains(&name) {
-            let alias = Ident::with_quote('"', format!("{name} {}", i + 1));
-            *item = match std::mem::replace(item, SelectItem::Wildcard(Default::default())) {
-                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-                    SelectItem::ExprWithAlias { expr, alias }
-                }
-                other => other,
+        // A column that joins have merged is one of theirs under another name.
+        let is_same = |other: &String| {
+            let ends = |long: &str, short: &str| {
+                long.strip_suffix(short).is_some_and(|l| l.ends_with('.'))
             };
+            *other == name || ends(other, &name) || ends(&name, other)
+        };
+        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = &*item
+            && seen.iter().any(is_same)
+        {
+            let mut alias = format!("{}{APART}", item_name(item));
+            while seen.contains(&alias) {
+                alias.push(APART);
+            }
+            let (expr, named) = (expr.clone(), Ident::with_quote('"', alias.clone()));
+            *item = SelectItem::ExprWithAlias { expr, alias: named };
+            seen.push(alias);
         }
         seen.push(name);
     }

@@ -67,7 +67,7 @@ fn of_query(
     cast.extend(limits(&query));
     crate::system::rewrite(&mut query);
     crate::parse::rewrite(&mut query)?;
-    let names = Names(catalog, Vec::new());
+    let names = Names::new(catalog);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
     let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;

@@ -16,7 +16,9 @@ mod cursor;
 mod ddl;
 mod dml;
 mod include;
+mod lateral;
 mod merged;
+mod natural;
 mod needed;
 mod place;
 mod precedence;
@@ -35,6 +37,7 @@ mod template;
 mod tests;
 mod tokens;
 mod vacuum;
+mod values;
 mod words;
 
 pub use crate::view::CreateView;
@@ -57,6 +60,7 @@ pub use vacuum::Vacuum;
 pub(crate) use balance::balance;
 pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
+pub(crate) use natural::write_columns as write_natural;
 pub(crate) use precedence::regroup;
 pub(crate) use rewrite::{SET_FUNCTIONS, rewrite};
 pub(crate) use tokens::syntax_error;
@@ -168,8 +172,8 @@ pub enum Transaction {
 /// How a transaction block is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// It only reads.
-    pub read_only: bool,
+    /// Whether it only reads; `None` is the session's.
+    pub read_only: Option<bool>,
     /// The isolation that is asked for, as a setting has it; `None` is the session's.
     pub isolation: Option<String>,
     /// The statement is `START TRANSACTION`.
@@ -325,7 +329,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
 fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
     use ast::Statement as S;
     Ok(match statement {
-        S::Query(ast) => Statement::Query(query(ast)?),
+        S::Query(ast) => query_or_change(*ast)?,
         S::Explain { analyze, verbose, statement, format, options, .. } => {
             explain(analyze, verbose, *statement, format, options)?
         }
@@ -337,8 +341,8 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
             Statement::Drop(ddl::drop(object_type, if_exists, &names, cascade)?)
         }
         S::Insert(insert) => Statement::Insert(dml::insert(insert)?),
-        S::Update(update) => Statement::Update(dml::update(update)?),
-        S::Delete(delete) => Statement::Delete(dml::delete(delete)?),
+        S::Update(update) => Statement::Update(dml::update(update, None)?),
+        S::Delete(delete) => Statement::Delete(dml::delete(delete, None)?),
         S::Truncate(truncate) => Statement::Truncate(dml::truncate(truncate)?),
         S::Analyze(analyze) => {
             Statement::Analyze { table: analyze.table_name.as_ref().map(name).transpose()? }
@@ -367,6 +371,26 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
             Statement::Transaction(Transaction::Rollback)
         }
         other => return Err(unsupported(&other)),
+    })
+}
+
+/// A query, or a change behind a `WITH`.
+fn query_or_change(mut ast: ast::Query) -> SqlResult<Statement> {
+    let with = ast.with.take();
+    Ok(match *ast.body {
+        ast::SetExpr::Insert(ast::Statement::Insert(insert)) => {
+            Statement::Insert(dml::insert(dml::with_queries(insert, with))?)
+        }
+        ast::SetExpr::Update(ast::Statement::Update(update)) => {
+            Statement::Update(dml::update(update, with)?)
+        }
+        ast::SetExpr::Delete(ast::Statement::Delete(delete)) => {
+            Statement::Delete(dml::delete(delete, with)?)
+        }
+        body => {
+            let body = Box::new(body);
+            Statement::Query(query(Box::new(ast::Query { with, body, ..ast }))?)
+        }
     })
 }
 
@@ -421,6 +445,12 @@ fn explain(
 }
 
 impl Query {
+    /// The query with the queries of a `WITH` at hand.
+    pub(crate) fn below(mut self, with: Option<ast::With>) -> Query {
+        self.ast.with = with;
+        self
+    }
+
     /// Whether it says `FOR UPDATE` or the like somewhere.
     pub fn locks_rows(&self) -> bool {
         struct Locks;

@@ -25,10 +25,12 @@ pub fn plan_query(
     crate::names::set_apart(&mut ast);
     crate::system::rewrite(&mut ast);
     crate::clock::rewrite(&mut ast, catalog);
+    crate::parse::write_natural(&mut ast, catalog);
     crate::parse::rewrite(&mut ast)?;
     crate::names::name_inner_outputs(&mut ast);
     let logical = crate::logical::optimized(ast, catalog, options)?;
-    let mut plan = crate::physical::plan(&logical.plan, options)?;
+    let physical = || crate::physical::plan(&logical.plan, options);
+    let mut plan = crate::logical::guarded(physical)?;
     let width = plan.root.schema.fields().len();
     let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {
         let fields = plan.root.schema.fields().iter();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use datafusion_common::{DataFusionError, Result};
+use datafusion_common::{Column as Named, DataFusionError, Result};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
@@ -66,7 +66,7 @@ impl CreateView {
 ///
 /// Errors: those of the query; 42P17 for a view that names itself, 42601 for too many column names.
 pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Column>> {
-    let plan = plan(view, &Names(catalog, vec![])).map_err(from_library)?;
+    let plan = plan(view, &Names::new(catalog)).map_err(from_library)?;
     let origins = crate::origin::origins(&plan, catalog);
     let column = |(f, origin): (&Arc<arrow_schema::Field>, Origin)| {
         let ty = match origin.declared {
@@ -107,12 +107,12 @@ const VIEW_DEPTH_MAX: usize = 32;
 
 fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let external = |error: SqlError| DataFusionError::External(Box::new(error));
-    if names.1.contains(&view.name) {
+    if names.open_views.contains(&view.name) {
         let message =
             format!("infinite recursion detected in rules for relation \"{}\"", view.name);
         return Err(external(SqlError::new(SqlState("42P17"), message)));
     }
-    if names.1.len() >= VIEW_DEPTH_MAX {
+    if names.open_views.len() >= VIEW_DEPTH_MAX {
         let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
         return Err(external(error));
     }
@@ -122,11 +122,12 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     crate::parse::balance(&mut query).map_err(external)?;
     crate::parse::regroup(&mut query);
     let outputs = crate::names::name_outputs(&mut query);
-    crate::clock::rewrite(&mut query, names.0);
+    crate::clock::rewrite(&mut query, names.catalog);
+    crate::parse::write_natural(&mut query, names.catalog);
     crate::parse::rewrite(&mut query).map_err(external)?;
     crate::names::name_inner_outputs(&mut query);
-    let open = names.1.iter().cloned().chain([view.name.clone()]).collect();
-    let inside = Names(names.0, open);
+    let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
+    let inside = Names::within(names.catalog, open);
     let statement = ast::Statement::Query(Box::new(query));
     let plan =
         SqlToRel::new_with_options(&inside, LIBRARY.parser).sql_statement_to_plan(statement)?;
@@ -136,10 +137,17 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         return Err(external(SqlError::new(SqlState::SYNTAX_ERROR, message)));
     }
     let outputs = outputs.filter(|names| names.len() == columns.len());
-    let oid = names.0.view_oid(&view.name);
-    let exprs = columns.into_iter().enumerate().map(|(i, column)| {
+    let oid = names.catalog.view_oid(&view.name);
+    let name = |(i, column): (usize, &Named)| {
         let name = view.columns.get(i).or_else(|| outputs.as_ref().and_then(|o| o.get(i)));
-        let name = name.cloned().unwrap_or_else(|| column.name.clone());
+        name.cloned().unwrap_or_else(|| column.name.clone())
+    };
+    let given: Vec<String> = columns.iter().enumerate().map(name).collect();
+    if let Some(i) = (1..given.len()).find(|&i| given[..i].contains(&given[i])) {
+        let message = format!("column \"{}\" specified more than once", given[i]);
+        return Err(external(SqlError::new(SqlState::DUPLICATE_COLUMN, message)));
+    }
+    let exprs = columns.into_iter().zip(given).enumerate().map(|(i, (column, name))| {
         let marked = oid.map(|oid| crate::origin::of_view(oid, i + 1));
         Expr::Column(column).alias_with_metadata(name, marked)
     });

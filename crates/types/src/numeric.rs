@@ -11,6 +11,7 @@ use arrow_array::types::{Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, Decimal256Array};
 use arrow_buffer::i256;
 use arrow_schema::DataType;
+use num_bigint::{BigInt, Sign};
 
 use crate::{SqlError, SqlResult, SqlState};
 
@@ -66,6 +67,42 @@ fn quotient(left: i256, right: i256, shift: i32) -> SqlResult<i256> {
     let same_sign = rest.is_negative() == right.is_negative();
     let one = if same_sign { i256::ONE } else { i256::MINUS_ONE };
     whole.checked_add(one).ok_or_else(overflow)
+}
+
+/// Most digits after the point that a product keeps: two quotients multiply exactly.
+pub const PRODUCT_SCALE: i8 = 2 * QUOTIENT_SCALE;
+
+/// `left * right`, both decimals of any width, rounded to `scale` digits after the point. Errors: 22003.
+pub fn multiply(left: &dyn Array, right: &dyn Array, scale: i8) -> SqlResult<ArrayRef> {
+    let (left, left_scale) = wide(left)?;
+    let (right, right_scale) = wide(right)?;
+    let digits = u32::try_from(i32::from(left_scale) + i32::from(right_scale) - i32::from(scale));
+    let digits = digits.map_err(|_| SqlError::internal("a product of fewer digits"))?;
+    let product = |row: usize| -> SqlResult<Option<i256>> {
+        if left.is_null(row) || right.is_null(row) {
+            return Ok(None);
+        }
+        product(left.value(row), right.value(row), digits).map(Some)
+    };
+    let values = (0..left.len()).map(product).collect::<SqlResult<Decimal256Array>>()?;
+    Ok(Arc::new(values.with_data_type(DataType::Decimal256(76, scale))))
+}
+
+/// `left * right` without its last `digits`, rounded half away from zero; between, it may be of any size.
+fn product(left: i256, right: i256, digits: u32) -> SqlResult<i256> {
+    let unit = i256::from_i128(10).checked_pow(digits);
+    if let (Some(product), Some(unit)) = (left.checked_mul(right), unit) {
+        return quotient(product, unit, 0);
+    }
+    let [left, right] = [left, right].map(|v| BigInt::from_signed_bytes_le(&v.to_le_bytes()));
+    let (product, unit) = (left * right, BigInt::from(10).pow(digits));
+    let half = if product.sign() == Sign::Minus { -&unit / 2 } else { &unit / 2 };
+    let rounded: BigInt = (product + half) / unit;
+    let rounded = rounded.to_signed_bytes_le();
+    match rounded.len() <= size_of::<i256>() {
+        true => Ok(from_short(&rounded)),
+        false => Err(overflow()),
+    }
 }
 
 fn overflow() -> SqlError {

@@ -127,7 +127,8 @@ pub fn update_query(
         values,
         &update.from,
         update.selection.clone(),
-    )?;
+    )?
+    .below(update.with.clone());
     Ok((query, ordinals))
 }
 
@@ -135,7 +136,9 @@ pub fn update_query(
 /// if it has one.
 pub fn delete_query(delete: &Delete, catalog: &TargetCatalog<'_>) -> SqlResult<Query> {
     let alias = delete.alias.as_deref().unwrap_or(&delete.table);
-    target_query(&catalog.target, alias, vec![], &delete.using, delete.selection.clone())
+    let selection = delete.selection.clone();
+    Ok(target_query(&catalog.target, alias, vec![], &delete.using, selection)?
+        .below(delete.with.clone()))
 }
 
 /// A query for the rows of a [`TargetCatalog`]'s table whose columns at `ordinals` have one of the

@@ -85,9 +85,12 @@ impl AggregateExpr {
             .iter()
             .map(|a| Expr::compile(a, schema))
             .collect::<SqlResult<Vec<_>>>()?;
-        // The values that order the input travel behind the arguments.
-        for sort in &call.params.order_by {
-            args.push(Expr::compile(&sort.expr, schema)?);
+        // The values that order the input travel behind the arguments, each once.
+        let order = &call.params.order_by;
+        for (i, sort) in order.iter().enumerate() {
+            if order[..i].iter().all(|before| before.expr != sort.expr) {
+                args.push(Expr::compile(&sort.expr, schema)?);
+            }
         }
         let lowered = lower(bare, schema)?;
         let ty = lowered.field().data_type().clone();

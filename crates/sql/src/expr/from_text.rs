@@ -3,8 +3,10 @@
 use std::ops::ControlFlow;
 
 use arrow_schema::Schema;
-use datafusion_common::DFSchema;
-use datafusion_expr::simplify::SimplifyContext;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_optimizer::simplify_expressions::ExprSimplifier;
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast::{self, Visit, Visitor};
@@ -50,14 +52,32 @@ pub(crate) fn bind_scalar(
     schema: &DFSchema,
     catalog: &dyn Catalog,
 ) -> SqlResult<datafusion_expr::Expr> {
-    let names = Names(catalog, vec![]);
+    let names = Names::new(catalog);
     let expr = rewritten(expr, catalog)?;
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let bound =
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(from_library)?;
     let typed = crate::library::typed(bound, schema).map_err(from_library)?;
     let widened = crate::library::widen_sums(typed, schema).map_err(from_library)?;
-    ExprSimplifier::new(SimplifyContext::default()).coerce(widened, schema).map_err(from_library)
+    let coerced = ExprSimplifier::new(SimplifyContext::default()).coerce(widened, schema);
+    coerced.and_then(|expr| expr.transform_up(as_case).data()).map_err(from_library)
+}
+
+/// A function that the library has as a `CASE` only, which its optimiser makes of it.
+pub(crate) fn as_case(expr: datafusion_expr::Expr) -> Result<Transformed<datafusion_expr::Expr>> {
+    let datafusion_expr::Expr::ScalarFunction(call) = expr else {
+        return Ok(Transformed::no(expr));
+    };
+    if !matches!(call.func.name(), "coalesce" | "nvl" | "nvl2") {
+        return Ok(Transformed::no(datafusion_expr::Expr::ScalarFunction(call)));
+    }
+    let simplified = call.func.simplify(call.args, &SimplifyContext::default())?;
+    Ok(Transformed::yes(match simplified {
+        ExprSimplifyResult::Simplified(case) => case,
+        ExprSimplifyResult::Original(args) => {
+            datafusion_expr::Expr::ScalarFunction(ScalarFunction::new_udf(call.func, args))
+        }
+    }))
 }
 
 /// The expression in words that the library knows; queries inside are refused.

@@ -12,8 +12,7 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType};
 
-/// Whether a cast has text on one side, or leads to a number without a precision whose digits are
-/// those that are printed.
+/// Whether a cast has text on one side, or leads to a number whose digits are those that are printed.
 pub(super) fn applies(from: &DataType, to: &DataType) -> bool {
     let is_text = |ty: &DataType| ty.is_string();
     if is_text(from) {
@@ -22,10 +21,11 @@ pub(super) fn applies(from: &DataType, to: &DataType) -> bool {
     is_text(to) && LogicalType::of_arrow(from).is_some() || settles(from, to)
 }
 
-/// Whether numbers of type `from` become ones without a precision by way of their text.
+/// Whether numbers of type `from` become decimals by way of their text.
 fn settles(from: &DataType, to: &DataType) -> bool {
     let quotient = |ty: &DataType| matches!(ty, DataType::Decimal256(_, QUOTIENT_SCALE..));
-    *to == FREE && *from != FREE && (quotient(from) || from.is_floating())
+    let decimal = matches!(to, DataType::Decimal128(..) | DataType::Decimal256(..));
+    decimal && from.is_floating() || *to == FREE && *from != FREE && quotient(from)
 }
 
 /// Values of any type as text, or text as values of type `to`.

@@ -16,13 +16,17 @@ use datafusion_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, cast,
 };
 use datafusion_optimizer::AnalyzerRule;
-use types::numeric::{FREE, QUOTIENT};
+use types::numeric::FREE;
 
 mod casts;
 mod elements;
+mod numbers;
+mod zeros;
 
 use super::LIBRARY;
 use super::syntax::ANY_NUMERIC;
+use numbers::{align, is_mixed, product, unify};
+use zeros::{has_floats, null_if_equal, with_both_zeros};
 
 /// Gives expressions PostgreSQL's types.
 #[derive(Debug)]
@@ -127,15 +131,21 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let mut all = vec![*list.expr];
             all.append(&mut list.list);
             settle(&mut all, schema)?;
+            align(&mut all, schema)?;
             list.expr = Box::new(all.remove(0));
             list.list = all;
             let varying = list.list.iter().any(|e| !matches!(e, Expr::Literal(..) | Expr::Cast(_)));
+            with_both_zeros(&mut list, schema)?;
             if varying { one_by_one(list)? } else { Expr::InList(list) }
         }
         Expr::Between(mut between) => {
             let mut all = vec![*between.expr, *between.low, *between.high];
             settle(&mut all, schema)?;
             settle_dates(&mut all, schema)?;
+            align(&mut all, schema)?;
+            if is_mixed(&all, schema)? {
+                return two_comparisons(all, between.negated, schema).map(Transformed::yes);
+            }
             between.high = Box::new(all.remove(2));
             between.low = Box::new(all.remove(1));
             between.expr = Box::new(all.remove(0));
@@ -272,6 +282,16 @@ fn is_constant(expr: &Expr) -> bool {
     !expr.exists(|e| Ok(other(e))).unwrap_or(true) && !expr.is_volatile()
 }
 
+/// BETWEEN a value and bounds of types that only compare in pairs.
+fn two_comparisons(mut all: Vec<Expr>, negated: bool, schema: &DFSchema) -> Result<Expr> {
+    let (high, low, value) = (all.remove(2), all.remove(1), all.remove(0));
+    let compare = |op, bound: Expr| {
+        operator(BinaryExpr::new(Box::new(value.clone()), op, Box::new(bound)), schema)
+    };
+    let both = compare(Operator::GtEq, low)?.and(compare(Operator::LtEq, high)?);
+    Ok(if negated { datafusion_expr::not(both) } else { both })
+}
+
 /// IN over values that differ from row to row, as comparisons: the library's membership test forgets
 /// that one of them may be null.
 fn one_by_one(list: InList) -> Result<Expr> {
@@ -286,54 +306,23 @@ fn readable(ty: &DataType) -> bool {
     !ty.is_string() && types::LogicalType::of_arrow(ty).is_some()
 }
 
-/// Gives numbers of different types one type, so that what is around them sees it.
-fn unify(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
-    let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
-    let known: Vec<&DataType> = types.iter().filter(|t| **t != DataType::Null).collect();
-    let decimal = |t: &&DataType| matches!(t, DataType::Decimal128(..) | DataType::Decimal256(..));
-    let mixed = known.windows(2).any(|pair| pair[0] != pair[1]);
-    if !mixed || !known.iter().any(decimal) || !known.iter().all(|t| t.is_numeric()) {
-        return Ok(());
-    }
-    let scale = |t: &DataType| match t {
-        DataType::Decimal128(_, s) | DataType::Decimal256(_, s) => *s,
-        _ => 0,
-    };
-    let scale = known.iter().map(|t| scale(t)).max().unwrap_or(0);
-    let common = if known.iter().any(|t| t.is_floating()) {
-        DataType::Float64
-    } else if known.iter().any(|t| **t == FREE) && !known.iter().any(|t| **t == QUOTIENT) {
-        FREE
-    } else if known.iter().any(|t| matches!(t, DataType::Decimal256(..))) {
-        DataType::Decimal256(76, scale)
-    } else {
-        let one = known.iter().find(|t| decimal(t)).map(|t| (*t).clone());
-        let others = known.iter().all(|t| !decimal(t) || Some(*t) == one.as_ref());
-        match one {
-            // Digits enough for any integer: the decimals stay as they are.
-            Some(DataType::Decimal128(p, s)) if others && i32::from(p) - i32::from(s) >= 19 => {
-                DataType::Decimal128(p, s)
-            }
-            _ => DataType::Decimal128(38, scale),
-        }
-    };
-    for (expr, ty) in exprs.iter_mut().zip(types) {
-        if ty != common && ty != DataType::Null {
-            *expr = cast(std::mem::take(expr), common.clone());
-        }
-    }
-    Ok(())
-}
-
 fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     let Case { expr, when_then_expr, else_expr } = case;
     let (whens, thens): (Vec<Expr>, Vec<Expr>) =
         when_then_expr.into_iter().map(|(w, t)| (*w, *t)).unzip();
     let mut tests: Vec<Expr> = expr.map(|e| *e).into_iter().collect();
-    let subject = tests.len();
+    let mut subject = tests.len();
     tests.extend(whens);
     if subject == 1 {
         settle(&mut tests, schema)?;
+        align(&mut tests, schema)?;
+    }
+    if subject == 1 && has_floats(&tests, schema)? {
+        let value = tests.remove(0);
+        subject = 0;
+        for test in &mut tests {
+            *test = binary_expr(value.clone(), Operator::Eq, std::mem::take(test));
+        }
     }
     let mut results = thens;
     let branches = results.len();
@@ -351,11 +340,11 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
         return Ok(Expr::Case(Case::new(subject, pairs, otherwise)));
     }
     // The simplifier takes boolean CASEs apart, and then a guarded division is not guarded: it must
-    // not see that the branches are boolean.
-    let small = |e: Box<Expr>| Box::new(cast(*e, DataType::Int16));
+    // not see that the branches are boolean. No type of SQL is this one.
+    let small = |e: Box<Expr>| Box::new(cast(*e, DataType::Int8));
     let pairs = pairs.into_iter().map(|(w, t)| (w, small(t))).collect();
     let number = Expr::Case(Case::new(subject, pairs, otherwise.map(small)));
-    Ok(binary_expr(number, Operator::Eq, Expr::Literal(ScalarValue::Int16(Some(1)), None)))
+    Ok(binary_expr(number, Operator::Eq, Expr::Literal(ScalarValue::Int8(Some(1)), None)))
 }
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
@@ -381,8 +370,12 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     }
     if let "coalesce" | "nullif" | "greatest" | "least" | "make_array" = given.func.name() {
         settle(&mut given.args, schema)?;
-        if given.func.name() != "nullif" {
-            unify(&mut given.args, schema)?;
+        match given.func.name() {
+            "nullif" if given.args.len() == 2 && has_floats(&given.args, schema)? => {
+                return null_if_equal(given.args, schema);
+            }
+            "nullif" => align(&mut given.args, schema)?,
+            _ => unify(&mut given.args, schema)?,
         }
     }
     Ok(Expr::ScalarFunction(given))
@@ -404,6 +397,10 @@ fn typed_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
     let from = given.expr.get_type(schema)?;
     if *given.field.data_type() != ANY_NUMERIC {
         casts::check(&from, given.field.data_type())?;
+        let given = match digits_left(&from, given.field.data_type()) {
+            Some(digits) if !matches!(*given.expr, Expr::Literal(..)) => rounded(given, digits)?,
+            _ => given,
+        };
         return uuid_cast(given, schema);
     }
     let ty = match (&*given.expr, from) {
@@ -415,6 +412,24 @@ fn typed_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
         _ => FREE,
     };
     Ok(cast(*given.expr, ty))
+}
+
+/// Digits after the point that a decimal has after a cast, if it has fewer then.
+fn digits_left(from: &DataType, to: &DataType) -> Option<i8> {
+    let DataType::Decimal128(_, before) = from else { return None };
+    let after = match to {
+        DataType::Decimal128(_, after) => *after,
+        to if to.is_integer() => 0,
+        _ => return None,
+    };
+    (after < *before).then_some(after)
+}
+
+/// A cast of what is rounded already: the library takes a comparison with a cast for one with what is cast.
+fn rounded(given: Cast, digits: i8) -> Result<Cast> {
+    let digits = Expr::Literal(ScalarValue::Int32(Some(i32::from(digits))), None);
+    let inner = call("round", vec![*given.expr, digits])?;
+    Ok(Cast { expr: Box::new(inner), field: given.field })
 }
 
 /// Casts between text and uuid, which the library does not know as types of each other.
@@ -445,12 +460,16 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     if compares || distinct {
         settle(&mut sides, schema)?;
         settle_dates(&mut sides, schema)?;
+        align(&mut sides, schema)?;
     } else if arithmetic {
         settle_operands(&mut sides, op, schema)?;
+        if matches!(op, Operator::Plus | Operator::Minus) {
+            align(&mut sides, schema)?;
+        }
     }
     let [left, right] = sides;
     if !arithmetic && op != Operator::StringConcat {
-        return Ok(binary_expr(left, op, right));
+        return Ok(binary_expr(left, op, matched(op, right)));
     }
     let (l, r) = (left.get_type(schema)?, right.get_type(schema)?);
     if op == Operator::Modulo && (l.is_floating() || r.is_floating()) {
@@ -473,8 +492,22 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     }
     let exact = |ty: &DataType| ty.is_numeric() && !ty.is_floating();
     let free = (l == FREE || r == FREE) && exact(&l) && exact(&r);
-    let whole = binary_expr(left, op, right);
+    let whole = match op {
+        Operator::Multiply => product(left, right, &l, &r)?,
+        _ => binary_expr(left, op, right),
+    };
     Ok(if free { cast(whole, FREE) } else { whole })
+}
+
+/// The pattern `.*` in other words: the library takes it for `IS NOT NULL`, which is never unknown.
+fn matched(op: Operator, pattern: Expr) -> Expr {
+    let is_match = matches!(op, Operator::RegexMatch | Operator::RegexIMatch);
+    match pattern {
+        Expr::Literal(value, meta) if is_match && value.try_as_str() == Some(Some(".*")) => {
+            Expr::Literal(ScalarValue::Utf8(Some(".{0,}".into())), meta)
+        }
+        other => other,
+    }
 }
 
 /// Beside a date or a timestamp, a literal of an addition is an interval.

@@ -1,18 +1,18 @@
-//! Constant arithmetic, folded by our exact rules before the library folds it by its own, which wrap
+//! Constant expressions, folded by our exact rules before the library folds them by its own, which wrap
 //! around and cut off.
 
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility};
 use datafusion_optimizer::AnalyzerRule;
 use types::SqlState;
 
 use crate::library::LIBRARY;
 
-/// Folds arithmetic of two constants, and casts of one.
+/// Folds what is made of literals only.
 #[derive(Debug)]
 pub(super) struct ExactConstants;
 
@@ -35,7 +35,7 @@ impl AnalyzerRule for ExactConstants {
 
 fn fold(expr: Expr) -> Result<Transformed<Expr>> {
     if !foldable(&expr) {
-        return Ok(Transformed::no(expr));
+        return folded_if_possible(expr);
     }
     match crate::expr::constant(&expr) {
         Ok(value) => Ok(Transformed::yes(Expr::Literal(value, None))),
@@ -52,6 +52,44 @@ fn fold(expr: Expr) -> Result<Transformed<Expr>> {
             }
         }
         Err(error) => Err(DataFusionError::External(Box::new(error))),
+    }
+}
+
+/// A function or a condition of literals. One that fails is left: it may stand in a branch that is never
+/// taken.
+fn folded_if_possible(expr: Expr) -> Result<Transformed<Expr>> {
+    let is_kind = match &expr {
+        Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
+        Expr::BinaryExpr(_)
+        | Expr::Case(_)
+        | Expr::Cast(_)
+        | Expr::Not(_)
+        | Expr::Negative(_)
+        | Expr::Between(_)
+        | Expr::InList(_)
+        | Expr::Like(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_) => true,
+        _ => false,
+    };
+    let mut of_literals = true;
+    expr.apply_children(|child| {
+        of_literals &= matches!(child, Expr::Literal(..));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if !is_kind || !of_literals {
+        return Ok(Transformed::no(expr));
+    }
+    let value = crate::expr::as_case(expr.clone()).map(|e| crate::expr::constant(&e.data));
+    match value {
+        Ok(Ok(value)) => Ok(Transformed::yes(Expr::Literal(value, None))),
+        _ => Ok(Transformed::no(expr)),
     }
 }
 

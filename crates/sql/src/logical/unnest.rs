@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion_common::alias::AliasGenerator;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_common::{
     Column, DataFusionError, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
 };
@@ -51,7 +51,7 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
             };
             found |= expr.exists(|e| Ok(needed(e))).unwrap_or(true);
         }
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+        Ok(TreeNodeRecursion::Continue)
     });
     found || walked.is_err()
 }
@@ -145,7 +145,8 @@ impl Unnest<'_> {
             }
             Expr::InSubquery(member) => {
                 let is_same = member.subquery.outer_ref_columns.is_empty();
-                let found = match is_same {
+                // Which computes the subquery twice.
+                let found = match is_same && !is_volatile(&member.subquery.subquery) {
                     true => {
                         let plan = Arc::unwrap_or_clone(member.subquery.subquery);
                         self.member(*member.expr, plan, input)?
@@ -347,9 +348,11 @@ impl Unnest<'_> {
         let all = inner.iter().cloned().chain([value.clone()]).map(Expr::Column);
         let rows = LogicalPlanBuilder::from(rows).project(all)?.build()?;
         let keys = (domain.outer.clone(), inner);
-        let always = domain.outer.is_empty().then(|| lit(true));
         let joined = LogicalPlanBuilder::from(input.clone());
-        let nulls = NullEquality::NullEqualsNull;
+        let (always, nulls) = match domain.outer.is_empty() {
+            true => (Some(lit(true)), NullEquality::NullEqualsNothing),
+            false => (None, NullEquality::NullEqualsNull),
+        };
         *input = joined.join_detailed(rows, JoinType::Left, keys, always, nulls)?.build()?;
         Ok(Expr::Column(value))
     }
@@ -370,6 +373,15 @@ fn has_subquery(node: &LogicalPlan) -> bool {
         )
     };
     node.expressions().iter().any(|e| e.exists(|e| Ok(is_subquery(e))).unwrap_or(false))
+}
+
+fn is_volatile(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let walked = plan.apply_with_subqueries(|node| {
+        found |= node.expressions().iter().any(Expr::is_volatile);
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found || walked.is_err()
 }
 
 fn is_lateral(plan: &LogicalPlan) -> bool {

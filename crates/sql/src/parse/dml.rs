@@ -62,6 +62,7 @@ pub struct Update {
     /// The table.
     pub table: String,
     pub(crate) alias: Option<String>,
+    pub(crate) with: Option<ast::With>,
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) from: Vec<TableWithJoins>,
     pub(crate) selection: Option<ast::Expr>,
@@ -74,6 +75,7 @@ pub struct Delete {
     /// The table.
     pub table: String,
     pub(crate) alias: Option<String>,
+    pub(crate) with: Option<ast::With>,
     pub(crate) using: Vec<TableWithJoins>,
     pub(crate) selection: Option<ast::Expr>,
     pub(crate) returning: Vec<SelectItem>,
@@ -120,6 +122,18 @@ pub(crate) fn row_query(row: Vec<ast::Expr>) -> SqlResult<Query> {
         select.projection = row.into_iter().map(SelectItem::UnnamedExpr).collect();
     }
     Ok(Query { ast })
+}
+
+/// The queries of a `WITH` before `INSERT` as those of the query that it inserts.
+pub(super) fn with_queries(mut insert: ast::Insert, with: Option<ast::With>) -> ast::Insert {
+    if let (Some(mut outer), Some(source)) = (with, &mut insert.source) {
+        if let Some(inner) = source.with.take() {
+            outer.recursive |= inner.recursive;
+            outer.cte_tables.extend(inner.cte_tables);
+        }
+        source.with = Some(outer);
+    }
+    insert
 }
 
 pub(super) fn insert(insert: ast::Insert) -> SqlResult<Insert> {
@@ -255,7 +269,7 @@ fn several(value: ast::Expr, count: usize) -> SqlResult<Vec<ast::Expr>> {
     }
 }
 
-pub(super) fn update(update: ast::Update) -> SqlResult<Update> {
+pub(super) fn update(update: ast::Update, with: Option<ast::With>) -> SqlResult<Update> {
     if !update.order_by.is_empty() || update.limit.is_some() {
         return Err(SqlError::unsupported("UPDATE with ORDER BY or LIMIT"));
     }
@@ -268,11 +282,12 @@ pub(super) fn update(update: ast::Update) -> SqlResult<Update> {
     };
     let (table, alias) = target(&update.table)?;
     let returning = update.returning.unwrap_or_default();
+    returns_own(&returning, &from)?;
     let assignments = assignments(update.assignments)?;
-    Ok(Update { table, alias, assignments, from, selection: update.selection, returning })
+    Ok(Update { table, alias, with, assignments, from, selection: update.selection, returning })
 }
 
-pub(super) fn delete(delete: ast::Delete) -> SqlResult<Delete> {
+pub(super) fn delete(delete: ast::Delete, with: Option<ast::With>) -> SqlResult<Delete> {
     if !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() {
         return Err(SqlError::unsupported("this form of DELETE"));
     }
@@ -283,7 +298,18 @@ pub(super) fn delete(delete: ast::Delete) -> SqlResult<Delete> {
     let (table, alias) = target(from)?;
     let using = delete.using.unwrap_or_default();
     let returning = delete.returning.unwrap_or_default();
-    Ok(Delete { table, alias, using, selection: delete.selection, returning })
+    returns_own(&returning, &using)?;
+    Ok(Delete { table, alias, with, using, selection: delete.selection, returning })
+}
+
+/// `RETURNING` gives the columns of the table that changes; `*` would be those of other relations too.
+fn returns_own(returning: &[SelectItem], others: &[TableWithJoins]) -> SqlResult<()> {
+    let all = returning.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
+    match all && !others.is_empty() {
+        true => Err(SqlError::unsupported("RETURNING the columns of other relations")
+            .with_hint("Write * behind the name of the table that changes: RETURNING name.*")),
+        false => Ok(()),
+    }
 }
 
 /// The name and the alias of the table that changes.

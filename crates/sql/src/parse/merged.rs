@@ -1,11 +1,11 @@
-//! `RIGHT` and `FULL JOIN` with `USING`: the merged column has the value of the side that has a row. The
-//! library takes the left side's, so that these joins get conditions instead, and the names of merged
-//! columns, and `*`, are written out.
+//! Joins with `USING`: a merged column has the value of the side that has a row, and comes first in `*`. The
+//! library takes the left side's value and place, so that these joins get conditions instead, and the names
+//! of merged columns, and `*`, are written out.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, ExceptSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName,
+    BinaryOperator, ExceptSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
     OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
     TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
@@ -18,10 +18,7 @@ use super::rewrite::{binary, call};
 pub(super) fn merge_columns(query: &mut Query) -> SqlResult<()> {
     in_body(&mut query.body)?;
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
-    if !select.from.iter().any(concerns) {
-        return Ok(());
-    }
-    let merged = in_select(select)?;
+    let Some(merged) = merged_in(select)? else { return Ok(()) };
     let named: Vec<String> = select.projection.iter().filter_map(output_name).collect();
     if let Some(order) = &mut query.order_by
         && let OrderByKind::Expressions(keys) = &mut order.kind
@@ -40,23 +37,45 @@ fn in_body(body: &mut SetExpr) -> SqlResult<()> {
     let SetExpr::SetOperation { left, right, .. } = body else { return Ok(()) };
     for side in [left, right] {
         in_body(side)?;
-        if let SetExpr::Select(select) = side.as_mut()
-            && select.from.iter().any(concerns)
-        {
-            in_select(select)?;
+        if let SetExpr::Select(select) = side.as_mut() {
+            merged_in(select)?;
         }
     }
     Ok(())
 }
 
-/// Whether one of the joins keeps rows of its right side that have no partner, and merges columns.
-fn concerns(table: &TableWithJoins) -> bool {
-    table.joins.iter().any(|join| match &join.join_operator {
+/// The merged columns of a select, which it does not name any more; `None` where it has none, or the library
+/// knows as well what they are.
+fn merged_in(select: &mut Select) -> SqlResult<Option<Vec<Merged>>> {
+    let joins = || select.from.iter().flat_map(|table| &table.joins);
+    let merges = |c: &JoinConstraint| matches!(c, JoinConstraint::Using(_));
+    if joins().any(keeps_right_side) {
+        return in_select(select).map(Some);
+    }
+    let is_merging = |join: &Join| match &join.join_operator {
+        JoinOperator::Join(c) | JoinOperator::Inner(c) => merges(c),
+        JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => merges(c),
+        _ => false,
+    };
+    if !joins().any(is_merging) {
+        return Ok(None);
+    }
+    let mut rewritten = select.clone();
+    let merged = in_select(&mut rewritten).ok();
+    if merged.is_some() {
+        *select = rewritten;
+    }
+    Ok(merged)
+}
+
+/// Whether a join keeps rows of its right side that have no partner, and merges columns.
+fn keeps_right_side(join: &Join) -> bool {
+    match &join.join_operator {
         JoinOperator::Right(c) | JoinOperator::RightOuter(c) | JoinOperator::FullOuter(c) => {
             matches!(c, JoinConstraint::Using(_) | JoinConstraint::Natural)
         }
         _ => false,
-    })
+    }
 }
 
 fn output_name(item: &SelectItem) -> Option<String> {

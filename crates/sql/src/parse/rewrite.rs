@@ -30,7 +30,10 @@ impl VisitorMut for Rewrite {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         fetch_as_limit(query);
-        match super::merged::merge_columns(query) {
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            super::lateral::join_what_is_before(select);
+        }
+        match super::values::as_selects(query).and_then(|()| super::merged::merge_columns(query)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(Box::new(error)),
         }

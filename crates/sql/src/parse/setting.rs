@@ -36,7 +36,7 @@ pub(super) fn begin(modes: &[TransactionMode], is_start: bool) -> Transaction {
     for mode in modes {
         match mode {
             TransactionMode::AccessMode(mode) => {
-                begun.read_only = *mode == TransactionAccessMode::ReadOnly;
+                begun.read_only = Some(*mode == TransactionAccessMode::ReadOnly);
             }
             TransactionMode::IsolationLevel(level) => {
                 begun.isolation = Some(level.to_string().to_lowercase());

@@ -53,7 +53,13 @@ fn driven_by_keys(join: &Join) -> SqlResult<Option<LogicalPlan>> {
 }
 
 fn inner_join(join: &Join) -> SqlResult<LogicalPlan> {
-    let keys: Vec<Expr> = join.on.iter().map(|(_, right)| right.clone()).collect();
+    let mut keys: Vec<Expr> = vec![];
+    for (_, right) in &join.on {
+        // One column may be compared with several.
+        if !keys.contains(right) {
+            keys.push(right.clone());
+        }
+    }
     let distinct =
         Aggregate::try_new(Arc::clone(&join.right), keys, vec![]).map_err(from_library)?;
     let inner = Join::try_new(

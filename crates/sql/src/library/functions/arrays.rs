@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, IntervalMonthDayNano};
+use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, IntervalMonthDayNano};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, SortOptions};
@@ -349,6 +349,19 @@ fn make_array(args: &Args<'_>) -> SqlResult<ArrayRef> {
     Ok(Arc::new(lists.map_err(from_arrow)?))
 }
 
+/// Floats without minus zero, which the comparator tells from zero.
+fn with_one_zero(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Float64 => {
+            Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0))
+        }
+        DataType::Float32 => {
+            Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0))
+        }
+        _ => array,
+    }
+}
+
 /// Compares a value with the elements of an array: true (false for ALL) of one decides, else unknown
 /// of one is unknown.
 fn compare_all(
@@ -361,16 +374,21 @@ fn compare_all(
         let ty = list_of(args.arrays[0].data_type());
         lists = crate::expr::cast_text(&lists, &ty).map_err(crate::error::from_library)?;
     }
-    let lists = lists.as_list::<i32>();
-    let ty = element(lists.data_type());
+    let ty = super::elements::common(&element(lists.data_type()), args.arrays[0].data_type());
     let options = &crate::expr::STRICT_CAST;
+    if ty != element(lists.data_type()) {
+        lists =
+            arrow_cast::cast_with_options(&lists, &list_of(&ty), options).map_err(from_arrow)?;
+    }
+    let lists = lists.as_list::<i32>();
     let values = match args.arrays[0].data_type().is_string() && !ty.is_string() {
         true => crate::expr::cast_text(&args.arrays[0], &ty).map_err(crate::error::from_library)?,
         false => {
             arrow_cast::cast_with_options(&args.arrays[0], &ty, options).map_err(from_arrow)?
         }
     };
-    let compare = arrow_ord::ord::make_comparator(&values, lists.values(), SortOptions::default())
+    let (values, elements) = (with_one_zero(values), with_one_zero(Arc::clone(lists.values())));
+    let compare = arrow_ord::ord::make_comparator(&values, &elements, SortOptions::default())
         .map_err(from_arrow)?;
     let row = |row: usize| -> Option<bool> {
         if lists.is_null(row) {

@@ -62,6 +62,22 @@ fn wider(elements: &DataType, value: &DataType) -> DataType {
     }
 }
 
+/// The type in which elements and a value are compared: that of the elements but for numbers, which keep
+/// all their digits.
+pub(super) fn common(elements: &DataType, value: &DataType) -> DataType {
+    let scale = |ty: &DataType| match ty {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
+        _ => 0,
+    };
+    match wider(elements, value) {
+        _ if elements == value => value.clone(),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            DataType::Decimal256(76, scale(elements).max(scale(value)))
+        }
+        wider => wider,
+    }
+}
+
 /// Lists and values of one type.
 struct Elements {
     lists: ListArray,

@@ -7,7 +7,7 @@ use arrow_array::types::Decimal256Type;
 use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, Int64Array};
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
-use types::numeric::{FREE, QUOTIENT, divide, round, wide};
+use types::numeric::{FREE, PRODUCT_SCALE, QUOTIENT, divide, multiply, round, wide};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Args, Functions, Ty, double, int, invalid_parameter};
@@ -18,6 +18,16 @@ pub(super) fn register(functions: &mut Functions) {
         &[Ty::Num, Ty::Num],
         |_, _| QUOTIENT,
         |args| divide(args.arrays[0].as_ref(), args.arrays[1].as_ref()),
+    );
+    functions.strict(
+        "numeric_mul",
+        &[Ty::Num, Ty::Num],
+        |args, _| DataType::Decimal256(76, product_scale(args)),
+        |args| {
+            let types = args.arrays.iter().map(|a| a.data_type().clone());
+            let scale = product_scale(&types.collect::<Vec<_>>());
+            multiply(args.arrays[0].as_ref(), args.arrays[1].as_ref(), scale)
+        },
     );
     functions.strict(
         "div",
@@ -113,6 +123,16 @@ fn others(functions: &mut Functions) {
     functions.strict("mod", &[Ty::Num, Ty::Num], modulo_type, modulo);
 }
 
+/// Digits after the point that a product of decimals has.
+fn product_scale(args: &[DataType]) -> i8 {
+    let scale = |ty: &DataType| match ty {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => i16::from(*scale),
+        _ => 0,
+    };
+    let exact = args.iter().map(scale).sum::<i16>();
+    i8::try_from(exact).map_or(PRODUCT_SCALE, |exact| exact.min(PRODUCT_SCALE))
+}
+
 /// A decimal without digits after the point.
 fn whole_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
     match &args[0] {
@@ -204,23 +224,35 @@ fn float(args: &Args<'_>, f: fn(f64) -> f64) -> SqlResult<ArrayRef> {
     Ok(Arc::new(args.each::<_, Float64Array>(|row| Ok(Some(f(args.float(0, row)))))?))
 }
 
+/// A rest has no more digits before the point than either number.
 fn modulo_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
-    let scale = |ty: &DataType| match ty {
-        DataType::Decimal128(_, s) | DataType::Decimal256(_, s) => *s,
-        _ => 0,
+    let digits = |ty: &DataType| match ty {
+        DataType::Decimal128(p, s) => (i16::from(*p), *s),
+        DataType::Decimal256(p, s) => (i16::from(*p), *s),
+        _ => (19, 0),
     };
     if args.contains(&FREE) {
         return FREE;
     }
-    DataType::Decimal256(76, scale(&args[0]).max(scale(&args[1])).min(19))
+    let [left, right] = [digits(&args[0]), digits(&args[1])];
+    let scale = left.1.max(right.1).min(types::numeric::QUOTIENT_SCALE);
+    let whole = (left.0 - i16::from(left.1)).min(right.0 - i16::from(right.1));
+    match whole + i16::from(scale) <= 38 {
+        true => DataType::Decimal128(38, scale),
+        false => DataType::Decimal256(76, scale),
+    }
 }
 
 fn modulo(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let options = &crate::expr::STRICT_CAST;
-    let cast = |a: &ArrayRef| {
-        arrow_cast::cast_with_options(a, args.ty, options).map_err(crate::error::from_arrow)
+    let cast = |a: &ArrayRef, to: &DataType| {
+        arrow_cast::cast_with_options(a, to, options).map_err(crate::error::from_arrow)
     };
-    let (left, right) = (cast(&args.arrays[0])?, cast(&args.arrays[1])?);
+    let wide = match args.ty {
+        DataType::Decimal128(_, scale) => DataType::Decimal256(76, *scale),
+        other => other.clone(),
+    };
+    let (left, right) = (cast(&args.arrays[0], &wide)?, cast(&args.arrays[1], &wide)?);
     let (left, right) =
         (left.as_primitive::<Decimal256Type>(), right.as_primitive::<Decimal256Type>());
     let rest = |row: usize| match right.value(row) {
@@ -228,7 +260,7 @@ fn modulo(args: &Args<'_>) -> SqlResult<ArrayRef> {
         divisor => Ok(left.value(row).checked_rem(divisor)),
     };
     let values = args.each::<_, arrow_array::Decimal256Array>(rest)?;
-    Ok(Arc::new(values.with_data_type(args.ty.clone())))
+    cast(&(Arc::new(values.with_data_type(wide)) as ArrayRef), args.ty)
 }
 
 fn width_bucket(args: &Args<'_>, row: usize) -> SqlResult<i32> {
