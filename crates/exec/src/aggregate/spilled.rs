@@ -14,6 +14,10 @@ use crate::spill::{Block, Reads};
 use crate::stage::breathe;
 use crate::workspace::Workspace;
 
+/// Groups of so few bytes are merged in any case: what another lane holds is no reason to divide a
+/// partition to nothing.
+const LEAST_BYTES: usize = 16 << 10;
+
 /// The groups of an aggregation that spilled.
 pub(crate) struct SpilledGroups {
     grouping: Arc<Grouping>,
@@ -54,11 +58,14 @@ impl SpilledGroups {
             // Twice: the result is made while the groups are there.
             let more = (2 * groups.bytes()).saturating_sub(lane.counted);
             if !self.space.memory.try_grow(more) {
-                if partition.level + 1 < LEVEL_MAX {
+                if lane.counted + more <= LEAST_BYTES {
+                    self.space.memory.hold(more);
+                } else if partition.level + 1 < LEVEL_MAX {
                     self.space.memory.shrink(std::mem::take(&mut lane.counted));
                     return self.divide(groups, reads, partition.level + 1).await;
+                } else {
+                    self.space.memory.grow(more)?;
                 }
-                self.space.memory.grow(more)?;
             }
             lane.counted += more;
         }
