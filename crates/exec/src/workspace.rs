@@ -13,6 +13,10 @@ use crate::progress::{NodeFigures, Progress};
 use crate::source::Depth;
 use crate::spill::{Block, Reads, Spill};
 
+/// A piece of spilled work of so few bytes is taken into memory in any case: what another lane holds is no
+/// reason to divide it to nothing.
+pub(crate) const LEAST_BYTES: usize = 16 << 10;
+
 /// The means of one operator; clones share them.
 #[derive(Clone)]
 pub(crate) struct Workspace {

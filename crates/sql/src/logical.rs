@@ -12,22 +12,17 @@ use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
 use datafusion_optimizer::decorrelate_lateral_join::DecorrelateLateralJoin;
 use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
-use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
 use datafusion_optimizer::eliminate_filter::EliminateFilter;
 use datafusion_optimizer::eliminate_group_by_constant::EliminateGroupByConstant;
 use datafusion_optimizer::eliminate_limit::EliminateLimit;
 use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
-use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
-use datafusion_optimizer::optimize_projections::OptimizeProjections;
 use datafusion_optimizer::optimize_unions::OptimizeUnions;
 use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::push_down_limit::PushDownLimit;
-use datafusion_optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
-use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
@@ -50,8 +45,6 @@ mod leftovers;
 mod set_all;
 mod unnest;
 mod zones;
-
-use guarded_rules::{CrossJoins, Distincts, EquijoinPredicates, Projections, SingleDistinct};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -145,20 +138,20 @@ fn first_rules() -> Vec<Rule> {
     vec![
         Arc::new(OptimizeUnions::new()),
         Arc::new(SimplifyExpressions::new()),
-        Arc::new(Distincts(ReplaceDistinctWithAggregate::new())),
+        Arc::new(guarded_rules::distincts()),
         Arc::new(DecorrelatePredicateSubquery::new()),
         Arc::new(ScalarSubqueryToJoin::new()),
         Arc::new(DecorrelateLateralJoin::new()),
-        Arc::new(EquijoinPredicates(ExtractEquijoinPredicate::new())),
+        Arc::new(guarded_rules::equijoin_predicates()),
         Arc::new(EliminateDuplicatedExpr::new()),
         Arc::new(EliminateFilter::new()),
-        Arc::new(CrossJoins(EliminateCrossJoin::new())),
+        Arc::new(guarded_rules::cross_joins()),
         Arc::new(EliminateLimit::new()),
         Arc::new(PropagateEmptyRelation::new()),
         Arc::new(EliminateOuterJoin::new()),
         Arc::new(PushDownLimit::new()),
         Arc::new(PushDownFilter::new()),
-        Arc::new(SingleDistinct(SingleDistinctToGroupBy::new())),
+        Arc::new(guarded_rules::single_distinct()),
         Arc::new(EliminateGroupByConstant::new()),
     ]
 }
@@ -167,7 +160,7 @@ fn last_rules() -> Vec<Rule> {
     vec![
         Arc::new(PushDownFilter::new()),
         Arc::new(CommonSubexprEliminate::new()),
-        Arc::new(Projections(OptimizeProjections::new())),
+        Arc::new(guarded_rules::projections()),
     ]
 }
 

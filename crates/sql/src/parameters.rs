@@ -66,7 +66,7 @@ fn of_query(
     let mut cast = cast_parameters(&query);
     cast.extend(limits(&query));
     crate::system::rewrite(&mut query);
-    crate::parse::rewrite(&mut query)?;
+    crate::parse::rewrite(&mut query, catalog)?;
     let names = Names::new(catalog);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));

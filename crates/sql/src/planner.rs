@@ -25,8 +25,7 @@ pub fn plan_query(
     crate::names::set_apart(&mut ast);
     crate::system::rewrite(&mut ast);
     crate::clock::rewrite(&mut ast, catalog);
-    crate::parse::write_natural(&mut ast, catalog);
-    crate::parse::rewrite(&mut ast)?;
+    crate::parse::rewrite(&mut ast, catalog)?;
     crate::names::name_inner_outputs(&mut ast);
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let physical = || crate::physical::plan(&logical.plan, options);

@@ -123,8 +123,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     crate::parse::regroup(&mut query);
     let outputs = crate::names::name_outputs(&mut query);
     crate::clock::rewrite(&mut query, names.catalog);
-    crate::parse::write_natural(&mut query, names.catalog);
-    crate::parse::rewrite(&mut query).map_err(external)?;
+    crate::parse::rewrite(&mut query, names.catalog).map_err(external)?;
     crate::names::name_inner_outputs(&mut query);
     let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
     let inside = Names::within(names.catalog, open);
@@ -140,7 +139,8 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let oid = names.catalog.view_oid(&view.name);
     let name = |(i, column): (usize, &Named)| {
         let name = view.columns.get(i).or_else(|| outputs.as_ref().and_then(|o| o.get(i)));
-        name.cloned().unwrap_or_else(|| column.name.clone())
+        let own = || column.name.trim_end_matches(crate::names::APART).to_owned();
+        name.cloned().unwrap_or_else(own)
     };
     let given: Vec<String> = columns.iter().enumerate().map(name).collect();
     if let Some(i) = (1..given.len()).find(|&i| given[..i].contains(&given[i])) {

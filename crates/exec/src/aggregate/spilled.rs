@@ -12,11 +12,7 @@ use crate::partition::{Blocks, LEVEL_MAX, Partitioner, Queue};
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 use crate::spill::{Block, Reads};
 use crate::stage::breathe;
-use crate::workspace::Workspace;
-
-/// Groups of so few bytes are merged in any case: what another lane holds is no reason to divide a
-/// partition to nothing.
-const LEAST_BYTES: usize = 16 << 10;
+use crate::workspace::{LEAST_BYTES, Workspace};
 
 /// The groups of an aggregation that spilled.
 pub(crate) struct SpilledGroups {

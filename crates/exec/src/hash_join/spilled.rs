@@ -15,11 +15,7 @@ use crate::partition::{Blocks, LEVEL_MAX, Partitioner, Queue};
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 use crate::spill::Block;
 use crate::stage::{Map, breathe};
-use crate::workspace::Workspace;
-
-/// A build side of so few bytes is joined in any case: what another lane holds while it cuts a pair is
-/// no reason to cut this one to nothing.
-const LEAST_BYTES: usize = 16 << 10;
+use crate::workspace::{LEAST_BYTES, Workspace};
 
 /// A join that waits for its probe side.
 pub(crate) struct SpilledJoin {

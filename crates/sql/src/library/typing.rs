@@ -317,7 +317,8 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
         settle(&mut tests, schema)?;
         align(&mut tests, schema)?;
     }
-    if subject == 1 && has_floats(&tests, schema)? {
+    // What is volatile has one value for all the comparisons.
+    if subject == 1 && !tests[0].is_volatile() && has_floats(&tests, schema)? {
         let value = tests.remove(0);
         subject = 0;
         for test in &mut tests {
@@ -371,7 +372,11 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     if let "coalesce" | "nullif" | "greatest" | "least" | "make_array" = given.func.name() {
         settle(&mut given.args, schema)?;
         match given.func.name() {
-            "nullif" if given.args.len() == 2 && has_floats(&given.args, schema)? => {
+            "nullif"
+                if given.args.len() == 2
+                    && !given.args[0].is_volatile()
+                    && has_floats(&given.args, schema)? =>
+            {
                 return null_if_equal(given.args, schema);
             }
             "nullif" => align(&mut given.args, schema)?,
@@ -422,8 +427,11 @@ fn digits_left(from: &DataType, to: &DataType) -> Option<i8> {
         to if to.is_integer() => 0,
         _ => return None,
     };
-    (after < *before).then_some(after)
+    (after < *before && after <= ROUND_DIGITS_MAX).then_some(after)
 }
+
+/// Most digits after the point that `round` keeps.
+const ROUND_DIGITS_MAX: i8 = 30;
 
 /// A cast of what is rounded already: the library takes a comparison with a cast for one with what is cast.
 fn rounded(given: Cast, digits: i8) -> Result<Cast> {

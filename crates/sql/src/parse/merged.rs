@@ -2,23 +2,26 @@
 //! library takes the left side's value and place, so that these joins get conditions instead, and the names
 //! of merged columns, and `*`, are written out.
 
-use std::ops::ControlFlow;
-
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExceptSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
     OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    TableWithJoins, WildcardAdditionalOptions,
 };
 use types::{SqlError, SqlResult};
 
 use super::identifier;
+use super::relations::Relations;
 use super::rewrite::{binary, call};
 
-/// Rewrites the query's own selects in place, not those of its subqueries.
-pub(super) fn merge_columns(query: &mut Query) -> SqlResult<()> {
-    in_body(&mut query.body)?;
+mod names;
+
+use names::replace;
+
+/// Rewrites the query's own selects in place; in its subqueries, no more than the columns of these selects.
+pub(super) fn merge_columns(query: &mut Query, relations: &Relations<'_>) -> SqlResult<()> {
+    in_body(&mut query.body, relations)?;
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
-    let Some(merged) = merged_in(select)? else { return Ok(()) };
+    let Some(merged) = merged_in(select, relations)? else { return Ok(()) };
     let named: Vec<String> = select.projection.iter().filter_map(output_name).collect();
     if let Some(order) = &mut query.order_by
         && let OrderByKind::Expressions(keys) = &mut order.kind
@@ -26,19 +29,19 @@ pub(super) fn merge_columns(query: &mut Query) -> SqlResult<()> {
         for key in keys {
             let output = matches!(&key.expr, Expr::Identifier(i) if named.contains(&identifier(i)));
             if !output {
-                replace(&mut key.expr, &merged);
+                replace(&mut key.expr, &merged, relations);
             }
         }
     }
     Ok(())
 }
 
-fn in_body(body: &mut SetExpr) -> SqlResult<()> {
+fn in_body(body: &mut SetExpr, relations: &Relations<'_>) -> SqlResult<()> {
     let SetExpr::SetOperation { left, right, .. } = body else { return Ok(()) };
     for side in [left, right] {
-        in_body(side)?;
+        in_body(side, relations)?;
         if let SetExpr::Select(select) = side.as_mut() {
-            merged_in(select)?;
+            merged_in(select, relations)?;
         }
     }
     Ok(())
@@ -46,11 +49,11 @@ fn in_body(body: &mut SetExpr) -> SqlResult<()> {
 
 /// The merged columns of a select, which it does not name any more; `None` where it has none, or the library
 /// knows as well what they are.
-fn merged_in(select: &mut Select) -> SqlResult<Option<Vec<Merged>>> {
+fn merged_in(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Option<Vec<Merged>>> {
     let joins = || select.from.iter().flat_map(|table| &table.joins);
     let merges = |c: &JoinConstraint| matches!(c, JoinConstraint::Using(_));
     if joins().any(keeps_right_side) {
-        return in_select(select).map(Some);
+        return in_select(select, relations).map(Some);
     }
     let is_merging = |join: &Join| match &join.join_operator {
         JoinOperator::Join(c) | JoinOperator::Inner(c) => merges(c),
@@ -61,7 +64,7 @@ fn merged_in(select: &mut Select) -> SqlResult<Option<Vec<Merged>>> {
         return Ok(None);
     }
     let mut rewritten = select.clone();
-    let merged = in_select(&mut rewritten).ok();
+    let merged = in_select(&mut rewritten, relations).ok();
     if merged.is_some() {
         *select = rewritten;
     }
@@ -96,14 +99,32 @@ struct Merged {
 #[derive(Default)]
 struct Outputs {
     merged: Vec<Merged>,
-    /// Relations, with the columns that are merged.
-    rest: Vec<(Ident, Vec<Ident>)>,
+    rest: Vec<Relation>,
 }
 
-fn in_select(select: &mut Select) -> SqlResult<Vec<Merged>> {
+/// A relation of `FROM`.
+struct Relation {
+    name: Ident,
+    /// Its columns that are merged.
+    merged: Vec<Ident>,
+    /// All of its columns, where it is known which.
+    columns: Option<Vec<String>>,
+}
+
+impl Relation {
+    fn new(factor: &TableFactor, merged: Vec<Ident>, all: &Relations<'_>) -> SqlResult<Relation> {
+        Ok(Relation { name: alias(factor)?, merged, columns: all.columns(factor) })
+    }
+
+    fn may_have(&self, name: &Ident) -> bool {
+        self.columns.as_ref().is_none_or(|columns| columns.contains(&identifier(name)))
+    }
+}
+
+fn in_select(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Vec<Merged>> {
     let mut all = vec![];
     for table in &mut select.from {
-        all.push(outputs(table)?);
+        all.push(outputs(table, relations)?);
     }
     let merged: Vec<Merged> = all.iter().flat_map(|part| part.merged.clone()).collect();
     let mut projection = vec![];
@@ -118,7 +139,7 @@ fn in_select(select: &mut Select) -> SqlResult<Vec<Merged>> {
         }
     }
     select.projection = projection;
-    replace(select, &merged);
+    replace(select, &merged, relations);
     Ok(merged)
 }
 
@@ -127,8 +148,9 @@ fn find<'a>(merged: &'a [Merged], name: &Ident) -> Option<&'a Merged> {
 }
 
 /// The columns of a relation and its joins; `USING` becomes `ON`.
-fn outputs(table: &mut TableWithJoins) -> SqlResult<Outputs> {
-    let mut left = Outputs { merged: vec![], rest: vec![(alias(&table.relation)?, vec![])] };
+fn outputs(table: &mut TableWithJoins, relations: &Relations<'_>) -> SqlResult<Outputs> {
+    let first = Relation::new(&table.relation, vec![], relations)?;
+    let mut left = Outputs { merged: vec![], rest: vec![first] };
     for join in &mut table.joins {
         let right = alias(&join.relation)?;
         let (constraint, keeps) = match &mut join.join_operator {
@@ -149,7 +171,7 @@ fn outputs(table: &mut TableWithJoins) -> SqlResult<Outputs> {
         if let Some(condition) = left.join(&right, &columns, keeps)? {
             *constraint = JoinConstraint::On(condition);
         }
-        left.rest.push((right, columns));
+        left.rest.push(Relation::new(&join.relation, columns, relations)?);
     }
     Ok(left)
 }
@@ -192,10 +214,10 @@ impl Outputs {
         if let Some(at) = self.merged.iter().position(same) {
             return Ok(self.merged.remove(at).value);
         }
-        // Without the tables' columns at hand, one relation only can be meant.
-        let [(relation, merged)] = self.rest.as_mut_slice() else { return Err(refused()) };
-        merged.push(name.clone());
-        Ok(Expr::CompoundIdentifier(vec![relation.clone(), name.clone()]))
+        let mut having = self.rest.iter_mut().filter(|relation| relation.may_have(name));
+        let (Some(relation), None) = (having.next(), having.next()) else { return Err(refused()) };
+        relation.merged.push(name.clone());
+        Ok(Expr::CompoundIdentifier(vec![relation.name.clone(), name.clone()]))
     }
 }
 
@@ -225,11 +247,11 @@ fn written_out(part: &Outputs) -> Vec<SelectItem> {
         .merged
         .iter()
         .map(|m| SelectItem::ExprWithAlias { expr: m.value.clone(), alias: m.name.clone() });
-    let rest = part.rest.iter().map(|(relation, without)| {
-        let kind =
-            SelectItemQualifiedWildcardKind::ObjectName(ObjectName::from(vec![relation.clone()]));
+    let rest = part.rest.iter().map(|relation| {
+        let name = ObjectName::from(vec![relation.name.clone()]);
+        let kind = SelectItemQualifiedWildcardKind::ObjectName(name);
         let mut options = WildcardAdditionalOptions::default();
-        if let Some((first, others)) = without.split_first() {
+        if let Some((first, others)) = relation.merged.split_first() {
             options.opt_except = Some(ExceptSelectItem {
                 first_element: first.clone(),
                 additional_elements: others.to_vec(),
@@ -238,39 +260,4 @@ fn written_out(part: &Outputs) -> Vec<SelectItem> {
         SelectItem::QualifiedWildcard(kind, options)
     });
     merged.chain(rest).collect()
-}
-
-/// Puts the values of merged columns in the place of their names, but not within subqueries.
-fn replace(tree: &mut impl VisitMut, merged: &[Merged]) {
-    // The visit itself never stops.
-    let _ = tree.visit(&mut Names { merged, depth: 0 });
-}
-
-struct Names<'a> {
-    merged: &'a [Merged],
-    depth: usize,
-}
-
-impl VisitorMut for Names<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth == 0
-            && let Expr::Identifier(name) = expr
-            && let Some(found) = find(self.merged, name)
-        {
-            *expr = found.value.clone();
-        }
-        ControlFlow::Continue(())
-    }
 }

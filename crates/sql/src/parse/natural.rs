@@ -3,38 +3,20 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Ident, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut,
+    Ident, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr, TableWithJoins, VisitMut,
+    VisitorMut,
 };
 
-use super::identifier;
-use crate::catalog::Catalog;
+use super::relations::Relations;
 
 /// Writes the columns of natural joins out, in all queries inside. Joins of what is no table stay.
-pub(crate) fn write_columns(query: &mut Query, catalog: &dyn Catalog) {
-    let mut hiding = Hiding::default();
-    // The visits themselves never stop.
-    let _ = query.visit(&mut hiding);
-    let _ = query.visit(&mut Natural { catalog, hidden: hiding.0 });
-}
-
-/// The names of queries of `WITH`, which may stand before those of tables.
-#[derive(Default)]
-struct Hiding(Vec<String>);
-
-impl VisitorMut for Hiding {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let named = query.with.iter().flat_map(|with| &with.cte_tables);
-        self.0.extend(named.map(|named| identifier(&named.alias.name)));
-        ControlFlow::Continue(())
-    }
+pub(super) fn write_columns(query: &mut Query, relations: &Relations<'_>) {
+    // The visit itself never stops.
+    let _ = query.visit(&mut Natural { relations });
 }
 
 struct Natural<'a> {
-    catalog: &'a dyn Catalog,
-    hidden: Vec<String>,
+    relations: &'a Relations<'a>,
 }
 
 impl VisitorMut for Natural<'_> {
@@ -50,9 +32,9 @@ impl VisitorMut for Natural<'_> {
 
 impl Natural<'_> {
     fn item(&self, item: &mut TableWithJoins) {
-        let Some(mut before) = self.columns(&item.relation) else { return };
+        let Some(mut before) = self.relations.columns(&item.relation) else { return };
         for join in &mut item.joins {
-            let Some(theirs) = self.columns(&join.relation) else { return };
+            let Some(theirs) = self.relations.columns(&join.relation) else { return };
             let (JoinOperator::Join(constraint)
             | JoinOperator::Inner(constraint)
             | JoinOperator::Left(constraint)
@@ -75,17 +57,5 @@ impl Natural<'_> {
             let others: Vec<String> = theirs.into_iter().filter(|n| !before.contains(n)).collect();
             before.extend(others);
         }
-    }
-
-    /// The columns of a table.
-    fn columns(&self, relation: &TableFactor) -> Option<Vec<String>> {
-        let TableFactor::Table { name, args: None, alias, .. } = relation else { return None };
-        if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
-            return None;
-        }
-        let [name] = name.0.as_slice() else { return None };
-        let name = identifier(name.as_ident()?);
-        let table = self.catalog.table(&name).filter(|_| !self.hidden.contains(&name))?;
-        Some(table.schema.columns.iter().map(|column| column.name.clone()).collect())
     }
 }

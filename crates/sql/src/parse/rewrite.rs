@@ -14,18 +14,24 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult};
 
 use super::identifier;
+use super::relations::Relations;
+use crate::catalog::Catalog;
 
 /// Rewrites a query in place.
-pub(crate) fn rewrite(query: &mut Query) -> SqlResult<()> {
-    match query.visit(&mut Rewrite) {
+pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()> {
+    let relations = Relations::of(query, catalog);
+    super::natural::write_columns(query, &relations);
+    match query.visit(&mut Rewrite { relations }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
 }
 
-struct Rewrite;
+struct Rewrite<'a> {
+    relations: Relations<'a>,
+}
 
-impl VisitorMut for Rewrite {
+impl VisitorMut for Rewrite<'_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
@@ -33,7 +39,9 @@ impl VisitorMut for Rewrite {
         if let SetExpr::Select(select) = query.body.as_mut() {
             super::lateral::join_what_is_before(select);
         }
-        match super::values::as_selects(query).and_then(|()| super::merged::merge_columns(query)) {
+        let merged = super::values::as_selects(query)
+            .and_then(|()| super::merged::merge_columns(query, &self.relations));
+        match merged {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(Box::new(error)),
         }

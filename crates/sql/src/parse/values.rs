@@ -16,18 +16,26 @@ pub(super) fn as_selects(query: &mut Query) -> SqlResult<()> {
     if values.visit(&mut Queries).is_continue() {
         return Ok(());
     }
-    let mut selects = values.rows.iter().map(|row| select(&row.content));
-    let Some(first) = selects.next().transpose()? else { return Ok(()) };
-    let all = selects.try_fold(first, |left, right| -> SqlResult<SetExpr> {
-        Ok(SetExpr::SetOperation {
-            op: SetOperator::Union,
-            set_quantifier: SetQuantifier::All,
-            left: Box::new(left),
-            right: Box::new(right?),
-        })
-    })?;
-    *query.body = all;
+    let selects = values.rows.iter().map(|row| select(&row.content));
+    *query.body = union_all(selects.collect::<SqlResult<_>>()?);
     Ok(())
+}
+
+/// At least one select; as flat a tree as can be, for planning recurses over it.
+fn union_all(mut selects: Vec<SetExpr>) -> SetExpr {
+    let right = selects.split_off(selects.len().div_ceil(2));
+    match (selects.pop(), right.is_empty()) {
+        (Some(one), true) => one,
+        (last, _) => {
+            selects.extend(last);
+            SetExpr::SetOperation {
+                op: SetOperator::Union,
+                set_quantifier: SetQuantifier::All,
+                left: Box::new(union_all(selects)),
+                right: Box::new(union_all(right)),
+            }
+        }
+    }
 }
 
 fn select(row: &[Expr]) -> SqlResult<SetExpr> {

@@ -16,7 +16,9 @@ pub(super) fn unify(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
     let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let known: Vec<&DataType> = types.iter().filter(|t| **t != DataType::Null).collect();
     let mixed = known.windows(2).any(|pair| pair[0] != pair[1]);
-    if !mixed || !known.iter().all(|t| t.is_numeric()) {
+    // An oid is no number: beside numbers it is left to the library, which finds a type for all of both.
+    let numbers = known.iter().all(|t| t.is_numeric() && !t.is_unsigned_integer());
+    if !mixed || !numbers {
         return Ok(());
     }
     let common = match known.iter().find(|t| t.is_floating()) {

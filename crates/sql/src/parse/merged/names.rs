@@ -1,0 +1,50 @@
+//! Where merged columns are named.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
+
+use super::super::relations::Relations;
+use super::{Merged, find};
+
+/// Puts the values of merged columns in the place of their names, in subqueries too unless something there
+/// has the name, or may have it.
+pub(super) fn replace(tree: &mut impl VisitMut, merged: &[Merged], relations: &Relations<'_>) {
+    // The visit itself never stops.
+    let _ = tree.visit(&mut Names { merged, relations, nested: vec![] });
+}
+
+struct Names<'a> {
+    merged: &'a [Merged],
+    relations: &'a Relations<'a>,
+    /// What the queries around have names for; `None` where that is not known.
+    nested: Vec<Option<Vec<String>>>,
+}
+
+impl VisitorMut for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.nested.push(self.relations.names_in(&query.body));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.nested.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr
+            && let Some(found) = find(self.merged, name)
+            && !self.nested.iter().any(|names| may_be(names.as_deref(), found))
+        {
+            *expr = found.value.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn may_be(names: Option<&[String]>, merged: &Merged) -> bool {
+    names.is_none_or(|names| names.contains(&super::identifier(&merged.name)))
+}
