@@ -41,7 +41,7 @@ class Group:
     def remove(self):
         for _ in range(50):
             try:
-                return self.path.rmdir()
+                return self.path.rmdir() if self.path.exists() else None
             except OSError:
                 time.sleep(0.1)
 

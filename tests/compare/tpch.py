@@ -2,14 +2,18 @@
 """Six selective queries on TPC-H, cold, beside PostgreSQL 15 and DuckDB.
 
     python3 tests/compare/tpch.py --sf 1 --memory 256
+    python3 tests/compare/tpch.py --sf 10 --memory 2048 --queries day
+
+The queries are those of `bench ooo`, whose rows fill a week, or with `--queries day` a row, a part and
+four days.
 
 All sides get the same tables, the same indexes (PostgreSQL) or those that they can have (DuckDB:
 the same statements), and the same memory in all, by a control group each. Before each run the
 servers are started anew and the page cache is emptied; then the statement is planned once by
 EXPLAIN, so that catalogs are there, and its time is taken. The sides alternate; the first round is
 not counted, so that caches below this machine, which nobody here can empty, treat all alike.
-PostgreSQL runs with and without parallel workers, and the better median counts. The rows of all
-sides are compared. Printed are medians (min, max) in milliseconds and ratios.
+PostgreSQL runs with and without parallel workers, DuckDB with and without reading ahead, and the
+better median counts. The rows of all sides are compared. Printed are medians (min, max) in milliseconds and ratios.
 
 Needs root, PostgreSQL 15 (Debian: `postgresql-15`), the Python package `duckdb` (a loud skip of that
 side without it), and a release build (`--binary`). Everything is made in a scratch folder of about
@@ -28,16 +32,17 @@ import sys
 
 from servers import ROOT, Group, Server, check, figures, in_scratch_folder, prepare
 
-QUERIES = ROOT / "crates/bench/queries/ooo"
+QUERIES = ROOT / "crates/bench/queries"
 TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
 # Runs in a process of its own, so that nothing is left of an earlier run.
 DUCK = """
 import sys, time, duckdb
-path, limit, text = sys.argv[1:]
+path, limit, prefetch, text = sys.argv[1:]
 db = duckdb.connect(path)
 # The bar would stand in front of the time.
 db.execute(f"set memory_limit = '{limit}'; set threads = 2; set enable_progress_bar = false")
+db.execute(f"set storage_block_prefetch = '{prefetch}'")
 if text == "-":
     for statement in sys.stdin.read().split(";"):
         db.execute(statement) if statement.strip() else None
@@ -101,14 +106,13 @@ class Sql:
 class Duck:
     """DuckDB in a process of its own for each run."""
 
-    label = "duckdb"
-
-    def __init__(self, folder, args):
+    def __init__(self, folder, args, label="duckdb", prefetch="REMOTE_ONLY"):
+        self.label, self.prefetch = label, prefetch
         self.path, self.limit = folder / "d.duckdb", f"{int(args.memory * 0.85)}MB"
         self.group = Group("duckdb", args.memory << 20)
 
     def call(self, text, limit=None, given=None, group=None):
-        command = [sys.executable, "-c", DUCK, self.path, limit or self.limit, text]
+        command = [sys.executable, "-c", DUCK, self.path, limit or self.limit, self.prefetch, text]
         done = subprocess.run(command, capture_output=True, text=True, input=given,
                               preexec_fn=group and group.enter)
         if done.returncode != 0:
@@ -163,9 +167,11 @@ def compare(sides, name, text, rounds):
         print(f"    {label:22} {figures(values)} ms", flush=True)
     medians = {label: statistics.median(values) for label, values in times.items()}
     ours = medians.pop("dovetail")
-    serial = medians.pop("postgresql, serial")
-    medians["postgresql"] = min(medians["postgresql"], serial)
-    ratios = {label: ms / ours for label, ms in medians.items()}
+    best = {}
+    for label, ms in medians.items():
+        engine = label.split(",")[0]
+        best[engine] = min(ms, best.get(engine, ms))
+    ratios = {engine: ms / ours for engine, ms in best.items()}
     print("    ratio                 ", *(f"{k} {v:.2f} x" for k, v in ratios.items()), flush=True)
     return ratios
 
@@ -174,6 +180,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sf", default="1")
     parser.add_argument("--memory", type=int, default=256, help="of each side in all, in MB")
+    parser.add_argument("--queries", choices=["ooo", "day"], default="ooo")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
     parser.add_argument("--folder", default=None, help="where the scratch folder is made")
@@ -222,8 +229,7 @@ def load(folder, args):
 
 
 def load_others(folder, args, files):
-    duck = duckdb_side(folder, args)
-    if duck:
+    for duck in duckdb_sides(folder, args)[:1]:
         duck.load(files)
         duck.stop()
     # Last: it removes the files.
@@ -234,13 +240,14 @@ def load_others(folder, args, files):
     postgres.stop()
 
 
-def duckdb_side(folder, args):
+def duckdb_sides(folder, args):
     try:
         import duckdb
     except ImportError:
-        return print("SKIPPED: duckdb, the Python package is not installed")
+        print("SKIPPED: duckdb, the Python package is not installed")
+        return []
     print(f"duckdb {duckdb.__version__}", flush=True)
-    return Duck(folder, args)
+    return [Duck(folder, args), Duck(folder, args, "duckdb, reading ahead", "ALWAYS_PREFETCH")]
 
 
 def measure(folder, args):
@@ -249,10 +256,10 @@ def measure(folder, args):
     serial = settings | {"max_parallel_workers_per_gather": 0}
     sides = [Sql("dovetail", folder, args), Sql("postgresql", folder, args, settings),
              Sql("postgresql", folder, args, serial, "postgresql, serial")]
-    sides += filter(None, [duckdb_side(folder, args)])
+    sides += duckdb_sides(folder, args)
     try:
         ratios = [compare(sides, path.stem, path.read_text().rstrip(), args.rounds)
-                  for path in sorted(QUERIES.glob("*.sql"))]
+                  for path in sorted((QUERIES / args.queries).glob("*.sql"))]
     finally:
         for side in sides:
             side.stop()

@@ -234,6 +234,16 @@ fn ordered_limits_take_the_first_entries_of_an_index() {
         ),
         ("select n, w from t where n > 48 order by n, c limit 9", Some(format!("{forward} t_n"))),
         ("select n, k, w from t where n < 0 order by n limit 3", Some(String::new())),
+        // What is computed besides does not matter, but what rows are ordered by.
+        (
+            "select k, length(w) as long from t order by k limit 3",
+            Some(format!("{forward} t_pkey")),
+        ),
+        (
+            "select c, upper(w) || '!' as loud from t order by c limit 7",
+            Some(format!("{forward} t_c")),
+        ),
+        ("select k, -k as less from t order by less limit 3", None),
         // Another order than that of an index, or other rows than those of one range.
         ("select n, k, w from t order by n desc nulls last, c, k limit 3", None),
         ("select n, k, w from t order by n, c desc, k limit 3", None),
@@ -257,6 +267,8 @@ fn ordered_limits_take_the_first_entries_of_an_index() {
                 1,
             );
             let columns = all.strip_prefix("select ").unwrap().split_once(" from ").unwrap().0;
+            let names = columns.split(", ").map(|c| c.rsplit(' ').next().unwrap());
+            let columns = names.collect::<Vec<_>>().join(", ");
             let words: Vec<&str> = limit.split(' ').collect();
             let count: usize = words[0].parse().unwrap();
             let skip: usize = words.get(2).map_or(0, |n| n.parse().unwrap());

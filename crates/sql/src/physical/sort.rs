@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use datafusion_expr::Sort;
+use datafusion_expr::{LogicalPlan, Sort};
 use types::SqlResult;
 
-use super::base::base_of;
+use super::base::{Base, base_of};
 use super::{Built, Physical, WantedFirst, built_as, column_position};
 use crate::estimate::Profile;
 use crate::expr::Expr;
@@ -40,17 +40,37 @@ impl Physical<'_> {
 
 /// What the sort wants of its input, where that is a scan whose index may have it in this order.
 fn wanted_first(sort: &Sort) -> Option<WantedFirst> {
-    let (count, base) = (sort.fetch?, base_of(&sort.input)?);
+    let count = sort.fetch?;
+    let position = |e: &datafusion_expr::SortExpr| column_position(&e.expr, sort.input.schema());
+    let positions = sort.expr.iter().map(position).collect::<Option<Vec<_>>>()?;
+    let (base, columns) = columns_of(&sort.input, positions)?;
     if base.def.id.is_system() {
         return None;
     }
     let descending = !sort.expr.first()?.asc;
-    let column = |e: &datafusion_expr::SortExpr| {
-        let ordinal = base.outputs[column_position(&e.expr, sort.input.schema())?];
+    let in_order = |(e, &ordinal): (&datafusion_expr::SortExpr, &usize)| {
         // Keys have nulls behind all values.
         let nulls = !base.def.schema.columns[ordinal].nullable || e.nulls_first == descending;
-        (nulls && e.asc != descending).then_some(ordinal)
+        nulls && e.asc != descending
     };
-    let columns = sort.expr.iter().map(column).collect::<Option<Vec<_>>>()?;
-    Some(WantedFirst { columns, descending, count })
+    let fits = sort.expr.iter().zip(&columns).all(in_order);
+    fits.then_some(WantedFirst { columns, descending, count })
+}
+
+/// The base table of a plan, and which of its columns are those at these positions; what else the plan
+/// computes from a row does not matter.
+fn columns_of(plan: &LogicalPlan, positions: Vec<usize>) -> Option<(Base<'_>, Vec<usize>)> {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => columns_of(&alias.input, positions),
+        LogicalPlan::Projection(projection) => {
+            let column = |i: usize| column_position(&projection.expr[i], projection.input.schema());
+            let below = positions.into_iter().map(column).collect::<Option<Vec<_>>>()?;
+            columns_of(&projection.input, below)
+        }
+        _ => {
+            let base = base_of(plan)?;
+            let columns = positions.into_iter().map(|i| base.outputs[i]).collect();
+            Some((base, columns))
+        }
+    }
 }
