@@ -9,9 +9,14 @@ use crate::query::QueryFigures;
 use crate::settings::Settings;
 
 /// The lines of the report.
-pub(crate) fn analyzed(plan: &Plan, figures: &QueryFigures, settings: &Settings) -> Vec<String> {
+pub(crate) fn analyzed(
+    plan: &Plan,
+    figures: &QueryFigures,
+    settings: &Settings,
+    costs: bool,
+) -> Vec<String> {
     let actual = |id: usize| figures.progress.nodes.get(id).map(node).unwrap_or_default();
-    let mut lines = sql::explain_text(plan, Some(&actual));
+    let mut lines = sql::explain_text(plan, Some(&actual), costs);
     let tasks = figures.progress.tasks;
     let account = &figures.account;
     lines.push(format!(
@@ -36,13 +41,18 @@ pub(crate) fn analyzed(plan: &Plan, figures: &QueryFigures, settings: &Settings)
 }
 
 /// The report as JSON, of a plan that was run or not.
-pub(crate) fn json(plan: &Plan, figures: Option<&QueryFigures>, settings: &Settings) -> String {
+pub(crate) fn json(
+    plan: &Plan,
+    figures: Option<&QueryFigures>,
+    settings: &Settings,
+    costs: bool,
+) -> String {
     let actual = |id: usize| {
         let node = figures.and_then(|f| f.progress.nodes.get(id));
         node.map(node_fields).unwrap_or_default()
     };
     let mut report = serde_json::Map::new();
-    report.insert("Plan".into(), sql::explain_json(plan, &actual));
+    report.insert("Plan".into(), sql::explain_json(plan, &actual, costs));
     if let Some(figures) = figures {
         let time = |d: Duration| serde_json::Value::from(d.as_secs_f64() * 1e3);
         report.insert("Execution Mode".into(), settings.execution_mode.name().into());

@@ -494,10 +494,10 @@ impl Session {
         };
         let lines = match &figures {
             figures if statement.json => {
-                vec![explain::json(&plan, figures.as_ref(), &self.settings)]
+                vec![explain::json(&plan, figures.as_ref(), &self.settings, statement.costs)]
             }
-            Some(figures) => explain::analyzed(&plan, figures, &self.settings),
-            None => sql::explain_text(&plan, None),
+            Some(figures) => explain::analyzed(&plan, figures, &self.settings, statement.costs),
+            None => sql::explain_text(&plan, None, statement.costs),
         };
         let rows = lines.into_iter().map(|line| vec![line]).collect();
         Ok(StatementResult::Rows(ResultSet::text(&["QUERY PLAN"], rows, "EXPLAIN")))

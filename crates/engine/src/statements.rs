@@ -212,8 +212,8 @@ impl Session {
         let Statement::Query(query) = prepared.template().bind(&values)? else {
             return Err(SqlError::unsupported("EXPLAIN of a statement that writes"));
         };
-        let (analyze, verbose, json) = (explaining.analyze, explaining.verbose, explaining.json);
-        let explain = Explain { analyze, verbose, json, query };
+        let sql::parse::Explaining { analyze, verbose, json, costs } = explaining;
+        let explain = Explain { analyze, verbose, json, costs, query };
         Ok(Executed::Statement(Box::new(Statement::Explain(explain))))
     }
 

@@ -45,8 +45,46 @@ pub(crate) fn division_by_zero() -> SqlError {
 
 /// 22003.
 pub(crate) fn out_of_range(detail: &str) -> SqlError {
-    let error = SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric value out of range");
+    let error = |message: String| SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message);
+    if let Some(ty) = overflown(detail) {
+        return error(format!("{ty} out of range"));
+    }
+    if let Some(limits) = too_many_digits(detail) {
+        return error("numeric field overflow".into()).with_detail(limits);
+    }
+    let error = error("numeric value out of range".into());
     if detail.is_empty() { error } else { error.with_detail(tidy(detail)) }
+}
+
+/// The type of whole numbers that a sum, a product or a cast left.
+fn overflown(detail: &str) -> Option<&'static str> {
+    if let Some((_, cast)) = detail.split_once("cast value ") {
+        return ["Int16", "Int32", "Int64"]
+            .into_iter()
+            .zip(["smallint", "integer", "bigint"])
+            .find_map(|(theirs, ours)| cast.contains(theirs).then_some(ours));
+    }
+    let lower = detail.to_lowercase();
+    let (_, operation) = lower.split_once("overflow happened on: ")?;
+    let sides: Option<Vec<i64>> =
+        operation.split(' ').step_by(2).map(|side| side.parse().ok()).collect();
+    let narrow = sides?.into_iter().all(|side| i32::try_from(side).is_ok());
+    Some(if narrow { "integer" } else { "bigint" })
+}
+
+/// What a decimal can hold, in PostgreSQL's words.
+fn too_many_digits(detail: &str) -> Option<String> {
+    let (_, rest) = detail.split_once(" of precision ")?;
+    let (precision, most) = rest.split_once(". Max is ")?;
+    let precision: usize = precision.parse().ok()?;
+    let scale = most.split_once('.').map_or(0, |(_, digits)| digits.trim_end().len());
+    let (limit, whole) = match precision.checked_sub(scale)? {
+        0 => ("1".to_owned(), ""),
+        digits => (digits.to_string(), "10^"),
+    };
+    Some(format!(
+        "A field with precision {precision}, scale {scale} must round to an absolute value less than {whole}{limit}."
+    ))
 }
 
 fn from_schema(error: SchemaError) -> SqlError {

@@ -15,10 +15,10 @@ pub use masked::explain_masked;
 pub type Actual<'a> = &'a dyn Fn(usize) -> String;
 
 /// The plan as lines: an indented tree with estimated rows and cost, access paths, key conditions and
-/// filters; with `actual`, also what happened.
-pub fn explain_text(plan: &Plan, actual: Option<Actual>) -> Vec<String> {
+/// filters; with `actual`, also what happened. Without `costs`, no estimates.
+pub fn explain_text(plan: &Plan, actual: Option<Actual>, costs: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    write_node(&plan.root, 0, actual, &mut lines);
+    write_node(&plan.root, 0, actual, costs, &mut lines);
     lines
 }
 
@@ -26,42 +26,54 @@ pub fn explain_text(plan: &Plan, actual: Option<Actual>) -> Vec<String> {
 pub fn explain_json(
     plan: &Plan,
     actual: &dyn Fn(usize) -> serde_json::Map<String, serde_json::Value>,
+    costs: bool,
 ) -> serde_json::Value {
-    json_node(&plan.root, actual)
+    json_node(&plan.root, actual, costs)
 }
 
 fn json_node(
     node: &Node,
     actual: &dyn Fn(usize) -> serde_json::Map<String, serde_json::Value>,
+    costs: bool,
 ) -> serde_json::Value {
     let mut object = serde_json::Map::new();
     object.insert("Node Type".into(), title(&node.operator).into());
-    object.insert("Plan Rows".into(), node.rows.max(0.0).round().into());
-    object.insert("Total Cost".into(), (node.cost / 1e3).into());
+    if costs {
+        object.insert("Plan Rows".into(), node.rows.max(0.0).round().into());
+        object.insert("Total Cost".into(), (node.cost / 1e3).into());
+    }
     for (name, text) in details(&node.operator) {
         object.insert(name.into(), text.into());
     }
     object.extend(actual(node.id));
     let children = node.children();
     if !children.is_empty() {
-        let plans = children.into_iter().map(|child| json_node(child, actual)).collect();
+        let plans = children.into_iter().map(|child| json_node(child, actual, costs)).collect();
         object.insert("Plans".into(), serde_json::Value::Array(plans));
     }
     object.into()
 }
 
-fn write_node(node: &Node, depth: usize, actual: Option<Actual>, lines: &mut Vec<String>) {
+fn write_node(
+    node: &Node,
+    depth: usize,
+    actual: Option<Actual>,
+    costs: bool,
+    lines: &mut Vec<String>,
+) {
     let indent = "  ".repeat(depth);
     let arrow = if depth == 0 { "" } else { "-> " };
-    let estimates = format!("(rows={} cost={})", count(node.rows), milliseconds(node.cost));
-    let happened = actual.map(|a| format!(" ({})", a(node.id))).unwrap_or_default();
-    lines.push(format!("{indent}{arrow}{}  {estimates}{happened}", title(&node.operator)));
+    let estimates = || format!("(rows={} cost={})", count(node.rows), milliseconds(node.cost));
+    let notes = [costs.then(estimates), actual.map(|a| format!("({})", a(node.id)))];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    let line = format!("{indent}{arrow}{}  {}", title(&node.operator), notes.join(" "));
+    lines.push(line.trim_end().to_owned());
     let inner = if depth == 0 { "  ".to_string() } else { format!("{indent}     ") };
     for (name, text) in details(&node.operator) {
         lines.push(format!("{inner}{name}: {text}"));
     }
     for child in node.children() {
-        write_node(child, depth + 1, actual, lines);
+        write_node(child, depth + 1, actual, costs, lines);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::constraints::ColumnDefault;
 use crate::dml::{Defaults, assign, is_default, literal_as, or_null, refuse_nulls};
 use crate::error::{from_arrow, nearest};
 use crate::expr::{Expr, bind_scalar};
-use crate::parse::{Insert, InsertSource, Query};
+use crate::parse::{Insert, InsertSource, Overriding, Query};
 
 /// The rows of an `INSERT`.
 pub enum InsertRows {
@@ -41,10 +41,10 @@ pub fn insert_rows(
     };
     let targets = targets(insert, &table)?;
     match &insert.source {
-        InsertSource::Defaults => rows(&table, &targets, &[vec![]], catalog, defaults),
+        InsertSource::Defaults => rows(&table, &targets, &[vec![]], insert, catalog, defaults),
         InsertSource::Values(values) if !values.iter().flatten().any(has_query) => {
             values.iter().try_for_each(|row| fits(row, &targets, insert))?;
-            rows(&table, &targets, values, catalog, defaults)
+            rows(&table, &targets, values, insert, catalog, defaults)
         }
         InsertSource::Values(values) => {
             values.iter().try_for_each(|row| fits(row, &targets, insert))?;
@@ -64,6 +64,7 @@ fn rows(
     table: &Arc<TableDef>,
     targets: &[usize],
     values: &[Vec<ast::Expr>],
+    insert: &Insert,
     catalog: &dyn Catalog,
     defaults: &mut Defaults,
 ) -> SqlResult<InsertRows> {
@@ -74,8 +75,9 @@ fn rows(
         for (ordinal, column) in table.schema.columns.iter().enumerate() {
             let expr = targets.iter().position(|t| *t == ordinal).and_then(|i| row.get(i));
             let text = match expr {
-                Some(expr) if !is_default(expr) => {
-                    takes_values(table, ordinal)?;
+                Some(expr)
+                    if !is_default(expr) && takes_values(table, ordinal, insert.overriding)? =>
+                {
                     cell(expr, column, catalog)?
                 }
                 _ => defaults.next(ordinal)?,
@@ -107,10 +109,10 @@ pub fn rows_of_query(
     table: &Arc<TableDef>,
     targets: &[usize],
     result: &RecordBatch,
-    named: bool,
+    insert: &Insert,
     defaults: &mut Defaults,
 ) -> SqlResult<RecordBatch> {
-    let count = result.num_columns();
+    let (count, named) = (result.num_columns(), !insert.columns.is_empty());
     if count > targets.len() || (named && count < targets.len()) {
         return Err(wrong_length(count > targets.len()));
     }
@@ -118,8 +120,9 @@ pub fn rows_of_query(
     let mut columns = Vec::with_capacity(schema.columns.len());
     for (ordinal, column) in schema.columns.iter().enumerate() {
         let given = targets[..count].iter().position(|t| *t == ordinal);
-        if let Some(given) = given {
-            takes_values(table, ordinal)?;
+        if let Some(given) = given
+            && takes_values(table, ordinal, insert.overriding)?
+        {
             columns.push(assign(result.column(given), &or_null(column))?);
             continue;
         }
@@ -134,19 +137,22 @@ pub fn rows_of_query(
     RecordBatch::try_new_with_options(schema.arrow(), columns, &options).map_err(from_arrow)
 }
 
-/// 428C9 for a column that always makes its own values.
-fn takes_values(table: &TableDef, ordinal: usize) -> SqlResult<()> {
-    let kind = match table.constraints.default_of(ordinal) {
-        Some(ColumnDefault::Generated(_)) => "a generated column",
-        Some(ColumnDefault::Identity(i)) if i.always => {
-            "an identity column defined as GENERATED ALWAYS"
+/// Whether a column takes the values that are given; 428C9 for one that always makes its own.
+fn takes_values(table: &TableDef, ordinal: usize, overriding: Overriding) -> SqlResult<bool> {
+    let (kind, hint) = match (table.constraints.default_of(ordinal), overriding) {
+        (Some(ColumnDefault::Generated(_)), _) => ("a generated column", None),
+        (Some(ColumnDefault::Identity(_)), Overriding::User) => return Ok(false),
+        (Some(ColumnDefault::Identity(i)), Overriding::Nothing) if i.always => {
+            let hint = "Use OVERRIDING SYSTEM VALUE to override.";
+            ("an identity column defined as GENERATED ALWAYS", Some(hint))
         }
-        _ => return Ok(()),
+        _ => return Ok(true),
     };
     let name = &table.schema.columns[ordinal].name;
     let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
-    Err(SqlError::new(SqlState::GENERATED_ALWAYS, message)
-        .with_detail(format!("Column \"{name}\" is {kind}.")))
+    let error = SqlError::new(SqlState::GENERATED_ALWAYS, message)
+        .with_detail(format!("Column \"{name}\" is {kind}."));
+    Err(hint.map_or(error.clone(), |hint| error.with_hint(hint)))
 }
 
 fn fits(row: &[ast::Expr], targets: &[usize], insert: &Insert) -> SqlResult<()> {

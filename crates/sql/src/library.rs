@@ -17,6 +17,7 @@ mod average;
 mod column_types;
 mod exact_sum;
 mod functions;
+mod mode;
 mod single_row;
 mod syntax;
 mod total;
@@ -68,6 +69,7 @@ impl Library {
         }
         register(registry.register_udaf(Arc::new(AggregateUDF::from(average::Average::default()))));
         register(registry.register_udaf(Arc::new(AggregateUDF::from(total::Total::default()))));
+        register(registry.register_udaf(Arc::new(AggregateUDF::from(mode::Mode::default()))));
         for function in datafusion_functions_window::all_default_window_functions() {
             register(registry.register_udwf(function));
         }

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Function, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value, VisitMut,
-    VisitorMut,
+    ArrayElemTypeDef, DataType, Expr, Function, Ident, OrderByKind, Query, Select, SelectItem,
+    SetExpr, Value, VisitMut, VisitorMut,
 };
+use types::LogicalType;
 
 use crate::parse::identifier;
 
@@ -69,31 +70,94 @@ fn output_name(item: &SelectItem) -> Option<String> {
 }
 
 fn expr_name(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Identifier(ident) => Some(identifier(ident)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(identifier),
-        Expr::Nested(inner) => expr_name(inner),
+    own_name(expr).or_else(|| kind_name(expr))
+}
+
+/// The name of a column, a function or a subquery, also below casts.
+fn own_name(expr: &Expr) -> Option<String> {
+    let word = match expr {
+        Expr::Identifier(ident) => return Some(identifier(ident)),
+        Expr::CompoundIdentifier(parts) => return parts.last().map(identifier),
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => return own_name(inner),
+        Expr::Collate { expr: inner, .. } => return own_name(inner),
+        Expr::CompoundFieldAccess { root, .. } => return own_name(root),
+        Expr::Case { else_result, .. } => return else_result.as_deref().and_then(own_name),
         Expr::Function(Function { name, .. }) => {
-            name.0.last().and_then(|p| p.as_ident()).map(identifier)
+            return name.0.last().and_then(|p| p.as_ident()).map(identifier);
         }
-        Expr::Cast { expr, data_type, .. } => {
-            Some(expr_name(expr).unwrap_or_else(|| data_type.to_string().to_lowercase()))
-        }
-        Expr::Case { else_result, .. } => {
-            let named = else_result.as_deref().and_then(expr_name);
-            Some(named.unwrap_or_else(|| "case".into()))
-        }
-        Expr::Extract { .. } => Some("extract".into()),
-        Expr::Substring { .. } => Some("substring".into()),
-        Expr::Position { .. } => Some("position".into()),
-        Expr::Trim { .. } => Some("btrim".into()),
-        Expr::Exists { .. } => Some("exists".into()),
         Expr::Subquery(query) => match query.body.as_ref() {
-            SetExpr::Select(select) => select.projection.first().and_then(output_name),
-            _ => None,
+            SetExpr::Select(select) => return select.projection.first().and_then(output_name),
+            _ => return None,
         },
-        Expr::TypedString(typed) => Some(typed.data_type.to_string().to_lowercase()),
+        Expr::Extract { .. } => "extract",
+        Expr::Substring { shorthand: true, .. } => "substr",
+        Expr::Substring { .. } => "substring",
+        Expr::Overlay { .. } => "overlay",
+        Expr::Position { .. } => "position",
+        Expr::Trim { .. } => "btrim",
+        Expr::Exists { .. } => "exists",
+        Expr::Array(_) => "array",
+        Expr::AtTimeZone { .. } => "timezone",
+        _ => return None,
+    };
+    Some(word.to_owned())
+}
+
+/// What names an expression that has no name of its own: a type, or `case`.
+fn kind_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => kind_name(inner),
+        Expr::Cast { data_type, .. } => Some(type_word(data_type)),
+        Expr::TypedString(typed) => Some(type_word(&typed.data_type)),
+        Expr::Interval(_) => Some("interval".into()),
+        Expr::Case { .. } => Some("case".into()),
         _ => None,
+    }
+}
+
+/// The name of a type in the catalog.
+fn type_word(ty: &DataType) -> String {
+    let word = match ty {
+        DataType::Varchar(_) | DataType::CharacterVarying(_) | DataType::CharVarying(_) => {
+            "varchar"
+        }
+        DataType::Char(_) | DataType::Character(_) => "bpchar",
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
+        ) => return type_word(element),
+        DataType::Custom(name, _) => {
+            let last = name.0.last().and_then(|part| part.as_ident());
+            return last.map_or_else(|| ty.to_string().to_lowercase(), identifier);
+        }
+        other => match crate::parse::column_type(other) {
+            Ok(ty) => short(&ty),
+            Err(_) => return other.to_string().to_lowercase(),
+        },
+    };
+    word.to_owned()
+}
+
+fn short(ty: &LogicalType) -> &'static str {
+    match ty {
+        LogicalType::Bool => "bool",
+        LogicalType::Int16 => "int2",
+        LogicalType::Int32 => "int4",
+        LogicalType::Int64 => "int8",
+        LogicalType::Float32 => "float4",
+        LogicalType::Float64 => "float8",
+        LogicalType::Decimal { .. } | LogicalType::Numeric => "numeric",
+        LogicalType::Text => "text",
+        LogicalType::Varchar(_) => "varchar",
+        LogicalType::Char(_) => "bpchar",
+        LogicalType::Date => "date",
+        LogicalType::Time => "time",
+        LogicalType::Timestamp => "timestamp",
+        LogicalType::TimestampTz => "timestamptz",
+        LogicalType::Interval => "interval",
+        LogicalType::Bytea => "bytea",
+        LogicalType::Uuid => "uuid",
+        LogicalType::Oid => "oid",
+        LogicalType::Array(element) => short(element),
     }
 }
 

@@ -18,8 +18,11 @@ mod dml;
 mod include;
 mod lateral;
 mod merged;
+mod named;
 mod natural;
 mod needed;
+mod ordered_set;
+mod overriding;
 mod place;
 mod precedence;
 mod prepare;
@@ -28,6 +31,7 @@ mod relations;
 mod reorganize;
 mod rewrite;
 mod role;
+mod rows;
 mod sequence;
 mod setting;
 mod shape;
@@ -51,6 +55,7 @@ pub use copy::{
 };
 pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_cursor};
 pub use dml::{Delete, Insert, Truncate, Update};
+pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
 pub use sequence::{AlterSequence, CreateSequence, SequenceChange};
@@ -195,6 +200,8 @@ pub struct Explain {
     pub verbose: bool,
     /// Show it as JSON.
     pub json: bool,
+    /// Show what the planner expects.
+    pub costs: bool,
     /// The query.
     pub query: Query,
 }
@@ -298,6 +305,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     table::expand(text, &mut tokens)?;
     include::mark(&mut tokens);
+    let overriding = overriding::taken(&mut tokens);
     sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
     let mut parser = Parser::new(&PostgreSqlDialect {})
@@ -318,7 +326,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         _ => None,
     };
     refuse::dropped_silently(&statement)?;
-    match (dispatch(statement)?, into) {
+    match (overriding::with(dispatch(statement)?, overriding)?, into) {
         (Statement::Query(query), Some(into)) => {
             Ok(Statement::CreateTable(ddl::select_into(&into, query)?))
         }
@@ -419,25 +427,28 @@ fn explain(
             return Err(SqlError::unsupported("this EXPLAIN format"));
         }
     }
+    let mut costs = true;
     for option in options.unwrap_or_default() {
         let argument = option.arg.map(|a| a.to_string().to_lowercase());
         let on = !matches!(argument.as_deref(), Some("false" | "off" | "0"));
         match (option.name.value.to_lowercase().as_str(), argument.as_deref()) {
             ("analyze", _) => analyze = on,
             ("verbose", _) => verbose = on,
-            ("costs" | "buffers" | "timing" | "summary", _) | ("format", Some("text")) => {}
+            ("costs", _) => costs = on,
+            ("buffers" | "timing" | "summary", _) | ("format", Some("text")) => {}
             ("format", Some("json")) => json = true,
             (other, _) => return Err(SqlError::unsupported(format!("EXPLAIN option {other}"))),
         }
     }
     match statement {
         ast::Statement::Query(ast) => {
-            Ok(Statement::Explain(Explain { analyze, verbose, json, query: query(ast)? }))
+            Ok(Statement::Explain(Explain { analyze, verbose, json, costs, query: query(ast)? }))
         }
         ast::Statement::Execute {
             name: Some(name), parameters, using, immediate: false, ..
         } if using.is_empty() => {
-            let execute = Explaining { analyze, verbose, json }.execute(&name, parameters)?;
+            let execute =
+                Explaining { analyze, verbose, json, costs }.execute(&name, parameters)?;
             Ok(Statement::Execute(execute))
         }
         other => Err(SqlError::unsupported(format!("EXPLAIN {}", keywords(&other)))),

@@ -45,14 +45,14 @@ fn query(number: usize) -> String {
 
 /// The outline of a plan: its titles without estimates.
 fn outline(text: &str) -> String {
-    let lines = explain_text(&plan(text).unwrap_or_else(|e| panic!("{text}: {e}")), None);
+    let lines = explain_text(&plan(text).unwrap_or_else(|e| panic!("{text}: {e}")), None, true);
     let titles = lines.iter().filter(|l| l.contains("(rows="));
     titles.map(|l| l.split("  (rows=").next().unwrap_or_default().to_string() + "\n").collect()
 }
 
 fn error(text: &str) -> String {
     match plan(text) {
-        Ok(plan) => format!("planned: {}", explain_text(&plan, None).join("\n")),
+        Ok(plan) => format!("planned: {}", explain_text(&plan, None, true).join("\n")),
         Err(error) => {
             let hint = error.hint.map(|h| format!(" ({h})")).unwrap_or_default();
             format!("{}: {}{hint}", error.state, error.message)
@@ -142,7 +142,7 @@ fn access_paths() {
 /// The ranges keep their promise: what they do not guarantee stays in the filter.
 #[test]
 fn ranges_and_filters() {
-    let first = |text: &str| explain_text(&plan(text).unwrap(), None)[1..].join("\n");
+    let first = |text: &str| explain_text(&plan(text).unwrap(), None, true)[1..].join("\n");
     assert_eq!(
         first(
             "select * from lineitem where l_orderkey in (3, 1) and l_linenumber > 2 and l_tax > 0"
@@ -221,7 +221,8 @@ fn operators_can_be_disabled() {
     let with = |options: PlannerOptions| {
         let mut statements = parse(&text).unwrap();
         let Some(Statement::Query(query)) = statements.pop() else { panic!("no query") };
-        explain_text(&crate::plan_query(&query, &Tpch::new(), &options).unwrap(), None).join("\n")
+        explain_text(&crate::plan_query(&query, &Tpch::new(), &options).unwrap(), None, true)
+            .join("\n")
     };
     assert!(!with(PlannerOptions { enable_hashjoin: false, ..defaults }).contains("Hash Semi"));
     assert!(

@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use sql::Query;
 use sql::catalog::TableId;
 use sql::dml::Defaults;
+use sql::parse::Insert;
 use types::{SqlError, SqlResult};
 
 use super::{Writing, check_all, checked, in_place_bytes_max, insert_batches};
@@ -90,8 +91,8 @@ pub(super) struct Source<'a> {
     pub(super) query: &'a Query,
     /// Ordinals of the columns.
     pub(super) targets: &'a [usize],
-    /// Whether the statement names the columns.
-    pub(super) named: bool,
+    /// The statement.
+    pub(super) insert: &'a Insert,
 }
 
 /// Whether [`insert_query`] can insert the rows of a query into the table.
@@ -107,7 +108,7 @@ pub(super) fn insert_query(
     defaults: &mut Defaults,
 ) -> SqlResult<u64> {
     let typed = |rows: &RecordBatch, defaults: &mut Defaults| {
-        sql::rows_of_query(&entry.def, source.targets, rows, source.named, defaults)
+        sql::rows_of_query(&entry.def, source.targets, rows, source.insert, defaults)
     };
     let mut rows = writing.stream(source.query)?;
     // The number of columns is wrong even where there are no rows.

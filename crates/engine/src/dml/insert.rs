@@ -31,16 +31,15 @@ pub(crate) fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<Statem
     let rows = match insert_rows(insert, catalog, &mut defaults)? {
         InsertRows::Values(rows) => rows,
         InsertRows::Queries(queries, targets) => {
-            let named = !insert.columns.is_empty();
             let plain = returning.is_none() && conflict.is_none() && may_stream(&entry);
             if let ([query], true) = (queries.as_slice(), plain) {
-                let source = Source { query, targets: &targets, named };
+                let source = Source { query, targets: &targets, insert };
                 let count = insert_query(writing, &entry, &source, &mut defaults)?;
                 return Ok(StatementResult::Command { tag: format!("INSERT 0 {count}") });
             }
             let mut rows = |query| {
                 let found = writing.rows(query, catalog)?;
-                rows_of_query(&entry.def, &targets, &found, named, &mut defaults)
+                rows_of_query(&entry.def, &targets, &found, insert, &mut defaults)
             };
             let rows = queries.iter().map(&mut rows).collect::<SqlResult<Vec<_>>>()?;
             concatenated(&sql::incoming_schema(&entry.def).arrow(), &rows)?

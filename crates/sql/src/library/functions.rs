@@ -30,6 +30,7 @@ mod padding;
 mod patterns;
 mod regexps;
 mod strings;
+mod subqueries;
 mod to_char;
 
 /// A kind of parameter.
@@ -166,6 +167,7 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     to_char::register(&mut functions);
     arrays::register(&mut functions);
     elements::register(&mut functions);
+    subqueries::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()
 }
 

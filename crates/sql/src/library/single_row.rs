@@ -17,6 +17,8 @@ use datafusion_expr::{
 use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
 
+use super::LIBRARY;
+
 /// Puts an aggregate that refuses a second row over scalar subqueries that might have one.
 #[derive(Debug)]
 pub(crate) struct SingleRow;
@@ -48,7 +50,8 @@ pub(crate) fn single_value() -> Arc<AggregateUDF> {
 fn guard(expr: Expr) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(mut subquery) = expr else { return Ok(Transformed::no(expr)) };
     if at_most_one(&subquery.subquery) {
-        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+        subquery.subquery = Arc::new(or_null(Arc::unwrap_or_clone(subquery.subquery))?);
+        return Ok(Transformed::yes(Expr::ScalarSubquery(subquery)));
     }
     if !subquery.outer_ref_columns.is_empty() && !by_key(&subquery.subquery) {
         // Other groups than those asked for may have more rows: no error may come of them. It is
@@ -65,6 +68,34 @@ fn guard(expr: Expr) -> Result<Transformed<Expr>> {
     let guarded = LogicalPlanBuilder::from(input).aggregate(Vec::<Expr>::new(), [aggregate])?;
     subquery.subquery = Arc::new(guarded.build()?);
     Ok(Transformed::yes(Expr::ScalarSubquery(subquery)))
+}
+
+/// The plan with a column that may be null where it may have no row: the library takes a subquery for never
+/// null when its column is.
+fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
+    if exactly_one(&plan) || plan.schema().field(0).is_nullable() {
+        return Ok(plan);
+    }
+    let column = plan.schema().columns().swap_remove(0);
+    let name = column.name.clone();
+    let function = LIBRARY.scalar("or_null");
+    let function =
+        function.ok_or_else(|| DataFusionError::Internal("no function or_null".into()))?;
+    let value = function.call(vec![Expr::Column(column)]).alias(name);
+    LogicalPlanBuilder::from(plan).project([value])?.build()
+}
+
+/// Whether a plan has one row whatever the data.
+fn exactly_one(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(p) => exactly_one(&p.input),
+        LogicalPlan::SubqueryAlias(a) => exactly_one(&a.input),
+        LogicalPlan::Sort(s) => s.fetch != Some(0) && exactly_one(&s.input),
+        LogicalPlan::Aggregate(a) => a.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+        LogicalPlan::Values(v) => v.values.len() == 1,
+        _ => false,
+    }
 }
 
 /// Whether a plan has at most one row whatever the data.

@@ -1,9 +1,12 @@
 //! Special syntax as calls of functions: arrays and their operators, subscripts, `extract`, `overlay`.
 
 use arrow_schema::DataType;
+use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
+use datafusion_expr::planner::{
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
+};
 use datafusion_expr::{Expr, ExprSchemable, GetFieldAccess, Operator};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 use types::{SqlError, SqlState};
@@ -65,6 +68,14 @@ fn are_alike(left: &DataType, right: &DataType) -> bool {
         || (left.is_string() && right.is_string())
 }
 
+/// The library leaves casts out of names, and then takes `sum(x)` and `sum(x::numeric)` for one column.
+fn show_casts(argument: &mut Expr) {
+    if argument.exists(|e| Ok(matches!(e, Expr::Cast(_)))).unwrap_or(false) {
+        let name = argument.to_string();
+        *argument = std::mem::take(argument).alias(name);
+    }
+}
+
 fn no_operator(left: &DataType, op: &BinaryOperator, right: &DataType) -> DataFusionError {
     let (left, right) = (type_name(left), type_name(right));
     let message = format!("operator does not exist: {left} {op} {right}");
@@ -114,11 +125,27 @@ impl ExprPlanner for Syntax {
             GetFieldAccess::ListIndex { key } => {
                 Ok(PlannerResult::Planned(call("array_element", vec![expr.expr, *key])?))
             }
-            _ => {
-                let error = SqlError::unsupported("a slice of an array, or a field of a row");
+            GetFieldAccess::ListRange { start, stop, .. } => {
+                Ok(PlannerResult::Planned(call("array_slice", vec![expr.expr, *start, *stop])?))
+            }
+            GetFieldAccess::NamedStructField { .. } => {
+                let error = SqlError::unsupported("a field of a row");
                 Err(DataFusionError::External(Box::new(error)))
             }
         }
+    }
+
+    fn plan_aggregate(
+        &self,
+        mut expr: RawAggregateExpr,
+    ) -> Result<PlannerResult<RawAggregateExpr>> {
+        expr.args.iter_mut().for_each(show_casts);
+        Ok(PlannerResult::Original(expr))
+    }
+
+    fn plan_window(&self, mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        expr.args.iter_mut().for_each(show_casts);
+        Ok(PlannerResult::Original(expr))
     }
 
     fn plan_extract(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {

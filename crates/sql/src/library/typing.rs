@@ -8,23 +8,25 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
-use datafusion_expr::expr::{BinaryExpr, Case, Cast, InList, ScalarFunction, WindowFunction};
+use datafusion_common::{DFSchema, DFSchemaRef, DataFusionError, Result, ScalarValue};
+use datafusion_expr::expr::{BinaryExpr, Case, InList, ScalarFunction, WindowFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, cast,
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, WindowFrameUnits, binary_expr,
+    cast,
 };
 use datafusion_optimizer::AnalyzerRule;
 use types::numeric::FREE;
 
 mod casts;
 mod elements;
+mod intervals;
 mod numbers;
+mod outer;
 mod zeros;
 
 use super::LIBRARY;
-use super::syntax::ANY_NUMERIC;
 use numbers::{align, is_mixed, product, unify};
 use zeros::{has_floats, null_if_equal, with_both_zeros};
 
@@ -34,7 +36,7 @@ pub(crate) struct Typing;
 
 impl AnalyzerRule for Typing {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| typed_node(node).map(Transformed::yes)).data()
+        outer::typed_plan(plan, &mut vec![])
     }
 
     fn name(&self) -> &str {
@@ -42,7 +44,8 @@ impl AnalyzerRule for Typing {
     }
 }
 
-fn typed_node(node: LogicalPlan) -> Result<LogicalPlan> {
+/// The node over typed inputs; `outer` has the columns of the queries around it.
+fn typed_node(node: LogicalPlan, outer: &[DFSchemaRef]) -> Result<LogicalPlan> {
     match &node {
         // The bounds of a limit are the library's own constants; relations have no expressions.
         LogicalPlan::Limit(_)
@@ -59,6 +62,7 @@ fn typed_node(node: LogicalPlan) -> Result<LogicalPlan> {
     let names = NamePreserver::new(&node);
     let mapped = node.map_expressions(|expr| {
         let name = names.save(&expr);
+        let expr = outer::with_types_of(expr, outer)?;
         Ok(Transformed::yes(name.restore(typed(expr, &schema)?)))
     })?;
     match mapped.data {
@@ -72,6 +76,10 @@ fn typed_node(node: LogicalPlan) -> Result<LogicalPlan> {
             }
             let exprs = renamed.map(|(c, f)| Expr::Column(c).alias(f.name())).collect::<Vec<_>>();
             LogicalPlanBuilder::from(plan).project(exprs)?.build()
+        }
+        LogicalPlan::Sort(mut sort) => {
+            intervals::sort_by_length(&mut sort.expr, &schema)?;
+            Ok(LogicalPlan::Sort(sort))
         }
         LogicalPlan::Window(window) => counted(LogicalPlan::Window(window).recompute_schema()?),
         other => other.recompute_schema(),
@@ -132,6 +140,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             all.append(&mut list.list);
             settle(&mut all, schema)?;
             align(&mut all, schema)?;
+            intervals::compare_by_length(&mut all, schema)?;
             list.expr = Box::new(all.remove(0));
             list.list = all;
             let varying = list.list.iter().any(|e| !matches!(e, Expr::Literal(..) | Expr::Cast(_)));
@@ -143,6 +152,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             settle(&mut all, schema)?;
             settle_dates(&mut all, schema)?;
             align(&mut all, schema)?;
+            intervals::compare_by_length(&mut all, schema)?;
             if is_mixed(&all, schema)? {
                 return two_comparisons(all, between.negated, schema).map(Transformed::yes);
             }
@@ -156,7 +166,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::WindowFunction(window) => {
             Expr::WindowFunction(Box::new(window_call(*window, schema)?))
         }
-        Expr::Cast(given) => typed_cast(given, schema)?,
+        Expr::Cast(given) => casts::typed(given, schema)?,
         Expr::SimilarTo(like) if !like.case_insensitive => {
             let pattern = call("similar_to_regex", vec![*like.pattern])?;
             let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
@@ -316,6 +326,7 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
     if subject == 1 {
         settle(&mut tests, schema)?;
         align(&mut tests, schema)?;
+        intervals::compare_by_length(&mut tests, schema)?;
     }
     // What is volatile has one value for all the comparisons.
     if subject == 1 && !tests[0].is_volatile() && has_floats(&tests, schema)? {
@@ -349,6 +360,9 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
 }
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    if given.func.name() == "generate_series_array" {
+        from_midnights(&mut given.args, schema)?;
+    }
     if let Some(list) = elements::as_list(&given, schema)? {
         return Ok(typed_one(list, schema)?.data);
     }
@@ -375,7 +389,8 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
             "nullif"
                 if given.args.len() == 2
                     && !given.args[0].is_volatile()
-                    && has_floats(&given.args, schema)? =>
+                    && (has_floats(&given.args, schema)?
+                        || intervals::are_all(&given.args, schema)?) =>
             {
                 return null_if_equal(given.args, schema);
             }
@@ -384,6 +399,16 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         }
     }
     Ok(Expr::ScalarFunction(given))
+}
+
+/// A series from date to date is one of instants.
+fn from_midnights(args: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    for arg in args.iter_mut().take(2) {
+        if arg.get_type(schema)? == DataType::Date32 {
+            *arg = cast(std::mem::take(arg), types::LogicalType::TimestampTz.arrow());
+        }
+    }
+    Ok(())
 }
 
 /// The value of another row and the one that takes its place have one type.
@@ -395,65 +420,13 @@ fn window_call(mut window: WindowFunction, schema: &DFSchema) -> Result<WindowFu
         unify(&mut pair, schema)?;
         [args[0], args[2]] = pair;
     }
+    // The frame may name distances between keys.
+    if window.params.window_frame.units != WindowFrameUnits::Range
+        || !intervals::has_distance(&window.params.window_frame)
+    {
+        intervals::sort_by_length(&mut window.params.order_by, schema)?;
+    }
     Ok(window)
-}
-
-fn typed_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
-    let from = given.expr.get_type(schema)?;
-    if *given.field.data_type() != ANY_NUMERIC {
-        casts::check(&from, given.field.data_type())?;
-        let given = match digits_left(&from, given.field.data_type()) {
-            Some(digits) if !matches!(*given.expr, Expr::Literal(..)) => rounded(given, digits)?,
-            _ => given,
-        };
-        return uuid_cast(given, schema);
-    }
-    let ty = match (&*given.expr, from) {
-        (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => numeric_of(text),
-        (_, ty @ (DataType::Decimal128(..) | DataType::Decimal256(..))) => ty,
-        (_, DataType::Int16) => DataType::Decimal128(5, 0),
-        (_, DataType::Int32) => DataType::Decimal128(10, 0),
-        (_, DataType::Int64) => DataType::Decimal128(19, 0),
-        _ => FREE,
-    };
-    Ok(cast(*given.expr, ty))
-}
-
-/// Digits after the point that a decimal has after a cast, if it has fewer then.
-fn digits_left(from: &DataType, to: &DataType) -> Option<i8> {
-    let DataType::Decimal128(_, before) = from else { return None };
-    let after = match to {
-        DataType::Decimal128(_, after) => *after,
-        to if to.is_integer() => 0,
-        _ => return None,
-    };
-    (after < *before && after <= ROUND_DIGITS_MAX).then_some(after)
-}
-
-/// Most digits after the point that `round` keeps.
-const ROUND_DIGITS_MAX: i8 = 30;
-
-/// A cast of what is rounded already: the library takes a comparison with a cast for one with what is cast.
-fn rounded(given: Cast, digits: i8) -> Result<Cast> {
-    let digits = Expr::Literal(ScalarValue::Int32(Some(i32::from(digits))), None);
-    let inner = call("round", vec![*given.expr, digits])?;
-    Ok(Cast { expr: Box::new(inner), field: given.field })
-}
-
-/// Casts between text and uuid, which the library does not know as types of each other.
-fn uuid_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
-    const UUID: DataType = DataType::FixedSizeBinary(16);
-    let to = given.field.data_type();
-    if *to != UUID && !to.is_string() {
-        return Ok(Expr::Cast(given));
-    }
-    let from = given.expr.get_type(schema)?;
-    match (unknown(&given.expr), *to == UUID) {
-        (Some(text), true) => read(text, &UUID),
-        (None, true) if from.is_string() => call("uuid_in", vec![*given.expr]),
-        (_, false) if from == UUID => call("uuid_out", vec![*given.expr]),
-        _ => Ok(Expr::Cast(given)),
-    }
 }
 
 fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
@@ -469,11 +442,15 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
         settle(&mut sides, schema)?;
         settle_dates(&mut sides, schema)?;
         align(&mut sides, schema)?;
+        intervals::compare_by_length(&mut sides, schema)?;
     } else if arithmetic {
         settle_operands(&mut sides, op, schema)?;
         if matches!(op, Operator::Plus | Operator::Minus) {
             align(&mut sides, schema)?;
         }
+    }
+    if op == Operator::StringConcat && elements::has_arrays(&sides, schema)? {
+        settle(&mut sides, schema)?;
     }
     let [left, right] = sides;
     if !arithmetic && op != Operator::StringConcat {

@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::Overriding;
 use super::{Query, identifier, name, query};
 
 /// `INSERT`.
@@ -17,6 +18,8 @@ pub struct Insert {
     pub table: String,
     /// Column names; empty means all in order.
     pub columns: Vec<String>,
+    /// What becomes of values for identity columns.
+    pub overriding: Overriding,
     pub(crate) alias: Option<String>,
     pub(crate) source: InsertSource,
     pub(crate) conflict: Option<OnConflict>,
@@ -160,7 +163,8 @@ pub(super) fn insert(insert: ast::Insert) -> SqlResult<Insert> {
     let alias = insert.table_alias.as_ref().map(|a| identifier(&a.alias));
     let columns = insert.columns.iter().map(name).collect::<SqlResult<_>>()?;
     let returning = insert.returning.unwrap_or_default();
-    Ok(Insert { table: name(table)?, columns, alias, source, conflict, returning })
+    let overriding = Overriding::Nothing;
+    Ok(Insert { table: name(table)?, columns, overriding, alias, source, conflict, returning })
 }
 
 fn source(ast: Box<ast::Query>) -> SqlResult<InsertSource> {

@@ -43,6 +43,8 @@ pub struct Explaining {
     pub verbose: bool,
     /// Show it as JSON.
     pub json: bool,
+    /// Show what the planner expects.
+    pub costs: bool,
 }
 
 /// What `DISCARD` forgets.

@@ -92,10 +92,20 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         {
             set_function(function)
         }
-        Expr::Function(function) => match cast_by_name(function).or_else(|| searched(function)) {
-            Some(replaced) => replaced,
-            None => return Ok(()),
-        },
+        Expr::Function(function) if !function.within_group.is_empty() => {
+            match super::ordered_set::rewritten(function)? {
+                Some(replaced) => replaced,
+                None => return Ok(()),
+            }
+        }
+        Expr::Function(function) => {
+            super::named::in_order(function)?;
+            match cast_by_name(function).or_else(|| searched(function)) {
+                Some(replaced) => replaced,
+                None => return Ok(()),
+            }
+        }
+        Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => liked(expr)?,
         Expr::Substring { expr, substring_from: Some(from), substring_for: None, .. }
             if is_text(from) =>
         {
@@ -118,22 +128,48 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         Expr::AtTimeZone { timestamp, time_zone } => {
             call("timezone", vec![(**time_zone).clone(), (**timestamp).clone()])
         }
-        Expr::BinaryOp { left, op, right } => match (fields(left), fields(right)) {
-            (Some(left), Some(right)) => row_comparison(&left, op, &right)?,
-            _ => return Ok(()),
-        },
-        Expr::InList { expr, list, negated } => match fields(expr) {
-            Some(row) => row_in_list(&row, list, *negated)?,
+        Expr::BinaryOp { left, op: BinaryOperator::PGStartsWith, right } => {
+            call("starts_with", vec![(**left).clone(), (**right).clone()])
+        }
+        _ => match super::rows::rewritten(expr)? {
+            Some(replaced) => replaced,
             None => return Ok(()),
         },
-        Expr::InSubquery { expr, subquery, negated } => match fields(expr) {
-            Some(row) => row_in_subquery(&row, subquery, *negated)?,
-            None => return Ok(()),
-        },
-        _ => return Ok(()),
     };
     *expr = replaced;
     Ok(())
+}
+
+/// `LIKE ANY` of patterns that are written out.
+fn liked(expr: &Expr) -> SqlResult<Expr> {
+    let patterns = match expr {
+        Expr::Like { pattern, .. } | Expr::ILike { pattern, .. } => written_out(pattern),
+        _ => None,
+    };
+    let one = |written: Expr| {
+        let mut one = expr.clone();
+        if let Expr::Like { any, pattern, .. } | Expr::ILike { any, pattern, .. } = &mut one {
+            (*any, **pattern) = (false, written);
+        }
+        Expr::Nested(Box::new(one))
+    };
+    let all = patterns.into_iter().flatten().map(one);
+    let any = all.reduce(|a, b| binary(a, BinaryOperator::Or, b));
+    any.ok_or_else(|| {
+        SqlError::unsupported("LIKE ANY of what is no list of patterns")
+            .with_hint("Write the patterns as ARRAY['a%', 'b%'].")
+    })
+}
+
+fn written_out(patterns: &Expr) -> Option<Vec<Expr>> {
+    match patterns {
+        Expr::Nested(inner) => written_out(inner),
+        Expr::Array(array) => Some(array.elem.clone()),
+        Expr::Function(function) if last_name(&function.name) == "make_array" => {
+            plain_arguments(function)
+        }
+        _ => None,
+    }
 }
 
 /// Prefix operators that have a function, or another operator, for a name.
@@ -185,7 +221,7 @@ fn searched(function: &Function) -> Option<Expr> {
 }
 
 /// The arguments of a call that has nothing else.
-fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
+pub(super) fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let bare = list.duplicate_treatment.is_none() && list.clauses.is_empty();
     if !bare || function.over.is_some() || function.filter.is_some() {
@@ -202,7 +238,7 @@ fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
 }
 
-fn cast_as(expr: Expr, data_type: DataType) -> Expr {
+pub(super) fn cast_as(expr: Expr, data_type: DataType) -> Expr {
     let (kind, expr) = (CastKind::DoubleColon, Box::new(expr));
     Expr::Cast { kind, expr, data_type, array: false, format: None }
 }
@@ -306,119 +342,19 @@ pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
     })
 }
 
-/// The fields of a row of two or more.
-fn fields(expr: &Expr) -> Option<Vec<Expr>> {
-    match expr {
-        Expr::Tuple(fields) if fields.len() > 1 => Some(fields.clone()),
-        Expr::Nested(inner) => fields(inner),
-        Expr::Function(function) if last_name(&function.name) == "row" => {
-            plain_arguments(function).filter(|fields| fields.len() > 1)
-        }
-        _ => None,
-    }
-}
-
 pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }))
 }
 
-fn same_length(left: &[Expr], right: &[Expr]) -> SqlResult<()> {
-    if left.len() == right.len() {
-        return Ok(());
-    }
-    Err(SqlError::new(
-        types::SqlState::SYNTAX_ERROR,
-        "unequal number of entries in row expressions",
-    ))
-}
-
-/// Rows compare field by field, the first that differs decides.
-fn row_comparison(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResult<Expr> {
-    same_length(left, right)?;
-    let pairs = || left.iter().cloned().zip(right.iter().cloned());
-    let joined = |op: BinaryOperator, by: BinaryOperator| {
-        let parts = pairs().map(|(l, r)| binary(l, op.clone(), r));
-        parts.reduce(|a, b| binary(a, by.clone(), b))
-    };
-    let whole = match op {
-        BinaryOperator::Eq => joined(BinaryOperator::Eq, BinaryOperator::And),
-        BinaryOperator::NotEq => joined(BinaryOperator::NotEq, BinaryOperator::Or),
-        BinaryOperator::Lt | BinaryOperator::LtEq | BinaryOperator::Gt | BinaryOperator::GtEq => {
-            let strict = match op {
-                BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
-                _ => BinaryOperator::Gt,
-            };
-            let mut whole = None;
-            for (l, r) in pairs().rev() {
-                whole = Some(match whole {
-                    None => binary(l, op.clone(), r),
-                    Some(rest) => {
-                        let equal = binary(l.clone(), BinaryOperator::Eq, r.clone());
-                        let rest = binary(equal, BinaryOperator::And, rest);
-                        binary(binary(l, strict.clone(), r), BinaryOperator::Or, rest)
-                    }
-                });
-            }
-            whole
-        }
-        other => return Err(SqlError::unsupported(format!("{other} between rows"))),
-    };
-    whole.ok_or_else(|| SqlError::internal("a row without fields"))
-}
-
-fn row_in_list(row: &[Expr], list: &[Expr], negated: bool) -> SqlResult<Expr> {
-    let mut any: Option<Expr> = None;
-    for item in list {
-        let Some(item) = fields(item) else {
-            return Err(SqlError::unsupported("IN with rows and single values"));
-        };
-        let equal = row_comparison(row, &BinaryOperator::Eq, &item)?;
-        any = Some(match any {
-            None => equal,
-            Some(before) => binary(before, BinaryOperator::Or, equal),
-        });
-    }
-    let any = any.ok_or_else(|| SqlError::internal("IN without a list"))?;
-    Ok(negate(any, negated))
-}
-
-fn negate(expr: Expr, negated: bool) -> Expr {
-    match negated {
-        true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) },
-        false => expr,
-    }
-}
-
-/// `(a, b) IN (subquery)` as EXISTS. Under NOT, a pair that may be equal counts as equal.
-fn row_in_subquery(row: &[Expr], subquery: &Query, negated: bool) -> SqlResult<Expr> {
-    let names: Vec<String> = (1..=row.len()).map(|i| format!("__field{i}")).collect();
-    let text = format!("select 1 from (select 1) as __row({}) where true", names.join(", "));
-    let mut query = parsed_query(&text)?;
-    let SetExpr::Select(select) = query.body.as_mut() else {
-        return Err(SqlError::internal("a template is a SELECT"));
-    };
-    if let Some(table) = select.from.first_mut()
-        && let TableFactor::Derived { subquery: inner, .. } = &mut table.relation
-    {
-        **inner = subquery.clone();
-    }
-    let pairs = row.iter().cloned().zip(&names).map(|(value, name)| {
-        let field = Expr::CompoundIdentifier(vec![Ident::new("__row"), Ident::new(name)]);
-        let equal = binary(value, BinaryOperator::Eq, field);
-        if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal }
-    });
-    select.selection = pairs.reduce(|a, b| binary(a, BinaryOperator::And, b));
-    Ok(Expr::Exists { subquery: Box::new(query), negated })
-}
-
-fn parsed_query(text: &str) -> SqlResult<Query> {
+pub(super) fn parsed_query(text: &str) -> SqlResult<Query> {
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
     let query = parser.and_then(|mut p| p.parse_query());
     query.map(|q| *q).map_err(|e| SqlError::internal(e.to_string()))
 }
 
 /// Functions that return an array of what the function named first returns rows of.
-pub(crate) const SET_FUNCTIONS: [(&str, &str); 4] = [
+pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
+    ("regexp_matches", "regexp_matches_array"),
     ("pg_partition_ancestors", "pg_partition_ancestors_array"),
     ("generate_series", "generate_series_array"),
     ("regexp_split_to_table", "regexp_split_to_array"),
@@ -435,7 +371,7 @@ fn set_function(function: &Function) -> Expr {
 }
 
 /// Functions that have no one value to be the row of a relation.
-const MANY_ROWS: [&str; 2] = ["regexp_matches", "generate_subscripts"];
+const MANY_ROWS: [&str; 1] = ["generate_subscripts"];
 
 /// A function in FROM as a subquery that unnests an array.
 fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
@@ -494,7 +430,7 @@ fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
     Ok(())
 }
 
-fn last_name(name: &ObjectName) -> String {
+pub(super) fn last_name(name: &ObjectName) -> String {
     name.0.last().and_then(|p| p.as_ident()).map(identifier).unwrap_or_default()
 }
 

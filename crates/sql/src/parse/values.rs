@@ -1,24 +1,56 @@
-//! `VALUES` with queries inside.
+//! `VALUES`: one type for a column, queries as values.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Visit, Visitor,
+    DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Value,
+    Visit, Visitor,
 };
 use types::SqlResult;
 
+use super::rewrite::cast_as;
 use super::row_query;
 
 /// `VALUES (..), (..)` as `SELECT .. UNION ALL SELECT ..` where a value is a query's: the library computes
 /// rows of values without any other rows at hand.
 pub(super) fn as_selects(query: &mut Query) -> SqlResult<()> {
-    let SetExpr::Values(values) = query.body.as_ref() else { return Ok(()) };
+    let SetExpr::Values(values) = query.body.as_mut() else { return Ok(()) };
+    give_types(&mut values.rows);
     if values.visit(&mut Queries).is_continue() {
         return Ok(());
     }
     let selects = values.rows.iter().map(|row| select(&row.content));
     *query.body = union_all(selects.collect::<SqlResult<_>>()?);
     Ok(())
+}
+
+/// Gives literals in quotes the type that another row has in the column: `VALUES (date '2020-01-01'), ('2021-01-01')`.
+fn give_types(rows: &mut [Parens<Vec<Expr>>]) {
+    for column in 0..rows.first().map_or(0, |row| row.content.len()) {
+        let declared = |row: &Parens<Vec<Expr>>| row.content.get(column).and_then(declared_type);
+        let Some(ty) = rows.iter().find_map(declared) else { continue };
+        for row in rows.iter_mut() {
+            if let Some(value) = row.content.get_mut(column)
+                && is_literal(value)
+            {
+                *value = cast_as(value.clone(), ty.clone());
+            }
+        }
+    }
+}
+
+fn is_literal(value: &Expr) -> bool {
+    matches!(value, Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
+}
+
+/// The type that is written beside a value.
+fn declared_type(value: &Expr) -> Option<DataType> {
+    match value {
+        Expr::Cast { data_type, .. } => Some(data_type.clone()),
+        Expr::TypedString(typed) => Some(typed.data_type.clone()),
+        Expr::Interval(_) => Some(DataType::Interval { fields: None, precision: None }),
+        _ => None,
+    }
 }
 
 /// At least one select; as flat a tree as can be, for planning recurses over it.

@@ -59,7 +59,7 @@ impl Watcher {
             && let Some(live) = self.run.live()
         {
             let id = |id: usize| Map::from_iter([("id".to_owned(), Value::from(id))]);
-            event(&mut text, "plan", &engine::explain_json(&live.plan, &id).to_string());
+            event(&mut text, "plan", &engine::explain_json(&live.plan, &id, true).to_string());
             self.plan_told = true;
         }
         let tick = self.tick();

@@ -42,9 +42,25 @@ pub(super) fn register(functions: &mut Functions) {
             })
         })?))
     });
+    functions.strict(
+        "interval_length",
+        &[Ty::Interval],
+        |_, _| DataType::Decimal128(38, 0),
+        |args| {
+            let lengths =
+                args.each::<_, Decimal128Array>(|row| Ok(Some(length(args.interval(0, row)))))?;
+            Ok(Arc::new(lengths.with_data_type(DataType::Decimal128(38, 0))))
+        },
+    );
     functions.strict("isfinite", &[Ty::Date], boolean, always);
     functions.strict("isfinite", &[Ty::Ts], boolean, always);
     functions.strict("isfinite", &[Ty::Interval], boolean, always);
+}
+
+/// Nanoseconds of an interval whose months have 30 days, and days 24 hours.
+fn length(interval: IntervalMonthDayNano) -> i128 {
+    let days = i128::from(interval.months) * 30 + i128::from(interval.days);
+    days * i128::from(DAY) * 1000 + i128::from(interval.nanoseconds)
 }
 
 fn always(args: &Args<'_>) -> SqlResult<ArrayRef> {

@@ -4,12 +4,17 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, ListArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field};
+use datafusion_common::ScalarValue;
 use regex::{Captures, Regex, RegexBuilder};
 use stdx::HashMap;
-use types::{SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::arrays::text_lists;
+use crate::error::from_arrow;
+
 use super::{Args, Functions, Ty, boolean, int, invalid_parameter, text, text_array};
 
 /// Compiled expressions that a thread keeps: those of a statement and some more.
@@ -87,7 +92,33 @@ fn searches(functions: &mut Functions) {
             };
             lists_or_null(args, row)
         });
+        functions.strict("regexp_matches_array", params, text_arrays, matches);
     }
+}
+
+fn text_arrays(_: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(LogicalType::Text.array_of().arrow(), true)))
+}
+
+/// The groups of all matches, or of the first.
+fn matches(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let (mut found, mut ends) = (vec![], vec![]);
+    for row in 0..args.rows {
+        if !args.is_null(row) {
+            let pattern = pattern(args, row, 2)?;
+            let most = if pattern.everywhere { usize::MAX } else { 1 };
+            let all = pattern.regex.captures_iter(args.text(0).value(row));
+            found.extend(all.take(most).map(|captures| Some(groups(&captures))));
+        }
+        ends.push(found.len());
+    }
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let lengths: Vec<usize> = starts.zip(&ends).map(|(start, end)| end - start).collect();
+    let valid: Vec<bool> = (0..args.rows).map(|row| !args.is_null(row)).collect();
+    let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), NullBuffer::from(valid));
+    let field = Arc::new(Field::new_list_field(LogicalType::Text.array_of().arrow(), true));
+    let lists = ListArray::try_new(field, offsets, Arc::new(text_lists(found)), Some(nulls));
+    Ok(Arc::new(lists.map_err(from_arrow)?))
 }
 
 fn counts(functions: &mut Functions) {

@@ -1,4 +1,4 @@
-//! `x = ANY (array)` with a constant array: a list of values, which an index can search.
+//! Arrays: `x = ANY (array)` with a constant one is a list of values, which an index can search.
 
 use std::sync::Arc;
 
@@ -11,6 +11,12 @@ use datafusion_expr::{Expr, ExprSchemable};
 
 /// Longer arrays are searched one by one: planning a list costs more than it gains.
 const ELEMENTS_MAX: usize = 1000;
+
+/// Whether some are arrays.
+pub(super) fn has_arrays(exprs: &[Expr], schema: &DFSchema) -> Result<bool> {
+    let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    Ok(types.iter().any(|ty| matches!(ty, DataType::List(_))))
+}
 
 /// The list that a call of `any_eq` or `all_ne` is; `None` for other calls and varying arrays.
 pub(super) fn as_list(given: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {

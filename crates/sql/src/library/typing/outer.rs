@@ -1,0 +1,57 @@
+//! Queries within expressions name columns of the queries around them: these have their types before.
+
+use std::sync::Arc;
+
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{DFSchemaRef, ExprSchema, Result};
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{Expr, LogicalPlan};
+
+use super::typed_node;
+
+/// The plan with PostgreSQL's types: inputs first, then the queries in expressions, then the node itself.
+pub(super) fn typed_plan(plan: LogicalPlan, outer: &mut Vec<DFSchemaRef>) -> Result<LogicalPlan> {
+    let plan = typed_inputs(plan, outer)?;
+    outer.push(Arc::new(merge_schema(&plan.inputs())));
+    let plan = plan.map_subqueries(|query| typed_plan(query, outer).map(Transformed::yes)).data();
+    outer.pop();
+    typed_node(plan?, outer)
+}
+
+fn typed_inputs(plan: LogicalPlan, outer: &mut Vec<DFSchemaRef>) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Join(mut join) if is_lateral(&join.right) => {
+            let left = typed_plan(Arc::unwrap_or_clone(join.left), outer)?;
+            outer.push(Arc::clone(left.schema()));
+            let right = typed_plan(Arc::unwrap_or_clone(join.right), outer);
+            outer.pop();
+            (join.left, join.right) = (Arc::new(left), Arc::new(right?));
+            Ok(LogicalPlan::Join(join))
+        }
+        other => other.map_children(|c| typed_plan(c, outer).map(Transformed::yes)).data(),
+    }
+}
+
+fn is_lateral(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => is_lateral(&alias.input),
+        LogicalPlan::Subquery(_) => true,
+        _ => false,
+    }
+}
+
+/// The expression with outer columns of the types that they have by now.
+pub(super) fn with_types_of(expr: Expr, outer: &[DFSchemaRef]) -> Result<Expr> {
+    if outer.is_empty() {
+        return Ok(expr);
+    }
+    expr.transform_up(|e| match e {
+        Expr::OuterReferenceColumn(before, column) => {
+            let found = outer.iter().rev().find_map(|s| s.field_from_column(&column).ok());
+            let field = found.map_or(before, Arc::clone);
+            Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
+        }
+        other => Ok(Transformed::no(other)),
+    })
+    .data()
+}

@@ -1,0 +1,142 @@
+//! Rows as values: `(a, b) = (c, d)`, `IN`, `IS NULL`, field by field.
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, Query, SetExpr, TableFactor, UnaryOperator,
+};
+use types::{SqlError, SqlResult};
+
+use super::rewrite::{binary, last_name, parsed_query, plain_arguments};
+
+/// An expression of rows as one of their fields; `None` where there is no row.
+pub(super) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
+    Ok(Some(match expr {
+        Expr::BinaryOp { left, op, right } => match (fields(left), fields(right)) {
+            (Some(left), Some(right)) => row_comparison(&left, op, &right)?,
+            _ => return Ok(None),
+        },
+        Expr::InList { expr, list, negated } => match fields(expr) {
+            Some(row) => row_in_list(&row, list, *negated)?,
+            None => return Ok(None),
+        },
+        Expr::InSubquery { expr, subquery, negated } => match fields(expr) {
+            Some(row) => row_in_subquery(&row, subquery, *negated)?,
+            None => return Ok(None),
+        },
+        Expr::IsNull(row) => match fields(row) {
+            Some(row) => all(row, Expr::IsNull)?,
+            None => return Ok(None),
+        },
+        Expr::IsNotNull(row) => match fields(row) {
+            Some(row) => all(row, Expr::IsNotNull)?,
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+fn all(row: Vec<Expr>, test: fn(Box<Expr>) -> Expr) -> SqlResult<Expr> {
+    let tests = row.into_iter().map(|field| Expr::Nested(Box::new(test(Box::new(field)))));
+    let whole = tests.reduce(|a, b| binary(a, BinaryOperator::And, b));
+    whole.ok_or_else(|| SqlError::internal("a row without fields"))
+}
+
+/// The fields of a row of two or more.
+fn fields(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::Tuple(fields) if fields.len() > 1 => Some(fields.clone()),
+        Expr::Nested(inner) => fields(inner),
+        Expr::Function(function) if last_name(&function.name) == "row" => {
+            plain_arguments(function).filter(|fields| fields.len() > 1)
+        }
+        _ => None,
+    }
+}
+
+fn same_length(left: &[Expr], right: &[Expr]) -> SqlResult<()> {
+    if left.len() == right.len() {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        types::SqlState::SYNTAX_ERROR,
+        "unequal number of entries in row expressions",
+    ))
+}
+
+/// Rows compare field by field, the first that differs decides.
+fn row_comparison(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResult<Expr> {
+    same_length(left, right)?;
+    let pairs = || left.iter().cloned().zip(right.iter().cloned());
+    let joined = |op: BinaryOperator, by: BinaryOperator| {
+        let parts = pairs().map(|(l, r)| binary(l, op.clone(), r));
+        parts.reduce(|a, b| binary(a, by.clone(), b))
+    };
+    let whole = match op {
+        BinaryOperator::Eq => joined(BinaryOperator::Eq, BinaryOperator::And),
+        BinaryOperator::NotEq => joined(BinaryOperator::NotEq, BinaryOperator::Or),
+        BinaryOperator::Lt | BinaryOperator::LtEq | BinaryOperator::Gt | BinaryOperator::GtEq => {
+            let strict = match op {
+                BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
+                _ => BinaryOperator::Gt,
+            };
+            let mut whole = None;
+            for (l, r) in pairs().rev() {
+                whole = Some(match whole {
+                    None => binary(l, op.clone(), r),
+                    Some(rest) => {
+                        let equal = binary(l.clone(), BinaryOperator::Eq, r.clone());
+                        let rest = binary(equal, BinaryOperator::And, rest);
+                        binary(binary(l, strict.clone(), r), BinaryOperator::Or, rest)
+                    }
+                });
+            }
+            whole
+        }
+        other => return Err(SqlError::unsupported(format!("{other} between rows"))),
+    };
+    whole.ok_or_else(|| SqlError::internal("a row without fields"))
+}
+
+fn row_in_list(row: &[Expr], list: &[Expr], negated: bool) -> SqlResult<Expr> {
+    let mut any: Option<Expr> = None;
+    for item in list {
+        let Some(item) = fields(item) else {
+            return Err(SqlError::unsupported("IN with rows and single values"));
+        };
+        let equal = row_comparison(row, &BinaryOperator::Eq, &item)?;
+        any = Some(match any {
+            None => equal,
+            Some(before) => binary(before, BinaryOperator::Or, equal),
+        });
+    }
+    let any = any.ok_or_else(|| SqlError::internal("IN without a list"))?;
+    Ok(negate(any, negated))
+}
+
+fn negate(expr: Expr, negated: bool) -> Expr {
+    match negated {
+        true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) },
+        false => expr,
+    }
+}
+
+/// `(a, b) IN (subquery)` as EXISTS. Under NOT, a pair that may be equal counts as equal.
+fn row_in_subquery(row: &[Expr], subquery: &Query, negated: bool) -> SqlResult<Expr> {
+    let names: Vec<String> = (1..=row.len()).map(|i| format!("__field{i}")).collect();
+    let text = format!("select 1 from (select 1) as __row({}) where true", names.join(", "));
+    let mut query = parsed_query(&text)?;
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(SqlError::internal("a template is a SELECT"));
+    };
+    if let Some(table) = select.from.first_mut()
+        && let TableFactor::Derived { subquery: inner, .. } = &mut table.relation
+    {
+        **inner = subquery.clone();
+    }
+    let pairs = row.iter().cloned().zip(&names).map(|(value, name)| {
+        let field = Expr::CompoundIdentifier(vec![Ident::new("__row"), Ident::new(name)]);
+        let equal = binary(value, BinaryOperator::Eq, field);
+        if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal }
+    });
+    select.selection = pairs.reduce(|a, b| binary(a, BinaryOperator::And, b));
+    Ok(Expr::Exists { subquery: Box::new(query), negated })
+}
