@@ -42,6 +42,10 @@ pub fn insert_rows(
     let targets = targets(insert, &table)?;
     match &insert.source {
         InsertSource::Defaults => rows(&table, &targets, &[vec![]], insert, catalog, defaults),
+        InsertSource::Values(values) if values.windows(2).any(|w| w[0].len() != w[1].len()) => {
+            let message = "VALUES lists must all be the same length";
+            Err(SqlError::new(SqlState::SYNTAX_ERROR, message))
+        }
         InsertSource::Values(values) if !values.iter().flatten().any(has_query) => {
             values.iter().try_for_each(|row| fits(row, &targets, insert))?;
             rows(&table, &targets, values, insert, catalog, defaults)
@@ -141,7 +145,7 @@ pub fn rows_of_query(
 fn takes_values(table: &TableDef, ordinal: usize, overriding: Overriding) -> SqlResult<bool> {
     let (kind, hint) = match (table.constraints.default_of(ordinal), overriding) {
         (Some(ColumnDefault::Generated(_)), _) => ("a generated column", None),
-        (Some(ColumnDefault::Identity(_)), Overriding::User) => return Ok(false),
+        (Some(ColumnDefault::Identity(i)), Overriding::User) if i.standard => return Ok(false),
         (Some(ColumnDefault::Identity(i)), Overriding::Nothing) if i.always => {
             let hint = "Use OVERRIDING SYSTEM VALUE to override.";
             ("an identity column defined as GENERATED ALWAYS", Some(hint))

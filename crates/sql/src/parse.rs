@@ -304,6 +304,8 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         return statement;
     }
     table::expand(text, &mut tokens)?;
+    table::forget_only(&mut tokens);
+    table::with_data(&mut tokens);
     include::mark(&mut tokens);
     let overriding = overriding::taken(&mut tokens);
     sequence::order_options(&mut tokens);

@@ -162,6 +162,18 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Expr::Between(between)
         }
         Expr::Case(case) => settled_case(case, schema)?,
+        Expr::IsUnknown(ref value) | Expr::IsNotUnknown(ref value) => {
+            is_boolean(value, "IS UNKNOWN", schema)?;
+            expr
+        }
+        Expr::IsTrue(ref value) | Expr::IsNotTrue(ref value) => {
+            is_boolean(value, "IS TRUE", schema)?;
+            expr
+        }
+        Expr::IsFalse(ref value) | Expr::IsNotFalse(ref value) => {
+            is_boolean(value, "IS FALSE", schema)?;
+            expr
+        }
         Expr::ScalarFunction(call) => function(call, schema)?,
         Expr::WindowFunction(window) => {
             Expr::WindowFunction(Box::new(window_call(*window, schema)?))
@@ -310,6 +322,18 @@ fn one_by_one(list: InList) -> Result<Expr> {
     let any = equal.reduce(Expr::or);
     let any = any.ok_or_else(|| DataFusionError::Internal("IN without a list".into()))?;
     Ok(if negated { datafusion_expr::not(any) } else { any })
+}
+
+/// 42804 for a test of truth of what has none.
+fn is_boolean(value: &Expr, test: &str, schema: &DFSchema) -> Result<()> {
+    let ty = value.get_type(schema)?;
+    if matches!(ty, DataType::Boolean | DataType::Null) || unknown(value).is_some() {
+        return Ok(());
+    }
+    let ty = crate::render::type_name(&ty);
+    let message = format!("argument of {test} must be type boolean, not type {ty}");
+    let error = types::SqlError::new(types::SqlState::DATATYPE_MISMATCH, message);
+    Err(DataFusionError::External(Box::new(error)))
 }
 
 fn readable(ty: &DataType) -> bool {

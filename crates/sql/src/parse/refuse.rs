@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause,
-    Query, Select, Statement, TableFactor, Visit, Visitor, visit_relations,
+    Query, Select, Statement, TableFactor, Value, Visit, Visitor, visit_relations,
 };
 use types::{SqlError, SqlResult};
 
@@ -60,6 +60,11 @@ fn few_sets(group: &Expr) -> ControlFlow<Box<SqlError>> {
 fn unnests(function: &Function) -> bool {
     let name = function.name.0.last().and_then(|part| part.as_ident()).map(super::identifier);
     name.as_deref() == Some("unnest")
+}
+
+/// `B'101'` and `X'1F'`, and `0x1F`, which is not told apart from it.
+fn is_bits(value: &Value) -> bool {
+    matches!(value, Value::HexStringLiteral(_) | Value::SingleQuotedByteStringLiteral(_))
 }
 
 /// The function that is the first argument of another.
@@ -154,6 +159,7 @@ impl Visitor for Refuse {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Collate { .. } => refuse("COLLATE"),
+            Expr::Value(value) if is_bits(&value.value) => refuse("a string of bits"),
             Expr::Function(outer)
                 if unnests(outer) && first_argument(outer).is_some_and(unnests) =>
             {
