@@ -25,6 +25,8 @@ mod date_fields;
 mod dates;
 mod elements;
 mod floats;
+mod justify;
+mod making;
 mod numbers;
 mod padding;
 mod patterns;
@@ -166,6 +168,8 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     to_char::register(&mut functions);
     arrays::register(&mut functions);
     elements::register(&mut functions);
+    making::register(&mut functions);
+    justify::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()
 }
 
