@@ -20,6 +20,7 @@ use datafusion_expr::{
 };
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+mod array_parts;
 mod arrays;
 mod date_fields;
 mod dates;
@@ -168,6 +169,7 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     to_char::register(&mut functions);
     arrays::register(&mut functions);
     elements::register(&mut functions);
+    array_parts::register(&mut functions);
     making::register(&mut functions);
     justify::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()
