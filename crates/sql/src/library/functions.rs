@@ -24,6 +24,7 @@ mod array_parts;
 mod arrays;
 mod date_fields;
 mod dates;
+mod degrees;
 mod elements;
 mod floats;
 mod justify;
@@ -32,6 +33,7 @@ mod numbers;
 mod padding;
 mod patterns;
 mod regexps;
+mod scales;
 mod strings;
 mod to_char;
 
@@ -172,6 +174,8 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     array_parts::register(&mut functions);
     making::register(&mut functions);
     justify::register(&mut functions);
+    scales::register(&mut functions);
+    degrees::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()
 }
 
