@@ -29,11 +29,13 @@ mod elements;
 mod floats;
 mod justify;
 mod making;
+mod nulls;
 mod numbers;
 mod padding;
 mod patterns;
 mod regexps;
 mod scales;
+mod sizes;
 mod strings;
 mod to_char;
 
@@ -174,6 +176,8 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     array_parts::register(&mut functions);
     making::register(&mut functions);
     justify::register(&mut functions);
+    nulls::register(&mut functions);
+    sizes::register(&mut functions);
     scales::register(&mut functions);
     degrees::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()

@@ -19,29 +19,9 @@ pub(super) fn register(functions: &mut Functions) {
         let values = args.arrays[0].as_binary_view();
         args.texts(|row| Ok(Some(hex(&md5(values.value(row))))))
     });
-    functions.strict("quote_literal", &[Ty::Text], text, |args| {
-        args.texts(|row| Ok(Some(quote_literal(args.text(0).value(row)))))
-    });
     functions.strict("quote_ident", &[Ty::Text], text, |args| {
         args.texts(|row| Ok(Some(quote_ident(args.text(0).value(row)))))
     });
-    functions.add(
-        "quote_nullable",
-        Overload {
-            params: &[Ty::Text],
-            variadic: false,
-            result: text,
-            nulls: true,
-            body: |args| {
-                let quoted = |row: usize| match args.is_null(row) {
-                    true => "NULL".to_owned(),
-                    false => quote_literal(args.text(0).value(row)),
-                };
-                let values = (0..args.rows).map(|row| Some(quoted(row)));
-                Ok(Arc::new(values.collect::<arrow_array::StringViewArray>()))
-            },
-        },
-    );
     functions.add(
         "format",
         Overload {
