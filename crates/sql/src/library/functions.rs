@@ -22,6 +22,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 mod array_parts;
 mod arrays;
+mod bytea;
 mod date_fields;
 mod dates;
 mod degrees;
@@ -37,6 +38,7 @@ mod regexps;
 mod scales;
 mod sizes;
 mod strings;
+mod substrings;
 mod to_char;
 
 /// A kind of parameter.
@@ -174,6 +176,8 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     arrays::register(&mut functions);
     elements::register(&mut functions);
     array_parts::register(&mut functions);
+    bytea::register(&mut functions);
+    substrings::register(&mut functions);
     making::register(&mut functions);
     justify::register(&mut functions);
     nulls::register(&mut functions);
