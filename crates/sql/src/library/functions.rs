@@ -28,6 +28,7 @@ mod dates;
 mod degrees;
 mod elements;
 mod floats;
+mod identifiers;
 mod justify;
 mod making;
 mod nulls;
@@ -40,6 +41,7 @@ mod sizes;
 mod strings;
 mod substrings;
 mod to_char;
+mod unicode;
 
 /// A kind of parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +57,7 @@ enum Ty {
     Tz,
     Time,
     Interval,
+    Bool,
     Bytes,
     /// An array of anything.
     List,
@@ -184,6 +187,8 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     sizes::register(&mut functions);
     scales::register(&mut functions);
     degrees::register(&mut functions);
+    identifiers::register(&mut functions);
+    unicode::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()
 }
 
@@ -283,6 +288,7 @@ impl Ty {
             (Ty::Tz, DataType::Timestamp(_, None)) => 2,
             (Ty::Time, DataType::Time64(_)) | (Ty::Interval, DataType::Interval(_)) => 0,
             (Ty::Interval, DataType::Time64(_)) => 2,
+            (Ty::Bool, DataType::Boolean) => 0,
             (Ty::Bytes, DataType::Binary | DataType::BinaryView) => 0,
             (Ty::List, DataType::List(_)) => 0,
             _ => return None,
@@ -311,6 +317,7 @@ impl Ty {
             Ty::Tz => LogicalType::TimestampTz.arrow(),
             Ty::Time => DataType::Time64(TimeUnit::Microsecond),
             Ty::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            Ty::Bool => DataType::Boolean,
             Ty::Bytes => DataType::BinaryView,
             Ty::List | Ty::Any if *from == DataType::Utf8 => DataType::Utf8View,
             Ty::List if *from == DataType::Null => LogicalType::Text.array_of().arrow(),
