@@ -128,6 +128,7 @@ fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
         ..Options::default()
     };
     crate::allocator::fit_into(options.memory_bytes);
+    runtime::code::read_ahead();
     let path = PathBuf::from(configuration.text("data").unwrap_or_default());
     match path.exists() {
         true => Database::open(&path, options),

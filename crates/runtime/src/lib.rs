@@ -9,6 +9,7 @@ mod account;
 mod affinity;
 mod buf;
 mod clock;
+pub mod code;
 mod config;
 mod counters;
 mod entropy;

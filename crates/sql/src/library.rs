@@ -7,7 +7,6 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::registry::{FunctionRegistry, MemoryFunctionRegistry};
 use datafusion_expr::{AggregateUDF, ScalarUDF};
-use datafusion_functions::unicode::planner::UnicodeFunctionPlanner;
 use datafusion_functions_aggregate::planner::AggregateFunctionPlanner;
 use datafusion_functions_window::planner::WindowFunctionPlanner;
 use datafusion_sql::planner::ParserOptions;
@@ -91,7 +90,6 @@ fn planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![
         Arc::new(syntax::Syntax),
         Arc::new(WindowFunctionPlanner),
-        Arc::new(UnicodeFunctionPlanner),
         Arc::new(AggregateFunctionPlanner),
     ]
 }

@@ -128,6 +128,15 @@ impl Zone {
         i64::from(seconds) * MICROS_PER_SECOND
     }
 
+    /// What the clock of the zone is called at an instant: `CEST`, or `+05:30` where it has no name.
+    pub fn abbreviation_at(self, utc_micros: i64) -> String {
+        match (self, moment(utc_micros)) {
+            (Zone::Named(tz), Some(utc)) => tz.offset_from_utc_datetime(&utc).to_string(),
+            (Zone::UTC, _) => "UTC".to_owned(),
+            (fixed, _) => shown_offset(fixed.offset_at(utc_micros)),
+        }
+    }
+
     /// Local time of an instant.
     pub fn local_of(self, utc_micros: i64) -> i64 {
         utc_micros.saturating_add(self.offset_at(utc_micros))

@@ -20,18 +20,29 @@ use datafusion_expr::{
 };
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+mod array_parts;
 mod arrays;
+mod bytea;
 mod date_fields;
 mod dates;
+mod degrees;
 mod elements;
 mod floats;
+mod identifiers;
+mod justify;
+mod making;
+mod nulls;
 mod numbers;
 mod padding;
 mod patterns;
 mod regexps;
+mod scales;
+mod sizes;
 mod strings;
 mod subqueries;
+mod substrings;
 mod to_char;
+mod unicode;
 
 /// A kind of parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +58,7 @@ enum Ty {
     Tz,
     Time,
     Interval,
+    Bool,
     Bytes,
     /// An array of anything.
     List,
@@ -168,6 +180,17 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     arrays::register(&mut functions);
     elements::register(&mut functions);
     subqueries::register(&mut functions);
+    array_parts::register(&mut functions);
+    bytea::register(&mut functions);
+    substrings::register(&mut functions);
+    making::register(&mut functions);
+    justify::register(&mut functions);
+    nulls::register(&mut functions);
+    sizes::register(&mut functions);
+    scales::register(&mut functions);
+    degrees::register(&mut functions);
+    identifiers::register(&mut functions);
+    unicode::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()
 }
 
@@ -267,6 +290,7 @@ impl Ty {
             (Ty::Tz, DataType::Timestamp(_, None)) => 2,
             (Ty::Time, DataType::Time64(_)) | (Ty::Interval, DataType::Interval(_)) => 0,
             (Ty::Interval, DataType::Time64(_)) => 2,
+            (Ty::Bool, DataType::Boolean) => 0,
             (Ty::Bytes, DataType::Binary | DataType::BinaryView) => 0,
             (Ty::List, DataType::List(_)) => 0,
             _ => return None,
@@ -295,6 +319,7 @@ impl Ty {
             Ty::Tz => LogicalType::TimestampTz.arrow(),
             Ty::Time => DataType::Time64(TimeUnit::Microsecond),
             Ty::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            Ty::Bool => DataType::Boolean,
             Ty::Bytes => DataType::BinaryView,
             Ty::List | Ty::Any if *from == DataType::Utf8 => DataType::Utf8View,
             Ty::List if *from == DataType::Null => LogicalType::Text.array_of().arrow(),

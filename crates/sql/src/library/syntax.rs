@@ -156,6 +156,14 @@ impl ExprPlanner for Syntax {
         Ok(PlannerResult::Planned(call("extract", args)?))
     }
 
+    fn plan_position(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(call("strpos", args)?))
+    }
+
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(call("substr", args)?))
+    }
+
     fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(call("overlay", args)?))
     }

@@ -4,10 +4,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, CharacterLength, DataType, DateTimeField, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
-    LimitClause, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, UnaryOperator,
-    Value, VisitMut, VisitorMut,
+    self, AccessExpr, BinaryOperator, CastKind, CharacterLength, DataType, DateTimeField, Expr,
+    Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    Interval, LimitClause, ObjectName, Query, SelectItem, SetExpr, Subscript, TableAlias,
+    TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -100,6 +100,7 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         }
         Expr::Function(function) => {
             super::named::in_order(function)?;
+            word_as_text(function);
             match cast_by_name(function).or_else(|| searched(function)) {
                 Some(replaced) => replaced,
                 None => return Ok(()),
@@ -119,6 +120,26 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
             match shortened(expr, data_type) {
                 Some(replaced) => replaced,
                 None => return Ok(()),
+            }
+        }
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) if is_beyond_decimals(text) => {
+                let text = Expr::value(Value::SingleQuotedString(text.clone()));
+                cast_as(text, DataType::DoublePrecision)
+            }
+            _ => return Ok(()),
+        },
+        Expr::CompoundFieldAccess { access_chain, .. } => {
+            access_chain.iter_mut().for_each(whole_slice);
+            return Ok(());
+        }
+        Expr::IsNormalized { expr, form, negated } => {
+            let form = form.map(|form| Expr::value(Value::SingleQuotedString(form.to_string())));
+            let args = std::iter::once((**expr).clone()).chain(form).collect();
+            let test = call("is_normalized", args);
+            match *negated {
+                true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(test) },
+                false => test,
             }
         }
         Expr::UnaryOp { op, expr } => match prefix_operator(op, expr) {
@@ -169,6 +190,35 @@ fn written_out(patterns: &Expr) -> Option<Vec<Expr>> {
             plain_arguments(function)
         }
         _ => None,
+    }
+}
+
+/// Whether a number has an exponent that no decimal has digits for: it is double precision.
+fn is_beyond_decimals(number: &str) -> bool {
+    let Some((digits, exponent)) = number.split_once(['e', 'E']) else { return false };
+    exponent.parse::<i32>().is_ok_and(|e| !(-60..=38).contains(&e)) && digits.len() <= 38
+}
+
+/// Bounds that are left out of a slice are those of every array.
+fn whole_slice(access: &mut AccessExpr) {
+    let AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) = access else {
+        return;
+    };
+    let number = |bound: i32| Expr::value(Value::Number(bound.to_string(), false));
+    lower_bound.get_or_insert_with(|| number(1));
+    upper_bound.get_or_insert_with(|| number(i32::MAX));
+}
+
+/// The form that `normalize(text, NFD)` names is a word.
+fn word_as_text(function: &mut Function) {
+    if last_name(&function.name) != "normalize" {
+        return;
+    }
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(form))) = list.args.get_mut(1)
+        && let Expr::Identifier(word) = &*form
+    {
+        *form = Expr::value(Value::SingleQuotedString(word.value.clone()));
     }
 }
 

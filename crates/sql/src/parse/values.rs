@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Value,
-    Visit, Visitor,
+    DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier,
+    UnaryOperator, Value, Visit, Visitor,
 };
-use types::SqlResult;
+use types::{LogicalType, SqlResult};
 
 use super::rewrite::cast_as;
 use super::row_query;
@@ -24,14 +24,15 @@ pub(super) fn as_selects(query: &mut Query) -> SqlResult<()> {
     Ok(())
 }
 
-/// Gives literals in quotes the type that another row has in the column: `VALUES (date '2020-01-01'), ('2021-01-01')`.
+/// Gives literals in quotes the type that another row has in the column, and numbers one that is floating:
+/// `VALUES (date '2020-01-01'), ('2021-01-01')`.
 fn give_types(rows: &mut [Parens<Vec<Expr>>]) {
     for column in 0..rows.first().map_or(0, |row| row.content.len()) {
         let declared = |row: &Parens<Vec<Expr>>| row.content.get(column).and_then(declared_type);
         let Some(ty) = rows.iter().find_map(declared) else { continue };
         for row in rows.iter_mut() {
             if let Some(value) = row.content.get_mut(column)
-                && is_literal(value)
+                && (is_text(value) || (is_float(&ty) && is_number(value)))
             {
                 *value = cast_as(value.clone(), ty.clone());
             }
@@ -39,8 +40,20 @@ fn give_types(rows: &mut [Parens<Vec<Expr>>]) {
     }
 }
 
-fn is_literal(value: &Expr) -> bool {
+fn is_text(value: &Expr) -> bool {
     matches!(value, Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
+}
+
+fn is_number(value: &Expr) -> bool {
+    match value {
+        Expr::Value(v) => matches!(v.value, Value::Number(..)),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => is_number(expr),
+        _ => false,
+    }
+}
+
+fn is_float(ty: &DataType) -> bool {
+    matches!(super::column_type(ty), Ok(LogicalType::Float32 | LogicalType::Float64))
 }
 
 /// The type that is written beside a value.

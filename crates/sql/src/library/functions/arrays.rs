@@ -116,7 +116,7 @@ fn comparisons(functions: &mut Functions) {
 }
 
 /// Most values of a series: it is held in memory.
-const SERIES_MAX: i64 = 50_000_000;
+pub(super) const SERIES_MAX: i64 = 50_000_000;
 
 /// `generate_series` as an array, to be unnested.
 fn series(functions: &mut Functions) {
@@ -350,7 +350,7 @@ fn make_array(args: &Args<'_>) -> SqlResult<ArrayRef> {
 }
 
 /// Floats without minus zero, which the comparator tells from zero.
-fn with_one_zero(array: ArrayRef) -> ArrayRef {
+pub(super) fn with_one_zero(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float64 => {
             Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0))
@@ -362,13 +362,9 @@ fn with_one_zero(array: ArrayRef) -> ArrayRef {
     }
 }
 
-/// Compares a value with the elements of an array: true (false for ALL) of one decides, else unknown
-/// of one is unknown.
-fn compare_all(
-    args: &Args<'_>,
-    holds: impl Fn(std::cmp::Ordering) -> bool,
-    any: bool,
-) -> SqlResult<ArrayRef> {
+/// A value and the elements of an array, which are the first two arguments, as one type in which they can
+/// be compared.
+pub(super) fn alike(args: &Args<'_>) -> SqlResult<(ArrayRef, ListArray)> {
     let mut lists = Arc::clone(&args.arrays[1]);
     if lists.data_type().is_string() {
         let ty = list_of(args.arrays[0].data_type());
@@ -380,13 +376,23 @@ fn compare_all(
         lists =
             arrow_cast::cast_with_options(&lists, &list_of(&ty), options).map_err(from_arrow)?;
     }
-    let lists = lists.as_list::<i32>();
     let values = match args.arrays[0].data_type().is_string() && !ty.is_string() {
         true => crate::expr::cast_text(&args.arrays[0], &ty).map_err(crate::error::from_library)?,
         false => {
             arrow_cast::cast_with_options(&args.arrays[0], &ty, options).map_err(from_arrow)?
         }
     };
+    Ok((values, lists.as_list::<i32>().clone()))
+}
+
+/// Compares a value with the elements of an array: true (false for ALL) of one decides, else unknown
+/// of one is unknown.
+fn compare_all(
+    args: &Args<'_>,
+    holds: impl Fn(std::cmp::Ordering) -> bool,
+    any: bool,
+) -> SqlResult<ArrayRef> {
+    let (values, lists) = alike(args)?;
     let (values, elements) = (with_one_zero(values), with_one_zero(Arc::clone(lists.values())));
     let compare = arrow_ord::ord::make_comparator(&values, &elements, SortOptions::default())
         .map_err(from_arrow)?;

@@ -14,12 +14,12 @@ use types::zone::{self, Zone};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{
-    Args, Functions, Overload, Ty, boolean, date, double, int, interval, invalid_parameter,
-    time_of_day, timestamp, timestamptz,
+    Args, Functions, Ty, boolean, date, double, int, interval, invalid_parameter, time_of_day,
+    timestamp, timestamptz,
 };
 
 pub(super) const DAY: i64 = 86_400_000_000;
-const SECOND: i64 = 1_000_000;
+pub(super) const SECOND: i64 = 1_000_000;
 
 pub(super) fn register(functions: &mut Functions) {
     days(functions);
@@ -31,16 +31,6 @@ pub(super) fn register(functions: &mut Functions) {
     });
     functions.strict("age", &[Ty::Tz, Ty::Tz], interval, |args| {
         spans_of(args, |row| Ok(age(local(args.micros(0, row)), local(args.micros(1, row)))))
-    });
-    functions.strict("make_date", &[Ty::Int, Ty::Int, Ty::Int], date, |args| {
-        Ok(Arc::new(args.each::<_, Date32Array>(|row| {
-            let (y, m, d) = (args.int(0, row), args.int(1, row), args.int(2, row));
-            let days = days_of(i64::from(y), m, d).and_then(|d| i32::try_from(d).ok());
-            days.map(Some).ok_or_else(|| {
-                let message = format!("date field value out of range: {y}-{m:02}-{d:02}");
-                SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
-            })
-        })?))
     });
     functions.strict(
         "interval_length",
@@ -96,11 +86,11 @@ fn dates_of(args: &Args<'_>, f: impl Fn(usize) -> Option<i32>) -> SqlResult<Arra
     Ok(Arc::new(dates?))
 }
 
-fn out_of_range(message: &str) -> SqlError {
+pub(super) fn out_of_range(message: &str) -> SqlError {
     SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
 }
 
-fn spans_of(
+pub(super) fn spans_of(
     args: &Args<'_>,
     f: impl Fn(usize) -> SqlResult<IntervalMonthDayNano>,
 ) -> SqlResult<ArrayRef> {
@@ -108,12 +98,15 @@ fn spans_of(
 }
 
 /// Instants of the call's type.
-fn points_of(args: &Args<'_>, f: impl Fn(usize) -> SqlResult<i64>) -> SqlResult<ArrayRef> {
+pub(super) fn points_of(
+    args: &Args<'_>,
+    f: impl Fn(usize) -> SqlResult<i64>,
+) -> SqlResult<ArrayRef> {
     let values = args.each::<_, TimestampMicrosecondArray>(|row| f(row).map(Some))?;
     Ok(Arc::new(values.with_data_type(args.ty.clone())))
 }
 
-fn span(months: i64, days: i64, micros: i128) -> SqlResult<IntervalMonthDayNano> {
+pub(super) fn span(months: i64, days: i64, micros: i128) -> SqlResult<IntervalMonthDayNano> {
     let nanos = micros.checked_mul(1_000).and_then(|n| i64::try_from(n).ok());
     match (i32::try_from(months), i32::try_from(days), nanos) {
         (Ok(months), Ok(days), Some(nanos)) => Ok(IntervalMonthDayNano::new(months, days, nanos)),
@@ -121,7 +114,7 @@ fn span(months: i64, days: i64, micros: i128) -> SqlResult<IntervalMonthDayNano>
     }
 }
 
-fn micros(span: IntervalMonthDayNano) -> i128 {
+pub(super) fn micros(span: IntervalMonthDayNano) -> i128 {
     i128::from(span.nanoseconds / 1_000)
 }
 
@@ -144,37 +137,6 @@ fn spans(functions: &mut Functions) {
             divisor => scaled(args.interval(0, row), 1.0 / divisor),
         })
     });
-    functions.strict("justify_days", &[Ty::Interval], interval, |args| {
-        spans_of(args, |row| {
-            let s = args.interval(0, row);
-            let (months, days) = (s.days / 30, s.days % 30);
-            span(i64::from(s.months) + i64::from(months), days.into(), micros(s))
-        })
-    });
-    functions.strict("justify_hours", &[Ty::Interval], interval, |args| {
-        spans_of(args, |row| {
-            let s = args.interval(0, row);
-            let (days, rest) = (micros(s) / i128::from(DAY), micros(s) % i128::from(DAY));
-            span(s.months.into(), i64::from(s.days) + days as i64, rest)
-        })
-    });
-    functions.add(
-        "make_interval",
-        Overload {
-            params: &[Ty::Int, Ty::Int, Ty::Int, Ty::Int, Ty::Int, Ty::Int, Ty::Float],
-            variadic: false,
-            result: interval,
-            nulls: false,
-            body: |args| {
-                spans_of(args, |row| {
-                    let n = |i: usize| i64::from(args.int(i, row));
-                    let clock = (n(4) * 3_600 + n(5) * 60) * SECOND;
-                    let seconds = (args.float(6, row) * SECOND as f64).round() as i64;
-                    span(n(0) * 12 + n(1), n(2) * 7 + n(3), i128::from(clock) + i128::from(seconds))
-                })
-            },
-        },
-    );
 }
 
 fn combine(

@@ -2,36 +2,47 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef};
-use types::SqlResult;
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
 
 use super::arrays::text_lists;
-use super::{Functions, Ty, text, text_array};
+use super::{Args, Functions, Overload, Ty, text, text_array};
 
 pub(super) fn register(functions: &mut Functions) {
     functions.strict("similar_to_regex", &[Ty::Text], text, |args| {
         args.texts(|row| Ok(Some(similar_to_regex(args.text(0).value(row)))))
     });
-    functions.strict("string_to_array", &[Ty::Text, Ty::Text], text_array, |args| {
-        split(args.rows, |row| {
-            let (text, by) = (args.text(0), args.text(1));
-            (!args.is_null(row)).then(|| pieces(text.value(row), by.value(row)))
-        })
-    });
-}
-
-fn pieces(text: &str, by: &str) -> Vec<Option<String>> {
-    match (text.is_empty(), by.is_empty()) {
-        (true, _) => vec![],
-        (_, true) => vec![Some(text.to_owned())],
-        _ => text.split(by).map(|p| Some(p.to_owned())).collect(),
+    for params in [&[Ty::Text, Ty::Text] as &'static [Ty], &[Ty::Text, Ty::Text, Ty::Text]] {
+        functions.add(
+            "string_to_array",
+            Overload {
+                params,
+                variadic: false,
+                result: text_array,
+                nulls: true,
+                body: |args| {
+                    let rows = (0..args.rows).map(|row| split(args, row));
+                    Ok(Arc::new(text_lists(rows.collect())))
+                },
+            },
+        );
     }
 }
 
-fn split(rows: usize, row: impl Fn(usize) -> Option<Vec<Option<String>>>) -> SqlResult<ArrayRef> {
-    let lists = text_lists((0..rows).map(row).collect());
-    debug_assert_eq!(lists.len(), rows);
-    Ok(Arc::new(lists))
+/// The pieces of the first text between those that are like the second; the third stands for null.
+fn split(args: &Args<'_>, row: usize) -> Option<Vec<Option<String>>> {
+    let given = |i: usize| {
+        let texts = args.arrays.get(i)?.as_string_view();
+        texts.is_valid(row).then(|| texts.value(row))
+    };
+    let (text, null) = (given(0)?, given(2));
+    let piece = |piece: &str| (Some(piece) != null).then(|| piece.to_owned());
+    Some(match given(1) {
+        _ if text.is_empty() => vec![],
+        None => text.chars().map(|letter| piece(letter.encode_utf8(&mut [0; 4]))).collect(),
+        Some("") => vec![piece(text)],
+        Some(by) => text.split(by).map(piece).collect(),
+    })
 }
 
 /// SQL's regular expressions: `%` and `_` as in LIKE, and all of the text must match.

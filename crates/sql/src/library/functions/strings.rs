@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, Int32Array};
 use arrow_schema::DataType;
+use md5::{Digest, Md5};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -13,35 +14,15 @@ use super::{Args, Functions, Overload, Ty, bytes, int, invalid_parameter, text};
 
 pub(super) fn register(functions: &mut Functions) {
     functions.strict("md5", &[Ty::Text], text, |args| {
-        args.texts(|row| Ok(Some(hex(&md5(args.text(0).value(row).as_bytes())))))
+        args.texts(|row| Ok(Some(hex(&Md5::digest(args.text(0).value(row))))))
     });
     functions.strict("md5", &[Ty::Bytes], text, |args| {
         let values = args.arrays[0].as_binary_view();
-        args.texts(|row| Ok(Some(hex(&md5(values.value(row))))))
-    });
-    functions.strict("quote_literal", &[Ty::Text], text, |args| {
-        args.texts(|row| Ok(Some(quote_literal(args.text(0).value(row)))))
+        args.texts(|row| Ok(Some(hex(&Md5::digest(values.value(row))))))
     });
     functions.strict("quote_ident", &[Ty::Text], text, |args| {
         args.texts(|row| Ok(Some(quote_ident(args.text(0).value(row)))))
     });
-    functions.add(
-        "quote_nullable",
-        Overload {
-            params: &[Ty::Text],
-            variadic: false,
-            result: text,
-            nulls: true,
-            body: |args| {
-                let quoted = |row: usize| match args.is_null(row) {
-                    true => "NULL".to_owned(),
-                    false => quote_literal(args.text(0).value(row)),
-                };
-                let values = (0..args.rows).map(|row| Some(quoted(row)));
-                Ok(Arc::new(values.collect::<arrow_array::StringViewArray>()))
-            },
-        },
-    );
     functions.add(
         "format",
         Overload {
@@ -265,44 +246,6 @@ fn decode(text: &str, form: &str) -> SqlResult<Vec<u8>> {
         }
         _ => Err(invalid_parameter(format!("unrecognized encoding: \"{form}\""))),
     }
-}
-
-/// RFC 1321.
-fn md5(message: &[u8]) -> [u8; 16] {
-    const SHIFTS: [[u32; 4]; 4] =
-        [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
-    let sine = |i: usize| ((i as f64 + 1.0).sin().abs() * 4_294_967_296.0) as u32;
-    let mut state = [0x6745_2301u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
-    let mut padded = message.to_vec();
-    padded.push(0x80);
-    padded
-        .resize(padded.len().next_multiple_of(64) + if padded.len() % 64 > 56 { 64 } else { 0 }, 0);
-    let end = padded.len() - 8;
-    padded[end..].copy_from_slice(&(message.len() as u64 * 8).to_le_bytes());
-    for block in padded.chunks_exact(64) {
-        let words: Vec<u32> =
-            block.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-        let [mut a, mut b, mut c, mut d] = state;
-        for i in 0..64 {
-            let (mixed, at) = match i / 16 {
-                0 => ((b & c) | (!b & d), i),
-                1 => ((d & b) | (!d & c), (5 * i + 1) % 16),
-                2 => (b ^ c ^ d, (3 * i + 5) % 16),
-                _ => (c ^ (b | !d), (7 * i) % 16),
-            };
-            let sum = a.wrapping_add(mixed).wrapping_add(sine(i)).wrapping_add(words[at]);
-            (a, d, c) = (d, c, b);
-            b = b.wrapping_add(sum.rotate_left(SHIFTS[i / 16][i % 4]));
-        }
-        for (s, v) in state.iter_mut().zip([a, b, c, d]) {
-            *s = s.wrapping_add(v);
-        }
-    }
-    let mut out = [0; 16];
-    for (bytes, word) in out.chunks_exact_mut(4).zip(state) {
-        bytes.copy_from_slice(&word.to_le_bytes());
-    }
-    out
 }
 
 /// The casts between text and uuid; and `pg_typeof`, which becomes its answer before it would run.

@@ -6,11 +6,16 @@ use arrow_array::{ArrayRef, Date32Array, Decimal128Array, TimestampMicrosecondAr
 use arrow_schema::DataType;
 use types::datetime::{Civil, civil_of, days_of};
 use types::numeric::wide;
-use types::zone;
+use types::zone::{self, Zone};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::dates::iso_week;
 use super::{Args, Functions, Ty, date, invalid_parameter, text, timestamptz};
+
+mod numbers;
+mod spans;
+
+use numbers::{float, number};
 
 const DAY: i64 = 86_400_000_000;
 const MONTHS: [&str; 12] = [
@@ -31,42 +36,43 @@ const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// Template words, longest first where one begins another.
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 55] = [
     "HH24", "HH12", "HH", "MI", "SSSSS", "SSSS", "SS", "MS", "US", "FF1", "FF2", "FF3", "FF4",
     "FF5", "FF6", "AM", "PM", "am", "pm", "Y,YYY", "YYYY", "YYY", "YY", "IYYY", "MONTH", "Month",
     "month", "MON", "Mon", "mon", "MM", "DAY", "Day", "day", "DY", "Dy", "dy", "DDD", "DD", "ID",
-    "IW", "WW", "CC", "Q", "J", "W", "D", "Y",
+    "IW", "WW", "CC", "TZH", "TZM", "TZ", "tzh", "tzm", "tz", "OF", "Q", "J", "W", "D", "Y",
 ];
 
 pub(super) fn register(functions: &mut Functions) {
     functions.strict("to_char", &[Ty::Ts, Ty::Text], text, |args| {
-        args.texts(|row| Ok(Some(point(args.micros(0, row), args.text(1).value(row)))))
+        args.texts(|row| {
+            let micros = args.micros(0, row);
+            shown(args.text(1).value(row), |word, plain| Ok(field(micros, None, word, plain)))
+        })
     });
     functions.strict("to_char", &[Ty::Tz, Ty::Text], text, |args| {
         let zone = zone::current().zone;
         args.texts(|row| {
-            Ok(Some(point(zone.local_of(args.micros(0, row)), args.text(1).value(row))))
+            let instant = args.micros(0, row);
+            let (local, here) = (zone.local_of(instant), Some((zone, instant)));
+            shown(args.text(1).value(row), |word, plain| Ok(field(local, here, word, plain)))
         })
     });
     functions.strict("to_char", &[Ty::Interval, Ty::Text], text, |args| {
         args.texts(|row| {
             let span = args.interval(0, row);
-            let micros = i64::from(span.days) * DAY + span.nanoseconds / 1_000;
-            Ok(Some(point(micros, args.text(1).value(row))))
+            shown(args.text(1).value(row), |word, plain| spans::field(span, word, plain))
         })
     });
     functions.strict("to_char", &[Ty::Num, Ty::Text], text, |args| {
         let (values, scale) = wide(args.arrays[0].as_ref())?;
         args.texts(|row| {
             let digits = values.value(row).to_string();
-            Ok(Some(number(&digits, scale, args.text(1).value(row))))
+            number(&digits, scale, args.text(1).value(row)).map(Some)
         })
     });
     functions.strict("to_char", &[Ty::Float, Ty::Text], text, |args| {
-        args.texts(|row| {
-            let digits = format!("{:.10}", args.float(0, row)).replace('.', "");
-            Ok(Some(number(&digits, 10, args.text(1).value(row))))
-        })
+        args.texts(|row| float(args.float(0, row), args.text(1).value(row)).map(Some))
     });
     functions.strict("to_date", &[Ty::Text, Ty::Text], date, |args| {
         Ok(Arc::new(args.each::<_, Date32Array>(|row| {
@@ -107,8 +113,11 @@ fn word(template: &str) -> Option<&'static str> {
     })
 }
 
-/// A date and time by a template.
-fn point(micros: i64, template: &str) -> String {
+/// A template with its words replaced by values; a word behind `FM` has no padding.
+fn shown(
+    template: &str,
+    value: impl Fn(&str, bool) -> SqlResult<String>,
+) -> SqlResult<Option<String>> {
     let (mut out, mut rest) = (String::new(), template);
     let mut plain = false;
     while let Some(letter) = rest.chars().next() {
@@ -128,7 +137,7 @@ fn point(micros: i64, template: &str) -> String {
             continue;
         };
         rest = &rest[word.len()..];
-        let value = field(micros, word, plain);
+        let value = value(word, plain)?;
         let ordinal = rest.starts_with("TH") || rest.starts_with("th");
         out.push_str(&value);
         if ordinal {
@@ -142,7 +151,7 @@ fn point(micros: i64, template: &str) -> String {
         }
         plain = false;
     }
-    out
+    Ok(Some(out))
 }
 
 fn ordinal_suffix(number: &str) -> &'static str {
@@ -155,7 +164,8 @@ fn ordinal_suffix(number: &str) -> &'static str {
     }
 }
 
-fn field(micros: i64, word: &str, plain: bool) -> String {
+/// A field of a local time; with the zone and the instant where there is a zone.
+fn field(micros: i64, here: Option<(Zone, i64)>, word: &str, plain: bool) -> String {
     let (days, clock) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     let Civil { year, month, day } = civil_of(days);
     let seconds = clock / 1_000_000;
@@ -216,6 +226,22 @@ fn field(micros: i64, word: &str, plain: bool) -> String {
         "CC" => padded((year + 99) / 100, 2),
         "Q" => ((month - 1) / 3 + 1).to_string(),
         "J" => (days + 2_440_588).to_string(),
+        word => zone_field(here, word),
+    }
+}
+
+/// The name of the zone or its distance from UTC; a time without a zone has no name for it.
+fn zone_field(here: Option<(Zone, i64)>, word: &str) -> String {
+    let seconds = here.map_or(0, |(zone, instant)| zone.offset_at(instant) / 1_000_000);
+    let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+    let name = || here.map(|(zone, instant)| zone.abbreviation_at(instant)).unwrap_or_default();
+    match word {
+        "TZ" => name().to_uppercase(),
+        "tz" => name().to_lowercase(),
+        "TZH" | "tzh" => format!("{sign}{:02}", minutes / 60),
+        "TZM" | "tzm" => format!("{:02}", minutes % 60),
+        "OF" if minutes % 60 == 0 => format!("{sign}{:02}", minutes / 60),
+        "OF" => format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60),
         _ => String::new(),
     }
 }
@@ -238,6 +264,9 @@ fn read(text: &str, template: &str) -> SqlResult<i64> {
             }
             continue;
         };
+        if ["TZH", "TZM", "TZ", "OF"].iter().any(|zone| word.eq_ignore_ascii_case(zone)) {
+            return Err(SqlError::unsupported(format!("{word} in a template to read")));
+        }
         rest = &rest[word.len()..];
         input = input.trim_start();
         if let Some(after) = parts.take_name(word, input)? {
@@ -348,133 +377,6 @@ fn bad_value(input: &str, word: &str) -> SqlError {
     let given: String = input.chars().take(word.len()).collect();
     let message = format!("invalid value \"{given}\" for \"{word}\"");
     SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message)
-}
-
-/// A number, given as its digits without a point, by a template of `9 0 . , D G S MI PR L FM`.
-fn number(digits: &str, scale: i8, template: &str) -> String {
-    let upper = template.to_ascii_uppercase();
-    let fill = !upper.contains("FM");
-    let upper = upper.replace("FM", "");
-    let (signed, minus_last) = (upper.contains('S') && !upper.contains("SG"), upper.contains("MI"));
-    let brackets = upper.contains("PR");
-    let first_sign = upper.starts_with('S');
-    let body = upper.replace("MI", "").replace("PR", "").replace(['S', 'L'], "");
-    let body = body.replace('D', ".").replace('G', ",");
-    let (whole, fraction) = body.split_once('.').unwrap_or((&body, ""));
-    let places = fraction.chars().filter(|c| matches!(c, '9' | '0')).count();
-    let width = whole.chars().filter(|c| matches!(c, '9' | '0')).count();
-    let (negative, shown) = rounded(digits, scale, places);
-    let split = shown.len() - places;
-    let (int_digits, frac_digits) = (shown[..split].trim_start_matches('0'), &shown[split..]);
-    let negative = negative && shown.bytes().any(|b| b != b'0');
-    let overflow = int_digits.len() > width;
-    // The first zero of the template begins zeros that are shown.
-    let zeros_from = whole.chars().filter(|c| matches!(c, '9' | '0')).position(|c| c == '0');
-    let out = whole_part(whole, int_digits, width, places, zeros_from);
-    let sign = if negative { "-" } else { "+" };
-    let lead = out.len() - out.trim_start().len();
-    let mut text = out.trim_start().to_owned();
-    if body.contains('.') {
-        text.push('.');
-        match fill {
-            _ if overflow => text.push_str(&"#".repeat(places)),
-            true => text.push_str(frac_digits),
-            false => {
-                let kept = fraction.rfind('0').map_or(0, |i| i + 1);
-                let trimmed = frac_digits.trim_end_matches('0');
-                text.push_str(&frac_digits[..trimmed.len().max(kept).min(places)]);
-            }
-        }
-    }
-    let text = match (signed, brackets, minus_last) {
-        (true, ..) if first_sign => format!("{sign}{text}"),
-        (true, ..) => format!("{text}{sign}"),
-        (_, true, _) if negative => format!("<{text}>"),
-        (_, true, _) => format!(" {text} "),
-        (_, _, true) => format!("{text}{}", if negative { "-" } else { " " }),
-        _ if negative => format!("-{text}"),
-        _ => format!(" {text}"),
-    };
-    match fill {
-        true => format!("{}{text}", " ".repeat(lead)),
-        false => text.trim().to_owned(),
-    }
-}
-
-/// The digits before the point in the places of the template.
-fn whole_part(
-    whole: &str,
-    int_digits: &str,
-    width: usize,
-    places: usize,
-    zeros_from: Option<usize>,
-) -> String {
-    let overflow = int_digits.len() > width;
-    let mut out = String::new();
-    let (mut seen, mut at) = (false, 0);
-    for letter in whole.chars() {
-        match letter {
-            '9' | '0' => {
-                let from_right = width - at;
-                let digit = int_digits.len().checked_sub(from_right).map(|i| &int_digits[i..=i]);
-                match digit {
-                    _ if overflow => out.push('#'),
-                    Some(d) => {
-                        out.push_str(d);
-                        seen = true;
-                    }
-                    None if zeros_from.is_some_and(|z| at >= z) => {
-                        out.push('0');
-                        seen = true;
-                    }
-                    // A number without whole digits shows a zero, if nothing follows the point.
-                    None if from_right == 1 && places == 0 => {
-                        out.push('0');
-                        seen = true;
-                    }
-                    None => out.push(' '),
-                }
-                at += 1;
-            }
-            ',' if seen || overflow => out.push(','),
-            ',' => out.push(' '),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-/// Sign and digits of a number rounded to so many places.
-fn rounded(digits: &str, scale: i8, places: usize) -> (bool, String) {
-    let (negative, digits) = match digits.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, digits),
-    };
-    let scale = usize::try_from(scale).unwrap_or(0);
-    let mut padded = format!("{digits:0>width$}", width = scale + 1);
-    if scale <= places {
-        padded.push_str(&"0".repeat(places - scale));
-        return (negative, padded);
-    }
-    let cut = padded.len() - (scale - places);
-    let up = padded.as_bytes()[cut] >= b'5';
-    let mut kept: Vec<u8> = padded.as_bytes()[..cut].to_vec();
-    if up {
-        let mut at = kept.len();
-        loop {
-            if at == 0 {
-                kept.insert(0, b'1');
-                break;
-            }
-            at -= 1;
-            if kept[at] < b'9' {
-                kept[at] += 1;
-                break;
-            }
-            kept[at] = b'0';
-        }
-    }
-    (negative, String::from_utf8(kept).unwrap_or_default())
 }
 
 /// As many places as the template has digits after its point.
