@@ -35,6 +35,7 @@ mod rows;
 mod sequence;
 mod setting;
 mod shape;
+mod special;
 mod synonyms;
 mod table;
 mod template;

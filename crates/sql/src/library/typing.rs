@@ -162,18 +162,6 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Expr::Between(between)
         }
         Expr::Case(case) => settled_case(case, schema)?,
-        Expr::IsUnknown(ref value) | Expr::IsNotUnknown(ref value) => {
-            is_boolean(value, "IS UNKNOWN", schema)?;
-            expr
-        }
-        Expr::IsTrue(ref value) | Expr::IsNotTrue(ref value) => {
-            is_boolean(value, "IS TRUE", schema)?;
-            expr
-        }
-        Expr::IsFalse(ref value) | Expr::IsNotFalse(ref value) => {
-            is_boolean(value, "IS FALSE", schema)?;
-            expr
-        }
         Expr::ScalarFunction(call) => function(call, schema)?,
         Expr::WindowFunction(window) => {
             Expr::WindowFunction(Box::new(window_call(*window, schema)?))
@@ -184,7 +172,10 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
             binary_expr(*like.expr, op, pattern)
         }
-        other => return Ok(Transformed::no(other)),
+        other => {
+            check_truth(&other, schema)?;
+            return Ok(Transformed::no(other));
+        }
     }))
 }
 
@@ -325,7 +316,13 @@ fn one_by_one(list: InList) -> Result<Expr> {
 }
 
 /// 42804 for a test of truth of what has none.
-fn is_boolean(value: &Expr, test: &str, schema: &DFSchema) -> Result<()> {
+fn check_truth(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    let (value, test) = match expr {
+        Expr::IsUnknown(value) | Expr::IsNotUnknown(value) => (value, "IS UNKNOWN"),
+        Expr::IsTrue(value) | Expr::IsNotTrue(value) => (value, "IS TRUE"),
+        Expr::IsFalse(value) | Expr::IsNotFalse(value) => (value, "IS FALSE"),
+        _ => return Ok(()),
+    };
     let ty = value.get_type(schema)?;
     if matches!(ty, DataType::Boolean | DataType::Null) || unknown(value).is_some() {
         return Ok(());

@@ -4,10 +4,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    self, AccessExpr, BinaryOperator, CastKind, CharacterLength, DataType, DateTimeField, Expr,
-    Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    Interval, LimitClause, ObjectName, Query, SelectItem, SetExpr, Subscript, TableAlias,
-    TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
+    self, BinaryOperator, CastKind, CharacterLength, DataType, DateTimeField, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
+    LimitClause, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, UnaryOperator,
+    Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -100,13 +100,12 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         }
         Expr::Function(function) => {
             super::named::in_order(function)?;
-            word_as_text(function);
+            super::special::word_as_text(function);
             match cast_by_name(function).or_else(|| searched(function)) {
                 Some(replaced) => replaced,
                 None => return Ok(()),
             }
         }
-        Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => liked(expr)?,
         Expr::Substring { expr, substring_from: Some(from), substring_for: None, .. }
             if is_text(from) =>
         {
@@ -122,104 +121,17 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
                 None => return Ok(()),
             }
         }
-        Expr::Value(value) => match &value.value {
-            Value::Number(text, _) if is_beyond_decimals(text) => {
-                let text = Expr::value(Value::SingleQuotedString(text.clone()));
-                cast_as(text, DataType::DoublePrecision)
-            }
-            _ => return Ok(()),
-        },
-        Expr::CompoundFieldAccess { access_chain, .. } => {
-            access_chain.iter_mut().for_each(whole_slice);
-            return Ok(());
-        }
-        Expr::IsNormalized { expr, form, negated } => {
-            let form = form.map(|form| Expr::value(Value::SingleQuotedString(form.to_string())));
-            let args = std::iter::once((**expr).clone()).chain(form).collect();
-            let test = call("is_normalized", args);
-            match *negated {
-                true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(test) },
-                false => test,
-            }
-        }
         Expr::UnaryOp { op, expr } => match prefix_operator(op, expr) {
             Some(replaced) => replaced,
             None => return Ok(()),
         },
-        Expr::AtTimeZone { timestamp, time_zone } => {
-            call("timezone", vec![(**time_zone).clone(), (**timestamp).clone()])
-        }
-        Expr::BinaryOp { left, op: BinaryOperator::PGStartsWith, right } => {
-            call("starts_with", vec![(**left).clone(), (**right).clone()])
-        }
-        _ => match super::rows::rewritten(expr)? {
+        _ => match super::special::rewritten(expr)? {
             Some(replaced) => replaced,
             None => return Ok(()),
         },
     };
     *expr = replaced;
     Ok(())
-}
-
-/// `LIKE ANY` of patterns that are written out.
-fn liked(expr: &Expr) -> SqlResult<Expr> {
-    let patterns = match expr {
-        Expr::Like { pattern, .. } | Expr::ILike { pattern, .. } => written_out(pattern),
-        _ => None,
-    };
-    let one = |written: Expr| {
-        let mut one = expr.clone();
-        if let Expr::Like { any, pattern, .. } | Expr::ILike { any, pattern, .. } = &mut one {
-            (*any, **pattern) = (false, written);
-        }
-        Expr::Nested(Box::new(one))
-    };
-    let all = patterns.into_iter().flatten().map(one);
-    let any = all.reduce(|a, b| binary(a, BinaryOperator::Or, b));
-    any.ok_or_else(|| {
-        SqlError::unsupported("LIKE ANY of what is no list of patterns")
-            .with_hint("Write the patterns as ARRAY['a%', 'b%'].")
-    })
-}
-
-fn written_out(patterns: &Expr) -> Option<Vec<Expr>> {
-    match patterns {
-        Expr::Nested(inner) => written_out(inner),
-        Expr::Array(array) => Some(array.elem.clone()),
-        Expr::Function(function) if last_name(&function.name) == "make_array" => {
-            plain_arguments(function)
-        }
-        _ => None,
-    }
-}
-
-/// Whether a number has an exponent that no decimal has digits for: it is double precision.
-fn is_beyond_decimals(number: &str) -> bool {
-    let Some((digits, exponent)) = number.split_once(['e', 'E']) else { return false };
-    exponent.parse::<i32>().is_ok_and(|e| !(-60..=38).contains(&e)) && digits.len() <= 38
-}
-
-/// Bounds that are left out of a slice are those of every array.
-fn whole_slice(access: &mut AccessExpr) {
-    let AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) = access else {
-        return;
-    };
-    let number = |bound: i32| Expr::value(Value::Number(bound.to_string(), false));
-    lower_bound.get_or_insert_with(|| number(1));
-    upper_bound.get_or_insert_with(|| number(i32::MAX));
-}
-
-/// The form that `normalize(text, NFD)` names is a word.
-fn word_as_text(function: &mut Function) {
-    if last_name(&function.name) != "normalize" {
-        return;
-    }
-    let FunctionArguments::List(list) = &mut function.args else { return };
-    if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(form))) = list.args.get_mut(1)
-        && let Expr::Identifier(word) = &*form
-    {
-        *form = Expr::value(Value::SingleQuotedString(word.value.clone()));
-    }
 }
 
 /// Prefix operators that have a function, or another operator, for a name.
