@@ -3,6 +3,9 @@
 use std::fs::{File, read_link, read_to_string};
 use std::os::fd::AsRawFd;
 
+/// The kernel reads no more than this ahead for one request, whatever is asked for.
+const PIECE: i64 = 128 << 10;
+
 /// Has the kernel read the program into its cache, in the background. Without it the first queries wait for
 /// the disk, a few pages of code at a time: a look-up took 3.5 ms instead of 1.1 ms.
 ///
@@ -15,10 +18,11 @@ pub fn read_ahead() {
         };
         let maps = read_to_string("/proc/self/maps").unwrap_or_default();
         let path = path.to_string_lossy();
-        for (offset, length) in maps.lines().filter_map(|line| part_of(line, &path)) {
-            // SAFETY: a hint about a file that is open.
-            unsafe {
-                libc::posix_fadvise(file.as_raw_fd(), offset, length, libc::POSIX_FADV_WILLNEED);
+        for (start, length) in maps.lines().filter_map(|line| part_of(line, &path)) {
+            for offset in (start..start + length).step_by(PIECE as usize) {
+                let advice = libc::POSIX_FADV_WILLNEED;
+                // SAFETY: a hint about a file that is open.
+                unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, PIECE, advice) };
             }
         }
     };

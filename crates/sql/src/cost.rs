@@ -119,6 +119,14 @@ impl Costs<'_> {
         self.random(pages) + self.cpu(rows * (cpu::DESCEND + cpu::LOOKUP_ROW))
     }
 
+    /// The same for the first entries of an index, whose one task fetches the rows of one leaf after the other:
+    /// it uses one core, and keeps the device half busy (`bench plans`).
+    pub fn fetch_by_one(&self, rows: f64, tree_rows: f64, tree_pages: f64, order: f64) -> f64 {
+        let cpu = rows * (cpu::DESCEND + cpu::LOOKUP_ROW);
+        let reads = self.fetch(rows, tree_rows, tree_pages, order) - self.cpu(cpu);
+        2.0 * reads + cpu
+    }
+
     /// The inner side of an index nested-loop join.
     pub fn lookup(&self, probe: Probe) -> f64 {
         let near = probe.matches.max(probe.keys) * probe.tree_pages / probe.tree_rows.max(1.0);

@@ -187,7 +187,7 @@ impl Physical<'_> {
         cost += self.costs.index_allowed(wanted.is_only(&index));
         if fetch {
             let clustered = tree_pages(wanted.def, &IndexRef::Primary);
-            cost += self.costs.fetch(entries, rows, clustered, order_of(wanted, key[0]));
+            cost += self.costs.fetch_by_one(entries, rows, clustered, order_of(wanted, key[0]));
         }
         let first = Some(First { count: first.count, backward: first.descending });
         let access = Access::Range { index, ranges: vec![range], fetch };

@@ -16,6 +16,9 @@ pub(crate) const PAGE_COUNT_MAX: u32 = 1 << 30;
 /// From here on the kernel is asked for huge pages: below it there is nothing to gain.
 const HUGE_FROM_BYTES: usize = 2 << 20;
 
+/// Most bytes of the translation array that are backed before they are used: those of a file of 64 GiB.
+const EXPECTED_BYTES_MAX: usize = 64 << 20;
+
 /// An anonymous mapping, zeroed, freed on drop.
 pub(crate) struct Region {
     base: NonNull<u8>,
@@ -58,6 +61,13 @@ impl Region {
             // SAFETY: the range is exactly this mapping; the advice changes no contents.
             unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
         }
+    }
+
+    /// Has the kernel back the first `len` bytes now. Where it cannot, they are backed when they are touched.
+    fn back(&self, len: usize) {
+        let len = len.min(self.len);
+        // SAFETY: the range lies in this mapping; its contents stay.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), len, libc::MADV_POPULATE_WRITE) };
     }
 
     /// Address of the byte at `offset`.
@@ -134,6 +144,15 @@ pub(super) struct Translation {
 impl Translation {
     pub fn new() -> Result<Translation> {
         Ok(Translation { entries: ZeroedArray::new(PAGE_COUNT_MAX as usize)? })
+    }
+
+    /// Backs the words of a file of so many pages, if they are not too much to be there at once. They are looked up
+    /// at random, and each huge page of them that a query is first to touch takes it milliseconds to zero.
+    pub fn expect(&self, page_count: u32) {
+        let bytes = page_count as usize * size_of::<AtomicU32>();
+        if bytes <= EXPECTED_BYTES_MAX {
+            self.entries.region.back(bytes);
+        }
     }
 
     #[inline]

@@ -158,15 +158,21 @@ impl<'p> Pin<'p> {
 }
 
 impl Pool {
-    /// A pool of `bytes` over `file`, all frames free.
-    ///
-    /// # Errors
-    /// `Option` for fewer than [`FRAME_COUNT_MIN`] frames; `Io` when the address space cannot be
-    /// reserved. How the file's requests travel.
+    /// How the file's requests travel.
     pub(crate) fn backend(&self) -> &FileBackend {
         self.file.backend()
     }
 
+    /// Gets ready for the pages that the file has.
+    pub(crate) fn expect(&self, page_count: u32) {
+        self.translation.expect(page_count);
+    }
+
+    /// A pool of `bytes` over `file`, all frames free.
+    ///
+    /// # Errors
+    /// `Option` for fewer than [`FRAME_COUNT_MIN`] frames; `Io` when the address space cannot be
+    /// reserved.
     pub(crate) fn new(
         file: File,
         allocator: Arc<Allocator>,

@@ -117,6 +117,7 @@ fn assemble(
     let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
     let (pages, epoch) = (Arc::clone(&allocator), header.checkpoint + 1);
     let pool = Pool::new(file, pages, header.page_size, options.pool_bytes, epoch)?;
+    pool.expect(header.page_count);
     let trees: BTreeMap<_, _> = directory
         .trees
         .iter()
