@@ -51,8 +51,8 @@ fn typed_node(node: LogicalPlan, outer: &[DFSchemaRef]) -> Result<LogicalPlan> {
         LogicalPlan::Limit(_)
         | LogicalPlan::TableScan(_)
         | LogicalPlan::EmptyRelation(_)
-        | LogicalPlan::RecursiveQuery(_)
-        | LogicalPlan::Unnest(_) => return Ok(node),
+        | LogicalPlan::RecursiveQuery(_) => return Ok(node),
+        LogicalPlan::Unnest(_) => return node.recompute_schema(),
         _ => {}
     }
     let schema = Arc::new(match &node {
