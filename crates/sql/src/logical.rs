@@ -9,20 +9,6 @@ use datafusion_expr::LogicalPlan;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
-use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
-use datafusion_optimizer::decorrelate_lateral_join::DecorrelateLateralJoin;
-use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
-use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
-use datafusion_optimizer::eliminate_filter::EliminateFilter;
-use datafusion_optimizer::eliminate_group_by_constant::EliminateGroupByConstant;
-use datafusion_optimizer::eliminate_limit::EliminateLimit;
-use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
-use datafusion_optimizer::optimize_unions::OptimizeUnions;
-use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
-use datafusion_optimizer::push_down_filter::PushDownFilter;
-use datafusion_optimizer::push_down_limit::PushDownLimit;
-use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
-use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
@@ -37,11 +23,14 @@ use crate::options::PlannerOptions;
 
 mod constants;
 mod dependencies;
+mod duplicates;
 mod grouping_sets;
 mod guarded_rules;
 mod join_graph;
 mod join_order;
 mod leftovers;
+mod rules;
+mod separate;
 mod set_all;
 mod unnest;
 mod zones;
@@ -68,7 +57,7 @@ pub(crate) fn optimized(
         let bound = grouping_sets::expand(bound, &config.aliases).map_err(from_library)?;
         let first = decorrelated(bound, &config)?;
         let ordered = join_order::reorder(first, options)?;
-        let last = run(last_rules(), ordered, &config)?;
+        let last = run(rules::last(), ordered, &config)?;
         leftovers::check(&last)?;
         Ok(Optimized { plan: last, origins })
     })
@@ -78,7 +67,10 @@ pub(crate) fn optimized(
 fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
     let first = match unnest::is_needed(&bound) {
         true => None,
-        false => run(first_rules(), bound.clone(), config).ok(),
+        false => separate::separate(bound.clone(), &config.aliases)
+            .map_err(from_library)
+            .and_then(|separated| run(rules::first(), separated, config))
+            .ok(),
     };
     if let Some(first) = first
         && leftovers::check(&first).is_ok()
@@ -86,7 +78,7 @@ fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
         return Ok(first);
     }
     let unnested = unnest::unnest(bound, &config.aliases).map_err(from_library)?;
-    let first = run(first_rules(), unnested, config)?;
+    let first = run(rules::first(), unnested, config)?;
     leftovers::check(&first)?;
     Ok(first)
 }
@@ -129,39 +121,6 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec
 
 fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
     Optimizer::with_rules(rules).optimize(plan, config, |_, _| {}).map_err(from_library)
-}
-
-/// The library's rules, less those that put projections between joins: join order is chosen on
-/// trees of inner joins. Nor does any rule make semi joins of inner joins with a key, for a semi join
-/// can not be driven from its inner side, by an index of the outer one.
-fn first_rules() -> Vec<Rule> {
-    vec![
-        Arc::new(OptimizeUnions::new()),
-        Arc::new(SimplifyExpressions::new()),
-        Arc::new(guarded_rules::distincts()),
-        Arc::new(DecorrelatePredicateSubquery::new()),
-        Arc::new(ScalarSubqueryToJoin::new()),
-        Arc::new(DecorrelateLateralJoin::new()),
-        Arc::new(guarded_rules::equijoin_predicates()),
-        Arc::new(EliminateDuplicatedExpr::new()),
-        Arc::new(EliminateFilter::new()),
-        Arc::new(guarded_rules::cross_joins()),
-        Arc::new(EliminateLimit::new()),
-        Arc::new(PropagateEmptyRelation::new()),
-        Arc::new(EliminateOuterJoin::new()),
-        Arc::new(PushDownLimit::new()),
-        Arc::new(PushDownFilter::new()),
-        Arc::new(guarded_rules::single_distinct()),
-        Arc::new(EliminateGroupByConstant::new()),
-    ]
-}
-
-fn last_rules() -> Vec<Rule> {
-    vec![
-        Arc::new(PushDownFilter::new()),
-        Arc::new(CommonSubexprEliminate::new()),
-        Arc::new(guarded_rules::projections()),
-    ]
 }
 
 /// What the rules may ask. Without a function registry, `DISTINCT ON` panics.

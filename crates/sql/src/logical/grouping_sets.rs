@@ -1,5 +1,7 @@
 //! `GROUPING SETS`, `ROLLUP` and `CUBE`: an aggregation for each set, put together.
 
+use std::sync::Arc;
+
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Result, ScalarValue};
@@ -76,9 +78,9 @@ fn one_set(
     if set.is_empty() && values.is_empty() {
         values.push(count(lit(1i64)).alias("__rows"));
     }
-    let grouped = LogicalPlanBuilder::from(aggregate.input.as_ref().clone())
-        .aggregate(set.to_vec(), values)?
-        .build()?;
+    // Made without the library's builder, which adds the columns that a key in the set determines.
+    let input = Arc::clone(&aggregate.input);
+    let grouped = LogicalPlan::Aggregate(Aggregate::try_new(input, set.to_vec(), values)?);
     let fields = aggregate.schema.fields();
     let mut exprs = Vec::with_capacity(fields.len());
     let mut id: u64 = ordinal as u64;

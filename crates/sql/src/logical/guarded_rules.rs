@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion_common::{DFSchema, JoinType, NullEquality, Result};
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use datafusion_common::{Column, DFSchema, ExprSchema, JoinType, NullEquality, Result};
+use datafusion_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, cast};
 use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion_optimizer::eliminate_group_by_constant::EliminateGroupByConstant;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion_optimizer::optimize_projections::OptimizeProjections;
 use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
@@ -108,6 +112,82 @@ pub(super) fn single_distinct() -> Guarded<SingleDistinctToGroupBy> {
                 None => Ok(rewritten),
             }
         },
+    }
+}
+
+/// [`EliminateGroupByConstant`] but for what is computed from keys of which equal ones look different:
+/// zeros with a sign, intervals of one length.
+pub(super) fn groups() -> Guarded<EliminateGroupByConstant> {
+    Guarded {
+        rule: EliminateGroupByConstant::new(),
+        guard: |rule, plan, config| match &plan {
+            LogicalPlan::Aggregate(aggregate) if computes_from_lookalikes(aggregate) => {
+                Ok(Transformed::no(plan))
+            }
+            _ => rule.rewrite(plan, config),
+        },
+    }
+}
+
+fn computes_from_lookalikes(aggregate: &Aggregate) -> bool {
+    let schema = aggregate.input.schema();
+    let is_lookalike = |column: &Column| {
+        schema.field_from_column(column).is_ok_and(|field| {
+            field.data_type().is_floating() || matches!(field.data_type(), DataType::Interval(_))
+        })
+    };
+    let computed = aggregate.group_expr.iter().filter(|e| !matches!(e, Expr::Column(_)));
+    computed.flat_map(Expr::column_refs).any(is_lookalike)
+}
+
+/// [`PushDownFilter`] but for what it would push where it counts for more rows or for none: a condition
+/// above an aggregation without groups, whose row is there whatever the input has, and a volatile
+/// condition, which is asked once for each row that it stands above.
+pub(super) fn filters() -> Guarded<PushDownFilter> {
+    Guarded {
+        rule: PushDownFilter::new(),
+        guard: |rule, plan, config| match volatile_apart(plan)? {
+            Transformed { data, transformed: true, .. } => Ok(Transformed::yes(data)),
+            Transformed { data, .. } if is_volatile_filter(&data) => Ok(Transformed::no(data)),
+            Transformed { data, .. } if is_above_one_row(&data) => Ok(Transformed::no(data)),
+            Transformed { data, .. } => rule.rewrite(data, config),
+        },
+    }
+}
+
+/// Filters above each other of which some are volatile, as two of them, the volatile one above.
+fn volatile_apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let (mut conditions, mut input, mut filters) = (vec![], &plan, 0);
+    while let LogicalPlan::Filter(filter) = input {
+        conditions.push(split_conjunction_owned(filter.predicate.clone()));
+        input = filter.input.as_ref();
+        filters += 1;
+    }
+    let conditions = conditions.into_iter().rev().flatten();
+    let (volatile, others): (Vec<_>, Vec<_>) = conditions.partition(Expr::is_volatile);
+    let is_apart = is_volatile_filter(&plan) && filters <= 2;
+    match (conjunction(volatile), conjunction(others)) {
+        (Some(volatile), Some(others)) if !is_apart => LogicalPlanBuilder::from(input.clone())
+            .filter(others)?
+            .filter(volatile)?
+            .build()
+            .map(Transformed::yes),
+        _ => Ok(Transformed::no(plan)),
+    }
+}
+
+/// Whether all conditions of a filter are volatile.
+fn is_volatile_filter(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Filter(filter) = plan else { return false };
+    split_conjunction(&filter.predicate).into_iter().all(Expr::is_volatile)
+}
+
+/// Whether filters alone stand between this one and an aggregation without groups.
+fn is_above_one_row(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Filter(filter) = plan else { return false };
+    match filter.input.as_ref() {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        below => is_above_one_row(below),
     }
 }
 

@@ -32,8 +32,8 @@ pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<Logica
 }
 
 /// Whether a plan has what the library would turn into wrong rows: a comparison with ANY or ALL
-/// confuses equal names inside and outside, a scalar subquery of many rows joins all of them, and
-/// `IN` is never unknown.
+/// confuses equal names inside and outside, a scalar subquery of many rows joins all of them, `IN` is
+/// never unknown, and a lateral aggregate that `HAVING` drops comes back as a row of nulls.
 pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
     let many_rows = |s: &Subquery| !s.outer_ref_columns.is_empty() && !at_most_one(&s.subquery);
     let needed = |e: &Expr| match e {
@@ -43,6 +43,7 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
     };
     let mut found = false;
     let walked = plan.apply_with_subqueries(|node| {
+        found |= matches!(node, LogicalPlan::Join(join) if is_lateral(&join.right) && has_having(&join.right));
         let kept = matches!(node, LogicalPlan::Filter(_));
         for expr in node.expressions() {
             found |= match kept {
@@ -51,6 +52,18 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
             };
             found |= expr.exists(|e| Ok(needed(e))).unwrap_or(true);
         }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found || walked.is_err()
+}
+
+/// Whether a condition stands above an aggregation without groups.
+fn has_having(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let walked = plan.apply(|node| {
+        let is_single =
+            |p: &LogicalPlan| Ok(matches!(p, LogicalPlan::Aggregate(a) if a.group_expr.is_empty()));
+        found |= matches!(node, LogicalPlan::Filter(_)) && node.exists(is_single)?;
         Ok(TreeNodeRecursion::Continue)
     });
     found || walked.is_err()
@@ -71,7 +84,10 @@ fn unknown_is_false(condition: &Expr, is_conjunct: bool) -> bool {
             unknown_is_false(&pair.left, false) && unknown_is_false(&pair.right, false)
         }
         Expr::InSubquery(member) => {
-            let is_simple = is_conjunct && member.subquery.outer_ref_columns.is_empty();
+            // Without a column on the left, what the join compares is a condition on the right alone.
+            let is_simple = is_conjunct
+                && member.subquery.outer_ref_columns.is_empty()
+                && member.expr.any_column_refs();
             (!member.negated || is_simple) && !has_membership(&member.expr)
         }
         other => !has_membership(other),
