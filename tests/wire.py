@@ -77,10 +77,10 @@ def refusal(body):
 
 
 class Server:
-    """A server of the binary on a fresh database; gives its port."""
+    """A server of the binary on a fresh database; gives its port. `flags` are more of its command line."""
 
-    def __init__(self, binary):
-        self.binary, self.process, self.folder = binary, None, None
+    def __init__(self, binary, *flags):
+        self.binary, self.flags, self.process, self.folder = binary, flags, None, None
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="dovetail-test-")
@@ -88,7 +88,8 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.process = subprocess.Popen(
-            [self.binary, "serve", "--no-http", "--listen", f"127.0.0.1:{port}", "--data", f"{self.folder}/t.dovetail"],
+            [self.binary, "serve", "--no-http", "--listen", f"127.0.0.1:{port}", "--data", f"{self.folder}/t.dovetail",
+             *self.flags],
             stdout=subprocess.DEVNULL, stderr=open(f"{self.folder}/log", "w"),
         )
         for _ in range(300):

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Random queries that compose every clause over every table expression, to depth 4, on PostgreSQL and on this engine.
+
+    python3 tests/sql/compose.py [--minutes 10 | --queries N] [--seed N] [--only K] [--modes ooo] [--binary FILE]
+    python3 tests/sql/compose.py --find [--minutes 10]        # which of the known defects this binary has
+    python3 tests/sql/compose.py --record [--queries N]       # writes tests/sql/corpus from PostgreSQL
+    python3 tests/sql/compose.py --replay                     # runs it; needs no PostgreSQL
+
+All but `--replay` need a server of PostgreSQL 15 that the environment leads to (`PGPORT`, `PGUSER`, `PGDATABASE`); a
+schema of its own is made there and dropped. Query k of a run with seed S depends on S and k alone, its rows and time
+zone on S and k / 300: `--seed S --only K` repeats one. Each query runs as text or prepared, its constants as
+parameters, declared or not, in text or binary, in all modes and with little memory; rows, their order as far as the
+query settles it, and the types of columns and parameters are compared.
+
+A defect is cut down, query and rows, until nothing can go without it going as well, and printed with both answers. What
+is no defect is counted: refusals with 0A000 by their message, errors of values that only one side came to compute.
+The generator is in `generator/`: `tree` what queries are, `expressions` and `queries` how they grow, `tables` the data,
+`session` the wire, `sides` the comparison, `shrink` the cutting, `mends` what `--find` knows, `corpus` the recording.
+Ends with 1 if there was a defect, with `--find` if one was not found.
+"""
+
+import argparse
+import collections
+import pathlib
+import random
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import wire
+from generator import corpus, mends, shrink, tables
+from generator.queries import Queries
+from generator.sides import MODES, Engine, Reference, Sides, prepare, shape
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BATCH = 300
+MEMORY = "64MB"
+
+
+class Case:
+    """Query `number` of a seed, how it is sent, and the rows and the zone that it meets."""
+
+    def __init__(self, seed, number):
+        self.seed, self.number = seed, number
+        rng = random.Random(f"{seed}:{number}")
+        self.tree = Queries(rng).any()
+        self.how = rng.choice([("literal", False, False), ("literal", False, False), ("literal", False, True),
+                               ("undeclared", False, False), ("undeclared", False, True), ("declared", False, False),
+                               ("declared", True, True), ("declared", True, False)])
+
+    def circumstances(self):
+        batch = f"{self.seed}/{self.number // BATCH}"
+        return tables.rows(batch), random.Random(batch).choice(tables.ZONES)
+
+
+def how_said(how):
+    style, binary, results = how
+    formats = f", parameters in binary" * binary + ", results in binary" * results
+    return {"literal": "as text", "declared": "prepared, types declared", "undeclared": "prepared"}[style] + formats
+
+
+class Finding:
+    """A defect, cut down."""
+
+    def __init__(self, case, sides, verdict):
+        self.case, self.how, self.verdict = case, case.how, verdict
+        data, zone = sides.data, sides.zone
+        same = lambda tree: verdict.same_as(sides.compare(tree, self.how)[0])
+        self.tree = shrink.shrink(case.tree, same)
+        for how in [("literal", False, False), ("literal", False, True), ("declared", False, False)]:
+            if self.how != how and verdict.same_as(sides.compare(self.tree, how)[0]):
+                self.how = how
+                break
+        self.rows = shrink.shrink_rows(data, lambda rows: sides.load(rows, zone) or same(self.tree))
+        sides.load(self.rows, zone)
+        self.last, self.query, self.answers = sides.compare(self.tree, self.how)
+        self.zone = zone
+        sides.load(data, zone)
+
+    def __str__(self):
+        lines = [f"{self.verdict.kind}, mode {self.verdict.mode}, seed {self.case.seed}, query {self.case.number} "
+                 f"({how_said(self.how)}; time zone {self.zone}): {self.last.said}"]
+        lines += [f"  {line}" for line in tables.inserts(self.rows).splitlines() if self.reads(line.split()[2])]
+        lines += [f"  {self.query.sql};" + (f"  -- {self.query.parameters}" if self.query.parameters else "")]
+        answers = {name: str(answer)[:300] for name, answer in self.answers.items()}
+        theirs = answers.pop("PostgreSQL", "")
+        lines += [f"  PostgreSQL: {theirs}"] + [f"  {name}: {text}" for name, text in answers.items() if text != theirs]
+        return "\n".join(lines)
+
+    def reads(self, table):
+        return f" {table} " in f"{self.query.sql} "
+
+    def form(self):
+        """What two findings of one cause mostly have in common."""
+        return self.verdict.kind, shape(self.query.sql), shape(self.last.said)
+
+
+class Run:
+    """A run over many queries, and what it counted."""
+
+    def __init__(self, sides, most_shrunk):
+        self.sides, self.most_shrunk, self.batch = sides, most_shrunk, None
+        self.counts, self.refused, self.forms = collections.Counter(), collections.Counter(), set()
+        self.findings, self.started, self.errors = [], time.monotonic(), collections.Counter()
+
+    def seconds(self):
+        return time.monotonic() - self.started
+
+    def one(self, case):
+        """Compares one query; a finding if it shows a defect that was not seen in this form."""
+        batch = (case.seed, case.number // BATCH)
+        if self.batch != batch:
+            self.batch = batch
+            self.sides.load(*case.circumstances())
+        verdict, query, answers = self.sides.compare(case.tree, case.how)
+        self.counts[verdict.kind] += 1
+        if verdict.kind in ("refused", "memory", "taken here", "slow"):
+            self.refused[f"{verdict.kind}: {shape(verdict.said)}"] += 1
+        if not verdict.is_defect():
+            return None
+        if verdict.kind == "error":
+            self.errors[shape(verdict.said)] += 1
+            if self.errors[shape(verdict.said)] > 2:
+                return None
+        if len(self.findings) >= self.most_shrunk:
+            print(f"{verdict.kind}, seed {case.seed}, query {case.number}: not cut down; {verdict.said}", flush=True)
+            return None
+        finding = Finding(case, self.sides, verdict)
+        self.findings.append(finding)
+        if finding.form() in self.forms:
+            return None
+        self.forms.add(finding.form())
+        return finding
+
+    def summary(self):
+        total = sum(self.counts.values())
+        defects = sum(self.counts[kind] for kind in ("rows", "order", "types", "parameters", "error", "server"))
+        lines = [f"{total} queries in {self.seconds():.0f} s: {defects} different"]
+        lines += [f"  {count} {kind}" for kind, count in self.counts.most_common()]
+        lines += [f"  {count} {message}" for message, count in self.refused.most_common(40)]
+        lines += [f"  {count} error: {message}" for message, count in self.errors.most_common()]
+        return "\n".join(lines)
+
+
+def compose(args, sides):
+    run = Run(sides, args.shrink)
+    numbers = [args.only] if args.only is not None else range(args.queries)
+    for number in numbers:
+        if args.minutes and run.seconds() > args.minutes * 60:
+            break
+        finding = run.one(Case(args.seed, number))
+        if finding:
+            print(finding, flush=True)
+    print(run.summary())
+    return 1 if run.findings else 0
+
+
+def find(args, sides):
+    """How soon each known defect is met, by what it is when cut down."""
+    run, missing = Run(sides, 10_000), dict(mends.MENDS)
+    for number in range(args.queries):
+        if not missing or run.seconds() > (args.minutes or 10) * 60:
+            break
+        finding = run.one(Case(args.seed, number))
+        for name in mends.shown(finding) if finding else []:
+            if name in missing:
+                print(f"found again: {missing.pop(name)}: seed {args.seed}, query {number}, after {run.seconds():.0f} s\n"
+                      f"  {finding.query.sql}", flush=True)
+    for what in missing.values():
+        print(f"NOT FOUND within {sum(run.counts.values())} queries: {what}")
+    print(f"{len(mends.MENDS) - len(missing)} of {len(mends.MENDS)} found again in {run.seconds():.0f} s")
+    return 1 if missing else 0
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, help="ends the run")
+    parser.add_argument("--queries", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="the number of one query")
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--shrink", type=int, default=40, help="defects that are cut down")
+    parser.add_argument("--binary", default=str(ROOT / "target" / "debug" / "dovetail"))
+    parser.add_argument("--find", action="store_true")
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--replay", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    server = wire.Server(args.binary, "--memory", MEMORY)
+    if args.replay:
+        return corpus.replay(server)
+    if args.record:
+        return corpus.record(args.seed, args.queries, Case, BATCH)
+    sides = Sides(Reference(), Engine(server, args.modes.split(",")))
+    try:
+        return (find if args.find else compose)(args, sides)
+    finally:
+        sides.engine.close()
+        sides.reference.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
