@@ -30,14 +30,15 @@ class Connection:
         self.stream.sendall(struct.pack("!i", len(body) + 4) + body)
         self.answer()
 
-    def query(self, sql):
-        """The rows of the last statement in `sql`; an error of the server is raised."""
+    def query(self, sql, data=b""):
+        """The rows of the last statement in `sql`; an error of the server is raised. `data` is what a COPY .. FROM
+        STDIN gets; the lines of a COPY .. TO STDOUT are rows of one value."""
         body = sql.encode() + b"\0"
         self.stream.sendall(b"Q" + struct.pack("!i", len(body) + 4) + body)
-        return self.answer()
+        return self.answer(data)
 
-    def answer(self):
-        rows, error = [], None
+    def answer(self, data=b""):
+        rows, error, self.tag = [], None, ""
         while True:
             head = self.input.read(5)
             if len(head) < 5:
@@ -48,6 +49,12 @@ class Connection:
                 rows = []
             elif kind == b"D":
                 rows.append(cells(body))
+            elif kind == b"C":
+                self.tag = body[:-1].decode()
+            elif kind == b"G":
+                self.stream.sendall(b"d" + struct.pack("!i", len(data) + 4) + data + b"c" + struct.pack("!i", 4))
+            elif kind == b"d":
+                rows.append([body.decode()])
             elif kind == b"E":
                 error = refusal(body)
             elif kind == b"R" and struct.unpack("!i", body[:4])[0] != 0:

@@ -1,7 +1,7 @@
 """Random expressions of a wanted type over what a query sees, with subqueries in them at every depth."""
 
 from .tables import text
-from .tree import Column, Const, Expr, Key, Named, Order, Over, Window
+from .tree import Column, Const, Expr, Key, Named, Order, Over, Select, Window
 
 TYPES = ["int2", "int4", "int8", "num", "flt", "text", "bool", "date", "ts", "tz"]
 COMMON = ["int4"] * 6 + ["text"] * 3 + ["int8", "num", "flt", "bool", "date", "ts", "tz", "tz", "int2"]
@@ -171,7 +171,7 @@ class Expressions:
         return Expr(type, "(", self.single(type, scope, d), ")")
 
     def existence(self, scope, d):
-        query = self.query(["int4"], scope.around(), d - 1)
+        query = self.correlated(self.query(["int4"], scope.around(), d - 1), scope)
         if self.chance(0.5):
             return Expr("bool", "exists (", query, ")")
         return Expr("bool", "(not exists (", query, "))")
@@ -181,6 +181,7 @@ class Expressions:
         # A constant on the left takes another way through planners than a column.
         left = self.constant(type) if self.chance(0.3) else self.expr(type, scope, 0)
         query = self.query([type], scope.around(), d - 1)
+        query = self.correlated(query, scope) if self.chance(0.3) else query
         how = self.pick(" in (", " not in (", " not in (", " = any (", " < any (", " <> all (", " >= all (")
         negated = self.chance(0.15)
         return Expr("bool", "(not (" if negated else "(", left, how, query, "))" + (")" if negated else ""))
@@ -189,9 +190,19 @@ class Expressions:
         """A subquery of at most one row."""
         around = scope.around()
         if self.chance(0.5):
-            return self.aggregated([type], around, d - 1)
+            return self.correlated(self.aggregated([type], around, d - 1), scope)
         query = self.query([type], around, d - 1)
         query.order = Order({"o0": self.direction()}, limit=1)
+        return query
+
+    def correlated(self, query, scope):
+        """A subquery with a condition, mostly, that ties a column of its own to one of a query around it."""
+        outer = [column for level in (scope, scope.outer) if level for column in level.columns]
+        inner = query.source.columns() if isinstance(query, Select) and query.source else []
+        pairs = [(Column(t, a, n), Column(t, b, m)) for a, n, t in inner for b, m, s in outer if s == t]
+        if pairs and self.chance(0.7):
+            x, y = self.rng.choice(pairs)
+            query.where.append(Expr("bool", x, self.pick(" = ", " = ", " = ", " < ", " is not distinct from "), y))
         return query
 
     # Aggregates and windows

@@ -47,8 +47,11 @@ class Queries(Expressions):
         first = self.pick("random()", "clock_timestamp()::text || random()::text")
         query = Select([Output(Column("int4", "t", "id"), "o0"), Output(Expr("flt", first), "o1")], Table("p", "t", []))
         link = self.pick("a.o1 = b.o1", "a.o0 = b.o0 and a.o1 <> b.o1")
-        return Select([Output(Expr("int8", "count(*)"), "o0")], Join("join", Table("c", "a", []), Table("c", "b", []),
-                      [Expr("bool", link)]), ctes=[Cte("c", query)])
+        both = Join("join", Table("c", "a", []), Table("c", "b", []), [Expr("bool", link)])
+        whole = Select([Output(Expr("int8", "count(*)"), "o0")], both, ctes=[Cte("c", query)])
+        # Parts of it would differ by chance.
+        whole.is_fixed = True
+        return whole
 
     def query(self, types, outer, d):
         """A query of columns of these types; their names are o0, o1 and so on."""
@@ -177,7 +180,8 @@ class Queries(Expressions):
         """One table expression; laterals see what stands `beside` them."""
         self.fuel -= 1
         if beside and d > 0 and self.chance(0.25):
-            return Derived(self.inside(Scope(beside, outer), d), self.alias(), True)
+            around = Scope(beside, outer)
+            return Derived(self.correlated(self.inside(around, d), around), self.alias(), True)
         if d > 0 and self.fuel > 0 and self.chance(0.3):
             return Derived(self.inside(outer, d), self.alias())
         if self.ctes and self.chance(0.4):

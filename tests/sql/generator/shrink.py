@@ -19,7 +19,7 @@ class Root:
 
 def shrink(tree, interesting, most=600):
     """The smallest tree found within so many questions."""
-    root, asked, progress = Root(tree), 0, True
+    root, asked, progress = Root(tree), 0, not getattr(tree, "is_fixed", False)
     while progress:
         progress = False
         for change, undo in moves(root):
