@@ -163,7 +163,8 @@ def compose(args, sides):
 def find(args, sides):
     """How soon each known defect is met, by what it is when cut down."""
     run, missing = Run(sides, 10_000), dict(mends.MENDS)
-    run.is_worth_cutting = lambda verdict: verdict.kind in ("rows", "order", "types")
+    run.is_worth_cutting = lambda verdict: verdict.kind in ("rows", "order") or (
+        verdict.kind == "types" and "values" in missing)
     for number in range(args.queries):
         if not missing or run.seconds() > (args.minutes or 10) * 60:
             break

@@ -55,10 +55,10 @@ class Expressions:
         if scope.sets and type == "int4" and self.chance(0.3):
             return Expr("int4", "grouping(", self.rng.choice(scope.sets), ")")
         found = self.column(type, scope)
-        if found and not self.chance(0.12):
+        if found and not self.chance(0.07):
             return found
         # Of a type that no column has: something computed, rather than one constant more.
-        if not found and self.chance(0.7):
+        if not found and self.chance(0.85):
             return getattr(self, type)(lambda wanted: self.column(wanted, scope) or self.constant(wanted))
         return self.constant(type)
 
@@ -68,6 +68,8 @@ class Expressions:
         while level.outer and (self.chance(0.25) or not level.columns):
             level = level.outer
         found = [Column(t, a, n) for a, n, t in level.columns if t == type]
+        # Keys are what planners draw conclusions from.
+        found += [column for column in found if column.name in ("id", "i")]
         found += [key for key in level.keys if key.type == type]
         if found:
             return self.rng.choice(found)

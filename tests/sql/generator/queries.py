@@ -77,7 +77,8 @@ class Queries(Expressions):
         return Order({name: self.direction() for name in chosen}, (), limit, self.pick(None, None, 1, 2))
 
     def conditions(self, scope, d, most=2):
-        return [self.expr("bool", scope, d) for _ in range(self.rng.randint(0, most))]
+        one = lambda: self.scalar("bool", scope, d) if d > 0 and self.fuel > 0 and self.chance(0.3) else self.expr("bool", scope, d)
+        return [one() for _ in range(self.rng.randint(0, most))]
 
     # Kinds of SELECT
 
@@ -118,6 +119,7 @@ class Queries(Expressions):
     def here(self, scope):
         """A column of this query itself."""
         found = [Column(type, alias, name) for alias, name, type in scope.columns]
+        found += [column for column in found if column.name in ("id", "i")] * 2
         return self.rng.choice(found) if found else None
 
     def aggregated(self, types, outer, d):
