@@ -39,6 +39,9 @@ MEMORY = "64MB"
 RECORDED = 600
 
 
+LITERAL = ("literal", False, False)
+
+
 class Case:
     """Query `number` of a seed, how it is sent, and the rows and the zone that it meets."""
 
@@ -46,7 +49,7 @@ class Case:
         self.seed, self.number = seed, number
         rng = random.Random(f"{seed}:{number}")
         self.tree = Queries(rng).any()
-        self.how = rng.choice([("literal", False, False), ("literal", False, False), ("literal", False, True),
+        self.how = rng.choice([LITERAL, LITERAL, ("literal", False, True),
                                ("undeclared", False, False), ("undeclared", False, True), ("declared", False, False),
                                ("declared", True, True), ("declared", True, False)])
 
@@ -62,22 +65,24 @@ def how_said(how):
 
 
 class Finding:
-    """A defect, cut down."""
+    """A defect, cut down; without `rows` only its query is."""
 
-    def __init__(self, case, sides, verdict):
+    def __init__(self, case, sides, verdict, rows=True):
         self.case, self.how, self.verdict = case, case.how, verdict
         data, zone = sides.data, sides.zone
         same = lambda tree: verdict.same_as(sides.compare(tree, self.how)[0])
         self.tree = shrink.shrink(case.tree, same)
-        for how in [("literal", False, False), ("literal", False, True), ("declared", False, False)]:
+        for how in [LITERAL, ("literal", False, True), ("declared", False, False)]:
             if self.how != how and verdict.same_as(sides.compare(self.tree, how)[0]):
                 self.how = how
                 break
-        self.rows = shrink.shrink_rows(data, lambda rows: sides.load(rows, zone) or same(self.tree))
-        sides.load(self.rows, zone)
+        self.zone, self.rows = zone, data
+        if rows:
+            self.rows = shrink.shrink_rows(data, lambda fewer: sides.load(fewer, zone) or same(self.tree))
+            sides.load(self.rows, zone)
         self.last, self.query, self.answers = sides.compare(self.tree, self.how)
-        self.zone = zone
-        sides.load(data, zone)
+        if rows:
+            sides.load(data, zone)
 
     def __str__(self):
         lines = [f"{self.verdict.kind}, mode {self.verdict.mode}, seed {self.case.seed}, query {self.case.number} "
@@ -100,8 +105,8 @@ class Finding:
 class Run:
     """A run over many queries, and what it counted."""
 
-    def __init__(self, sides, most_shrunk):
-        self.sides, self.most_shrunk, self.batch = sides, most_shrunk, None
+    def __init__(self, sides, most_shrunk, rows=True):
+        self.sides, self.most_shrunk, self.rows, self.batch = sides, most_shrunk, rows, None
         self.counts, self.refused, self.forms = collections.Counter(), collections.Counter(), set()
         self.findings, self.started, self.cut = [], time.monotonic(), collections.Counter()
 
@@ -123,20 +128,22 @@ class Run:
             self.refused[f"{verdict.kind}: {shape(verdict.said)}"] += 1
         if not verdict.is_defect():
             return None
-        if not self.is_worth_cutting(verdict):
+        if not self.is_worth_cutting(case, verdict):
             return None
-        finding = Finding(case, self.sides, verdict)
+        finding = Finding(case, self.sides, verdict, self.rows)
         self.findings.append(finding)
         if finding.form() in self.forms:
             return None
         self.forms.add(finding.form())
         return finding
 
-    def is_worth_cutting(self, verdict):
-        """Of errors the first two of a message, of types some; of rows as many as are wanted."""
-        message = f"{verdict.kind}: {shape(verdict.said)[:60]}" if verdict.kind == "error" else verdict.kind
+    def is_worth_cutting(self, case, verdict):
+        """Of errors the first two of a message, of types some, of volatile WITH one; of rows as many as are wanted."""
+        message = f"{verdict.kind}: {shape(verdict.said)[:36]}" if verdict.kind == "error" else verdict.kind
+        message = "volatile" if hasattr(case.tree, "is_fixed") else message
         self.cut[message] += 1
-        return self.cut[message] <= {"error": 2, "parameters": 8, "types": 8}.get(verdict.kind, self.most_shrunk)
+        most = {"error": 2, "parameters": 8, "types": 8}.get(verdict.kind, self.most_shrunk)
+        return self.cut[message] <= (1 if message == "volatile" else most)
 
     def summary(self):
         total = sum(self.counts.values())
@@ -160,11 +167,21 @@ def compose(args, sides):
     return 1 if run.defects() else 0
 
 
+def is_new(case, verdict, sides, missing):
+    """Whether cutting a defect down may show one that is missing still."""
+    if verdict.kind == "types":
+        return "values" in missing
+    if verdict.kind not in ("rows", "order") or ("with twice" not in missing and hasattr(case.tree, "is_fixed")):
+        return False
+    # What differs as it is sent only, is one of two; as text, it is one of the others.
+    on_the_wire = case.how != LITERAL and sides.compare(case.tree, LITERAL)[0].kind not in ("rows", "order")
+    return not on_the_wire or bool({"timestamptz parameter", "untyped null"} & missing.keys())
+
+
 def find(args, sides):
     """How soon each known defect is met, by what it is when cut down."""
-    run, missing = Run(sides, 10_000), dict(mends.MENDS)
-    run.is_worth_cutting = lambda verdict: verdict.kind in ("rows", "order") or (
-        verdict.kind == "types" and "values" in missing)
+    run, missing = Run(sides, 10_000, rows=False), dict(mends.MENDS)
+    run.is_worth_cutting = lambda case, verdict: is_new(case, verdict, sides, missing)
     for number in range(args.queries):
         if not missing or run.seconds() > (args.minutes or 10) * 60:
             break

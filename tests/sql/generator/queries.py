@@ -6,6 +6,7 @@ from .tree import (Column, Const, Cte, Derived, Expr, Grouping, Join, Key, Order
                    Values)
 
 DEPTH = 4
+SMALL = [name for name in SCHEMA if name != "big"]
 SETS = ["union", "union all", "intersect", "except", "intersect all", "except all"]
 
 
@@ -194,7 +195,7 @@ class Queries(Expressions):
         if self.chance(0.04):
             last = self.column("int4", Scope(beside)) if beside and self.chance(0.5) else None
             return Series(self.alias("g"), last or Const("int4", "3", True, True))
-        name = self.rng.choice(list(SCHEMA))
+        name = "big" if self.chance(0.02) else self.rng.choice(SMALL)
         return Table(name, self.alias(), SCHEMA[name])
 
     def inside(self, outer, d):

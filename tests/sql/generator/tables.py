@@ -1,4 +1,6 @@
-"""The tables that the queries go over: keys and none, nulls, duplicates, keys without partners, an empty table."""
+"""The tables that the queries go over: keys and none, nulls, duplicates, keys without partners, an empty table, and one
+that does not fit into little memory, whose rows are always the same.
+"""
 
 import random
 
@@ -8,6 +10,7 @@ SCHEMA = {
     "r": [("k", "int4"), ("x", "int2"), ("w", "text"), ("f", "flt")],
     "s": [("a", "int4"), ("b", "text"), ("x", "int4")],
     "e": [("a", "int4"), ("b", "int4"), ("w", "text"), ("t", "tz")],
+    "big": [("id", "int4"), ("k", "int4"), ("w", "text")],
     "u": [("i", "int4"), ("t", "tz"), ("l", "ts"), ("n", "int4"), ("b", "text")],
 }
 DDL = """
@@ -17,6 +20,8 @@ create table r(k int, x smallint, w text, f double precision, primary key (k, x)
 create table s(a int, b text, x int);
 create table e(a int, b int, w text, t timestamptz);
 create table u(i int not null unique, t timestamptz, l timestamp, n int, b text);
+create table big(id int primary key, k int, w text);
+insert into big select i, i * 7 % 150, repeat('x', 150) || i % 40 from generate_series(1, 400) g(i);
 create index p_k on p(k); create index q_pid on q(pid); create index s_a on s(a);
 """
 WORDS = ["a", "b", "ab", "ba", "Abc", "", "x y"]
