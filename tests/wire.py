@@ -30,14 +30,15 @@ class Connection:
         self.stream.sendall(struct.pack("!i", len(body) + 4) + body)
         self.answer()
 
-    def query(self, sql):
-        """The rows of the last statement in `sql`; an error of the server is raised."""
+    def query(self, sql, data=b""):
+        """The rows of the last statement in `sql`; an error of the server is raised. `data` is what a COPY .. FROM
+        STDIN gets; the lines of a COPY .. TO STDOUT are rows of one value."""
         body = sql.encode() + b"\0"
         self.stream.sendall(b"Q" + struct.pack("!i", len(body) + 4) + body)
-        return self.answer()
+        return self.answer(data)
 
-    def answer(self):
-        rows, error = [], None
+    def answer(self, data=b""):
+        rows, error, self.tag = [], None, ""
         while True:
             head = self.input.read(5)
             if len(head) < 5:
@@ -48,6 +49,12 @@ class Connection:
                 rows = []
             elif kind == b"D":
                 rows.append(cells(body))
+            elif kind == b"C":
+                self.tag = body[:-1].decode()
+            elif kind == b"G":
+                self.stream.sendall(b"d" + struct.pack("!i", len(data) + 4) + data + b"c" + struct.pack("!i", 4))
+            elif kind == b"d":
+                rows.append([body.decode()])
             elif kind == b"E":
                 error = refusal(body)
             elif kind == b"R" and struct.unpack("!i", body[:4])[0] != 0:
@@ -77,10 +84,10 @@ def refusal(body):
 
 
 class Server:
-    """A server of the binary on a fresh database; gives its port."""
+    """A server of the binary on a fresh database; gives its port. `flags` are more of its command line."""
 
-    def __init__(self, binary):
-        self.binary, self.process, self.folder = binary, None, None
+    def __init__(self, binary, *flags):
+        self.binary, self.flags, self.process, self.folder = binary, flags, None, None
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="dovetail-test-")
@@ -88,7 +95,8 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.process = subprocess.Popen(
-            [self.binary, "serve", "--no-http", "--listen", f"127.0.0.1:{port}", "--data", f"{self.folder}/t.dovetail"],
+            [self.binary, "serve", "--no-http", "--listen", f"127.0.0.1:{port}", "--data", f"{self.folder}/t.dovetail",
+             *self.flags],
             stdout=subprocess.DEVNULL, stderr=open(f"{self.folder}/log", "w"),
         )
         for _ in range(300):

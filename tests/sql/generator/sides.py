@@ -1,0 +1,179 @@
+"""PostgreSQL and the engine in its modes, side by side: the same data, the same query, and what to say of the answers."""
+
+import os
+import re
+
+from . import tables
+from .session import Prepared, Session
+from .tree import Order, Select, Union, Writer
+
+MODES = {
+    "serial": "set execution_mode = serial", "static": "set execution_mode = static", "ooo": "set execution_mode = ooo",
+    "little memory": "set execution_mode = ooo; set work_mem = '64kB'",
+}
+TIMEOUT = "set statement_timeout = '20s'"
+# Types that differ by intent: varchar has no type of its own in results (docs/limits.md).
+SAME_TYPES = {(1043, 25)}
+# What only one side computes before it finds the row unwanted, and what depends on the order of evaluation.
+EVALUATION = ("22", "21000")
+
+
+class Verdict:
+    """What a comparison came to: a `kind`, what is to be said, and whether it is a defect."""
+
+    DEFECTS = {"rows", "order", "types", "parameters", "error", "server"}
+
+    def __init__(self, kind, said="", mode=""):
+        self.kind, self.said, self.mode = kind, said, mode
+
+    def is_defect(self):
+        return self.kind in self.DEFECTS
+
+    def same_as(self, other):
+        """Whether this is the same defect: of an error the message counts, without the names in it."""
+        errors = self.kind not in ("error", "refused") or shape(self.said) == shape(other.said)
+        return self.kind == other.kind and errors
+
+
+def shape(text):
+    """A message without names and numbers."""
+    return re.sub(r"\d+", "N", re.sub(r'"[^"]*"|\'[^\']*\'|\b[a-z]+\d+(\.\w+)?\b', "_", text))[:160]
+
+
+def prepare(tree, style="literal", binary=False, binary_results=False):
+    writer = Writer(style)
+    return Prepared(tree.sql(writer), writer.parameters, style, binary, binary_results)
+
+
+def order_of(tree):
+    """By which places the rows are ordered, or `all` where their sequence is settled; None without an order."""
+    order = tree.order if isinstance(tree, (Select, Union)) else None
+    if not isinstance(order, Order):
+        return None
+    if order.is_total():
+        return "all"
+    names = [name for name, _ in tree.signature()]
+    return None if order.keys else [at for at, _ in order.places(names)]
+
+
+class Reference:
+    """A session of PostgreSQL in a schema of its own."""
+
+    def __init__(self):
+        env = os.environ.get
+        user = env("PGUSER", "postgres")
+        self.session = Session(int(env("PGPORT", "5432")), user=user, database=env("PGDATABASE", user))
+        self.schema = f"compose_{os.getpid()}"
+        self.session.query("set client_min_messages = error; set datestyle = iso; set jit = off")
+        self.session.query(f"drop schema if exists {self.schema} cascade; create schema {self.schema}")
+        self.session.query(f"set search_path = {self.schema}; {TIMEOUT}; {tables.DDL}")
+
+    def close(self):
+        self.session.query(f"drop schema {self.schema} cascade")
+        self.session.close()
+
+
+class Engine:
+    """Sessions of one server, one for each mode."""
+
+    def __init__(self, server, modes):
+        self.server, self.modes = server, modes
+        self.start()
+
+    def start(self):
+        port = self.server.__enter__()
+        self.sessions = {mode: Session(port) for mode in self.modes}
+        for mode, session in self.sessions.items():
+            session.query(f"{MODES[mode]}; {TIMEOUT}")
+        next(iter(self.sessions.values())).query(tables.DDL)
+
+    def again(self):
+        """After a crash."""
+        self.server.__exit__()
+        self.start()
+
+    def close(self):
+        self.server.__exit__()
+
+
+class Sides:
+    def __init__(self, reference, engine):
+        self.reference, self.engine, self.data, self.zone = reference, engine, {}, "UTC"
+
+    def load(self, data, zone):
+        """The same rows in the same time zone on all sides."""
+        self.data, self.zone = data, zone
+        sessions = [self.reference.session, *self.engine.sessions.values()]
+        for session in sessions:
+            session.query(f"set timezone = '{zone}'")
+        for session in sessions[:2]:
+            # The rows are moments: the zone of the session has no part in them.
+            session.query("".join(f"delete from {table};" for table in data) + tables.inserts(data))
+            session.query("analyze")
+
+    def ask(self, query):
+        """The answers of all sides, which work at the same time."""
+        sessions = {"PostgreSQL": self.reference.session, **self.engine.sessions}
+        for session in sessions.values():
+            session.send(query)
+        return {name: session.receive() for name, session in sessions.items()}
+
+    def compare(self, tree, how):
+        """The first verdict that is a defect, else the first that is not `same`, else `same`; and the query."""
+        query = prepare(tree, *how)
+        try:
+            answers = self.ask(query)
+        except (EOFError, OSError) as gone:
+            self.engine.again()
+            self.reference.session.close()
+            self.reference = Reference()
+            self.load(self.data, self.zone)
+            return Verdict("server", f"the server ended: {gone}"), query, {}
+        theirs = answers.pop("PostgreSQL")
+        verdicts = [judge(theirs, ours, order_of(tree), mode) for mode, ours in answers.items()]
+        chosen = [v for v in verdicts if v.is_defect()] or [v for v in verdicts if v.kind != "same"] or verdicts
+        return chosen[0], query, {"PostgreSQL": theirs, **answers}
+
+
+def judge(theirs, ours, order, mode):
+    if theirs.error:
+        return Verdict(*judge_refused(theirs, ours), mode)
+    if ours.error:
+        return Verdict(*judge_error(ours.error), mode)
+    if sorted(map(repr, theirs.rows)) != sorted(map(repr, ours.rows)):
+        return Verdict("rows", "", mode)
+    if order and not same_order(theirs.rows, ours.rows, order):
+        return Verdict("order", "", mode)
+    if any(a != b and (a, b) not in SAME_TYPES for a, b in zip(theirs.types, ours.types)):
+        return Verdict("types", f"{theirs.types} of PostgreSQL, {ours.types} here", mode)
+    if theirs.parameters != ours.parameters and any(
+            a != b and (a, b) not in SAME_TYPES for a, b in zip(theirs.parameters, ours.parameters)):
+        return Verdict("parameters", f"{theirs.parameters} of PostgreSQL, {ours.parameters} here", mode)
+    return Verdict("same", "", mode)
+
+
+def judge_refused(theirs, ours):
+    """PostgreSQL gives an error."""
+    if ours.error or theirs.error.state == "57014":
+        return "both refuse", ""
+    if theirs.error.state.startswith(EVALUATION):
+        return "evaluation", str(theirs.error)
+    return "taken here", str(theirs.error)
+
+
+def judge_error(error):
+    """PostgreSQL gives rows, the engine an error."""
+    if error.state == "0A000":
+        return "refused", str(error)
+    if error.state == "57014":
+        return "slow", str(error)
+    if error.state == "53200":
+        return "memory", str(error)
+    return ("evaluation" if error.state.startswith("22") else "error"), str(error)
+
+
+def same_order(theirs, ours, order):
+    if order == "all":
+        return theirs == ours
+    cut = lambda rows: [[row[at] for at in order] for row in rows]
+    return cut(theirs) == cut(ours)
