@@ -10,6 +10,10 @@ use types::LogicalType;
 
 use crate::parse::identifier;
 
+mod order;
+
+pub(crate) use order::set_outputs_apart;
+
 /// The names of the result columns of a query; `None` where a wildcard leaves them to the catalog.
 ///
 /// Also gives repeated outputs an alias of their own, for the library refuses two outputs of one name.

@@ -65,6 +65,7 @@ fn of_query(
     let arrays = compared_elements(&mut query);
     let mut cast = cast_parameters(&query);
     cast.extend(limits(&query));
+    crate::names::set_outputs_apart(&mut query);
     crate::system::rewrite(&mut query);
     crate::parse::rewrite(&mut query, catalog)?;
     let names = Names::new(catalog);

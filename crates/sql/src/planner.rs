@@ -23,6 +23,7 @@ pub fn plan_query(
     let mut ast = query.ast.as_ref().clone();
     let names = crate::names::name_outputs(&mut ast);
     crate::names::set_apart(&mut ast);
+    crate::names::set_outputs_apart(&mut ast);
     crate::system::rewrite(&mut ast);
     crate::clock::rewrite(&mut ast, catalog);
     crate::parse::rewrite(&mut ast, catalog)?;

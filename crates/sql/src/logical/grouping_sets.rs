@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
-use datafusion_common::{Result, ScalarValue};
+use datafusion_common::{
+    Column, DFSchema, Result, ScalarValue, get_target_functional_dependencies,
+};
 use datafusion_expr::utils::grouping_set_to_exprlist;
 use datafusion_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, cast, lit};
 use datafusion_functions_aggregate::count::count;
@@ -31,7 +33,7 @@ fn expanded(aggregate: Aggregate, names: &AliasGenerator) -> Result<LogicalPlan>
     let outputs: Vec<String> =
         aggregate.schema.fields().iter().map(|_| names.next("__set")).collect();
     let mut together: Option<LogicalPlanBuilder> = None;
-    let sets = sets(given);
+    let sets = asked_for(sets(given), aggregate.input.schema());
     for (number, set) in sets.iter().enumerate() {
         let ordinal = sets[..number].iter().filter(|s| *s == set).count();
         let rows = one_set(&aggregate, &all, set, ordinal, &outputs)?;
@@ -64,6 +66,42 @@ fn sets(given: &GroupingSet) -> Vec<Vec<Expr>> {
             })
             .collect(),
     }
+}
+
+/// The sets without what the library's builder has added to the end of each: the columns that the
+/// keys in all of them determine. Of these only such stay as no set names; those that one names are
+/// null in the others.
+fn asked_for(sets: Vec<Vec<Expr>>, input: &DFSchema) -> Vec<Vec<Expr>> {
+    let Some(first) = sets.first() else { return sets };
+    let ends_so = |n: usize| {
+        let end = &first[first.len() - n..];
+        sets.iter().all(|set| set.ends_with(end)) && is_implied(&sets, n, input)
+    };
+    let added = (1..=first.len()).rev().find(|&n| ends_so(n)).unwrap_or(0);
+    let named = |e: &Expr| sets.iter().any(|set| set[..set.len() - added].contains(e));
+    let short = |set: &Vec<Expr>| {
+        let (asked, implied) = set.split_at(set.len() - added);
+        let kept = implied.iter().filter(|e| !named(e));
+        let mut exprs = Vec::with_capacity(set.len());
+        for expr in asked.iter().chain(kept) {
+            if !exprs.contains(expr) {
+                exprs.push(expr.clone());
+            }
+        }
+        exprs
+    };
+    sets.iter().map(short).collect()
+}
+
+/// Whether the last `n` of each set are what the others that all sets have determine.
+fn is_implied(sets: &[Vec<Expr>], n: usize, input: &DFSchema) -> bool {
+    let (others, last) = sets[0].split_at(sets[0].len() - n);
+    let in_all = |e: &&Expr| sets.iter().all(|set| set[..set.len() - n].contains(e));
+    let keys: Vec<String> =
+        others.iter().filter(in_all).map(|e| e.schema_name().to_string()).collect();
+    let Some(targets) = get_target_functional_dependencies(input, &keys) else { return false };
+    let implied = targets.into_iter().map(|i| Expr::Column(Column::from(input.qualified_field(i))));
+    implied.filter(|e| !keys.contains(&e.schema_name().to_string())).eq(last.iter().cloned())
 }
 
 /// The aggregation of one set, with nulls for the columns that it has not.
