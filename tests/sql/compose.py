@@ -4,7 +4,7 @@
     python3 tests/sql/compose.py [--minutes 10 | --queries N] [--seed N] [--only K] [--modes ooo] [--binary FILE]
     python3 tests/sql/compose.py --find [--minutes 10]        # which of the known defects this binary has
     python3 tests/sql/compose.py --record [--queries N]       # writes tests/sql/corpus from PostgreSQL
-    python3 tests/sql/compose.py --replay                     # runs it; needs no PostgreSQL
+    python3 tests/sql/compose.py --replay [--known]           # runs it; needs no PostgreSQL
 
 All but `--replay` need a server of PostgreSQL 15 that the environment leads to (`PGPORT`, `PGUSER`, `PGDATABASE`); a
 schema of its own is made there and dropped. Query k of a run with seed S depends on S and k alone, its rows and time
@@ -208,6 +208,7 @@ def arguments():
     parser.add_argument("--find", action="store_true")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--known", action="store_true", help="with --replay: makes differs.txt anew")
     return parser.parse_args()
 
 
@@ -215,7 +216,7 @@ def main():
     args = arguments()
     server = wire.Server(args.binary, "--memory", MEMORY)
     if args.replay:
-        return corpus.replay(server)
+        return corpus.replay(server, args.known)
     if args.record:
         return corpus.record(args.seed, min(args.queries, RECORDED), Case, BATCH)
     sides = Sides(Reference(), Engine(server, args.modes.split(",")))

@@ -67,9 +67,17 @@ def known():
     return {int(number): reason for number, reason in pairs}
 
 
-def replay(server):
-    """Compares the engine with the file in all modes; 1 if an answer differs that is not known to."""
-    differs, counts = known(), collections.Counter()
+def write_known(found):
+    """Makes `differs.txt` anew from what differs now; whoever does this looks at each line."""
+    lines = [f"{number}: {what}" for number, what in sorted(found.items())]
+    DIFFERS.write_text("\n".join(["# Made by compose.py --replay --known: query, and what is otherwise there.", *lines]) + "\n")
+    print(f"{len(found)} queries in {DIFFERS.name}")
+
+
+def replay(server, is_listing):
+    """Compares the engine with the file in all modes; 1 if an answer differs that is not known to. `is_listing` makes
+    the list of those that are known."""
+    differs, counts, found = {} if is_listing else known(), collections.Counter(), {}
     engine = Engine(server, MODES)
     sides = Sides(None, engine)
     for line in map(json.loads, FILE.read_text().splitlines()):
@@ -78,7 +86,10 @@ def replay(server):
             continue
         verdicts = run_line(sides, line)
         counts[outcome(line, verdicts, differs)] += 1
+        found |= {line["query"]: f"{v.kind}: {shape(v.said)}" for v, _ in verdicts if v.kind not in ("same", "refused")}
     engine.close()
+    if is_listing:
+        write_known(found)
     for kind, count in counts.most_common():
         print(f"  {count} {kind}")
     failed = counts["FAILED"]

@@ -5,6 +5,8 @@ Against a binary without a mend, the generator must meet its defect again; the t
 
 import re
 
+from .tree import Const, Expr
+
 AGGREGATE = r"\b(count|sum|min|max|avg|bool_and|bool_or|string_agg)\("
 OUTER = r"\b(left|right|full) join\b"
 MENDS = {
@@ -31,9 +33,9 @@ def shown(finding):
     tests = {
         "sort keys": rows and has(r"order by .*,") and (grouped or has(r"distinct|except|intersect")),
         "grouping sets": rows and has(r"rollup|cube|grouping sets") and filtered,
-        "ungrouped": rows and not grouped and has(AGGREGATE) and filtered and not has(r" over |lateral| in \(select|random"),
+        "ungrouped": rows and not grouped and has(AGGREGATE) and filtered and not has(rf" over |lateral| in \(select|random|{OUTER}"),
         "with twice": rows and has("random"),
-        "not in": rows and has(r"\b(not in|<> all) \(select|\(not \(.* in \(select"),
+        "not in": rows and any(map(is_constant_not_in, finding.tree.walk())),
         "exists": rows and has(r"exists \(select") and has(OUTER),
         "window frame": rows and has(r"over \(w\d+ (rows|range|groups)"),
         "lateral having": rows and has(r"lateral \(select") and has(r"\bhaving\b"),
@@ -42,6 +44,12 @@ def shown(finding):
         "values": kind == "types" and has(r"values \("),
     }
     return [name for name, holds in tests.items() if holds]
+
+
+def is_constant_not_in(node):
+    """Whether an expression is a constant beside a subquery, with NOT IN or what means the same."""
+    parts = node.parts if isinstance(node, Expr) else []
+    return len(parts) > 3 and isinstance(parts[1], Const) and parts[2] in (" not in (", " <> all (", " in (")
 
 
 def lost_null(finding):

@@ -14,7 +14,7 @@ class Queries(Expressions):
     def any(self):
         """A whole query, with the clauses that only the outermost has."""
         self.names, self.ctes, self.fuel = 0, [], self.rng.choice([8, 15, 25, 40, 60])
-        if self.chance(0.02):
+        if self.chance(0.006):
             return self.volatile()
         held = self.with_queries() if self.chance(0.25) else []
         types = [self.rng.choice(COMMON) for _ in range(self.rng.randint(1, 4))]
