@@ -9,7 +9,8 @@ owner of a scratch database: the schema `public` is dropped. Batch k of a run wi
 is printed with every difference; `--seed S+k` with one batch repeats it (the rows are those of the seed S). Numbers are compared as values: a column of
 numbers has one scale here, in PostgreSQL each value has its own. With `--modes`, the engine's three modes run as
 well. What is meant to differ stands in `explained` with its reason, and is counted apart.
-Prints every difference and ends with 1 if there was one.
+Prints every difference and ends with 1 if there was one. Queries of all clauses, and prepared ones, are those of
+`compose.py`.
 """
 
 import argparse

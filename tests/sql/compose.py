@@ -188,8 +188,8 @@ def find(args, sides):
         finding = run.one(Case(args.seed, number))
         for name in mends.shown(finding) if finding else []:
             if name in missing:
-                print(f"found again: {missing.pop(name)}: seed {args.seed}, query {number}, after {run.seconds():.0f} s\n"
-                      f"  {finding.query.sql}", flush=True)
+                print(f"found again: {missing.pop(name)}: seed {args.seed}, query {number}, "
+                      f"after {run.seconds():.0f} s\n  {finding.query.sql}", flush=True)
     for what in missing.values():
         print(f"NOT FOUND within {sum(run.counts.values())} queries: {what}")
     print(f"{len(mends.MENDS) - len(missing)} of {len(mends.MENDS)} found again in {run.seconds():.0f} s")

@@ -119,7 +119,8 @@ class Client:
             self.ledger.note(inserted=self.gone)
             self.gone = []
             return
-        gone = self.run(f"delete from t where k = 5 and id > {ANCHORS} and id <= {ROWS} and id % 2 = {self.number} returning id, v")
+        gone = self.run(f"delete from t where k = 5 and id > {ANCHORS} and id <= {ROWS} and id % 2 = {self.number} "
+                        "returning id, v")
         self.gone = [int(id) for id, _ in gone]
         self.ledger.note(deleted=self.gone, added=-sum(int(v) for _, v in gone))
 
@@ -138,10 +139,12 @@ class Client:
             raise AssertionError(f"COPY TO gave a row twice: {len(ids)} rows, {len(set(ids))} different")
 
     def cursor(self):
-        self.block("declare c cursor for select * from t order by id", "fetch 10 from c", "fetch 1000 from c", "close c")
+        self.block("declare c cursor for select * from t order by id", "fetch 10 from c", "fetch 1000 from c",
+                   "close c")
 
     def transaction(self):
-        self.block("select count(*) from t", "select max(id) from t where k = 3", end="rollback" if self.turn % 2 else "commit")
+        end = "rollback" if self.turn % 2 else "commit"
+        self.block("select count(*) from t", "select max(id) from t where k = 3", end=end)
 
     def block(self, *statements, end="commit"):
         self.run("begin")
@@ -206,8 +209,7 @@ KINDS = {
     "DISCARD": turns("discard all", "discard plans"),
 }
 TWICE = "both clients make and drop things of one name"
-# What the contract names: for each kind the states that its statements may get, and why. What a pair may show is what
-# either of its kinds may, and what `BESIDE` says of the one beside the other.
+# What the contract names: the states that the statements of a pair may get, and why. No other pair may show any.
 ALLOWED = {
     ("CREATE TABLE", "CREATE TABLE"): ({"42P07", "42P01"}, TWICE), ("DROP", "DROP"): ({"42P07", "42P01", "42704"}, TWICE),
     ("CREATE VIEW", "CREATE VIEW"): ({"42P07", "42P01"}, TWICE), ("CREATE INDEX", "CREATE INDEX"): ({"42P07", "42704"}, TWICE),
