@@ -139,6 +139,8 @@ class Queries(Expressions):
         over = Scope([], outer, scope, keys, [], keys if any(element.kind for element in elements) else ())
         outputs = self.outputs(types, over, d)
         having = self.conditions(over.without_windows(), d, 1) if self.chance(0.5) else []
+        if having and not elements and self.chance(0.6):
+            having = [Expr("bool", "(", self.aggregate("int8", scope, 0), self.pick(" > ", " < "), "2)")]
         return self.finish(Select(outputs, source, where, elements, having), over, d)
 
     def elements(self, scope):
@@ -208,8 +210,8 @@ class Queries(Expressions):
         right = self.relation(outer, d, beside)
         if right.__class__ is Table and self.chance(0.1):
             right = self.joined(right, outer, d - 1)
-        if kind == "cross":
-            return Join("join", left, right)
+        if kind == "cross" or getattr(right, "lateral", False) and self.chance(0.5):
+            return Join("left join" if kind == "left join" else "join", left, right)
         shared = self.shared(left, right)
         if shared and isinstance(left, Table) and isinstance(right, Table) and self.chance(0.15):
             return Join(kind, left, right, using=[self.rng.choice(shared)], natural=self.chance(0.3))

@@ -12,6 +12,8 @@ MODES = {
     "little memory": "set execution_mode = ooo; set work_mem = '64kB'",
 }
 TIMEOUT = "set statement_timeout = '20s'"
+# Who says nothing for so long, though the timeout of statements is over, hangs.
+SILENCE_S = 60
 # Types that differ by intent: varchar has no type of its own in results (docs/limits.md).
 SAME_TYPES = {(1043, 25)}
 # What only one side computes before it finds the row unwanted, and what depends on the order of evaluation.
@@ -82,7 +84,7 @@ class Engine:
 
     def start(self):
         port = self.server.__enter__()
-        self.sessions = {mode: Session(port) for mode in self.modes}
+        self.sessions = {mode: Session(port, timeout=SILENCE_S) for mode in self.modes}
         for mode, session in self.sessions.items():
             session.query(f"{MODES[mode]}; {TIMEOUT}")
         next(iter(self.sessions.values())).query(tables.DDL)
