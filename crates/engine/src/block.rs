@@ -1,32 +1,68 @@
-//! Transaction blocks that fill tables: `BEGIN; TRUNCATE ..; COPY ..; COMMIT`.
+//! Transactions of several statements that write.
 //!
-//! A block has a catalog of its own, a copy of the one that all see. `TRUNCATE` puts new, empty
-//! trees into it, which no other session can reach; the block writes into such trees alone. `COMMIT`
-//! makes the block's catalog that of all, in one checkpoint; `ROLLBACK` drops the block's trees.
-//! The block keeps the right to write, so that nothing else changes the catalog meanwhile.
+//! A block has a catalog of its own, a copy of the one that all see; nobody else sees what it creates,
+//! empties or writes anew. In trees that others see it changes entries in place: undo records keep
+//! that from readers ([`crate::undo`]), and the block notes what it has to put back. Where that is too
+//! much, the table is written anew. `COMMIT` makes the block's catalog that of all, in one checkpoint,
+//! which makes all of it durable; `ROLLBACK` puts back what was changed in place and drops the block's
+//! trees. No checkpoint comes in between: a crash leaves the state before the block. The block keeps
+//! the right to write, so that nothing else changes the catalog meanwhile.
+//!
+//! A savepoint is the block's catalog as it was, and how much there was to put back.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use runtime::IoCounters;
 use sql::Statement;
-use sql::parse::CopySource;
-use storage::TreeId;
-use types::{SqlError, SqlResult};
+use storage::{Store, Tree, TreeId};
+use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
+use crate::fault;
 use crate::load::drop_trees;
 use crate::turn::Turn;
+use crate::undo::RECORD_BYTES_MAX;
+
+/// Bytes that a block notes to put back; beyond them it writes tables anew. All of it stays in memory
+/// until the block ends, and a quarter of the undo records leaves room for those of other readers.
+const NOTED_BYTES_MAX: usize = RECORD_BYTES_MAX / 4;
+
+/// An entry as it was before a block changed it.
+#[derive(Clone)]
+pub(crate) struct Noted {
+    pub(crate) tree: Tree,
+    pub(crate) key: Vec<u8>,
+    pub(crate) old: Option<Vec<u8>>,
+}
 
 /// A block that writes.
 pub(crate) struct Block {
     /// The database as all see it.
     public: Database,
-    /// The trees of the catalog when the block began: they are of others.
-    shared: BTreeSet<TreeId>,
-    snapshot: Mutex<Arc<Snapshot>>,
-    /// Until the block's trees are gone.
+    state: Mutex<State>,
+    /// Until what the block did is undone.
     turn: Option<Turn>,
+}
+
+struct State {
+    snapshot: Arc<Snapshot>,
+    /// Trees in which changes are noted: those of others, and those that savepoints have.
+    shared: BTreeSet<TreeId>,
+    noted: Vec<Noted>,
+    noted_bytes: usize,
+    saved: Vec<Saved>,
+    /// Trees that were left behind by going back to savepoints.
+    left: Vec<TreeId>,
+}
+
+/// A savepoint.
+struct Saved {
+    /// How many the transaction had before it.
+    depth: usize,
+    snapshot: Arc<Snapshot>,
+    noted: usize,
 }
 
 impl Block {
@@ -38,18 +74,19 @@ impl Block {
         let turn = public.take_turn()?;
         let snapshot = public.snapshot();
         let shared = trees(&snapshot);
-        let (public, snapshot) = (public.clone(), Mutex::new(snapshot));
-        Ok(Block { public, shared, snapshot, turn: Some(turn) })
+        let (noted, noted_bytes, saved, left) = (vec![], 0, vec![], vec![]);
+        let state = State { snapshot, shared, noted, noted_bytes, saved, left };
+        Ok(Block { public: public.clone(), state: Mutex::new(state), turn: Some(turn) })
     }
 
     /// The catalog as the block sees it.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.current().clone()
+        self.state().snapshot.clone()
     }
 
     /// The catalog after one of the block's statements.
     pub(crate) fn advance(&self, snapshot: Snapshot) {
-        *self.current() = Arc::new(snapshot);
+        self.state().snapshot = Arc::new(snapshot);
     }
 
     /// The database as all see it.
@@ -57,20 +94,84 @@ impl Block {
         &self.public
     }
 
-    fn current(&self) -> MutexGuard<'_, Arc<Snapshot>> {
-        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the table named so was emptied by the block, so that nobody else sees its trees.
-    fn owns(&self, table: &str) -> bool {
-        let snapshot = self.snapshot();
-        let Ok(entry) = snapshot.table(table) else { return true };
-        !self.shared.contains(&entry.tree_id)
+    /// Whether the table's trees may be changed in place when so many bytes are to be noted for that.
+    pub(crate) fn has_room(&self, entry: &TableEntry, bytes: usize) -> bool {
+        let state = self.state();
+        let is_own = entry.tree_ids().iter().all(|tree| !state.shared.contains(tree));
+        is_own || state.noted_bytes + bytes <= NOTED_BYTES_MAX
+    }
+
+    /// Notes entries that a statement is about to change.
+    pub(crate) fn note(&self, entries: impl Iterator<Item = Noted>) {
+        let mut state = self.state();
+        for noted in entries {
+            if state.shared.contains(&noted.tree.id()) {
+                state.noted_bytes += noted.bytes();
+                state.noted.push(noted);
+            }
+        }
+    }
+
+    /// Sets a savepoint, behind `depth` others.
+    pub(crate) fn save(&self, depth: usize) {
+        let mut state = self.state();
+        let (snapshot, noted) = (state.snapshot.clone(), state.noted.len());
+        state.shared.extend(trees(&snapshot));
+        state.saved.push(Saved { depth, snapshot, noted });
+    }
+
+    /// Forgets the savepoint behind `depth` others, and those after it; their work stays.
+    pub(crate) fn release(&self, depth: usize) {
+        self.state().saved.retain(|saved| saved.depth < depth);
+    }
+
+    /// Goes back to the savepoint behind `depth` others. The one that was set before the block had
+    /// written anything is the state that all see.
+    pub(crate) async fn go_back(&self, depth: usize) -> SqlResult<()> {
+        let (before, kept) = {
+            let mut state = self.state();
+            state.saved.retain(|saved| saved.depth <= depth);
+            match state.saved.last().filter(|saved| saved.depth == depth) {
+                Some(saved) => (saved.snapshot.clone(), saved.noted),
+                None => (self.public.snapshot(), 0),
+            }
+        };
+        while let Some(noted) = self.last_noted(kept) {
+            self.put_back(&noted).await?;
+            let mut state = self.state();
+            state.noted.pop();
+            state.noted_bytes -= noted.bytes();
+        }
+        let mut state = self.state();
+        let (now, kept) = (all_trees(&state.snapshot), all_trees(&before));
+        state.left.extend(now.difference(&kept));
+        let read_view = state.snapshot.read_view.next();
+        state.snapshot = Arc::new(Snapshot { read_view, ..(*before).clone() });
+        Ok(())
+    }
+
+    /// The last entry behind the first `kept` ones.
+    fn last_noted(&self, kept: usize) -> Option<Noted> {
+        self.state().noted[kept..].last().cloned()
+    }
+
+    /// Puts an entry back for this block, whose cursors go on to see it as it was until now.
+    async fn put_back(&self, noted: &Noted) -> SqlResult<()> {
+        let io = IoCounters::default();
+        let now = noted.tree.get(&noted.key, &io, <[u8]>::to_vec).await.map_err(fault::storage)?;
+        let entry = (noted.key.as_slice(), now.as_deref());
+        self.snapshot().read_view.record(noted.tree.id(), std::iter::once(entry));
+        noted.put_back(self.public.store()).await
     }
 
     /// Makes what the block did durable and visible to all.
     pub(crate) fn commit(&self) -> SqlResult<()> {
-        let own = (*self.snapshot()).clone();
+        let mut own = (*self.snapshot()).clone();
+        own.abandon(&self.state().left);
         self.public.change(move |_, snapshot| {
             Box::pin(async move {
                 *snapshot = own;
@@ -78,28 +179,104 @@ impl Block {
             })
         })?;
         // Nothing is left to undo.
-        self.advance((*self.public.snapshot()).clone());
+        let mut state = self.state();
+        (state.snapshot, state.noted) = (self.public.snapshot(), vec![]);
+        state.saved.clear();
+        state.left.clear();
         Ok(())
     }
 }
 
+impl Noted {
+    fn bytes(&self) -> usize {
+        noted_bytes(&self.key, self.old.as_deref())
+    }
+
+    /// Makes the entry what it was. The store gives up when that fails: what is half undone must not
+    /// become durable.
+    async fn put_back(&self, store: &Store) -> SqlResult<()> {
+        let done = self.set().await;
+        if let Err(error) = &done {
+            store.give_up(&format!("a transaction could not be undone: {error}"));
+        }
+        done
+    }
+
+    async fn set(&self) -> SqlResult<()> {
+        let (tree, key, io) = (&self.tree, &self.key, IoCounters::default());
+        match &self.old {
+            None => tree.delete(key, &io).await.map(drop),
+            Some(old) => match tree.replace(key, old, &io).await {
+                Ok(false) => tree.insert(key, old).await.map(drop),
+                done => done.map(drop),
+            },
+        }
+        .map_err(fault::storage)
+    }
+}
+
+/// What it takes to note an entry.
+pub(crate) fn noted_bytes(key: &[u8], old: Option<&[u8]>) -> usize {
+    size_of::<Noted>() + key.len() + old.map_or(0, <[u8]>::len)
+}
+
 impl Drop for Block {
-    /// Drops the trees that only the block knows; the right to write is kept until then.
+    /// Undoes what was not committed; the right to write is kept until then.
     fn drop(&mut self) {
-        let mut own = trees(&self.snapshot());
-        own.extend(&self.snapshot().abandoned);
-        let public = trees(&self.public.snapshot());
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut own = all_trees(&state.snapshot);
+        for saved in &state.saved {
+            own.extend(all_trees(&saved.snapshot));
+        }
+        own.extend(&state.left);
+        let public = all_trees(&self.public.snapshot());
         let own: Vec<TreeId> = own.difference(&public).copied().collect();
-        if own.is_empty() {
+        if own.is_empty() && state.noted.is_empty() {
             return;
         }
-        let (store, turn) = (self.public.store().clone(), self.turn.take());
-        // In a task: this may be a worker's thread, which must not wait. An error leaves pages that
-        // the next start takes back.
+        let undo = Undo {
+            store: self.public.store().clone(),
+            catalog: self.public.catalog().clone(),
+            snapshot: state.snapshot.clone(),
+            noted: std::mem::take(&mut state.noted),
+            own,
+        };
+        let turn = self.turn.take();
+        // In a task: this may be a worker's thread, which must not wait.
         self.public.handle().spawn_on(0, move || async move {
-            drop_trees(&store, &own).await.ok();
+            undo.run().await;
             drop(turn);
         });
+    }
+}
+
+/// What is left of a block that was not committed. It holds no handle of the database, whose last one
+/// must not be dropped on a worker.
+struct Undo {
+    store: Store,
+    catalog: Arc<RwLock<Arc<Snapshot>>>,
+    snapshot: Arc<Snapshot>,
+    noted: Vec<Noted>,
+    own: Vec<TreeId>,
+}
+
+impl Undo {
+    async fn run(self) {
+        for noted in self.noted.iter().rev() {
+            if noted.put_back(&self.store).await.is_err() {
+                return;
+            }
+        }
+        {
+            // The records of the block are no concern of those who read from now on.
+            let mut current = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            let read_view = self.snapshot.read_view.next();
+            *current = Arc::new(Snapshot { read_view, ..(**current).clone() });
+        }
+        for tree in self.own {
+            // An error leaves pages that the next start takes back.
+            drop_trees(&self.store, &[tree]).await.ok();
+        }
     }
 }
 
@@ -107,30 +284,23 @@ pub(crate) fn trees(snapshot: &Snapshot) -> BTreeSet<TreeId> {
     snapshot.tables.values().flat_map(|entry| entry.tree_ids()).collect()
 }
 
-/// Whether a statement that writes may run in a transaction block, `block` being the one that is
-/// open and writes already.
-///
-/// Errors: 0A000 with what may.
-pub(crate) fn admit(block: Option<&Block>, statement: &Statement) -> SqlResult<()> {
-    let table = match statement {
-        Statement::Truncate(_) => return Ok(()),
-        Statement::Insert(insert) => &insert.table,
-        Statement::Update(update) => &update.table,
-        Statement::Delete(delete) => &delete.table,
-        Statement::Copy(copy) if !matches!(copy.source, CopySource::File(_)) => &copy.table,
-        _ => return Err(refused()),
-    };
-    match block {
-        Some(block) if block.owns(table) => Ok(()),
-        _ => Err(refused()),
-    }
+/// Those that the version has and those that it has given up.
+fn all_trees(snapshot: &Snapshot) -> BTreeSet<TreeId> {
+    let mut all = trees(snapshot);
+    all.extend(&snapshot.abandoned);
+    all
 }
 
-fn refused() -> SqlError {
-    SqlError::unsupported("writing in a transaction block")
-        .with_detail(
-            "Each writing statement is a transaction of its own for now. Only tables that the \
-             block itself has emptied with TRUNCATE can be filled in it.",
-        )
-        .with_hint("Use autocommit: leave out BEGIN.")
+/// Whether a statement that writes may run in a transaction of several statements.
+///
+/// Errors: 25001 for what cannot be undone.
+pub(crate) fn admit(statement: &Statement) -> SqlResult<()> {
+    let name = match statement {
+        Statement::Vacuum(_) => "VACUUM",
+        Statement::Checkpoint => "CHECKPOINT",
+        Statement::Reorganize { .. } => "REORGANIZE",
+        _ => return Ok(()),
+    };
+    let message = format!("{name} cannot run inside a transaction block");
+    Err(SqlError::new(SqlState("25001"), message))
 }

@@ -18,6 +18,8 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::access::{Access, Relation};
 use crate::comments::Comments;
 use crate::fault;
+use crate::undo::ReadView;
+use crate::visible::VisibleTree;
 
 pub(crate) use persist::{load, reserve, save};
 pub(crate) use temporary::Temporaries;
@@ -123,6 +125,8 @@ pub(crate) struct Snapshot {
     pub(crate) generation: u64,
     /// Trees that this version no longer needs; they go when it becomes that of all.
     pub(crate) abandoned: Vec<TreeId>,
+    /// What its readers see.
+    pub(crate) read_view: ReadView,
 }
 
 impl Snapshot {
@@ -132,6 +136,11 @@ impl Snapshot {
             let message = format!("relation \"{name}\" does not exist");
             SqlError::new(SqlState::UNDEFINED_TABLE, message)
         })
+    }
+
+    /// A tree as this version sees it.
+    pub(crate) fn visible(&self, tree: Tree) -> VisibleTree {
+        VisibleTree { tree, view: self.read_view.clone() }
     }
 
     /// The table with this id.

@@ -45,7 +45,7 @@ struct Inner {
     shares: Shares,
     /// What the operators of all queries hold.
     governor: Governor,
-    catalog: RwLock<Arc<Snapshot>>,
+    catalog: Arc<RwLock<Arc<Snapshot>>>,
     configuration: RwLock<Arc<Configuration>>,
     /// Counts the configurations: sessions look at it before each statement.
     configuration_count: AtomicU64,
@@ -117,7 +117,7 @@ impl Database {
             store,
             shares,
             governor: Governor::new(shares.operators),
-            catalog: RwLock::new(Arc::new(snapshot)),
+            catalog: Arc::new(RwLock::new(Arc::new(snapshot))),
             turns: Arc::default(),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
@@ -351,6 +351,11 @@ impl Database {
         self.block.as_ref()
     }
 
+    /// The catalog as all see it, whatever version it is.
+    pub(crate) fn catalog(&self) -> &Arc<RwLock<Arc<Snapshot>>> {
+        &self.inner.catalog
+    }
+
     /// The same database as a block sees it.
     pub(crate) fn within(&self, block: Block) -> Database {
         let block = Some(Arc::new(block));
@@ -402,9 +407,17 @@ impl Database {
         let change: Box<Change> = Box::new(change);
         let (store, mut snapshot) = (self.store().clone(), (*self.snapshot()).clone());
         if let Some(block) = &self.block {
-            let changed = self.handle().block_on(move || async move {
-                change(&store, &mut snapshot).await.map(|()| snapshot)
+            let before = block::trees(&snapshot);
+            let mut changed = self.handle().block_on(move || async move {
+                if let Err(error) = change(&store, &mut snapshot).await {
+                    let new = block::trees(&snapshot);
+                    let new: Vec<_> = new.difference(&before).copied().collect();
+                    drop_trees(&store, &new).await.ok();
+                    return Err(error);
+                }
+                Ok(snapshot)
             })?;
+            changed.read_view = changed.read_view.next();
             block.advance(changed);
             return Ok(());
         }
@@ -428,6 +441,7 @@ impl Database {
                 store.give_up(&format!("a statement could not be finished: {error}"));
                 return Err(error);
             }
+            snapshot.read_view = snapshot.read_view.next();
             SqlResult::Ok(snapshot)
         })?;
         let mut current = self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner);

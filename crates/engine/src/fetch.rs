@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use storage::Tree;
+use arrow_array::RecordBatch;
 use types::key::{KeyColumn, split_columns};
 use types::row::{BatchBuilder, RowLayout, index_key_columns, primary_key_columns};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
-use crate::fault;
+use crate::visible::{Entries, VisibleTree};
 
 /// Fetches rows by the primary keys that index entries end with.
 pub(crate) struct Fetch {
-    tree: Tree,
+    tree: VisibleTree,
     layout: Arc<RowLayout>,
     columns: Vec<usize>,
     index_key: Vec<KeyColumn>,
@@ -23,7 +23,7 @@ pub(crate) struct Fetch {
 impl Fetch {
     pub(crate) fn new(
         entry: &TableEntry,
-        tree: Tree,
+        tree: VisibleTree,
         index_columns: &[usize],
         columns: &[usize],
     ) -> Fetch {
@@ -45,30 +45,46 @@ impl Fetch {
         self.pieces.iter().flat_map(|&i| columns[i]).copied().collect()
     }
 
-    /// A builder of the wanted columns of so many rows.
-    pub(crate) fn builder(&self, room: usize) -> BatchBuilder {
-        BatchBuilder::new(self.layout.clone(), &self.columns, room)
-    }
-
-    /// Reads the rows with these keys into `builder`; `found` gets the position of each row's key.
+    /// The rows with these keys, and the position of each row's key.
+    ///
+    /// # Errors
+    /// XX001 when one of them is not there: entries and rows are seen as of the same version.
     pub(crate) async fn rows(
         &self,
         keys: &[Vec<u8>],
         access: exec::Access<'_>,
-        builder: &mut BatchBuilder,
-        mut found: impl FnMut(usize),
-    ) -> SqlResult<()> {
-        let before = builder.row_count();
-        let mut visit = |position: usize, value: &[u8]| {
-            builder.push(&keys[position], value);
-            found(position);
-        };
+    ) -> SqlResult<(RecordBatch, Vec<usize>)> {
+        let mut found = Found { fetch: self, builder: self.builder(keys.len()), positions: vec![] };
         let depth = crate::source::depth(access.depth);
-        self.tree.get_batch(keys, depth, access.io, &mut visit).await.map_err(fault::storage)?;
-        if builder.row_count() - before == keys.len() {
-            return Ok(());
+        self.tree.get_batch(keys, depth, access.io, &mut found).await?;
+        let Found { mut builder, positions, .. } = found;
+        if positions.len() == keys.len() {
+            return Ok((builder.finish(), positions));
         }
         let message = "an index entry points to a row that does not exist";
         Err(SqlError::new(SqlState::DATA_CORRUPTED, message))
+    }
+
+    fn builder(&self, room: usize) -> BatchBuilder {
+        BatchBuilder::new(self.layout.clone(), &self.columns, room)
+    }
+}
+
+/// Rows that were found, and whose they are.
+struct Found<'a> {
+    fetch: &'a Fetch,
+    builder: BatchBuilder,
+    positions: Vec<usize>,
+}
+
+impl Entries for Found<'_> {
+    fn restart(&mut self) {
+        self.builder = self.fetch.builder(self.positions.len());
+        self.positions.clear();
+    }
+
+    fn take(&mut self, position: usize, key: &[u8], value: &[u8]) {
+        self.builder.push(key, value);
+        self.positions.push(position);
     }
 }

@@ -52,7 +52,9 @@ mod statements;
 mod stream;
 mod system;
 mod turn;
+mod undo;
 mod view;
+mod visible;
 
 pub use access::{Credentials, STATEMENT_KINDS, Verifier, statement_kind};
 pub use activity::{
@@ -70,7 +72,7 @@ pub use options::{Options, RingKind};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
-pub use session::{CancelHandle, Session};
+pub use session::{CancelHandle, Session, may_run_in_block};
 pub use settings::{
     Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,
     settings_markdown,
@@ -78,7 +80,7 @@ pub use settings::{
 pub use sql::catalog::{IndexDef, TableDef};
 pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
-    Discard, Fetch, Transaction, Which, no_block, no_cursor,
+    Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,
 };
 pub use sql::{Parameter, Shape, Statement, Template};
 pub use sql::{explain_json, explain_masked};

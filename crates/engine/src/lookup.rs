@@ -6,18 +6,17 @@ use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::{take, take_record_batch};
 use exec::{LocalFuture, Matches};
 use sql::plan::{IndexRef, LookupJoin};
-use storage::Tree;
-use types::key::{KeyEncoder, successor};
+use types::key::KeyEncoder;
 use types::row::{BatchBuilder, RowLayout};
 use types::{SqlError, SqlResult};
 
-use crate::catalog::TableEntry;
-use crate::fault;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::fetch::Fetch;
 use crate::source::depth;
+use crate::visible::{Entries, VisibleTree, beginning_with};
 
 pub(crate) struct TableLookup {
-    tree: Tree,
+    tree: VisibleTree,
     layout: Arc<RowLayout>,
     columns: Vec<usize>,
     /// The keys are whole keys of the clustered tree: point look-ups.
@@ -26,13 +25,21 @@ pub(crate) struct TableLookup {
 }
 
 impl TableLookup {
-    pub(crate) fn new(entry: &TableEntry, join: &LookupJoin) -> TableLookup {
+    pub(crate) fn new(snapshot: &Snapshot, entry: &TableEntry, join: &LookupJoin) -> TableLookup {
         let (tree, layout) = entry.tree_of(&join.index);
         let key_columns = join.index.key_columns(&entry.def);
         let point = matches!(join.index, IndexRef::Primary) && join.keys.len() == layout.key.len();
-        let fetch =
-            join.fetch.then(|| Fetch::new(entry, entry.tree.clone(), key_columns, &join.columns));
-        TableLookup { tree, layout, columns: join.columns.clone(), point, fetch }
+        let fetch = join.fetch.then(|| {
+            let rows = snapshot.visible(entry.tree.clone());
+            Fetch::new(entry, rows, key_columns, &join.columns)
+        });
+        TableLookup {
+            tree: snapshot.visible(tree),
+            layout,
+            columns: join.columns.clone(),
+            point,
+            fetch,
+        }
     }
 
     /// The encoded keys without null, with their positions in the batch.
@@ -47,47 +54,79 @@ impl TableLookup {
         rows.map(encode).collect::<SqlResult<(Vec<_>, Vec<_>)>>()
     }
 
-    /// Rows of the searched tree, with the position in `keys` of each.
+    /// Entries of the searched tree, each with the position of its key.
     async fn search(
         &self,
         keys: Vec<Vec<u8>>,
         access: exec::Access<'_>,
-        visit: &mut dyn FnMut(usize, &[u8], &[u8]),
+        found: &mut dyn Entries,
     ) -> SqlResult<()> {
         let depth = depth(access.depth);
         if self.point {
-            let mut one = |position: usize, value: &[u8]| visit(position, &keys[position], value);
-            let found = self.tree.get_batch(&keys, depth, access.io, &mut one).await;
-            return found.map_err(fault::storage);
+            return self.tree.get_batch(&keys, depth, access.io, found).await;
         }
-        let end = |key: &Vec<u8>| successor(key).expect("an encoded value has a successor");
-        let ranges: Vec<_> = keys.into_iter().map(|key| (key.clone(), end(&key))).collect();
-        let found = self.tree.range_batch(&ranges, depth, access.io, visit).await;
-        found.map_err(fault::storage)
+        let ranges: Vec<_> = keys.into_iter().map(beginning_with).collect();
+        self.tree.range_batch(&ranges, depth, access.io, found).await
     }
 
     async fn matches(&self, keys: &RecordBatch, access: exec::Access<'_>) -> SqlResult<Matches> {
         let (positions, encoded) = self.encode(keys)?;
-        let mut outer = vec![];
         let Some(fetch) = &self.fetch else {
             let room = encoded.len();
-            let mut builder = BatchBuilder::new(self.layout.clone(), &self.columns, room);
-            let mut visit = |position: usize, key: &[u8], value: &[u8]| {
-                builder.push(key, value);
-                outer.push(positions[position]);
-            };
-            self.search(encoded, access, &mut visit).await?;
-            return in_order(outer, builder.finish());
+            let (builder, outer) = (self.builder(room), vec![]);
+            let mut found = Rows { lookup: self, positions: &positions, builder, outer };
+            self.search(encoded, access, &mut found).await?;
+            return in_order(found.outer, found.builder.finish());
         };
-        let (mut owners, mut primary_keys) = (vec![], vec![]);
-        let mut visit = |position: usize, key: &[u8], _: &[u8]| {
-            owners.push(positions[position]);
-            primary_keys.push(fetch.primary_key(key));
-        };
-        self.search(encoded, access, &mut visit).await?;
-        let mut builder = fetch.builder(primary_keys.len());
-        fetch.rows(&primary_keys, access, &mut builder, |i| outer.push(owners[i])).await?;
-        in_order(outer, builder.finish())
+        let mut found = Keys { fetch, positions: &positions, keys: vec![], owners: vec![] };
+        self.search(encoded, access, &mut found).await?;
+        let Keys { keys, owners, .. } = found;
+        let (inner, places) = fetch.rows(&keys, access).await?;
+        in_order(places.into_iter().map(|place| owners[place]).collect(), inner)
+    }
+
+    fn builder(&self, room: usize) -> BatchBuilder {
+        BatchBuilder::new(self.layout.clone(), &self.columns, room)
+    }
+}
+
+/// Rows of the searched tree, with the outer row of each.
+struct Rows<'a> {
+    lookup: &'a TableLookup,
+    positions: &'a [u32],
+    builder: BatchBuilder,
+    outer: Vec<u32>,
+}
+
+impl Entries for Rows<'_> {
+    fn restart(&mut self) {
+        self.builder = self.lookup.builder(self.outer.len());
+        self.outer.clear();
+    }
+
+    fn take(&mut self, position: usize, key: &[u8], value: &[u8]) {
+        self.builder.push(key, value);
+        self.outer.push(self.positions[position]);
+    }
+}
+
+/// Keys of rows that are to be fetched, with the outer row of each.
+struct Keys<'a> {
+    fetch: &'a Fetch,
+    positions: &'a [u32],
+    keys: Vec<Vec<u8>>,
+    owners: Vec<u32>,
+}
+
+impl Entries for Keys<'_> {
+    fn restart(&mut self) {
+        self.keys.clear();
+        self.owners.clear();
+    }
+
+    fn take(&mut self, position: usize, key: &[u8], _: &[u8]) {
+        self.keys.push(self.fetch.primary_key(key));
+        self.owners.push(self.positions[position]);
     }
 }
 

@@ -5,6 +5,7 @@ use types::{SqlError, SqlResult};
 use crate::database::Database;
 use crate::session::Session;
 use crate::system::Given;
+use crate::turn;
 
 impl Database {
     /// Makes durable that sequences have given numbers out. In a block its end does that.
@@ -41,8 +42,9 @@ impl Session {
         if given.is_empty() {
             return Ok(());
         }
-        let db = self.database().clone();
-        let saved = runtime::offload(move || db.save_numbers(given)).await;
+        let (db, patience) = (self.database().clone(), self.patience());
+        let save = move || turn::patiently(patience, || db.save_numbers(given));
+        let saved = runtime::offload(save).await;
         saved
             .map_err(|aborted| SqlError::internal(format!("saving sequences failed: {aborted}")))?
     }

@@ -86,14 +86,15 @@ impl Tables for SnapshotTables {
         }
         let entry = self.entry(&scan.table)?;
         let Some(access) = &self.access else {
-            return Ok(Arc::new(TableSource::new(entry, scan)?));
+            return Ok(Arc::new(TableSource::new(self.catalog.snapshot(), entry, scan)?));
         };
         let scan = Scan { access: access.clone(), ..scan.clone() };
-        Ok(Arc::new(TableSource::new(entry, &scan)?))
+        Ok(Arc::new(TableSource::new(self.catalog.snapshot(), entry, &scan)?))
     }
 
     fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>> {
-        Ok(Arc::new(TableLookup::new(self.entry(&join.table)?, join)))
+        let entry = self.entry(&join.table)?;
+        Ok(Arc::new(TableLookup::new(self.catalog.snapshot(), entry, join)))
     }
 }
 

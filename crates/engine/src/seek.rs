@@ -10,8 +10,8 @@ use types::row::BatchBuilder;
 use types::{SqlError, SqlResult};
 
 use crate::catalog::{Snapshot, TableEntry};
-use crate::fault;
 use crate::source::encode;
+use crate::visible::{Entries, VisibleTree};
 
 /// The scan of a plan that is nothing but a scan of a clustered tree; what it is restricted by
 /// comes with each execution.
@@ -28,6 +28,7 @@ pub(crate) struct Seek<'a> {
     scan: &'a Scan,
     schema: &'a SchemaRef,
     entry: Arc<TableEntry>,
+    tree: VisibleTree,
     key: Vec<u8>,
 }
 
@@ -52,19 +53,37 @@ impl<'a> Seek<'a> {
             return Ok(None);
         }
         let (entry, key) = (entry.clone(), encode(keys, &range.prefix)?);
-        Ok(Some(Seek { scan, schema: &plan.root.schema, entry, key }))
+        let tree = snapshot.visible(entry.tree.clone());
+        Ok(Some(Seek { scan, schema: &plan.root.schema, entry, tree, key }))
     }
 
     /// The row, or none.
     pub(crate) async fn run(self, io: &IoCounters) -> SqlResult<Vec<RecordBatch>> {
-        let mut builder = BatchBuilder::new(self.entry.layout.clone(), &self.scan.columns, 1);
-        let found = self.entry.tree.get(&self.key, io, |value| builder.push(&self.key, value));
-        if found.await.map_err(fault::storage)?.is_none() {
-            return Ok(vec![]);
-        }
+        let mut found = Found { seek: &self, row: None };
+        self.tree.get(&self.key, io, &mut found).await?;
+        let Some(mut builder) = found.row else { return Ok(vec![]) };
         let columns = builder.finish_columns();
         let output = self.scan.output.iter().map(|&i| columns[i].clone()).collect();
         let row = RecordBatch::try_new(self.schema.clone(), output);
         row.map(|row| vec![row]).map_err(|e| SqlError::internal(e.to_string()))
+    }
+}
+
+/// The row, if it was found.
+struct Found<'a> {
+    seek: &'a Seek<'a>,
+    row: Option<BatchBuilder>,
+}
+
+impl Entries for Found<'_> {
+    fn restart(&mut self) {
+        self.row = None;
+    }
+
+    fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
+        let Seek { scan, entry, .. } = self.seek;
+        let mut row = BatchBuilder::new(entry.layout.clone(), &scan.columns, 1);
+        row.push(key, value);
+        self.row = Some(row);
     }
 }

@@ -3,6 +3,8 @@
 mod blocks;
 mod roles;
 
+pub use blocks::may_run_in_block;
+
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -195,12 +197,16 @@ impl Session {
     fn run(&mut self, statement: Statement, client: Client<'_>) -> SqlResult<StatementResult> {
         let cancel = self.begin();
         let _entered = zone::enter(self.context());
-        let timeout = self.settings.lock_timeout_ms;
-        let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
-        let patience = Patience { cancel: cancel.clone(), timeout };
-        let result = turn::patiently(patience, || self.dispatch(statement, client, cancel));
+        let result = turn::patiently(self.patience(), || self.dispatch(statement, client, cancel));
         let rows = result.as_ref().map_or(0, StatementResult::row_count);
         self.activity.end(result, rows)
+    }
+
+    /// How long the statement that runs waits for those that write.
+    pub(crate) fn patience(&self) -> Patience {
+        let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let timeout = self.settings.lock_timeout_ms;
+        Patience { cancel, timeout: (timeout > 0).then(|| Duration::from_millis(timeout)) }
     }
 
     pub(crate) fn dispatch(
@@ -219,6 +225,11 @@ impl Session {
             Statement::Explain(e) => self.explain(&e, cancel),
             Statement::Set { name, value: Some(value) } => {
                 self.settings.set(&name, &value).map(|()| tag("SET"))
+            }
+            Statement::SetTransaction(modes) => {
+                let mut modes = modes.iter();
+                let set = modes.try_for_each(|(name, value)| self.settings.set(name, value));
+                set.map(|()| tag("SET"))
             }
             Statement::Set { name, value: None } => self.settings.reset(&name).map(|()| tag("SET")),
             Statement::Reset { name } => {

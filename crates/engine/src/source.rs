@@ -3,17 +3,17 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use exec::{LocalFuture, Part, Step};
 use sql::plan::{self, First, KeyRange, Scan};
-use storage::{Direction, RangePart, Tree};
+use storage::{Direction, RangePart};
 use types::SqlResult;
 use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
 use types::row::{BatchBuilder, RowLayout};
 
-use crate::catalog::TableEntry;
-use crate::fault;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::fetch::Fetch;
+use crate::visible::{Bounds, Entries, FirstEntries, VisibleTree};
 
 /// Rows that one task fetches by key: amortises a task's set-up (Umbra, section 5).
 const FETCH_ROWS: usize = 128;
@@ -22,11 +22,8 @@ const FETCH_ROWS: usize = 128;
 /// leaf or two.
 const LEAF_ROWS: usize = 128;
 
-/// A half-open range of keys.
-pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
 pub(crate) struct TableSource {
-    tree: Tree,
+    tree: VisibleTree,
     layout: Arc<RowLayout>,
     columns: Vec<usize>,
     ranges: Vec<Bounds>,
@@ -45,10 +42,6 @@ enum Work {
 /// one batch.
 const FIRST_ENTRIES: usize = 4096;
 
-fn slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    bound.as_ref().map(Vec::as_slice)
-}
-
 /// The request depth in the words of `storage`.
 pub(crate) fn depth(depth: exec::Depth) -> storage::Depth {
     match depth {
@@ -58,11 +51,15 @@ pub(crate) fn depth(depth: exec::Depth) -> storage::Depth {
 }
 
 impl TableSource {
-    pub(crate) fn new(entry: &TableEntry, scan: &Scan) -> SqlResult<TableSource> {
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        scan: &Scan,
+    ) -> SqlResult<TableSource> {
         let columns = scan.columns.clone();
         let all = vec![(Bound::Unbounded, Bound::Unbounded)];
         let plan::Access::Range { index, ranges, fetch } = &scan.access else {
-            let (tree, layout) = (entry.tree.clone(), entry.layout.clone());
+            let (tree, layout) = (snapshot.visible(entry.tree.clone()), entry.layout.clone());
             return Ok(TableSource {
                 tree,
                 layout,
@@ -77,80 +74,90 @@ impl TableSource {
         let ranges = ranges.iter().filter_map(|r| bounds(key, r).transpose());
         let ranges = ranges.collect::<SqlResult<Vec<_>>>()?;
         let fetch = fetch.then(|| {
-            Fetch::new(entry, entry.tree.clone(), index.key_columns(&entry.def), &columns)
+            let rows = snapshot.visible(entry.tree.clone());
+            Fetch::new(entry, rows, index.key_columns(&entry.def), &columns)
         });
+        let tree = snapshot.visible(tree);
         Ok(TableSource { tree, layout, columns, ranges, fetch, first: scan.first })
     }
 
     async fn expand(&self, range: RangePart, access: exec::Access<'_>) -> SqlResult<Step> {
-        let depth = depth(access.depth);
-        let Some(fetch) = &self.fetch else {
-            let mut builder = BatchBuilder::new(self.layout.clone(), &self.columns, LEAF_ROWS);
-            let mut visit = |key: &[u8], value: &[u8]| builder.push(key, value);
-            let parts = self.tree.expand(range, depth, access.io, &mut visit).await;
-            let parts = parts.map_err(fault::storage)?;
-            let rows = (builder.row_count() > 0).then(|| builder.finish());
-            return Ok(Step {
-                rows,
-                parts: parts.into_iter().map(Work::Range).map(part).collect(),
-            });
-        };
-        let mut keys = vec![];
-        let mut visit = |key: &[u8], _: &[u8]| keys.push(fetch.primary_key(key));
-        let parts = self.tree.expand(range, depth, access.io, &mut visit).await;
-        let parts = parts.map_err(fault::storage)?.into_iter().map(Work::Range);
-        // In the order of the clustered tree, so that each of its pages is wanted by one fetch.
-        keys.sort_unstable();
-        let fetches = keys.chunks(FETCH_ROWS).map(|chunk| Work::Fetch(chunk.to_vec()));
-        Ok(Step { rows: None, parts: parts.chain(fetches).map(part).collect() })
+        let mut taken = Taken::new(self, LEAF_ROWS);
+        let parts = self.tree.expand(range, depth(access.depth), access.io, &mut taken).await?;
+        let (rows, fetches) = taken.finish();
+        let parts = parts.into_iter().map(Work::Range).chain(fetches);
+        Ok(Step { rows, parts: parts.map(part).collect() })
     }
 
     /// The next of the first entries, leaf by leaf in the order wanted, and what is left to do.
     async fn first(
         &self,
         wanted: usize,
-        (low, high): Bounds,
+        range: Bounds,
         access: exec::Access<'_>,
     ) -> SqlResult<Step> {
         let backward = self.first.is_some_and(|first| first.backward);
         let direction = if backward { Direction::Backward } else { Direction::Forward };
-        let mut cursor = self.tree.range(slice(&low), slice(&high), direction);
         let now = wanted.min(FIRST_ENTRIES);
-        let room = || BatchBuilder::new(self.layout.clone(), &self.columns, now);
-        let mut builder = self.fetch.is_none().then(room);
-        let (mut keys, mut key, mut taken) = (vec![], vec![], 0);
-        while taken < now {
-            let Some(leaf) = cursor.next(access.io).await.map_err(fault::storage)? else {
-                break;
-            };
-            for index in 0..leaf.len().min(now - taken) {
-                let value = leaf.entry(index, &mut key);
-                match (&mut builder, &self.fetch) {
-                    (Some(builder), _) => builder.push(&key, value),
-                    (None, Some(fetch)) => keys.push(fetch.primary_key(&key)),
-                    (None, None) => unreachable!("without a fetch there is a builder"),
-                }
-                taken += 1;
-            }
-            if runtime::need_preempt() {
-                runtime::yield_now().await;
-            }
-        }
-        keys.sort_unstable();
-        let fetches = keys.chunks(FETCH_ROWS).map(|chunk| Work::Fetch(chunk.to_vec()));
-        let rest = (taken == now && wanted > now).then(|| match backward {
-            true => Work::First(wanted - now, (low, Bound::Excluded(key))),
-            false => Work::First(wanted - now, (Bound::Excluded(key), high)),
+        let mut taken = Taken::new(self, now);
+        let FirstEntries { count, last } =
+            self.tree.first(&range, direction, now, access.io, &mut taken).await?;
+        let (low, high) = range;
+        let rest = last.filter(|_| wanted > count).map(|last| match backward {
+            true => Work::First(wanted - count, (low, Bound::Excluded(last))),
+            false => Work::First(wanted - count, (Bound::Excluded(last), high)),
         });
-        let rows = builder.filter(|b| b.row_count() > 0).map(|mut b| b.finish());
-        Ok(Step { rows, parts: fetches.chain(rest).map(part).collect() })
+        let (rows, fetches) = taken.finish();
+        Ok(Step { rows, parts: fetches.into_iter().chain(rest).map(part).collect() })
     }
 
     async fn fetch(&self, keys: Vec<Vec<u8>>, access: exec::Access<'_>) -> SqlResult<Step> {
         let fetch = self.fetch.as_ref().expect("keys come from an index");
-        let mut builder = fetch.builder(keys.len());
-        fetch.rows(&keys, access, &mut builder, |_| {}).await?;
-        Ok(Step { rows: Some(builder.finish()), parts: vec![] })
+        let (rows, _) = fetch.rows(&keys, access).await?;
+        Ok(Step { rows: Some(rows), parts: vec![] })
+    }
+}
+
+/// Entries of a step: rows, or keys of rows that are to be fetched.
+struct Taken<'a> {
+    source: &'a TableSource,
+    room: usize,
+    rows: Option<BatchBuilder>,
+    keys: Vec<Vec<u8>>,
+}
+
+impl Taken<'_> {
+    fn new(source: &TableSource, room: usize) -> Taken<'_> {
+        let mut taken = Taken { source, room, rows: None, keys: vec![] };
+        taken.restart();
+        taken
+    }
+
+    /// Its rows, and the fetches that are left to do.
+    fn finish(self) -> (Option<RecordBatch>, Vec<Work>) {
+        let rows = self.rows.filter(|rows| rows.row_count() > 0).map(|mut rows| rows.finish());
+        let mut keys = self.keys;
+        // In the order of the clustered tree, so that each of its pages is wanted by one fetch.
+        keys.sort_unstable();
+        let fetches = keys.chunks(FETCH_ROWS).map(|chunk| Work::Fetch(chunk.to_vec()));
+        (rows, fetches.collect())
+    }
+}
+
+impl Entries for Taken<'_> {
+    fn restart(&mut self) {
+        let TableSource { layout, columns, fetch, .. } = self.source;
+        let builder = || BatchBuilder::new(layout.clone(), columns, self.room);
+        self.rows = fetch.is_none().then(builder);
+        self.keys.clear();
+    }
+
+    fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
+        match (&mut self.rows, &self.source.fetch) {
+            (Some(rows), _) => rows.push(key, value),
+            (None, Some(fetch)) => self.keys.push(fetch.primary_key(key)),
+            (None, None) => unreachable!("without a fetch there is a builder"),
+        }
     }
 }
 
@@ -164,7 +171,7 @@ impl exec::Source for TableSource {
             let ranges = self.ranges.iter().cloned();
             return ranges.map(|range| part(Work::First(first.count, range))).collect();
         }
-        let root = |(low, high): &Bounds| self.tree.root_part(low.clone(), high.clone());
+        let root = |(low, high): &Bounds| self.tree.tree.root_part(low.clone(), high.clone());
         self.ranges.iter().map(root).map(Work::Range).map(part).collect()
     }
 

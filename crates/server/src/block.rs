@@ -3,8 +3,8 @@
 use std::io;
 
 use engine::{
-    Copied, Discard, Notice, Session, SqlError, SqlResult, SqlState, Statement, StatementResult,
-    Transaction,
+    Copied, Discard, Notice, RoleStatement, Session, SqlError, SqlResult, SqlState, Statement,
+    StatementResult, Transaction,
 };
 
 use crate::connection::Connection;
@@ -61,24 +61,55 @@ impl Connection {
         }
     }
 
-    /// A block that has written is ended by the engine, which may refuse to keep its work.
+    /// A transaction that has written is ended by the engine, which may fail to keep its work.
     pub(crate) async fn end_or_begin(
         &mut self,
         step: Transaction,
     ) -> io::Result<SqlResult<StatementResult>> {
-        let written = self.session.as_ref().is_some_and(Session::has_written);
+        if let Transaction::RollbackTo(name) = &step {
+            return Ok(self.go_back(name).await);
+        }
+        let is_end = matches!(step, Transaction::Commit | Transaction::Rollback);
+        if !is_end || !self.has_written() {
+            return Ok(self.transaction(&step));
+        }
         let end = match (&step, self.block) {
-            _ if !written => return Ok(self.transaction(&step)),
-            (Transaction::Commit, Block::Open) => Transaction::Commit,
-            (Transaction::Commit | Transaction::Rollback, _) => Transaction::Rollback,
-            (Transaction::Begin(_), _) => {
-                return Ok(self.transaction(&step));
-            }
-            _ => return Ok(Err(SqlError::unsupported("savepoints in a block that writes"))),
+            (Transaction::Commit, Block::Idle | Block::Open) => Transaction::Commit,
+            _ => Transaction::Rollback,
         };
         let told = self.transaction(&step);
         let ended = self.perform(Statement::Transaction(end), None).await?;
         Ok(ended.and(told))
+    }
+
+    /// Whether the transaction has written.
+    pub(crate) fn has_written(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::has_written)
+    }
+
+    /// Whether statements that no `BEGIN` has put together form one transaction, which has written.
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.block == Block::Idle && self.has_written()
+    }
+
+    /// Commits the statements of a message, or of a pipeline, if they form a transaction.
+    pub(crate) async fn end_implicit(&mut self) -> io::Result<SqlResult<()>> {
+        if !self.is_implicit() {
+            return Ok(Ok(()));
+        }
+        let commit = Statement::Transaction(Transaction::Commit);
+        Ok(self.perform(commit, None).await?.map(drop))
+    }
+
+    /// After an error nothing of the transaction stays. Where a savepoint may save some of it, that is
+    /// for the client to say.
+    pub(crate) fn abandon(&mut self) {
+        if self.block == Block::Open {
+            self.block = Block::Failed;
+        }
+        if let (Some(session), true) = (&mut self.session, self.savepoints.is_empty()) {
+            session.roll_back();
+        }
     }
 
     fn transaction(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
@@ -126,36 +157,52 @@ impl Connection {
         Ok(StatementResult::Command { tag: tag.to_owned() })
     }
 
-    /// Savepoints of a block that only reads: they say from where a failed block goes on.
+    /// Sets or forgets a savepoint.
     fn savepoint(&mut self, step: &Transaction) -> SqlResult<&'static str> {
-        let (Transaction::Savepoint(name)
-        | Transaction::Release(name)
-        | Transaction::RollbackTo(name)) = step
-        else {
-            return Err(SqlError::internal("no step of a savepoint"));
-        };
-        let is_rollback = matches!(step, Transaction::RollbackTo(_));
-        match self.block {
-            Block::Idle => {
-                let message = "savepoints can only be used in transaction blocks";
-                return Err(SqlError::new(SqlState("25P01"), message));
+        if self.block == Block::Failed {
+            return Err(in_failed_block());
+        }
+        match step {
+            Transaction::Savepoint(name) => {
+                self.in_block()?.save(self.savepoints.len());
+                self.savepoints.push(name.clone());
+                Ok("SAVEPOINT")
             }
-            Block::Failed if !is_rollback => return Err(in_failed_block()),
-            _ => {}
+            Transaction::Release(name) => {
+                let at = self.savepoint_named(name)?;
+                self.in_block()?.release(at);
+                self.savepoints.truncate(at);
+                Ok("RELEASE")
+            }
+            _ => Err(SqlError::internal("no step of a savepoint")),
         }
-        if let Transaction::Savepoint(name) = step {
-            self.savepoints.push(name.clone());
-            return Ok("SAVEPOINT");
-        }
-        let Some(at) = self.savepoints.iter().rposition(|s| s == name) else {
+    }
+
+    /// `ROLLBACK TO SAVEPOINT`: from there a failed block goes on.
+    async fn go_back(&mut self, name: &str) -> SqlResult<StatementResult> {
+        let at = self.savepoint_named(name)?;
+        self.in_block()?.go_back(at).await?;
+        self.savepoints.truncate(at + 1);
+        self.block = Block::Open;
+        Ok(StatementResult::Command { tag: "ROLLBACK".to_owned() })
+    }
+
+    /// The place of a savepoint among those that there are.
+    fn savepoint_named(&self, name: &str) -> SqlResult<usize> {
+        self.in_block()?;
+        self.savepoints.iter().rposition(|s| s == name).ok_or_else(|| {
             let message = format!("savepoint \"{name}\" does not exist");
-            return Err(SqlError::new(SqlState("3B001"), message));
-        };
-        self.savepoints.truncate(if is_rollback { at + 1 } else { at });
-        if is_rollback {
-            self.block = Block::Open;
+            SqlError::new(SqlState("3B001"), message)
+        })
+    }
+
+    /// The session, in whose transaction block there may be savepoints.
+    fn in_block(&self) -> SqlResult<&Session> {
+        if self.block == Block::Idle {
+            let message = "savepoints can only be used in transaction blocks";
+            return Err(SqlError::new(SqlState("25P01"), message));
         }
-        Ok(if is_rollback { "ROLLBACK" } else { "RELEASE" })
+        self.session.as_ref().ok_or_else(|| SqlError::internal("a statement runs already"))
     }
 
     /// Whether the transaction block lets a statement run.
@@ -164,29 +211,44 @@ impl Connection {
             let message = "cannot execute a statement that writes in a read-only transaction";
             return Err(SqlError::new(SqlState("25006"), message));
         }
-        match (self.block, &mut self.session) {
-            (Block::Idle, _) => Ok(()),
-            (Block::Failed, _) => Err(in_failed_block()),
-            (Block::Open, _) if matches!(statement, Statement::Discard(Discard::All)) => {
+        match self.block {
+            Block::Failed => return Err(in_failed_block()),
+            Block::Open if matches!(statement, Statement::Discard(Discard::All)) => {
                 let message = "DISCARD ALL cannot run inside a transaction block";
-                Err(SqlError::new(SqlState("25001"), message))
+                return Err(SqlError::new(SqlState("25001"), message));
             }
-            (Block::Open, _) if locks_rows(statement) => {
-                Err(SqlError::unsupported("SELECT .. FOR UPDATE in a transaction block")
-                    .with_detail("Rows stay as they are for one statement only."))
+            Block::Open if locks_rows(statement) => {
+                return Err(SqlError::unsupported("SELECT .. FOR UPDATE in a transaction block")
+                    .with_detail("Rows stay as they are for one statement only."));
             }
-            (Block::Open, _) if reads_only(statement) => Ok(()),
-            (Block::Open, _) if !self.savepoints.is_empty() => {
-                Err(SqlError::unsupported("writing in a transaction block with savepoints"))
-            }
-            (Block::Open, Some(session)) => session.write_in_block(statement),
-            (Block::Open, None) => Err(SqlError::internal("a statement runs already")),
+            _ => {}
         }
+        let is_alone = self.block == Block::Idle && !self.goes_on && !self.has_written();
+        match &mut self.session {
+            _ if is_alone || !writes(statement) => Ok(()),
+            Some(session) => session.write_in_block(statement),
+            None => Err(SqlError::internal("a statement runs already")),
+        }
+    }
+
+    /// Whether a statement that writes is the first that does so outside of a block: it is a
+    /// transaction of its own if nothing follows it.
+    pub(crate) fn may_be_alone(&self, statement: &Statement) -> bool {
+        self.block == Block::Idle && !self.has_written() && writes(statement)
     }
 }
 
 fn locks_rows(statement: &Statement) -> bool {
     matches!(statement, Statement::Query(query) if query.locks_rows())
+}
+
+/// Whether a statement is one that a transaction keeps or undoes.
+pub(crate) fn writes(statement: &Statement) -> bool {
+    let assumes = matches!(
+        statement,
+        Statement::Role(RoleStatement::Assume(_) | RoleStatement::Authorize(_))
+    );
+    !assumes && !reads_only(statement) && !matches!(statement, Statement::Transaction(_))
 }
 
 fn reads_only(statement: &Statement) -> bool {
@@ -195,6 +257,7 @@ fn reads_only(statement: &Statement) -> bool {
         Statement::Query(_)
             | Statement::Explain(_)
             | Statement::Set { .. }
+            | Statement::SetTransaction(_)
             | Statement::Show { .. }
             | Statement::CheckDatabase
             | Statement::Reset { .. }

@@ -65,6 +65,9 @@ pub(crate) struct Connection {
     pub portals: HashMap<String, Portal>,
     /// Of the open transaction block, in order.
     pub savepoints: Vec<String>,
+    /// Whether what follows belongs to the same transaction, without a block: the statements of one
+    /// message, or of one pipeline.
+    pub goes_on: bool,
     pub key: Option<CancelKey>,
     /// How others see the connection, once it is a client's.
     pub presence: Option<Arc<Presence>>,
@@ -105,6 +108,7 @@ impl Connection {
             unnamed: None,
             portals: HashMap::new(),
             savepoints: vec![],
+            goes_on: false,
             key: None,
             presence: None,
             text: None,
@@ -158,11 +162,16 @@ impl Connection {
         if self.input.has_frame() {
             return self.input.next(&mut self.stream).await;
         }
-        if !self.rests {
+        // In the middle of a pipeline the client may take its time, unless others wait for it.
+        if !self.rests && !self.is_implicit() {
             let next = self.input.next(&mut self.stream).await;
             return self.unless_woken(next);
         }
-        self.appear(if self.block == Block::Idle { Doing::Rests } else { Doing::Waits });
+        if !self.rests {
+            self.flush().await?;
+        }
+        let is_idle = self.block == Block::Idle && !self.is_implicit();
+        self.appear(if is_idle { Doing::Rests } else { Doing::Waits });
         self.output.bytes.shrink_to(KEPT_BYTES_MAX);
         if self.must_leave() {
             return self.leave(&drain::farewell());
@@ -206,7 +215,7 @@ impl Connection {
         }
         match self.shared.drain.stage() {
             Stage::Open => false,
-            Stage::Draining => self.block == Block::Idle,
+            Stage::Draining => self.block == Block::Idle && !self.is_implicit(),
             Stage::Closing => true,
         }
     }
@@ -226,10 +235,11 @@ impl Connection {
 
     /// How long the client may pause now, and what it is told if it pauses longer.
     fn pause(&mut self) -> Option<(Duration, SqlError)> {
+        let is_idle = self.block == Block::Idle && !self.is_implicit();
         let settings = self.session.as_mut()?.settings();
-        let (ms, state, kind) = match self.block {
-            Block::Idle => (settings.idle_session_ms, "57P05", "idle-session"),
-            _ => (settings.idle_in_transaction_ms, "25P03", "idle-in-transaction"),
+        let (ms, state, kind) = match is_idle {
+            true => (settings.idle_session_ms, "57P05", "idle-session"),
+            false => (settings.idle_in_transaction_ms, "25P03", "idle-in-transaction"),
         };
         let message = || format!("terminating connection due to {kind} timeout");
         (ms > 0).then(|| (Duration::from_millis(ms), SqlError::new(SqlState(state), message())))
@@ -291,9 +301,7 @@ impl Connection {
 
     /// Notes and reports an error.
     pub fn fail(&mut self, error: &SqlError) {
-        if self.block == Block::Open {
-            self.block = Block::Failed;
-        }
+        self.abandon();
         // Of a statement that ends with its connection the client is told that.
         if self.is_ended() && error.state == SqlState::QUERY_CANCELED {
             return;
@@ -315,6 +323,17 @@ impl Connection {
             Err(error) => Ok(Err(error)),
             Ok(Executed::Statement(statement)) => self.step(*statement).await,
             Ok(Executed::Point(point)) => Ok(self.look_up(&point).await),
+        }
+    }
+
+    /// The statement that an `EXECUTE` stands for; what is wrong with it is told when it runs.
+    pub(crate) fn resolved(&self, statement: &Statement) -> Option<Statement> {
+        let (Statement::Execute(execute), Some(session)) = (statement, &self.session) else {
+            return None;
+        };
+        match session.executed(execute) {
+            Ok(Executed::Statement(statement)) => Some(*statement),
+            _ => None,
         }
     }
 

@@ -142,13 +142,13 @@ impl Connection {
         Ok(taken)
     }
 
-    /// Answers a `FETCH`. A cursor that was declared binary gives its rows so whatever is asked for.
+    /// Sends the rows of a `FETCH`; its tag. A cursor that was declared binary gives its rows so whatever is asked for.
     pub(crate) async fn send_fetched(
         &mut self,
         fetching: &Fetching,
         formats: &[i16],
         described: bool,
-    ) -> io::Result<SqlResult<()>> {
+    ) -> io::Result<SqlResult<String>> {
         let Some(portal) = self.portals.get(&fetching.cursor) else {
             return Ok(Err(no_cursor(&fetching.cursor)));
         };
@@ -161,8 +161,7 @@ impl Connection {
             Ok(count) => count,
             Err(error) => return Ok(Err(error)),
         };
-        self.output.command_complete(&format!("FETCH {count}"));
-        Ok(Ok(()))
+        Ok(Ok(format!("FETCH {count}")))
     }
 
     /// The block has ended, and its cursors with it.

@@ -65,6 +65,9 @@ impl Connection {
     /// Ends a round of the extended protocol.
     pub(crate) async fn sync(&mut self) -> io::Result<()> {
         self.skipping = false;
+        if let Err(error) = self.end_implicit().await? {
+            self.fail(&error);
+        }
         if self.block == Block::Idle {
             self.end_cursors();
         }
@@ -240,7 +243,7 @@ impl Connection {
             }
             self.text = Some(portal.text.shown().clone());
             let executed = match bound {
-                Executed::Statement(statement) => self.execute(*statement).await?,
+                Executed::Statement(statement) => self.execute_before_sync(*statement).await?,
                 Executed::Point(point) => self.look_up(&point).await,
             };
             match executed {
@@ -250,7 +253,8 @@ impl Connection {
                     return Ok(Ok(()));
                 }
                 Ok(Answer::Fetch(fetching)) => {
-                    return self.send_fetched(&fetching, &portal.formats, true).await;
+                    let sent = self.send_fetched(&fetching, &portal.formats, true).await?;
+                    return Ok(sent.map(|tag| self.output.command_complete(&tag)));
                 }
                 Ok(Answer::Rows(rows)) => {
                     let checked = portal.source.as_ref().map(|s| s.check_result(rows.schema()));
@@ -267,6 +271,17 @@ impl Connection {
         let sent = self.some_rows(&mut portal, limit).await?;
         self.portals.insert(name.to_owned(), portal);
         Ok(sent)
+    }
+
+    /// Runs a statement of a pipeline. One that writes is a transaction of its own if the pipeline ends
+    /// behind it, and else the first of those that are one together.
+    async fn execute_before_sync(&mut self, statement: Statement) -> io::Result<SqlResult<Answer>> {
+        if self.may_be_alone(self.resolved(&statement).as_ref().unwrap_or(&statement)) {
+            self.goes_on = self.input.peek(&mut self.stream).await? != Some(b'S');
+        }
+        let executed = self.execute(statement).await;
+        self.goes_on = false;
+        executed
     }
 
     /// Sends up to `limit` rows of a portal, and whether there may be more.

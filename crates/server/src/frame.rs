@@ -97,12 +97,7 @@ impl Input {
 
     /// Whether what comes begins with this byte; false at the end of the stream too.
     pub async fn begins_with(&mut self, stream: &mut Stream, byte: u8) -> io::Result<bool> {
-        while self.available().is_empty() {
-            if !self.receive(stream).await? {
-                return Ok(false);
-            }
-        }
-        Ok(self.available()[0] == byte)
+        Ok(self.peek(stream).await? == Some(byte))
     }
 
     /// All that has come and was not taken.
@@ -156,6 +151,16 @@ impl Input {
                 None => return Ok(None),
             }
         }
+    }
+
+    /// What kind of message comes next; `None` at the end of the stream.
+    pub async fn peek(&mut self, stream: &mut Stream) -> io::Result<Option<u8>> {
+        while self.available().is_empty() {
+            if !self.receive(stream).await? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.available()[0]))
     }
 
     /// The next message, if it has come.

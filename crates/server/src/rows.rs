@@ -91,8 +91,10 @@ impl Connection {
         match taken {
             Ok(sent) if sent.at_end => {
                 rows.is_over = true;
+                // Numbers that it took may have to wait for who writes.
+                let clock = Limit::start(session);
                 let finished = session.finish(&rows.stream).await;
-                Ok(finished.map(|()| sent))
+                Ok(clock.judge(finished).map(|()| sent))
             }
             Ok(sent) => {
                 rows.lie_still(session);

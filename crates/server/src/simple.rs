@@ -3,8 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use engine::{Announced, SqlResult, Template};
+use engine::{Announced, SqlResult, Statement, Template, may_run_in_block};
 
+use crate::block::{Block, writes};
 use crate::connection::{Answer, Connection};
 use crate::message::Reader;
 use crate::rows::{Form, Rows};
@@ -42,26 +43,53 @@ impl Connection {
             Ok(statements) => statements,
             Err(error) => return Ok(Err(error)),
         };
-        for (statement, template) in statements.into_iter().zip(&templates) {
+        if let Err(error) = self.may_run_together(&statements) {
+            return Ok(Err(error));
+        }
+        let last = statements.len().saturating_sub(1);
+        for (number, (statement, template)) in statements.into_iter().zip(&templates).enumerate() {
             if let Some(session) = &self.session {
                 session.activity().announce_shape(Arc::new(template.shape()));
             }
-            match self.execute(statement).await? {
+            self.goes_on = number < last;
+            let ran = self.run_one(statement).await;
+            self.goes_on = false;
+            let tag = match ran? {
+                Ok(tag) => tag,
                 Err(error) => return Ok(Err(template.located(error))),
-                Ok(Answer::Command { tag }) => self.output.command_complete(&tag),
-                Ok(Answer::Fetch(fetching)) => {
-                    if let Err(error) = self.send_fetched(&fetching, &[], false).await? {
-                        return Ok(Err(error));
-                    }
-                }
-                Ok(Answer::Rows(rows)) => {
-                    if let Err(error) = self.all_rows(Rows::new(rows)).await? {
-                        return Ok(Err(template.located(error)));
-                    }
-                }
+            };
+            if number == last
+                && let Err(error) = self.end_implicit().await?
+            {
+                return Ok(Err(error));
             }
+            self.output.command_complete(&tag);
         }
         Ok(Ok(()))
+    }
+
+    /// Refuses what cannot be part of a transaction before the first statement has run. The statements
+    /// form one, unless the message says otherwise or none but the last writes.
+    fn may_run_together(&self, statements: &[Statement]) -> SqlResult<()> {
+        let is_step = |statement: &&Statement| matches!(statement, Statement::Transaction(_));
+        let together = statements.iter().take_while(|statement| !is_step(statement));
+        let written = together.enumerate().filter(|(_, statement)| writes(statement));
+        let written: Vec<(usize, &Statement)> = written.collect();
+        let is_alone = matches!(*written, [(at, _)] if at + 1 == statements.len());
+        if self.block != Block::Idle || is_alone {
+            return Ok(());
+        }
+        written.into_iter().try_for_each(|(_, statement)| may_run_in_block(statement))
+    }
+
+    /// Runs one statement and sends its rows; its tag.
+    async fn run_one(&mut self, statement: Statement) -> io::Result<SqlResult<String>> {
+        match self.execute(statement).await? {
+            Err(error) => Ok(Err(error)),
+            Ok(Answer::Command { tag }) => Ok(Ok(tag)),
+            Ok(Answer::Fetch(fetching)) => self.send_fetched(&fetching, &[], false).await,
+            Ok(Answer::Rows(rows)) => self.all_rows(Rows::new(rows)).await,
+        }
     }
 
     /// Answers a look-up of which the like has been planned before.
@@ -75,21 +103,23 @@ impl Connection {
         session.activity().announce(&text.into());
         session.activity().announce_shape(shape);
         match self.look_up(&point).await {
-            Ok(Answer::Rows(rows)) => self.all_rows(Rows::new(rows)).await.map(Some),
+            Ok(Answer::Rows(rows)) => {
+                let sent = self.all_rows(Rows::new(rows)).await?;
+                Ok(Some(sent.map(|tag| self.output.command_complete(&tag))))
+            }
             Ok(_) => Ok(None),
             Err(error) => Ok(Some(Err(error))),
         }
     }
 
-    /// Sends a whole result, row by row as it comes.
-    async fn all_rows(&mut self, mut rows: Rows) -> io::Result<SqlResult<()>> {
+    /// Sends a whole result, row by row as it comes; its tag.
+    async fn all_rows(&mut self, mut rows: Rows) -> io::Result<SqlResult<String>> {
         self.output.row_description(rows.stream.schema(), &[]);
         let sent = match self.take_rows(&mut rows, u64::MAX, Form::Data(&[])).await? {
             Ok(sent) => sent,
             Err(error) => return Ok(Err(error)),
         };
-        self.output.command_complete(&rows.stream.tag(sent.count));
-        Ok(Ok(()))
+        Ok(Ok(rows.stream.tag(sent.count)))
     }
 }
 

@@ -60,6 +60,7 @@ pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
 pub use sequence::{AlterSequence, CreateSequence, SequenceChange};
+pub use setting::{ISOLATION_LEVELS, isolation_level};
 pub use shape::Shape;
 pub use template::{Parameter, Template};
 pub use vacuum::Vacuum;
@@ -118,6 +119,8 @@ pub enum Statement {
         /// New value as text.
         value: Option<String>,
     },
+    /// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS`: settings with their values.
+    SetTransaction(Vec<(String, String)>),
     /// `SHOW name`; the name may be `all` or `tables`.
     Show {
         /// Setting.
@@ -363,7 +366,7 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::ShowTables { .. } => Statement::Show { name: "tables".into() },
         S::Reset(reset) => setting::reset(&reset.reset)?,
         S::StartTransaction { modes, begin, .. } => {
-            Statement::Transaction(setting::begin(&modes, !begin))
+            Statement::Transaction(setting::begin(&modes, !begin)?)
         }
         // Nobody listens: there is nothing to be told about.
         S::UNLISTEN { .. } => Statement::Discard(Discard::Channels),

@@ -24,7 +24,7 @@ drop table u, t;
 begin;
 select 1;
 commit;
-start transaction isolation level repeatable read, read only;
+start transaction isolation level read committed, read only;
 rollback;
 set statement_timeout = '5s';
 show statement_timeout;

@@ -70,6 +70,18 @@ async def many_at_once():
     await c.executemany("insert into mm values ($1, $2)", [(i, str(i)) for i in range(300)])
     equal(await c.fetchval("select count(*) from mm"), 300)
     await rejects("23505", c.executemany("insert into mm values ($1, $2)", [(900, ""), (1, "")]))
+    equal(await c.fetchval("select count(*) from mm"), 300)
+
+    def breaks():
+        for number in range(1000, 3000):
+            yield number, "x" * 100
+        raise KeyError("no more")
+
+    try:
+        await c.executemany("insert into mm values ($1, $2)", breaks())
+    except KeyError:
+        pass
+    equal(await c.fetchval("select count(*) from mm"), 300)
     await c.execute("drop table mm")
     await c.close()
 
@@ -115,6 +127,19 @@ async def blocks_nest():
         except asyncpg.DivisionByZeroError:
             pass
         equal(await c.fetchval("select 7"), 7)
+    await c.execute("drop table if exists nested")
+    await c.execute("create table nested (id int primary key)")
+    async with c.transaction():
+        await c.execute("insert into nested values (1)")
+        try:
+            async with c.transaction():
+                await c.execute("insert into nested values (2)")
+                await c.execute("insert into nested values (1)")
+        except asyncpg.UniqueViolationError:
+            pass
+        await c.execute("insert into nested values (3)")
+    equal([r["id"] for r in await c.fetch("select id from nested order by id")], [1, 3])
+    await c.execute("drop table nested")
     await c.close()
 
 

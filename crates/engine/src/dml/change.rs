@@ -2,6 +2,7 @@
 //!
 //! Few rows are changed in place; for many the table's trees are written anew by a bulk load,
 //! because each row that is changed in place may touch a page of every tree, which is written twice.
+//! So are those of which a transaction block would have to put back too much.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use types::SqlResult;
 
 use super::entries::Entries;
 use super::rows::Rows;
+use crate::block::Block;
 use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::load::{Rebuilt, TableLoader, drop_trees};
@@ -72,9 +74,10 @@ pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
     if ready.is_empty() {
         return Ok(());
     }
+    let block = db.block().cloned();
     db.change(move |store, snapshot| {
         Box::pin(async move {
-            let done = apply_all(&ready, store, snapshot).await;
+            let done = apply_all(&ready, store, snapshot, block.as_deref()).await;
             if let Err(error) = done {
                 for one in &ready {
                     if let How::Rebuilt(rebuilt) = &one.how {
@@ -94,15 +97,26 @@ pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
 fn prepare(db: &Database, change: Change) -> SqlResult<Ready> {
     let (removed, added) = (&change.removed, &change.added);
     let bytes = removed.batch.get_array_memory_size() + added.batch.get_array_memory_size();
-    let how = if bytes <= in_place_bytes_max(db) {
-        How::InPlace(Entries::of_table(&change.entry, removed, added)?)
-    } else {
-        let gone: HashSet<Vec<u8>> = removed.keys(&change.entry)?.into_iter().collect();
-        let mut loader = TableLoader::without(db, change.entry.clone(), &gone)?;
-        loader.push_with_ids(&added.batch, &added.ids)?;
-        How::Rebuilt(loader.build()?)
+    let in_place = match bytes <= in_place_bytes_max(db) {
+        true => Some(Entries::of_table(&change.entry, removed, added)?),
+        false => None,
+    };
+    let how = match in_place.filter(|entries| has_room(db, &change.entry, entries)) {
+        Some(entries) => How::InPlace(entries),
+        None => {
+            let gone: HashSet<Vec<u8>> = removed.keys(&change.entry)?.into_iter().collect();
+            let mut loader = TableLoader::without(db, change.entry.clone(), &gone)?;
+            loader.push_with_ids(&added.batch, &added.ids)?;
+            How::Rebuilt(loader.build()?)
+        }
     };
     Ok(Ready { change, how })
+}
+
+/// Whether a block, if there is one, has room to note what it would change in place.
+fn has_room(db: &Database, entry: &TableEntry, entries: &[Entries]) -> bool {
+    let bytes = || entries.iter().map(Entries::noted_bytes).sum();
+    db.block().is_none_or(|block| block.has_room(entry, bytes()))
 }
 
 fn discard(db: &Database, ready: Vec<Ready>) -> SqlResult<()> {
@@ -116,7 +130,12 @@ fn discard(db: &Database, ready: Vec<Ready>) -> SqlResult<()> {
 
 /// Changes the trees that are changed in place: all or none of them. Afterwards there is space on
 /// the disk to make that durable.
-async fn apply_all(ready: &[Ready], store: &storage::Store, snapshot: &Snapshot) -> SqlResult<()> {
+async fn apply_all(
+    ready: &[Ready],
+    store: &storage::Store,
+    snapshot: &Snapshot,
+    block: Option<&Block>,
+) -> SqlResult<()> {
     let in_place = ready.iter().filter_map(|one| match &one.how {
         How::InPlace(trees) => Some(trees),
         How::Rebuilt(_) => None,
@@ -124,6 +143,11 @@ async fn apply_all(ready: &[Ready], store: &storage::Store, snapshot: &Snapshot)
     let trees: Vec<&Entries> = in_place.flatten().collect();
     for tree in &trees {
         tree.check_stored().await?;
+    }
+    // Now the entries are known to be what the statement takes them for.
+    for tree in &trees {
+        tree.record(&snapshot.read_view);
+        block.into_iter().for_each(|block| block.note(tree.noted()));
     }
     for (done, tree) in trees.iter().enumerate() {
         if let Err(error) = tree.apply(store).await {

@@ -10,9 +10,11 @@ use types::text::format_value;
 use types::{SqlError, SqlResult};
 
 use super::rows::Rows;
+use crate::block::{Noted, noted_bytes};
 use crate::catalog::TableEntry;
 use crate::fault;
 use crate::load::{duplicate_key, key_arrays};
+use crate::undo::ReadView;
 
 /// The changes of one tree.
 pub(crate) struct Entries {
@@ -169,6 +171,29 @@ impl Entries {
         let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
         searched.map_err(fault::storage)?;
         found.map_or(Ok(()), |row| Err(self.violation(row)))
+    }
+
+    /// Records what the entries are, for who reads them as they are.
+    pub(crate) fn record(&self, view: &ReadView) {
+        let entries = self.changes.iter();
+        let old = entries.map(|(key, change)| (key.as_slice(), change.old.as_deref()));
+        view.record(self.tree.id(), old);
+    }
+
+    /// The entries as they are, for a block that may have to put them back.
+    pub(crate) fn noted(&self) -> impl Iterator<Item = Noted> {
+        self.changes.iter().map(|(key, change)| Noted {
+            tree: self.tree.clone(),
+            key: key.clone(),
+            old: change.old.clone(),
+        })
+    }
+
+    /// What it takes to note them.
+    pub(crate) fn noted_bytes(&self) -> usize {
+        let bytes =
+            |(key, change): (&Vec<u8>, &EntryChange)| noted_bytes(key, change.old.as_deref());
+        self.changes.iter().map(bytes).sum()
     }
 
     /// Changes the tree. When that fails, what was done is undone.

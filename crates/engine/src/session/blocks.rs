@@ -7,16 +7,54 @@ use super::{Session, tag};
 use crate::block;
 use crate::result::StatementResult;
 
+/// Whether a statement that writes may run in a transaction of several statements.
+///
+/// # Errors
+/// 25001 for what is a transaction of its own.
+pub fn may_run_in_block(statement: &Statement) -> SqlResult<()> {
+    block::admit(statement)
+}
+
 impl Session {
-    /// Whether a statement that writes may run in the transaction block that is open, and makes the
-    /// block one that writes.
+    /// Whether a statement that writes may run in the transaction of several statements that is open,
+    /// and makes the transaction one that writes.
     ///
     /// # Errors
-    /// 0A000 with what may.
+    /// 25001 for what is a transaction of its own.
     pub fn write_in_block(&mut self, statement: &Statement) -> SqlResult<()> {
-        block::admit(self.db.block().map(|b| &**b), statement)?;
+        may_run_in_block(statement)?;
         self.block_begins = self.db.block().is_none();
         Ok(())
+    }
+
+    /// Sets a savepoint behind `depth` others.
+    pub fn save(&self, depth: usize) {
+        self.db.block().into_iter().for_each(|block| block.save(depth));
+    }
+
+    /// Forgets the savepoint behind `depth` others and those after it.
+    pub fn release(&self, depth: usize) {
+        self.db.block().into_iter().for_each(|block| block.release(depth));
+    }
+
+    /// Undoes what was written since the savepoint behind `depth` others was set. Call it in a task of
+    /// the database's runtime.
+    ///
+    /// # Errors
+    /// Those of storage, which writes no more then.
+    pub async fn go_back(&self, depth: usize) -> SqlResult<()> {
+        match self.db.block() {
+            Some(block) => block.go_back(depth).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Undoes what the transaction has written, and lets others write.
+    pub fn roll_back(&mut self) {
+        self.block_begins = false;
+        if let Some(block) = self.db.block().cloned() {
+            self.db = block.public().clone();
+        }
     }
 
     /// A transaction block begins or ends.
@@ -24,7 +62,7 @@ impl Session {
         self.in_block = is_open;
     }
 
-    /// Whether the transaction block that is open has written.
+    /// Whether the transaction that is open has written.
     pub fn has_written(&self) -> bool {
         self.db.block().is_some()
     }

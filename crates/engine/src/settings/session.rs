@@ -146,10 +146,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting!(
         "default_transaction_isolation",
         CLIENTS,
-        Kind::Text,
+        Kind::Choice(sql::parse::ISOLATION_LEVELS),
         "read committed",
-        Home::Fixed(&["readcommitted", "repeatableread", "serializable"]),
-        "Isolation of transactions: each statement reads one snapshot."
+        Home::Kept,
+        "Isolation of transactions: each statement sees what was committed before it began."
     ),
     setting!(
         "default_transaction_read_only",
@@ -318,9 +318,9 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting!(
         "transaction_isolation",
         CLIENTS,
-        Kind::Text,
+        Kind::Choice(sql::parse::ISOLATION_LEVELS),
         "read committed",
-        Home::Fixed(&["readcommitted", "repeatableread", "serializable"]),
+        Home::Kept,
         "Isolation of this transaction."
     ),
     setting!(

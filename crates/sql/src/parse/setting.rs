@@ -1,7 +1,8 @@
 //! `SET`, `SHOW` and `RESET`.
 
 use datafusion_sql::sqlparser::ast::{
-    ContextModifier, Expr, Ident, Reset, Set, TransactionAccessMode, TransactionMode, Value,
+    ContextModifier, Expr, Ident, Reset, Set, TransactionAccessMode, TransactionIsolationLevel,
+    TransactionMode, Value,
 };
 use types::{SqlError, SqlResult};
 
@@ -25,13 +26,44 @@ pub(super) fn set(set: Set) -> SqlResult<Statement> {
             let default = local || matches!(&value, Expr::Identifier(i) if is_default(i));
             Ok(Statement::Set { name, value: (!default).then(|| zone(&value)) })
         }
-        Set::SetTransaction { modes, snapshot: None, session } => mode(&modes, session),
+        Set::SetTransaction { modes, snapshot: None, session } => self::modes(&modes, session),
         other => Err(SqlError::unsupported(other.to_string())),
     }
 }
 
-/// `BEGIN` with its modes; each statement reads one snapshot, whatever isolation is asked for.
-pub(super) fn begin(modes: &[TransactionMode], is_start: bool) -> Transaction {
+/// The levels of isolation that are kept: each statement sees what was committed before it began.
+pub const ISOLATION_LEVELS: &[&str] = &["read committed", "read uncommitted"];
+
+/// The levels that PostgreSQL keeps besides.
+const OTHER_LEVELS: &[&str] = &["repeatable read", "serializable"];
+
+/// The level of isolation of this name; `None`: there is none.
+///
+/// # Errors
+/// 0A000 for a level that is not kept.
+pub fn isolation_level(name: &str) -> SqlResult<Option<&'static str>> {
+    let is_named = |level: &&&str| level.eq_ignore_ascii_case(name.trim());
+    if let Some(level) = OTHER_LEVELS.iter().find(is_named) {
+        return Err(SqlError::unsupported(format!("the isolation level \"{level}\""))
+            .with_detail(
+                "Each statement of a transaction sees what was committed before it began, which is \
+                 \"read committed\".",
+            )
+            .with_hint("Ask for READ COMMITTED, or leave the level out."));
+    }
+    Ok(ISOLATION_LEVELS.iter().find(is_named).copied())
+}
+
+fn isolation(level: TransactionIsolationLevel) -> SqlResult<String> {
+    let name = level.to_string();
+    let unknown = || SqlError::unsupported(format!("the isolation level {name}"));
+    isolation_level(&name)?.map(str::to_owned).ok_or_else(unknown)
+}
+
+/// `BEGIN` with its modes.
+///
+/// Errors: 0A000 for an isolation level that is not kept.
+pub(super) fn begin(modes: &[TransactionMode], is_start: bool) -> SqlResult<Transaction> {
     let mut begun = Modes { is_start, ..Modes::default() };
     for mode in modes {
         match mode {
@@ -39,28 +71,29 @@ pub(super) fn begin(modes: &[TransactionMode], is_start: bool) -> Transaction {
                 begun.read_only = Some(*mode == TransactionAccessMode::ReadOnly);
             }
             TransactionMode::IsolationLevel(level) => {
-                begun.isolation = Some(level.to_string().to_lowercase());
+                begun.isolation = Some(isolation(*level)?);
             }
         }
     }
-    Transaction::Begin(begun)
+    Ok(Transaction::Begin(begun))
 }
 
-/// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS AS TRANSACTION` with one mode: a setting.
-fn mode(modes: &[TransactionMode], session: bool) -> SqlResult<Statement> {
-    let [mode] = modes else {
-        return Err(SqlError::unsupported("SET TRANSACTION with several modes")
-            .with_hint("Use a statement for each."));
-    };
-    let (name, value) = match mode {
-        TransactionMode::IsolationLevel(level) => ("isolation", level.to_string().to_lowercase()),
-        TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => ("read_only", "on".into()),
-        TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => {
-            ("read_only", "off".into())
-        }
-    };
+/// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS AS TRANSACTION`: a setting for each mode.
+fn modes(modes: &[TransactionMode], session: bool) -> SqlResult<Statement> {
     let whose = if session { "default_transaction" } else { "transaction" };
-    Ok(Statement::Set { name: format!("{whose}_{name}"), value: Some(value) })
+    let setting = |mode: &TransactionMode| {
+        let (name, value) = match mode {
+            TransactionMode::IsolationLevel(level) => ("isolation", isolation(*level)?),
+            TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => {
+                ("read_only", "on".to_owned())
+            }
+            TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => {
+                ("read_only", "off".to_owned())
+            }
+        };
+        Ok((format!("{whose}_{name}"), value))
+    };
+    modes.iter().map(setting).collect::<SqlResult<_>>().map(Statement::SetTransaction)
 }
 
 fn is_default(ident: &Ident) -> bool {

@@ -32,6 +32,11 @@ enum Target {
 }
 
 impl RangePart {
+    /// The keys that it covers: from the first up to and without the second, if there is one.
+    pub fn bounds(&self) -> (&[u8], Option<&[u8]>) {
+        (&self.stretch.lo, self.stretch.hi.as_deref())
+    }
+
     /// Whether expanding the part visits entries, and yields no parts unless the tree has changed
     /// its shape.
     pub fn is_extent(&self) -> bool {
