@@ -9,6 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 mod alter;
 mod balance;
+mod clauses;
 mod comment;
 mod constraint;
 mod copy;
