@@ -113,14 +113,14 @@ fn word(bytes: &[u8]) -> usize {
 fn literal(piece: &str) -> Option<Parameter> {
     if let Some(inner) = piece.strip_prefix('\'') {
         let value = inner.strip_suffix('\'')?.replace("''", "'");
-        return Some(Parameter { value: Some(value), ty: None });
+        return Some(Parameter { value: Some(value), ..Parameter::default() });
     }
     let number: i64 = piece.parse().ok()?;
     let ty = match i32::try_from(number) {
         Ok(_) => LogicalType::Int32,
         Err(_) => LogicalType::Int64,
     };
-    Some(Parameter { value: Some(piece.to_owned()), ty: Some(ty) })
+    Some(Parameter { value: Some(piece.to_owned()), ty: Some(ty), told: None })
 }
 
 /// Whether the text so far ends with an equals sign that is an operator of its own.

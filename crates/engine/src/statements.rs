@@ -7,7 +7,7 @@ use arrow_schema::{Field, SchemaRef};
 use sql::parse::{Discard, Drop, DropObject, Execute, Explain, Prepare};
 use sql::{Parameter, Query, Shape, Statement, Template};
 use types::described::wire_type;
-use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
+use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Announced;
 use crate::ddl;
@@ -83,7 +83,7 @@ pub fn no_statement(name: &str) -> SqlError {
 
 /// Nulls of these types, to look at a statement before it has values.
 pub fn nulls(oids: &[u32]) -> Vec<Parameter> {
-    oids.iter().map(|oid| Parameter { value: None, ty: oid::parameter(*oid, None) }).collect()
+    oids.iter().map(|oid| Parameter::of_type(*oid, None)).collect()
 }
 
 impl Session {
@@ -91,7 +91,7 @@ impl Session {
     /// the parameters stand, as far as that tells.
     ///
     /// # Errors
-    /// What parsing says.
+    /// What parsing and binding say.
     pub fn statement(
         &self,
         template: Option<Template>,
@@ -101,10 +101,10 @@ impl Session {
     ) -> SqlResult<NamedStatement> {
         let needed = template.as_ref().map_or(0, Template::parameter_count);
         oids.resize(needed.max(oids.len()), 0);
+        oids.iter_mut().filter(|oid| **oid == types::oid::UNKNOWN).for_each(|oid| *oid = 0);
         if let Some(template) = &template {
-            // Reports what does not parse now rather than when it runs.
-            template.bind(&nulls(&oids)).map_err(|error| template.located(error))?;
-            self.infer(template, &mut oids);
+            // Reports what cannot be planned now rather than when it runs.
+            oids = self.look_at(template, &oids).map_err(|error| template.located(error))?;
         }
         let shape = template.as_ref().map(|template| Arc::new(template.shape()));
         let statement = template.map(Prepared::new);
@@ -113,16 +113,16 @@ impl Session {
         Ok(NamedStatement { statement, oids, text, shape, from_sql, prepared_us, told })
     }
 
-    /// Fills in the types that are open. Where none can be told it stays open.
-    fn infer(&self, template: &Template, oids: &mut [u32]) {
-        if !oids.contains(&0) {
-            return;
-        }
-        let types = self.parameter_types(template).unwrap_or_default();
-        for (oid, ty) in oids.iter_mut().zip(types) {
-            if let (0, Some(ty)) = (*oid, ty) {
-                *oid = oid::of_logical(ty).oid;
-            }
+    /// Finds the types that are open, and names that are not there. Who may do it is asked when it
+    /// runs.
+    fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<Vec<u32>> {
+        template.bind(&nulls(oids))?;
+        let _entered = types::zone::enter(self.context());
+        let catalog = self.system_catalog();
+        let oids = sql::parameter_types(template, oids, &catalog)?;
+        match sql::check(&template.bind(&nulls(&oids))?, &catalog) {
+            Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
+            _ => Ok(oids),
         }
     }
 
@@ -171,29 +171,7 @@ impl Session {
         let (template, types) = (prepare.template.clone(), prepare.types.clone());
         let text = Announced::from(prepare.text.as_str());
         let statement = self.statement(Some(template), types, text, true)?;
-        self.look_at(&prepare.template, &statement.oids)?;
         self.keep_statement(&prepare.name, statement)
-    }
-
-    /// Finds names that are not there now rather than when the statement runs. Who may do it is asked
-    /// when it runs.
-    fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<()> {
-        let looked = match template.bind(&nulls(oids))? {
-            Statement::Query(query) => self.describe(&query).map(drop),
-            Statement::Insert(insert) => {
-                let catalog = self.system_catalog();
-                let found = sql::dml::TargetCatalog::new(&catalog, &insert.table).map(drop);
-                found.and_then(|()| self.returned(&Statement::Insert(insert)).map(drop))
-            }
-            other => match self.parameter_types(template) {
-                Ok(_) => self.returned(&other).map(drop),
-                Err(error) => Err(error),
-            },
-        };
-        match looked {
-            Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
-            _ => Ok(()),
-        }
     }
 
     /// What an `EXECUTE` stands for.
@@ -249,14 +227,6 @@ impl Session {
             _ => None,
         };
         Ok(columns.map(|columns| columns.schema))
-    }
-
-    /// The types of a statement's parameters, as far as their places tell.
-    ///
-    /// # Errors
-    /// What binding says.
-    pub fn parameter_types(&self, template: &Template) -> SqlResult<Vec<Option<LogicalType>>> {
-        sql::parameter_types(template, &self.system_catalog())
     }
 
     /// `DEALLOCATE`.

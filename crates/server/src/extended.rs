@@ -317,6 +317,5 @@ pub(crate) fn parameter(oid: u32, format: i16, bytes: Option<&[u8]>) -> SqlResul
         (0, Some(bytes)) => Some(utf8(bytes)?.to_owned()),
         (_, Some(bytes)) => Some(binary::decode(oid, bytes)?),
     };
-    let ty = oid::parameter(oid, value.as_deref());
-    Ok(Parameter { value, ty })
+    Ok(Parameter::of_type(oid, value))
 }

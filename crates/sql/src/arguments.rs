@@ -52,8 +52,7 @@ fn argument(
         }
         None => plain(expr, catalog)?,
     };
-    let ty = oid::parameter(oid, value.as_deref());
-    Ok(Parameter { value, ty })
+    Ok(Parameter::of_type(oid, value))
 }
 
 /// What is wrong is the parameter, not a column of a table.

@@ -10,11 +10,12 @@ use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
 };
-use types::{SqlError, SqlState};
+use types::{SqlError, SqlState, oid};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
 use crate::library::{ColumnTypes, LIBRARY};
+use crate::parameters::Inference;
 use crate::view::ViewSource;
 
 mod derived;
@@ -41,6 +42,23 @@ impl CatalogTable {
         }
         let schema = def.schema.arrow();
         CatalogTable { def, schema, constraints: Constraints::new_unverified(constraints) }
+    }
+}
+
+impl CatalogTable {
+    /// Notes the types of columns that are `text` here and others to clients.
+    fn tell_types(&mut self, catalog: &dyn Catalog) {
+        let told = |(ordinal, field): (usize, &arrow_schema::FieldRef)| {
+            let own = match self.def.id.is_system() {
+                true => catalog.system_type(&self.def, ordinal),
+                false => None,
+            };
+            let columns = &self.def.schema.columns;
+            let oid = own.unwrap_or_else(|| oid::of_logical(columns[ordinal].ty).oid);
+            crate::origin::told(field.as_ref().clone(), oid)
+        };
+        let fields: Vec<_> = self.schema.fields().iter().enumerate().map(told).collect();
+        self.schema = Arc::new(arrow_schema::Schema::new(fields));
     }
 }
 
@@ -81,6 +99,8 @@ pub(crate) struct Names<'a> {
     /// The views that are being bound, to find those that name themselves.
     pub open_views: Vec<String>,
     relations: [Arc<dyn RelationPlanner>; 1],
+    /// The planners of the library behind one that looks for the types of parameters.
+    inferring: Option<Vec<Arc<dyn ExprPlanner>>>,
 }
 
 impl<'a> Names<'a> {
@@ -90,7 +110,15 @@ impl<'a> Names<'a> {
 
     /// The names as the query of the last of these views sees them.
     pub(crate) fn within(catalog: &'a dyn Catalog, open_views: Vec<String>) -> Names<'a> {
-        Names { catalog, open_views, relations: [Arc::new(Derived::default())] }
+        let relations: [Arc<dyn RelationPlanner>; 1] = [Arc::new(Derived::default())];
+        Names { catalog, open_views, relations, inferring: None }
+    }
+
+    /// The names of a statement whose parameters have no values yet.
+    pub(crate) fn inferring(catalog: &'a dyn Catalog, inference: &Inference) -> Names<'a> {
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(inference.clone())];
+        planners.extend(LIBRARY.planners.iter().cloned());
+        Names { inferring: Some(planners), ..Names::new(catalog) }
     }
 
     fn check_read(&self, name: &str, is_system: bool) -> Result<()> {
@@ -123,7 +151,11 @@ impl ContextProvider for Names<'_> {
         match found {
             Some(def) => {
                 self.check_read(name.table(), def.id.is_system())?;
-                Ok(Arc::new(CatalogTable::new(def)))
+                let mut table = CatalogTable::new(def);
+                if self.inferring.is_some() {
+                    table.tell_types(self.catalog);
+                }
+                Ok(Arc::new(table))
             }
             None => Err(DataFusionError::External(Box::new(unknown_table(self.catalog, &name)))),
         }
@@ -142,7 +174,7 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        &LIBRARY.planners
+        self.inferring.as_deref().unwrap_or(&LIBRARY.planners)
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {

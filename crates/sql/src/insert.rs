@@ -207,6 +207,20 @@ fn typed_query(mut query: Query, table: &TableDef, targets: &[usize]) -> SqlResu
     Ok(query)
 }
 
+/// Looks at the columns that an `INSERT` names, and at the lengths of its rows.
+///
+/// Errors: 42P01, 42703, 42701 and 42601.
+pub(crate) fn check_targets(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<()> {
+    let Some(table) = catalog.table(&insert.table) else {
+        return Err(table_not_found(catalog, &insert.table));
+    };
+    let targets = targets(insert, &table)?;
+    match &insert.source {
+        InsertSource::Values(rows) => rows.iter().try_for_each(|row| fits(row, &targets, insert)),
+        _ => Ok(()),
+    }
+}
+
 /// The ordinals that the values of a row go to.
 fn targets(insert: &Insert, table: &TableDef) -> SqlResult<Vec<usize>> {
     if insert.columns.is_empty() {

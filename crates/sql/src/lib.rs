@@ -33,6 +33,7 @@ mod planner;
 mod point;
 mod quote;
 mod render;
+mod signatures;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -47,7 +48,7 @@ pub use explain::{Actual, explain_json, explain_masked, explain_text};
 pub use insert::{InsertRows, incoming_schema, insert_rows, rows_of_query};
 pub use library::{function_names, has_function};
 pub use options::{DeviceProfile, PlannerOptions};
-pub use parameters::parameter_types;
+pub use parameters::{check, parameter_types};
 pub use parse::{Parameter, Query, Shape, Statement, Template, parse};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};

@@ -27,7 +27,7 @@ pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
 pub(crate) use single_row::{SingleRow, at_most_one, single_value};
 pub(crate) use syntax::ANY_NUMERIC;
-pub(crate) use typing::{Typing, typed};
+pub(crate) use typing::{Typing, inferred, typed};
 pub(crate) use unknown_function::unknown_function;
 
 /// Functions, planners and options; made once (the registry alone takes 0.7 ms).

@@ -20,6 +20,7 @@ use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::library::{ExactSum, LIBRARY, SingleRow, Typing};
 use crate::options::PlannerOptions;
+use crate::parameters::Inference;
 
 mod constants;
 mod dependencies;
@@ -98,12 +99,22 @@ pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
 
 fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
     let names = Names::new(catalog);
-    let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
-    let statement = ast::Statement::Query(Box::new(query));
-    let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
+    let plan = named(query, &names)?;
     let mut origins = crate::origin::origins(&plan, catalog);
     let plan = crate::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
-    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 9] = [
+    let constants = constants::ExactConstants.analyze(analyzed(plan)?, &LIBRARY.options);
+    Ok((constants.map_err(from_library)?, origins))
+}
+
+fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
+    let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
+    let statement = ast::Statement::Query(Box::new(query));
+    planner.sql_statement_to_plan(statement).map_err(from_library)
+}
+
+/// The plan with the types of everything in it.
+fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let rules: [Arc<dyn AnalyzerRule + Send + Sync>; 8] = [
         Arc::new(crate::system::EmptySystemRelations),
         Arc::new(crate::system::SystemSubqueries),
         Arc::new(SingleRow),
@@ -112,11 +123,27 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec
         Arc::new(ResolveGroupingFunction::new()),
         Arc::new(TypeCoercion::new()),
         Arc::new(zones::ZoneCasts),
-        Arc::new(constants::ExactConstants),
     ];
     // The library's own loop would refuse subqueries that only we can unnest.
     let analyzed = rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, &LIBRARY.options));
-    Ok((analyzed.map_err(from_library)?, origins))
+    analyzed.map_err(from_library)
+}
+
+/// Binds a query and looks at its types, but computes nothing.
+pub(crate) fn check(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<()> {
+    guarded(|| analyzed(named(query, &Names::new(catalog))?).map(drop))
+}
+
+/// Binds a query whose parameters have no values, and finds their types.
+pub(crate) fn inferred(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    inference: &Inference,
+) -> SqlResult<LogicalPlan> {
+    guarded(|| {
+        let plan = named(query, &Names::inferring(catalog, inference))?;
+        crate::library::inferred(plan, inference).map_err(from_library)
+    })
 }
 
 fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {

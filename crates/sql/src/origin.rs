@@ -161,6 +161,9 @@ impl Finder<'_> {
                 Origin { place: None, ..self.of_column(&subquery.subquery, 0) }
             }
             Expr::Cast(cast) => Origin { place: None, declared: cast_type(&cast.field) },
+            Expr::ScalarFunction(call) => {
+                Origin { place: None, declared: result_type(call.name()) }
+            }
             _ => Origin::default(),
         }
     }
@@ -170,12 +173,27 @@ fn width(plan: &LogicalPlan) -> usize {
     plan.schema().fields().len()
 }
 
+/// What a function gives that is `text` here and another type to clients.
+fn result_type(function: &str) -> Option<Declared> {
+    let ty = crate::signatures::result(function)?;
+    matches!(ty, oid::VOID | oid::NAME).then_some(Declared::Text(ty))
+}
+
 /// The note of a cast to a type that is `text` here and another one to clients.
 const CAST: &str = "cast";
 
 /// The target of a cast, with the number of the type that clients are told.
 pub(crate) fn told(field: arrow_schema::Field, oid: u32) -> arrow_schema::Field {
     field.with_metadata([(CAST.to_owned(), oid.to_string())].into())
+}
+
+/// The number of a field's type, as it is told or as its vectors have it; that of what is unknown.
+pub(crate) fn told_oid(field: &arrow_schema::Field) -> u32 {
+    let told = field.metadata().get(CAST).and_then(|oid| oid.parse().ok());
+    told.unwrap_or_else(|| match field.data_type() {
+        arrow_schema::DataType::Null => oid::UNKNOWN,
+        ty => oid::of(ty).oid,
+    })
 }
 
 fn cast_type(field: &arrow_schema::Field) -> Option<Declared> {

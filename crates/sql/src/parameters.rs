@@ -1,182 +1,223 @@
-//! The types of parameters that a client leaves to the server, from the places where they stand.
+//! The types of parameters that a client leaves to the server: from the operators, the functions and
+//! the other places where they stand, by PostgreSQL's rules.
+//!
+//! A statement is bound with its parameters in place. Whatever stands beside an open one gives it a
+//! type, inner expressions first; the statement is bound anew with what was found until nothing new
+//! follows. What nothing is said of is text, as an output of a query is.
 
-use std::ops::ControlFlow;
+use datafusion_sql::sqlparser::ast::{self, SelectItem};
+use types::{SqlError, SqlResult, SqlState, oid};
 
-use datafusion_sql::planner::SqlToRel;
-use datafusion_sql::sqlparser::ast;
-use types::{LogicalType, SqlResult};
+use crate::catalog::{Catalog, TableDef};
+use crate::dml::{TargetCatalog, delete_query, is_default, update_query};
+use crate::parse::{
+    Assignment, CursorStatement, Insert, InsertSource, Query, Statement, Template, row_query,
+};
+use crate::quote::quote_ident;
 
-use crate::bind::Names;
-use crate::catalog::Catalog;
-use crate::dml::{TargetCatalog, delete_query, update_query};
-use crate::error::from_library;
-use crate::library::LIBRARY;
-use crate::parse::{Insert, InsertSource, Statement, Template};
+mod check;
+mod expressions;
+mod inference;
+mod relations;
 
-/// The type of each parameter of a statement; `None` where its place does not tell.
+pub use check::check;
+pub(crate) use inference::Inference;
+
+/// How often a statement is bound at most: each time but the last has found a type.
+const ROUNDS_MAX: usize = 8;
+
+/// The types of the parameters of a statement, of which some are `declared`; 0 is open.
 ///
 /// # Errors
-/// What parsing and binding say.
+/// What parsing says, 42725, 42883 and 42804 for operators and functions that do not follow from their
+/// operands, 42P18 for a parameter whose type nothing tells.
 pub fn parameter_types(
     template: &Template,
+    declared: &[u32],
     catalog: &dyn Catalog,
-) -> SqlResult<Vec<Option<LogicalType>>> {
-    let mut types = vec![None; template.parameter_count()];
-    match template.unbound()? {
-        Statement::Query(query) => {
-            crate::logical::guarded(|| of_query(query.ast.as_ref().clone(), catalog, &mut types))?
+) -> SqlResult<Vec<u32>> {
+    let inference = Inference::new(declared);
+    if !declared.contains(&0) {
+        return Ok(declared.to_vec());
+    }
+    let found = of_statement(template.unbound()?, catalog, &inference);
+    if let Some(refused) = inference.refused() {
+        return Err(refused);
+    }
+    // Whatever else binding says is said of the statement with its types, where it may be said at all.
+    let types = inference.known();
+    for index in (0..types.len()).filter(|index| types[*index] == 0) {
+        let is_told = found.is_err() || !inference.is_indifferent(index);
+        if !is_told || !template.has_parameter(index + 1) {
+            let message = format!("could not determine data type of parameter ${}", index + 1);
+            return Err(SqlError::new(SqlState::INDETERMINATE_DATATYPE, message));
         }
-        Statement::Insert(insert) => {
-            if let InsertSource::Query(query) = &insert.source {
-                let ast = query.ast.as_ref().clone();
-                crate::logical::guarded(|| of_query(ast, catalog, &mut types))?;
-            }
-            of_insert(&insert, catalog, &mut types);
-        }
-        Statement::Update(update) => {
-            let target = TargetCatalog::new(catalog, &update.table)?;
-            let (query, ordinals) = update_query(&update, &target)?;
-            crate::logical::guarded(|| of_query(*query.ast, &target, &mut types))?;
-            let Some(table) = catalog.table(&update.table) else { return Ok(types) };
-            for (assignment, ordinal) in update.assignments.iter().zip(ordinals) {
-                of_value(&assignment.value, table.schema.columns[ordinal].ty, &mut types);
-            }
-        }
-        Statement::Delete(delete) => {
-            let target = TargetCatalog::new(catalog, &delete.table)?;
-            let query = delete_query(&delete, &target)?;
-            crate::logical::guarded(|| of_query(*query.ast, &target, &mut types))?;
-        }
-        _ => {}
     }
     Ok(types)
 }
 
+/// The number of a placeholder, from 0.
 fn index(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
-fn of_query(
-    query: ast::Query,
+fn of_statement(
+    statement: Statement,
     catalog: &dyn Catalog,
-    types: &mut [Option<LogicalType>],
+    inference: &Inference,
 ) -> SqlResult<()> {
-    let mut query = query;
-    let arrays = compared_elements(&mut query);
-    let mut cast = cast_parameters(&query);
-    cast.extend(limits(&query));
-    crate::names::set_outputs_apart(&mut query);
-    crate::system::rewrite(&mut query);
-    crate::parse::rewrite(&mut query, catalog)?;
-    let names = Names::new(catalog);
-    let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
-    let statement = ast::Statement::Query(Box::new(query));
-    let plan = planner.sql_statement_to_plan(statement).map_err(from_library)?;
-    for (name, ty) in plan.get_parameter_types().map_err(from_library)? {
-        let place = index(&name).and_then(|index| types.get_mut(index));
-        if let (Some(place), Some(ty)) = (place, ty) {
-            let ty = LogicalType::of_arrow(&ty);
-            *place = if arrays.contains(&name) { ty.map(LogicalType::array_of) } else { ty };
+    match statement {
+        Statement::Query(query) => of_query(&query, catalog, inference, &[]),
+        Statement::Explain(explain) => of_query(&explain.query, catalog, inference, &[]),
+        Statement::Cursor(CursorStatement::Declare(declare)) => {
+            of_query(&declare.query, catalog, inference, &[])
         }
+        Statement::Insert(insert) => of_insert(&insert, catalog, inference),
+        Statement::Update(update) => {
+            let target = TargetCatalog::new(catalog, &update.table)?;
+            // The values are outputs of the query, which would be text where nothing else is said.
+            if let Some(table) = catalog.table(&update.table) {
+                of_assignments(&update.assignments, &table, inference);
+            }
+            let (query, _) = update_query(&update, &target)?;
+            let of_rows = of_query(&query, &target, inference, &[]);
+            let alias = update.alias.as_deref().unwrap_or(&update.table);
+            of_rows.and(of_items(&update.returning, &update.table, alias, catalog, inference))
+        }
+        Statement::Delete(delete) => {
+            let target = TargetCatalog::new(catalog, &delete.table)?;
+            of_query(&delete_query(&delete, &target)?, &target, inference, &[])?;
+            let alias = delete.alias.as_deref().unwrap_or(&delete.table);
+            of_items(&delete.returning, &delete.table, alias, catalog, inference)
+        }
+        _ => Ok(()),
     }
-    for (name, ty) in cast {
-        if let Some(place) = index(&name).and_then(|index| types.get_mut(index)) {
-            *place = Some(ty);
+}
+
+/// Finds types within a query. Outputs that are open parameters go to columns of the types `targets`,
+/// or are text.
+fn of_query(
+    query: &Query,
+    catalog: &dyn Catalog,
+    inference: &Inference,
+    targets: &[u32],
+) -> SqlResult<()> {
+    for _ in 0..ROUNDS_MAX {
+        let before = inference.known();
+        let mut ast = query.ast.as_ref().clone();
+        crate::planner::rewrite(&mut ast, catalog)?;
+        let bound = crate::logical::inferred(ast, catalog, inference);
+        if let Some(refused) = inference.refused() {
+            return Err(refused);
+        }
+        if let Ok(plan) = &bound {
+            relations::settle_outputs(inference, plan, targets);
+        }
+        let known = inference.known();
+        if known == before || !known.contains(&0) {
+            return bound.map(drop);
         }
     }
     Ok(())
 }
 
-/// Parameters that a cast stands around: it names their types.
-fn cast_parameters(query: &ast::Query) -> Vec<(String, LogicalType)> {
-    let mut found = vec![];
-    // The visit itself never stops.
-    let _ = ast::visit_expressions(query, |expr| {
-        if let ast::Expr::Cast { expr, data_type, .. } = expr
-            && let ast::Expr::Value(value) = expr.as_ref()
-            && let ast::Value::Placeholder(name) = &value.value
-            && let Ok(ty) = crate::parse::column_type(data_type)
-        {
-            found.push((name.clone(), ty));
-        }
-        ControlFlow::<()>::Continue(())
-    });
-    found
-}
-
-/// Parameters that say how many rows are wanted: `LIMIT $1 OFFSET $2`.
-fn limits(query: &ast::Query) -> Vec<(String, LogicalType)> {
-    struct Limits(Vec<(String, LogicalType)>);
-    impl ast::Visitor for Limits {
-        type Break = ();
-        fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-            let (limit, offset) = match &query.limit_clause {
-                Some(ast::LimitClause::LimitOffset { limit, offset, .. }) => {
-                    (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
-                }
-                _ => (None, None),
-            };
-            let fetch = query.fetch.as_ref().and_then(|fetch| fetch.quantity.as_ref());
-            for expr in [limit, offset, fetch].into_iter().flatten() {
-                if let ast::Expr::Value(value) = expr
-                    && let ast::Value::Placeholder(name) = &value.value
-                {
-                    self.0.push((name.clone(), LogicalType::Int64));
-                }
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let mut found = Limits(vec![]);
-    // The visit itself never stops.
-    let _ = ast::Visit::visit(query, &mut found);
-    found.0
-}
-
-/// Makes `x = ANY ($1)` a comparison with one element, which tells its type; the names of such
-/// parameters.
-fn compared_elements(query: &mut ast::Query) -> Vec<String> {
-    let mut arrays = vec![];
-    // The visit itself never stops.
-    let _ = ast::visit_expressions_mut(query, |expr| {
-        let (ast::Expr::AnyOp { left, compare_op: op, right, .. }
-        | ast::Expr::AllOp { left, compare_op: op, right }) = expr
-        else {
-            return ControlFlow::<()>::Continue(());
-        };
-        if let ast::Expr::Value(value) = right.as_ref()
-            && let ast::Value::Placeholder(name) = &value.value
-        {
-            arrays.push(name.clone());
-            let (left, right) = (left.clone(), right.clone());
-            *expr = ast::Expr::BinaryOp { left, op: op.clone(), right };
-        }
-        ControlFlow::Continue(())
-    });
-    arrays
-}
-
 /// A parameter that is a whole value has the type of its column.
-fn of_insert(insert: &Insert, catalog: &dyn Catalog, types: &mut [Option<LogicalType>]) {
-    let Some(table) = catalog.table(&insert.table) else { return };
+fn of_insert(insert: &Insert, catalog: &dyn Catalog, inference: &Inference) -> SqlResult<()> {
+    let Some(table) = catalog.table(&insert.table) else { return Ok(()) };
     let column = |position: usize| match insert.columns.get(position) {
         Some(name) => table.schema.ordinal(name),
         None => Some(position).filter(|_| insert.columns.is_empty()),
     };
-    let InsertSource::Values(rows) = &insert.source else { return };
-    for (position, value) in rows.iter().flat_map(|row| row.iter().enumerate()) {
-        let column = column(position).and_then(|ordinal| table.schema.columns.get(ordinal));
-        if let Some(column) = column {
-            of_value(value, column.ty, types);
+    let ty = |position| {
+        let found = column(position).and_then(|ordinal| table.schema.columns.get(ordinal));
+        found.map_or(oid::TEXT, |column| oid::of_logical(column.ty).oid)
+    };
+    match &insert.source {
+        InsertSource::Values(rows) => {
+            for row in rows {
+                row.iter().enumerate().for_each(|(i, value)| of_value(value, ty(i), inference));
+                let is_whole = |value: &&ast::Expr| matches!(value, ast::Expr::Value(_));
+                let values = row.iter().filter(|value| !is_default(value) && !is_whole(value));
+                let values: Vec<ast::Expr> = values.cloned().collect();
+                if !values.is_empty() {
+                    of_query(&row_query(values)?, catalog, inference, &[])?;
+                }
+            }
+        }
+        InsertSource::Query(query) => {
+            let targets: Vec<u32> = (0..table.schema.columns.len()).map(ty).collect();
+            of_query(query, catalog, inference, &targets)?;
+        }
+        InsertSource::Defaults => {}
+    }
+    let alias = insert.alias.as_deref().unwrap_or(&insert.table);
+    if let Some((assignments, condition)) = insert.conflict.as_ref().and_then(|c| c.update.as_ref())
+    {
+        of_assignments(assignments, &table, inference);
+        let values = assignments.iter().map(|a| a.value.clone()).filter(|v| !is_default(v));
+        let one = ast::Expr::value(ast::Value::Null);
+        let values = values.chain(std::iter::once(one));
+        let items: Vec<SelectItem> = values.map(SelectItem::UnnamedExpr).collect();
+        let query = over_rows(items, &insert.table, alias, true, condition.clone())?;
+        of_query(&query, catalog, inference, &[])?;
+    }
+    of_items(&insert.returning, &insert.table, alias, catalog, inference)
+}
+
+/// Finds types in a `RETURNING` list.
+fn of_items(
+    items: &[SelectItem],
+    table: &str,
+    alias: &str,
+    catalog: &dyn Catalog,
+    inference: &Inference,
+) -> SqlResult<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let query = over_rows(items.to_vec(), table, alias, false, None)?;
+    of_query(&query, catalog, inference, &[])
+}
+
+/// A query with these outputs over the rows of a table, beside those that were to be inserted.
+fn over_rows(
+    items: Vec<SelectItem>,
+    table: &str,
+    alias: &str,
+    is_conflict: bool,
+    condition: Option<ast::Expr>,
+) -> SqlResult<Query> {
+    let (table, alias) = (quote_ident(table), quote_ident(alias));
+    let excluded = if is_conflict { format!(", {table} as excluded") } else { String::new() };
+    let text = format!("select 1 from {table} as {alias}{excluded}");
+    let mut ast = crate::parse::parsed_query(&text)?;
+    if let ast::SetExpr::Select(select) = ast.body.as_mut() {
+        select.projection = items;
+        select.selection = condition;
+    }
+    Ok(Query { ast: Box::new(ast) })
+}
+
+fn of_assignments(assignments: &[Assignment], table: &TableDef, inference: &Inference) {
+    for assignment in assignments {
+        if let Some(ordinal) = table.schema.ordinal(&assignment.column) {
+            let ty = oid::of_logical(table.schema.columns[ordinal].ty).oid;
+            of_value(&assignment.value, ty, inference);
         }
     }
 }
 
 /// A parameter that is a whole value has the type of its place.
-fn of_value(value: &ast::Expr, ty: LogicalType, types: &mut [Option<LogicalType>]) {
-    let ast::Expr::Value(value) = value else { return };
-    let ast::Value::Placeholder(name) = &value.value else { return };
-    if let Some(place) = index(name).and_then(|index| types.get_mut(index)) {
-        *place = Some(ty);
+fn of_value(value: &ast::Expr, ty: u32, inference: &Inference) {
+    match value {
+        ast::Expr::Nested(inner) => of_value(inner, ty, inference),
+        ast::Expr::Value(value) => {
+            if let ast::Value::Placeholder(name) = &value.value
+                && let Some(index) = index(name)
+            {
+                inference.settle(index, ty);
+            }
+        }
+        _ => {}
     }
 }

@@ -9,6 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 mod alter;
 mod balance;
+mod clauses;
 mod comment;
 mod constraint;
 mod copy;
@@ -69,7 +70,7 @@ pub(crate) use balance::balance;
 pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
 pub(crate) use precedence::regroup;
-pub(crate) use rewrite::{SET_FUNCTIONS, rewrite};
+pub(crate) use rewrite::{SET_FUNCTIONS, parsed_query, rewrite};
 pub(crate) use tokens::syntax_error;
 
 /// A statement.

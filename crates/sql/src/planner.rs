@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
+use datafusion_sql::sqlparser::ast;
 use types::SqlResult;
 use types::described::{Origin, with_origin};
 
@@ -21,13 +22,7 @@ pub fn plan_query(
     options: &PlannerOptions,
 ) -> SqlResult<Plan> {
     let mut ast = query.ast.as_ref().clone();
-    let names = crate::names::name_outputs(&mut ast);
-    crate::names::set_apart(&mut ast);
-    crate::names::set_outputs_apart(&mut ast);
-    crate::system::rewrite(&mut ast);
-    crate::clock::rewrite(&mut ast, catalog);
-    crate::parse::rewrite(&mut ast, catalog)?;
-    crate::names::name_inner_outputs(&mut ast);
+    let names = rewrite(&mut ast, catalog)?;
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let physical = || crate::physical::plan(&logical.plan, options);
     let mut plan = crate::logical::guarded(physical)?;
@@ -38,6 +33,22 @@ pub fn plan_query(
     });
     plan.root.schema = described(&plan.root.schema, names, &logical.origins);
     Ok(plan)
+}
+
+/// Writes a query in the words that the library's binder knows; the names of its outputs, where it says
+/// them.
+pub(crate) fn rewrite(
+    ast: &mut ast::Query,
+    catalog: &dyn Catalog,
+) -> SqlResult<Option<Vec<String>>> {
+    let names = crate::names::name_outputs(ast);
+    crate::names::set_apart(ast);
+    crate::names::set_outputs_apart(ast);
+    crate::system::rewrite(ast);
+    crate::clock::rewrite(ast, catalog);
+    crate::parse::rewrite(ast, catalog)?;
+    crate::names::name_inner_outputs(ast);
+    Ok(names)
 }
 
 /// The schema with the names that clients see, and where its columns come from.

@@ -12,7 +12,8 @@ use arrow_array::{
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 mod array;
 
-use crate::{SqlError, SqlResult, SqlState, oid};
+use crate::logical::UTC;
+use crate::{SqlError, SqlResult, SqlState, oid, zone};
 
 /// Appends a value behind its length.
 pub fn sized(body: &mut Vec<u8>, value: &[u8]) {
@@ -45,7 +46,8 @@ const SIGN_NEGATIVE: u16 = 0x4000;
 /// # Errors
 /// 0A000 for a type without binary form.
 pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()> {
-    if array.is_null(row) {
+    // A vector without a type has no bitmap, and nothing but nulls.
+    if array.is_null(row) || *array.data_type() == DataType::Null {
         body.extend_from_slice(&(-1i32).to_be_bytes());
         return Ok(());
     }
@@ -158,15 +160,9 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
             let array = Date32Array::from(vec![days.ok_or_else(bad)?]);
             crate::text::format_value(&array, 0).unwrap_or_default()
         }
-        oid::TIMESTAMP | oid::TIMESTAMPTZ => {
-            let micros = i64::from_be_bytes(fixed(bytes)?);
-            if matches!(micros, i64::MIN | i64::MAX) {
-                return Err(SqlError::unsupported("an infinite timestamp"));
-            }
-            let micros = micros.checked_add(EPOCH_MICROS);
-            let array = TimestampMicrosecondArray::from(vec![micros.ok_or_else(bad)?]);
-            crate::text::format_value(&array, 0).unwrap_or_default()
-        }
+        oid::TIMESTAMP => timestamp_text(bytes, None)?,
+        // With its distance from UTC: whoever reads the text may live in another zone.
+        oid::TIMESTAMPTZ => timestamp_text(bytes, Some(UTC))?,
         oid::NUMERIC => numeric_text(bytes)?,
         oid::TIME => {
             let array = Time64MicrosecondArray::from(vec![i64::from_be_bytes(fixed(bytes)?)]);
@@ -182,6 +178,18 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
             )));
         }
     })
+}
+
+/// A timestamp as text, an instant in UTC.
+fn timestamp_text(bytes: &[u8], zone: Option<&str>) -> SqlResult<String> {
+    let micros = i64::from_be_bytes(fixed(bytes)?);
+    if matches!(micros, i64::MIN | i64::MAX) {
+        return Err(SqlError::unsupported("an infinite timestamp"));
+    }
+    let micros = micros.checked_add(EPOCH_MICROS).ok_or_else(bad)?;
+    let array = TimestampMicrosecondArray::from(vec![micros]).with_timezone_opt(zone);
+    let _entered = zone::enter(zone::Context::default());
+    Ok(crate::text::format_value(&array, 0).unwrap_or_default())
 }
 
 fn interval_text(bytes: &[u8]) -> SqlResult<String> {

@@ -57,6 +57,10 @@ states! {
     UNDEFINED_FUNCTION = "42883";
     /// A table that does not exist.
     UNDEFINED_TABLE = "42P01";
+    /// A call that several functions or operators answer to.
+    AMBIGUOUS_FUNCTION = "42725";
+    /// A parameter whose type nothing tells.
+    INDETERMINATE_DATATYPE = "42P18";
     /// A parameter that does not exist.
     UNDEFINED_PARAMETER = "42P02";
     /// A write or a failed statement where the transaction forbids it.

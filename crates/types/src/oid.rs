@@ -59,6 +59,8 @@ pub const INTERVAL: u32 = 1186;
 pub const NUMERIC: u32 = 1700;
 /// `regtype`: a type
 pub const REGTYPE: u32 = 2206;
+/// `void`: nothing, where a function must have a type
+pub const VOID: u32 = 2278;
 /// `uuid`
 pub const UUID: u32 = 2950;
 
@@ -99,7 +101,7 @@ pub fn size(oid: u32) -> i16 {
     match oid {
         CHAR => 1,
         NAME => 64,
-        REGPROC | OID | XID | REGTYPE => 4,
+        REGPROC | OID | XID | REGTYPE | VOID => 4,
         _ => -1,
     }
 }

@@ -203,5 +203,64 @@ async def settings_of_the_server():
     await c.close()
 
 
+@check
+async def arguments_have_the_types_of_what_they_stand_beside():
+    c = await asyncpg.connect()
+    await c.execute("drop table if exists ty")
+    await c.execute("create table ty (id int primary key, name text, m numeric(9,2), d date,"
+                    " at timestamp)")
+    await c.execute("insert into ty values (7, 'seven', 1.25, '2024-02-28', '2024-02-28 12:00')")
+    day, long = dt.timedelta(days=1), dt.timedelta(days=2)
+    cases = [
+        ("select coalesce(id, $1) from ty", 3, 7),
+        ("select id from ty where id = coalesce($1, id)", 7, 7),
+        ("select left(name, $1) from ty", 2, "se"),
+        ("select round(m, $1) from ty", 1, decimal.Decimal("1.3")),
+        ("select mod(id, $1) from ty", 4, 3),
+        ("select greatest(id, $1) from ty", 9, 9),
+        ("select nullif(id, $1) from ty", 7, None),
+        ("select array[id, $1] from ty", 8, [7, 8]),
+        ("select sum(x) from generate_series(1, $1) x", 4, 10),
+        ("select lag(id, $1) over (order by id) from ty", 1, None),
+        ("select d + $1::int from ty", 1, dt.date(2024, 2, 29)),
+        ("select at + $1 from ty", day, dt.datetime(2024, 2, 29, 12)),
+        ("select interval '1 day' * $1", 2.0, long),
+        ("select $1 * interval '1 day'", 2.0, long),
+        ("select sqrt($1)", 9.0, 3.0),
+        ("select 'yes' where $1", True, "yes"),
+        ("select not $1", True, False),
+        ("select max(x) from (select 1 union select $1) q(x)", 5, 5),
+        ("select pg_sleep($1)", 0.0, None),
+    ]
+    for query, argument, wanted in cases:
+        found = await c.fetchval(query, argument)
+        if found != wanted:
+            raise AssertionError(f"{query}: found {found!r}, wanted {wanted!r}")
+    await c.execute("insert into ty (id) select $1", 8)
+    equal(await c.fetchval("select count(*) from (values (1, 'a'), ($1, $2)) v", 2, "b"), 2)
+    await c.execute("drop table ty")
+    await c.close()
+
+
+@check
+async def nothing_comes_back_as_nothing():
+    c = await asyncpg.connect()
+    equal(await c.fetchval("select null"), None)
+    equal(await c.fetchval("select $1", None), None)
+    equal(await c.fetchval("select pg_sleep(0)"), None)
+    await c.close()
+
+
+@check
+async def pages_of_rows_by_the_standard():
+    c = await asyncpg.connect()
+    series = "select x from generate_series(1, 9) x order by x"
+    rows = await c.fetch(f"{series} offset $1 rows fetch next $2 rows only", 2, 3)
+    equal([r[0] for r in rows], [3, 4, 5])
+    rows = await c.fetch(f"{series} fetch first $1 rows only", 2)
+    equal([r[0] for r in rows], [1, 2])
+    await c.close()
+
+
 if __name__ == "__main__":
     check.main()

@@ -810,5 +810,71 @@ def addresses_are_not_lost_silently():
             assert error.sqlstate in ("0A000", "42704"), error
 
 
+@check
+def instants_are_the_same_in_every_zone():
+    moments = [dt.datetime(2024, 7, 1, 12, tzinfo=dt.timezone.utc),
+               dt.datetime(1900, 1, 1, tzinfo=dt.timezone.utc),
+               dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.timezone.utc)]
+    with connect() as c:
+        for zone in ("Europe/Rome", "America/New_York", "Asia/Kolkata", "UTC"):
+            c.execute(f"set timezone to '{zone}'")
+            for format_in in ("s", "b", "t"):
+                c.execute("drop table if exists instants")
+                c.execute("create table instants (id int primary key, at timestamptz unique)")
+                for number, moment in enumerate(moments):
+                    c.execute(f"insert into instants values ({number}, %{format_in})", (moment,))
+                    literal = f"timestamptz '{moment.isoformat()}'"
+                    gap = c.execute(f"select (%{format_in} - {literal})::text", (moment,))
+                    equal(gap.fetchone()[0], "00:00:00")
+                    found = c.execute(f"select id from instants where at = {literal}").fetchone()
+                    equal(found, (number,))
+                    found = c.execute(f"select id from instants where at = %{format_in}", (moment,))
+                    equal(found.fetchone(), (number,))
+                    several = c.execute(
+                        f"select id from instants where at = any(%{format_in})", ([moment],))
+                    equal(several.fetchone(), (number,))
+        c.execute("drop table instants")
+
+
+@check
+def instants_are_the_same_after_a_binary_copy():
+    moment = dt.datetime(2024, 7, 1, 12, tzinfo=dt.timezone.utc)
+    with connect() as c:
+        c.execute("set timezone to 'Europe/Rome'")
+        c.execute("drop table if exists instants")
+        c.execute("create table instants (at timestamptz, several timestamptz[])")
+        with c.cursor().copy("copy instants from stdin (format binary)") as copy:
+            copy.set_types(["timestamptz", "timestamptz[]"])
+            copy.write_row((moment, [moment, None]))
+        found = c.execute("select at = timestamptz '2024-07-01 12:00+00', several from instants")
+        equal(found.fetchone(), (True, [moment, None]))
+        c.execute("drop table instants")
+
+
+@check
+def nulls_without_a_type_are_null_in_both_formats():
+    queries = ["select null", "select null as x, 1", "select coalesce(null, null)",
+               "select null union all select null", "select array[null]", "values (null)"]
+    with connect() as c:
+        for query in queries:
+            rows = [c.cursor(binary=binary).execute(query).fetchall() for binary in (False, True)]
+            equal(rows[0], rows[1])
+        for binary in (False, True):
+            equal(c.cursor(binary=binary).execute("select %s", (None,)).fetchall(), [(None,)])
+            empty = c.cursor(binary=binary).execute("select '{}'::int[], array[null, 1]")
+            equal(empty.fetchall(), [([], [None, 1])])
+
+
+@check
+def statements_that_cannot_be_planned_are_refused_when_prepared():
+    refused = [("select * from nosuch where a = $1", "42P01"), ("select nosuch", "42703"),
+               ("select nosuch($1)", "42883"), ("select $1 + $2", "42725"),
+               ("select $1 is null", "42P18"), ("insert into nosuch values ($1)", "42P01")]
+    with connect() as c:
+        for query, state in refused:
+            result = c.pgconn.prepare(b"", query.encode())
+            equal(result.error_field(psycopg.pq.DiagnosticField.SQLSTATE).decode(), state)
+
+
 if __name__ == "__main__":
     check.main()

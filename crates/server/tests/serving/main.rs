@@ -8,4 +8,5 @@ mod served;
 mod encrypted;
 mod ending;
 mod logs;
+mod signatures;
 mod versions;

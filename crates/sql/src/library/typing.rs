@@ -27,6 +27,7 @@ mod outer;
 mod zeros;
 
 use super::LIBRARY;
+use crate::parameters::Inference;
 use numbers::{align, is_mixed, product, unify};
 use zeros::{has_floats, null_if_equal, with_both_zeros};
 
@@ -36,7 +37,7 @@ pub(crate) struct Typing;
 
 impl AnalyzerRule for Typing {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        outer::typed_plan(plan, &mut vec![])
+        outer::typed_plan(plan, &mut vec![], None)
     }
 
     fn name(&self) -> &str {
@@ -44,8 +45,20 @@ impl AnalyzerRule for Typing {
     }
 }
 
+/// The plan with PostgreSQL's types, while those of its parameters are found.
+pub(crate) fn inferred(plan: LogicalPlan, inference: &Inference) -> Result<LogicalPlan> {
+    outer::typed_plan(plan, &mut vec![], Some(inference))
+}
+
 /// The node over typed inputs; `outer` has the columns of the queries around it.
-fn typed_node(node: LogicalPlan, outer: &[DFSchemaRef]) -> Result<LogicalPlan> {
+fn typed_node(
+    node: LogicalPlan,
+    outer: &[DFSchemaRef],
+    inference: Option<&Inference>,
+) -> Result<LogicalPlan> {
+    if let Some(inference) = inference {
+        inference.visit(&node)?;
+    }
     match &node {
         // The bounds of a limit are the library's own constants; relations have no expressions.
         LogicalPlan::Limit(_)
@@ -63,6 +76,10 @@ fn typed_node(node: LogicalPlan, outer: &[DFSchemaRef]) -> Result<LogicalPlan> {
     let mapped = node.map_expressions(|expr| {
         let name = names.save(&expr);
         let expr = outer::with_types_of(expr, outer)?;
+        let expr = match inference {
+            Some(inference) => inference.typed(expr, &schema)?,
+            None => expr,
+        };
         Ok(Transformed::yes(name.restore(typed(expr, &schema)?)))
     })?;
     match mapped.data {

@@ -308,7 +308,7 @@ pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }))
 }
 
-pub(super) fn parsed_query(text: &str) -> SqlResult<Query> {
+pub(crate) fn parsed_query(text: &str) -> SqlResult<Query> {
     let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
     let query = parser.and_then(|mut p| p.parse_query());
     query.map(|q| *q).map_err(|e| SqlError::internal(e.to_string()))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
 
 use super::tokens::{self, Tokens};
 use super::{Statement, parse_one, prepare};
@@ -32,6 +32,16 @@ pub struct Parameter {
     pub value: Option<String>,
     /// Its type; `None` is an unknown literal, which takes the type that its place asks for.
     pub ty: Option<LogicalType>,
+    /// The number of its type where that is another to clients than here.
+    pub told: Option<u32>,
+}
+
+impl Parameter {
+    /// A value of the type of this number; 0 is an unknown literal.
+    pub fn of_type(oid: u32, value: Option<String>) -> Parameter {
+        let told = matches!(oid, oid::VARCHAR | oid::BPCHAR | oid::NAME).then_some(oid);
+        Parameter { ty: oid::parameter(oid, value.as_deref()), value, told }
+    }
 }
 
 impl Template {
@@ -70,6 +80,15 @@ impl Template {
     /// How many parameters it has: the greatest number that occurs.
     pub fn parameter_count(&self) -> usize {
         self.parameter_count
+    }
+
+    /// Whether the parameter of this number occurs.
+    pub(crate) fn has_parameter(&self, wanted: usize) -> bool {
+        let is_it = |token: &TokenWithSpan| match &token.token {
+            Token::Placeholder(name) => number(name).is_ok_and(|number| number == wanted),
+            _ => false,
+        };
+        self.tokens.iter().any(is_it)
     }
 
     /// The statement with its parameters left as they are.
@@ -124,7 +143,13 @@ fn literal(parameter: &Parameter, counted: bool) -> SqlResult<Vec<Token>> {
     };
     let Some(ty) = parameter.ty else { return Ok(vec![value]) };
     let mut tokens = vec![Token::LParen, value, Token::DoubleColon];
-    let name = Tokenizer::new(&PostgreSqlDialect {}, &ty.to_string())
+    let name = match parameter.told {
+        Some(oid::VARCHAR) => "varchar".to_owned(),
+        Some(oid::BPCHAR) => "bpchar".to_owned(),
+        Some(oid::NAME) => "name".to_owned(),
+        _ => ty.to_string(),
+    };
+    let name = Tokenizer::new(&PostgreSqlDialect {}, &name)
         .tokenize()
         .map_err(|_| SqlError::internal(format!("the type {ty} has no name")))?;
     tokens.extend(name);

@@ -54,6 +54,7 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
     statements.iter_mut().for_each(plain_trims);
     statements.iter_mut().for_each(plain_modes);
     statements.iter_mut().for_each(super::synonyms::apply);
+    statements.iter_mut().for_each(super::clauses::apply);
     statements.retain(|s| !s.is_empty());
     statements.iter().try_for_each(|s| check_depth(text, s))?;
     Ok(statements)

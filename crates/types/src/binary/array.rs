@@ -29,7 +29,7 @@ pub(super) fn encode_list(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> S
     let mut value = Vec::new();
     let dimensions = if elements.is_empty() { 0 } else { lengths.len() as i32 };
     value.extend_from_slice(&dimensions.to_be_bytes());
-    value.extend_from_slice(&i32::from(elements.null_count() > 0).to_be_bytes());
+    value.extend_from_slice(&i32::from(elements.logical_null_count() > 0).to_be_bytes());
     value.extend_from_slice(&element.to_be_bytes());
     for length in lengths.iter().take(dimensions as usize) {
         value.extend_from_slice(&(*length as i32).to_be_bytes());

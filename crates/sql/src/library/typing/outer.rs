@@ -8,27 +8,40 @@ use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use super::typed_node;
+use crate::parameters::Inference;
 
 /// The plan with PostgreSQL's types: inputs first, then the queries in expressions, then the node itself.
-pub(super) fn typed_plan(plan: LogicalPlan, outer: &mut Vec<DFSchemaRef>) -> Result<LogicalPlan> {
-    let plan = typed_inputs(plan, outer)?;
+pub(super) fn typed_plan(
+    plan: LogicalPlan,
+    outer: &mut Vec<DFSchemaRef>,
+    inference: Option<&Inference>,
+) -> Result<LogicalPlan> {
+    let plan = typed_inputs(plan, outer, inference)?;
     outer.push(Arc::new(merge_schema(&plan.inputs())));
-    let plan = plan.map_subqueries(|query| typed_plan(query, outer).map(Transformed::yes)).data();
+    let typed = |query| typed_plan(query, outer, inference).map(Transformed::yes);
+    let plan = plan.map_subqueries(typed).data();
     outer.pop();
-    typed_node(plan?, outer)
+    typed_node(plan?, outer, inference)
 }
 
-fn typed_inputs(plan: LogicalPlan, outer: &mut Vec<DFSchemaRef>) -> Result<LogicalPlan> {
+fn typed_inputs(
+    plan: LogicalPlan,
+    outer: &mut Vec<DFSchemaRef>,
+    inference: Option<&Inference>,
+) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Join(mut join) if is_lateral(&join.right) => {
-            let left = typed_plan(Arc::unwrap_or_clone(join.left), outer)?;
+            let left = typed_plan(Arc::unwrap_or_clone(join.left), outer, inference)?;
             outer.push(Arc::clone(left.schema()));
-            let right = typed_plan(Arc::unwrap_or_clone(join.right), outer);
+            let right = typed_plan(Arc::unwrap_or_clone(join.right), outer, inference);
             outer.pop();
             (join.left, join.right) = (Arc::new(left), Arc::new(right?));
             Ok(LogicalPlan::Join(join))
         }
-        other => other.map_children(|c| typed_plan(c, outer).map(Transformed::yes)).data(),
+        other => {
+            let typed = |child| typed_plan(child, outer, inference).map(Transformed::yes);
+            other.map_children(typed).data()
+        }
     }
 }
 

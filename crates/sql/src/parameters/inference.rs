@@ -1,0 +1,199 @@
+//! What is known of a statement's parameters while their types are being found.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_schema::{DataType, Field};
+use datafusion_common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarValue};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion_expr::{Expr, ExprSchemable};
+use datafusion_sql::sqlparser::ast::BinaryOperator;
+use types::{LogicalType, SqlError, oid};
+
+use super::expressions;
+use crate::origin::told_oid;
+
+/// The types of parameters, as far as they are known; shared with the library's binder.
+#[derive(Clone, Debug)]
+pub(crate) struct Inference(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    /// 0 is open.
+    types: Vec<u32>,
+    /// Whether a parameter stands where any type would do.
+    indifferent: Vec<bool>,
+    /// What cannot be whatever else is found.
+    refused: Option<SqlError>,
+}
+
+impl Inference {
+    /// Of parameters with these types; 0 is open.
+    pub(super) fn new(oids: &[u32]) -> Inference {
+        let (types, indifferent) = (oids.to_vec(), vec![false; oids.len()]);
+        Inference(Arc::new(Mutex::new(State { types, indifferent, refused: None })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known so far.
+    pub(super) fn known(&self) -> Vec<u32> {
+        self.state().types.clone()
+    }
+
+    /// An error that no more types would mend.
+    pub(super) fn refused(&self) -> Option<SqlError> {
+        self.state().refused.clone()
+    }
+
+    /// Refuses the statement.
+    pub(super) fn refuse(&self, error: SqlError) -> DataFusionError {
+        self.state().refused.get_or_insert_with(|| error.clone());
+        DataFusionError::External(Box::new(error))
+    }
+
+    /// Whether a parameter stands where any type would do.
+    pub(super) fn is_indifferent(&self, index: usize) -> bool {
+        self.state().indifferent.get(index).copied().unwrap_or_default()
+    }
+
+    /// Notes that an expression stands where any type would do.
+    pub(super) fn ignore(&self, expr: &Expr) {
+        if let Some(index) = self.open(expr)
+            && let Some(place) = self.state().indifferent.get_mut(index)
+        {
+            *place = true;
+        }
+    }
+
+    /// Gives every expression within `expr` the types that follow from what stands around it.
+    pub(crate) fn typed(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+        expressions::typed(self, expr, schema)
+    }
+
+    /// The number of an open parameter that the whole expression is, from 0.
+    pub(super) fn open(&self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Alias(alias) => self.open(&alias.expr),
+            Expr::Placeholder(placeholder) => {
+                let index = super::index(&placeholder.id)?;
+                (self.state().types.get(index) == Some(&0)).then_some(index)
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of a parameter by its number, if it is open.
+    pub(super) fn settle(&self, index: usize, ty: u32) {
+        if let Some(place @ 0) = self.state().types.get_mut(index)
+            && ty != oid::UNKNOWN
+        {
+            *place = ty;
+        }
+    }
+
+    /// The type of an expression that is an open parameter; others keep theirs.
+    pub(super) fn assign(&self, expr: &mut Expr, ty: u32) {
+        if let Some(index) = self.open(expr) {
+            self.settle(index, ty);
+            self.show(expr);
+        }
+    }
+
+    /// Shows the library what is known of a parameter, and nothing else: it has guesses of its own.
+    pub(super) fn show(&self, expr: &mut Expr) {
+        match expr {
+            Expr::Alias(alias) => self.show(&mut alias.expr),
+            Expr::Placeholder(placeholder) => {
+                let index = super::index(&placeholder.id);
+                let ty = index.and_then(|index| self.state().types.get(index).copied());
+                placeholder.field = ty.filter(|ty| *ty != 0).map(|ty| {
+                    let own = oid::parameter(ty, None).map_or(DataType::Utf8View, vector);
+                    Arc::new(crate::origin::told(Field::new("", own, true), ty))
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// The type of an expression as PostgreSQL numbers it; open parameters, nulls and literals in quotes
+    /// are of an unknown one.
+    pub(super) fn oid_of(&self, expr: &Expr, schema: &DFSchema) -> Result<u32> {
+        Ok(match expr {
+            Expr::Alias(alias) => self.oid_of(&alias.expr, schema)?,
+            Expr::Literal(ScalarValue::Utf8(_), _) => oid::UNKNOWN,
+            Expr::Literal(ScalarValue::Int64(Some(v)), _) if i32::try_from(*v).is_ok() => oid::INT4,
+            Expr::Placeholder(_) if self.open(expr).is_some() => oid::UNKNOWN,
+            Expr::Placeholder(placeholder) => match &placeholder.field {
+                Some(field) => told_oid(field),
+                None => oid::UNKNOWN,
+            },
+            Expr::Column(column) => {
+                schema.field_from_column(column).map_or(oid::UNKNOWN, |field| told_oid(field))
+            }
+            Expr::OuterReferenceColumn(field, _) => told_oid(field),
+            Expr::Cast(cast) => told_oid(&cast.field),
+            other => match other.get_type(schema)? {
+                DataType::Null => oid::UNKNOWN,
+                ty => oid::of(&ty).oid,
+            },
+        })
+    }
+}
+
+/// The vectors of a declared parameter; a `numeric` has any number of digits.
+fn vector(ty: LogicalType) -> DataType {
+    match ty {
+        LogicalType::Decimal { .. } => LogicalType::Numeric.arrow(),
+        other => other.arrow(),
+    }
+}
+
+/// Finds types of operands before the library looks at them.
+impl ExprPlanner for Inference {
+    fn plan_binary_op(
+        &self,
+        mut expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        expr.left = self.typed(expr.left, schema)?;
+        expr.right = self.typed(expr.right, schema)?;
+        if let Some(name) = operator_name(&expr.op) {
+            expressions::operator(self, name, [&mut expr.left, &mut expr.right], schema)?;
+        }
+        Ok(PlannerResult::Original(expr))
+    }
+}
+
+/// PostgreSQL's name of an operator whose operands decide about types.
+fn operator_name(op: &BinaryOperator) -> Option<&'static str> {
+    Some(match op {
+        BinaryOperator::Plus => "+",
+        BinaryOperator::Minus => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::Eq => "=",
+        BinaryOperator::NotEq => "<>",
+        BinaryOperator::Lt => "<",
+        BinaryOperator::LtEq => "<=",
+        BinaryOperator::Gt => ">",
+        BinaryOperator::GtEq => ">=",
+        BinaryOperator::StringConcat => "||",
+        BinaryOperator::AtArrow => "@>",
+        BinaryOperator::ArrowAt => "<@",
+        BinaryOperator::PGOverlap => "&&",
+        BinaryOperator::PGExp => "^",
+        BinaryOperator::BitwiseAnd => "&",
+        BinaryOperator::BitwiseOr => "|",
+        BinaryOperator::PGBitwiseXor => "#",
+        BinaryOperator::PGBitwiseShiftLeft => "<<",
+        BinaryOperator::PGBitwiseShiftRight => ">>",
+        BinaryOperator::PGRegexMatch => "~",
+        BinaryOperator::PGRegexIMatch => "~*",
+        BinaryOperator::PGRegexNotMatch => "!~",
+        BinaryOperator::PGRegexNotIMatch => "!~*",
+        _ => return None,
+    })
+}

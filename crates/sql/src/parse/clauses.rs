@@ -1,0 +1,75 @@
+//! Clauses behind a query whose forms the parser does not all know, put as forms that it does, token by
+//! token: `FETCH FIRST .. ROWS ONLY` is `LIMIT ..`, and rows are locked in two ways.
+
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::prepare::closing;
+use super::tokens::Tokens;
+
+/// Rewrites the tokens of a statement in place.
+pub(super) fn apply(tokens: &mut Tokens) {
+    let mut at = 1;
+    while at < tokens.len() {
+        match keyword(tokens, at) {
+            Keyword::FETCH => limit(tokens, at),
+            Keyword::FOR => lock(tokens, at),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+fn keyword(tokens: &[TokenWithSpan], at: usize) -> Keyword {
+    match tokens.get(at).map(|token| &token.token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
+/// `FETCH { FIRST | NEXT } [count] { ROW | ROWS } ONLY`: without a count it is one row.
+fn limit(tokens: &mut Tokens, at: usize) {
+    let count_at = at + 2;
+    if !matches!(keyword(tokens, at + 1), Keyword::FIRST | Keyword::NEXT) {
+        return;
+    }
+    let Some(count_len) = count_len(&tokens[count_at.min(tokens.len())..]) else { return };
+    let behind = count_at + count_len;
+    let is_plain = matches!(keyword(tokens, behind), Keyword::ROW | Keyword::ROWS)
+        && keyword(tokens, behind + 1) == Keyword::ONLY;
+    if !is_plain {
+        return;
+    }
+    let span = tokens[at].span;
+    let mut count = tokens[count_at..behind].to_vec();
+    match count.as_slice() {
+        [] => count.push(TokenWithSpan::new(Token::Number("1".into(), false), span)),
+        [_, only, _] => count = vec![only.clone()],
+        _ => {}
+    }
+    count.insert(0, TokenWithSpan::new(Token::make_keyword("LIMIT"), span));
+    tokens.splice(at..behind + 2, count);
+}
+
+/// How many tokens a count has that these begin with: a number, a parameter, an expression in
+/// parentheses, or nothing.
+fn count_len(tokens: &[TokenWithSpan]) -> Option<usize> {
+    match tokens.first().map(|token| &token.token)? {
+        Token::Number(..) | Token::Placeholder(_) | Token::SingleQuotedString(_) => Some(1),
+        Token::LParen => closing(tokens).map(|last| last + 1),
+        Token::Word(_) => Some(0),
+        _ => None,
+    }
+}
+
+/// `FOR NO KEY UPDATE` and `FOR KEY SHARE` differ from `FOR UPDATE` and `FOR SHARE` in whom they keep
+/// waiting.
+fn lock(tokens: &mut Tokens, at: usize) {
+    let next = [1, 2, 3].map(|distance| keyword(tokens, at + distance));
+    let extra = match next {
+        [Keyword::NO, Keyword::KEY, Keyword::UPDATE] => 2,
+        [Keyword::KEY, Keyword::SHARE, _] => 1,
+        _ => return,
+    };
+    tokens.drain(at + 1..=at + extra);
+}
