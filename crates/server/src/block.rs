@@ -195,6 +195,7 @@ fn reads_only(statement: &Statement) -> bool {
         Statement::Query(_)
             | Statement::Explain(_)
             | Statement::Set { .. }
+            | Statement::SetLocal { .. }
             | Statement::Show { .. }
             | Statement::CheckDatabase
             | Statement::Reset { .. }

@@ -56,6 +56,7 @@ kinds! { who:
     Statement::Comment(comment) => "COMMENT", who.may_comment(&comment.subject);
     Statement::Reorganize { table } => "REORGANIZE", who.owns(table);
     Statement::Set { .. } => "SET", Ok(());
+    Statement::SetLocal { .. } => "SET", Ok(());
     Statement::Show { .. } => "SHOW", Ok(());
     Statement::Reset { .. } => "RESET", Ok(());
     Statement::CheckDatabase => "CHECK DATABASE", who.may_check();
