@@ -292,7 +292,7 @@ impl<'a> Rows<'a> {
             };
             let (field, text) = (&fields[at], fields[at].text()?);
             let is_named = |names: &[String]| names.contains(&self.schema.columns[ordinal].name);
-            let is_null = field.bytes == null
+            let is_null = field.is(null)
                 && !is_named(&self.format.force_not_null)
                 && (!field.quoted || is_named(&self.format.force_null));
             let value = (!is_null).then_some(text);

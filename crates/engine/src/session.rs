@@ -32,7 +32,9 @@ use crate::result::{ResultSet, StatementResult};
 use crate::seek::Seek;
 use crate::settings::{Setting, Settings};
 use crate::statements::{Executed, Statements};
-use crate::system::{Generator, LastNumbers, Monitor, SessionInfo, Sleep, SystemCatalog, View};
+use crate::system::{
+    Generator, LastNumbers, Monitor, SessionInfo, SettingChange, Sleep, SystemCatalog, View,
+};
 use crate::turn::{self, Patience};
 use crate::{access, analyze, comments, ddl, dml, explain, query, reorganize, view};
 
@@ -232,6 +234,9 @@ impl Session {
                 set.map(|()| tag("SET"))
             }
             Statement::Set { name, value: None } => self.settings.reset(&name).map(|()| tag("SET")),
+            Statement::SetLocal { name, value } => {
+                self.set_local(&name, value.as_deref()).map(|()| tag("SET"))
+            }
             Statement::Reset { name } => {
                 self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
             }
@@ -472,8 +477,15 @@ impl Session {
 
     /// Does what `set_config` asked for.
     fn change_settings(&mut self, catalog: &SystemCatalog) -> SqlResult<()> {
-        let mut changes = catalog.changes().into_iter();
-        changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
+        self.apply(catalog.changes())
+    }
+
+    /// Changes settings, for the session or for the transaction.
+    pub(crate) fn apply(&mut self, changes: Vec<SettingChange>) -> SqlResult<()> {
+        changes.into_iter().try_for_each(|change| match change.is_local {
+            true => self.settings.set_local(&change.name, Some(&change.value)),
+            false => self.settings.set(&change.name, &change.value),
+        })
     }
 
     /// What cancels the statement that begins now.

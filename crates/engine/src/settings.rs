@@ -100,6 +100,8 @@ pub struct Settings {
     /// What clients set and nothing here depends on.
     kept: Arc<BTreeMap<&'static str, Value>>,
     given: Arc<Given>,
+    /// What `SET LOCAL` put another value in front of, and whether the session was given it.
+    hidden: Arc<BTreeMap<&'static str, (Value, bool)>>,
     /// Counts the changes, for those who tell clients of them.
     change_count: u64,
     /// What the server was started with; `None` in the settings that are its own.
@@ -138,6 +140,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         is_superuser: true,
         kept: Arc::default(),
         given: Arc::default(),
+        hidden: Arc::default(),
         change_count: 0,
         configuration: None,
     };
@@ -203,6 +206,7 @@ impl Settings {
             fresh.put_by_name(name, self.value_by_name(name));
         }
         fresh.given = self.given.clone();
+        fresh.hidden = self.hidden.clone();
         fresh.is_superuser = self.is_superuser;
         fresh.change_count = self.change_count + 1;
         *self = fresh;
@@ -257,7 +261,37 @@ impl Settings {
         let (setting, value) = self.accept(name, value)?;
         self.put(setting, value);
         Arc::make_mut(&mut self.given).since.insert(setting.name);
+        Arc::make_mut(&mut self.hidden).remove(setting.name);
         Ok(())
+    }
+
+    /// `SET LOCAL name = value`, or to what `RESET` goes back to.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub(crate) fn set_local(&mut self, name: &str, value: Option<&str>) -> SqlResult<()> {
+        let setting = Setting::find(name)?;
+        let before = (self.value(setting), self.given.since.contains(setting.name));
+        let before = self.hidden.get(setting.name).cloned().unwrap_or(before);
+        match value {
+            Some(value) => self.set(name, value)?,
+            None => self.reset(name)?,
+        }
+        Arc::make_mut(&mut self.hidden).insert(setting.name, before);
+        Ok(())
+    }
+
+    /// The transaction block has ended: what `SET LOCAL` hid is there again.
+    pub(crate) fn end_local(&mut self) {
+        for (name, (value, given)) in std::mem::take(Arc::make_mut(&mut self.hidden)) {
+            self.put_by_name(name, value);
+            let since = &mut Arc::make_mut(&mut self.given).since;
+            if given {
+                since.insert(name)
+            } else {
+                since.remove(name)
+            };
+        }
     }
 
     /// The client gives the value when it connects: `RESET` goes back to it.
@@ -311,6 +345,7 @@ impl Settings {
     fn unset(&mut self, setting: &'static Setting) {
         self.put(setting, self.reset_value(setting));
         Arc::make_mut(&mut self.given).since.remove(setting.name);
+        Arc::make_mut(&mut self.hidden).remove(setting.name);
     }
 
     /// What `RESET` goes back to.

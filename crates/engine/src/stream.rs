@@ -25,7 +25,7 @@ use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Run, Watch};
 use crate::result::ResultSet;
 use crate::session::Session;
-use crate::system::{Given, SystemCatalog};
+use crate::system::{Given, SettingChange, SystemCatalog};
 
 pub(crate) use blocking::BlockingRows;
 
@@ -229,7 +229,7 @@ impl RowStream {
     }
 
     /// The settings that the query changed by `set_config`.
-    pub(crate) fn changes(&self) -> Vec<(String, String)> {
+    pub(crate) fn changes(&self) -> Vec<SettingChange> {
         match &self.source {
             Source::Collected(..) => vec![],
             Source::Running(running) => running.catalog.changes(),
@@ -388,7 +388,6 @@ impl Session {
     /// What setting the settings says that the query changed, and what saving sequences says.
     pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
         self.save_numbers(rows.given()).await?;
-        let mut changes = rows.changes().into_iter();
-        changes.try_for_each(|(name, value)| self.settings.set(&name, &value))
+        self.apply(rows.changes())
     }
 }

@@ -86,12 +86,20 @@ pub(crate) struct View {
     /// Advisory locks that the statement has to wait for before it goes on.
     pub(crate) wishes: Mutex<Vec<Wish>>,
     /// Settings that functions change, for when the statement is done.
-    pub(crate) changes: Mutex<Vec<(String, String)>>,
+    pub(crate) changes: Mutex<Vec<SettingChange>>,
     /// When the statement began, in microseconds since 1970.
     pub(crate) now_us: i64,
     /// Bytes of a page of the database file.
     pub(crate) page_bytes: u64,
     pub(crate) monitor: Monitor,
+}
+
+/// What `set_config` asked for.
+pub(crate) struct SettingChange {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    /// For the transaction only.
+    pub(crate) is_local: bool,
 }
 
 /// Where what runs now can be seen. It holds no handle of the database, whose last one must not be
@@ -135,7 +143,7 @@ impl SystemCatalog {
     }
 
     /// The settings that the statement changed by `set_config`.
-    pub(crate) fn changes(&self) -> Vec<(String, String)> {
+    pub(crate) fn changes(&self) -> Vec<SettingChange> {
         std::mem::take(&mut *self.view.changes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

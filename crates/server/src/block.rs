@@ -258,6 +258,7 @@ fn reads_only(statement: &Statement) -> bool {
             | Statement::Explain(_)
             | Statement::Set { .. }
             | Statement::SetTransaction(_)
+            | Statement::SetLocal { .. }
             | Statement::Show { .. }
             | Statement::CheckDatabase
             | Statement::Reset { .. }

@@ -313,6 +313,7 @@ impl Draft {
             constraints: Arc::default(),
         });
         crate::dml::checks(&table, catalog)?;
+        self.check_generated()?;
         for (ordinal, column) in self.schema.columns.iter().enumerate() {
             let Some(identity) = self.constraints.identity_of(ordinal) else { continue };
             if !matches!(column.ty, LogicalType::Int16 | LogicalType::Int32 | LogicalType::Int64) {
@@ -325,6 +326,29 @@ impl Draft {
         crate::dml::Defaults::new(&table, catalog)?;
         let none = arrow_array::RecordBatch::new_empty(crate::incoming_schema(&table).arrow());
         crate::dml::generated(&table, none, catalog).map(|_| ())
+    }
+}
+
+impl Draft {
+    /// 42P17 for a generated column that is made of generated columns, or of itself.
+    fn check_generated(&self) -> SqlResult<()> {
+        let defaults = || self.constraints.defaults.iter();
+        let generated = defaults().zip(&self.schema.columns);
+        let generated = generated.filter(|(d, _)| matches!(d, Some(ColumnDefault::Generated(_))));
+        let names: Vec<&str> = generated.map(|(_, column)| column.name.as_str()).collect();
+        for default in defaults() {
+            let Some(ColumnDefault::Generated(expression)) = default else { continue };
+            for name in &names {
+                if names_column(expression, name)? {
+                    let message = format!(
+                        "cannot use generated column \"{name}\" in column generation expression"
+                    );
+                    let detail = "A generated column cannot reference another generated column.";
+                    return Err(SqlError::new(SqlState("42P17"), message).with_detail(detail));
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -4,12 +4,16 @@ use arrow_schema::ArrowError;
 use datafusion_common::{DataFusionError, SchemaError};
 use types::{SqlError, SqlState};
 
+mod wording;
+
 /// An error of the logical library.
 pub(crate) fn from_library(error: DataFusionError) -> SqlError {
     match error {
         DataFusionError::ArrowError(inner, _) => from_arrow(*inner),
         DataFusionError::NotImplemented(message) => {
-            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, tidy(&message))
+            let text = tidy(&message);
+            let plain = || SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, text.clone());
+            wording::from_inside(wording::reworded(&text).unwrap_or_else(plain))
         }
         DataFusionError::SchemaError(inner, _) => from_schema(*inner),
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -53,7 +57,10 @@ pub(crate) fn out_of_range(detail: &str) -> SqlError {
         return error("numeric field overflow".into()).with_detail(limits);
     }
     let error = error("numeric value out of range".into());
-    if detail.is_empty() { error } else { error.with_detail(tidy(detail)) }
+    match detail.is_empty() || wording::is_inside(detail) {
+        true => error,
+        false => error.with_detail(tidy(detail)),
+    }
 }
 
 /// The type of whole numbers that a sum, a product or a cast left.
@@ -124,8 +131,8 @@ fn from_schema(error: SchemaError) -> SqlError {
 /// What the library says only in words.
 fn from_message(message: &str) -> SqlError {
     let text = tidy(message);
-    if let Some(known) = reworded(&text) {
-        return known;
+    if let Some(known) = reworded(&text).or_else(|| wording::reworded(&text)) {
+        return wording::from_inside(known);
     }
     let lower = text.to_lowercase();
     let has = |needles: &[&str]| needles.iter().any(|n| lower.contains(n));
@@ -164,7 +171,7 @@ fn from_message(message: &str) -> SqlError {
     } else {
         SqlState::SYNTAX_ERROR
     };
-    SqlError::new(state, text)
+    wording::from_inside(SqlError::new(state, text))
 }
 
 /// Frequent errors in PostgreSQL's words.
@@ -223,21 +230,9 @@ fn bad_text_state(ty: &str, value: &str) -> SqlState {
     if written_well { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState("22007") }
 }
 
-/// The library's names of types replaced by PostgreSQL's.
+/// Operands and their operator, the library's names of types replaced by PostgreSQL's.
 fn in_sql(text: &str) -> String {
-    const NAMES: [(&str, &str); 10] = [
-        ("Utf8View", "text"),
-        ("Utf8", "text"),
-        ("Int16", "smallint"),
-        ("Int32", "integer"),
-        ("Int64", "bigint"),
-        ("Float32", "real"),
-        ("Float64", "double precision"),
-        ("Date32", "date"),
-        ("Boolean", "boolean"),
-        ("Decimal128", "numeric"),
-    ];
-    NAMES.iter().fold(text.to_string(), |text, (theirs, ours)| text.replace(theirs, ours))
+    wording::types_in_sql(text)
 }
 
 /// Longest message; the library appends dumps of its trees.

@@ -42,6 +42,15 @@ fn json_node(
         object.insert("Plan Rows".into(), node.rows.max(0.0).round().into());
         object.insert("Total Cost".into(), (node.cost / 1e3).into());
     }
+    match &node.operator {
+        Operator::Scan(scan) => {
+            object.insert("Relation Name".into(), scan.table.name.clone().into());
+        }
+        Operator::LookupJoin(join) => {
+            object.insert("Relation Name".into(), join.table.name.clone().into());
+        }
+        _ => {}
+    }
     for (name, text) in details(&node.operator) {
         object.insert(name.into(), text.into());
     }

@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType, Expr, Function, Ident, OrderByKind, Query, Select, SelectItem,
-    SetExpr, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TrimWhereField, Value,
+    VisitMut, VisitorMut,
 };
 use types::LogicalType;
 
-use crate::parse::identifier;
+use crate::parse::{SET_FUNCTIONS, identifier};
 
 mod order;
 
@@ -86,9 +87,7 @@ fn own_name(expr: &Expr) -> Option<String> {
         Expr::Collate { expr: inner, .. } => return own_name(inner),
         Expr::CompoundFieldAccess { root, .. } => return own_name(root),
         Expr::Case { else_result, .. } => return else_result.as_deref().and_then(own_name),
-        Expr::Function(Function { name, .. }) => {
-            return name.0.last().and_then(|p| p.as_ident()).map(identifier);
-        }
+        Expr::Function(function) => return function_name(function),
         Expr::Subquery(query) => match query.body.as_ref() {
             SetExpr::Select(select) => return select.projection.first().and_then(output_name),
             _ => return None,
@@ -98,13 +97,36 @@ fn own_name(expr: &Expr) -> Option<String> {
         Expr::Substring { .. } => "substring",
         Expr::Overlay { .. } => "overlay",
         Expr::Position { .. } => "position",
+        Expr::Trim { trim_where: Some(TrimWhereField::Leading), .. } => "ltrim",
+        Expr::Trim { trim_where: Some(TrimWhereField::Trailing), .. } => "rtrim",
         Expr::Trim { .. } => "btrim",
+        Expr::Ceil { .. } => "ceil",
+        Expr::Floor { .. } => "floor",
         Expr::Exists { .. } => "exists",
         Expr::Array(_) => "array",
         Expr::AtTimeZone { .. } => "timezone",
         _ => return None,
     };
     Some(word.to_owned())
+}
+
+/// The name that the statement has for a function, also where another one is called in its place.
+fn function_name(function: &Function) -> Option<String> {
+    let last = |function: &Function| {
+        function.name.0.last().and_then(|part| part.as_ident()).map(identifier)
+    };
+    let name = last(function)?;
+    let FunctionArguments::List(list) = &function.args else { return Some(name) };
+    let inner = match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(inner)))] => last(inner),
+        _ => None,
+    };
+    let series = SET_FUNCTIONS.iter().find(|(_, array)| Some(*array) == inner.as_deref());
+    Some(match (name.as_str(), series) {
+        ("unnest", Some((written, _))) => (*written).to_owned(),
+        ("array_or_empty" | "make_array", _) => "array".to_owned(),
+        _ => name,
+    })
 }
 
 /// What names an expression that has no name of its own: a type, or `case`.
@@ -161,6 +183,7 @@ fn short(ty: &LogicalType) -> &'static str {
         LogicalType::Bytea => "bytea",
         LogicalType::Uuid => "uuid",
         LogicalType::Oid => "oid",
+        LogicalType::Rounded(moment, _) => short(&moment.plain()),
         LogicalType::Array(element) => short(element),
     }
 }
@@ -181,6 +204,29 @@ impl VisitorMut for Outputs {
         order_by_position(query);
         name_selects(&mut query.body);
         ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Derived { lateral: true, subquery, .. } = factor
+            && subquery.order_by.is_none()
+            && let SetExpr::Select(select) = subquery.body.as_mut()
+        {
+            name_columns(select);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A column of another relation beside a lateral query has a name of the library there.
+fn name_columns(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = &*item
+            && let Some(last) = parts.last()
+        {
+            let alias = Ident::with_quote('"', identifier(last));
+            let expr = Expr::CompoundIdentifier(parts.clone());
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        }
     }
 }
 

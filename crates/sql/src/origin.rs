@@ -72,6 +72,9 @@ fn view_place(notes: Option<&FieldMetadata>) -> Option<Place> {
     Some(Place { relation: number(VIEW)?, column: number(COLUMN)?.try_into().ok()? })
 }
 
+/// A relation by its name.
+const REGCLASS: Option<Declared> = Some(Declared::Text(oid::REGCLASS));
+
 struct Finder<'a> {
     catalog: &'a dyn Catalog,
 }
@@ -94,7 +97,11 @@ impl Finder<'_> {
             },
             LogicalPlan::Aggregate(aggregate) => match aggregate.group_expr.as_slice() {
                 [Expr::GroupingSet(_)] => Origin::default(),
-                groups => self.of_nth(groups, column, &aggregate.input),
+                groups if column < groups.len() => self.of_nth(groups, column, &aggregate.input),
+                groups => {
+                    let nth = aggregate.aggr_expr.get(column - groups.len());
+                    nth.map_or(Origin::default(), |call| self.of_aggregate(call, &aggregate.input))
+                }
             },
             LogicalPlan::Join(join) => match (join.join_type, width(&join.left)) {
                 (JoinType::RightSemi | JoinType::RightAnti, _) => {
@@ -161,8 +168,29 @@ impl Finder<'_> {
                 Origin { place: None, ..self.of_column(&subquery.subquery, 0) }
             }
             Expr::Cast(cast) => Origin { place: None, declared: cast_type(&cast.field) },
-            Expr::ScalarFunction(call) => {
-                Origin { place: None, declared: result_type(call.name()) }
+            Expr::ScalarFunction(call) => match (call.func.name(), call.args.as_slice()) {
+                ("array_or_empty", [array]) => Origin { place: None, ..self.of_expr(array, input) },
+                ("regclassout", _) => Origin { place: None, declared: REGCLASS },
+                (name, _) => Origin { place: None, declared: result_type(name) },
+            },
+            _ => Origin::default(),
+        }
+    }
+
+    /// An array of names is one to clients too.
+    fn of_aggregate(&self, call: &Expr, input: &LogicalPlan) -> Origin {
+        let call = match call {
+            Expr::Alias(alias) => &alias.expr,
+            other => other,
+        };
+        let Expr::AggregateFunction(call) = call else { return Origin::default() };
+        let ("array_agg", [element]) = (call.func.name(), call.params.args.as_slice()) else {
+            return Origin::default();
+        };
+        match self.of_expr(element, input).declared {
+            Some(Declared::Text(element)) => {
+                let declared = oid::array_of(element).map(Declared::Text);
+                Origin { place: None, declared }
             }
             _ => Origin::default(),
         }

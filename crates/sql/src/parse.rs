@@ -37,12 +37,14 @@ mod sequence;
 mod setting;
 mod shape;
 mod special;
+mod statement_names;
 mod synonyms;
 mod table;
 mod template;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod type_names;
 mod vacuum;
 mod values;
 mod words;
@@ -72,6 +74,7 @@ pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
 pub(crate) use precedence::regroup;
 pub(crate) use rewrite::{SET_FUNCTIONS, parsed_query, rewrite};
 pub(crate) use tokens::syntax_error;
+pub(crate) use type_names::named_array;
 
 /// A statement.
 #[derive(Clone, Debug)]
@@ -122,6 +125,13 @@ pub enum Statement {
     },
     /// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS`: settings with their values.
     SetTransaction(Vec<(String, String)>),
+    /// `SET LOCAL name = value`: until the transaction block ends.
+    SetLocal {
+        /// Setting.
+        name: String,
+        /// New value as text; `None` is `DEFAULT`.
+        value: Option<String>,
+    },
     /// `SHOW name`; the name may be `all` or `tables`.
     Show {
         /// Setting.
@@ -315,15 +325,17 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     let overriding = overriding::taken(&mut tokens);
     sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
+    let unknown = statement_names::refused(&tokens);
     let mut parser = Parser::new(&PostgreSqlDialect {})
         // Parentheses behind an operator take two steps: one for the operand, one for what is in them.
         .with_recursion_limit(2 * tokens::NESTING_MAX)
         .with_tokens_with_locations(tokens);
     let statement = parser.parse_statement();
-    let mut statement = statement.map_err(|e| syntax_error(text, last.as_ref(), e))?;
+    let mut statement = statement
+        .map_err(|e| unknown.clone().unwrap_or_else(|| syntax_error(text, last.as_ref(), e)))?;
     let rest = parser.peek_token();
     if rest.token != datafusion_sql::sqlparser::tokenizer::Token::EOF {
-        return Err(tokens::unexpected(text, &rest));
+        return Err(unknown.clone().unwrap_or_else(|| tokens::unexpected(text, &rest)));
     }
     balance(&mut statement)?;
     regroup(&mut statement);
@@ -333,7 +345,11 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         _ => None,
     };
     refuse::dropped_silently(&statement)?;
-    match (overriding::with(dispatch(statement)?, overriding)?, into) {
+    let dispatched = dispatch(statement).map_err(|error| match unknown {
+        Some(named) if error.state == SqlState::FEATURE_NOT_SUPPORTED => named,
+        _ => error,
+    })?;
+    match (overriding::with(dispatched, overriding)?, into) {
         (Statement::Query(query), Some(into)) => {
             Ok(Statement::CreateTable(ddl::select_into(&into, query)?))
         }

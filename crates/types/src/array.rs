@@ -146,11 +146,30 @@ pub(crate) fn format_uuid(bytes: &[u8]) -> String {
 
 /// 32 hexadecimal digits; hyphens after any four of them and braces around are allowed.
 pub fn parse_uuid(text: &str) -> SqlResult<[u8; 16]> {
-    let bare = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}'));
-    let digits: String = bare.unwrap_or(text.trim()).chars().filter(|c| *c != '-').collect();
-    let bytes = parse_hex(&digits).and_then(|b| <[u8; 16]>::try_from(b).ok());
-    bytes.ok_or_else(|| {
+    let bare = match text.strip_prefix('{') {
+        Some(rest) => rest.strip_suffix('}'),
+        None => Some(text),
+    };
+    let bytes = bare.and_then(uuid_digits).and_then(|digits| parse_hex(&digits));
+    bytes.and_then(|b| <[u8; 16]>::try_from(b).ok()).ok_or_else(|| {
         let message = format!("invalid input syntax for type uuid: \"{text}\"");
         SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
     })
+}
+
+/// The digits without the hyphens; `None` where a hyphen stands elsewhere than behind four digits.
+fn uuid_digits(text: &str) -> Option<String> {
+    let mut digits = String::with_capacity(32);
+    let mut may_part = false;
+    for letter in text.chars() {
+        match letter {
+            '-' if may_part => may_part = false,
+            digit if digit.is_ascii_hexdigit() => {
+                digits.push(digit);
+                may_part = digits.len() % 4 == 0 && digits.len() < 32;
+            }
+            _ => return None,
+        }
+    }
+    Some(digits)
 }

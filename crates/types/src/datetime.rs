@@ -82,8 +82,14 @@ fn local(ty: LogicalType, text: &str) -> SqlResult<(i64, Option<Zone>)> {
         }
     };
     let decoded = decode::decode(text).map_err(problem)?;
-    if let Some(special) = decoded.special {
-        return special_time(ty, special, text);
+    match (decoded.special, decoded.clock) {
+        (Some(special @ Special::Day(_)), Some(clock)) => {
+            let (midnight, _) = special_time(ty, special, text)?;
+            return Ok((midnight + clock, decoded.zone));
+        }
+        (Some(Special::Now), Some(_)) => return Err(syntax(ty, text)),
+        (Some(special), _) => return special_time(ty, special, text),
+        (None, _) => {}
     }
     let days = decoded.date.ok_or_else(|| syntax(ty, text))?;
     let clock = decoded.clock.unwrap_or(0);
@@ -149,10 +155,14 @@ pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
         } else if word.contains(':') {
             let (negative, clock) = signed(&word);
             let micros = clock_micros(clock).ok_or_else(error)?;
-            sum.add_days(number.take().unwrap_or(0.0));
+            sum.note(CLOCK_UNITS).ok_or_else(error)?;
+            if let Some(days) = number.take() {
+                sum.add(days, "day").ok_or_else(error)?;
+            }
             sum.micros += if negative { -micros } else { micros } as f64;
             any = true;
         } else if let Some(months) = years_and_months(&word) {
+            sum.note(1 << MONTH).ok_or_else(error)?;
             sum.months += months;
             any = true;
         } else if let Ok(value) = word.parse::<f64>() {
@@ -166,7 +176,7 @@ pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
         }
     }
     match number {
-        Some(seconds) => sum.micros += seconds * MICROS_PER_SECOND as f64,
+        Some(seconds) => sum.add(seconds, "second").ok_or_else(error)?,
         None if !any => return Err(error()),
         None => {}
     }
@@ -217,6 +227,8 @@ fn iso_interval(text: &str) -> Option<Span> {
             ('S', true) => "second",
             _ => return None,
         };
+        // In this form a unit may stand twice.
+        sum.given = 0;
         sum.add(std::mem::take(&mut number).parse().ok()?, unit)?;
         any = true;
     }
@@ -262,10 +274,62 @@ struct Span {
     months: f64,
     days: f64,
     micros: f64,
+    /// The units that were given, a bit each.
+    given: u32,
+}
+
+/// Bits of units; each stands once in an interval.
+const MICROSECOND: u32 = 0;
+const MILLISECOND: u32 = 1;
+const SECOND: u32 = 2;
+const MINUTE: u32 = 3;
+const HOUR: u32 = 4;
+const DAY: u32 = 5;
+const WEEK: u32 = 6;
+const MONTH: u32 = 7;
+const YEAR: u32 = 8;
+const DECADE: u32 = 9;
+const CENTURY: u32 = 10;
+const MILLENNIUM: u32 = 11;
+
+/// Seconds with a fraction leave no room for smaller units.
+const SECOND_UNITS: u32 = 1 << SECOND | 1 << MILLISECOND | 1 << MICROSECOND;
+const CLOCK_UNITS: u32 = 1 << HOUR | 1 << MINUTE | SECOND_UNITS;
+
+/// The bits that a value of a unit takes.
+fn bits_of(unit: &str, value: f64) -> Option<u32> {
+    let bit = match unit {
+        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => MICROSECOND,
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => MILLISECOND,
+        "s" | "sec" | "secs" | "second" | "seconds" if value.fract() != 0.0 => {
+            return Some(SECOND_UNITS);
+        }
+        "s" | "sec" | "secs" | "second" | "seconds" => SECOND,
+        "m" | "min" | "mins" | "minute" | "minutes" => MINUTE,
+        "h" | "hr" | "hrs" | "hour" | "hours" => HOUR,
+        "d" | "day" | "days" => DAY,
+        "w" | "week" | "weeks" => WEEK,
+        "mon" | "mons" | "month" | "months" => MONTH,
+        "y" | "yr" | "yrs" | "year" | "years" => YEAR,
+        "decade" | "decades" | "dec" | "decs" => DECADE,
+        "century" | "centuries" | "cent" | "c" => CENTURY,
+        "millennium" | "millennia" | "mil" | "mils" => MILLENNIUM,
+        _ => return None,
+    };
+    Some(1 << bit)
 }
 
 impl Span {
+    /// `None` if one of the units was given before.
+    fn note(&mut self, units: u32) -> Option<()> {
+        let again = self.given & units != 0;
+        self.given |= units;
+        (!again).then_some(())
+    }
+
+    /// Adds a value; `None` for an unknown unit, and for one that was given before.
     fn add(&mut self, value: f64, unit: &str) -> Option<()> {
+        self.note(bits_of(unit, value)?)?;
         let second = MICROS_PER_SECOND as f64;
         match unit {
             "us" | "usec" | "usecs" | "microsecond" | "microseconds" => self.micros += value,

@@ -73,7 +73,7 @@ fn encode_value(
         assert!(column.nullable, "null in key column {} that is not nullable", column.ordinal);
         return Ok(());
     }
-    match column.ty {
+    match column.ty.plain() {
         LogicalType::Bool => out.push(u8::from(array.as_boolean().value(row))),
         LogicalType::Int16 => push_i16(out, array.as_primitive::<Int16Type>().value(row)),
         LogicalType::Int32 => push_i32(out, array.as_primitive::<Int32Type>().value(row)),
@@ -87,7 +87,7 @@ fn encode_value(
         }
         LogicalType::Uuid => out.extend_from_slice(array.as_fixed_size_binary().value(row)),
         LogicalType::Bytea => push_bytes(out, array.as_binary_view().value(row)),
-        LogicalType::Interval | LogicalType::Array(_) => {
+        LogicalType::Interval | LogicalType::Rounded(..) | LogicalType::Array(_) => {
             return Err(SqlError::unsupported(format!("a key of type {}", column.ty)));
         }
         LogicalType::Timestamp | LogicalType::TimestampTz => {
@@ -219,7 +219,7 @@ pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<
     if column.nullable && take::<1>(key)[0] == NULL {
         return Decoded::Null;
     }
-    match column.ty {
+    match column.ty.plain() {
         LogicalType::Bool => Decoded::Integer(i128::from(take::<1>(key)[0])),
         LogicalType::Int16 => {
             Decoded::Integer((u16::from_be_bytes(take(key)) ^ (1 << 15)).cast_signed().into())
@@ -238,7 +238,7 @@ pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<
             Decoded::Bytes(Cow::Borrowed(uuid))
         }
         LogicalType::Bytea => Decoded::Bytes(Cow::Owned(take_bytes(key))),
-        LogicalType::Interval | LogicalType::Array(_) => {
+        LogicalType::Interval | LogicalType::Rounded(..) | LogicalType::Array(_) => {
             unreachable!("the type was refused when the key was declared")
         }
         LogicalType::Decimal { precision, .. } if precision <= DECIMAL_NARROW_PRECISION => {

@@ -10,6 +10,7 @@ pub mod described;
 mod error;
 pub mod key;
 mod logical;
+pub mod moment;
 pub mod numeric;
 pub mod oid;
 pub mod parse;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
 
+use crate::moment::Moment;
 use crate::numeric::FREE;
 
 /// A column type as SQL names it.
@@ -53,6 +54,8 @@ pub enum LogicalType {
     Uuid,
     /// `oid`: the number of an object of the catalog.
     Oid,
+    /// A time with fewer digits than microseconds; made by [`Moment::with_digits`].
+    Rounded(Moment, u8),
     /// An array of one dimension; made by [`LogicalType::array_of`].
     Array(&'static LogicalType),
 }
@@ -64,6 +67,14 @@ pub const UTC: &str = "+00:00";
 static ELEMENTS: Mutex<Vec<&'static LogicalType>> = Mutex::new(Vec::new());
 
 impl LogicalType {
+    /// The type without the number of digits that times are kept with.
+    pub fn plain(self) -> LogicalType {
+        match self {
+            LogicalType::Rounded(moment, _) => moment.plain(),
+            other => other,
+        }
+    }
+
     /// The Arrow type of a vector of this type. Strings are 16-byte views.
     pub fn arrow(self) -> DataType {
         match self {
@@ -88,6 +99,7 @@ impl LogicalType {
             LogicalType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             LogicalType::Bytea => DataType::BinaryView,
             LogicalType::Uuid => DataType::FixedSizeBinary(16),
+            LogicalType::Rounded(moment, _) => moment.plain().arrow(),
             LogicalType::Array(element) => {
                 DataType::List(Arc::new(Field::new_list_field(element.arrow(), true)))
             }
@@ -138,12 +150,13 @@ impl LogicalType {
 
     /// Whether a column of this type may be part of a key.
     pub fn may_be_key(self) -> bool {
-        !matches!(self, LogicalType::Interval | LogicalType::Array(_))
+        !matches!(self.plain(), LogicalType::Interval | LogicalType::Array(_))
     }
 
     /// Typical bytes of a value in a stored row, for cost estimates before statistics exist.
     pub fn typical_width(self) -> usize {
         match self {
+            LogicalType::Rounded(moment, _) => moment.plain().typical_width(),
             LogicalType::Bool => 1,
             LogicalType::Int16 => 2,
             LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date | LogicalType::Oid => 4,
@@ -189,6 +202,7 @@ impl fmt::Display for LogicalType {
             LogicalType::Bytea => f.write_str("bytea"),
             LogicalType::Uuid => f.write_str("uuid"),
             LogicalType::Oid => f.write_str("oid"),
+            LogicalType::Rounded(moment, digits) => f.write_str(&moment.name(*digits)),
             LogicalType::Array(element) => write!(f, "{element}[]"),
         }
     }

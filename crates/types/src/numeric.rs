@@ -47,6 +47,36 @@ pub fn divide(left: &dyn Array, right: &dyn Array) -> SqlResult<ArrayRef> {
     Ok(Arc::new(values.with_data_type(QUOTIENT)))
 }
 
+/// The whole part of `left / right`, both decimals of any width. Errors: 22012, 22003.
+pub fn divide_whole(left: &dyn Array, right: &dyn Array) -> SqlResult<ArrayRef> {
+    let (left, left_scale) = wide(left)?;
+    let (right, right_scale) = wide(right)?;
+    let shift = i32::from(right_scale) - i32::from(left_scale);
+    let quotient = |row: usize| -> SqlResult<Option<i256>> {
+        if left.is_null(row) || right.is_null(row) {
+            return Ok(None);
+        }
+        whole_quotient(left.value(row), right.value(row), shift).map(Some)
+    };
+    let values = (0..left.len()).map(quotient).collect::<SqlResult<Decimal256Array>>()?;
+    Ok(Arc::new(values.with_data_type(DataType::Decimal256(76, 0))))
+}
+
+/// `left / right * 10^shift`, cut off; between, it may be of any size.
+fn whole_quotient(left: i256, right: i256, shift: i32) -> SqlResult<i256> {
+    if right == i256::ZERO {
+        return Err(SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
+    }
+    let [left, right] = [left, right].map(|v| BigInt::from_signed_bytes_le(&v.to_le_bytes()));
+    let unit = BigInt::from(10).pow(shift.unsigned_abs());
+    let whole: BigInt = if shift >= 0 { left * unit / right } else { left / (right * unit) };
+    let bytes = whole.to_signed_bytes_le();
+    match bytes.len() <= size_of::<i256>() {
+        true => Ok(from_short(&bytes)),
+        false => Err(overflow()),
+    }
+}
+
 /// `left / right * 10^shift`, rounded half away from zero.
 fn quotient(left: i256, right: i256, shift: i32) -> SqlResult<i256> {
     if right == i256::ZERO {

@@ -1,6 +1,7 @@
 //! Types as PostgreSQL numbers them (its `pg_type.dat`).
 
 use crate::LogicalType;
+use crate::moment::Moment;
 use arrow_schema::{DataType, IntervalUnit};
 
 /// A type in a row description.
@@ -57,6 +58,8 @@ pub const TIMESTAMPTZ: u32 = 1184;
 pub const INTERVAL: u32 = 1186;
 /// `numeric`
 pub const NUMERIC: u32 = 1700;
+/// `regclass`: a relation
+pub const REGCLASS: u32 = 2205;
 /// `regtype`: a type
 pub const REGTYPE: u32 = 2206;
 /// `void`: nothing, where a function must have a type
@@ -93,6 +96,11 @@ pub fn is_array(oid: u32) -> bool {
     ARRAYS.iter().any(|(array, _)| *array == oid)
 }
 
+/// The type of arrays of these elements.
+pub fn array_of(element: u32) -> Option<u32> {
+    ARRAYS.iter().find(|(_, e)| *e == element).map(|(array, _)| *array)
+}
+
 /// Bytes of the header that PostgreSQL counts into a type modifier.
 const VARHDRSZ: i32 = 4;
 
@@ -101,7 +109,7 @@ pub fn size(oid: u32) -> i16 {
     match oid {
         CHAR => 1,
         NAME => 64,
-        REGPROC | OID | XID | REGTYPE | VOID => 4,
+        REGPROC | OID | XID | REGCLASS | REGTYPE | VOID => 4,
         _ => -1,
     }
 }
@@ -142,6 +150,14 @@ pub fn of(ty: &DataType) -> WireType {
     }
 }
 
+/// `atttypmod` of times with so many digits; that of an interval says besides that it has all fields.
+pub fn moment_modifier(moment: Moment, digits: u8) -> i32 {
+    match moment {
+        Moment::Interval => 0x7fff << 16 | i32::from(digits),
+        _ => i32::from(digits),
+    }
+}
+
 /// The type of a column, with its length or precision.
 pub fn of_logical(ty: LogicalType) -> WireType {
     let text = |oid, length: u32| {
@@ -151,6 +167,9 @@ pub fn of_logical(ty: LogicalType) -> WireType {
     match ty {
         LogicalType::Varchar(length) => text(VARCHAR, length),
         LogicalType::Char(length) => text(BPCHAR, length),
+        LogicalType::Rounded(moment, digits) => {
+            WireType { modifier: moment_modifier(moment, digits), ..of(&ty.arrow()) }
+        }
         other => of(&other.arrow()),
     }
 }

@@ -82,7 +82,7 @@ impl Lists {
 impl ColumnParser {
     /// A parser of the column's type that keeps its constraints.
     pub fn new(column: &Column) -> ColumnParser {
-        let values = match column.ty {
+        let values = match column.ty.plain() {
             LogicalType::Bool => Values::Bool(BooleanBuilder::new()),
             LogicalType::Int16 => Values::Int16(PrimitiveBuilder::new()),
             LogicalType::Int32 => Values::Int32(PrimitiveBuilder::new()),
@@ -107,6 +107,7 @@ impl ColumnParser {
             LogicalType::Interval => Values::Interval(PrimitiveBuilder::new()),
             LogicalType::Bytea => Values::Bytes(BinaryViewBuilder::new()),
             LogicalType::Uuid => Values::Uuid(FixedSizeBinaryBuilder::new(16)),
+            LogicalType::Rounded(..) => unreachable!("a plain type keeps all digits"),
             LogicalType::Array(element) => Values::Array(Box::new(Lists::new(*element))),
         };
         let Column { name, ty, nullable } = column.clone();
@@ -116,7 +117,7 @@ impl ColumnParser {
     /// Appends a field; `None` is null.
     pub fn push(&mut self, field: Option<&str>) -> SqlResult<()> {
         let Some(text) = field else { return self.push_null() };
-        let ty = self.ty;
+        let ty = self.ty.plain();
         match &mut self.values {
             Values::Bool(b) => b.append_value(parse_bool(text)?),
             Values::Int16(b) => b.append_value(parse_integer(text, ty)?),
@@ -180,6 +181,13 @@ impl ColumnParser {
 
     /// The column so far; the parser is empty afterwards.
     pub fn finish(&mut self) -> ArrayRef {
+        match self.ty {
+            LogicalType::Rounded(_, digits) => crate::moment::rounded(&self.taken(), digits),
+            _ => self.taken(),
+        }
+    }
+
+    fn taken(&mut self) -> ArrayRef {
         match &mut self.values {
             Values::Bool(b) => Arc::new(b.finish()),
             Values::Int16(b) => Arc::new(b.finish()),
@@ -234,9 +242,14 @@ fn parse_primitive<T: ArrowPrimitiveType + Parser>(
     T::parse(text.trim()).ok_or_else(|| invalid(text, ty))
 }
 
-/// A number that is infinite must have been written so.
+/// A number that is infinite, or zero, must have been written so.
 fn in_range<F: Copy + Into<f64>>(value: F, text: &str, ty: LogicalType) -> SqlResult<F> {
-    match value.into().is_infinite() && text.bytes().any(|b| b.is_ascii_digit()) {
+    let mantissa = || text.split(['e', 'E']).next().unwrap_or_default().bytes();
+    let lost = match value.into() {
+        infinite if infinite.is_infinite() => mantissa().any(|b| b.is_ascii_digit()),
+        zero => zero == 0.0 && mantissa().any(|b| matches!(b, b'1'..=b'9')),
+    };
+    match lost {
         true => {
             let message = format!("\"{}\" is out of range for type {ty}", text.trim());
             Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message))
@@ -281,11 +294,20 @@ fn parse_numeric(text: &str) -> SqlResult<i256> {
     let value =
         if padded.len() > usize::from(FREE_DIGITS) { None } else { i256::from_string(&padded) };
     let value = value.and_then(|v| v.checked_add(if up { i256::ONE } else { i256::ZERO }));
+    let overflow = |hint: String| {
+        let message = "numeric field overflow";
+        SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message).with_hint(hint)
+    };
     let Some(value) = value else {
         let whole = FREE_DIGITS - QUOTIENT_SCALE.unsigned_abs();
-        return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")
-            .with_hint(format!("numbers have at most {whole} digits before the point here")));
+        let hint = format!("numbers have at most {whole} digits before the point here");
+        return Err(overflow(hint));
     };
+    // A number of which no digit is left would be another one.
+    if value == i256::ZERO && fraction.bytes().any(|b| b != b'0') {
+        let hint = format!("numbers have at most {QUOTIENT_SCALE} digits behind the point here");
+        return Err(overflow(hint));
+    }
     Ok(if negative { value.wrapping_neg() } else { value })
 }
 

@@ -248,7 +248,7 @@ impl RowLayout {
 
 /// Bytes of a type in the fixed area of a value; `None` for text, byte strings and arrays.
 pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
-    Some(match ty {
+    Some(match ty.plain() {
         LogicalType::Bool => 1,
         LogicalType::Int16 => 2,
         LogicalType::Int32 | LogicalType::Float32 | LogicalType::Date | LogicalType::Oid => 4,
@@ -265,6 +265,7 @@ pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
         | LogicalType::Varchar(_)
         | LogicalType::Char(_)
         | LogicalType::Bytea
+        | LogicalType::Rounded(..)
         | LogicalType::Array(_) => return None,
     })
 }
@@ -272,7 +273,7 @@ pub(crate) fn fixed_width(ty: LogicalType) -> Option<usize> {
 /// Text and byte strings as they are, arrays in their text form, numbers without the bytes that only
 /// repeat their sign.
 fn write_variable(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut Vec<u8>) {
-    match ty {
+    match ty.plain() {
         LogicalType::Bytea => out.extend_from_slice(array.as_binary_view().value(row)),
         LogicalType::Numeric => {
             numeric::push_short(out, array.as_primitive::<Decimal256Type>().value(row));
@@ -291,7 +292,7 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
             put_bytes(out, &array.as_primitive::<$arrow>().value(row).to_le_bytes())
         };
     }
-    match ty {
+    match ty.plain() {
         LogicalType::Bool => out[0] = u8::from(array.as_boolean().value(row)),
         LogicalType::Int16 => put!(Int16Type),
         LogicalType::Int32 => put!(Int32Type),
@@ -320,6 +321,7 @@ fn write_fixed(ty: LogicalType, array: &ArrayRef, row: usize, out: &mut [u8]) {
         | LogicalType::Varchar(_)
         | LogicalType::Char(_)
         | LogicalType::Bytea
+        | LogicalType::Rounded(..)
         | LogicalType::Array(_) => unreachable!("the type is not fixed"),
     }
 }

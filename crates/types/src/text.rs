@@ -116,6 +116,11 @@ pub fn decimal(unscaled: i128, scale: i8) -> String {
     format!("{sign}{whole}.{fraction}")
 }
 
+/// A number in as few digits as tell it from all others.
+pub fn format_float(v: f64) -> String {
+    float64(v)
+}
+
 fn float64(v: f64) -> String {
     float(format!("{v:e}"), v.is_finite(), FLOAT64_EXPONENT_MAX)
 }

@@ -57,6 +57,7 @@ kinds! { who:
     Statement::Reorganize { table } => "REORGANIZE", who.owns(table);
     Statement::Set { .. } => "SET", Ok(());
     Statement::SetTransaction(_) => "SET", Ok(());
+    Statement::SetLocal { .. } => "SET", Ok(());
     Statement::Show { .. } => "SHOW", Ok(());
     Statement::Reset { .. } => "RESET", Ok(());
     Statement::CheckDatabase => "CHECK DATABASE", who.may_check();

@@ -18,6 +18,8 @@ pub(crate) struct Field {
     pub(crate) bytes: Vec<u8>,
     /// Whether any of it was in quotes.
     pub(crate) quoted: bool,
+    /// In the text format, the bytes as they stand there, where some of them are escaped.
+    pub(crate) raw: Option<Vec<u8>>,
 }
 
 impl Field {
@@ -30,9 +32,14 @@ impl Field {
         })
     }
 
+    /// Whether it is the text that stands for null.
+    pub(crate) fn is(&self, null: &[u8]) -> bool {
+        self.raw.as_ref().unwrap_or(&self.bytes) == null
+    }
+
     /// `\.` alone on a line ends the data.
     pub(crate) fn is_end_marker(&self) -> bool {
-        !self.quoted && self.bytes == b"\\."
+        !self.quoted && self.is(b"\\.")
     }
 }
 

@@ -5,8 +5,7 @@ use types::SqlResult;
 use super::csv::{CsvReader, Field, RECORD_BYTES_MAX, too_long};
 
 impl CsvReader<'_> {
-    /// The next record in text format; `None` at the end. An escaped field counts as quoted, so
-    /// that an escaped null marker is text; the marker `\\N` itself is kept as it is.
+    /// The next record in text format; `None` at the end.
     pub(super) fn next_tabbed(&mut self) -> SqlResult<Option<Vec<Field>>> {
         if self.peek()?.is_none() {
             return Ok(None);
@@ -19,7 +18,7 @@ impl CsvReader<'_> {
                 Some(b'\r') if matches!(self.peek()?, None | Some(b'\n')) => {}
                 Some(byte) if byte == self.delimiter => fields.push(std::mem::take(&mut field)),
                 Some(b'\\') => self.escaped(&mut field)?,
-                Some(byte) => field.bytes.push(byte),
+                Some(byte) => field.push(byte),
             }
             size += 1;
             if size > RECORD_BYTES_MAX {
@@ -30,24 +29,53 @@ impl CsvReader<'_> {
         Ok(Some(fields))
     }
 
-    /// The character after a backslash.
+    /// What a backslash begins; null is told from it by the bytes as they stand.
     fn escaped(&mut self, field: &mut Field) -> SqlResult<()> {
+        let mut raw = field.raw.take().unwrap_or_else(|| field.bytes.clone());
+        raw.push(b'\\');
         let byte = match self.take()? {
             None => b'\\',
-            Some(marker @ (b'N' | b'.')) => {
-                field.bytes.extend([b'\\', marker]);
-                return Ok(());
+            Some(byte) => {
+                raw.push(byte);
+                match byte {
+                    b'b' => 8,
+                    b'f' => 12,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'v' => 11,
+                    b'0'..=b'7' => self.digits(byte - b'0', 8, 2, &mut raw)?,
+                    b'x' if self.peek()?.is_some_and(|b| b.is_ascii_hexdigit()) => {
+                        self.digits(0, 16, 2, &mut raw)?
+                    }
+                    other => other,
+                }
             }
-            Some(b'b') => 8,
-            Some(b'f') => 12,
-            Some(b'n') => b'\n',
-            Some(b'r') => b'\r',
-            Some(b't') => b'\t',
-            Some(b'v') => 11,
-            Some(byte) => byte,
         };
-        field.quoted = true;
         field.bytes.push(byte);
+        field.raw = Some(raw);
         Ok(())
+    }
+
+    /// A byte by its number: the digits that follow, at most so many.
+    fn digits(&mut self, first: u8, radix: u32, most: usize, raw: &mut Vec<u8>) -> SqlResult<u8> {
+        let mut value = u32::from(first);
+        for _ in 0..most {
+            let Some(byte) = self.peek()? else { break };
+            let Some(digit) = char::from(byte).to_digit(radix) else { break };
+            value = value * radix + digit;
+            raw.extend(self.take()?);
+        }
+        // Of a larger number the last eight bits.
+        Ok(value as u8)
+    }
+}
+
+impl Field {
+    fn push(&mut self, byte: u8) {
+        self.bytes.push(byte);
+        if let Some(raw) = &mut self.raw {
+            raw.push(byte);
+        }
     }
 }

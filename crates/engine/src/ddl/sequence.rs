@@ -184,12 +184,15 @@ fn no_sequence(snapshot: &Snapshot, name: &str) -> SqlError {
 pub(crate) fn drop_sequences(db: &Database, drop: &Drop) -> SqlResult<()> {
     let _writer = db.writer()?;
     let snapshot = db.snapshot();
-    let mut found = vec![];
+    let (mut found, mut columns) = (vec![], vec![]);
     for name in &drop.names {
-        match snapshot.sequences.contains_key(name) {
-            true => found.push(name.clone()),
-            false if drop.if_exists && !snapshot.has_relation(name) => {}
-            false => return Err(may_not_drop(&snapshot, name)),
+        match (snapshot.sequences.contains_key(name), snapshot.numbered_column(name)) {
+            (true, _) => found.push(name.clone()),
+            (_, Some((table, ordinal))) if drop.cascade && is_serial(&table, ordinal) => {
+                columns.push((table.def.name.clone(), ordinal));
+            }
+            _ if drop.if_exists && !snapshot.has_relation(name) => {}
+            _ => return Err(may_not_drop(&snapshot, name)),
         }
     }
     if !drop.cascade {
@@ -201,9 +204,29 @@ pub(crate) fn drop_sequences(db: &Database, drop: &Drop) -> SqlResult<()> {
                 forget_in_defaults(snapshot, &name);
                 snapshot.sequences.remove(&name);
             }
+            for (table, ordinal) in columns {
+                forget_default(snapshot, &table, ordinal);
+            }
             Ok(())
         })
     })
+}
+
+/// Whether a column takes its numbers by a default, which can go; an identity column needs its sequence.
+fn is_serial(table: &TableEntry, ordinal: usize) -> bool {
+    table.def.constraints.identity_of(ordinal).is_some_and(|identity| !identity.standard)
+}
+
+/// A `serial` column without its sequence has no default any more; it stays as it is else.
+fn forget_default(snapshot: &mut Snapshot, table: &str, ordinal: usize) {
+    let Some(entry) = snapshot.tables.get(table).cloned() else { return };
+    let mut def = (*entry.def).clone();
+    let mut constraints = (*def.constraints).clone();
+    if let Some(default) = constraints.defaults.get_mut(ordinal) {
+        *default = None;
+    }
+    def.constraints = Arc::new(constraints);
+    snapshot.put(entry.with_def(def));
 }
 
 fn may_not_drop(snapshot: &Snapshot, name: &str) -> SqlError {
@@ -216,8 +239,15 @@ fn may_not_drop(snapshot: &Snapshot, name: &str) -> SqlError {
             }
         };
     };
+    let serial = is_serial(&table, ordinal);
     let (table, column) = (&table.def.name, &table.def.schema.columns[ordinal].name);
-    needed(name, table, column)
+    if serial {
+        return needed(name, table, column);
+    }
+    let message =
+        format!("cannot drop sequence {name} because column {column} of table {table} requires it");
+    SqlError::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+        .with_hint(format!("You can drop column {column} of table {table} instead."))
 }
 
 fn needed(name: &str, table: &str, column: &str) -> SqlError {

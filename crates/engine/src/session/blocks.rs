@@ -1,10 +1,11 @@
 //! Transaction blocks as a session sees them.
 
 use sql::parse::{Statement, Transaction};
-use types::{SqlError, SqlResult};
+use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, tag};
 use crate::block;
+use crate::notice::Notice;
 use crate::result::StatementResult;
 
 /// Whether a statement that writes may run in a transaction of several statements.
@@ -60,6 +61,21 @@ impl Session {
     /// A transaction block begins or ends.
     pub fn enter_block(&mut self, is_open: bool) {
         self.in_block = is_open;
+        if !is_open {
+            self.settings.end_local();
+        }
+    }
+
+    /// `SET LOCAL`: outside of a block there is nothing that would end.
+    pub(super) fn set_local(&mut self, name: &str, value: Option<&str>) -> SqlResult<()> {
+        if self.in_block {
+            return self.settings.set_local(name, value);
+        }
+        self.settings.clone().set_local(name, value)?;
+        let message = "SET LOCAL can only be used in transaction blocks";
+        let message = SqlError::new(SqlState("25P01"), message);
+        self.notices.push(Notice { severity: "WARNING", message });
+        Ok(())
     }
 
     /// Whether the transaction that is open has written.

@@ -72,6 +72,9 @@ macro_rules! count {
     };
 }
 
+/// Locales that are the one there is, as values are compared.
+const LOCALES: &[&str] = &["", "c", "posix", "c.utf8"];
+
 /// Ordered by name.
 pub(super) const SETTINGS: &[Setting] = &[
     setting!(
@@ -142,6 +145,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         "heap",
         Home::Fixed(&["heap"]),
         "How tables are kept; the name that clients expect."
+    ),
+    setting!(
+        "default_transaction_deferrable",
+        CLIENTS,
+        Kind::Bool,
+        "off",
+        Home::Kept,
+        "Kept; no transaction waits for a snapshot."
     ),
     setting!(
         "default_transaction_isolation",
@@ -240,6 +251,38 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Text form of intervals in results; conversions within a statement use `postgres`."
     ),
     setting!("jit", PLANNER, Kind::Bool, "off", Home::Kept, "Kept; there is no compilation."),
+    setting!(
+        "lc_messages",
+        CLIENTS,
+        Kind::Text,
+        "C",
+        Home::Fixed(LOCALES),
+        "Language of messages."
+    ),
+    setting!(
+        "lc_monetary",
+        CLIENTS,
+        Kind::Text,
+        "C",
+        Home::Fixed(LOCALES),
+        "Form of amounts of money in `to_char`."
+    ),
+    setting!(
+        "lc_numeric",
+        CLIENTS,
+        Kind::Text,
+        "C",
+        Home::Fixed(LOCALES),
+        "Form of numbers in `to_char`."
+    ),
+    setting!(
+        "lc_time",
+        CLIENTS,
+        Kind::Text,
+        "C",
+        Home::Fixed(LOCALES),
+        "Names of days and months in `to_char`."
+    ),
     time!(
         "lock_timeout",
         lock_timeout_ms,
@@ -314,6 +357,14 @@ pub(super) const SETTINGS: &[Setting] = &[
             |s, v| s.zone = Zone::of_setting(v.text()).unwrap_or_else(utc)
         ),
         "Time zone in which instants are read and shown: a name, or hours east of UTC."
+    ),
+    setting!(
+        "transaction_deferrable",
+        CLIENTS,
+        Kind::Bool,
+        "off",
+        Home::Kept,
+        "Kept; no transaction waits for a snapshot."
     ),
     setting!(
         "transaction_isolation",

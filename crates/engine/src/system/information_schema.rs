@@ -234,7 +234,8 @@ impl Limits {
             "text" | "varchar" => Limits { octets: Some(TEXT_OCTETS), ..none },
             "date" => Limits { datetime: Some(0), ..none },
             "time" | "timetz" | "timestamp" | "timestamptz" | "interval" => {
-                Limits { datetime: Some(6), ..none }
+                let digits = if modifier < 0 { 6 } else { modifier & 0xffff };
+                Limits { datetime: Some(digits), ..none }
             }
             _ => none,
         }

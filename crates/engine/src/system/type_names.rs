@@ -40,9 +40,12 @@ pub(crate) fn of(ty: LogicalType) -> (i64, i64) {
             (i64::from(precision) << 16 | i64::from(scale) & 0x7ff) + HEADER
         }
         LogicalType::Varchar(n) | LogicalType::Char(n) => i64::from(n) + HEADER,
+        LogicalType::Rounded(moment, digits) => {
+            i64::from(types::oid::moment_modifier(moment, digits))
+        }
         _ => -1,
     };
-    (by_sql_name(&ty.to_string()).map_or(0, |t| t.oid), modifier)
+    (by_sql_name(&ty.plain().to_string()).map_or(0, |t| t.oid), modifier)
 }
 
 /// The oid of a type that a relation's definition names, blanks as underscores.
@@ -53,6 +56,10 @@ pub(crate) fn of_name(type_name: &str) -> i64 {
         "information schema.cardinal number" => "integer",
         "pg node tree" => "pg_node_tree",
         "pg lsn" => "pg_lsn",
+        "pg ndistinct" => "pg_ndistinct",
+        "pg dependencies" => "pg_dependencies",
+        "pg mcv list" => "pg_mcv_list",
+        "pg statistic" => "pg_statistic",
         name if name.starts_with("information schema.") => "name",
         name => name,
     };
@@ -90,6 +97,13 @@ pub(crate) fn format_type(oid: i64, modifier: i64) -> String {
         }
         "varchar" | "bpchar" if modifier >= HEADER => format!("{name}({length})"),
         "bpchar" if modifier < 0 => "bpchar".to_owned(),
+        "timestamp" | "timestamptz" | "time" | "interval" if modifier >= 0 => {
+            let digits = modifier & 0xffff;
+            match name.split_once(' ') {
+                Some((word, zone)) => format!("{word}({digits}) {zone}"),
+                None => format!("{name}({digits})"),
+            }
+        }
         _ => name.to_owned(),
     }
 }

@@ -207,7 +207,7 @@ impl Builder<'_> {
     pub(super) fn column(&self, name: &str) -> Option<Node> {
         let column = self.schema.columns.iter().find(|c| c.name == name)?;
         let relation = self.prefix.map(str::to_owned);
-        Some(Node::Column { relation, name: column.name.clone(), ty: column.ty })
+        Some(Node::Column { relation, name: column.name.clone(), ty: column.ty.plain() })
     }
 
     fn boolean(&self, expr: &ast::Expr) -> Option<Node> {
@@ -367,7 +367,9 @@ fn cast_type(ty: &ast::DataType) -> Option<LogicalType> {
         }
         DataType::Char(_) | DataType::Character(_) => None,
         other => match column_type(other).ok()? {
-            LogicalType::Varchar(_) | LogicalType::Decimal { .. } => None,
+            LogicalType::Varchar(_) | LogicalType::Decimal { .. } | LogicalType::Rounded(..) => {
+                None
+            }
             ty => Some(ty),
         },
     }

@@ -26,6 +26,10 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
     if from.is_null() && column.nullable {
         return Ok(new_null_array(&to, values.len()));
     }
+    if let (LogicalType::Rounded(_, digits), true) = (column.ty, *from == to) {
+        let column = Column { ty: column.ty.plain(), ..column.clone() };
+        return assign(&types::moment::rounded(values, digits), &column);
+    }
     let measured = matches!(column.ty, LogicalType::Varchar(_) | LogicalType::Char(_));
     if *from == to && !measured && (column.nullable || values.null_count() == 0) {
         return Ok(Arc::clone(values));

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float32Type, Float64Type};
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, Decimal128Array, PrimitiveArray, RecordBatch,
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, Decimal128Array, PrimitiveArray,
+    RecordBatch,
 };
+use arrow_buffer::NullBuffer;
 use arrow_cast::CastOptions;
 use arrow_cast::display::FormatOptions;
 use arrow_schema::{ArrowError, DataType, Schema};
@@ -18,6 +20,7 @@ use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
+use types::{SqlError, SqlState};
 
 use super::own_cast::OwnCast;
 
@@ -70,12 +73,18 @@ fn harden_binary(binary: &BinaryExpr, schema: &Schema) -> Result<Option<Arc<dyn 
     let (left, right) = (binary.left().clone(), binary.right().clone());
     let strict = |op| BinaryExpr::new(left.clone(), op, right.clone()).with_fail_on_overflow(true);
     Ok(match binary.op() {
-        op @ (Operator::Plus | Operator::Minus | Operator::Multiply) => Some(Arc::new(strict(*op))),
+        op @ (Operator::Plus | Operator::Minus | Operator::Multiply) => {
+            let inner = Arc::new(strict(*op));
+            Some(match binary.data_type(schema)? {
+                ty @ (DataType::Float32 | DataType::Float64) => Arc::new(Guarded { inner, ty }),
+                _ => inner,
+            })
+        }
         op @ (Operator::Divide | Operator::Modulo) => {
             let ty = binary.data_type(schema)?;
             let exact = matches!(ty, DataType::Float32 | DataType::Float64)
                 || (*op == Operator::Divide && matches!(ty, DataType::Decimal128(..)));
-            exact.then(|| Arc::new(Division { inner: Arc::new(strict(*op)), ty }) as _)
+            exact.then(|| Arc::new(Guarded { inner: Arc::new(strict(*op)), ty }) as _)
         }
         _ => None,
     })
@@ -90,20 +99,21 @@ fn rounds(from: &DataType, to: &DataType) -> bool {
     inexact && to.is_integer()
 }
 
-/// A division of floats or decimals.
+/// A division of decimals, or arithmetic of floats: what divides by zero, and what is too large or too
+/// small for a float, is an error.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Division {
+struct Guarded {
     inner: Arc<BinaryExpr>,
     ty: DataType,
 }
 
-impl fmt::Display for Division {
+impl fmt::Display for Guarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }
 }
 
-impl PhysicalExpr for Division {
+impl PhysicalExpr for Guarded {
     fn data_type(&self, _schema: &Schema) -> Result<DataType> {
         Ok(self.ty.clone())
     }
@@ -119,12 +129,11 @@ impl PhysicalExpr for Division {
         match &self.ty {
             DataType::Decimal128(precision, scale) => {
                 let quotient = divide_decimals(&left, &right, *precision, *scale)?;
-                return Ok(ColumnarValue::Array(Arc::new(quotient)));
+                Ok(ColumnarValue::Array(Arc::new(quotient)))
             }
-            DataType::Float32 => refuse_zero::<Float32Type>(&left, &right, 0.0)?,
-            _ => refuse_zero::<Float64Type>(&left, &right, 0.0)?,
+            DataType::Float32 => self.floats::<Float32Type>(&left, &right),
+            _ => self.floats::<Float64Type>(&left, &right),
         }
-        self.inner.evaluate(batch)
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -137,10 +146,10 @@ impl PhysicalExpr for Division {
     ) -> Result<Arc<dyn PhysicalExpr>> {
         let (right, left) = (children.pop(), children.pop());
         let (Some(left), Some(right)) = (left, right) else {
-            return Err(DataFusionError::Internal("a division has two operands".into()));
+            return Err(DataFusionError::Internal("an operator has two operands".into()));
         };
         let inner = BinaryExpr::new(left, *self.inner.op(), right).with_fail_on_overflow(true);
-        Ok(Arc::new(Division { inner: Arc::new(inner), ty: self.ty.clone() }))
+        Ok(Arc::new(Guarded { inner: Arc::new(inner), ty: self.ty.clone() }))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,18 +157,62 @@ impl PhysicalExpr for Division {
     }
 }
 
-/// PostgreSQL refuses to divide floats by zero; IEEE would give infinity.
-fn refuse_zero<T: ArrowPrimitiveType>(
-    left: &ArrayRef,
-    right: &ArrayRef,
-    zero: T::Native,
-) -> Result<()>
-where
-    T::Native: PartialEq,
-{
-    let divisors: &PrimitiveArray<T> = right.as_primitive();
-    let bad = |i: usize| !left.is_null(i) && !divisors.is_null(i) && divisors.value(i) == zero;
-    if (0..divisors.len()).any(bad) { Err(ArrowError::DivideByZero.into()) } else { Ok(()) }
+impl Guarded {
+    /// The result for each row of two arrays of floats.
+    fn floats<T: ArrowPrimitiveType>(
+        &self,
+        left: &ArrayRef,
+        right: &ArrayRef,
+    ) -> Result<ColumnarValue>
+    where
+        T::Native: Into<f64>,
+    {
+        let (left, right) = (left.as_primitive::<T>(), right.as_primitive::<T>());
+        let nulls = NullBuffer::union(left.nulls(), right.nulls());
+        let op = *self.inner.op();
+        let mut values = Vec::with_capacity(left.len());
+        for (row, (l, r)) in left.values().iter().zip(right.values()).enumerate() {
+            let value = match op {
+                Operator::Plus => l.add_wrapping(*r),
+                Operator::Minus => l.sub_wrapping(*r),
+                Operator::Multiply => l.mul_wrapping(*r),
+                Operator::Divide => l.div_wrapping(*r),
+                _ => l.mod_wrapping(*r),
+            };
+            let float: f64 = value.into();
+            if !float.is_finite() || float == 0.0 {
+                let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+                if !is_null {
+                    check_float(op, (*l).into(), (*r).into(), float)?;
+                }
+            }
+            values.push(value);
+        }
+        let array = PrimitiveArray::<T>::new(values.into(), nulls);
+        Ok(ColumnarValue::Array(Arc::new(array)))
+    }
+}
+
+/// Checks a result that is zero or not finite. PostgreSQL refuses to divide by zero, where IEEE gives
+/// infinity, and results that are infinite or zero only because a float holds no more.
+fn check_float(op: Operator, left: f64, right: f64, result: f64) -> Result<()> {
+    let refused = |what: &str| {
+        let state = SqlState::NUMERIC_VALUE_OUT_OF_RANGE;
+        let error = SqlError::new(state, format!("value out of range: {what}"));
+        Err(DataFusionError::External(Box::new(error)))
+    };
+    if matches!(op, Operator::Divide | Operator::Modulo) && right == 0.0 && !left.is_nan() {
+        return Err(ArrowError::DivideByZero.into());
+    }
+    if result.is_infinite() && left.is_finite() && right.is_finite() {
+        return refused("overflow");
+    }
+    let lost = match op {
+        Operator::Multiply => left != 0.0 && right != 0.0,
+        Operator::Divide => left != 0.0 && right.is_finite(),
+        _ => false,
+    };
+    if result == 0.0 && lost { refused("underflow") } else { Ok(()) }
 }
 
 fn divide_decimals(

@@ -6,6 +6,7 @@ use arrow_schema::{Field, FieldRef};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::planner::TypePlanner;
 use datafusion_sql::sqlparser::ast::{DataType, ExactNumberInfo};
+use types::moment::DIGITS_MAX;
 use types::{LogicalType, oid};
 
 use super::syntax::ANY_NUMERIC;
@@ -35,11 +36,26 @@ impl TypePlanner for ColumnTypes {
             return Err(DataFusionError::External(Box::new(error)));
         }
         let field = Field::new("", ty.arrow(), true);
+        if let LogicalType::Rounded(_, digits @ ..DIGITS_MAX) = ty {
+            let digits = [(DIGITS.to_owned(), digits.to_string())];
+            return Ok(Some(Arc::new(field.with_metadata(digits.into()))));
+        }
         Ok(Some(Arc::new(match told {
             Some(oid) => crate::origin::told(field, oid),
             None => field,
         })))
     }
+}
+
+/// The note of a cast to times with fewer digits than microseconds.
+const DIGITS: &str = "digits";
+
+/// How many digits of a second a cast leaves, and its target without this note.
+pub(super) fn digits_left(field: &FieldRef) -> Option<(u8, FieldRef)> {
+    let digits = field.metadata().get(DIGITS)?.parse().ok()?;
+    let mut plain = field.as_ref().clone();
+    plain.metadata_mut().remove(DIGITS);
+    Some((digits, Arc::new(plain)))
 }
 
 /// The number of a type that is `text` here and another one to clients.

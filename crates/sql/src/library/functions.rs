@@ -26,6 +26,7 @@ mod bytea;
 mod date_fields;
 mod dates;
 mod degrees;
+mod divisors;
 mod elements;
 mod floats;
 mod identifiers;
@@ -43,6 +44,8 @@ mod subqueries;
 mod substrings;
 mod to_char;
 mod unicode;
+
+pub(crate) use regexps::operator_pattern;
 
 /// A kind of parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -189,6 +192,7 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     sizes::register(&mut functions);
     scales::register(&mut functions);
     degrees::register(&mut functions);
+    divisors::register(&mut functions);
     identifiers::register(&mut functions);
     unicode::register(&mut functions);
     functions.0.into_iter().map(|f| Arc::new(ScalarUDF::new_from_impl(f))).collect()

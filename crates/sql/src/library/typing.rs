@@ -24,6 +24,8 @@ mod elements;
 mod intervals;
 mod numbers;
 mod outer;
+mod patterns;
+mod refusals;
 mod zeros;
 
 use super::LIBRARY;
@@ -149,6 +151,13 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Expr::Literal(ScalarValue::Int64(Some(v)), meta) if v == 1 << 31 => {
                 Expr::Literal(ScalarValue::Int32(Some(i32::MIN)), meta)
             }
+            // The smallest integers without their sign are of the next larger type.
+            Expr::Literal(ScalarValue::Int32(Some(i32::MIN)), meta) => {
+                Expr::Literal(ScalarValue::Int64(Some(1 << 31)), meta)
+            }
+            Expr::Literal(ScalarValue::Int64(Some(i64::MIN)), meta) => {
+                Expr::Literal(ScalarValue::Decimal128(Some(1 << 63), 20, 0), meta)
+            }
             other => Expr::Negative(Box::new(other)),
         },
         Expr::BinaryExpr(binary) => operator(binary, schema)?,
@@ -180,12 +189,19 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Case(case) => settled_case(case, schema)?,
         Expr::ScalarFunction(call) => function(call, schema)?,
+        Expr::AggregateFunction(given) => {
+            refusals::check_aggregate(given.func.name(), &given.params.args, schema)?;
+            Expr::AggregateFunction(given)
+        }
         Expr::WindowFunction(window) => {
+            refusals::check_aggregate(window.fun.name(), &window.params.args, schema)?;
             Expr::WindowFunction(Box::new(window_call(*window, schema)?))
         }
         Expr::Cast(given) => casts::typed(given, schema)?,
         Expr::SimilarTo(like) if !like.case_insensitive => {
-            let pattern = call("similar_to_regex", vec![*like.pattern])?;
+            let escape = like.escape_char.unwrap_or('\\').to_string();
+            let escape = Expr::Literal(ScalarValue::Utf8(Some(escape)), None);
+            let pattern = call("similar_to_regex", vec![*like.pattern, escape])?;
             let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
             binary_expr(*like.expr, op, pattern)
         }
@@ -398,6 +414,7 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
 }
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    refusals::check_function(given.func.name(), &given.args, schema)?;
     if given.func.name() == "generate_series_array" {
         from_midnights(&mut given.args, schema)?;
     }
@@ -492,7 +509,7 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     }
     let [left, right] = sides;
     if !arithmetic && op != Operator::StringConcat {
-        return Ok(binary_expr(left, op, matched(op, right)));
+        return Ok(binary_expr(left, op, patterns::compiled(op, right)?));
     }
     let (l, r) = (left.get_type(schema)?, right.get_type(schema)?);
     if op == Operator::Modulo && (l.is_floating() || r.is_floating()) {
@@ -520,17 +537,6 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
         _ => binary_expr(left, op, right),
     };
     Ok(if free { cast(whole, FREE) } else { whole })
-}
-
-/// The pattern `.*` in other words: the library takes it for `IS NOT NULL`, which is never unknown.
-fn matched(op: Operator, pattern: Expr) -> Expr {
-    let is_match = matches!(op, Operator::RegexMatch | Operator::RegexIMatch);
-    match pattern {
-        Expr::Literal(value, meta) if is_match && value.try_as_str() == Some(Some(".*")) => {
-            Expr::Literal(ScalarValue::Utf8(Some(".{0,}".into())), meta)
-        }
-        other => other,
-    }
 }
 
 /// Beside a date or a timestamp, a literal of an addition is an interval.

@@ -1,4 +1,5 @@
-//! A function that nobody has: an error that names the types of its arguments, as PostgreSQL's does.
+//! A function that is not here: PostgreSQL's is refused by its name, for one that nobody has the error names
+//! the types of its arguments, as PostgreSQL's does.
 
 use std::sync::Arc;
 
@@ -23,8 +24,25 @@ struct Unknown {
     signature: Signature,
 }
 
+/// The names of PostgreSQL's functions, in order: what its `pg_proc` has, but for those that types and
+/// operators are made of.
+const POSTGRES: &str = include_str!("postgres_functions.txt");
+
 impl Unknown {
     fn refused(&self, arguments: &[String]) -> DataFusionError {
+        // Syntax of PostgreSQL that looks like a call.
+        let syntax = match self.name.as_str() {
+            "row" => Some("a row as a value"),
+            "array" => Some("ARRAY of such a query"),
+            _ => None,
+        };
+        if let Some(what) = syntax {
+            return DataFusionError::External(Box::new(SqlError::unsupported(what)));
+        }
+        if POSTGRES.lines().any(|name| name == self.name) {
+            let error = SqlError::unsupported(format!("the function {}", self.name));
+            return DataFusionError::External(Box::new(error));
+        }
         let message = format!("function {}({}) does not exist", self.name, arguments.join(", "));
         let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
             "No function matches the given name and argument types. You might need to add explicit \

@@ -4,9 +4,12 @@ use datafusion_sql::sqlparser::ast::{
     self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, IndexColumn, ObjectType,
     TimezoneInfo,
 };
+use types::moment::{DIGITS_MAX, Moment};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::{CreateIndex, CreateTable, Drop, DropObject, Query, constraint, identifier, name};
+use super::{
+    CreateIndex, CreateTable, Drop, DropObject, Query, constraint, identifier, name, type_names,
+};
 
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
@@ -62,9 +65,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         table.constraints.push(constraint::table_constraint(constraint)?);
     }
     match table.columns.len() {
-        0 if table.query.is_none() => {
-            Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, "a table needs a column"))
-        }
+        0 if table.query.is_none() => Err(SqlError::unsupported("a table without columns")),
         n if n > COLUMNS_MAX => {
             Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "too many columns"))
         }
@@ -196,46 +197,43 @@ pub(crate) fn column_type(ty: &DataType) -> SqlResult<LogicalType> {
             LogicalType::Char(characters(length)?)
         }
         DataType::Date => LogicalType::Date,
-        DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            LogicalType::Timestamp
+        DataType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            rounded(Moment::Timestamp, *digits)
         }
-        DataType::Timestamp(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
-            LogicalType::TimestampTz
+        DataType::Timestamp(digits, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            rounded(Moment::TimestampTz, *digits)
         }
-        DataType::Time(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            LogicalType::Time
+        DataType::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            rounded(Moment::Time, *digits)
         }
-        DataType::Interval { fields: None, precision: None } => LogicalType::Interval,
+        DataType::Interval { fields: None, precision } => rounded(Moment::Interval, *precision),
+        DataType::Interval { fields: Some(_), .. } => {
+            let name = ty.to_string().to_lowercase();
+            return Err(SqlError::unsupported(format!("the type {name}")));
+        }
         DataType::Bytea => LogicalType::Bytea,
         DataType::Uuid => LogicalType::Uuid,
         DataType::Array(
             ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
-        ) => column_type(element)?.array_of(),
-        DataType::Custom(name, modifiers) => match custom(name, modifiers) {
-            Some(ty) => ty,
-            None => return Err(unknown_type(name)),
+        ) => match column_type(element)? {
+            // Dimensions are no part of the type.
+            array @ LogicalType::Array(_) => array,
+            element @ LogicalType::Rounded(..) => {
+                return Err(SqlError::unsupported(format!("an array of {element}")));
+            }
+            element => element.array_of(),
         },
-        other => return Err(SqlError::unsupported(format!("type {other}"))),
+        DataType::Custom(name, modifiers) => type_names::named(name, modifiers)?,
+        other => return Err(type_names::refused(&other.to_string().to_lowercase())),
     })
 }
 
-/// Types that the parser has no words for.
-fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Option<LogicalType> {
-    let last = identifier(name.0.last()?.as_ident()?);
-    match (last.as_str(), modifiers) {
-        ("bpchar", []) => Some(LogicalType::Text),
-        ("name", []) => Some(LogicalType::Text),
-        ("oid", []) => Some(LogicalType::Oid),
-        ("int2", []) => Some(LogicalType::Int16),
-        ("int4", []) => Some(LogicalType::Int32),
-        ("int8", []) => Some(LogicalType::Int64),
-        _ => None,
+/// A time, with the digits that its type names.
+fn rounded(moment: Moment, digits: Option<u64>) -> LogicalType {
+    match digits {
+        Some(digits) => moment.with_digits(u8::try_from(digits).unwrap_or(DIGITS_MAX)),
+        None => moment.plain(),
     }
-}
-
-fn unknown_type(name: &ast::ObjectName) -> SqlError {
-    let message = format!("type \"{}\" does not exist", name.to_string().to_lowercase());
-    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
 fn decimal(info: &ExactNumberInfo) -> SqlResult<LogicalType> {

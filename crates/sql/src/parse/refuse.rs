@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause,
-    Query, Select, Statement, TableFactor, Value, Visit, Visitor, visit_relations,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    LimitClause, Query, Select, Statement, TableFactor, UnaryOperator, Value, Visit, Visitor,
+    visit_relations,
 };
 use types::{SqlError, SqlResult};
 
@@ -76,6 +77,56 @@ fn first_argument(function: &Function) -> Option<&Function> {
     }
 }
 
+/// Operators before an operand that PostgreSQL has for types that are not here.
+fn is_unknown_prefix(op: &UnaryOperator) -> bool {
+    use UnaryOperator as Op;
+    !matches!(
+        op,
+        Op::Plus
+            | Op::Minus
+            | Op::Not
+            | Op::BitwiseNot
+            | Op::PGSquareRoot
+            | Op::PGCubeRoot
+            | Op::PGAbs
+    )
+}
+
+/// Operators between operands of types that are not here: of JSON, of texts to search, of shapes.
+fn is_unknown_operator(op: &BinaryOperator) -> bool {
+    use BinaryOperator as Op;
+    matches!(
+        op,
+        Op::Arrow
+            | Op::LongArrow
+            | Op::HashArrow
+            | Op::HashLongArrow
+            | Op::AtAt
+            | Op::HashMinus
+            | Op::AtQuestion
+            | Op::Question
+            | Op::QuestionAnd
+            | Op::QuestionPipe
+            | Op::DoubleHash
+            | Op::LtDashGt
+            | Op::AndLt
+            | Op::AndGt
+            | Op::LtLtPipe
+            | Op::PipeGtGt
+            | Op::AndLtPipe
+            | Op::PipeAndGt
+            | Op::LtCaret
+            | Op::GtCaret
+            | Op::QuestionHash
+            | Op::QuestionDash
+            | Op::QuestionDashPipe
+            | Op::QuestionDoublePipe
+            | Op::At
+            | Op::TildeEq
+            | Op::Overlaps
+    )
+}
+
 /// 0A000 for what would silently have no effect.
 pub(super) fn dropped_silently(statement: &Statement) -> SqlResult<()> {
     match statement.visit(&mut Refuse) {
@@ -128,6 +179,9 @@ impl Visitor for Refuse {
             let message = format!("target lists can have at most {TARGETS_MAX} entries");
             return ControlFlow::Break(Box::new(SqlError::new(TOO_MANY_COLUMNS, message)));
         }
+        if select.projection.is_empty() {
+            return refuse("SELECT without columns");
+        }
         if let GroupByExpr::Expressions(groups, _) = &select.group_by {
             groups.iter().try_for_each(few_sets)?;
         }
@@ -160,6 +214,12 @@ impl Visitor for Refuse {
         match expr {
             Expr::Collate { .. } => refuse("COLLATE"),
             Expr::Value(value) if is_bits(&value.value) => refuse("a string of bits"),
+            Expr::UnaryOp { op, .. } if is_unknown_prefix(op) => {
+                refuse(&format!("the operator {op}"))
+            }
+            Expr::BinaryOp { op, .. } if is_unknown_operator(op) => {
+                refuse(&format!("the operator {op}"))
+            }
             Expr::Function(outer)
                 if unnests(outer) && first_argument(outer).is_some_and(unnests) =>
             {

@@ -112,7 +112,11 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
             call("regexp_substring", vec![(**expr).clone(), (**from).clone()])
         }
         Expr::Interval(interval) => match interval_text(interval)? {
-            Some(text) => cast_as(Expr::value(Value::SingleQuotedString(text)), plain_interval()),
+            Some(text) => {
+                let (fields, precision) = (None, interval_digits(interval)?);
+                let ty = DataType::Interval { fields, precision };
+                cast_as(Expr::value(Value::SingleQuotedString(text)), ty)
+            }
             None => return Ok(()),
         },
         Expr::Cast { expr, data_type, format: None, array: false, .. } => {
@@ -205,10 +209,6 @@ pub(super) fn cast_as(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind, expr, data_type, array: false, format: None }
 }
 
-fn plain_interval() -> DataType {
-    DataType::Interval { fields: None, precision: None }
-}
-
 /// The text of an interval literal, a number with the unit that stands behind it.
 fn interval_text(interval: &Interval) -> SqlResult<Option<String>> {
     let Expr::Value(value) = interval.value.as_ref() else { return Ok(None) };
@@ -223,10 +223,34 @@ fn interval_text(interval: &Interval) -> SqlResult<Option<String>> {
     }
     // What is below the last unit would have to be cut off.
     match last {
+        DateTimeField::Second if *unit == DateTimeField::Minute => {
+            Ok(Some(text.split(' ').map(without_hours).collect::<Vec<_>>().join(" ")))
+        }
         DateTimeField::Second | DateTimeField::Seconds | DateTimeField::Month => {
             Ok(Some(text.clone()))
         }
         last => Err(SqlError::unsupported(format!("an interval literal cut to {last}"))),
+    }
+}
+
+/// Of minutes to seconds, `2:03` has no hours.
+fn without_hours(word: &str) -> String {
+    match word.matches(':').count() {
+        1 if word.starts_with('-') => format!("-0:{}", &word[1..]),
+        1 => format!("0:{}", word.trim_start_matches('+')),
+        _ => word.to_owned(),
+    }
+}
+
+/// Digits of a second that an interval literal keeps; the parser takes those of `second(2)` for digits before
+/// the point.
+fn interval_digits(interval: &Interval) -> SqlResult<Option<u64>> {
+    match (&interval.leading_field, interval.leading_precision) {
+        (Some(DateTimeField::Second), digits) => Ok(digits),
+        (Some(unit), Some(_)) => {
+            Err(SqlError::unsupported(format!("digits of the unit {unit} of an interval")))
+        }
+        _ => Ok(interval.fractional_seconds_precision),
     }
 }
 
@@ -260,7 +284,7 @@ fn shortened_to(expr: &Expr, length: &CharacterLength, padded: bool) -> Option<E
 }
 
 /// `char` without a length.
-fn bpchar() -> DataType {
+pub(super) fn bpchar() -> DataType {
     DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), vec![])
 }
 

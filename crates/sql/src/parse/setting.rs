@@ -11,20 +11,25 @@ use super::{Modes, Statement, Transaction, identifier};
 pub(super) fn set(set: Set) -> SqlResult<Statement> {
     match set {
         Set::SingleAssignment { scope, hivevar: false, variable, values } => {
-            if scope.is_some_and(|s| s != ContextModifier::Session) {
-                return Err(SqlError::unsupported("SET LOCAL"));
-            }
             let name = variable.to_string().to_lowercase();
             let words: Vec<String> = values.iter().map(word).collect();
             let value = words.join(", ");
             let default = matches!(values.as_slice(), [Expr::Identifier(i)] if is_default(i));
-            Ok(Statement::Set { name, value: (!default).then_some(value) })
+            let value = (!default).then_some(value);
+            Ok(assignment(scope == Some(ContextModifier::Local), name, value))
         }
-        Set::SetTimeZone { local: false, value } => {
+        Set::SetNames { charset_name, collation_name: None } => {
+            let (name, value) = ("client_encoding".to_owned(), identifier(&charset_name));
+            Ok(Statement::Set { name, value: Some(value) })
+        }
+        Set::SetNamesDefault {} => {
+            Ok(Statement::Set { name: "client_encoding".to_owned(), value: None })
+        }
+        Set::SetTimeZone { local: until_end, value } => {
             let name = "timezone".to_owned();
             let local = matches!(&value, Expr::Identifier(i) if identifier(i) == "local");
             let default = local || matches!(&value, Expr::Identifier(i) if is_default(i));
-            Ok(Statement::Set { name, value: (!default).then(|| zone(&value)) })
+            Ok(assignment(until_end, name, (!default).then(|| zone(&value))))
         }
         Set::SetTransaction { modes, snapshot: None, session } => self::modes(&modes, session),
         other => Err(SqlError::unsupported(other.to_string())),
@@ -58,6 +63,14 @@ fn isolation(level: TransactionIsolationLevel) -> SqlResult<String> {
     let name = level.to_string();
     let unknown = || SqlError::unsupported(format!("the isolation level {name}"));
     isolation_level(&name)?.map(str::to_owned).ok_or_else(unknown)
+}
+
+/// `SET`, or `SET LOCAL`.
+fn assignment(local: bool, name: String, value: Option<String>) -> Statement {
+    match local {
+        true => Statement::SetLocal { name, value },
+        false => Statement::Set { name, value },
+    }
 }
 
 /// `BEGIN` with its modes.

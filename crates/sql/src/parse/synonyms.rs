@@ -21,6 +21,31 @@ pub(super) fn apply(tokens: &mut Tokens) {
         }
         _ => {}
     }
+    null_tests(tokens);
+}
+
+/// `x ISNULL` and `x NOTNULL` test behind an operand; these words are no names of columns.
+fn null_tests(tokens: &mut Tokens) {
+    let mut at = tokens.len();
+    while at > 1 {
+        at -= 1;
+        let words: &[(&str, Keyword)] = match plain(&tokens[at]).to_ascii_lowercase().as_str() {
+            "isnull" => &[("is", Keyword::IS), ("null", Keyword::NULL)],
+            "notnull" => &[("is", Keyword::IS), ("not", Keyword::NOT), ("null", Keyword::NULL)],
+            _ => continue,
+        };
+        let is_call = tokens.get(at + 1).is_some_and(|next| next.token == Token::LParen);
+        let before = plain(&tokens[at - 1]).eq_ignore_ascii_case("as");
+        if is_call || before || tokens[at - 1].token == Token::Period {
+            continue;
+        }
+        let span = tokens[at].span;
+        let test = words.iter().map(|(text, keyword)| {
+            let word = Word { value: (*text).to_owned(), quote_style: None, keyword: *keyword };
+            TokenWithSpan { token: Token::Word(word), span }
+        });
+        tokens.splice(at..=at, test);
+    }
 }
 
 fn plain(token: &TokenWithSpan) -> &str {

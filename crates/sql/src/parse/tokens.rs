@@ -191,6 +191,20 @@ pub(crate) fn is_word(tokens: &Tokens, word: &str) -> bool {
     are_words(tokens, &[word])
 }
 
+/// Whether a statement begins with these words; `OR REPLACE` and the like may stand behind the first.
+pub(crate) fn begins(tokens: &Tokens, words: &str) -> bool {
+    const BETWEEN: [&str; 8] =
+        ["or", "replace", "constraint", "trusted", "procedural", "recursive", "temp", "unique"];
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_lowercase()),
+        _ => None,
+    };
+    let given = tokens.iter().map_while(word).enumerate();
+    let given = given.filter(|(at, word)| *at == 0 || !BETWEEN.contains(&word.as_str()));
+    let mut given = given.map(|(_, word)| word);
+    words.split(' ').all(|wanted| given.next().as_deref() == Some(wanted))
+}
+
 /// Whether a statement is these words and nothing else.
 pub(crate) fn are_words(tokens: &Tokens, words: &[&str]) -> bool {
     let is = |token: &TokenWithSpan, word: &str| match &token.token {

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier,
-    UnaryOperator, Value, Visit, Visitor,
+    DataType, ExactNumberInfo, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator,
+    SetQuantifier, UnaryOperator, Value, Visit, Visitor,
 };
 use types::{LogicalType, SqlResult};
 
@@ -29,7 +29,11 @@ pub(super) fn as_selects(query: &mut Query) -> SqlResult<()> {
 fn give_types(rows: &mut [Parens<Vec<Expr>>]) {
     for column in 0..rows.first().map_or(0, |row| row.content.len()) {
         let declared = |row: &Parens<Vec<Expr>>| row.content.get(column).and_then(declared_type);
-        let Some(ty) = rows.iter().find_map(declared) else { continue };
+        let Some(mut ty) = rows.iter().find_map(declared) else { continue };
+        // A length counts only where all rows have it.
+        if rows.iter().any(|row| declared(row).as_ref() != Some(&ty)) {
+            ty = without_length(ty);
+        }
         for row in rows.iter_mut() {
             if let Some(value) = row.content.get_mut(column)
                 && (is_text(value) || (is_float(&ty) && is_number(value)))
@@ -37,6 +41,23 @@ fn give_types(rows: &mut [Parens<Vec<Expr>>]) {
                 *value = cast_as(value.clone(), ty.clone());
             }
         }
+    }
+}
+
+/// The type without its length, precision or scale.
+fn without_length(ty: DataType) -> DataType {
+    match ty {
+        DataType::Varchar(_) | DataType::CharacterVarying(_) | DataType::CharVarying(_) => {
+            DataType::Varchar(None)
+        }
+        DataType::Char(_) | DataType::Character(_) => super::rewrite::bpchar(),
+        DataType::Numeric(_) | DataType::Decimal(_) | DataType::Dec(_) => {
+            DataType::Numeric(ExactNumberInfo::None)
+        }
+        DataType::Timestamp(_, zone) => DataType::Timestamp(None, zone),
+        DataType::Time(_, zone) => DataType::Time(None, zone),
+        DataType::Interval { .. } => DataType::Interval { fields: None, precision: None },
+        other => other,
     }
 }
 

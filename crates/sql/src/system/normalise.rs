@@ -8,7 +8,7 @@ use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr,
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
+    SetExpr, Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
 use super::rewrite::{call_with, take};
@@ -45,6 +45,7 @@ impl VisitorMut for Normalise {
                 plain_function(function);
                 age_of_transaction(function);
             }
+            Expr::Exists { subquery, .. } => with_output(subquery),
             Expr::Identifier(ident) if is_niladic(ident) => *expr = call(ident.clone()),
             Expr::Cast { data_type, .. } => plain_type(data_type),
             Expr::Value(ValueWithSpan {
@@ -84,6 +85,16 @@ impl VisitorMut for Normalise {
         }
         vectors::relation(factor);
         ControlFlow::Continue(())
+    }
+}
+
+/// A query without columns has one: whether there are rows is all that is asked.
+fn with_output(query: &mut Query) {
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && select.projection.is_empty()
+    {
+        let one = Value::Number("1".into(), false);
+        select.projection.push(SelectItem::UnnamedExpr(Expr::Value(one.into())));
     }
 }
 
@@ -254,6 +265,9 @@ fn plain_type(ty: &mut DataType) {
             let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else { return };
             if let Some(known) = known_type(ident, modifiers) {
                 *ty = known;
+            } else if let Some(array) = crate::parse::named_array(name) {
+                *ty = array;
+                plain_type(ty);
             }
         }
         _ => {}
@@ -275,10 +289,12 @@ fn known_type(name: &Ident, modifiers: &[String]) -> Option<DataType> {
         "varchar" => DataType::Varchar(length),
         // A quoted "char" is one byte of text; an unquoted char is another type.
         "char" if name.quote_style.is_some() => DataType::Text,
-        "name" | "cstring" | "sql_identifier" | "character_data" | "text" => DataType::Text,
+        "cstring" | "sql_identifier" | "character_data" | "text" => DataType::Text,
         "date" => DataType::Date,
-        "timestamp" => DataType::Timestamp(None, TimezoneInfo::None),
-        "timestamptz" => DataType::Timestamp(None, TimezoneInfo::Tz),
+        "time" if modifiers.is_empty() => DataType::Time(None, TimezoneInfo::None),
+        "interval" if modifiers.is_empty() => DataType::Interval { fields: None, precision: None },
+        "timestamp" if modifiers.is_empty() => DataType::Timestamp(None, TimezoneInfo::None),
+        "timestamptz" if modifiers.is_empty() => DataType::Timestamp(None, TimezoneInfo::Tz),
         "bytea" => DataType::Bytea,
         "uuid" => DataType::Uuid,
         "xid" | "cid" => DataType::Custom(ObjectName::from(vec![Ident::new("oid")]), vec![]),

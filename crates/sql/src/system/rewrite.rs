@@ -69,7 +69,11 @@ pub(super) fn take(expr: &mut Expr) -> Expr {
 }
 
 fn is_text(ty: &DataType) -> bool {
-    matches!(ty, DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_))
+    match ty {
+        DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_) => true,
+        DataType::Custom(name, _) => name.to_string().eq_ignore_ascii_case("name"),
+        _ => false,
+    }
 }
 
 /// The object identifier type's name.

@@ -254,7 +254,11 @@ impl Fields {
         let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
         if std::mem::take(&mut self.julian_follows) {
             self.julian = Some(i64::from(number(digits)?));
-            return Ok(());
+            if fraction.is_empty() {
+                return Ok(());
+            }
+            let share: f64 = format!("0.{fraction}").parse().map_err(|_| Problem::Format)?;
+            return self.clock((share * MICROS_PER_DAY as f64).round() as i64);
         }
         if self.time_follows || self.has_date() && self.clock.is_none() && digits.len() >= 4 {
             return self.clock(clock_of_digits(digits, fraction)?);

@@ -185,7 +185,7 @@ macro_rules! each_builder {
 
 impl ColumnBuilder {
     fn new(ty: LogicalType, room: usize) -> ColumnBuilder {
-        match ty {
+        match ty.plain() {
             LogicalType::Bool => ColumnBuilder::Bool(BooleanBuilder::with_capacity(room)),
             LogicalType::Int16 => ColumnBuilder::Int16(PrimitiveBuilder::with_capacity(room)),
             LogicalType::Int32 => ColumnBuilder::Int32(PrimitiveBuilder::with_capacity(room)),
@@ -210,6 +210,7 @@ impl ColumnBuilder {
             LogicalType::Uuid => {
                 ColumnBuilder::Uuid(FixedSizeBinaryBuilder::with_capacity(room, 16))
             }
+            LogicalType::Rounded(..) => unreachable!("a plain type keeps all digits"),
             LogicalType::Array(_) => {
                 let column = Column { name: String::new(), ty, nullable: true };
                 ColumnBuilder::Array(Box::new(ColumnParser::new(&column)))

@@ -27,7 +27,9 @@ fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
             _ => reader.next_tabbed()?,
         };
         let Some(fields) = record else { return Ok(records) };
-        let field = |f: &Field| (f.text().unwrap().to_owned(), f.quoted);
+        // Of the text format, whether it is null.
+        let is_marked = |f: &Field| f.quoted || f.is(b"\\N");
+        let field = |f: &Field| (f.text().unwrap().to_owned(), is_marked(f));
         records.push(fields.iter().map(field).collect());
     }
 }
@@ -55,5 +57,11 @@ fn an_open_quote_is_an_error() {
 #[test]
 fn text_has_backslash_escapes() {
     let got = records("a\\tb\t\\N\t\\\\N\r\n", CopyFormat::Text).unwrap();
-    assert_eq!(got, [own(&[("a\tb", true), ("\\N", false), ("\\N", true)])]);
+    assert_eq!(got, [own(&[("a\tb", false), ("N", true), ("\\N", false)])]);
+}
+
+#[test]
+fn text_has_bytes_by_their_numbers() {
+    let got = records("\\101\\x42\\7\t\\x\\0\n", CopyFormat::Text).unwrap();
+    assert_eq!(got, [own(&[("AB\u{7}", false), ("x\0", false)])]);
 }

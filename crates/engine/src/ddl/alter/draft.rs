@@ -95,6 +95,7 @@ impl Altered {
             Alteration::RenameConstraint { old, new } => self.rename_constraint(old, new),
             Alteration::Default { column, default } => {
                 let ordinal = self.draft.ordinal(column)?;
+                self.check_default(ordinal, default.as_ref())?;
                 self.draft.set_default(ordinal, default.clone());
                 Ok(())
             }
@@ -284,8 +285,46 @@ impl Altered {
         }
     }
 
+    /// Errors: 42601 for another default of an identity or a generated column, 55000 for an identity of a
+    /// column that cannot be one.
+    fn check_default(&self, ordinal: usize, default: Option<&ColumnDefault>) -> SqlResult<()> {
+        let column = &self.draft.schema.columns[ordinal];
+        let of = format!("column \"{}\" of relation \"{}\"", column.name, self.draft.name);
+        let old = self.draft.constraints.default_of(ordinal);
+        let is_identity =
+            |d: &ColumnDefault| matches!(d, ColumnDefault::Identity(identity) if identity.standard);
+        let refused = |state, what: &str| Err(SqlError::new(state, format!("{of} {what}")));
+        if default.is_some_and(is_identity) {
+            let state = SqlState("55000");
+            return match old {
+                _ if column.nullable => {
+                    refused(state, "must be declared NOT NULL before identity can be added")
+                }
+                Some(old) if is_identity(old) => refused(state, "is already an identity column"),
+                Some(_) => refused(state, "already has a default value"),
+                None => Ok(()),
+            };
+        }
+        match old {
+            Some(old) if is_identity(old) => {
+                refused(SqlState::SYNTAX_ERROR, "is an identity column")
+            }
+            Some(ColumnDefault::Generated(_)) => {
+                refused(SqlState::SYNTAX_ERROR, "is a generated column")
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn set_nullable(&mut self, column: &str, nullable: bool) -> SqlResult<()> {
         let ordinal = self.draft.ordinal(column)?;
+        let identity = self.draft.constraints.identity_of(ordinal);
+        if nullable && identity.is_some_and(|identity| identity.standard) {
+            let table = &self.draft.name;
+            let message =
+                format!("column \"{column}\" of relation \"{table}\" is an identity column");
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
         if nullable && self.draft.primary_key.contains(&ordinal) {
             let message = format!("column \"{column}\" is in a primary key");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));

@@ -29,6 +29,9 @@ TYPES="select t.oid from pg_type t where t.typname in ('bool','bytea','char','na
   or t.oid in (select a.typarray from pg_type a where a.typname in ('bool','bytea','char','name','int8',
   'int2','int4','text','oid','float4','float8','bpchar','varchar','date','time','timestamp','timestamptz',
   'interval','numeric','uuid','regclass','regtype','aclitem','oidvector','int2vector','regproc','inet'))"
+# Types that only name what the engine has not: without their functions and operators.
+FURTHER="typname in ('internal', 'pg_ndistinct', 'pg_dependencies', 'pg_mcv_list', 'pg_statistic',
+  '_pg_statistic')"
 # All columns of a relation; functions by their oids.
 columns() {
   run -c "select string_agg(case when atttypid = 'regproc'::regtype then attname || '::oid' else attname end,
@@ -36,7 +39,7 @@ columns() {
 }
 table() { run -c "\\copy (select $(columns "$1") from pg_catalog.$1 where $2 order by 1) to '$1.tsv'"; }
 table pg_am "amname in ('heap', 'btree')"
-table pg_type "oid in ($(echo $TYPES))"
+table pg_type "oid in ($(echo $TYPES)) or $FURTHER"
 table pg_collation "collname in ('default', 'C', 'POSIX')"
 table pg_language "lanname in ('internal', 'sql')"
 table pg_opfamily "opfmethod = 403 and oid in (select opcfamily from pg_opclass where opcintype in ($(echo $TYPES)))"
@@ -47,5 +50,5 @@ table pg_tablespace "spcname = 'pg_default'"
 run -c "\\copy (select $(columns pg_proc) from pg_catalog.pg_proc p where prorettype in ($(echo $TYPES)) and prokind in ('f','a','w') and not exists (select 1 from unnest(proargtypes::oid[]) x where x not in ($(echo $TYPES))) and proname !~ '^(pg_|binary_upgrade|RI_|int[248]|float|num|text|bttext|hash|bt|time|date|interval|bool|name|oid|char|byte|varchar|bpchar|cash|uuid|lseg|xid|tid|inet|network|gin|gist|spg|brin)' and proname !~ '(in|out|recv|send|sel|sel_support)\$' order by oid) to 'pg_proc.tsv'"
 
 # The names of the functions that those rows name by their oids.
-run -c "\\copy (select oid, proname from pg_proc p where exists (select 1 from pg_type t where t.oid in ($(echo $TYPES)) and p.oid in (typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript)) or exists (select 1 from pg_operator o where p.oid = oprcode) order by 1) to 'procedures.tsv'"
+run -c "\\copy (select oid, proname from pg_proc p where exists (select 1 from pg_type t where (t.oid in ($(echo $TYPES)) or $FURTHER) and p.oid in (typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript)) or exists (select 1 from pg_operator o where p.oid = oprcode) order by 1) to 'procedures.tsv'"
 run -c "\\copy (select * from pg_get_keywords() order by word) to 'pg_get_keywords.tsv'"

@@ -4,7 +4,7 @@ use sql::SystemValue;
 use types::{LogicalType, SqlResult};
 
 use super::Definition;
-use crate::system::View;
+use crate::system::{SettingChange, View};
 
 const TEXT: LogicalType = LogicalType::Text;
 const TEXTS: LogicalType = LogicalType::Array(&LogicalType::Text);
@@ -80,13 +80,20 @@ fn current_setting(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemVa
     }
 }
 
-/// Changes a setting once the statement is done.
+/// Changes a setting once the statement is done; for the transaction only, if the third argument says so.
 fn set_config(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let text = |i: usize| arguments[i].text().unwrap_or_default().to_owned();
     let (name, value) = (text(0), text(1));
+    let is_local = match &arguments[2] {
+        SystemValue::Bool(is_local) => *is_local,
+        other => other.text().is_some_and(|text| text.starts_with(['t', 'T', 'y', 'Y', '1'])),
+    };
     view.settings.clone().set(&name, &value)?;
-    let mut changes = view.changes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    changes.push((name, value.clone()));
+    // Outside of a block the transaction is this statement.
+    if !is_local || view.in_block {
+        let mut changes = view.changes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        changes.push(SettingChange { name, value: value.clone(), is_local });
+    }
     Ok(value.into())
 }
 

@@ -83,15 +83,32 @@ fn lengths(functions: &mut Functions) {
             Ok(Some(all.join(args.text(1).value(row))))
         })
     });
-    functions.strict("array_to_string", &[Ty::List, Ty::Text, Ty::Text], text, |args| {
-        let lists = args.arrays[0].as_list::<i32>();
-        args.texts(|row| {
-            let (list, null) = (lists.value(row), args.text(2).value(row));
-            let value = |i| format_value(list.as_ref(), i).unwrap_or_else(|| null.to_owned());
-            let all: Vec<String> = (0..list.len()).map(value).collect();
-            Ok(Some(all.join(args.text(1).value(row))))
-        })
-    });
+    functions.add(
+        "array_to_string",
+        Overload {
+            params: &[Ty::List, Ty::Text, Ty::Text],
+            variadic: false,
+            result: text,
+            nulls: true,
+            body: joined,
+        },
+    );
+}
+
+/// The elements with the second argument between them; the third stands for those that are null, which
+/// are left out where it is null.
+fn joined(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let (lists, between, null) = (args.arrays[0].as_list::<i32>(), args.text(1), args.text(2));
+    let one = |row: usize| {
+        if lists.is_null(row) || between.is_null(row) {
+            return None;
+        }
+        let (list, null) = (lists.value(row), null.is_valid(row).then(|| null.value(row)));
+        let value = |i| format_value(list.as_ref(), i).or_else(|| null.map(str::to_owned));
+        let all: Vec<String> = (0..list.len()).filter_map(value).collect();
+        Some(all.join(between.value(row)))
+    };
+    Ok(Arc::new((0..args.rows).map(one).collect::<arrow_array::StringViewArray>()))
 }
 
 /// Comparisons with elements, concatenation, series.

@@ -10,6 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::ScalarValue;
 use types::datetime::{Civil, civil_of, days_of};
+use types::moment::{DIGITS_MAX, rounded};
 use types::zone::{self, Zone};
 use types::{SqlError, SqlResult, SqlState};
 
@@ -26,6 +27,8 @@ pub(super) fn register(functions: &mut Functions) {
     spans(functions);
     points(functions);
     fields(functions);
+    bins(functions);
+    rounds(functions);
     functions.strict("age", &[Ty::Ts, Ty::Ts], interval, |args| {
         spans_of(args, |row| Ok(age(args.micros(0, row), args.micros(1, row))))
     });
@@ -328,6 +331,45 @@ fn fields(functions: &mut Functions) {
     functions.strict("date_trunc", &[Ty::Text, Ty::Interval], interval, |args| {
         spans_of(args, |row| truncated_span(args.text(0).value(row), args.interval(1, row)))
     });
+}
+
+/// Casts to times with fewer digits than microseconds.
+fn rounds(functions: &mut Functions) {
+    let round: fn(&Args<'_>) -> SqlResult<ArrayRef> = |args| {
+        // The digits are those of a type: the same in all rows.
+        let digits = if args.rows > 0 { args.int(1, 0) } else { 0 };
+        let digits = u8::try_from(digits).unwrap_or(DIGITS_MAX);
+        Ok(rounded(&args.arrays[0], digits))
+    };
+    functions.strict("round_time", &[Ty::Ts, Ty::Int], timestamp, round);
+    functions.strict("round_time", &[Ty::Tz, Ty::Int], timestamptz, round);
+    functions.strict("round_time", &[Ty::Time, Ty::Int], time_of_day, round);
+    functions.strict("round_time", &[Ty::Interval, Ty::Int], interval, round);
+}
+
+/// `date_bin`: the beginning of the span of a width in which a moment lies, counted from an origin.
+fn bins(functions: &mut Functions) {
+    functions.strict("date_bin", &[Ty::Interval, Ty::Ts, Ty::Ts], timestamp, |args| {
+        points_of(args, |row| binned(args, row))
+    });
+    functions.strict("date_bin", &[Ty::Interval, Ty::Tz, Ty::Tz], timestamptz, |args| {
+        points_of(args, |row| binned(args, row))
+    });
+}
+
+fn binned(args: &Args<'_>, row: usize) -> SqlResult<i64> {
+    let (width, point, origin) = (args.interval(0, row), args.micros(1, row), args.micros(2, row));
+    if width.months != 0 {
+        let message = "timestamps cannot be binned into intervals containing months or years";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let width = i128::from(width.days) * i128::from(DAY) + micros(width);
+    if width <= 0 {
+        return Err(out_of_range("stride must be greater than zero"));
+    }
+    let distance = i128::from(point) - i128::from(origin);
+    let begin = i128::from(point) - distance.rem_euclid(width);
+    i64::try_from(begin).map_err(|_| out_of_range("timestamp out of range"))
 }
 
 /// The zone that is so far east of UTC.

@@ -9,7 +9,9 @@ use types::{SqlError, SqlResult, SqlState};
 use super::{Args, Functions, Ty, double};
 
 pub(super) fn register(functions: &mut Functions) {
-    functions.strict("exp", &[Ty::Float], double, |a| one(a, |v| fits(v.exp(), v.is_infinite())));
+    functions.strict("exp", &[Ty::Float], double, |a| {
+        one(a, |v| fits(v.exp(), v.is_infinite(), v == f64::NEG_INFINITY))
+    });
     functions.strict("ln", &[Ty::Float], double, |a| one(a, |v| Ok(logarithm(v)?.ln())));
     for name in ["log", "log10"] {
         functions.strict(name, &[Ty::Float], double, |a| one(a, |v| Ok(logarithm(v)?.log10())));
@@ -40,11 +42,15 @@ fn two(args: &Args<'_>, f: fn(f64, f64) -> SqlResult<f64>) -> SqlResult<ArrayRef
     Ok(Arc::new(args.each::<_, Float64Array>(value)?))
 }
 
-/// A result that is infinite although no argument is has overflowed.
-fn fits(value: f64, may_be_infinite: bool) -> SqlResult<f64> {
-    match value.is_infinite() && !may_be_infinite {
-        true => Err(out_of_range("value out of range: overflow")),
-        false => Ok(value),
+/// A result that is infinite although no argument is has overflowed, one that is zero without reason is
+/// too small to be told from it.
+fn fits(value: f64, may_be_infinite: bool, may_be_zero: bool) -> SqlResult<f64> {
+    match value {
+        v if v.is_infinite() && !may_be_infinite => {
+            Err(out_of_range("value out of range: overflow"))
+        }
+        0.0 if !may_be_zero => Err(out_of_range("value out of range: underflow")),
+        v => Ok(v),
     }
 }
 
@@ -80,7 +86,8 @@ fn power(base: f64, exponent: f64) -> SqlResult<f64> {
         let message = "a negative number raised to a non-integer power yields a complex result";
         return Err(no_power(message));
     }
-    fits(base.powf(exponent), base.is_infinite() || exponent.is_infinite())
+    let infinite = base.is_infinite() || exponent.is_infinite();
+    fits(base.powf(exponent), infinite, infinite || base == 0.0)
 }
 
 fn within(value: f64, limit: f64) -> SqlResult<f64> {

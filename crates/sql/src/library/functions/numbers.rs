@@ -7,7 +7,7 @@ use arrow_array::types::Decimal256Type;
 use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, Int64Array};
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
-use types::numeric::{FREE, PRODUCT_SCALE, QUOTIENT, divide, multiply, round, wide};
+use types::numeric::{FREE, PRODUCT_SCALE, QUOTIENT, divide, divide_whole, multiply, round, wide};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Args, Functions, Ty, double, int, invalid_parameter};
@@ -34,7 +34,7 @@ pub(super) fn register(functions: &mut Functions) {
         &[Ty::Num, Ty::Num],
         |_, _| DataType::Decimal128(38, 0),
         |args| {
-            let quotient = divide(args.arrays[0].as_ref(), args.arrays[1].as_ref())?;
+            let quotient = divide_whole(args.arrays[0].as_ref(), args.arrays[1].as_ref())?;
             rescale(&quotient, args.ty, |_| 0, true)
         },
     );
@@ -225,7 +225,7 @@ fn float(args: &Args<'_>, f: fn(f64) -> f64) -> SqlResult<ArrayRef> {
 }
 
 /// A rest has no more digits before the point than either number.
-fn modulo_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
+pub(super) fn modulo_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
     let digits = |ty: &DataType| match ty {
         DataType::Decimal128(p, s) => (i16::from(*p), *s),
         DataType::Decimal256(p, s) => (i16::from(*p), *s),
@@ -243,16 +243,18 @@ fn modulo_type(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
     }
 }
 
+/// The decimals as another type of decimal.
+pub(super) fn as_wide(array: &ArrayRef, to: &DataType) -> SqlResult<ArrayRef> {
+    arrow_cast::cast_with_options(array, to, &crate::expr::STRICT_CAST)
+        .map_err(crate::error::from_arrow)
+}
+
 fn modulo(args: &Args<'_>) -> SqlResult<ArrayRef> {
-    let options = &crate::expr::STRICT_CAST;
-    let cast = |a: &ArrayRef, to: &DataType| {
-        arrow_cast::cast_with_options(a, to, options).map_err(crate::error::from_arrow)
-    };
     let wide = match args.ty {
         DataType::Decimal128(_, scale) => DataType::Decimal256(76, *scale),
         other => other.clone(),
     };
-    let (left, right) = (cast(&args.arrays[0], &wide)?, cast(&args.arrays[1], &wide)?);
+    let (left, right) = (as_wide(&args.arrays[0], &wide)?, as_wide(&args.arrays[1], &wide)?);
     let (left, right) =
         (left.as_primitive::<Decimal256Type>(), right.as_primitive::<Decimal256Type>());
     let rest = |row: usize| match right.value(row) {
@@ -260,7 +262,7 @@ fn modulo(args: &Args<'_>) -> SqlResult<ArrayRef> {
         divisor => Ok(left.value(row).checked_rem(divisor)),
     };
     let values = args.each::<_, arrow_array::Decimal256Array>(rest)?;
-    cast(&(Arc::new(values.with_data_type(wide)) as ArrayRef), args.ty)
+    as_wide(&(Arc::new(values.with_data_type(wide)) as ArrayRef), args.ty)
 }
 
 fn width_bucket(args: &Args<'_>, row: usize) -> SqlResult<i32> {

@@ -6,11 +6,17 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 
 use super::arrays::text_lists;
+use super::regexps::operator_pattern;
 use super::{Args, Functions, Overload, Ty, text, text_array};
 
 pub(super) fn register(functions: &mut Functions) {
-    functions.strict("similar_to_regex", &[Ty::Text], text, |args| {
-        args.texts(|row| Ok(Some(similar_to_regex(args.text(0).value(row)))))
+    functions.strict("similar_to_regex", &[Ty::Text, Ty::Text], text, |args| {
+        args.texts(|row| {
+            let mut escape = args.text(1).value(row).chars();
+            let regex = similar_to_regex(args.text(0).value(row), escape.next());
+            // What PostgreSQL has no words for is found when it is matched.
+            operator_pattern(&regex).map(|_| Some(regex))
+        })
     });
     for params in [&[Ty::Text, Ty::Text] as &'static [Ty], &[Ty::Text, Ty::Text, Ty::Text]] {
         functions.add(
@@ -46,35 +52,30 @@ fn split(args: &Args<'_>, row: usize) -> Option<Vec<Option<String>>> {
 }
 
 /// SQL's regular expressions: `%` and `_` as in LIKE, and all of the text must match.
-fn similar_to_regex(pattern: &str) -> String {
-    let mut out = String::from("^(?:");
+fn similar_to_regex(pattern: &str, escape: Option<char>) -> String {
+    let mut out = String::from("(?s)^(?:");
     let (mut escaped, mut inside) = (false, false);
     for letter in pattern.chars() {
         match letter {
             c if escaped => {
-                out.push('\\');
-                out.push(c);
+                out.extend(['\\', c]);
                 escaped = false;
-                continue;
             }
-            '\\' => {
-                escaped = true;
-                continue;
+            c if Some(c) == escape => escaped = true,
+            '\\' => out.push_str("\\\\"),
+            ']' if inside => {
+                inside = false;
+                out.push(']');
             }
-            '%' if !inside => out.push_str(".*"),
-            '_' if !inside => out.push('.'),
-            '.' | '^' | '$' if !inside => {
-                out.push('\\');
-                out.push(letter);
-            }
+            c if inside => out.push(c),
             '[' => {
                 inside = true;
                 out.push('[');
             }
-            ']' => {
-                inside = false;
-                out.push(']');
-            }
+            '%' => out.push_str(".*"),
+            '_' => out.push('.'),
+            '(' => out.push_str("(?:"),
+            '.' | '^' | '$' => out.extend(['\\', letter]),
             c => out.push(c),
         }
     }

@@ -25,6 +25,9 @@ thread_local! {
 }
 
 pub(super) fn register(functions: &mut Functions) {
+    functions.strict("operator_pattern", &[Ty::Text], text, |args| {
+        args.texts(|row| operator_pattern(args.text(0).value(row)).map(Some))
+    });
     splits(functions);
     searches(functions);
     counts(functions);
@@ -35,8 +38,8 @@ fn splits(functions: &mut Functions) {
     for params in [&[Ty::Text, Ty::Text] as &'static [Ty], &[Ty::Text, Ty::Text, Ty::Text]] {
         functions.strict("regexp_split_to_array", params, text_array, |args| {
             let row = |row: usize| {
-                let pattern = pattern(args, row, 2)?;
-                Ok(split(&pattern.regex, args.text(0).value(row)))
+                let pattern = once("regexp_split_to_array", args, row, 2)?;
+                Ok(split(&pattern, args.text(0).value(row)))
             };
             lists(args, row)
         });
@@ -54,10 +57,10 @@ fn searches(functions: &mut Functions) {
     for params in SUBSTR {
         functions.strict("regexp_substr", params, text, |args| {
             args.texts(|row| {
-                let pattern = pattern(args, row, 4)?;
+                let pattern = once("regexp_substr", args, row, 4)?;
                 let (text, nth) = (args.text(0).value(row), positive(args, 3, row, 'n')?);
                 let from = start(text, positive(args, 2, row, 's')?);
-                let found = from.and_then(|from| nth_match(&pattern.regex, text, from, nth));
+                let found = from.and_then(|from| matches_in(&pattern, text, from).nth(nth - 1));
                 let group = group(args, 5, row)?;
                 Ok(found.and_then(|c| c.get(group).map(|m| m.as_str().to_owned())))
             })
@@ -75,20 +78,15 @@ fn searches(functions: &mut Functions) {
     for params in [&[Ty::Text, Ty::Text] as &'static [Ty], &[Ty::Text, Ty::Text, Ty::Text]] {
         functions.strict("regexp_like", params, boolean, |args| {
             let like = |row: usize| {
-                Ok(Some(pattern(args, row, 2)?.regex.is_match(args.text(0).value(row))))
+                Ok(Some(once("regexp_like", args, row, 2)?.is_match(args.text(0).value(row))))
             };
             Ok(Arc::new(args.each::<_, BooleanArray>(like)?))
         });
         functions.strict("regexp_match", params, text_array, |args| {
             let row = |row: usize| -> SqlResult<Option<Vec<Option<String>>>> {
-                let pattern = pattern(args, row, 2)?;
-                if pattern.everywhere {
-                    return Err(invalid_parameter(
-                        "regexp_match() does not support the \"global\" option",
-                    )
-                    .with_hint("Use the regexp_matches function instead."));
-                }
-                Ok(pattern.regex.captures(args.text(0).value(row)).map(|found| groups(&found)))
+                let pattern = once("regexp_match", args, row, 2)
+                    .map_err(|error| error.with_hint("Use the regexp_matches function instead."))?;
+                Ok(pattern.captures(args.text(0).value(row)).map(|found| groups(&found)))
             };
             lists_or_null(args, row)
         });
@@ -107,7 +105,7 @@ fn matches(args: &Args<'_>) -> SqlResult<ArrayRef> {
         if !args.is_null(row) {
             let pattern = pattern(args, row, 2)?;
             let most = if pattern.everywhere { usize::MAX } else { 1 };
-            let all = pattern.regex.captures_iter(args.text(0).value(row));
+            let all = matches_in(&pattern.regex, args.text(0).value(row), 0);
             found.extend(all.take(most).map(|captures| Some(groups(&captures))));
         }
         ends.push(found.len());
@@ -130,10 +128,10 @@ fn counts(functions: &mut Functions) {
     for params in COUNT {
         functions.strict("regexp_count", params, int, |args| {
             let count = |row: usize| -> SqlResult<Option<i32>> {
-                let pattern = pattern(args, row, 3)?;
+                let pattern = once("regexp_count", args, row, 3)?;
                 let text = args.text(0).value(row);
                 let from = start(text, positive(args, 2, row, 's')?);
-                let found = from.map_or(0, |from| pattern.regex.find_iter(&text[from..]).count());
+                let found = from.map_or(0, |from| matches_in(&pattern, text, from).count());
                 Ok(i32::try_from(found).ok())
             };
             Ok(Arc::new(args.each::<_, Int32Array>(count)?))
@@ -155,7 +153,7 @@ fn counts(functions: &mut Functions) {
 }
 
 fn position(args: &Args<'_>, row: usize) -> SqlResult<i32> {
-    let pattern = pattern(args, row, 5)?;
+    let pattern = once("regexp_instr", args, row, 5)?;
     let (text, nth) = (args.text(0).value(row), positive(args, 3, row, 'n')?);
     let behind = match args.arrays.len() > 4 {
         true if !(0..=1).contains(&args.int(4, row)) => {
@@ -168,14 +166,9 @@ fn position(args: &Args<'_>, row: usize) -> SqlResult<i32> {
     };
     let group = group(args, 6, row)?;
     let from = start(text, positive(args, 2, row, 's')?);
-    let found = from.and_then(|from| nth_match(&pattern.regex, text, from, nth).map(|c| (from, c)));
-    Ok(found.and_then(|(from, c)| c.get(group).map(|m| (from, m.start(), m.end()))).map_or(
-        0,
-        |(from, begin, end)| {
-            let at = from + if behind { end } else { begin };
-            i32::try_from(text[..at].chars().count() + 1).unwrap_or(i32::MAX)
-        },
-    ))
+    let found = from.and_then(|from| matches_in(&pattern, text, from).nth(nth - 1));
+    let place = found.and_then(|c| c.get(group).map(|m| if behind { m.end() } else { m.start() }));
+    Ok(place.map_or(0, |at| i32::try_from(text[..at].chars().count() + 1).unwrap_or(i32::MAX)))
 }
 
 fn replacements(functions: &mut Functions) {
@@ -228,22 +221,48 @@ struct Pattern {
     everywhere: bool,
 }
 
+/// The pattern of a function that has no use for the flag `g`.
+fn once(function: &str, args: &Args<'_>, row: usize, flags: usize) -> SqlResult<Regex> {
+    let pattern = pattern(args, row, flags)?;
+    match pattern.everywhere {
+        true => {
+            let message = format!("{function}() does not support the \"global\" option");
+            Err(invalid_parameter(message))
+        }
+        false => Ok(pattern.regex),
+    }
+}
+
 /// The pattern, which is the second argument, with flags if there is an argument for them.
 fn pattern(args: &Args<'_>, row: usize, flags: usize) -> SqlResult<Pattern> {
     let flags = if args.arrays.len() > flags { args.text(flags).value(row) } else { "" };
     let everywhere = flags.contains('g');
-    let key = (args.text(1).value(row).to_owned(), flags.replace('g', ""));
+    Ok(Pattern { regex: kept(args.text(1).value(row), &flags.replace('g', ""))?, everywhere })
+}
+
+/// A compiled expression, which is kept for the next row.
+fn kept(pattern: &str, flags: &str) -> SqlResult<Regex> {
+    let key = (pattern.to_owned(), flags.to_owned());
     KEPT.with_borrow_mut(|kept| {
         if let Some(regex) = kept.get(&key) {
-            return Ok(Pattern { regex: regex.clone(), everywhere });
+            return Ok(regex.clone());
         }
-        let regex = compiled(&key.0, &key.1)?;
+        let regex = compiled(pattern, flags)?;
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
         kept.insert(key, regex.clone());
-        Ok(Pattern { regex, everywhere })
+        Ok(regex)
     })
+}
+
+/// A pattern in the form that the library's operators compile. Errors: 2201B, 0A000.
+pub(crate) fn operator_pattern(pattern: &str) -> SqlResult<String> {
+    kept(pattern, "")?;
+    let translated = translated(pattern)?;
+    // A point stands for the end of a line too.
+    let dotted = translated.contains('.') && translated != ".*" && !translated.starts_with("(?s)");
+    Ok(if dotted { format!("(?s){translated}") } else { translated })
 }
 
 fn compiled(pattern: &str, flags: &str) -> SqlResult<Regex> {
@@ -266,12 +285,34 @@ fn compiled(pattern: &str, flags: &str) -> SqlResult<Regex> {
             }
         };
     }
-    builder.build().map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        let message = format!("invalid regular expression: {reason}");
-        SqlError::new(SqlState("2201B"), message)
-    })
+    builder.build().map_err(|error| refused(&error.to_string()))
+}
+
+/// What the engine says of a pattern, and PostgreSQL's words for it.
+const PROBLEMS: [(&str, &str); 10] = [
+    ("unclosed group", "parentheses () not balanced"),
+    ("unopened group", "parentheses () not balanced"),
+    ("unclosed character class", "brackets [] not balanced"),
+    ("repetition operator missing expression", "quantifier operand invalid"),
+    ("invalid repetition count range", "invalid repetition count(s)"),
+    ("unclosed counted repetition", "braces {} not balanced"),
+    ("repetition quantifier expects a valid decimal", "invalid repetition count(s)"),
+    ("escape sequence", "invalid escape \\ sequence"),
+    ("invalid character class range", "invalid character range"),
+    ("exceeds size limit", "regular expression is too complex"),
+];
+
+/// 2201B for a pattern that cannot be compiled, 0A000 for what the engine behind it does not do.
+fn refused(problem: &str) -> SqlError {
+    if problem.contains("look-around") {
+        return SqlError::unsupported("looking around in a pattern");
+    }
+    if problem.contains("backreferences") {
+        return SqlError::unsupported("a reference to a group in a pattern");
+    }
+    let known = PROBLEMS.iter().find(|(theirs, _)| problem.contains(theirs));
+    let reason = known.map_or("it cannot be read as a pattern", |(_, ours)| ours);
+    SqlError::new(SqlState("2201B"), format!("invalid regular expression: {reason}"))
 }
 
 /// The escapes of PostgreSQL that have other names here.
@@ -335,9 +376,22 @@ fn start(text: &str, number: usize) -> Option<usize> {
     }
 }
 
-/// The n-th match in what begins at `from`; places count from there.
-fn nth_match<'t>(regex: &Regex, text: &'t str, from: usize, nth: usize) -> Option<Captures<'t>> {
-    regex.captures_iter(&text[from..]).nth(nth - 1)
+/// The matches in what begins at `from`; behind a match of nothing the search goes on a letter later.
+fn matches_in<'a>(
+    regex: &'a Regex,
+    text: &'a str,
+    from: usize,
+) -> impl Iterator<Item = Captures<'a>> {
+    let mut next = Some(from);
+    std::iter::from_fn(move || {
+        let found = regex.captures_at(text, next?)?;
+        let whole = found.get(0)?;
+        next = match whole.is_empty() {
+            true => text[whole.end()..].chars().next().map(|c| whole.end() + c.len_utf8()),
+            false => Some(whole.end()),
+        };
+        Some(found)
+    })
 }
 
 /// All groups; the whole match where there are none.
@@ -348,9 +402,10 @@ fn groups(found: &Captures<'_>) -> Vec<Option<String>> {
 
 /// The pieces between matches; a match of nothing at either end, or behind another, cuts nothing.
 fn split(regex: &Regex, text: &str) -> Vec<Option<String>> {
-    let (mut pieces, mut at) = (vec![], 0);
-    for found in regex.find_iter(text) {
-        if found.is_empty() && (found.start() == at && at == 0 || found.start() == text.len()) {
+    let (mut pieces, mut at, mut end) = (vec![], 0, 0);
+    for found in matches_in(regex, text, 0).filter_map(|captures| captures.get(0)) {
+        let behind = std::mem::replace(&mut end, found.end());
+        if found.start() == text.len() || found.end() <= behind {
             continue;
         }
         pieces.push(Some(text[at..found.start()].to_owned()));
@@ -363,20 +418,20 @@ fn split(regex: &Regex, text: &str) -> Vec<Option<String>> {
 /// The text with the n-th match replaced, or all of them (0).
 fn replaced(regex: &Regex, text: &str, from: usize, by: &str, nth: usize) -> String {
     let mut out = text[..from].to_owned();
-    let (rest, mut at) = (&text[from..], 0);
-    for (number, found) in regex.captures_iter(rest).enumerate() {
+    let mut at = from;
+    for (number, found) in matches_in(regex, text, from).enumerate() {
         if nth > 0 && number + 1 != nth {
             continue;
         }
         let Some(whole) = found.get(0) else { continue };
-        out.push_str(&rest[at..whole.start()]);
+        out.push_str(&text[at..whole.start()]);
         insert(&mut out, by, &found);
         at = whole.end();
         if nth > 0 {
             break;
         }
     }
-    out.push_str(&rest[at..]);
+    out.push_str(&text[at..]);
     out
 }
 

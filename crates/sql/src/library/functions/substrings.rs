@@ -29,7 +29,39 @@ pub(super) fn register(functions: &mut Functions) {
         let place = |row: usize| Ok(Some(position(value(args, row), sought.value(row))));
         Ok(Arc::new(args.each::<_, Int32Array>(place)?))
     });
+    functions.strict("overlay", &[Ty::Text, Ty::Text, Ty::Int], text, overlaid_text);
+    functions.strict("overlay", &[Ty::Text, Ty::Text, Ty::Int, Ty::Int], text, overlaid_text);
+    functions.strict("overlay", &[Ty::Bytes, Ty::Bytes, Ty::Int], bytes, overlaid);
+    functions.strict("overlay", &[Ty::Bytes, Ty::Bytes, Ty::Int, Ty::Int], bytes, overlaid);
     trims(functions);
+}
+
+/// Letters from a place on replaced by others, as many as these are or as the fourth argument says.
+fn overlaid_text(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    args.texts(|row| {
+        let whole: Vec<char> = args.text(0).value(row).chars().collect();
+        let by: Vec<char> = args.text(1).value(row).chars().collect();
+        overlay(args, row, &whole, &by).map(|all| Some(all.into_iter().collect()))
+    })
+}
+
+/// The same of bytes.
+fn overlaid(args: &Args<'_>) -> SqlResult<ArrayRef> {
+    let others = args.arrays[1].as_binary_view();
+    byte_strings(args, |row| overlay(args, row, value(args, row), others.value(row)))
+}
+
+fn overlay<T: Copy>(args: &Args<'_>, row: usize, whole: &[T], by: &[T]) -> SqlResult<Vec<T>> {
+    let start = i64::from(args.int(2, row)) - 1;
+    if start < 0 {
+        return Err(negative_length());
+    }
+    let count = match args.arrays.len() > 3 {
+        true => i64::from(args.int(3, row)),
+        false => by.len() as i64,
+    };
+    let place = |at: i64| usize::try_from(at).unwrap_or(0).min(whole.len());
+    Ok([&whole[..place(start)], by, &whole[place(start + count)..]].concat())
 }
 
 fn trims(functions: &mut Functions) {

@@ -2,20 +2,26 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Date32Array, Decimal128Array, TimestampMicrosecondArray};
-use arrow_schema::DataType;
+use arrow_array::{ArrayRef, Date32Array, TimestampMicrosecondArray};
 use types::datetime::{Civil, civil_of, days_of};
 use types::numeric::wide;
 use types::zone::{self, Zone};
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult};
 
-use super::dates::iso_week;
-use super::{Args, Functions, Ty, date, invalid_parameter, text, timestamptz};
+use super::dates::{self, iso_week};
+use super::{Args, Functions, Ty, date, text, timestamptz};
 
+mod date_template;
+mod fields_read;
+mod number_template;
 mod numbers;
+mod read_date;
+mod read_number;
 mod spans;
 
+use date_template::{Field, Piece};
 use numbers::{float, number};
+use read_number::{number_type, to_number};
 
 const DAY: i64 = 86_400_000_000;
 const MONTHS: [&str; 12] = [
@@ -34,14 +40,6 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-
-/// Template words, longest first where one begins another.
-const WORDS: [&str; 55] = [
-    "HH24", "HH12", "HH", "MI", "SSSSS", "SSSS", "SS", "MS", "US", "FF1", "FF2", "FF3", "FF4",
-    "FF5", "FF6", "AM", "PM", "am", "pm", "Y,YYY", "YYYY", "YYY", "YY", "IYYY", "MONTH", "Month",
-    "month", "MON", "Mon", "mon", "MM", "DAY", "Day", "day", "DY", "Dy", "dy", "DDD", "DD", "ID",
-    "IW", "WW", "CC", "TZH", "TZM", "TZ", "tzh", "tzm", "tz", "OF", "Q", "J", "W", "D", "Y",
-];
 
 pub(super) fn register(functions: &mut Functions) {
     functions.strict("to_char", &[Ty::Ts, Ty::Text], text, |args| {
@@ -76,18 +74,17 @@ pub(super) fn register(functions: &mut Functions) {
     });
     functions.strict("to_date", &[Ty::Text, Ty::Text], date, |args| {
         Ok(Arc::new(args.each::<_, Date32Array>(|row| {
-            let micros = read(args.text(0).value(row), args.text(1).value(row))?;
-            Ok(i32::try_from(micros.div_euclid(DAY)).ok())
+            read_date::date(args.text(0).value(row), args.text(1).value(row)).map(Some)
         })?))
     });
     functions.strict("to_timestamp", &[Ty::Text, Ty::Text], timestamptz, |args| {
         let zone = zone::current().zone;
         instants(args, |row| {
-            Ok(zone.instant_of(read(args.text(0).value(row), args.text(1).value(row))?))
+            read_date::instant(args.text(0).value(row), args.text(1).value(row), zone)
         })
     });
     functions.strict("to_timestamp", &[Ty::Float], timestamptz, |args| {
-        instants(args, |row| Ok((args.float(0, row) * 1e6).round() as i64))
+        instants(args, |row| instant_of_epoch(args.float(0, row)))
     });
     functions.strict(
         "to_number",
@@ -102,54 +99,49 @@ fn instants(args: &Args<'_>, f: impl Fn(usize) -> SqlResult<i64>) -> SqlResult<A
     Ok(Arc::new(values.with_data_type(args.ty.clone())))
 }
 
-/// The word that a template continues with.
-fn word(template: &str) -> Option<&'static str> {
-    let exact = WORDS.iter().find(|w| template.starts_with(**w));
-    exact.copied().or_else(|| {
-        WORDS
-            .iter()
-            .find(|w| template.get(..w.len()).is_some_and(|t| t.eq_ignore_ascii_case(w)))
-            .copied()
-    })
+/// The first and the last second of which there is a timestamp, since 1970.
+const EPOCHS: std::ops::Range<f64> = -210_866_803_200.0..9_224_318_016_000.0;
+
+/// The instant of seconds since 1970.
+fn instant_of_epoch(seconds: f64) -> SqlResult<i64> {
+    if seconds.is_infinite() {
+        return Err(SqlError::unsupported("an infinite timestamp"));
+    }
+    if seconds.is_nan() {
+        return Err(dates::out_of_range("timestamp cannot be NaN"));
+    }
+    if !EPOCHS.contains(&seconds) {
+        let shown = types::text::format_float(seconds);
+        return Err(dates::out_of_range(&format!("timestamp out of range: \"{shown}\"")));
+    }
+    // Beyond 2000 as PostgreSQL counts, so that the last digit is rounded as there.
+    Ok(((seconds - EPOCH_2000) * 1e6).round_ties_even() as i64 + EPOCH_2000 as i64 * 1_000_000)
 }
 
-/// A template with its words replaced by values; a word behind `FM` has no padding.
+/// Seconds from 1970 to 2000.
+const EPOCH_2000: f64 = 946_684_800.0;
+
+/// A template with its words replaced by values.
 fn shown(
     template: &str,
     value: impl Fn(&str, bool) -> SqlResult<String>,
 ) -> SqlResult<Option<String>> {
-    let (mut out, mut rest) = (String::new(), template);
-    let mut plain = false;
-    while let Some(letter) = rest.chars().next() {
-        if letter == '"' {
-            let end = rest[1..].find('"').map_or(rest.len(), |e| e + 2);
-            out.push_str(rest[1..end].trim_end_matches('"'));
-            rest = &rest[end..];
-            continue;
+    let mut out = String::new();
+    for piece in date_template::pieces(template) {
+        match piece {
+            Piece::Field(Field { word: "FX", .. }) => {}
+            Piece::Field(field) => {
+                let value = value(field.word, field.plain)?;
+                out.push_str(&value);
+                let number = value.ends_with(|c: char| c.is_ascii_digit());
+                match field.ordinal.filter(|_| number) {
+                    Some(true) => out.push_str(&ordinal_suffix(&value).to_uppercase()),
+                    Some(false) => out.push_str(ordinal_suffix(&value)),
+                    None => {}
+                }
+            }
+            Piece::Space(c) | Piece::Separator(c) | Piece::Letter(c) => out.push(c),
         }
-        if let Some(after) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
-            (plain, rest) = (true, after);
-            continue;
-        }
-        let Some(word) = word(rest) else {
-            out.push(letter);
-            rest = &rest[letter.len_utf8()..];
-            continue;
-        };
-        rest = &rest[word.len()..];
-        let value = value(word, plain)?;
-        let ordinal = rest.starts_with("TH") || rest.starts_with("th");
-        out.push_str(&value);
-        if ordinal {
-            let suffix = ordinal_suffix(&value);
-            out.push_str(&if rest.starts_with("TH") {
-                suffix.to_uppercase()
-            } else {
-                suffix.into()
-            });
-            rest = &rest[2..];
-        }
-        plain = false;
     }
     Ok(Some(out))
 }
@@ -181,6 +173,9 @@ fn field(micros: i64, here: Option<(Zone, i64)>, word: &str, plain: bool) -> Str
         true => text.to_owned(),
         false => format!("{text:<width$}"),
     };
+    // Years before Christ are counted from 1 on, without a sign.
+    let of_era = |year: i64| if year > 0 { year } else { 1 - year };
+    let (shown_year, iso_year) = (of_era(year), of_era(iso_week(days).0));
     let month_name = MONTHS[(month - 1) as usize];
     let day_name = WEEKDAYS[weekday as usize];
     match word {
@@ -197,12 +192,24 @@ fn field(micros: i64, here: Option<(Zone, i64)>, word: &str, plain: bool) -> Str
         "FF5" => format!("{:05}", fraction / 10),
         "AM" | "PM" => (if hour < 12 { "AM" } else { "PM" }).to_owned(),
         "am" | "pm" => (if hour < 12 { "am" } else { "pm" }).to_owned(),
-        "Y,YYY" => format!("{},{:03}", year / 1_000, year % 1_000),
-        "YYYY" => padded(year, 4),
-        "YYY" => padded(year % 1_000, 3),
-        "YY" => padded(year % 100, 2),
-        "Y" => padded(year % 10, 1),
-        "IYYY" => padded(iso_week(days).0, 4),
+        "A.M." | "P.M." => (if hour < 12 { "A.M." } else { "P.M." }).to_owned(),
+        "a.m." | "p.m." => (if hour < 12 { "a.m." } else { "p.m." }).to_owned(),
+        "AD" | "BC" => (if year > 0 { "AD" } else { "BC" }).to_owned(),
+        "ad" | "bc" => (if year > 0 { "ad" } else { "bc" }).to_owned(),
+        "A.D." | "B.C." => (if year > 0 { "A.D." } else { "B.C." }).to_owned(),
+        "a.d." | "b.c." => (if year > 0 { "a.d." } else { "b.c." }).to_owned(),
+        "Y,YYY" => format!("{},{:03}", shown_year / 1_000, shown_year % 1_000),
+        "YYYY" => padded(shown_year, 4),
+        "YYY" => padded(shown_year % 1_000, 3),
+        "YY" => padded(shown_year % 100, 2),
+        "Y" => padded(shown_year % 10, 1),
+        "IYYY" => padded(iso_year, 4),
+        "IYY" => padded(iso_year % 1_000, 3),
+        "IY" => padded(iso_year % 100, 2),
+        "I" => padded(iso_year % 10, 1),
+        "IDDD" => padded(days - iso_first_day(days) + 1, 3),
+        "RM" => roman(ROMAN_MONTHS[(month - 1) as usize], plain),
+        "rm" => roman(&ROMAN_MONTHS[(month - 1) as usize].to_lowercase(), plain),
         "MONTH" => name(&month_name.to_uppercase(), 9),
         "Month" => name(month_name, 9),
         "month" => name(&month_name.to_lowercase(), 9),
@@ -223,11 +230,26 @@ fn field(micros: i64, here: Option<(Zone, i64)>, word: &str, plain: bool) -> Str
         "IW" => padded(iso_week(days).1, 2),
         "WW" => padded((year_day - 1) / 7 + 1, 2),
         "W" => ((i64::from(day) - 1) / 7 + 1).to_string(),
-        "CC" => padded((year + 99) / 100, 2),
+        "CC" if year > 0 => padded((year + 99) / 100, 2),
+        // As many places, whatever the sign.
+        "CC" => format!("-{}", padded((shown_year + 99) / 100, 2)),
         "Q" => ((month - 1) / 3 + 1).to_string(),
         "J" => (days + 2_440_588).to_string(),
         word => zone_field(here, word),
     }
+}
+
+const ROMAN_MONTHS: [&str; 12] =
+    ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+
+/// A month in Roman digits, in as many places as the longest has.
+fn roman(month: &str, plain: bool) -> String {
+    if plain { month.to_owned() } else { format!("{month:<4}") }
+}
+
+/// The Monday with which the year of a day's week begins.
+fn iso_first_day(days: i64) -> i64 {
+    days - (iso_week(days).1 - 1) * 7 - (days + 3).rem_euclid(7)
 }
 
 /// The name of the zone or its distance from UTC; a time without a zone has no name for it.
@@ -244,169 +266,4 @@ fn zone_field(here: Option<(Zone, i64)>, word: &str) -> String {
         "OF" => format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60),
         _ => String::new(),
     }
-}
-
-/// Microseconds since 1970 of a text in the form of a template.
-fn read(text: &str, template: &str) -> SqlResult<i64> {
-    let mut parts = Parts { year: 1, month: 1, day: 1, ..Parts::default() };
-    let (mut input, mut rest) = (text.trim_start(), template.trim_start());
-    while let Some(letter) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
-            rest = after;
-            continue;
-        }
-        let Some(word) = word(rest) else {
-            rest = &rest[letter.len_utf8()..];
-            let separator = |c: char| !c.is_ascii_alphanumeric();
-            match letter.is_ascii_alphanumeric() {
-                true => input = input.get(1..).unwrap_or_default(),
-                false => input = input.strip_prefix(separator).unwrap_or(input),
-            }
-            continue;
-        };
-        if ["TZH", "TZM", "TZ", "OF"].iter().any(|zone| word.eq_ignore_ascii_case(zone)) {
-            return Err(SqlError::unsupported(format!("{word} in a template to read")));
-        }
-        rest = &rest[word.len()..];
-        input = input.trim_start();
-        if let Some(after) = parts.take_name(word, input)? {
-            input = after;
-            continue;
-        }
-        // A year before a separator takes all its digits.
-        let open = word == "YYYY" && !rest.starts_with(|c: char| c.is_ascii_alphabetic());
-        let limit = if open { usize::MAX } else { digits_max(word) };
-        let length = input.bytes().take(limit).take_while(u8::is_ascii_digit).count();
-        let value: i64 = input[..length].parse().map_err(|_| bad_value(input, word))?;
-        input = &input[length..];
-        parts.set(word, value, length)?;
-    }
-    parts.micros().ok_or_else(|| {
-        let message = format!("date/time field value out of range: \"{text}\"");
-        SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
-    })
-}
-
-/// Most digits of a field when it is read.
-fn digits_max(word: &str) -> usize {
-    match word {
-        "HH24" | "HH12" | "HH" | "MI" | "SS" | "MM" | "DD" | "YY" => 2,
-        "YYYY" | "IYYY" => 4,
-        "YYY" | "DDD" | "MS" | "FF3" => 3,
-        "US" | "FF6" => 6,
-        _ => 1,
-    }
-}
-
-/// The fields of a date and time while they are read.
-#[derive(Default)]
-struct Parts {
-    year: i64,
-    month: i64,
-    day: i64,
-    year_day: Option<i64>,
-    hour: i64,
-    minute: i64,
-    second: i64,
-    fraction: i64,
-    afternoon: Option<bool>,
-}
-
-impl Parts {
-    /// Reads a field that is a word; what is left of the input, or `None` where it is a number.
-    fn take_name<'a>(&mut self, word: &str, input: &'a str) -> SqlResult<Option<&'a str>> {
-        match word.to_ascii_uppercase().as_str() {
-            kind @ ("MONTH" | "MON") => {
-                let names = MONTHS.map(|m| if kind == "MON" { &m[..3] } else { m });
-                let begins = |name: &&str| {
-                    input.get(..name.len()).is_some_and(|i| i.eq_ignore_ascii_case(name))
-                };
-                let at = names.iter().position(begins).ok_or_else(|| bad_value(input, word))?;
-                self.month = at as i64 + 1;
-                Ok(Some(&input[names[at].len()..]))
-            }
-            "DAY" | "DY" => Ok(Some(input.trim_start_matches(|c: char| c.is_ascii_alphabetic()))),
-            "AM" | "PM" => {
-                let first = input.get(..1).unwrap_or_default();
-                self.afternoon = Some(first.eq_ignore_ascii_case("p"));
-                Ok(Some(input.get(2..).unwrap_or_default()))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Sets a field that is a number of so many digits.
-    fn set(&mut self, word: &str, value: i64, length: usize) -> SqlResult<()> {
-        match word {
-            "YYYY" | "IYYY" => self.year = value,
-            "YY" => self.year = if value < 70 { 2_000 + value } else { 1_900 + value },
-            "YYY" => self.year = if value < 520 { 2_000 + value } else { 1_000 + value },
-            "MM" => self.month = value,
-            "DD" => self.day = value,
-            "DDD" => self.year_day = Some(value),
-            "HH24" | "HH12" | "HH" => self.hour = value,
-            "MI" => self.minute = value,
-            "SS" => self.second = value,
-            "MS" | "FF3" | "US" | "FF6" => {
-                self.fraction = value * 10i64.pow(6 - length.min(6) as u32);
-            }
-            _ => return Err(SqlError::unsupported(format!("{word} in a template to read"))),
-        }
-        Ok(())
-    }
-
-    /// Microseconds since 1970; `None` if there is no such day or time.
-    fn micros(&self) -> Option<i64> {
-        let hour = match self.afternoon {
-            Some(pm) => self.hour % 12 + if pm { 12 } else { 0 },
-            None => self.hour,
-        };
-        if hour > 23 || self.minute > 59 || self.second > 59 {
-            return None;
-        }
-        let days = match self.year_day {
-            Some(n) => days_of(self.year, 1, 1)? + n - 1,
-            None => days_of(self.year, self.month as i32, self.day as i32)?,
-        };
-        let seconds = (hour * 60 + self.minute) * 60 + self.second;
-        Some(days * DAY + seconds * 1_000_000 + self.fraction)
-    }
-}
-
-fn bad_value(input: &str, word: &str) -> SqlError {
-    let given: String = input.chars().take(word.len()).collect();
-    let message = format!("invalid value \"{given}\" for \"{word}\"");
-    SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message)
-}
-
-/// As many places as the template has digits after its point.
-fn number_type(values: &[Option<&datafusion_common::ScalarValue>]) -> DataType {
-    use datafusion_common::ScalarValue::{Utf8, Utf8View};
-    let template = match values.get(1) {
-        Some(Some(Utf8(Some(t)) | Utf8View(Some(t)))) => t.to_ascii_uppercase(),
-        _ => "9.9999999999".to_owned(),
-    };
-    let fraction = template.replace('D', ".");
-    let places = fraction.split_once('.').map_or(0, |(_, f)| f.matches(['9', '0']).count());
-    DataType::Decimal128(38, places.min(30) as i8)
-}
-
-fn to_number(args: &Args<'_>) -> SqlResult<ArrayRef> {
-    let DataType::Decimal128(_, scale) = args.ty else {
-        return Err(SqlError::internal("to_number gives a decimal"));
-    };
-    let values = args.each::<_, Decimal128Array>(|row| {
-        let text = args.text(0).value(row);
-        let negative = text.contains('-') || text.trim_start().starts_with('<');
-        let kept: String = text.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
-        let (whole, fraction) = kept.split_once('.').unwrap_or((&kept, ""));
-        let places = usize::try_from(*scale).unwrap_or(0);
-        let fraction: String =
-            fraction.chars().chain(std::iter::repeat('0')).take(places).collect();
-        let value: i128 = format!("{whole}{fraction}").parse().map_err(|_| {
-            invalid_parameter(format!("invalid input syntax for type numeric: \"{text}\""))
-        })?;
-        Ok(Some(if negative { -value } else { value }))
-    })?;
-    Ok(Arc::new(values.with_data_type(args.ty.clone())))
 }

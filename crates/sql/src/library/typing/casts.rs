@@ -8,6 +8,7 @@ use datafusion_expr::{Expr, ExprSchemable, cast};
 use types::numeric::FREE;
 use types::{SqlError, SqlState};
 
+use super::super::column_types;
 use super::super::syntax::ANY_NUMERIC;
 use super::{call, numeric_of, read, unknown};
 use crate::render::type_name;
@@ -87,6 +88,11 @@ fn check(from: &DataType, to: &DataType) -> Result<()> {
 
 /// A cast as PostgreSQL does it.
 pub(super) fn typed(given: Cast, schema: &DFSchema) -> Result<Expr> {
+    if let Some((digits, field)) = column_types::digits_left(&given.field) {
+        let all = typed(Cast { expr: given.expr, field }, schema)?;
+        let digits = Expr::Literal(ScalarValue::Int32(Some(i32::from(digits))), None);
+        return call("round_time", vec![all, digits]);
+    }
     let from = given.expr.get_type(schema)?;
     if *given.field.data_type() != ANY_NUMERIC {
         check(&from, given.field.data_type())?;

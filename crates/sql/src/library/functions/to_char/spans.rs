@@ -3,6 +3,8 @@
 use arrow_array::types::IntervalMonthDayNano;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::{ROMAN_MONTHS, roman};
+
 /// A field of an interval.
 pub(super) fn field(span: IntervalMonthDayNano, word: &str, plain: bool) -> SqlResult<String> {
     let (years, months) = (i64::from(span.months / 12), i64::from(span.months % 12));
@@ -32,6 +34,13 @@ pub(super) fn field(span: IntervalMonthDayNano, word: &str, plain: bool) -> SqlR
         "FF5" => format!("{:05}", fraction / 10),
         "AM" | "PM" => (if hours % 24 < 12 { "AM" } else { "PM" }).to_owned(),
         "am" | "pm" => (if hours % 24 < 12 { "am" } else { "pm" }).to_owned(),
+        "A.M." | "P.M." => (if hours % 24 < 12 { "A.M." } else { "P.M." }).to_owned(),
+        "a.m." | "p.m." => (if hours % 24 < 12 { "a.m." } else { "p.m." }).to_owned(),
+        "RM" => roman_month(span.months).map_or_else(String::new, |m| roman(m, plain)),
+        "rm" => {
+            let month = roman_month(span.months).map(str::to_lowercase);
+            month.map_or_else(String::new, |m| roman(&m, plain))
+        }
         "Y,YYY" => format!("{},{:03}", years / 1_000, years % 1_000),
         "YYYY" => padded(years, 4),
         "YYY" => padded(years % 1_000, 3),
@@ -49,6 +58,18 @@ pub(super) fn field(span: IntervalMonthDayNano, word: &str, plain: bool) -> SqlR
         "W" => ((days - 1) / 7 + 1).to_string(),
         _ => return Err(no_date()),
     })
+}
+
+/// The month that is left of the years, counted from the end below zero; none of no months at all.
+fn roman_month(months: i32) -> Option<&'static str> {
+    let at = match months % 12 {
+        0 if months == 0 => return None,
+        0 if months > 0 => 11,
+        0 => 0,
+        rest if rest > 0 => rest - 1,
+        rest => 12 + rest,
+    };
+    ROMAN_MONTHS.get(usize::try_from(at).ok()?).copied()
 }
 
 fn no_date() -> SqlError {
