@@ -68,6 +68,7 @@ fn of_query(
     crate::names::set_outputs_apart(&mut query);
     crate::system::rewrite(&mut query);
     crate::parse::rewrite(&mut query, catalog)?;
+    crate::calls::prepare(&mut query, catalog)?;
     let names = Names::new(catalog);
     let planner = SqlToRel::new_with_options(&names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));

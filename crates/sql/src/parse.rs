@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{self, Visit};
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -14,6 +13,7 @@ mod constraint;
 mod copy;
 mod cursor;
 mod ddl;
+pub(crate) mod dialect;
 mod dml;
 mod include;
 mod lateral;
@@ -29,6 +29,7 @@ mod prepare;
 mod refuse;
 mod relations;
 mod reorganize;
+mod reread;
 mod rewrite;
 mod role;
 mod rows;
@@ -68,8 +69,8 @@ pub(crate) use balance::balance;
 pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
 pub(crate) use precedence::regroup;
-pub(crate) use rewrite::{SET_FUNCTIONS, rewrite};
-pub(crate) use tokens::syntax_error;
+pub(crate) use rewrite::{SET_FUNCTIONS, last_name, rewrite};
+pub(crate) use tokens::{syntax_error, too_deep};
 
 /// A statement.
 #[derive(Clone, Debug)]
@@ -311,7 +312,8 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     let overriding = overriding::taken(&mut tokens);
     sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
-    let mut parser = Parser::new(&PostgreSqlDialect {})
+    let dialect = dialect::Postgres::for_length(tokens.len());
+    let mut parser = Parser::new(&dialect)
         // Parentheses behind an operator take two steps: one for the operand, one for what is in them.
         .with_recursion_limit(2 * tokens::NESTING_MAX)
         .with_tokens_with_locations(tokens);

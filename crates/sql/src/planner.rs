@@ -28,6 +28,7 @@ pub fn plan_query(
     crate::clock::rewrite(&mut ast, catalog);
     crate::parse::rewrite(&mut ast, catalog)?;
     crate::names::name_inner_outputs(&mut ast);
+    crate::calls::prepare(&mut ast, catalog)?;
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let physical = || crate::physical::plan(&logical.plan, options);
     let mut plan = crate::logical::guarded(physical)?;
