@@ -25,6 +25,7 @@ class Connection:
         self.stream = socket.create_connection((host, port), timeout=timeout)
         self.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.input = self.stream.makefile("rb", 1 << 16)
+        self.address, self.key = (host, port), b""
         fields = ["user", user, "database", database, "client_encoding", "UTF8"]
         body = struct.pack("!i", 196608) + b"".join(f.encode() + b"\0" for f in fields) + b"\0"
         self.stream.sendall(struct.pack("!i", len(body) + 4) + body)
@@ -57,6 +58,8 @@ class Connection:
                 rows.append([body.decode()])
             elif kind == b"E":
                 error = refusal(body)
+            elif kind == b"K":
+                self.key = body
             elif kind == b"R" and struct.unpack("!i", body[:4])[0] != 0:
                 raise Refused("28000", "the server wants a password")
             elif kind == b"Z":
@@ -64,7 +67,13 @@ class Connection:
                     raise error
                 return rows
 
+    def cancel(self):
+        """Asks the server, over a connection of its own, to end what this session does."""
+        with socket.create_connection(self.address, timeout=120) as stream:
+            stream.sendall(struct.pack("!ii", len(self.key) + 8, 80877102) + self.key)
+
     def close(self):
+        self.input.close()
         self.stream.close()
 
 

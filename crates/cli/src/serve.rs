@@ -55,11 +55,7 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     let options = server_options(&configuration, &log, device_reads_per_s)?;
     let db = open(&configuration)?;
     tell_who_may_connect(&db, &options);
-    let server = Server::start(&db, &options).map_err(|error| {
-        SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}")).with_hint(
-            "Is another server running there? --listen and --http-listen take other addresses.",
-        )
-    })?;
+    let server = Server::start(&db, &options).map_err(|error| not_started(&error))?;
     tell_where(&db, &server, &log);
     loop {
         match signal::wait(&signals) {
@@ -72,6 +68,21 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
             }
         }
     }
+}
+
+/// Why a server does not start, and what to do about it.
+fn not_started(error: &std::io::Error) -> SqlError {
+    let hint = match (error.kind(), error.raw_os_error()) {
+        (_, Some(libc::EMFILE | libc::ENFILE)) => {
+            "Each client needs a descriptor: raise the limit of open files (ulimit -n, LimitNOFILE)."
+        }
+        // The rules let strangers in there.
+        (std::io::ErrorKind::InvalidInput, _) => {
+            "Have that line of --hba ask for a password, or listen at 127.0.0.1 only."
+        }
+        _ => "Is another server running there? --listen and --http-listen take other addresses.",
+    };
+    SqlError::new(SqlState::IO_ERROR, format!("could not listen: {error}")).with_hint(hint)
 }
 
 /// Files, listeners, HTTP and those that have not logged in yet.

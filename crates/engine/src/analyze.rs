@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use sql::parse::Vacuum;
 use types::SqlResult;
 
 use crate::access::RoleId;
-use crate::catalog::TableEntry;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
 use crate::notice::Notice;
 use crate::reader;
@@ -13,6 +14,23 @@ use crate::reader;
 /// Extents in a sample: 64 pages each, some 128 thousand rows of 128 bytes; PostgreSQL samples
 /// 30 thousand rows, but ours come in extents and need more to see as many places.
 const SAMPLE_EXTENTS: usize = 64;
+
+/// What `VACUUM` leaves alone because it is not the role's. Space is taken back without it, so nothing is
+/// left undone; but who asked for it may not have that right.
+pub(crate) fn not_vacuumed(snapshot: &Snapshot, role: RoleId, vacuum: &Vacuum) -> Vec<Notice> {
+    let all = || snapshot.tables.keys().cloned().collect();
+    let names: Vec<String> = match vacuum.tables.is_empty() {
+        true => all(),
+        false => vacuum.tables.clone(),
+    };
+    let is_others =
+        |name: &String| snapshot.acl(name).is_ok_and(|acl| !snapshot.access.owns(role, acl));
+    let notice = |name: String| {
+        let message = format!("skipping \"{name}\" --- only table or database owner can vacuum it");
+        Notice::warning(message)
+    };
+    names.into_iter().filter(is_others).map(notice).collect()
+}
 
 /// Analyzes one table, or all of them, as far as they are the role's; what it may not is told.
 pub(crate) fn analyze(db: &Database, role: RoleId, table: Option<&str>) -> SqlResult<Vec<Notice>> {

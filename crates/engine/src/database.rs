@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use exec::Governor;
+use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::TableDef;
 use storage::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions};
@@ -21,6 +22,7 @@ use crate::fault;
 use crate::load::{TableLoader, drop_trees};
 use crate::memory::Shares;
 use crate::options::{Options, RingKind};
+use crate::planning::PLANNERS_PER_WORKER;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
 use crate::turn::{Turn, Turns};
@@ -51,6 +53,8 @@ struct Inner {
     configuration_count: AtomicU64,
     /// One statement writes at a time.
     turns: Arc<Turns>,
+    /// Statements that are planned on threads of their own.
+    planners: Semaphore,
     /// Numbers the temporary files of queries.
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
@@ -102,7 +106,7 @@ impl Database {
                 true => Store::create(&file, store_options).await,
                 false => Store::open(&file, store_options).await,
             };
-            let store = store.map_err(fault::storage)?;
+            let store = store.map_err(|error| fault::of_file(error, &file))?;
             if is_wanted {
                 has_pages_of(&store, page_size)?;
             }
@@ -119,6 +123,7 @@ impl Database {
             governor: Governor::new(shares.operators),
             catalog: Arc::new(RwLock::new(Arc::new(snapshot))),
             turns: Arc::default(),
+            planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
@@ -186,6 +191,10 @@ impl Database {
     /// The memory that the operators of all queries share.
     pub fn governor(&self) -> &Governor {
         &self.inner.governor
+    }
+
+    pub(crate) fn planners(&self) -> &Semaphore {
+        &self.inner.planners
     }
 
     pub(crate) fn shares(&self) -> &Shares {

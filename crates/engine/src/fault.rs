@@ -1,6 +1,7 @@
 //! Errors of the layers below as SQL errors.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use storage::{StorageError, Tree};
 use types::{SqlError, SqlResult, SqlState};
@@ -30,6 +31,15 @@ pub(crate) fn storage(error: StorageError) -> SqlError {
         StorageError::Option(_) => new(SqlState::INVALID_PARAMETER_VALUE),
         StorageError::Io { kind, .. } => new(io_state(*kind)),
         _ => SqlError::internal(message),
+    }
+}
+
+/// The same of opening a file, which is named.
+pub(crate) fn of_file(error: StorageError, path: &Path) -> SqlError {
+    let error = storage(error);
+    match error.detail {
+        None => error.with_detail(format!("The file is {}.", path.display())),
+        Some(_) => error,
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use runtime::sync::Cancel;
 use sql::catalog::{IndexDef, TableStatistics};
 use storage::{Store, Tree, TreeId};
 use types::key::{KeyColumn, KeyEncoder};
@@ -18,7 +19,7 @@ use crate::database::{Database, Job};
 use crate::fault;
 use crate::reader;
 use crate::sorter::{Sorted, Sorter};
-use crate::turn::Turn;
+use crate::turn::{self, Turn};
 
 /// Memory for sorting, over all trees of a load: runs of this size merge at the device's
 /// sequential speed.
@@ -255,14 +256,15 @@ fn write_trees(db: &Database, trees: Vec<TreeInput>, job: Arc<Job>) -> SqlResult
             }
         }
     }
-    let store = db.store().clone();
+    let (store, cancel) = (db.store().clone(), turn::cancel());
     db.handle().block_on(move || async move {
         let mut running = vec![];
         for (number, (sorted, layout, unique)) in inputs.into_iter().enumerate() {
-            let (store, job) = (store.clone(), job.clone());
+            let (store, job, cancel) = (store.clone(), job.clone(), cancel.clone());
             let worker = number % runtime::worker_count();
             running.push(runtime::spawn_on(worker, move || async move {
-                write_tree(&store, sorted, &layout.key, unique, &job).await
+                let filling = Filling { key: &layout.key, unique, job: &job, cancel };
+                write_tree(&store, sorted, filling).await
             }));
         }
         let mut results = vec![];
@@ -289,16 +291,10 @@ fn discard(db: &Database, sorted: Vec<Sorted>) {
 }
 
 /// On an error neither the tree nor the sorted runs stay: the disk may be full.
-async fn write_tree(
-    store: &Store,
-    mut sorted: Sorted,
-    key: &[KeyColumn],
-    unique: Option<(usize, String)>,
-    job: &Job,
-) -> SqlResult<TreeId> {
+async fn write_tree(store: &Store, mut sorted: Sorted, filling: Filling<'_>) -> SqlResult<TreeId> {
     let written = match store.create_tree().await.map_err(fault::storage) {
         Ok(tree_id) => {
-            let filled = fill(store, tree_id, &mut sorted, key, unique, job).await;
+            let filled = fill(store, tree_id, &mut sorted, filling).await;
             if filled.is_err() {
                 // The error that led here is the one to report.
                 drop_trees(store, &[tree_id]).await.ok();
@@ -313,19 +309,40 @@ async fn write_tree(
     written
 }
 
+/// What a tree that is written has to be, who watches, and who ends it.
+struct Filling<'a> {
+    key: &'a [KeyColumn],
+    unique: Option<(usize, String)>,
+    job: &'a Job,
+    cancel: Cancel,
+}
+
+impl Filling<'_> {
+    /// Gives others their turn; 57014 when nobody wants the tree any more.
+    async fn breathe(&self) -> SqlResult<()> {
+        if runtime::need_preempt() {
+            runtime::yield_now().await;
+        }
+        match self.cancel.is_cancelled() {
+            true => Err(SqlError::cancelled()),
+            false => Ok(()),
+        }
+    }
+}
+
 async fn fill(
     store: &Store,
     tree_id: TreeId,
     sorted: &mut Sorted,
-    key: &[KeyColumn],
-    unique: Option<(usize, String)>,
-    job: &Job,
+    filling: Filling<'_>,
 ) -> SqlResult<()> {
+    let Filling { key, unique, job, .. } = &filling;
     let tree = store.tree(tree_id).map_err(fault::storage)?;
     let mut loader = tree.bulk_loader().await.map_err(fault::storage)?;
     let mut last: Vec<u8> = vec![];
     while let Some((bytes, value)) = sorted.next().await? {
-        if let Some((count, constraint)) = &unique
+        filling.breathe().await?;
+        if let Some((count, constraint)) = unique
             && same_key(&key[..*count], key, &last, bytes)
         {
             return Err(duplicate_key(constraint));

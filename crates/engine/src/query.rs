@@ -135,7 +135,10 @@ impl exec::Output for Delayed {
 }
 
 /// What `work` gives, or 57014.
-async fn unless_cancelled<T>(cancel: &Cancel, work: impl Future<Output = T>) -> SqlResult<T> {
+pub(crate) async fn unless_cancelled<T>(
+    cancel: &Cancel,
+    work: impl Future<Output = T>,
+) -> SqlResult<T> {
     let (mut work, mut cancelled) = (pin!(work), pin!(cancel.cancelled()));
     poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Ok(done)),

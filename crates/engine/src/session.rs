@@ -199,7 +199,11 @@ impl Session {
     fn run(&mut self, statement: Statement, client: Client<'_>) -> SqlResult<StatementResult> {
         let cancel = self.begin();
         let _entered = zone::enter(self.context());
-        let result = turn::patiently(self.patience(), || self.dispatch(statement, client, cancel));
+        let planning = crate::planning::until_cancelled(cancel.clone());
+        let patience = self.patience();
+        let result = sql::with_patience(planning, || {
+            turn::patiently(patience, || self.dispatch(statement, client, cancel))
+        });
         let rows = result.as_ref().map_or(0, StatementResult::row_count);
         self.activity.end(result, rows)
     }
@@ -270,6 +274,7 @@ impl Session {
         input: Option<&mut dyn Read>,
     ) -> SqlResult<StatementResult> {
         let db = &self.db;
+        crate::reserved::check(&statement)?;
         self.notices.extend(crate::notice::skipped(&db.snapshot(), &statement));
         match statement {
             Statement::CreateTable(table) => {
@@ -369,6 +374,7 @@ impl Session {
         for table in &vacuum.tables {
             self.db.snapshot().table(table)?;
         }
+        self.notices.extend(analyze::not_vacuumed(&self.db.snapshot(), self.info.role, vacuum));
         let tables = vacuum.tables.iter().map(|table| Some(table.as_str()));
         let all = vacuum.tables.is_empty().then_some(None);
         for table in tables.chain(all).filter(|_| vacuum.analyze) {
@@ -387,6 +393,13 @@ impl Session {
         Ok(dml::Writing { db, settings, options, catalog, cancel, activity, _writer })
     }
 
+    /// With what is known of the moment.
+    pub(crate) fn planner_options_now(&self) -> PlannerOptions {
+        let mut options = self.planner_options();
+        options.device.cached_fraction = self.db.cached_share();
+        options
+    }
+
     pub(crate) fn planner_options(&self) -> PlannerOptions {
         PlannerOptions {
             workers: self.db.worker_count(),
@@ -402,9 +415,7 @@ impl Session {
     /// Plans a query; what it was planned with, and how long that took.
     pub(crate) fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
         let _entered = zone::enter(self.context());
-        let catalog = self.system_catalog();
-        let mut options = self.planner_options();
-        options.device.cached_fraction = self.db.cached_share();
+        let (catalog, options) = (self.system_catalog(), self.planner_options_now());
         let started = runtime::time::now();
         let plan = sql::plan_query(query, &catalog, &options)?;
         let planning = runtime::time::now() - started;
@@ -450,7 +461,7 @@ impl Session {
     }
 
     async fn query_in_task(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
-        let (catalog, plan, planning) = self.plan(text)?;
+        let (catalog, plan, planning) = self.plan_in_task(text, &cancel).await?;
         let (db, settings) = (&self.db, &self.settings);
         let watch = Watch { cancel, activity: &self.activity };
         let run = query::run_in_task(db, catalog.clone(), &plan, settings, watch, planning);
@@ -527,7 +538,10 @@ impl Session {
     }
 
     fn show(&self, name: &str) -> SqlResult<StatementResult> {
+        let snapshot = self.db.snapshot();
+        let may_examine = |setting: &Setting| access::examine(&snapshot, self.info.role, setting);
         if !name.eq_ignore_ascii_case("all") {
+            may_examine(Setting::find(name)?)?;
             let (value, name) = (self.settings.show(name)?, Setting::find(name)?.name);
             return Ok(StatementResult::Rows(ResultSet::text(&[name], vec![vec![value]], "SHOW")));
         }
@@ -535,7 +549,8 @@ impl Session {
             let value = self.settings.value(s).shown(s.kind);
             vec![s.name.to_owned(), value, s.description.to_owned()]
         };
-        let rows = Setting::sorted().into_iter().map(row).collect();
+        let all = Setting::sorted().into_iter().filter(|setting| may_examine(setting).is_ok());
+        let rows = all.map(row).collect();
         let columns = ["name", "setting", "description"];
         Ok(StatementResult::Rows(ResultSet::text(&columns, rows, "SHOW")))
     }

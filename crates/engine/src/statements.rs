@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{Field, SchemaRef};
+use runtime::sync::Cancel;
 use sql::parse::{Discard, Drop, DropObject, Execute, Explain, Prepare};
 use sql::{Parameter, Query, Shape, Statement, Template};
 use types::described::wire_type;
@@ -212,6 +213,16 @@ impl Session {
     /// What planning says.
     pub fn describe(&self, text: &Query) -> SqlResult<SchemaRef> {
         Ok(self.plan(text)?.1.root.schema.clone())
+    }
+
+    /// The same in a task of the database's runtime, which others share.
+    ///
+    /// # Errors
+    /// What planning says, and 57014.
+    pub async fn describe_in_task(&self, query: &Query) -> SqlResult<SchemaRef> {
+        let cancel = Cancel::default();
+        self.listen_to(cancel.clone());
+        Ok(self.plan_in_task(query, &cancel).await?.1.root.schema.clone())
     }
 
     /// The columns that a statement which writes returns; `None` when it returns none.

@@ -337,9 +337,9 @@ impl Session {
     ///
     /// # Errors
     /// What planning says.
-    pub fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
+    pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
         let cancel = self.begin();
-        let planned = self.plan(query);
+        let planned = self.plan_in_task(query, &cancel).await;
         let (catalog, plan, planning) = match planned {
             Ok(planned) => planned,
             Err(error) => return self.activity().end(Err(error), 0),

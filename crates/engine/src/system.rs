@@ -58,6 +58,11 @@ impl Database {
 /// Relations with what not everybody should know.
 pub(crate) const SUPERUSERS_ONLY: [&str; 2] = ["pg_authid", "pg_shadow"];
 
+/// Whether the system catalog has a relation of this name.
+pub(crate) fn is_system_relation(name: &str) -> bool {
+    relation::find("pg_catalog", name).is_some()
+}
+
 /// A snapshot of the catalog with the session that looks at it.
 #[derive(Clone)]
 pub(crate) struct SystemCatalog {

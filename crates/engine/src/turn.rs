@@ -58,6 +58,11 @@ impl Drop for Turn {
     }
 }
 
+/// What cancels the statement that this thread runs; of a thread that runs none, nothing does.
+pub(crate) fn cancel() -> Cancel {
+    PATIENCE.with_borrow(|patience| patience.cancel.clone())
+}
+
 impl Turns {
     fn taken(&self) -> MutexGuard<'_, bool> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)

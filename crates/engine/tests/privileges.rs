@@ -59,6 +59,11 @@ const MATRIX: &[(&str, &str, &str)] = &[
     ("select last_value from s", "grant usage on sequence s to granted", "ynny"),
     ("grant usage on sequence s to other", "grant all on sequence s to granted", "yyny"),
     ("create table n (a int)", "grant create on schema public to granted", "nyny"),
+    ("create temporary table n (a int)", "", "yyyy"),
+    ("create temporary table n (a int); create index n_i on n (a)", "", "yyyy"),
+    ("show data", "grant pg_read_all_settings to granted", "nyny"),
+    ("select current_setting('data')", "grant pg_read_all_settings to granted", "nyny"),
+    ("show work_mem", "", "yyyy"),
     ("create view n as select 1 as a", "grant create on schema public to granted", "nyny"),
     (
         "create or replace view v as select a from hidden",

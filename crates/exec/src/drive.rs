@@ -362,7 +362,8 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
         }
         (Operator::Unnest { columns, .. }, _) => {
             let (columns, schema) = (columns.clone(), batch::relaxed(&node.schema));
-            Op::Map(Arc::new(Unnest { node: node.id, columns, schema }))
+            let batch_rows = run.query.batch_rows.max(1);
+            Op::Map(Arc::new(Unnest::new(node.id, columns, schema, batch_rows)))
         }
         (Operator::Limit { skip, .. }, _) => Op::Map(Arc::new(Skip::new(node.id, *skip))),
         (Operator::LookupJoin(join), _) => {

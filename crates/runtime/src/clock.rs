@@ -9,6 +9,16 @@ pub(crate) fn monotonic_ns() -> u64 {
     spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
 }
 
+/// Nanoseconds of processor time that this thread has used.
+#[cfg(debug_assertions)]
+pub(crate) fn thread_ns() -> u64 {
+    let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `spec` is a valid place for the answer.
+    let rc = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut spec) };
+    assert_eq!(rc, 0, "the clock of a thread always answers");
+    spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
+}
+
 /// Microseconds since 1970 (UTC).
 pub(crate) fn unix_us() -> i64 {
     let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -48,6 +48,7 @@ pub use task::{
     spawn_on,
 };
 pub use trace::{IoPoint, IoSample, IoTrace};
+pub use worker::LongestPoll;
 pub use yielding::{
     interleave, need_preempt, random_u64, step_aside, worker, worker_count, yield_now,
 };

@@ -16,7 +16,7 @@ use crate::ring::{Context, Driver, Ring};
 use crate::sim;
 use crate::stats::WorkerStats;
 use crate::task::{Aborted, RemoteHandle, Urgency, promise, send_task};
-use crate::worker::{self, Shared, Worker};
+use crate::worker::{self, LongestPoll, Shared, Worker};
 
 /// Workers that run tasks. Dropping it stops them: tasks are dropped, operations in flight are
 /// awaited, rings closed, threads joined.
@@ -127,6 +127,12 @@ impl Handle {
         self.shared.inboxes.len()
     }
 
+    /// The task that kept a worker longest without giving way; `None` in release builds, which do not
+    /// look.
+    pub fn longest_poll(&self) -> Option<LongestPoll> {
+        self.shared.watchdog.longest()
+    }
+
     /// What each worker has done so far.
     pub fn stats(&self) -> Vec<WorkerStats> {
         self.shared.counters.iter().map(|counters| counters.read()).collect()
@@ -166,6 +172,7 @@ fn share(config: &Config) -> Result<Shared, StartError> {
         first_ring: AtomicI32::new(-1),
         job_count: AtomicUsize::new(0),
         failure: Mutex::new(None),
+        watchdog: Default::default(),
     };
     for index in 0..config.workers {
         let Some(id) = inbox::register(&shared.inboxes[index]) else {

@@ -351,8 +351,8 @@ impl Connection {
                 return Ok(prepared.map(|()| Answer::Command { tag: "PREPARE".into() }));
             }
             Statement::Query(query) => {
-                let session = self.session.as_mut().expect("no statement runs now");
-                return Ok(session.start(query).map(Answer::Rows));
+                let started = self.planned(async |session| session.start(query).await).await?;
+                return Ok(started.map(Answer::Rows));
             }
             Statement::Discard(Discard::All) => self.unnamed = None,
             _ => {}
@@ -395,7 +395,8 @@ impl Connection {
     ) -> io::Result<SqlResult<StatementResult>> {
         let mut session = self.session.take().expect("one statement runs at a time");
         let limit = Limit::start(&mut session);
-        match session.perform(statement, input).await {
+        let handle = session.cancel_handle();
+        match self.attended(session.perform(statement, input), &handle).await? {
             Ok((session, result)) => {
                 self.welcome_back(session);
                 Ok(limit.judge(result))

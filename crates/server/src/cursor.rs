@@ -29,7 +29,7 @@ impl Connection {
         statement: CursorStatement,
     ) -> io::Result<SqlResult<Answer>> {
         match statement {
-            CursorStatement::Declare(declare) => Ok(self.declare(declare)),
+            CursorStatement::Declare(declare) => self.declare(declare).await,
             CursorStatement::Close(name) => Ok(self.close_cursor(name.as_deref())),
             CursorStatement::Fetch(fetch) => {
                 let fetching = match self.fetching(&fetch) {
@@ -45,23 +45,26 @@ impl Connection {
         }
     }
 
-    fn declare(&mut self, declare: DeclareCursor) -> SqlResult<Answer> {
+    async fn declare(&mut self, declare: DeclareCursor) -> io::Result<SqlResult<Answer>> {
         let DeclareCursor { name, binary, hold, scroll, query, text } = declare;
         if hold {
-            return Err(SqlError::unsupported("a cursor WITH HOLD"));
+            return Ok(Err(SqlError::unsupported("a cursor WITH HOLD")));
         }
         if self.block == Block::Idle {
-            return Err(no_block("DECLARE CURSOR"));
+            return Ok(Err(no_block("DECLARE CURSOR")));
         }
         if scroll {
-            return Err(SqlError::unsupported("a SCROLL cursor"));
+            return Ok(Err(SqlError::unsupported("a SCROLL cursor")));
         }
         if self.portals.contains_key(&name) {
             let message = format!("cursor \"{name}\" already exists");
-            return Err(SqlError::new(SqlState("42P03"), message));
+            return Ok(Err(SqlError::new(SqlState("42P03"), message)));
         }
+        let mut rows = match self.planned(async |session| session.start(&query).await).await? {
+            Ok(stream) => Rows::new(stream),
+            Err(error) => return Ok(Err(error)),
+        };
         let session = self.session.as_mut().expect("no statement runs now");
-        let mut rows = Rows::new(session.start(&query)?);
         rows.lie_still(session);
         session.show_cursor(&name, CursorInfo::new(text.as_str().into(), binary));
         let bound = Some(Executed::Statement(Box::new(Statement::Query(query))));
@@ -76,7 +79,7 @@ impl Connection {
             source: None,
         };
         self.portals.insert(name, portal);
-        Ok(Answer::Command { tag: "DECLARE CURSOR".to_owned() })
+        Ok(Ok(Answer::Command { tag: "DECLARE CURSOR".to_owned() }))
     }
 
     fn close_cursor(&mut self, name: Option<&str>) -> SqlResult<Answer> {

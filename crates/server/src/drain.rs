@@ -25,6 +25,8 @@ pub(crate) struct Drain {
     stage: AtomicU8,
     /// Wakes those who accept.
     stop: Cancel,
+    /// Wakes those who wait for what is cancelled.
+    closed: Cancel,
 }
 
 impl Drain {
@@ -39,6 +41,14 @@ impl Drain {
     pub fn enter(&self, stage: Stage) {
         self.stage.fetch_max(stage as u8, SeqCst);
         self.stop.cancel();
+        if self.stage() == Stage::Closing {
+            self.closed.cancel();
+        }
+    }
+
+    /// Waits until what runs is cancelled.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
     }
 
     /// The future's output; `None` once the server is ending.

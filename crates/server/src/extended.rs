@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
-    Announced, CursorStatement, Executed, NamedStatement, Parameter, Setting, Shape, SqlError,
-    SqlResult, SqlState, Statement, Template, no_cursor, no_statement, nulls,
+    Announced, CursorStatement, Executed, NamedStatement, Parameter, Query, Setting, Shape,
+    SqlError, SqlResult, SqlState, Statement, Template, no_cursor, no_statement, nulls,
 };
 use types::binary::{self, utf8};
 use types::oid;
 
+use crate::attend::unless_gone;
 use crate::block::{Block, in_failed_block};
 use crate::connection::{Answer, Connection};
 use crate::frame::Frame;
@@ -51,7 +52,7 @@ impl Connection {
         let outcome = match frame.tag {
             b'P' => self.parse(&frame.body),
             b'B' => self.bind(&frame.body),
-            b'D' => self.describe(&frame.body),
+            b'D' => self.describe(&frame.body).await,
             b'C' => self.close(&frame.body),
             _ => self.run_portal(&frame.body).await?,
         };
@@ -137,7 +138,7 @@ impl Connection {
         self.session.as_ref().expect("no statement runs now").bound(statement, values)
     }
 
-    fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
+    async fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
         let named = Named::read(body, "DESCRIBE")?;
         let is_statement = matches!(named, Named::Statement(_));
         let (bound, formats, source) = match named {
@@ -156,7 +157,8 @@ impl Connection {
         };
         let columns = match bound {
             None => None,
-            Some(Executed::Statement(statement)) => match (self.columns(&statement), &source) {
+            Some(Executed::Statement(statement)) => match (self.columns(&statement).await, &source)
+            {
                 (Err(error), Some(source)) => return Err(source.located(error)),
                 (columns, _) => columns?,
             },
@@ -184,14 +186,14 @@ impl Connection {
     }
 
     /// The columns of what a statement gives; `None` when it gives no rows.
-    fn columns(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
+    async fn columns(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
         let session = self.session.as_ref().expect("no statement runs now");
         let texts = |names: &[&str]| {
             let field = |name: &&str| Field::new(*name, DataType::Utf8View, true);
             Some(Arc::new(Schema::new(names.iter().map(field).collect::<Vec<_>>())))
         };
         Ok(match statement {
-            Statement::Query(query) => Some(session.describe(query)?),
+            Statement::Query(query) => Some(self.described(query).await?),
             Statement::Explain(_) => texts(&["QUERY PLAN"]),
             Statement::CheckDatabase => texts(&[engine::CHECK_COLUMN]),
             Statement::Show { name } if name.eq_ignore_ascii_case("all") => {
@@ -204,11 +206,19 @@ impl Connection {
                 portal.rows.as_ref().map(|rows| rows.stream.schema().clone())
             }
             Statement::Execute(execute) => match session.executed(execute)? {
-                Executed::Statement(statement) => self.columns(&statement)?,
+                Executed::Statement(statement) => Box::pin(self.columns(&statement)).await?,
                 Executed::Point(point) => Some(point.schema()),
             },
             other => session.returned(other)?,
         })
+    }
+
+    /// The columns of a query, as long as there is somebody to tell.
+    async fn described(&self, query: &Query) -> SqlResult<SchemaRef> {
+        let session = self.session.as_ref().expect("no statement runs now");
+        let described = unless_gone(&self.stream, session.describe_in_task(query)).await;
+        // Who is gone hears of nothing; the connection finds out when it reads on.
+        described.unwrap_or_else(|_| Err(SqlError::cancelled()))
     }
 
     fn close(&mut self, body: &[u8]) -> SqlResult<()> {

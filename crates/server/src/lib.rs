@@ -7,6 +7,8 @@
 //! Frontend and backend messages, formats and error fields: PostgreSQL 15 documentation, chapter
 //! 55.
 
+mod accept;
+mod attend;
 mod authenticate;
 mod block;
 mod cancel;
@@ -19,6 +21,7 @@ mod frame;
 pub mod fuzz;
 mod hba;
 mod http;
+mod internal;
 mod limit;
 mod log;
 mod message;
@@ -36,11 +39,9 @@ mod tls;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use engine::Database;
 use runtime::net::{Listener, Socket};
-use runtime::{spawn_on, time, worker_count};
 
 pub use hba::{Method, Rules};
 pub use http::{ConsoleOptions, Sample};
@@ -48,6 +49,7 @@ pub use log::{Entry, Log, Severity};
 pub use runtime::net::Address;
 pub use tls::Tls;
 
+use accept::{accept, check_descriptors};
 use cancel::Sessions;
 use connection::Connection;
 use drain::{Drain, Stage};
@@ -156,6 +158,7 @@ impl Server {
         let mut addresses = Vec::new();
         for address in &options.listen {
             let listener = Listener::bind(address)?;
+            check_descriptors(&listener)?;
             addresses.push(listener.local_address().clone());
             let shared = shared.clone();
             drop(db.runtime_handle().spawn_on(0, move || accept(listener, shared)));
@@ -239,31 +242,6 @@ fn refuse_open(listen: &[Address], rules: Option<&Rules>) -> io::Result<()> {
         _ => Ok(()),
     }
 }
-
-/// How long accepting rests after an error: out of descriptors passes when a client leaves.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-async fn accept(listener: Listener, shared: Arc<Shared>) {
-    let mut turn = 0;
-    loop {
-        let Some(accepted) = shared.drain.unless_over(listener.accept()).await else { return };
-        match accepted {
-            Ok((socket, peer)) => {
-                // Too many strangers: this one is hung up on.
-                let Some(stranger) = shared.places.stranger() else { continue };
-                let shared = shared.clone();
-                let serve = move || serve(socket, peer, stranger, shared);
-                drop(spawn_on(turn % worker_count(), serve));
-                turn += 1;
-            }
-            Err(error) if error.raw_os_error() == Some(ECANCELED) => return,
-            Err(_) => time::sleep(ACCEPT_PAUSE).await,
-        }
-    }
-}
-
-/// The error of a wait that ends because the runtime stops.
-const ECANCELED: i32 = 125;
 
 async fn serve(socket: Socket, peer: Address, stranger: Stranger, shared: Arc<Shared>) {
     let mut connection = Connection::new(socket, peer, shared);

@@ -8,6 +8,7 @@ use types::text::IntervalStyle;
 use types::zone::{self, Context};
 use types::{SqlError, described};
 
+use crate::internal;
 use crate::message::format_at;
 
 /// Bytes that wait to be sent.
@@ -53,6 +54,7 @@ impl Output {
     }
 
     pub fn error(&mut self, error: &SqlError, severity: &str) {
+        internal::note(error);
         self.report(b'E', error, severity);
     }
 

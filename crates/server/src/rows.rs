@@ -1,22 +1,16 @@
 //! Rows on their way to a client: as fast as they come and as fast as they are read, whichever is
 //! slower. Before the connection waits for rows it sends those that it has.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use engine::{RowStream, Session, SqlResult};
-use runtime::time;
 
+use crate::attend::unless_gone;
 use crate::connection::Connection;
 use crate::limit::Limit;
-
-/// How long a query works in silence before the server looks whether its client is still there:
-/// much longer than a look-up takes, much shorter than a query that is worth stopping.
-const SILENCE: Duration = Duration::from_millis(100);
 
 /// A result and where it goes on.
 pub(crate) struct Rows {
@@ -154,16 +148,6 @@ impl Connection {
         if self.output.has_rows {
             self.flush().await?;
         }
-        let mut gone = pin!(async {
-            time::sleep(SILENCE).await;
-            self.stream.hung_up().await
-        });
-        poll_fn(|cx| {
-            if let Poll::Ready(result) = stream.poll_next(cx) {
-                return Poll::Ready(Ok(result));
-            }
-            gone.as_mut().poll(cx).map(|_| Err(io::ErrorKind::ConnectionAborted.into()))
-        })
-        .await
+        unless_gone(&self.stream, stream.next()).await
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use engine::{Announced, SqlResult, Statement, Template, may_run_in_block};
+use engine::{Announced, SqlError, SqlResult, Statement, Template, may_run_in_block};
 
 use crate::block::{Block, writes};
 use crate::connection::{Answer, Connection};
@@ -26,7 +26,7 @@ impl Connection {
         if let Some(answered) = self.known_look_up(body).await? {
             return Ok(answered);
         }
-        let (text, templates) = match statements(body) {
+        let (text, templates, statements) = match read(body).await {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
@@ -37,12 +37,6 @@ impl Connection {
         if templates.is_empty() {
             self.output.empty(b'I');
         }
-        // What does not parse runs in no part.
-        let bound = templates.iter().map(|t| t.bind(&[]).map_err(|error| t.located(error)));
-        let statements = match bound.collect::<SqlResult<Vec<_>>>() {
-            Ok(statements) => statements,
-            Err(error) => return Ok(Err(error)),
-        };
         if let Err(error) = self.may_run_together(&statements) {
             return Ok(Err(error));
         }
@@ -123,9 +117,28 @@ impl Connection {
     }
 }
 
-fn statements(body: &[u8]) -> SqlResult<(Announced, Vec<Template>)> {
+/// Longest text that is parsed at once: it takes some milliseconds.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// The statements of a message, and the text that others see. What does not parse runs in no part.
+async fn read(body: &[u8]) -> SqlResult<(Announced, Vec<Template>, Vec<Statement>)> {
     let mut reader = Reader(body);
     let text = reader.string()?;
     reader.end()?;
-    Ok((text.into(), Template::all(text)?))
+    let (templates, statements) = match text.len() > TEXT_BYTES_MAX {
+        false => parsed(text)?,
+        true => {
+            let text = text.to_owned();
+            let parsed = runtime::offload(move || parsed(&text)).await;
+            parsed.map_err(|aborted| SqlError::internal(format!("parsing failed: {aborted}")))??
+        }
+    };
+    Ok((text.into(), templates, statements))
+}
+
+fn parsed(text: &str) -> SqlResult<(Vec<Template>, Vec<Statement>)> {
+    let templates = Template::all(text)?;
+    let bound = templates.iter().map(|t| t.bind(&[]).map_err(|error| t.located(error)));
+    let statements = bound.collect::<SqlResult<Vec<_>>>()?;
+    Ok((templates, statements))
 }

@@ -133,21 +133,23 @@ const IN_SYNTAX: [&str; 3] = ["unnest", "grouping", "struct"];
 
 impl ContextProvider for Names<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
-        if matches!(name.schema(), None | Some("public"))
+        crate::patience::check()?;
+        let system = match name.schema() {
+            Some("public") => None,
+            Some(schema) => self.catalog.system_table(schema, name.table()),
+            // The system's schema comes first in every search path.
+            None => self.catalog.system_table("pg_catalog", name.table()),
+        };
+        let is_public = matches!(name.schema(), None | Some("public"));
+        if system.is_none()
+            && is_public
             && let Some(view) = self.catalog.view(name.table())
         {
             self.check_read(name.table(), false)?;
             return Ok(Arc::new(ViewSource::new(&view, self)?));
         }
-        let found = match name.schema() {
-            Some("public") => self.catalog.table(name.table()),
-            Some(schema) => self.catalog.system_table(schema, name.table()),
-            // The system's schema comes first in every search path.
-            None => {
-                let system = self.catalog.system_table("pg_catalog", name.table());
-                system.or_else(|| self.catalog.table(name.table()))
-            }
-        };
+        let own = || self.catalog.table(name.table()).filter(|_| is_public);
+        let found = system.or_else(own);
         match found {
             Some(def) => {
                 self.check_read(name.table(), def.id.is_system())?;

@@ -167,7 +167,7 @@ fn from_message(message: &str) -> SqlError {
     } else if has(&["not supported", "unsupported", "not implemented"]) {
         SqlState::FEATURE_NOT_SUPPORTED
     } else if has(&["internal error"]) {
-        SqlState::INTERNAL_ERROR
+        return SqlError::internal(text);
     } else {
         SqlState::SYNTAX_ERROR
     };

@@ -24,6 +24,7 @@ mod average;
 mod exact;
 mod from_text;
 mod own_cast;
+mod series;
 #[cfg(test)]
 mod tests;
 mod text_cast;
@@ -34,6 +35,7 @@ pub use accumulator::Accumulator;
 pub use aggregate::AggregateExpr;
 pub(crate) use exact::STRICT_CAST;
 pub(crate) use from_text::{as_case, bind_scalar};
+pub use series::{Series, SeriesPart};
 pub(crate) use text_cast::cast_text;
 pub use window::{Piece, Running, Sorted, WindowExpr};
 

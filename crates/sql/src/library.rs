@@ -25,7 +25,7 @@ mod unknown_function;
 
 pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
-pub(crate) use functions::operator_pattern;
+pub(crate) use functions::{SERIES, after, operator_pattern};
 pub(crate) use single_row::{SingleRow, at_most_one, single_value};
 pub(crate) use syntax::ANY_NUMERIC;
 pub(crate) use typing::{Typing, inferred, typed};

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{self, Visit};
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -15,6 +14,7 @@ mod constraint;
 mod copy;
 mod cursor;
 mod ddl;
+pub(crate) mod dialect;
 mod dml;
 mod include;
 mod lateral;
@@ -30,6 +30,7 @@ mod prepare;
 mod refuse;
 mod relations;
 mod reorganize;
+mod reread;
 mod rewrite;
 mod role;
 mod rows;
@@ -72,8 +73,8 @@ pub(crate) use balance::balance;
 pub(crate) use ddl::column_type;
 pub(crate) use dml::{Arbiter, Assignment, InsertSource, row_query};
 pub(crate) use precedence::regroup;
-pub(crate) use rewrite::{SET_FUNCTIONS, parsed_query, rewrite};
-pub(crate) use tokens::syntax_error;
+pub(crate) use rewrite::{SET_FUNCTIONS, last_name, parsed_query, rewrite};
+pub(crate) use tokens::{syntax_error, too_deep};
 pub(crate) use type_names::named_array;
 
 /// A statement.
@@ -326,7 +327,8 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
     let unknown = statement_names::refused(&tokens);
-    let mut parser = Parser::new(&PostgreSqlDialect {})
+    let dialect = dialect::Postgres::for_length(tokens.len());
+    let mut parser = Parser::new(&dialect)
         // Parentheses behind an operator take two steps: one for the operand, one for what is in them.
         .with_recursion_limit(2 * tokens::NESTING_MAX)
         .with_tokens_with_locations(tokens);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion_common::ScalarValue;
+use types::zone::Context;
 
 use crate::catalog::{IndexDef, TableDef};
 use crate::expr::{AggregateExpr, Expr, WindowExpr};
@@ -123,12 +124,30 @@ pub enum Operator {
 }
 
 /// A column of [`Operator::Unnest`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct UnnestColumn {
     /// Position in the input.
     pub input: usize,
-    /// The elements of the array there, instead of the value itself.
-    pub elements: bool,
+    /// What comes out of it.
+    pub gives: Unnested,
+}
+
+/// What a column of [`Operator::Unnest`] makes of a row's value.
+#[derive(Clone, Copy, Debug)]
+pub enum Unnested {
+    /// The value itself, for each row that comes of the row.
+    Value,
+    /// The elements of the array that it is.
+    Elements,
+    /// The series that begins with it.
+    Series {
+        /// Position of its last value in the input.
+        stop: usize,
+        /// Position of the distance between its values.
+        step: usize,
+        /// What the statement works in: months and days are those of its zone.
+        context: Context,
+    },
 }
 
 /// A recursion: the rows of `base`, then those of `step` over the rows of the round before, until a round

@@ -48,6 +48,7 @@ pub(crate) fn rewrite(
     crate::clock::rewrite(ast, catalog);
     crate::parse::rewrite(ast, catalog)?;
     crate::names::name_inner_outputs(ast);
+    crate::calls::prepare(ast, catalog)?;
     Ok(names)
 }
 

@@ -9,7 +9,6 @@ use datafusion_common::{Column as Named, DataFusionError, Result};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use serde::{Deserialize, Serialize};
 use types::described::{Declared, Origin};
@@ -19,6 +18,7 @@ use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::library::LIBRARY;
+use crate::parse::dialect::Postgres;
 
 /// A view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +116,8 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
         return Err(external(error));
     }
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&view.query);
+    let dialect = Postgres::for_length(view.query.len());
+    let parser = Parser::new(&dialect).try_with_sql(&view.query);
     let parsed = parser.and_then(|mut p| p.parse_query());
     let mut query = *parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     crate::parse::balance(&mut query).map_err(external)?;
@@ -125,6 +126,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     crate::clock::rewrite(&mut query, names.catalog);
     crate::parse::rewrite(&mut query, names.catalog).map_err(external)?;
     crate::names::name_inner_outputs(&mut query);
+    crate::calls::prepare(&mut query, names.catalog).map_err(external)?;
     let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
     let inside = Names::within(names.catalog, open);
     let statement = ast::Statement::Query(Box::new(query));

@@ -184,6 +184,10 @@ pub struct Subject {
 /// The result of everything that a user can make fail.
 pub type SqlResult<T> = Result<T, SqlError>;
 
+/// What somebody can do about an error of ours.
+const REPORT: &str =
+    "This is a bug of Dovetail. Please report it, with the statement that led to it.";
+
 impl SqlError {
     /// An error with a state and a primary message.
     pub fn new(state: SqlState, message: impl Into<String>) -> SqlError {
@@ -197,9 +201,9 @@ impl SqlError {
         }
     }
 
-    /// A bug of ours: XX000.
+    /// A bug of ours: XX000, with the request to tell us of it.
     pub fn internal(message: impl Into<String>) -> SqlError {
-        SqlError::new(SqlState::INTERNAL_ERROR, message)
+        SqlError::new(SqlState::INTERNAL_ERROR, message).with_hint(REPORT)
     }
 
     /// A feature that is not there: 0A000.

@@ -19,9 +19,19 @@ pub fn protocol(configuration: &Configuration) -> SqlResult<Vec<Address>> {
         all.extend(resolve("listen", &text, PORT)?);
     }
     if let Some(folder) = configuration.text("unix_socket") {
-        all.push(Address::Unix(PathBuf::from(folder).join(format!(".s.PGSQL.{PORT}"))));
+        let port = all.iter().find_map(port_of).unwrap_or(PORT);
+        all.push(Address::Unix(PathBuf::from(folder).join(format!(".s.PGSQL.{port}"))));
     }
     Ok(all)
+}
+
+/// The port of an address: clients name the file of a unix socket by it. That of the kernel's choice is
+/// not known yet.
+fn port_of(address: &Address) -> Option<u16> {
+    match address {
+        Address::Tcp(address) => Some(address.port()).filter(|port| *port != 0),
+        Address::Unix(_) => None,
+    }
 }
 
 /// Where health, metrics and the console are.
@@ -40,7 +50,9 @@ pub fn how_to_connect(address: &Address) -> String {
     match address {
         Address::Tcp(tcp) => format!("psql -h {} -p {}", tcp.ip(), tcp.port()),
         Address::Unix(path) => {
-            format!("psql -h {}", path.parent().unwrap_or(path).display())
+            let folder = path.parent().unwrap_or(path).display();
+            let port = path.extension().map_or(String::new(), |port| port.display().to_string());
+            format!("psql -h {folder} -p {port}")
         }
     }
 }

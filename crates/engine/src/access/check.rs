@@ -10,9 +10,10 @@ use sql::parse::{
 use sql::sequence::SequenceOptions;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::roles::{CHECKPOINT, READ_SERVER_FILES, WRITE_SERVER_FILES};
+use super::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVER_FILES};
 use super::{Access, RoleId};
 use crate::catalog::{Snapshot, TableEntry};
+use crate::settings::{Kind, Setting};
 
 /// The kinds of statements: their names, which the test of the privilege matrix walks, and what
 /// `who` must be allowed.
@@ -89,6 +90,18 @@ pub(crate) fn relation(
     Who { snapshot, access: &snapshot.access, role }.may(name, privilege)
 }
 
+/// 42501 when `role` may not see a setting: where files are concerns the server's operators only.
+pub(crate) fn examine(snapshot: &Snapshot, role: RoleId, setting: &Setting) -> SqlResult<()> {
+    let is_open = !matches!(setting.kind, Kind::Path);
+    if is_open || snapshot.access.has_privileges_of(role, READ_ALL_SETTINGS) {
+        return Ok(());
+    }
+    let name = setting.name;
+    Err(privilege_error(format!(
+        "must be superuser or have privileges of pg_read_all_settings to examine \"{name}\""
+    )))
+}
+
 /// `permission denied for ..`
 pub(crate) fn denied(kind: &str, name: &str) -> SqlError {
     privilege_error(format!("permission denied for {kind} {name}"))
@@ -149,9 +162,23 @@ impl Who<'_> {
     }
 
     fn may_create_table(&self, create: &CreateTable) -> SqlResult<()> {
-        self.may_create()?;
+        match create.temporary {
+            true => self.may_create_temporary()?,
+            false => self.may_create()?,
+        }
         let referenced = create.referenced_tables();
         referenced.iter().try_for_each(|table| self.may(table, Privilege::References))
+    }
+
+    /// Temporary tables lie in no schema that others share.
+    fn may_create_temporary(&self) -> SqlResult<()> {
+        match self.access.allows(self.role, &self.access.database, Privilege::Temporary) {
+            true => Ok(()),
+            false => {
+                let message = "permission denied to create temporary tables in this database";
+                Err(privilege_error(message))
+            }
+        }
     }
 
     fn may_alter(&self, alter: &AlterTable) -> SqlResult<()> {
@@ -243,7 +270,10 @@ impl Who<'_> {
 
     fn may_index(&self, table: &str) -> SqlResult<()> {
         self.owns(table)?;
-        self.may_create()
+        match self.snapshot.is_temporary(table) {
+            true => Ok(()),
+            false => self.may_create(),
+        }
     }
 
     /// Replacing a view is its owner's right.

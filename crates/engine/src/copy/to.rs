@@ -108,11 +108,11 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with the statement; 0A000 for what writes, which is performed instead.
-    pub fn start_copy(&mut self, copy: &CopyTo) -> SqlResult<(RowStream, CopyFormatter)> {
+    pub async fn start_copy(&mut self, copy: &CopyTo) -> SqlResult<(RowStream, CopyFormatter)> {
         let Some(query) = self.copied_query(&copy.copied)? else {
             return Err(nothing_returned());
         };
-        let rows = self.start(&query)?;
+        let rows = self.start(&query).await?;
         let formatter = self.copy_formatter(copy, rows.schema())?;
         Ok((rows, formatter))
     }

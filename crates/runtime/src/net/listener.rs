@@ -23,6 +23,11 @@ pub struct Listener {
     address: Address,
 }
 
+/// A descriptor that nothing uses: dropped, it leaves room for another one.
+pub struct Spare {
+    _fd: OwnedFd,
+}
+
 impl Listener {
     /// Listens at `address`; port 0 is one of the kernel's choice. The socket file of a server that
     /// is gone is replaced.
@@ -63,6 +68,14 @@ impl Listener {
     /// Where it listens: the kernel's choice when the port was 0.
     pub fn local_address(&self) -> &Address {
         &self.address
+    }
+
+    /// A descriptor kept for the moment when there are no others.
+    ///
+    /// # Errors
+    /// That there are none already.
+    pub fn spare(&self) -> io::Result<Spare> {
+        Ok(Spare { _fd: self.fd.try_clone()? })
     }
 
     /// The next connection and its peer. Dropping the future loses none.

@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 pub use address::Address;
-pub use listener::Listener;
+pub use listener::{Listener, Spare};
 pub use socket::{Shutdown, Socket};
 
 use crate::op::{Op, begin};

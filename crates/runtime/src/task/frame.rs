@@ -39,6 +39,9 @@ pub(crate) struct VTable {
     /// Drops the header and what the frame still holds.
     pub(crate) drop: unsafe fn(NonNull<Header>),
     pub(crate) layout: Layout,
+    /// The type of the future.
+    #[cfg(debug_assertions)]
+    pub(crate) name: fn() -> &'static str,
 }
 
 enum Stage<F: Future> {
@@ -65,6 +68,8 @@ impl<F: Future> Frame<F> {
         take: take::<F>,
         drop: drop_frame::<F>,
         layout: Layout::new::<Frame<F>>(),
+        #[cfg(debug_assertions)]
+        name: std::any::type_name::<F>,
     };
 
     /// Writes a new frame of a task that is about to be queued.

@@ -5,6 +5,7 @@ mod operations;
 mod run;
 mod tasks;
 mod unstarted;
+mod watchdog;
 mod window;
 
 use std::cell::{Cell, RefCell};
@@ -27,6 +28,8 @@ use crate::task::FramePool;
 use crate::task::frame::Header;
 use crate::timers::Timers;
 pub(crate) use unstarted::{Sleepers, Unstarted};
+pub use watchdog::LongestPoll;
+use watchdog::{Watchdog, Watched};
 use window::Window;
 
 /// What all workers of a runtime know.
@@ -50,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) job_count: AtomicUsize,
     /// Why a simulation ended by itself.
     pub(crate) failure: Mutex<Option<String>>,
+    pub(crate) watchdog: Watchdog,
 }
 
 /// Where a task that gives way goes.
@@ -70,6 +74,7 @@ pub(crate) struct Worker {
     pub(crate) id: u32,
     pub(crate) shared: Arc<Shared>,
     tasks: RefCell<Slab<NonNull<Header>>>,
+    watched: Watched,
     frames: FramePool,
     ready: RefCell<VecDeque<Key>>,
     /// Woken tasks that belong to no query: connections, and what keeps the house. They go first.
@@ -147,6 +152,7 @@ impl Worker {
             index,
             id: shared.ids[index],
             tasks: RefCell::default(),
+            watched: Watched::default(),
             frames: FramePool::new(),
             ready: RefCell::default(),
             urgent: RefCell::default(),

@@ -145,8 +145,11 @@ impl Worker {
         } else {
             // Our wakers own nothing: no need to run a destructor.
             let waker = ManuallyDrop::new(waker::waker(self.id, task));
-            // SAFETY: as above.
-            unsafe { (header.vtable.poll)(frame, &mut Context::from_waker(&waker)) }
+            let cx = &mut Context::from_waker(&waker);
+            self.watched.timed(&self.shared.watchdog, header.vtable, || {
+                // SAFETY: as above.
+                unsafe { (header.vtable.poll)(frame, cx) }
+            })
         };
         self.current.set(None);
         match done {

@@ -15,10 +15,7 @@ impl Connection {
                 let performed = self.perform((**statement).clone(), None).await?;
                 performed.and_then(|result| self.returned_rows(&copy, result))
             }
-            _ => {
-                let session = self.session.as_mut().expect("no statement runs now");
-                session.start_copy(&copy)
-            }
+            _ => self.planned(async |session| session.start_copy(&copy).await).await?,
         };
         let (mut rows, formatter) = match started {
             Ok(started) => started,

@@ -17,6 +17,7 @@ pub(crate) fn text(http: &Http) -> String {
     build(&mut page);
     connections(&mut page, http);
     queries(&mut page, &http.shared.db.activities().totals);
+    errors(&mut page);
     pool(&mut page, http);
     workers(&mut page, &http.shared.db.runtime_handle().stats());
     rings(&mut page, http);
@@ -80,6 +81,12 @@ fn queries(page: &mut Page, totals: &Totals) {
     for mode in modes {
         histogram(page, name, &format!("mode=\"{}\"", label(mode)), totals.durations(mode));
     }
+}
+
+fn errors(page: &mut Page) {
+    let name = "dovetail_internal_errors";
+    page.family(name, "counter", "Errors XX000 that clients were told of: bugs, to be reported.");
+    page.sample(&format!("{name}_total"), "", crate::internal::count());
 }
 
 fn histogram(page: &mut Page, name: &str, labels: &str, durations: &Histogram) {

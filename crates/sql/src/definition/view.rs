@@ -1,12 +1,12 @@
 //! Views over one relation: its columns by their full names, a line for each output.
 
 use datafusion_sql::sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, TableFactor};
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::Schema;
 
 use super::node::{Builder, Node};
 use super::print;
+use crate::parse::dialect::Postgres;
 use crate::parse::identifier;
 use crate::quote::quote_ident;
 use crate::view::ViewDef;
@@ -18,7 +18,8 @@ pub fn view(
     schema_of: impl FnOnce(&str) -> Option<Schema>,
     pretty: bool,
 ) -> Option<String> {
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&view.query);
+    let dialect = Postgres::for_length(view.query.len());
+    let parser = Parser::new(&dialect).try_with_sql(&view.query);
     let query = parser.and_then(|mut parser| parser.parse_query()).ok()?;
     let select = plain_select(&query)?;
     let (relation, known_as) = relation(select)?;

@@ -12,6 +12,7 @@ use crate::bind::table_not_found;
 use crate::catalog::{Catalog, ColumnStatistics, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::insert::unknown_column;
+use crate::parse::dialect::Postgres;
 use crate::parse::{Assignment, Delete, Query, Update};
 use crate::view::ViewDef;
 
@@ -212,7 +213,8 @@ pub(crate) fn is_default(value: &ast::Expr) -> bool {
 
 /// An expression of the catalog's, as text.
 pub(crate) fn parsed(text: &str) -> SqlResult<ast::Expr> {
-    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
+    let dialect = Postgres::for_length(text.len());
+    let parser = Parser::new(&dialect).try_with_sql(text);
     let parsed = parser.and_then(|mut p| p.parse_expr());
     parsed.map_err(|e| SqlError::internal(format!("an expression of the catalog: {e}")))
 }

@@ -94,6 +94,7 @@ fn rewritten(expr: ast::Expr, catalog: &dyn Catalog) -> SqlResult<ast::Expr> {
     crate::system::rewrite(&mut query);
     crate::clock::rewrite(&mut query, catalog);
     crate::parse::rewrite(&mut query, catalog)?;
+    crate::calls::prepare(&mut query, catalog)?;
     match *query.body {
         ast::SetExpr::Select(mut select) => match select.projection.pop() {
             Some(ast::SelectItem::UnnamedExpr(expr)) => Ok(expr),

@@ -45,7 +45,16 @@ mod substrings;
 mod to_char;
 mod unicode;
 
+pub(crate) use arrays::SERIES;
 pub(crate) use regexps::operator_pattern;
+
+/// The timestamp, or the instant, an interval after another one.
+pub(crate) fn after(at: i64, step: IntervalMonthDayNano, is_instant: bool) -> SqlResult<i64> {
+    match is_instant {
+        true => dates::shifted_instant(at, step, 1),
+        false => dates::shifted(at, step, 1),
+    }
+}
 
 /// A kind of parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -223,6 +232,13 @@ impl Functions {
     ) {
         self.add(name, Overload { params, variadic: false, result, body, nulls: false });
     }
+
+    /// The planner neither computes a call of this function nor makes one of two.
+    fn volatile(&mut self, name: &str) {
+        for function in self.0.iter_mut().filter(|f| f.name == name) {
+            function.signature = Signature::user_defined(Volatility::Volatile);
+        }
+    }
 }
 
 impl Function {
@@ -342,6 +358,7 @@ impl ScalarUDFImpl for Function {
     }
 
     fn coerce_types(&self, args: &[DataType]) -> Result<Vec<DataType>> {
+        crate::patience::check()?;
         Ok(self.resolve(args)?.coerced(args))
     }
 

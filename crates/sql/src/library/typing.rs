@@ -23,6 +23,7 @@ mod casts;
 mod elements;
 mod intervals;
 mod numbers;
+mod operand;
 mod outer;
 mod patterns;
 mod refusals;
@@ -31,6 +32,7 @@ mod zeros;
 use super::LIBRARY;
 use crate::parameters::Inference;
 use numbers::{align, is_mixed, product, unify};
+use operand::typed_operand;
 use zeros::{has_floats, null_if_equal, with_both_zeros};
 
 /// Gives expressions PostgreSQL's types.
@@ -130,6 +132,7 @@ pub(crate) fn typed(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 }
 
 fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    crate::patience::check()?;
     Ok(Transformed::yes(match expr {
         Expr::Literal(ScalarValue::Int64(Some(v)), meta) => match i32::try_from(v) {
             Ok(v) => Expr::Literal(ScalarValue::Int32(Some(v)), meta),
@@ -220,7 +223,7 @@ pub(super) fn bound_operator(
     right: Expr,
     schema: &DFSchema,
 ) -> Result<Expr> {
-    let (left, right) = (typed(left, schema)?, typed(right, schema)?);
+    let (left, right) = (typed_operand(left, schema)?, typed_operand(right, schema)?);
     operator(BinaryExpr::new(Box::new(left), op, Box::new(right)), schema)
 }
 
@@ -415,7 +418,7 @@ fn settled_case(case: Case, schema: &DFSchema) -> Result<Expr> {
 
 fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     refusals::check_function(given.func.name(), &given.args, schema)?;
-    if given.func.name() == "generate_series_array" {
+    if given.func.name() == super::SERIES {
         from_midnights(&mut given.args, schema)?;
     }
     if let Some(list) = elements::as_list(&given, schema)? {

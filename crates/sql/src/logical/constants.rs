@@ -34,6 +34,7 @@ impl AnalyzerRule for ExactConstants {
 }
 
 fn fold(expr: Expr) -> Result<Transformed<Expr>> {
+    crate::patience::check()?;
     if !foldable(&expr) {
         return folded_if_possible(expr);
     }

@@ -28,9 +28,6 @@ pub(super) fn in_order(function: &mut Function) -> SqlResult<()> {
             FunctionArg::Named { name, arg, .. } => {
                 (names.iter().position(|known| *known == identifier(&name)), arg)
             }
-            FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => {
-                (names.iter().position(|known| *known == identifier(&name)), arg)
-            }
             FunctionArg::ExprNamed { arg, .. } => (None, arg),
         };
         match place.and_then(|place| places.get_mut(place)) {

@@ -156,7 +156,8 @@ fn execute(text: &str, mut words: Words<'_>) -> SqlResult<Execute> {
     let name = words.name()?;
     let mut arguments = vec![];
     if words.is_parenthesis() {
-        let mut parser = Parser::new(&PostgreSqlDialect {})
+        let dialect = super::dialect::Postgres::for_length(words.rest().len());
+        let mut parser = Parser::new(&dialect)
             .with_recursion_limit(tokens::NESTING_MAX)
             .with_tokens_with_locations(words.rest()[1..].to_vec());
         let list = parser.parse_comma_separated(Parser::parse_expr);

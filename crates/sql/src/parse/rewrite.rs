@@ -416,7 +416,7 @@ fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
     Ok(())
 }
 
-pub(super) fn last_name(name: &ObjectName) -> String {
+pub(crate) fn last_name(name: &ObjectName) -> String {
     name.0.last().and_then(|p| p.as_ident()).map(identifier).unwrap_or_default()
 }
 

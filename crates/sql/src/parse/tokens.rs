@@ -56,7 +56,10 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
     statements.iter_mut().for_each(super::synonyms::apply);
     statements.iter_mut().for_each(super::clauses::apply);
     statements.retain(|s| !s.is_empty());
-    statements.iter().try_for_each(|s| check_depth(text, s))?;
+    statements.iter().try_for_each(|s| {
+        check_depth(text, s)?;
+        super::reread::check(text, s)
+    })?;
     Ok(statements)
 }
 
@@ -181,7 +184,7 @@ impl Level {
     }
 }
 
-pub(super) fn too_deep() -> SqlError {
+pub(crate) fn too_deep() -> SqlError {
     SqlError::new(SqlState("54001"), "the statement is nested too deeply")
         .with_hint("use IN lists or joins instead of long chains of operators")
 }

@@ -5,6 +5,8 @@ use types::{LogicalType, SqlResult};
 
 use super::Definition;
 use crate::system::{SettingChange, View};
+use crate::access;
+use crate::settings::Setting;
 
 const TEXT: LogicalType = LogicalType::Text;
 const TEXTS: LogicalType = LogicalType::Array(&LogicalType::Text);
@@ -73,6 +75,9 @@ fn current_schemas(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemV
 fn current_setting(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let name = arguments[0].text().unwrap_or_default();
     let missing_ok = arguments.get(1) == Some(&SystemValue::Bool(true));
+    if let Ok(setting) = Setting::find(name) {
+        access::examine(&view.snapshot, view.session.role, setting)?;
+    }
     match view.settings.show(name) {
         Ok(value) => Ok(value.into()),
         Err(_) if missing_ok => Ok(SystemValue::Null),

@@ -3,6 +3,7 @@
 use sql::SystemValue;
 use types::SqlResult;
 
+use crate::access;
 use crate::settings::{Kind, Origin, Setting};
 use crate::system::objects::{DATABASE, NAMESPACES, OWNER, PUBLIC};
 use crate::system::rows::Rows;
@@ -49,7 +50,9 @@ pub(super) fn pg_database(view: &View, rows: &mut Rows) -> SqlResult<()> {
 }
 
 pub(super) fn pg_settings(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    for setting in Setting::sorted() {
+    let (snapshot, role) = (&view.snapshot, view.session.role);
+    let may_examine = |setting: &&Setting| access::examine(snapshot, role, setting).is_ok();
+    for setting in Setting::sorted().into_iter().filter(may_examine) {
         push_setting(view, rows, setting);
     }
     Ok(())

@@ -251,6 +251,7 @@ impl End {
 
 /// An error as the page shows it.
 pub(crate) fn error_value(error: &SqlError) -> Value {
+    crate::internal::note(error);
     json!({
         "state": error.state.0,
         "message": error.message,

@@ -135,29 +135,33 @@ fn comparisons(functions: &mut Functions) {
 /// Most values of a series: it is held in memory.
 pub(super) const SERIES_MAX: i64 = 50_000_000;
 
-/// `generate_series` as an array, to be unnested.
+/// `generate_series` as an array, to be unnested: the planner has the executor make the values as they are
+/// wanted, where it sees this call below the unnesting. So it must not be computed before.
+pub(crate) const SERIES: &str = "generate_series_array";
+
 fn series(functions: &mut Functions) {
     let big = |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Int64.array_of().arrow();
     let int = |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Int32.array_of().arrow();
     let time =
         |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::Timestamp.array_of().arrow();
     for params in [&[Ty::Int, Ty::Int] as &'static [Ty], &[Ty::Int, Ty::Int, Ty::Int]] {
-        functions.strict("generate_series_array", params, int, integers);
+        functions.strict(SERIES, params, int, integers);
     }
     for params in [&[Ty::Big, Ty::Big] as &'static [Ty], &[Ty::Big, Ty::Big, Ty::Big]] {
-        functions.strict("generate_series_array", params, big, integers);
+        functions.strict(SERIES, params, big, integers);
     }
-    functions.strict("generate_series_array", &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| {
+    functions.strict(SERIES, &[Ty::Ts, Ty::Ts, Ty::Interval], time, |args| {
         points(args, super::dates::shifted)
     });
     for params in [&[Ty::Num, Ty::Num] as &'static [Ty], &[Ty::Num, Ty::Num, Ty::Num]] {
-        functions.strict("generate_series_array", params, numerics_type, numerics);
+        functions.strict(SERIES, params, numerics_type, numerics);
     }
     let instants =
         |_: &[DataType], _: &[Option<&ScalarValue>]| LogicalType::TimestampTz.array_of().arrow();
-    functions.strict("generate_series_array", &[Ty::Tz, Ty::Tz, Ty::Interval], instants, |args| {
+    functions.strict(SERIES, &[Ty::Tz, Ty::Tz, Ty::Interval], instants, |args| {
         points(args, super::dates::shifted_instant)
     });
+    functions.volatile(SERIES);
 }
 
 /// Numbers with the digits of the bounds and the step.

@@ -1,0 +1,88 @@
+//! Taking connections, and turning them away where there are no descriptors left for them.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{SqlError, SqlState};
+use runtime::net::{Listener, Socket, Spare};
+use runtime::{spawn_on, time, worker_count};
+
+use crate::log::Severity;
+use crate::output::Output;
+use crate::{Shared, serve};
+
+/// How long accepting rests after an error that may pass.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Descriptors that a server must have left when it starts: one to turn clients away with, and for a
+/// client its socket, what waits for it, and the temporary file of its query.
+const DESCRIPTORS_MIN: usize = 4;
+
+/// The errors of a process, and of a system, without descriptors.
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
+
+/// The error of a wait that ends because the runtime stops.
+const ECANCELED: i32 = 125;
+
+/// Fails where there are too few descriptors to serve anybody.
+pub(crate) fn check_descriptors(listener: &Listener) -> io::Result<()> {
+    (0..DESCRIPTORS_MIN).map(|_| listener.spare()).collect::<io::Result<Vec<Spare>>>().map(drop)
+}
+
+/// Takes connections until the server ends.
+pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
+    let mut turn = 0;
+    let mut spare = listener.spare().ok();
+    let mut is_told = false;
+    loop {
+        let Some(accepted) = shared.drain.unless_over(listener.accept()).await else { return };
+        match accepted {
+            Ok((socket, peer)) => {
+                // Too many strangers: this one is hung up on.
+                let Some(stranger) = shared.places.stranger() else { continue };
+                let shared = shared.clone();
+                let serve = move || serve(socket, peer, stranger, shared);
+                drop(spawn_on(turn % worker_count(), serve));
+                turn += 1;
+                is_told = false;
+            }
+            Err(error) => match error.raw_os_error() {
+                Some(ECANCELED) => return,
+                Some(EMFILE | ENFILE) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tell(&shared);
+                    }
+                    // Whoever waits in the kernel's line is told with the one that was kept.
+                    drop(spare.take());
+                    turn_away(&listener).await;
+                    spare = listener.spare().ok();
+                }
+                _ => time::sleep(ACCEPT_PAUSE).await,
+            },
+        }
+    }
+}
+
+fn tell(shared: &Shared) {
+    let message = "No descriptor is left for another client (ulimit -n, LimitNOFILE).";
+    shared.log.entry(Severity::Warning, message).with("clients", shared.places.count()).write();
+}
+
+/// Tells the next client that there is no room for it; rests where even that cannot be.
+async fn turn_away(listener: &Listener) {
+    match listener.accept().await {
+        Ok((socket, _)) => say_full(&socket).await,
+        Err(_) => time::sleep(ACCEPT_PAUSE).await,
+    }
+}
+
+async fn say_full(socket: &Socket) {
+    let mut output = Output::default();
+    let error = SqlError::new(SqlState("53300"), "sorry, too many clients already")
+        .with_detail("The server has no descriptor left for another connection.");
+    output.error(&error, "FATAL");
+    // Who does not take it at once is gone without it.
+    let _ = time::timeout(ACCEPT_PAUSE, socket.send_all(&output.bytes)).await;
+}

@@ -1,0 +1,106 @@
+//! Waiting for work whose client may leave, and whose server may end, before it is done.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use engine::{CancelHandle, Session, SqlResult};
+use runtime::time;
+
+use crate::connection::Connection;
+use crate::drain;
+use crate::limit::Limit;
+use crate::log::Severity;
+use crate::stream::Stream;
+
+/// How long work goes on in silence before the server looks whether its client is still there: much
+/// longer than a look-up takes, much shorter than a query that is worth stopping.
+pub(crate) const SILENCE: Duration = Duration::from_millis(100);
+
+/// How long cancelled work may go on when the server closes, before its client is told: it should be
+/// told while there still is a process to do so.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Why nobody waits for a work any more.
+enum Left {
+    Client,
+    Server,
+}
+
+impl Connection {
+    /// What planning gives. A client that leaves meanwhile ends it, and so does `statement_timeout`.
+    pub(crate) async fn planned<T>(
+        &mut self,
+        plan: impl AsyncFnOnce(&mut Session) -> SqlResult<T>,
+    ) -> io::Result<SqlResult<T>> {
+        let session = self.session.as_mut().expect("no statement runs now");
+        let clock = Limit::start(session);
+        let planned = unless_gone(&self.stream, plan(session)).await?;
+        Ok(clock.judge(planned))
+    }
+
+    /// Waits for a statement that has the session with it, and so is waited for in any case. It is
+    /// cancelled when its client leaves, and when the server closes; then the client is told. Either
+    /// ends the connection.
+    pub(crate) async fn attended<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        handle: &CancelHandle,
+    ) -> io::Result<T> {
+        let mut work = pin!(work);
+        let left = {
+            let mut gone = pin!(gone(&self.stream));
+            let mut closed = pin!(async {
+                self.shared.drain.closed().await;
+                time::sleep(CLOSING).await;
+            });
+            poll_fn(|cx| {
+                if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                    return Poll::Ready(Ok(done));
+                }
+                if gone.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Err(Left::Client));
+                }
+                closed.as_mut().poll(cx).map(|()| Err(Left::Server))
+            })
+            .await
+        };
+        let left = match left {
+            Ok(done) => return Ok(done),
+            Err(left) => left,
+        };
+        handle.cancel();
+        if matches!(left, Left::Server) {
+            let farewell = drain::farewell();
+            self.record_error(&farewell, Severity::Fatal);
+            self.output.error(&farewell, "FATAL");
+            self.flush().await?;
+        }
+        drop(work.await);
+        Err(io::ErrorKind::ConnectionAborted.into())
+    }
+}
+
+/// What work gives, or an error when the client hangs up first.
+pub(crate) async fn unless_gone<T>(
+    stream: &Stream,
+    work: impl Future<Output = T>,
+) -> io::Result<T> {
+    let (mut work, mut gone) = (pin!(work), pin!(gone(stream)));
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(Ok(done));
+        }
+        gone.as_mut().poll(cx).map(|()| Err(io::ErrorKind::ConnectionAborted.into()))
+    })
+    .await
+}
+
+/// Ends when the client has hung up, but not before a while.
+pub(crate) async fn gone(stream: &Stream) {
+    time::sleep(SILENCE).await;
+    // An error of the wait is the end of the connection too.
+    let _ = stream.hung_up().await;
+}

@@ -1,0 +1,64 @@
+//! How much there is to plan: the caller plans what is large where nobody waits for it.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query as Ast, Visit, Visitor};
+
+use crate::parse::{Query, last_name};
+
+/// Parts of a query that are planned at once, which takes some milliseconds at most.
+const PARTS_MAX: usize = 64;
+
+/// What a relation or a query inside counts: paths and joins are chosen for each.
+const RELATION_PARTS: usize = 4;
+
+/// Functions that make much of little: what is constant is computed while planning.
+const GROWING: [&str; 6] =
+    ["repeat", "lpad", "rpad", "array_fill", "regexp_replace", "string_to_table"];
+
+impl Query {
+    /// Whether planning it may keep others waiting.
+    pub fn is_large(&self, is_view: &dyn Fn(&str) -> bool) -> bool {
+        self.ast.visit(&mut Parts { is_view, count: 0 }).is_break()
+    }
+}
+
+struct Parts<'a> {
+    is_view: &'a dyn Fn(&str) -> bool,
+    count: usize,
+}
+
+impl Parts<'_> {
+    fn add(&mut self, parts: usize) -> ControlFlow<()> {
+        self.count += parts;
+        match self.count > PARTS_MAX {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Visitor for Parts<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &Ast) -> ControlFlow<()> {
+        self.add(RELATION_PARTS)
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        // The query of a view may be of any size.
+        match (self.is_view)(&last_name(relation)) {
+            true => ControlFlow::Break(()),
+            false => self.add(RELATION_PARTS),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(call) if GROWING.contains(&last_name(&call.name).as_str()) => {
+                ControlFlow::Break(())
+            }
+            _ => self.add(1),
+        }
+    }
+}

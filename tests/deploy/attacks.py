@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Statements that try to keep a server busy, one after another, beside a client that asks for next to nothing.
+
+    tests/deploy/attacks.py [--strict] [--only TEXT] [BINARY]    default: the debug build that cargo has made
+
+The server has one worker. While an attack runs, another client sends `select 1` again and again: the
+longest that it waits is printed. An attack that has not ended after a while is cancelled: printed is the
+time from its cancel to its end. Then the neighbour's answers and a new login are tried once more.
+
+With `--strict`, for a release build on a quiet machine, a wait or an end of more than 100 ms fails. Without
+it only what hangs fails: the limits are wide, for builds and machines that are slow. The last line is that
+of a test harness.
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+import wire
+
+# How long an attack may go on before it is cancelled.
+PATIENCE_S = 1.0
+# The target, and what a slow machine with a debug build must keep.
+STRICT_MS, WIDE_MS = 100, 20_000
+
+SETUP = """
+    create table t (id int primary key, k int, v text, u float8);
+    insert into t select i, i % 97, 'value ' || i, i * 0.5 from generate_series(1, 100000) as g(i);
+    create table few (id int primary key, k int);
+    insert into few select i, i % 5 from generate_series(1, 12) as g(i);
+    analyze;
+"""
+
+
+def nested(function, depth, inner="1", rest=""):
+    return f"{function}(" * depth + inner + f"{rest})" * depth
+
+
+def cases(depth, between="{}"):
+    text = "id"
+    for level in range(depth):
+        text = between.format(f"case when k > {level} then {text} end")
+    return text
+
+
+def joined(count):
+    tables = ", ".join(f"few t{i}" for i in range(count))
+    keys = " and ".join(f"t{i}.id = t{i + 1}.id" for i in range(count - 1))
+    return f"select count(*) from {tables} where {keys}"
+
+
+def subqueries(depth):
+    text = "select id, k from few"
+    for level in range(depth):
+        text = f"select id, k from ({text}) s{level} where id > (select min(id) - 1 from few)"
+    return text
+
+
+def joins_in_parentheses(depth):
+    text = "few"
+    for level in range(depth):
+        text = f"((select * from {text}) a{level} cross join few b{level})"
+    return f"select 1 from {text}"
+
+
+def withs(count):
+    parts = ["q0 as (select id from few)"]
+    parts += [f"q{i} as (select a.id from q{i - 1} a join q{i - 1} b on a.id = b.id)" for i in range(1, count)]
+    return f"with {', '.join(parts)} select count(*) from q{count - 1}"
+
+
+def windows(count):
+    text = "select id, k from few"
+    for level in range(count):
+        text = f"select id, sum(k) over (partition by id order by k) as k from ({text}) s{level}"
+    return text
+
+
+def million(text, joint=", ", count=1_000_000):
+    return joint.join(text for _ in range(count))
+
+
+ATTACKS = {
+    # Planning.
+    "nested calls": f"select {nested('abs', 26)}",
+    "nested calls, as deep as may be": f"select {nested('abs', 46)}",
+    "nested calls by another name": f"select {nested('char_length', 40, repr('x'))}",
+    "nested calls of two arguments": f"select {nested('coalesce', 40, '1', ', 2')}",
+    "nested calls with a syntax error": f"select {nested('left', 40, '1 1', ', 2')}",
+    "nested position": f"select {nested('position', 30, '1', ', 2')}",
+    "nested casts": "select " + "(" * 40 + "1" + "::text)::int" * 40,
+    "nested arrays": f"select {'array[' * 30}1{']' * 30}",
+    "nested unnest": f"select {nested('unnest', 30, 'array[1]')}",
+    "nested CASE": f"select {cases(40)} from few",
+    "nested CASE in calls": f"select {cases(24, 'abs({})')} from few",
+    "nested subqueries": subqueries(20),
+    "nested EXISTS": "select 1 from few where " + "exists (select 1 from few where " * 20 + "true" + ")" * 20,
+    "nested joins in parentheses": joins_in_parentheses(20),
+    "deep parentheses": f"select {'(' * 46}1{')' * 46}",
+    "deep arithmetic": "select " + million("1", " + ", 290),
+    "deep arithmetic of columns": "select " + million("k", " + ", 290) + " from few",
+    "deep NOT": "select " + "not " * 46 + "true",
+    "long AND": "select count(*) from few where " + million("k > 1", " and ", 290),
+    "long OR": "select count(*) from few where " + " or ".join(f"k = {i} and id > {i}" for i in range(2000)),
+    "long IN": f"select count(*) from few where k in ({', '.join(map(str, range(100_000)))})",
+    "long VALUES": f"select count(*) from (values {million('(1, 2)', ', ', 100_000)}) v",
+    "long array": f"select array_length(array[{million('1', ', ', 200_000)}], 1)",
+    "many columns": "select " + ", ".join(f"k + {i} as c{i}" for i in range(1600)) + " from few",
+    "many joins": joined(40),
+    "CUBE": "select count(*) from t group by cube(id, k, v, u, (id + 1), (k + 1), (k + 2), (k + 3))",
+    "WITH of WITH": withs(24),
+    "windows in windows": windows(20),
+    "UNION of many": " union all ".join(f"select {i}" for i in range(1000)),
+    "a text of 16 MB": f"select length('{'x' * (16 << 20)}')",
+    "a list of 16 MB": f"select count(*) from few where k in ({million('1', ',', 8 << 20)})",
+    "a name of 16 MB": f"select 1 as {'x' * (16 << 20)}",
+    "a large regular expression": "select count(*) from t where v ~ '(((a{1,100}){1,100}){1,100}){1,100}'",
+    "a slow regular expression": "select regexp_replace(repeat('a', 2000000), '(a|aa)+$', 'b', 'g')",
+    "a large repeat": "select length(repeat('x', 500000000))",
+    "a large hash": "select md5(repeat('x', 400000000))",
+    "a large split": "select count(*) from string_to_table(repeat('a,', 10000000), ',') x",
+    "a large lpad": "select length(lpad('x', 300000000, 'ab'))",
+    # Series and other functions with rows.
+    "a series, counted": "select count(*) from generate_series(1, 100000000)",
+    "a series with a limit": "select * from generate_series(1, 100000000000) limit 1",
+    "a series in the select list": "select count(*) from (select generate_series(1, 100000000) x) s",
+    "a series of bigint, summed": "select sum(x) from generate_series(1::bigint, 100000000000) x",
+    "a series of numeric": "select count(*) from generate_series(0.0, 100000000.0, 0.1)",
+    "a series of timestamps": "select count(*) from generate_series(timestamp '2000-01-01', '9000-01-01', '1 minute')",
+    "a series of instants": "select count(*) from generate_series(timestamptz '2000-01-01', '9000-01-01', '1 minute')",
+    "a series, explained": "explain select count(*) from generate_series(1, 100000000)",
+    "series times series": "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
+    "a series, sorted": "select x from generate_series(1, 10000000) x order by -x offset 9999999",
+    "a series, grouped": "select count(*) from (select x, count(*) from generate_series(1, 10000000) x group by x) s",
+    "a series for each row": "select count(*) from t, lateral generate_series(1, t.id) x",
+    "unnest of long arrays": "select count(*) from (select unnest(array_agg(a.id)) from t a, few b) s",
+    # Execution.
+    "a join of all with all": "select count(*) from t a, t b where a.u + b.u < 0",
+    "a hash join of many": "select count(*) from t a join t b on a.k = b.k",
+    "a sort": "select a.v from t a, few b order by a.v desc, b.id offset 1199999",
+    "a window": "select max(s) from (select sum(u) over (order by id rows 50000 preceding) s from t) w",
+    "a window of lists": "select max(length(s)) from (select string_agg(v, '') over (order by id) s from t) w",
+    "a distinct count": "select count(distinct a.v || b.id) from t a, few b",
+    "a list of all": "select length(string_agg(a.v, ',')) from t a, few b",
+    "a recursion": "with recursive r(i) as (select 1 union all select i + 1 from r where i < 100000000)"
+                   " select count(*) from r",
+    "a recursion that grows": "with recursive r(i) as (select 1 union all select i + 1 from r, few where i < 30)"
+                              " select count(*) from r",
+    "a subquery for each row": "select count(*) from t where k > (select avg(k) from t b where b.k = t.k)",
+    "regular expressions": "select count(*) from t a, few b where a.v ~ ('(.*' || b.id || '.*)+x')",
+    "an insert": "insert into t select i, 1, repeat('x', 50), 1 from generate_series(200000, 1200000) g(i)",
+    "an update": "update t set v = v || 'x', k = k + 1",
+    "a check of the database": "check database",
+    "a sleep": "select pg_sleep(100)",
+}
+
+
+class Served:
+    """A server with one worker."""
+
+    def __init__(self, binary, folder):
+        self.log = pathlib.Path(folder, "log")
+        command = [binary, "serve", "--no-http", "--workers", "1", "--listen", "127.0.0.1:0", "--memory", "512MB",
+                   "--data", pathlib.Path(folder, "t.dovetail")]
+        self.process = subprocess.Popen(command, stderr=open(self.log, "w"))
+        while "Listening at 127.0.0.1:" not in (text := self.log.read_text()):
+            if self.process.poll() is not None:
+                sys.exit(f"the server did not start:\n{text}")
+            time.sleep(0.05)
+        self.port = int(text.split("Listening at 127.0.0.1:")[1].split()[0].rstrip(".,;"))
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+class Neighbour(threading.Thread):
+    """A client that asks for next to nothing, and notes the longest that it waited."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.session, self.ends, self.longest_ms, self.error = wire.Connection(port), False, 0.0, None
+
+    def run(self):
+        try:
+            while not self.ends:
+                began = time.monotonic()
+                self.session.query("select 1")
+                self.longest_ms = max(self.longest_ms, (time.monotonic() - began) * 1000)
+                time.sleep(0.002)
+        except (OSError, EOFError, wire.Refused) as error:
+            self.error = error
+
+
+class Attack(threading.Thread):
+    """A statement, and how it ended."""
+
+    def __init__(self, port, text):
+        super().__init__(daemon=True)
+        self.session, self.text, self.outcome, self.ended = wire.Connection(port), text, "", None
+
+    def run(self):
+        try:
+            rows = self.session.query(self.text)
+            self.outcome = f"{len(rows)} rows"
+        except wire.Refused as refused:
+            self.outcome = refused.state
+        except (OSError, EOFError) as error:
+            self.outcome = f"lost: {error}"
+        self.ended = time.monotonic()
+
+
+def attacked(server, text):
+    """The neighbour's longest wait, the time from cancel to end if it was cancelled, and the outcome."""
+    attack, neighbour = Attack(server.port, text), Neighbour(server.port)
+    neighbour.start()
+    attack.start()
+    attack.join(PATIENCE_S)
+    end_ms = None
+    if attack.ended is None:
+        cancelled = time.monotonic()
+        attack.session.cancel()
+        attack.join(WIDE_MS / 1000)
+        end_ms = (attack.ended - cancelled) * 1000 if attack.ended else float("inf")
+    neighbour.ends = True
+    neighbour.join(WIDE_MS / 1000)
+    wait_ms = float("inf") if neighbour.is_alive() or neighbour.error else neighbour.longest_ms
+    if attack.ended:
+        attack.session.close()
+    return wait_ms, end_ms, attack.outcome or "hangs"
+
+
+def check_all(binary, names, limit_ms):
+    passed = failed = 0
+    worst_wait = worst_end = 0.0
+    with tempfile.TemporaryDirectory(prefix="dovetail-test-") as folder:
+        server = Served(binary, folder)
+        wire.Connection(server.port).query(SETUP)
+        print(f"{'longest wait':>12}  {'cancel to end':>13}  outcome    attack")
+        for name in names:
+            wait_ms, end_ms, outcome = attacked(server, ATTACKS[name])
+            held = wait_ms <= limit_ms and (end_ms is None or end_ms <= limit_ms)
+            held = held and outcome not in ("hangs", "XX000") and not outcome.startswith("lost")
+            passed, failed = passed + held, failed + (not held)
+            worst_wait, worst_end = max(worst_wait, wait_ms), max(worst_end, end_ms or 0.0)
+            ended = "-" if end_ms is None else f"{end_ms:.0f} ms"
+            print(f"{wait_ms:>9.0f} ms  {ended:>13}  {outcome:<10} {name}{'' if held else '    FAILED'}", flush=True)
+            if outcome == "hangs" or wait_ms == float("inf"):
+                server.process.kill()
+                server.process.wait()
+                server = Served(binary, folder)
+        passed, failed = (passed + 1, failed) if server.stop() == 0 else (passed, failed + 1)
+    print(f"worst: a wait of {worst_wait:.0f} ms, {worst_end:.0f} ms from cancel to end; limit {limit_ms} ms")
+    print(f"test result: {'FAILED' if failed else 'ok'}. {passed} passed; {failed} failed; 0 ignored;")
+    return failed == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--only", default="", help="attacks whose names contain this")
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    parser.add_argument("binary", nargs="?", default=target / "debug" / "dovetail", type=pathlib.Path)
+    given = parser.parse_args()
+    names = [name for name in ATTACKS if given.only in name]
+    sys.exit(not check_all(given.binary.resolve(), names, STRICT_MS if given.strict else WIDE_MS))
+
+
+if __name__ == "__main__":
+    main()
