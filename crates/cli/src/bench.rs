@@ -13,7 +13,7 @@ use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
 use crate::tpch::{Common, print_figure};
 
-/// Regenerate the figures.
+/// Measure: regenerate the figures of the documentation
 #[derive(Args)]
 pub struct BenchArgs {
     #[command(subcommand)]
@@ -74,7 +74,7 @@ struct ScratchArgs {
     runs: usize,
     /// Folder for a file of up to a gigabyte, which is removed afterwards
     #[arg(long, default_value = "data")]
-    data: PathBuf,
+    folder: PathBuf,
 }
 
 impl ScratchArgs {
@@ -83,7 +83,7 @@ impl ScratchArgs {
         &self,
         bench: impl FnOnce(&Path, usize, &mut dyn FnMut(Figure)) -> SqlResult<()>,
     ) -> SqlResult<ExitCode> {
-        let folder = self.data.join(format!("bench-{}", std::process::id()));
+        let folder = self.folder.join(format!("bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder)
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("{}: {e}", folder.display())))?;
         let done = bench(&folder, self.runs, &mut |figure| print_figure(&figure, self.json));

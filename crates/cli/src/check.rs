@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Memory for pages: a check reads each page once.
 const MEMORY_BYTES: usize = 256 << 20;
 
-/// Check a database file: every page, tree and index, and the free space.
+/// Check a database file: every page, tree and index, and the free space
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 the file is as it should be, 1 it is damaged, \
 2 it could not be opened.")]

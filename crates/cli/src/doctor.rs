@@ -8,7 +8,7 @@ use clap::Args;
 use engine::{SqlError, SqlResult, SqlState};
 use runtime::probe;
 
-/// Explain which I/O back end this machine allows, and why.
+/// Explain which I/O back end this machine allows, and why
 #[derive(Args)]
 pub struct DoctorArgs {
     /// A folder or file on the device in question

@@ -7,6 +7,7 @@ mod check;
 mod connections;
 mod console;
 mod doctor;
+mod location;
 mod memory;
 mod plans;
 mod progress;
@@ -29,9 +30,13 @@ use crate::shell::exit;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A SQL engine in which a core never waits.
+/// Dovetail is a SQL database in which a core never waits: where work would stall on a page of the
+/// SSD, the core switches to another task.
+///
+/// It speaks PostgreSQL's protocol, and keeps a database in one file. `dovetail quickstart` is where
+/// to begin; `dovetail COMMAND --help` says what a command takes.
 #[derive(Parser)]
-#[command(name = "dovetail", version, about, max_term_width = 100)]
+#[command(name = "dovetail", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

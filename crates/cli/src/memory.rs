@@ -93,7 +93,7 @@ fn process(common: &Common, query: u8, mode: ExecutionMode, memory: &str) -> Sql
     let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
     let mut command = Command::new(program);
     command.args(["bench", "memory", "--sf", &common.sf.to_string(), "--memory", memory]);
-    command.arg("--data").arg(&common.data);
+    command.arg("--data").arg(common.path());
     command.args(["--only", &query.to_string(), "--mode", mode.name()]);
     let output = command.output().map_err(|e| failed(e.to_string()))?;
     if !output.status.success() {

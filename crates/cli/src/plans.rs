@@ -7,6 +7,7 @@ use bench::plans::{self, Point, State};
 use clap::Args;
 use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState};
 
+use crate::location;
 use crate::tpch::print_figure;
 
 /// Bytes of a page.
@@ -20,8 +21,8 @@ pub(crate) struct PlansArgs {
     /// Rows of each table
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Folder of the database
-    #[arg(long, default_value = "data")]
+    /// Database file; in a folder, plans-[ROWS].dovetail
+    #[arg(long, default_value = "data/", value_name = "FILE")]
     data: PathBuf,
     /// Runs of each plan
     #[arg(long, default_value_t = 5)]
@@ -40,9 +41,9 @@ pub(crate) struct PlansArgs {
 /// Runs the benchmark: cached with a pool for everything, cold with a tenth of it.
 pub(crate) fn run(args: &PlansArgs) -> SqlResult<ExitCode> {
     let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
-    let path = args.data.join(format!("plans-{}.dovetail", args.rows));
+    let path = location::file(&args.data, &format!("plans-{}.dovetail", args.rows));
     if !path.exists() {
-        std::fs::create_dir_all(&args.data).map_err(failed)?;
+        location::make_folder(&path).map_err(failed)?;
         eprintln!("loading {} rows", args.rows);
         let db = Database::create(&path, args.options(None))?;
         plans::load(&db, args.rows)?;

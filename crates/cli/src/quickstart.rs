@@ -12,7 +12,7 @@ use engine::{Database, ExecutionMode, SqlResult};
 use crate::serve::{self, ServeArgs};
 use crate::tpch::Common;
 
-/// Load TPC-H data and watch one query in three execution modes.
+/// Begin here: load TPC-H data, watch one query in three execution modes, serve the data
 #[derive(Args)]
 pub struct QuickstartArgs {
     #[command(flatten)]

@@ -15,11 +15,11 @@ use clap::Args;
 use engine::{Configuration, Database, Options, RingKind, SqlError, SqlResult, SqlState};
 use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
-use crate::{console, signal, size};
+use crate::{console, location, signal, size};
 
 use flags::Flags;
 
-/// Serve a database to PostgreSQL clients
+/// Serve a database to PostgreSQL clients, with metrics and a console in a browser
 #[derive(Args, Default)]
 #[command(
     after_help = "Each flag can stand in the file of --config, as name = value with _ for -, \
@@ -140,7 +140,8 @@ fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
     };
     crate::allocator::fit_into(options.memory_bytes);
     runtime::code::read_ahead();
-    let path = PathBuf::from(configuration.text("data").unwrap_or_default());
+    let path =
+        location::file(configuration.text("data").unwrap_or_default().as_ref(), "main.dovetail");
     match path.exists() {
         true => Database::open(&path, options),
         false => Database::create(&path, options),

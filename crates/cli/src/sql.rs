@@ -25,7 +25,7 @@ use crate::size::{parse_bytes, parse_page_bytes};
 /// The database file when none is named.
 const DATABASE_DEFAULT: &str = "main.dovetail";
 
-/// A SQL shell with psql's manners.
+/// Open a database file in a SQL shell with psql's manners
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 ok, 1 the shell or a -c statement failed, \
 2 the database could not be opened, 3 a script failed and ON_ERROR_STOP is set.")]

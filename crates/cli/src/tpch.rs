@@ -9,10 +9,11 @@ use bench::{modes, tpch};
 use clap::{Args, Subcommand};
 use engine::{Database, ExecutionMode, Options, RingKind, SqlError, SqlResult, SqlState};
 
+use crate::location;
 use crate::progress::Bar;
 use crate::size::{parse_bytes, parse_page_bytes};
 
-/// TPC-H: the data, the queries, the reference answers.
+/// Load the data of the benchmark TPC-H, run its queries, check their answers
 #[derive(Args)]
 pub struct TpchArgs {
     #[command(subcommand)]
@@ -36,8 +37,8 @@ pub(crate) struct Common {
     /// Scale factor: 1 is about 1 GB of rows
     #[arg(long, default_value_t = 1.0)]
     pub(crate) sf: f64,
-    /// Folder of the database
-    #[arg(long, default_value = "data")]
+    /// Database file; in a folder, tpch-sf[SF].dovetail
+    #[arg(long, default_value = "data/", value_name = "FILE")]
     pub(crate) data: PathBuf,
     /// Memory of the database, like 256MB: about half of it for the buffer pool
     #[arg(long, value_parser = parse_bytes)]
@@ -116,7 +117,7 @@ impl Common {
 
     /// The database file of this scale factor.
     pub(crate) fn path(&self) -> PathBuf {
-        self.data.join(format!("tpch-sf{}.dovetail", self.sf))
+        location::file(&self.data, &format!("tpch-sf{}.dovetail", self.sf))
     }
 
     /// Opens the database; loads it first when it is not there.
@@ -156,7 +157,7 @@ pub(crate) fn load(common: &Common) -> SqlResult<()> {
         return Err(SqlError::new(SqlState::OBJECT_IN_USE, message)
             .with_hint("Remove it, or use another --data or --sf."));
     }
-    std::fs::create_dir_all(&common.data).map_err(|e| io_error("create the folder", e))?;
+    location::make_folder(&common.path()).map_err(|e| io_error("create the folder", e))?;
     let partial = common.path().with_added_extension("partial");
     std::fs::remove_file(&partial).ok();
     let db = Database::create(&partial, common.options())?;

@@ -249,6 +249,45 @@ fn what_is_wrong_with_the_configuration_ends_the_start() {
 }
 
 #[test]
+fn a_folder_for_data_means_the_file_in_it() {
+    let folder = Folder::new("folder");
+    let config = folder.file("c.toml", "");
+    let mut command = command(&folder, &config);
+    command.arg("--data").arg(&folder.0);
+    let server = start(command);
+    assert!(folder.0.join("main.dovetail").exists());
+    drop(server);
+}
+
+#[test]
+fn help_says_what_it_is_about() {
+    let help = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_dovetail")).args(arguments).output();
+        String::from_utf8(output.expect("it ends").stdout).expect("text")
+    };
+    let cases = [
+        ("", "Dovetail is a SQL database"),
+        ("quickstart", "Begin here"),
+        ("sql", "Open a database file in a SQL shell"),
+        ("serve", "Serve a database to PostgreSQL clients"),
+        ("tpch", "Load the data of the benchmark TPC-H"),
+        ("bench", "Measure"),
+        ("check", "Check a database file"),
+        ("doctor", "Explain which I/O back end"),
+    ];
+    for (name, expected) in cases {
+        let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+        assert!(help(&arguments).starts_with(expected), "{name}: {}", help(&arguments));
+    }
+    // Where a command takes data, they are a file.
+    for name in [&["quickstart"][..], &["tpch", "load"], &["serve"], &["bench", "ooo"]] {
+        let help = help(&[name, &["--help"]].concat());
+        let line = help.split("--data").nth(1).unwrap_or_default();
+        assert!(line.contains("Database file"), "{name:?}: {help}");
+    }
+}
+
+#[test]
 fn help_lists_all_settings() {
     let output = Command::new(env!("CARGO_BIN_EXE_dovetail")).args(["serve", "--help"]).output();
     let help = String::from_utf8(output.expect("it ends").stdout).expect("text");

@@ -50,6 +50,8 @@ pub struct Session {
     notices: Vec<Notice>,
     /// Whether a transaction block is open: it has modes of its own.
     in_block: bool,
+    /// Whether functions with an effect are refused.
+    reads_only: bool,
     /// The next statement is the first that writes in a block.
     block_begins: bool,
     /// Look-ups that came as text.
@@ -102,6 +104,7 @@ impl Session {
             activity,
             notices: vec![],
             in_block: false,
+            reads_only: false,
             block_begins: false,
             lifted: Lifted::default(),
             statements: Arc::default(),
@@ -349,6 +352,7 @@ impl Session {
             numbers: self.numbers.clone(),
             given: Mutex::default(),
             in_block: self.in_block,
+            reads_only: self.reads_only,
             sleep: Sleep::default(),
             session_id: self.activity.session_id,
             wishes: Mutex::default(),

@@ -84,6 +84,8 @@ pub(crate) struct View {
     pub(crate) given: Mutex<Vec<Given>>,
     /// Whether the session is in a transaction block.
     pub(crate) in_block: bool,
+    /// Whether functions with an effect are refused.
+    pub(crate) reads_only: bool,
     /// What `pg_sleep` asked for.
     pub(crate) sleep: Sleep,
     /// The session's number among those of the database.

@@ -59,6 +59,61 @@ fn health_and_metrics_answer() {
     check_open_metrics(body);
 }
 
+#[test]
+fn figures_are_for_names_of_this_machine_only() {
+    let address = serve("names");
+    let cases = [
+        ("localhost:8432", true),
+        ("127.0.0.1", true),
+        ("[::1]:8432", true),
+        ("evil.example", false),
+        ("localhost:80@evil.example", false),
+        ("[::1]evil.example", false),
+        ("localhost:80:80", false),
+        ("", false),
+    ];
+    for path in ["/metrics", "/"] {
+        for (host, is_ours) in cases {
+            let expected = if is_ours { "200" } else { "421" };
+            let answer = api(address, &format!("GET {path}"), host, "", "");
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {expected} ")),
+                "{path} {host}: {answer}"
+            );
+        }
+        let twice = api(address, &format!("GET {path}"), "localhost", "Host: localhost\r\n", "");
+        assert!(twice.starts_with("HTTP/1.1 400 "), "{twice}");
+        let none = talk(address, &format!("GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n"));
+        assert!(none.starts_with("HTTP/1.1 421 "), "{none}");
+    }
+    // A probe asks by whatever name it knows, and learns nothing.
+    for path in ["GET /healthz", "GET /readyz"] {
+        assert!(api(address, path, "pod-7", "", "").starts_with("HTTP/1.1 200 "), "{path}");
+    }
+}
+
+#[test]
+fn half_requests_keep_nobody_out() {
+    let address = serve("half");
+    // More than there are places; each sends something, so that none is merely slow to begin.
+    let half = |_| {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n").expect("sent");
+        stream
+    };
+    let held: Vec<TcpStream> = (0..300).map(half).collect();
+    for path in ["/healthz", "/readyz", "/metrics", "/"] {
+        let answer = get(address, path);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
+    }
+    // The first ones had to go; the last ones may still go on.
+    let mut last = held.last().expect("there are some");
+    last.write_all(b"Connection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    last.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.ends_with("ok\n"), "{answer}");
+}
+
 /// Each sample belongs to the family declared last; counters end in `_total`; values are numbers.
 fn check_open_metrics(body: &str) {
     let (mut family, mut kind) = (String::new(), String::new());
@@ -155,6 +210,17 @@ fn the_console_answers_its_own_pages_only() {
 }
 
 #[test]
+fn no_number_of_pages_makes_another_one_too_old() {
+    let address = serve("tokens");
+    let shown = format!("X-Dovetail-Token: {}\r\n", token(address));
+    for _ in 0..1100 {
+        token(address);
+    }
+    let answer = api(address, "GET /api/info", "localhost", &shown, "");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+#[test]
 fn runs_are_started_watched_and_refused() {
     let address = serve("runs");
     let shown = format!("X-Dovetail-Token: {}\r\n", token(address));
@@ -171,6 +237,7 @@ fn runs_are_started_watched_and_refused() {
     assert_eq!(end["result"]["row_count"], 300);
     assert_eq!(end["result"]["rows"].as_array().map(Vec::len), Some(200));
     assert_eq!(end["result"]["rows"][1], serde_json::json!(["2", "4"]));
+    assert_eq!(end["result"]["numeric"], serde_json::json!([true, true]));
     let refused = [
         (r#"{"sql": "create table x (a int)", "mode": "ooo"}"#, "25006"),
         (r#"{"sql": "select 1; select 2", "mode": "ooo"}"#, "0A000"),
@@ -300,17 +367,52 @@ fn passwords_cannot_be_tried_fast() {
 }
 
 #[test]
+fn an_error_says_where_it_is() {
+    let page = Page::open(serve("place"));
+    // While it is parsed, and while it is planned; letters are counted, not bytes.
+    assert_eq!(page.run("select 'é', selekt 1", &json!({})).1["position"], 20);
+    let run = page.run("select 'é',\n  nosuch", &json!({})).1;
+    assert_eq!((&run["error"]["state"], &run["error"]["position"]), (&json!("42703"), &json!(15)));
+}
+
+/// What a query can do without being a statement that writes.
+const EFFECTS: [&str; 11] = [
+    "select setval('s', 7)",
+    "select nextval('s')",
+    "explain analyze select nextval('s')",
+    "with n as (select nextval('s') as n) select n from n",
+    "select n from (select nextval('s') as n) numbers",
+    "select set_config('work_mem', '8MB', false)",
+    "select pg_terminate_backend(0)",
+    "select pg_cancel_backend(0)",
+    "select pg_advisory_lock(1)",
+    "select pg_try_advisory_xact_lock(1)",
+    "select pg_stat_statements_reset()",
+];
+
+#[test]
 fn writing_needs_the_server_s_leave_and_the_page_s_switch() {
     let sql = "create table made (a int)";
-    let (_, address) = serve_with("reads", "create sequence s", false);
+    let setup = "create sequence s";
+    let (_, address) = serve_with("reads", setup, false);
     let page = Page::open(address);
     for switch in [json!({}), json!({ "writes": true })] {
         assert_eq!(page.run(sql, &switch).1["state"], "25006");
-        let run = page.run("select setval('s', 7)", &switch).1;
-        assert_eq!(run["error"]["state"], "25006");
+        for query in EFFECTS {
+            let run = page.run(query, &switch).1;
+            assert_eq!(run["error"]["state"], "25006", "{query}: {run}");
+        }
     }
-    let (_, address) = serve_with("writes", "", true);
+    let next = page.run("select last_value, is_called from s", &json!({})).1;
+    assert_eq!(next["result"]["rows"][0], json!(["1", "f"]), "no number was given out");
+    for query in ["select random() < 2", "select pg_sleep(0)", "select current_setting('work_mem')"]
+    {
+        assert_eq!(page.run(query, &json!({})).1["status"], "done", "{query}");
+    }
+    let (_, address) = serve_with("writes", setup, true);
     let page = Page::open(address);
     assert_eq!(page.run(sql, &json!({})).1["state"], "25006");
     assert_eq!(page.run(sql, &json!({ "writes": true })).1["status"], "done");
+    assert_eq!(page.run("select nextval('s')", &json!({})).1["error"]["state"], "25006");
+    assert_eq!(page.run("select nextval('s')", &json!({ "writes": true })).1["status"], "done");
 }

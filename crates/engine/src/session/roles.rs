@@ -31,6 +31,13 @@ impl Session {
         }
     }
 
+    /// From now on the session's queries have no effect at all: more than in a transaction that only
+    /// reads, functions that would have one (`nextval`, `set_config`, `pg_terminate_backend`, locks)
+    /// end with 25006.
+    pub fn only_reads(&mut self) {
+        self.reads_only = true;
+    }
+
     /// The transaction has ended, and with it what was locked for it.
     pub fn end_transaction(&self) {
         self.activity.end_transaction();

@@ -51,7 +51,7 @@ pub(super) const SERVER: &[Setting] = &[
         Start,
         Path,
         Is("main.dovetail"),
-        "Database file; created when it does not exist."
+        "Database file, created when it does not exist; in a folder, main.dovetail."
     ),
     server!(
         "memory",

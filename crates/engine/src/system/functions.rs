@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 
 use sql::{SystemFunction, SystemValue};
 use stdx::HashMap;
-use types::{LogicalType, SqlResult};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::View;
 
@@ -31,13 +31,15 @@ type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 12] = [
+const LISTS: [&[Definition]; 14] = [
     advisory::FUNCTIONS,
     arrays::FUNCTIONS,
     chance::FUNCTIONS,
     describe::FUNCTIONS,
     privileges::FUNCTIONS,
+    sequences::EFFECTS,
     sequences::FUNCTIONS,
+    session::EFFECTS,
     session::FUNCTIONS,
     signals::FUNCTIONS,
     sizes::FUNCTIONS,
@@ -59,25 +61,46 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     BY_NAME.keys().copied()
 }
 
-/// The lists of functions that have another value, or do something, at each call.
-const VOLATILE: [&[Definition]; 4] =
-    [advisory::FUNCTIONS, chance::FUNCTIONS, sequences::FUNCTIONS, signals::FUNCTIONS];
+/// The lists of functions that do something which outlives their statement.
+const EFFECTS: [&[Definition]; 5] = [
+    advisory::FUNCTIONS,
+    sequences::EFFECTS,
+    session::EFFECTS,
+    signals::FUNCTIONS,
+    statistics::FUNCTIONS,
+];
+
+/// The lists of functions that have another value at each call.
+const VARYING: [&[Definition]; 2] = [chance::FUNCTIONS, sequences::FUNCTIONS];
+
+fn is_of(lists: &[&[Definition]], name: &str) -> bool {
+    lists.iter().any(|list| list.iter().any(|f| f.0 == name))
+}
 
 /// Whether a function has another value, or does something, at each call.
 fn is_volatile(name: &str) -> bool {
-    VOLATILE.iter().any(|list| list.iter().any(|f| f.0 == name)) || name == statistics::RESET
+    is_of(&EFFECTS, name) || is_of(&VARYING, name)
+}
+
+/// What a function with an effect is in a session that only reads.
+fn refused(name: &str) -> SqlResult<SystemValue> {
+    let message = format!("cannot execute {name}() in a session that only reads");
+    Err(SqlError::new(SqlState("25006"), message))
 }
 
 /// The function of this name, for this session.
 pub(crate) fn find(name: &str, view: &Arc<View>) -> Option<SystemFunction> {
     let Definition(name, returns, least, most, strict, body) = *BY_NAME.get(name)?;
-    let view = view.clone();
+    let (view, is_refused) = (view.clone(), view.reads_only && is_of(&EFFECTS, name));
     Some(SystemFunction {
         name,
         returns: *returns,
         arguments: *least..=*most,
         strict: *strict,
         volatile: is_volatile(name),
-        body: Arc::new(move |arguments| body(&view, arguments)),
+        body: Arc::new(move |arguments| match is_refused {
+            true => refused(name),
+            false => body(&view, arguments),
+        }),
     })
 }

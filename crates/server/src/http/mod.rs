@@ -1,17 +1,18 @@
 //! HTTP/1.1 on the runtime's own sockets: health, metrics, and the console.
 //!
 //! A connection is a task, as in the PostgreSQL protocol. All bounds (bytes of a head and a body,
-//! time for a request to come, connections at once) are named where they are kept.
+//! time for a request to come and an answer to go, connections at once) are named where they are
+//! kept.
 
 mod console;
 mod guard;
 mod metrics;
+mod places;
 mod request;
 mod response;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use runtime::net::{Address, Listener, Socket};
@@ -21,14 +22,16 @@ use crate::Shared;
 use crate::drain::Stage;
 use console::{Answer, Console};
 pub use console::{ConsoleOptions, Sample};
+use guard::Guard;
+use places::{Place, Places};
 use request::{Input, Refusal, Request};
 use response::Response;
 
-/// Connections at once; a browser opens six, a scraper one.
-const CONNECTION_COUNT_MAX: usize = 256;
-
 /// How long accepting rests after an error: out of descriptors passes when a client leaves.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a client may take for an answer before it is given up.
+const SEND_MAX: Duration = Duration::from_secs(20);
 
 /// The error of a wait that ends because the runtime stops.
 const ECANCELED: i32 = 125;
@@ -37,28 +40,13 @@ const ECANCELED: i32 = 125;
 pub(crate) struct Http {
     pub shared: Arc<Shared>,
     console: Console,
-    connection_count: AtomicUsize,
-}
-
-/// A connection that counts.
-struct Place(Arc<Http>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.connection_count.fetch_sub(1, Ordering::Relaxed);
-    }
+    places: Arc<Places>,
 }
 
 impl Http {
     pub fn new(shared: Arc<Shared>, options: &ConsoleOptions) -> Arc<Http> {
         let console = Console::new(&shared, options);
-        Arc::new(Http { shared, console, connection_count: AtomicUsize::new(0) })
-    }
-
-    fn place(self: &Arc<Self>) -> Option<Place> {
-        let before = self.connection_count.fetch_add(1, Ordering::Relaxed);
-        let place = Place(self.clone());
-        (before < CONNECTION_COUNT_MAX).then_some(place)
+        Arc::new(Http { shared, console, places: Arc::default() })
     }
 
     /// Accepts until the runtime ends.
@@ -68,7 +56,7 @@ impl Http {
         loop {
             match listener.accept().await {
                 Ok((socket, peer)) => {
-                    let Some(place) = self.place() else { continue };
+                    let Some(place) = self.places.enter(&socket) else { continue };
                     let http = self.clone();
                     let serve = move || http.serve(socket, peer, place);
                     drop(spawn_on(turn % worker_count(), serve));
@@ -80,10 +68,10 @@ impl Http {
         }
     }
 
-    async fn serve(self: Arc<Self>, socket: Socket, peer: Address, _place: Place) {
+    async fn serve(self: Arc<Self>, socket: Socket, peer: Address, place: Place) {
         let mut input = Input::default();
         // Whatever ends a connection was told to the client, or it is gone.
-        while let Ok(true) = self.answer_next(&socket, &peer, &mut input).await {}
+        while let Ok(true) = self.answer_next(&socket, &peer, &mut input, &place).await {}
     }
 
     /// Answers one request; whether another may come.
@@ -92,24 +80,26 @@ impl Http {
         socket: &Socket,
         peer: &Address,
         input: &mut Input,
+        place: &Place,
     ) -> io::Result<bool> {
-        match input.next(socket).await {
-            Ok(request) => {
-                let response = match self.respond(&request, peer).await {
-                    Answer::Whole(response) => response,
-                    Answer::Events(watcher) => {
-                        watcher.send(socket).await?;
-                        return Ok(false);
-                    }
-                };
-                let keep_alive = request.keep_alive;
-                let bytes = response.bytes(keep_alive, request.method != "HEAD");
-                socket.send_all(&bytes).await?;
-                Ok(keep_alive)
-            }
-            Err(Refusal::Ended) => Ok(false),
+        let request = match input.next(socket).await {
+            Ok(request) => request,
+            Err(Refusal::Ended) => return Ok(false),
             Err(Refusal::Status(status, why)) => {
-                socket.send_all(&Response::text(status, why).bytes(false, true)).await?;
+                send(socket, &Response::text(status, why).bytes(false, true)).await?;
+                return Ok(false);
+            }
+        };
+        place.work();
+        match self.respond(&request, peer).await {
+            Answer::Whole(response) => {
+                place.wait();
+                let bytes = response.bytes(request.keep_alive, request.method != "HEAD");
+                send(socket, &bytes).await?;
+                Ok(request.keep_alive)
+            }
+            Answer::Events(watcher) => {
+                watcher.send(socket).await?;
                 Ok(false)
             }
         }
@@ -136,8 +126,20 @@ impl Http {
                 Response::text(503, "stopping")
             }
             "/readyz" => Response::text(200, "ready"),
-            "/metrics" => Response::ok(metrics::CONTENT_TYPE, metrics::text(self)),
+            "/metrics" => match Guard::host(request) {
+                Ok(()) => Response::ok(metrics::CONTENT_TYPE, metrics::text(self)),
+                Err(refusal) => refusal,
+            },
             _ => Response::text(404, "there is nothing here"),
         }
     }
+}
+
+/// Sends all of an answer.
+///
+/// # Errors
+/// The client is gone, or takes too long.
+pub(crate) async fn send(socket: &Socket, bytes: &[u8]) -> io::Result<()> {
+    let sent = time::timeout(SEND_MAX, socket.send_all(bytes)).await;
+    sent.map_err(|_| io::ErrorKind::TimedOut)?
 }

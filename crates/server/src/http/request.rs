@@ -16,8 +16,10 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const CHUNK_BYTES: usize = 4 << 10;
 /// How long a connection may rest between requests.
 const REST_MAX: Duration = Duration::from_secs(75);
-/// How long a request may take to come, from its first byte on.
-const COMING_MAX: Duration = Duration::from_secs(10);
+/// How long a head may take to come, from its first byte on: it fits one packet or two.
+const HEAD_COMING_MAX: Duration = Duration::from_secs(5);
+/// How long a body may take to come.
+const BODY_COMING_MAX: Duration = Duration::from_secs(10);
 
 /// A request.
 #[derive(Debug)]
@@ -107,20 +109,34 @@ impl Input {
             let first = time::timeout(REST_MAX, self.receive(socket)).await;
             first.map_err(|_| Refusal::Ended)??;
         }
-        let request = time::timeout(COMING_MAX, self.whole(socket)).await;
-        request.map_err(|_| Refusal::Status(408, "the request took too long to come"))?
+        let late = |_| Refusal::Status(408, "the request took too long to come");
+        let head = time::timeout(HEAD_COMING_MAX, self.head(socket)).await;
+        let (mut request, head_len) = head.map_err(late)??;
+        let body = time::timeout(BODY_COMING_MAX, self.body(socket, &request, head_len)).await;
+        request.body = body.map_err(late)??;
+        Ok(request)
     }
 
-    async fn whole(&mut self, socket: &Socket) -> Result<Request, Refusal> {
-        let (mut request, head_len) = loop {
+    /// The next request without its body, and the length of its head, which stays.
+    async fn head(&mut self, socket: &Socket) -> Result<(Request, usize), Refusal> {
+        loop {
             if let Some(parsed) = parse(&self.0)? {
-                break parsed;
+                return Ok(parsed);
             }
             if self.0.len() > HEAD_BYTES_MAX {
                 return Err(Refusal::Status(431, "the head is too long"));
             }
             self.receive(socket).await?;
-        };
+        }
+    }
+
+    /// Takes a request out of what has been received; its body.
+    async fn body(
+        &mut self,
+        socket: &Socket,
+        request: &Request,
+        head_len: usize,
+    ) -> Result<Vec<u8>, Refusal> {
         let body_len = request.body_len()?;
         if body_len > 0 && request.header("expect").is_some() {
             socket.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
@@ -128,9 +144,9 @@ impl Input {
         while self.0.len() < head_len + body_len {
             self.receive(socket).await?;
         }
-        request.body = self.0[head_len..head_len + body_len].to_vec();
+        let body = self.0[head_len..head_len + body_len].to_vec();
         self.0.drain(..head_len + body_len);
-        Ok(request)
+        Ok(body)
     }
 }
 

@@ -17,12 +17,16 @@ use crate::system::{View, names};
 const INT: LogicalType = LogicalType::Int64;
 const BOOL: LogicalType = LogicalType::Bool;
 
-/// Functions that do something, or give something else each time.
-pub(super) const FUNCTIONS: &[Definition] = &[
+/// What gives numbers out, or sets them.
+pub(super) const EFFECTS: &[Definition] = &[
     Definition("nextval", INT, 1, 1, true, nextval),
+    Definition("setval", INT, 2, 3, true, setval),
+];
+
+/// What others, or the session, have made of them.
+pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("currval", INT, 1, 1, true, currval),
     Definition("lastval", INT, 0, 0, false, lastval),
-    Definition("setval", INT, 2, 3, true, setval),
     Definition("pg_sequence_last_value", INT, 1, 1, true, last_value),
     Definition("dovetail_sequence_value", INT, 1, 1, true, value),
     Definition("dovetail_sequence_is_called", BOOL, 1, 1, true, is_called),

@@ -17,6 +17,9 @@ const BIGINT: LogicalType = LogicalType::Int64;
 /// The release of PostgreSQL whose catalogs and behaviour the engine follows.
 const POSTGRES_RELEASE: &str = "15.0";
 
+/// What changes the session.
+pub(super) const EFFECTS: &[Definition] = &[Definition("set_config", TEXT, 3, 3, true, set_config)];
+
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("version", TEXT, 0, 0, false, version),
     Definition("current_database", TEXT, 0, 0, false, current_database),
@@ -28,7 +31,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition("current_schema", TEXT, 0, 0, false, current_schema),
     Definition("current_schemas", TEXTS, 1, 1, true, current_schemas),
     Definition("current_setting", TEXT, 1, 2, true, current_setting),
-    Definition("set_config", TEXT, 3, 3, true, set_config),
     Definition("pg_backend_pid", INT, 0, 0, false, backend_pid),
     Definition("pg_encoding_to_char", TEXT, 1, 1, true, encoding_name),
     Definition("pg_char_to_encoding", INT, 1, 1, true, encoding_number),

@@ -6,8 +6,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 use super::Definition;
 use crate::system::View;
 
-/// Forgets only when it is called, so it is no constant.
-pub(super) const RESET: &str = "pg_stat_statements_reset";
+const RESET: &str = "pg_stat_statements_reset";
 
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition(RESET, LogicalType::Text, 0, 3, true, reset)];

@@ -10,13 +10,13 @@ use runtime::time;
 use serde_json::{Map, Value, json};
 
 use super::run::{Run, Sample};
-use crate::http::response::head;
+use crate::http::response::{Response, head};
+use crate::http::send;
 
 /// Between two ticks.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a client may take for one event before it is given up.
-const SEND_MAX: Duration = Duration::from_secs(20);
-/// Bytes of one unit of a trace's offsets.
+/// Watchers at once, over all runs: connections of theirs are not ended for the sake of others.
+const WATCHER_COUNT_MAX: usize = 64;
 /// What the page counts offsets in.
 const UNIT_BYTES: u64 = 4096;
 
@@ -26,27 +26,41 @@ pub(crate) struct Watcher {
     plan_told: bool,
     samples_told: usize,
     point_told: u64,
+    /// Counts it, as long as it is there.
+    _counted: Arc<()>,
+}
+
+/// How many watchers there are.
+#[derive(Default)]
+pub(crate) struct Watchers(Arc<()>);
+
+impl Watchers {
+    /// Lets somebody watch a run.
+    ///
+    /// # Errors
+    /// The response when too many watch already.
+    pub fn watch(&self, run: Arc<Run>) -> Result<Watcher, Response> {
+        let counted = self.0.clone();
+        if Arc::strong_count(&self.0) > 1 + WATCHER_COUNT_MAX {
+            return Err(Response::text(429, "too many pages watch runs"));
+        }
+        Ok(Watcher { run, plan_told: false, samples_told: 0, point_told: 0, _counted: counted })
+    }
 }
 
 impl Watcher {
-    pub fn new(run: Arc<Run>) -> Watcher {
-        Watcher { run, plan_told: false, samples_told: 0, point_told: 0 }
-    }
-
     /// Sends events until the run is over. The connection ends then.
     ///
     /// # Errors
     /// The client is gone.
     pub async fn send(mut self, socket: &Socket) -> io::Result<()> {
         let head = head(200, "text/event-stream", &[], false);
-        socket.send_all(format!("{head}\r\n").as_bytes()).await?;
+        send(socket, format!("{head}\r\n").as_bytes()).await?;
         loop {
             // The timeout is the rhythm, not a failure.
             let _ = time::timeout(TICK, self.run.ended.wait()).await;
             let over = self.run.ended.is_set();
-            let text = self.news(over);
-            let sent = time::timeout(SEND_MAX, socket.send_all(text.as_bytes())).await;
-            sent.map_err(|_| io::ErrorKind::TimedOut)??;
+            send(socket, self.news(over).as_bytes()).await?;
             if over {
                 return Ok(());
             }

@@ -1,12 +1,13 @@
 //! The console: a page in a browser that runs a query in three modes and shows what happens.
 //!
-//! The page is one file, embedded in the binary, which loads nothing from anywhere else. It talks
-//! to the paths below `/api/`. Each run has a session of its own, of the role that has logged in if
+//! The page is embedded in the binary and sent as one file, which loads nothing from anywhere else.
+//! It talks to the paths below `/api/`. Each run has a session of its own, of the role that has logged in if
 //! somebody has to, and reads only unless both the server and the page are told otherwise.
 
 mod events;
 mod facts;
 mod login;
+mod page;
 mod run;
 mod runs;
 mod throttle;
@@ -24,14 +25,12 @@ use super::response::Response;
 use crate::Shared;
 
 pub(crate) use events::Watcher;
+use events::Watchers;
 use login::Logins;
 use run::Wish;
 use runs::Runs;
 use throttle::Throttle;
 use visitor::Visitor;
-
-/// The page, with places for its token and its nonce.
-const PAGE: &str = include_str!("page.html");
 
 /// What the console offers.
 #[derive(Clone, Default)]
@@ -64,6 +63,7 @@ pub(crate) struct Console {
     logins: Logins,
     throttle: Throttle,
     runs: Runs,
+    watchers: Watchers,
     device_reads_per_s: Mutex<Option<f64>>,
 }
 
@@ -85,10 +85,11 @@ impl Console {
             db: shared.db.clone(),
             shared: shared.clone(),
             options: options.clone(),
-            guard: Guard::default(),
+            guard: Guard::new(),
             logins: Logins::new(),
             throttle: Throttle::default(),
             runs: Runs::default(),
+            watchers: Watchers::default(),
             device_reads_per_s: Mutex::new(options.device_reads_per_s),
         }
     }
@@ -108,8 +109,7 @@ impl Console {
             return Err(Response::text(405, "only GET here"));
         }
         let (token, nonce) = (self.guard.issue(), secret());
-        let page = PAGE.replace("{{token}}", &token).replace("{{nonce}}", &nonce);
-        let mut response = Response::ok("text/html; charset=utf-8", page);
+        let mut response = Response::ok("text/html; charset=utf-8", page::page(&token, &nonce));
         let policy = format!(
             "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
              connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
@@ -150,6 +150,11 @@ impl Console {
                 let session = self.session(&visitor).map_err(|e| refuse(&e))?;
                 Ok(answer(&facts::samples(&session, &self.options.samples)))
             }
+            ("GET", ["example"]) => {
+                let mut response = Response::ok("application/json", page::EXAMPLE);
+                response.headers.push(("Content-Encoding", "gzip".to_owned()));
+                Ok(Answer::Whole(response))
+            }
             ("POST", ["device"]) => self.device().await.map(|found| answer(&found)),
             ("POST", ["run"]) => self.run(request, visitor),
             ("POST", ["runs", id, "cancel"]) => {
@@ -157,7 +162,7 @@ impl Console {
                 Ok(answer(&json!({})))
             }
             ("GET", ["runs", id, "events"]) => {
-                Ok(Answer::Events(Watcher::new(self.runs.find(id, &visitor)?)))
+                self.watchers.watch(self.runs.find(id, &visitor)?).map(Answer::Events)
             }
             _ => Err(Response::text(404, "there is nothing here")),
         }

@@ -28,6 +28,8 @@ const SAMPLE_PAUSE_SHARE: u32 = 300;
 pub(crate) struct Wish {
     pub sql: String,
     pub statement: Statement,
+    /// Knows where in the text an error is.
+    template: Template,
     pub mode: ExecutionMode,
     pub partitions: Option<usize>,
     /// With an empty buffer pool.
@@ -96,7 +98,7 @@ impl Wish {
                 return Err(SqlError::unsupported("more than one statement in a run"));
             }
         };
-        let statement = template.bind(&[])?;
+        let statement = template.bind(&[]).map_err(|error| template.located(error))?;
         let reads = matches!(statement, Statement::Query(_) | Statement::Explain(_));
         let may_write = writes && wish["writes"].as_bool().unwrap_or(false);
         if !reads && !may_write {
@@ -108,7 +110,7 @@ impl Wish {
             return Err(SqlError::new(SqlState("25006"), message).with_hint(hint));
         }
         let cold = wish["cold"].as_bool().unwrap_or(false);
-        Ok(Wish { sql, statement, mode, partitions, cold, may_write })
+        Ok(Wish { sql, statement, template, mode, partitions, cold, may_write })
     }
 
     /// Prepares the session that it runs in.
@@ -120,8 +122,8 @@ impl Wish {
         }
         session.settings().set("execution_mode", self.mode.name())?;
         if !self.may_write {
-            // For functions that change something.
             session.settings().set("default_transaction_read_only", "on")?;
+            session.only_reads();
         }
         if let Some(partitions) = self.partitions {
             session.settings().set("static_partitions", &partitions.to_string())?;
@@ -163,12 +165,14 @@ impl Run {
     }
 
     async fn perform(self: Arc<Self>, db: Database, session: Session, wish: Wish) {
-        let outcome = if wish.cold { empty_pool(db).await } else { Ok(()) };
+        let Wish { statement, template, cold, .. } = wish;
+        let outcome = if cold { empty_pool(db).await } else { Ok(()) };
         let started = time::now();
         let outcome = match outcome {
-            Ok(()) => session.perform(wish.statement, None).await.and_then(|(_, result)| result),
+            Ok(()) => session.perform(statement, None).await.and_then(|(_, result)| result),
             Err(error) => Err(error),
         };
+        let outcome = outcome.map_err(|error| template.located(error));
         self.take_sample();
         self.end.get_or_init(|| End::new(outcome, started));
         self.ended.set();
@@ -263,7 +267,9 @@ pub(crate) fn error_value(error: &SqlError) -> Value {
 
 /// A result as the page shows it: the first rows, as text.
 fn result_value(rows: &ResultSet) -> Value {
-    let columns: Vec<&String> = rows.schema.fields().iter().map(|field| field.name()).collect();
+    let fields = rows.schema.fields();
+    let columns: Vec<&String> = fields.iter().map(|field| field.name()).collect();
+    let numeric: Vec<bool> = fields.iter().map(|field| field.data_type().is_numeric()).collect();
     let mut shown = Vec::new();
     for batch in &rows.batches {
         for row in 0..batch.num_rows().min(ROW_COUNT_MAX - shown.len()) {
@@ -271,7 +277,13 @@ fn result_value(rows: &ResultSet) -> Value {
             shown.push(json!(batch.columns().iter().map(|c| value(c)).collect::<Vec<_>>()));
         }
     }
-    json!({ "columns": columns, "rows": shown, "row_count": rows.row_count(), "tag": rows.tag })
+    json!({
+        "columns": columns,
+        "numeric": numeric,
+        "rows": shown,
+        "row_count": rows.row_count(),
+        "tag": rows.tag,
+    })
 }
 
 fn shortened(value: String) -> String {
