@@ -4,9 +4,9 @@ use sql::SystemValue;
 use types::{LogicalType, SqlResult};
 
 use super::Definition;
-use crate::system::{SettingChange, View};
 use crate::access;
 use crate::settings::Setting;
+use crate::system::{SettingChange, View};
 
 const TEXT: LogicalType = LogicalType::Text;
 const TEXTS: LogicalType = LogicalType::Array(&LogicalType::Text);
