@@ -4,12 +4,16 @@ use arrow_schema::ArrowError;
 use datafusion_common::{DataFusionError, SchemaError};
 use types::{SqlError, SqlState};
 
+mod words;
+
 /// An error of the logical library.
 pub(crate) fn from_library(error: DataFusionError) -> SqlError {
     match error {
         DataFusionError::ArrowError(inner, _) => from_arrow(*inner),
         DataFusionError::NotImplemented(message) => {
-            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, tidy(&message))
+            let text = tidy(&message);
+            let known = words::meant(&text);
+            known.unwrap_or_else(|| SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, text))
         }
         DataFusionError::SchemaError(inner, _) => from_schema(*inner),
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -21,8 +25,20 @@ pub(crate) fn from_library(error: DataFusionError) -> SqlError {
             Ok(ours) => *ours,
             Err(other) => from_message(&other.to_string()),
         },
+        DataFusionError::Internal(message) => internal(&message),
         other => from_message(&other.strip_backtrace()),
     }
+}
+
+/// What the library thinks cannot happen: XX000, unless its words tell what the statement did.
+fn internal(message: &str) -> SqlError {
+    let error = from_message(message);
+    if error.state != SqlState::SYNTAX_ERROR && error.state != SqlState::INTERNAL_ERROR {
+        return error;
+    }
+    SqlError::internal("the planner failed on this query")
+        .with_detail(error.message)
+        .with_hint("please report the query; a simpler form of it may work")
 }
 
 /// An error of a vector kernel.
@@ -124,7 +140,7 @@ fn from_schema(error: SchemaError) -> SqlError {
 /// What the library says only in words.
 fn from_message(message: &str) -> SqlError {
     let text = tidy(message);
-    if let Some(known) = reworded(&text) {
+    if let Some(known) = reworded(&text).or_else(|| words::meant(&text)) {
         return known;
     }
     let lower = text.to_lowercase();

@@ -10,11 +10,15 @@ use types::{SqlError, SqlResult, SqlState};
 mod alter;
 mod balance;
 mod comment;
+mod common_type;
 mod constraint;
 mod copy;
 mod cursor;
 mod ddl;
 mod dml;
+mod exclude;
+mod grouping;
+mod having;
 mod include;
 mod lateral;
 mod merged;
@@ -44,6 +48,8 @@ mod tests;
 mod tokens;
 mod vacuum;
 mod values;
+mod whole_rows;
+mod windows;
 mod words;
 
 pub use crate::view::CreateView;
@@ -306,6 +312,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     table::expand(text, &mut tokens)?;
     table::forget_only(&mut tokens);
+    exclude::nothing(&mut tokens)?;
     table::with_data(&mut tokens);
     include::mark(&mut tokens);
     let overriding = overriding::taken(&mut tokens);

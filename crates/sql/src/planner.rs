@@ -29,7 +29,7 @@ pub fn plan_query(
     crate::parse::rewrite(&mut ast, catalog)?;
     crate::names::name_inner_outputs(&mut ast);
     let logical = crate::logical::optimized(ast, catalog, options)?;
-    let physical = || crate::physical::plan(&logical.plan, options);
+    let physical = || crate::physical::plan(&logical.plan, logical.shared, options);
     let mut plan = crate::logical::guarded(physical)?;
     let width = plan.root.schema.fields().len();
     let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {

@@ -24,6 +24,7 @@ mod elements;
 mod intervals;
 mod numbers;
 mod outer;
+mod unions;
 mod zeros;
 
 use super::LIBRARY;
@@ -81,6 +82,7 @@ fn typed_node(node: LogicalPlan, outer: &[DFSchemaRef]) -> Result<LogicalPlan> {
             intervals::sort_by_length(&mut sort.expr, &schema)?;
             Ok(LogicalPlan::Sort(sort))
         }
+        LogicalPlan::Union(union) => unions::typed_union(union),
         LogicalPlan::Window(window) => counted(LogicalPlan::Window(window).recompute_schema()?),
         other => other.recompute_schema(),
     }
