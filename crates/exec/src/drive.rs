@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use arrow_array::RecordBatch;
+use sql::expr::AggregateExpr;
 use sql::plan::{HashJoin, Node, Operator};
 use types::{SqlError, SqlResult};
 
@@ -12,6 +13,7 @@ use crate::aggregate::{AggregateSink, Aggregated};
 use crate::batch;
 use crate::bell::locked;
 use crate::collect::Collect;
+use crate::cte;
 use crate::first::First;
 use crate::groups::Grouping;
 use crate::hash_join::{BuildSink, Built, JoinRules, Probe, SpilledJoin};
@@ -86,19 +88,6 @@ fn spine(node: &Node) -> (Vec<&Node>, &Node) {
     }
     spine.reverse();
     (spine, at)
-}
-
-/// Whether rows leave `node` in an order that its plan asks for.
-fn is_ordered(node: &Node) -> bool {
-    match &node.operator {
-        Operator::Sort { .. } | Operator::Window { .. } => true,
-        Operator::Limit { input, .. }
-        | Operator::Filter { input, .. }
-        | Operator::Unnest { input, .. }
-        | Operator::Project { input, .. } => is_ordered(input),
-        Operator::LookupJoin(join) => is_ordered(&join.outer),
-        _ => false,
-    }
 }
 
 /// Whether the pipeline only passes on rows that a statement lists. Nothing asks for their order,
@@ -203,8 +192,9 @@ fn input<'a>(
                 let slices = rows.iter().flat_map(|rows| batch::slices(rows, batch_rows));
                 Ok(Input::Rows(Rows { batches: slices.collect(), memory: Some(memory) }))
             }
-            Operator::WorkTable { name, columns } => {
-                let found = locked(&run.work_tables).get(name).cloned();
+            Operator::CteScan(scan) => Ok(Input::Source(cte::rows(run, node, scan)?)),
+            Operator::WorkTable { recursion, columns, .. } => {
+                let found = locked(&run.work_tables).get(recursion).cloned();
                 let rows = found.ok_or_else(|| SqlError::internal("no such recursion"))?;
                 let rows = batch::project(&rows, columns, &batch::relaxed(&node.schema))?;
                 Ok(Input::Rows(Rows { batches: batch::slices(&rows, batch_rows), memory: None }))
@@ -245,8 +235,11 @@ async fn aggregated(
 ) -> SqlResult<Input> {
     let space = run.workspace(node, "aggregate");
     let memory = Some(Arc::clone(&space.memory));
+    // Lists have their elements in the order of the rows.
+    let ordered = grouping.aggregates.iter().any(AggregateExpr::follows_input);
     let sink = Arc::new(AggregateSink::new(grouping, space));
-    fill(run, input, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
+    let target = Target::Sink { sink: sink.clone(), node: node.id, ordered };
+    fill(run, input, Arc::clone(&scope), target).await?;
     let busy_ns = &run.query.progress.node(node.id).busy_ns;
     Ok(match busy(busy_ns, sink.finish(&scope)).await? {
         Aggregated::Rows(batches) => Input::Rows(Rows { batches, memory }),
@@ -319,7 +312,7 @@ fn assemble(
         flushes: vec![],
         void_until: 0,
         order_matters: spine.iter().any(|n| matches!(n.operator, Operator::Limit { .. })),
-        has_order: is_ordered(leaf) || is_list(spine, leaf),
+        has_order: leaf.is_ordered() || is_list(spine, leaf),
         leaf: leaf_input,
     };
     for (node, input) in spine.iter().zip(inputs) {

@@ -9,6 +9,7 @@ mod aggregate;
 mod batch;
 mod bell;
 mod collect;
+mod cte;
 mod drive;
 mod first;
 mod flow;

@@ -145,6 +145,7 @@ fn gathering(node: &Node) -> usize {
         | Operator::NestedLoopJoin(_)
         | Operator::Window { .. }
         | Operator::Recursive(_) => true,
+        Operator::CteScan(scan) => scan.query.is_some(),
         Operator::Aggregate { group_by, .. } => !group_by.is_empty(),
         Operator::Sort { fetch, .. } => fetch.is_none_or(|rows| rows > FEW_ROWS),
         Operator::Limit { fetch, .. } => fetch.is_some_and(|rows| rows > FEW_ROWS),

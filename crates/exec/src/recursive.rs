@@ -47,11 +47,11 @@ pub(crate) async fn rounds(
         if rows.num_rows() == 0 {
             break;
         }
-        locked(&run.work_tables).insert(recursion.name.clone(), rows.clone());
+        locked(&run.work_tables).insert(node.id, rows.clone());
         all.push(rows);
         source = &recursion.step;
     }
-    locked(&run.work_tables).remove(&recursion.name);
+    locked(&run.work_tables).remove(&node.id);
     Ok(all)
 }
 

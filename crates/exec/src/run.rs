@@ -10,13 +10,14 @@ use sql::plan::{Node, Plan};
 use types::{SqlError, SqlResult};
 
 use crate::bell::{Latch, locked};
+use crate::cte::{self, PutAway};
 use crate::drive::drive;
 use crate::memory::Reservation;
 use crate::policy::{Driving, Policy};
 use crate::query::{Output, Query};
 use crate::scope::{Scope, Sleepers};
 use crate::sink::Target;
-use crate::source::Tables;
+use crate::source::{LocalFuture, Tables};
 use crate::spill::Spill;
 use crate::stage::Tail;
 use crate::task::poll_caught;
@@ -34,8 +35,10 @@ pub(crate) struct Run {
     pub(crate) alive: Latch,
     /// Where operators spill to.
     pub(crate) spill: Arc<Spill>,
-    /// The rows of the last round of each recursion.
-    pub(crate) work_tables: Mutex<HashMap<String, RecordBatch>>,
+    /// The rows of the last round of each recursion, by the number of its node.
+    pub(crate) work_tables: Mutex<HashMap<usize, RecordBatch>>,
+    /// The rows of the queries that are computed once, by their numbers.
+    pub(crate) queries: Mutex<HashMap<usize, Arc<PutAway>>>,
     error: Mutex<Option<SqlError>>,
 }
 
@@ -110,6 +113,7 @@ pub async fn execute(
         alive: Latch::default(),
         spill: Arc::new(Spill::new(query.spill_path.clone())),
         work_tables: Mutex::default(),
+        queries: Mutex::default(),
         error: Mutex::new(None),
         query,
         tables,
@@ -128,7 +132,10 @@ pub async fn execute(
 /// Drives the plan while listening for a cancel.
 async fn watched(run: &Arc<Run>, plan: &Plan, output: Arc<dyn Output>) -> SqlResult<()> {
     let tail = Tail { ops: vec![], target: Target::output(&plan.root, output) };
-    let mut work = drive(run, &plan.root, Arc::clone(&run.root), tail);
+    let mut work: LocalFuture<'_, SqlResult<()>> = Box::pin(async {
+        cte::put_away(run, plan).await?;
+        drive(run, &plan.root, Arc::clone(&run.root), tail).await
+    });
     let query = Arc::clone(&run.query);
     let mut cancelled = pin!(query.cancel.cancelled());
     let mut listening = true;

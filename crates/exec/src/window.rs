@@ -46,11 +46,15 @@ pub(crate) async fn rows(
         a.partition_by == b.partition_by && a.order_by == b.order_by
     };
     for group in functions.chunk_by(same) {
-        let sink = SortSink::new(&sort_keys(&group[0]), None, Arc::clone(&schema), space.clone())?;
+        let keys = sort_keys(&group[0]);
+        let sink = SortSink::new(&keys, None, Arc::clone(&schema), space.clone())?;
         let sink = Arc::new(sink);
         match rows.take() {
             None => {
-                fill(run, input, Arc::clone(scope), Target::unordered(node, sink.clone())).await?
+                // Without an order of their own, functions see the rows as they come.
+                let ordered = keys.is_empty();
+                let target = Target::Sink { sink: sink.clone(), node: node.id, ordered };
+                fill(run, input, Arc::clone(scope), target).await?
             }
             Some(rows) => pump(rows.as_ref(), sink.as_ref(), &space, scope).await?,
         }

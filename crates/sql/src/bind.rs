@@ -14,7 +14,7 @@ use types::{SqlError, SqlState, oid};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
-use crate::library::{ColumnTypes, LIBRARY};
+use crate::library::{ColumnTypes, LIBRARY, SETS_MARK, aggregate_name, sets_mark};
 use crate::parameters::Inference;
 use crate::view::ViewSource;
 
@@ -185,7 +185,8 @@ impl ContextProvider for Names<'_> {
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let system = self.catalog.system_function(name).map(crate::system::library_function);
-        let known = system.or_else(|| LIBRARY.scalar(name));
+        let mark = || (name == SETS_MARK).then(sets_mark);
+        let known = system.or_else(|| LIBRARY.scalar(name)).or_else(mark);
         let is_other = || {
             self.get_aggregate_meta(name).is_some()
                 || self.get_window_meta(name).is_some()
@@ -199,14 +200,7 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        // Names that PostgreSQL has besides the standard's.
-        let name = match name {
-            "every" => "bool_and",
-            "variance" | "var_samp" => "var",
-            "stddev_samp" => "stddev",
-            other => other,
-        };
-        LIBRARY.registry.udaf(name).ok()
+        LIBRARY.registry.udaf(aggregate_name(name)).ok()
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {

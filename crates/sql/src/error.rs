@@ -4,6 +4,7 @@ use arrow_schema::ArrowError;
 use datafusion_common::{DataFusionError, SchemaError};
 use types::{SqlError, SqlState};
 
+mod words;
 mod wording;
 
 /// An error of the logical library.
@@ -13,7 +14,8 @@ pub(crate) fn from_library(error: DataFusionError) -> SqlError {
         DataFusionError::NotImplemented(message) => {
             let text = tidy(&message);
             let plain = || SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, text.clone());
-            wording::from_inside(wording::reworded(&text).unwrap_or_else(plain))
+            let known = wording::reworded(&text).or_else(|| words::meant(&text));
+            wording::from_inside(known.unwrap_or_else(plain))
         }
         DataFusionError::SchemaError(inner, _) => from_schema(*inner),
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -25,8 +27,20 @@ pub(crate) fn from_library(error: DataFusionError) -> SqlError {
             Ok(ours) => *ours,
             Err(other) => from_message(&other.to_string()),
         },
+        DataFusionError::Internal(message) => internal(&message),
         other => from_message(&other.strip_backtrace()),
     }
+}
+
+/// What the library thinks cannot happen: XX000, unless its words tell what the statement did.
+fn internal(message: &str) -> SqlError {
+    let error = from_message(message);
+    if error.state != SqlState::SYNTAX_ERROR && error.state != SqlState::INTERNAL_ERROR {
+        return error;
+    }
+    SqlError::internal("the planner failed on this query")
+        .with_detail(error.message)
+        .with_hint("please report the query; a simpler form of it may work")
 }
 
 /// An error of a vector kernel.
@@ -131,7 +145,8 @@ fn from_schema(error: SchemaError) -> SqlError {
 /// What the library says only in words.
 fn from_message(message: &str) -> SqlError {
     let text = tidy(message);
-    if let Some(known) = reworded(&text).or_else(|| wording::reworded(&text)) {
+    let known = reworded(&text).or_else(|| wording::reworded(&text));
+    if let Some(known) = known.or_else(|| words::meant(&text)) {
         return wording::from_inside(known);
     }
     let lower = text.to_lowercase();

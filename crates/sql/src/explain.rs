@@ -128,6 +128,7 @@ fn title(operator: &Operator) -> String {
         Operator::Recursive(r) if r.distinct => "Recursive Union Distinct".into(),
         Operator::Recursive(_) => "Recursive Union".into(),
         Operator::WorkTable { name, .. } => format!("WorkTable Scan on {name}"),
+        Operator::CteScan(scan) => format!("CTE Scan on {}", scan.name),
         Operator::Union { .. } => "Append".into(),
     }
 }
@@ -223,6 +224,7 @@ fn details(operator: &Operator) -> Vec<(&'static str, String)> {
         | Operator::Unnest { .. }
         | Operator::Recursive(_)
         | Operator::WorkTable { .. }
+        | Operator::CteScan(_)
         | Operator::Union { .. } => {}
     }
     lines

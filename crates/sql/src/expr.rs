@@ -33,6 +33,7 @@ mod zone_cast;
 
 pub use accumulator::Accumulator;
 pub use aggregate::AggregateExpr;
+pub(crate) use aggregate::follows_input;
 pub(crate) use exact::STRICT_CAST;
 pub(crate) use from_text::{as_case, bind_scalar};
 pub use series::{Series, SeriesPart};

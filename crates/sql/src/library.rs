@@ -17,6 +17,8 @@ mod column_types;
 mod exact_sum;
 mod functions;
 mod mode;
+mod moments;
+mod sets_mark;
 mod single_row;
 mod syntax;
 mod total;
@@ -26,6 +28,7 @@ mod unknown_function;
 pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
 pub(crate) use functions::{SERIES, after, operator_pattern};
+pub(crate) use sets_mark::{SETS_MARK, marked_sets, sets_mark};
 pub(crate) use single_row::{SingleRow, at_most_one, single_value};
 pub(crate) use syntax::ANY_NUMERIC;
 pub(crate) use typing::{Typing, inferred, typed};
@@ -70,6 +73,9 @@ impl Library {
         register(registry.register_udaf(Arc::new(AggregateUDF::from(average::Average::default()))));
         register(registry.register_udaf(Arc::new(AggregateUDF::from(total::Total::default()))));
         register(registry.register_udaf(Arc::new(AggregateUDF::from(mode::Mode::default()))));
+        for function in moments::all() {
+            register(registry.register_udaf(Arc::new(function)));
+        }
         for function in datafusion_functions_window::all_default_window_functions() {
             register(registry.register_udwf(function));
         }
@@ -102,6 +108,8 @@ fn options() -> Arc<ConfigOptions> {
     options.optimizer.skip_failed_rules = false;
     options.optimizer.filter_null_join_keys = false;
     options.sql_parser.parse_float_as_decimal = true;
+    // A query's ORDER BY may be seen from outside: `logical/sorted.rs` drops it where it is not.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     options.sql_parser.dialect = datafusion_common::config::Dialect::PostgreSQL;
     Arc::new(options)
 }
@@ -114,6 +122,21 @@ fn parser() -> ParserOptions {
 pub fn has_function(name: &str) -> bool {
     let registry = &LIBRARY.registry;
     LIBRARY.scalar(name).is_some() || registry.udaf(name).is_ok() || registry.udwf(name).is_ok()
+}
+
+/// Whether a name is that of an aggregate.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    LIBRARY.registry.udaf(aggregate_name(name)).is_ok()
+}
+
+/// The library's name of an aggregate, for those that PostgreSQL has besides the standard's.
+pub(crate) fn aggregate_name(name: &str) -> &str {
+    match name {
+        "every" => "bool_and",
+        "variance" | "var_samp" => "var",
+        "stddev_samp" => "stddev",
+        other => other,
+    }
 }
 
 /// The names of all functions, aggregates and window functions, apart from those of the session.

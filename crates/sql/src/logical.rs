@@ -7,7 +7,6 @@ use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::registry::FunctionRegistry;
-use datafusion_optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion_sql::planner::SqlToRel;
@@ -22,6 +21,7 @@ use crate::library::{ExactSum, LIBRARY, SingleRow, Typing};
 use crate::options::PlannerOptions;
 use crate::parameters::Inference;
 use crate::patience::BetweenRules;
+use crate::plan::Node;
 
 mod constants;
 mod dependencies;
@@ -31,11 +31,17 @@ mod guarded_rules;
 mod join_graph;
 mod join_order;
 mod leftovers;
+mod outer_aggregates;
 mod rules;
 mod separate;
 mod set_all;
+mod shared;
+mod sorted;
 mod unnest;
+mod window_names;
 mod zones;
+
+pub(crate) use shared::SharedQuery;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -43,6 +49,8 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 pub(crate) struct Optimized {
     pub plan: LogicalPlan,
     pub origins: Vec<Origin>,
+    /// The queries that are computed once, by their numbers; one names only those before it.
+    pub shared: Vec<Node>,
 }
 
 /// Binds, checks and optimises a query.
@@ -53,16 +61,35 @@ pub(crate) fn optimized(
 ) -> SqlResult<Optimized> {
     guarded(|| {
         let config = Config { aliases: Arc::new(AliasGenerator::new()) };
+        let named = shared::Named::of(&query);
         let (bound, origins) = bind(query, catalog)?;
-        let bound = crate::system::without_empty(bound, &config)?;
-        let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
-        let bound = grouping_sets::expand(bound, &config.aliases).map_err(from_library)?;
-        let first = decorrelated(bound, &config)?;
-        let ordered = join_order::reorder(first, options)?;
-        let last = run(rules::last(), ordered, &config)?;
-        leftovers::check(&last)?;
-        Ok(Optimized { plan: last, origins })
+        outer_aggregates::refuse(&bound)?;
+        let mut finish = |query, number, name: &str| {
+            let query = finished(query, &config, options)?;
+            shared::planned(&query, number, name, options)
+        };
+        let (bound, shared) = shared::take_out(bound, &named, &mut finish).map_err(from_library)?;
+        Ok(Optimized { plan: finished(bound, &config, options)?, origins, shared })
     })
+}
+
+/// A bound plan, checked and optimised.
+fn finished(
+    bound: LogicalPlan,
+    config: &Config,
+    options: &PlannerOptions,
+) -> SqlResult<LogicalPlan> {
+    let bound = sorted::without_unseen(bound).map_err(from_library)?;
+    let bound = window_names::with_one_each(analyzed(bound)?)
+        .and_then(|bound| constants::ExactConstants.analyze(bound, &LIBRARY.options))
+        .map_err(from_library)?;
+    let bound = crate::system::without_empty(bound, config)?;
+    let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
+    let first = decorrelated(bound, config)?;
+    let ordered = join_order::reorder(first, options)?;
+    let last = run(rules::last(), ordered, config)?;
+    leftovers::check(&last)?;
+    Ok(last)
 }
 
 /// The plan without subqueries: by the library's rules where they can, else by ours.
@@ -103,8 +130,7 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec
     let plan = named(query, &names)?;
     let mut origins = crate::origin::origins(&plan, catalog);
     let plan = crate::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
-    let constants = constants::ExactConstants.analyze(analyzed(plan)?, &LIBRARY.options);
-    Ok((constants.map_err(from_library)?, origins))
+    Ok((plan, origins))
 }
 
 fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
@@ -121,7 +147,7 @@ fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
         Arc::new(SingleRow),
         Arc::new(Typing),
         Arc::new(ExactSum),
-        Arc::new(ResolveGroupingFunction::new()),
+        Arc::new(grouping_sets::GroupingSets),
         Arc::new(TypeCoercion::new()),
         Arc::new(zones::ZoneCasts),
     ];

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TrimWhereField, Value,
-    VisitMut, VisitorMut,
+    Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
+    TrimWhereField, Value, VisitMut, VisitorMut,
 };
+use stdx::HashMap;
 use types::LogicalType;
 
 use crate::parse::{SET_FUNCTIONS, identifier};
@@ -191,10 +192,14 @@ fn short(ty: &LogicalType) -> &'static str {
 /// Names the computed columns of all queries inside as PostgreSQL does, and makes them distinct.
 pub(crate) fn name_inner_outputs(query: &mut Query) {
     // The visit itself never stops.
-    let _ = query.visit(&mut Outputs);
+    let _ = query.visit(&mut Outputs::default());
 }
 
-struct Outputs;
+#[derive(Default)]
+struct Outputs {
+    /// The outputs of the queries of `WITH` so far, by the name of the query.
+    named: HashMap<String, Vec<String>>,
+}
 
 impl VisitorMut for Outputs {
     type Break = ();
@@ -202,7 +207,11 @@ impl VisitorMut for Outputs {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         order_once(query);
         order_by_position(query);
-        name_selects(&mut query.body);
+        for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
+            let outputs = relation_outputs(&cte.query, &cte.alias);
+            self.named.insert(identifier(&cte.alias.name), outputs);
+        }
+        name_selects(&mut query.body, &self.named);
         ControlFlow::Continue(())
     }
 
@@ -270,22 +279,72 @@ fn order_once(query: &mut Query) {
     });
 }
 
-fn name_selects(body: &mut SetExpr) {
+fn name_selects(body: &mut SetExpr, named: &HashMap<String, Vec<String>>) {
     match body {
         SetExpr::Select(select) => {
-            name_computed(select);
+            let known = wildcard_outputs(select, named);
+            name_computed(select, known);
             make_distinct(select);
         }
         SetExpr::SetOperation { left, right, .. } => {
-            name_selects(left);
-            name_selects(right);
+            name_selects(left, named);
+            name_selects(right, named);
         }
         _ => {}
     }
 }
 
-/// Gives computed outputs an alias.
-fn name_computed(select: &mut Select) {
+/// The names that the queries in `FROM` bring where a `*` stands among the outputs.
+fn wildcard_outputs(select: &Select, named: &HashMap<String, Vec<String>>) -> Vec<String> {
+    let wild = |item: &SelectItem| {
+        matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+    };
+    if !select.projection.iter().any(wild) {
+        return vec![];
+    }
+    let joins = select.from.iter().flat_map(|table| &table.joins);
+    let factors = select.from.iter().map(|table| &table.relation);
+    let outputs = |factor: &TableFactor| match factor {
+        TableFactor::Derived { subquery, alias, .. } => match alias {
+            Some(alias) => relation_outputs(subquery, alias),
+            None => query_outputs(&subquery.body),
+        },
+        TableFactor::Table { name, .. } => {
+            let name = name.0.last().and_then(|part| part.as_ident()).map(identifier);
+            name.and_then(|name| named.get(&name).cloned()).unwrap_or_default()
+        }
+        _ => vec![],
+    };
+    factors.chain(joins.map(|join| &join.relation)).flat_map(outputs).collect()
+}
+
+/// The outputs of a query under an alias, which may rename the first of them.
+fn relation_outputs(query: &Query, alias: &TableAlias) -> Vec<String> {
+    let given = alias.columns.iter().map(|column| identifier(&column.name));
+    given.chain(query_outputs(&query.body).into_iter().skip(alias.columns.len())).collect()
+}
+
+/// The outputs of a query that are no wildcards, as they will be told apart.
+fn query_outputs(body: &SetExpr) -> Vec<String> {
+    match body {
+        SetExpr::Select(select) => {
+            let mut names: Vec<String> = vec![];
+            for mut name in select.projection.iter().filter_map(output_name) {
+                while names.contains(&name) {
+                    name.push(APART);
+                }
+                names.push(name);
+            }
+            names
+        }
+        SetExpr::Query(query) => query_outputs(&query.body),
+        SetExpr::SetOperation { left, .. } => query_outputs(left),
+        _ => vec![],
+    }
+}
+
+/// Gives computed outputs an alias that none of the `known` names is.
+fn name_computed(select: &mut Select, known: Vec<String>) {
     let mut taken: Vec<String> = select
         .projection
         .iter()
@@ -297,6 +356,7 @@ fn name_computed(select: &mut Select) {
             }
             _ => None,
         })
+        .chain(known)
         .collect();
     for item in &mut select.projection {
         let SelectItem::UnnamedExpr(expr) = item else { continue };

@@ -10,12 +10,16 @@ mod alter;
 mod balance;
 mod clauses;
 mod comment;
+mod common_type;
 mod constraint;
 mod copy;
 mod cursor;
 mod ddl;
 pub(crate) mod dialect;
 mod dml;
+mod exclude;
+mod grouping;
+mod having;
 mod include;
 mod lateral;
 mod merged;
@@ -48,6 +52,8 @@ mod tokens;
 mod type_names;
 mod vacuum;
 mod values;
+mod whole_rows;
+mod windows;
 mod words;
 
 pub use crate::view::CreateView;
@@ -321,6 +327,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     table::expand(text, &mut tokens)?;
     table::forget_only(&mut tokens);
+    exclude::nothing(&mut tokens)?;
     table::with_data(&mut tokens);
     include::mark(&mut tokens);
     let overriding = overriding::taken(&mut tokens);

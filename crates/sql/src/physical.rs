@@ -26,6 +26,7 @@ mod recursion;
 mod rows;
 mod scan;
 mod semi_join;
+mod shared;
 mod sort;
 mod unnest;
 mod window;
@@ -74,12 +75,20 @@ impl<'a> Physical<'a> {
     }
 }
 
-/// The physical plan of an optimised logical plan.
-pub(crate) fn plan(logical: &LogicalPlan, options: &PlannerOptions) -> SqlResult<Plan> {
+pub(crate) use shared::shared_query;
+
+/// The physical plan of an optimised logical plan, over the rows of queries that are computed once.
+pub(crate) fn plan(
+    logical: &LogicalPlan,
+    shared: Vec<Node>,
+    options: &PlannerOptions,
+) -> SqlResult<Plan> {
     let built = Physical::new(options).build(logical)?;
     let mut root = built.node;
+    shared::attach(&mut root, &mut shared.into_iter().map(Some).collect::<Vec<_>>());
     let mut node_count = 0;
     number(&mut root, &mut node_count);
+    recursion::bind_work_tables(&mut root, &mut vec![]);
     Ok(Plan { root, node_count })
 }
 
@@ -87,30 +96,7 @@ pub(crate) fn plan(logical: &LogicalPlan, options: &PlannerOptions) -> SqlResult
 fn number(node: &mut Node, next: &mut usize) {
     node.id = *next;
     *next += 1;
-    match &mut node.operator {
-        Operator::Values(_) | Operator::Scan(_) | Operator::WorkTable { .. } => {}
-        Operator::Recursive(recursion) => {
-            number(&mut recursion.base, next);
-            number(&mut recursion.step, next);
-        }
-        Operator::Filter { input, .. }
-        | Operator::Project { input, .. }
-        | Operator::Aggregate { input, .. }
-        | Operator::Window { input, .. }
-        | Operator::Unnest { input, .. }
-        | Operator::Sort { input, .. }
-        | Operator::Limit { input, .. } => number(input, next),
-        Operator::LookupJoin(join) => number(&mut join.outer, next),
-        Operator::HashJoin(join) => {
-            number(&mut join.build, next);
-            number(&mut join.probe, next);
-        }
-        Operator::NestedLoopJoin(join) => {
-            number(&mut join.left, next);
-            number(&mut join.right, next);
-        }
-        Operator::Union { inputs } => inputs.iter_mut().for_each(|i| number(i, next)),
-    }
+    node.children_mut().into_iter().for_each(|child| number(child, next));
 }
 
 impl Physical<'_> {

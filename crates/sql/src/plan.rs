@@ -113,9 +113,13 @@ pub enum Operator {
     WorkTable {
         /// The recursion.
         name: String,
+        /// The number of its node.
+        recursion: usize,
         /// Positions of the columns that are produced.
         columns: Vec<usize>,
     },
+    /// The rows of a query of `WITH` that is computed once.
+    CteScan(CteScan),
     /// All rows of all inputs (`UNION ALL`); inputs have the same types.
     Union {
         /// Inputs.
@@ -148,6 +152,21 @@ pub enum Unnested {
         /// What the statement works in: months and days are those of its zone.
         context: Context,
     },
+}
+
+/// A scan of the rows of a query of `WITH`, which is computed once, before anything that reads them.
+#[derive(Debug)]
+pub struct CteScan {
+    /// The number of the query; it reads only queries of lower numbers.
+    pub number: usize,
+    /// Its name.
+    pub name: String,
+    /// The query, at the first of its scans in pre-order.
+    pub query: Option<Box<Node>>,
+    /// Whether its rows come in an order to be kept.
+    pub is_ordered: bool,
+    /// Positions of the columns that are produced.
+    pub columns: Vec<usize>,
 }
 
 /// A recursion: the rows of `base`, then those of `step` over the rows of the round before, until a round
@@ -368,6 +387,7 @@ impl Node {
         match &self.operator {
             Operator::Values(_) | Operator::Scan(_) | Operator::WorkTable { .. } => vec![],
             Operator::Recursive(r) => vec![&r.base, &r.step],
+            Operator::CteScan(scan) => scan.query.iter().map(AsRef::as_ref).collect(),
             Operator::Filter { input, .. }
             | Operator::Project { input, .. }
             | Operator::Aggregate { input, .. }
@@ -379,6 +399,53 @@ impl Node {
             Operator::HashJoin(join) => vec![&join.build, &join.probe],
             Operator::NestedLoopJoin(join) => vec![&join.left, &join.right],
             Operator::Union { inputs } => inputs.iter().collect(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn children_mut(&mut self) -> Vec<&mut Node> {
+        match &mut self.operator {
+            Operator::Values(_) | Operator::Scan(_) | Operator::WorkTable { .. } => vec![],
+            Operator::Recursive(r) => vec![&mut r.base, &mut r.step],
+            Operator::CteScan(scan) => scan.query.iter_mut().map(AsMut::as_mut).collect(),
+            Operator::Filter { input, .. }
+            | Operator::Project { input, .. }
+            | Operator::Aggregate { input, .. }
+            | Operator::Window { input, .. }
+            | Operator::Unnest { input, .. }
+            | Operator::Sort { input, .. }
+            | Operator::Limit { input, .. } => vec![input],
+            Operator::LookupJoin(join) => vec![&mut join.outer],
+            Operator::HashJoin(join) => vec![&mut join.build, &mut join.probe],
+            Operator::NestedLoopJoin(join) => vec![&mut join.left, &mut join.right],
+            Operator::Union { inputs } => inputs.iter_mut().collect(),
+        }
+    }
+
+    /// Whether its rows come in an order that the statement asks for.
+    pub fn is_ordered(&self) -> bool {
+        match &self.operator {
+            Operator::Sort { .. } | Operator::Window { .. } => true,
+            Operator::Limit { input, .. }
+            | Operator::Filter { input, .. }
+            | Operator::Unnest { input, .. }
+            | Operator::Project { input, .. } => input.is_ordered(),
+            Operator::LookupJoin(join) => join.outer.is_ordered(),
+            Operator::CteScan(scan) => scan.is_ordered,
+            _ => false,
+        }
+    }
+
+    /// Whether its rows are those that the statement lists. Nothing asks for their order, but who wrote them
+    /// one below the other expects them so.
+    pub fn is_list(&self) -> bool {
+        match &self.operator {
+            Operator::Values(_) => true,
+            Operator::Limit { input, .. }
+            | Operator::Filter { input, .. }
+            | Operator::Unnest { input, .. }
+            | Operator::Project { input, .. } => input.is_list(),
+            _ => false,
         }
     }
 }

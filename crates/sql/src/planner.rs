@@ -24,7 +24,7 @@ pub fn plan_query(
     let mut ast = query.ast.as_ref().clone();
     let names = rewrite(&mut ast, catalog)?;
     let logical = crate::logical::optimized(ast, catalog, options)?;
-    let physical = || crate::physical::plan(&logical.plan, options);
+    let physical = || crate::physical::plan(&logical.plan, logical.shared, options);
     let mut plan = crate::logical::guarded(physical)?;
     let width = plan.root.schema.fields().len();
     let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {

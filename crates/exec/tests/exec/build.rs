@@ -235,7 +235,10 @@ fn number(node: &mut Node, next: &mut usize) {
     node.id = *next;
     *next += 1;
     match &mut node.operator {
-        Operator::Values(_) | Operator::Scan(_) | Operator::WorkTable { .. } => {}
+        Operator::Values(_)
+        | Operator::Scan(_)
+        | Operator::WorkTable { .. }
+        | Operator::CteScan(_) => {}
         Operator::Recursive(recursion) => {
             number(&mut recursion.base, next);
             number(&mut recursion.step, next);

@@ -58,6 +58,7 @@ pub fn evaluate(node: &Node, memory: &Memory) -> RecordBatch {
         Operator::Window { .. }
         | Operator::Unnest { .. }
         | Operator::Recursive(_)
+        | Operator::CteScan(_)
         | Operator::WorkTable { .. } => unreachable!("the random plans have no such node"),
         Operator::Sort { input, keys, fetch } => {
             let rows = child(input);

@@ -29,8 +29,18 @@ pub struct AggregateExpr {
     /// Only rows for which this is true.
     pub filter: Option<Expr>,
     kind: Kind,
+    follows_input: bool,
     ty: DataType,
     text: Arc<str>,
+}
+
+/// Aggregates that make a list of their values.
+const LISTS: [&str; 2] = ["array_agg", "string_agg"];
+
+/// Whether the value of a call depends on the order in which its rows come.
+pub(crate) fn follows_input(call: &AggregateFunction) -> bool {
+    let is_list = LISTS.contains(&call.func.name());
+    is_list && call.params.order_by.is_empty() && !call.params.distinct
 }
 
 /// How the aggregate is computed.
@@ -69,12 +79,14 @@ impl AggregateExpr {
             return Err(SqlError::internal(format!("not an aggregate: {bare}")));
         };
         let text: Arc<str> = crate::render::expression(bare).into();
+        let call = in_order_that_shows(call.clone());
         let filter = call.params.filter.as_deref().map(|f| Expr::compile(f, schema)).transpose()?;
-        if counts_rows(call) {
+        if counts_rows(&call) {
             return Ok(AggregateExpr {
                 args: vec![],
                 filter,
                 kind: Kind::Rows,
+                follows_input: false,
                 ty: DataType::Int64,
                 text,
             });
@@ -92,13 +104,19 @@ impl AggregateExpr {
                 args.push(Expr::compile(&sort.expr, schema)?);
             }
         }
-        let lowered = lower(bare, schema)?;
+        let lowered = lower(&datafusion_expr::Expr::AggregateFunction(call.clone()), schema)?;
         let ty = lowered.field().data_type().clone();
         let kind = match &ty {
             DataType::Decimal256(..) if call.func.name() == "avg" => average(&lowered, schema)?,
             _ => Kind::Library(lowered),
         };
-        Ok(AggregateExpr { args, filter, kind, ty, text })
+        let follows_input = follows_input(&call);
+        Ok(AggregateExpr { args, filter, kind, follows_input, ty, text })
+    }
+
+    /// Whether its value depends on the order in which the rows come.
+    pub fn follows_input(&self) -> bool {
+        self.follows_input
     }
 
     /// New state for any number of groups.
@@ -134,7 +152,13 @@ impl AggregateExpr {
             }
         };
         let collect = |function: &Arc<AggregateFunctionExpr>| {
-            let values = slide(&|| function.create_sliding_accumulator(), &args, &frames)?;
+            // What a sum of floats has lost does not come back by a subtraction.
+            let forgets = !function.field().data_type().is_floating()
+                || matches!(function.fun().name(), "min" | "max");
+            // The library refuses those that cannot forget rows; they start anew.
+            let anew = |_| function.create_accumulator();
+            let make = || function.create_sliding_accumulator().or_else(anew);
+            let values = slide(&make, &args, &frames, forgets)?;
             match values.is_empty() {
                 true => Ok(arrow_array::new_empty_array(function.field().data_type())),
                 false => ScalarValue::iter_to_array(values).map_err(from_library),
@@ -161,6 +185,18 @@ impl AggregateExpr {
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// The call without an order of its rows that its value does not depend on. The library hands the values
+/// that order them to such a function as well, which takes them for arguments.
+fn in_order_that_shows(mut call: AggregateFunction) -> AggregateFunction {
+    let shows = LISTS.contains(&call.func.name())
+        || matches!(call.func.name(), "first_value" | "last_value" | "nth_value")
+        || call.func.supports_within_group_clause();
+    if !shows {
+        call.params.order_by.clear();
+    }
+    call
 }
 
 /// `count(*)` reaches us as the count of a constant that is not null.

@@ -23,10 +23,11 @@ use crate::plan::SortKey;
 mod aggregate;
 mod frame;
 mod running;
+mod slide;
 
-pub(super) use aggregate::slide;
 use frame::Frame;
 pub use running::{Piece, Running};
+pub(super) use slide::slide;
 
 /// A window function with its partition, order and frame.
 #[derive(Clone)]

@@ -8,6 +8,8 @@ use datafusion_functions_aggregate::average::Avg;
 use types::numeric::QUOTIENT;
 use types::{SqlError, SqlState};
 
+use super::moments::{self, Statistic, is_of_floats};
+
 /// The library's average, with another type for decimals and whole numbers.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Average {
@@ -59,11 +61,17 @@ impl AggregateUDFImpl for Average {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.library.accumulator(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::accumulator(Statistic::Average)),
+            false => self.library.accumulator(args),
+        }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.library.state_fields(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::state_fields()),
+            false => self.library.state_fields(args),
+        }
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
@@ -74,10 +82,16 @@ impl AggregateUDFImpl for Average {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        self.library.create_groups_accumulator(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::groups_accumulator(Statistic::Average)),
+            false => self.library.create_groups_accumulator(args),
+        }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.library.create_sliding_accumulator(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::accumulator(Statistic::Average)),
+            false => self.library.create_sliding_accumulator(args),
+        }
     }
 }

@@ -8,6 +8,8 @@ use datafusion_expr::{Accumulator, AggregateUDFImpl, GroupsAccumulator, Reversed
 use datafusion_functions_aggregate::sum::Sum;
 use types::numeric::FREE;
 
+use super::moments::{self, Statistic, is_of_floats};
+
 /// The library's sum, with another type for numbers without a precision.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Total(Sum);
@@ -26,11 +28,17 @@ impl AggregateUDFImpl for Total {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.0.accumulator(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::accumulator(Statistic::Sum)),
+            false => self.0.accumulator(args),
+        }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.0.state_fields(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::state_fields()),
+            false => self.0.state_fields(args),
+        }
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
@@ -41,11 +49,17 @@ impl AggregateUDFImpl for Total {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        self.0.create_groups_accumulator(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::groups_accumulator(Statistic::Sum)),
+            false => self.0.create_groups_accumulator(args),
+        }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.0.create_sliding_accumulator(args)
+        match is_of_floats(&args.return_field, args.is_distinct) {
+            true => Ok(moments::accumulator(Statistic::Sum)),
+            false => self.0.create_sliding_accumulator(args),
+        }
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

@@ -27,6 +27,7 @@ mod operand;
 mod outer;
 mod patterns;
 mod refusals;
+mod unions;
 mod zeros;
 
 use super::LIBRARY;
@@ -102,6 +103,7 @@ fn typed_node(
             intervals::sort_by_length(&mut sort.expr, &schema)?;
             Ok(LogicalPlan::Sort(sort))
         }
+        LogicalPlan::Union(union) => unions::typed_union(union),
         LogicalPlan::Window(window) => counted(LogicalPlan::Window(window).recompute_schema()?),
         other => other.recompute_schema(),
     }

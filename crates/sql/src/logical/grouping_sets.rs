@@ -1,141 +1,185 @@
-//! `GROUPING SETS`, `ROLLUP` and `CUBE`: an aggregation for each set, put together.
+//! `GROUPING SETS`, `ROLLUP` and `CUBE`: an aggregation for each set, put together; and `grouping`, which
+//! is a constant in each of them.
 
 use std::sync::Arc;
 
-use datafusion_common::alias::AliasGenerator;
+use arrow_schema::DataType;
+use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
-use datafusion_common::{
-    Column, DFSchema, Result, ScalarValue, get_target_functional_dependencies,
-};
-use datafusion_expr::utils::grouping_set_to_exprlist;
-use datafusion_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, cast, lit};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, cast, lit};
 use datafusion_functions_aggregate::count::count;
+use datafusion_optimizer::AnalyzerRule;
+use types::{SqlError, SqlState};
 
-/// Replaces all grouping sets in a plan.
-pub(super) fn expand(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| match node {
-        LogicalPlan::Aggregate(aggregate)
-            if matches!(aggregate.group_expr[..], [Expr::GroupingSet(_)]) =>
-        {
-            Ok(Transformed::yes(expanded(aggregate, names)?))
-        }
-        other => Ok(Transformed::no(other)),
-    })
-    .data()
+use crate::library::marked_sets;
+
+/// Replaces all grouping sets in a plan whose expressions have their types.
+#[derive(Debug)]
+pub(super) struct GroupingSets;
+
+impl AnalyzerRule for GroupingSets {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|node| match node {
+            LogicalPlan::Aggregate(aggregate) => match Sets::of(&aggregate) {
+                Some(sets) => sets.expanded().map(Transformed::yes),
+                None => Ok(Transformed::no(LogicalPlan::Aggregate(aggregate))),
+            },
+            other => Ok(Transformed::no(other)),
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "grouping_sets"
+    }
 }
 
-fn expanded(aggregate: Aggregate, names: &AliasGenerator) -> Result<LogicalPlan> {
-    let all: Vec<Expr> =
-        grouping_set_to_exprlist(&aggregate.group_expr)?.into_iter().cloned().collect();
-    let [Expr::GroupingSet(given)] = &aggregate.group_expr[..] else {
-        return Ok(LogicalPlan::Aggregate(aggregate));
-    };
-    let outputs: Vec<String> =
-        aggregate.schema.fields().iter().map(|_| names.next("__set")).collect();
-    let mut together: Option<LogicalPlanBuilder> = None;
-    let sets = asked_for(sets(given), aggregate.input.schema());
-    for (number, set) in sets.iter().enumerate() {
-        let ordinal = sets[..number].iter().filter(|s| *s == set).count();
-        let rows = one_set(&aggregate, &all, set, ordinal, &outputs)?;
-        together = Some(match together {
-            None => LogicalPlanBuilder::from(rows),
-            Some(before) => before.union(rows)?,
+/// An aggregation with its sets.
+struct Sets<'a> {
+    aggregate: &'a Aggregate,
+    /// Each set as the positions of its keys.
+    sets: Vec<Vec<usize>>,
+    /// Positions before this are keys of the statement; behind the mark are those that the library added,
+    /// for keys determine them.
+    key_count: usize,
+}
+
+impl Sets<'_> {
+    /// `None` of an aggregation that has neither sets nor a `grouping`.
+    fn of(aggregate: &Aggregate) -> Option<Sets<'_>> {
+        let keys = &aggregate.group_expr;
+        let mark = keys.iter().enumerate().find_map(|(i, e)| marked_sets(e).map(|sets| (i, sets)));
+        if let Some((key_count, sets)) = mark {
+            return Some(Sets { aggregate, sets, key_count });
+        }
+        let all = (0..keys.len()).collect();
+        let is_needed = aggregate.aggr_expr.iter().any(|e| grouping(e).is_some());
+        is_needed.then(|| Sets { aggregate, sets: vec![all], key_count: keys.len() })
+    }
+
+    fn expanded(&self) -> Result<LogicalPlan> {
+        let kept = self.kept_columns();
+        let mut together: Option<LogicalPlanBuilder> = None;
+        for set in &self.sets {
+            let rows = self.one_set(set, &kept)?;
+            together = Some(match together {
+                None => LogicalPlanBuilder::from(rows),
+                Some(before) => before.union(rows)?,
+            });
+        }
+        let together = together.unwrap_or_else(|| LogicalPlanBuilder::empty(false)).build()?;
+        let columns = together.schema().columns().into_iter().zip(&kept);
+        let exprs = columns.map(|(column, &at)| {
+            let (qualifier, field) = self.aggregate.schema.qualified_field(at);
+            Expr::Column(column).alias_qualified(qualifier.cloned(), field.name())
         });
+        let exprs: Vec<Expr> = exprs.collect();
+        LogicalPlanBuilder::from(together).project(exprs)?.build()
     }
-    let together = together.unwrap_or_else(|| LogicalPlanBuilder::empty(false)).build()?;
-    let columns = together.schema().columns().into_iter().zip(aggregate.schema.iter());
-    let exprs = columns.map(|(column, (qualifier, field))| {
-        Expr::Column(column).alias_qualified(qualifier.cloned(), field.name())
-    });
-    let exprs: Vec<Expr> = exprs.collect();
-    LogicalPlanBuilder::from(together).project(exprs)?.build()
-}
 
-/// The columns of each set.
-fn sets(given: &GroupingSet) -> Vec<Vec<Expr>> {
-    match given {
-        GroupingSet::GroupingSets(sets) => sets.clone(),
-        GroupingSet::Rollup(exprs) => {
-            (0..=exprs.len()).rev().map(|n| exprs[..n].to_vec()).collect()
-        }
-        GroupingSet::Cube(exprs) => (0..1usize << exprs.len())
-            .rev()
-            .map(|mask| {
-                let kept = exprs.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
-                kept.map(|(_, e)| e.clone()).collect()
+    /// Positions of the output's columns: all but those that keys do not determine in every set. Windows
+    /// above pass the mark's column on.
+    fn kept_columns(&self) -> Vec<usize> {
+        let group_count = self.aggregate.group_expr.len();
+        let all = 0..self.aggregate.schema.fields().len();
+        all.filter(|&at| {
+            at <= self.key_count || at >= group_count || self.determined().contains(&at)
+        })
+        .collect()
+    }
+
+    /// Positions of the columns that the library added and that the keys of all sets determine.
+    fn determined(&self) -> Vec<usize> {
+        let input = self.aggregate.input.schema();
+        let place = |at: usize| match &self.aggregate.group_expr[at] {
+            Expr::Column(column) => input.maybe_index_of_column(column),
+            _ => None,
+        };
+        let in_all = |at: &usize| self.sets.iter().all(|set| set.contains(at));
+        let known: Vec<usize> = (0..self.key_count).filter(in_all).filter_map(place).collect();
+        let added = (self.key_count + 1).min(self.aggregate.group_expr.len())..;
+        let added = added.take_while(|&at| at < self.aggregate.group_expr.len());
+        added
+            .filter(|&at| {
+                input.functional_dependencies().iter().any(|dependency| {
+                    dependency.source_indices.iter().all(|i| known.contains(i))
+                        && place(at).is_some_and(|i| dependency.target_indices.contains(&i))
+                })
             })
-            .collect(),
+            .collect()
     }
-}
 
-/// The sets without what the library's builder has added to the end of each: the columns that the
-/// keys in all of them determine. Of these only such stay as no set names; those that one names are
-/// null in the others.
-fn asked_for(sets: Vec<Vec<Expr>>, input: &DFSchema) -> Vec<Vec<Expr>> {
-    let Some(first) = sets.first() else { return sets };
-    let ends_so = |n: usize| {
-        let end = &first[first.len() - n..];
-        sets.iter().all(|set| set.ends_with(end)) && is_implied(&sets, n, input)
-    };
-    let added = (1..=first.len()).rev().find(|&n| ends_so(n)).unwrap_or(0);
-    let named = |e: &Expr| sets.iter().any(|set| set[..set.len() - added].contains(e));
-    let short = |set: &Vec<Expr>| {
-        let (asked, implied) = set.split_at(set.len() - added);
-        let kept = implied.iter().filter(|e| !named(e));
-        let mut exprs = Vec::with_capacity(set.len());
-        for expr in asked.iter().chain(kept) {
-            if !exprs.contains(expr) {
-                exprs.push(expr.clone());
+    /// The aggregation of one set, with nulls for the keys that it has not.
+    fn one_set(&self, set: &[usize], kept: &[usize]) -> Result<LogicalPlan> {
+        let Aggregate { group_expr, aggr_expr, schema, input, .. } = self.aggregate;
+        let mut grouped_by: Vec<usize> = vec![];
+        for at in set.iter().copied().chain(self.determined()) {
+            if !grouped_by.contains(&at) {
+                grouped_by.push(at);
             }
         }
-        exprs
-    };
-    sets.iter().map(short).collect()
+        let keys: Vec<Expr> = grouped_by.iter().map(|&at| group_expr[at].clone()).collect();
+        let is_value = |e: &&Expr| grouping(e).is_none();
+        let mut values: Vec<Expr> = aggr_expr.iter().filter(is_value).cloned().collect();
+        if keys.is_empty() && values.is_empty() {
+            values.push(count(lit(1i64)).alias("__rows"));
+        }
+        // Made without the library's builder, which adds the columns that a key in the set determines.
+        let input = Arc::clone(input);
+        let grouped = LogicalPlan::Aggregate(Aggregate::try_new(input, keys, values)?);
+        let columns = grouped.schema().columns();
+        let mut next_value = grouped_by.len();
+        let mut exprs = Vec::with_capacity(kept.len());
+        for &at in kept {
+            let ty = schema.field(at).data_type();
+            let key = grouped_by.iter().position(|&key| key == at);
+            let call = at.checked_sub(group_expr.len()).and_then(|i| grouping(&aggr_expr[i]));
+            let expr = match (key, call) {
+                (Some(place), _) => Expr::Column(columns[place].clone()),
+                (None, Some(args)) => constant(self.bits(args, set)?, ty)?,
+                (None, None) if at < group_expr.len() => constant(ScalarValue::Null, ty)?,
+                (None, None) => {
+                    next_value += 1;
+                    Expr::Column(columns[next_value - 1].clone())
+                }
+            };
+            exprs.push(expr.alias(format!("__set_{at}")));
+        }
+        LogicalPlanBuilder::from(grouped).project(exprs)?.build()
+    }
+
+    /// The value of `grouping`: a bit for each argument, set where it is no key of the set.
+    fn bits(&self, args: &[Expr], set: &[usize]) -> Result<ScalarValue> {
+        let mut bits = 0;
+        for arg in args {
+            let mut keys = self.aggregate.group_expr[..self.key_count].iter();
+            let arg = arg.clone().unalias();
+            let key = keys.position(|key| key.clone().unalias() == arg).ok_or_else(no_key)?;
+            bits = bits << 1 | i32::from(!set.contains(&key));
+        }
+        Ok(ScalarValue::Int32(Some(bits)))
+    }
 }
 
-/// Whether the last `n` of each set are what the others that all sets have determine.
-fn is_implied(sets: &[Vec<Expr>], n: usize, input: &DFSchema) -> bool {
-    let (others, last) = sets[0].split_at(sets[0].len() - n);
-    let in_all = |e: &&Expr| sets.iter().all(|set| set[..set.len() - n].contains(e));
-    let keys: Vec<String> =
-        others.iter().filter(in_all).map(|e| e.schema_name().to_string()).collect();
-    let Some(targets) = get_target_functional_dependencies(input, &keys) else { return false };
-    let implied = targets.into_iter().map(|i| Expr::Column(Column::from(input.qualified_field(i))));
-    implied.filter(|e| !keys.contains(&e.schema_name().to_string())).eq(last.iter().cloned())
+/// The arguments of a call of `grouping`.
+fn grouping(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Alias(alias) => grouping(&alias.expr),
+        Expr::AggregateFunction(call) if call.func.name() == "grouping" => Some(&call.params.args),
+        _ => None,
+    }
 }
 
-/// The aggregation of one set, with nulls for the columns that it has not.
-fn one_set(
-    aggregate: &Aggregate,
-    all: &[Expr],
-    set: &[Expr],
-    ordinal: usize,
-    outputs: &[String],
-) -> Result<LogicalPlan> {
-    let mut values = aggregate.aggr_expr.clone();
-    if set.is_empty() && values.is_empty() {
-        values.push(count(lit(1i64)).alias("__rows"));
+fn constant(value: ScalarValue, ty: &DataType) -> Result<Expr> {
+    match value {
+        ScalarValue::Null => Ok(cast(Expr::Literal(value, None), ty.clone())),
+        value => Ok(Expr::Literal(value.cast_to(ty)?, None)),
     }
-    // Made without the library's builder, which adds the columns that a key in the set determines.
-    let input = Arc::clone(&aggregate.input);
-    let grouped = LogicalPlan::Aggregate(Aggregate::try_new(input, set.to_vec(), values)?);
-    let fields = aggregate.schema.fields();
-    let mut exprs = Vec::with_capacity(fields.len());
-    let mut id: u64 = ordinal as u64;
-    for (i, expr) in all.iter().enumerate() {
-        let at = set.iter().position(|e| e == expr);
-        id = id << 1 | u64::from(at.is_none());
-        exprs.push(match at {
-            Some(at) => Expr::Column(grouped.schema().columns().swap_remove(at)),
-            None => cast(Expr::Literal(ScalarValue::Null, None), fields[i].data_type().clone()),
-        });
-    }
-    let id_type = fields[all.len()].data_type().clone();
-    exprs.push(Expr::Literal(ScalarValue::UInt64(Some(id)).cast_to(&id_type)?, None));
-    let columns = grouped.schema().columns();
-    let own = columns.into_iter().skip(set.len()).take(aggregate.aggr_expr.len());
-    exprs.extend(own.map(Expr::Column));
-    let exprs = exprs.into_iter().zip(outputs).map(|(e, name)| e.alias(name));
-    let exprs: Vec<Expr> = exprs.collect();
-    LogicalPlanBuilder::from(grouped).project(exprs)?.build()
+}
+
+fn no_key() -> DataFusionError {
+    let message =
+        "arguments to GROUPING must be grouping expressions of the associated query level";
+    DataFusionError::External(Box::new(SqlError::new(SqlState::GROUPING_ERROR, message)))
 }

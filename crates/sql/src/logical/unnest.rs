@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_common::{
-    Column, DataFusionError, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
+    Column, DFSchemaRef, DataFusionError, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
 };
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -130,6 +130,9 @@ impl Unnest<'_> {
                 .cross_join(join.right.as_ref().clone())?;
             return self.node(pairs.filter(predicate)?.build()?);
         }
+        if let LogicalPlan::Join(join) = node {
+            return self.outer_join(join);
+        }
         let [input] = node.inputs()[..] else {
             return Err(unsupported("a subquery in this join condition"));
         };
@@ -150,6 +153,44 @@ impl Unnest<'_> {
         }
         let columns = schema.columns().into_iter().map(Expr::Column);
         LogicalPlanBuilder::from(rebuilt).project(columns)?.build()
+    }
+
+    /// Joins the subqueries in the condition of an outer join to that of its inputs which has the columns
+    /// that they name.
+    fn outer_join(&self, join: datafusion_expr::Join) -> Result<LogicalPlan> {
+        let columns: Vec<Expr> = join.schema.columns().into_iter().map(Expr::Column).collect();
+        let mut left = Arc::unwrap_or_clone(join.left);
+        let mut right = Arc::unwrap_or_clone(join.right);
+        let schemas = [Arc::clone(left.schema()), Arc::clone(right.schema())];
+        let filter = join.filter.map(|filter| {
+            filter.transform_down(|e| {
+                if !is_subquery(&e) {
+                    return Ok(Transformed::no(e));
+                }
+                let named = named_columns(&e);
+                let is_of = |schema: &DFSchemaRef| named.iter().all(|c| schema.has_column(c));
+                let input = match (is_of(&schemas[0]), is_of(&schemas[1])) {
+                    (_, true) => &mut right,
+                    (true, false) => &mut left,
+                    (false, false) => {
+                        return Err(unsupported(
+                            "a subquery over both sides of an outer join in its condition",
+                        ));
+                    }
+                };
+                let found = self.expression(e, input)?.data;
+                Ok(Transformed::new(found, true, TreeNodeRecursion::Jump))
+            })
+        });
+        let filter = filter.transpose()?.map(|filter| filter.data);
+        let (left_keys, right_keys): (Vec<Expr>, Vec<Expr>) = join.on.into_iter().unzip();
+        let joined = LogicalPlanBuilder::from(left).join_with_expr_keys(
+            right,
+            join.join_type,
+            (left_keys, right_keys),
+            filter,
+        )?;
+        joined.project(columns)?.build()
     }
 
     fn expression(&self, expr: Expr, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
@@ -378,16 +419,31 @@ fn unsupported(what: &str) -> DataFusionError {
     DataFusionError::External(Box::new(SqlError::unsupported(what)))
 }
 
-fn has_subquery(node: &LogicalPlan) -> bool {
-    let is_subquery = |e: &Expr| {
-        matches!(
-            e,
-            Expr::ScalarSubquery(_)
-                | Expr::Exists(_)
-                | Expr::InSubquery(_)
-                | Expr::SetComparison(_)
-        )
+/// The columns of a row that a subquery, and what is compared with it, depend on.
+fn named_columns(expr: &Expr) -> Vec<Column> {
+    let subquery = match expr {
+        Expr::ScalarSubquery(subquery) => Some(subquery),
+        Expr::Exists(exists) => Some(&exists.subquery),
+        Expr::InSubquery(member) => Some(&member.subquery),
+        Expr::SetComparison(set) => Some(&set.subquery),
+        _ => None,
     };
+    let outer = subquery.into_iter().flat_map(|s| &s.outer_ref_columns);
+    let outer = outer.filter_map(|e| match e {
+        Expr::OuterReferenceColumn(_, column) => Some(column.clone()),
+        _ => None,
+    });
+    outer.chain(expr.column_refs().into_iter().cloned()).collect()
+}
+
+fn is_subquery(e: &Expr) -> bool {
+    matches!(
+        e,
+        Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_)
+    )
+}
+
+fn has_subquery(node: &LogicalPlan) -> bool {
     node.expressions().iter().any(|e| e.exists(|e| Ok(is_subquery(e))).unwrap_or(false))
 }
 

@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    LimitClause, Query, Select, Statement, TableFactor, UnaryOperator, Value, Visit, Visitor,
-    visit_relations,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause,
+    Query, Select, Statement, TableFactor, UnaryOperator, Value, Visit, Visitor, visit_relations,
 };
 use types::{SqlError, SqlResult};
 
@@ -20,10 +19,6 @@ const WITH_DEPTH_MAX: usize = 48;
 
 /// Most entries of a target list, as in PostgreSQL.
 const TARGETS_MAX: usize = 1_664;
-
-/// Most elements of `CUBE`, as in PostgreSQL, and most grouping sets that are written out.
-const CUBE_MAX: usize = 12;
-const SETS_MAX: usize = 256;
 
 const TOO_MANY_COLUMNS: types::SqlState = types::SqlState("54011");
 
@@ -43,19 +38,6 @@ fn with_depth(query: &Query) -> usize {
         depths.push((super::identifier(&table.alias.name), deepest + 1));
     }
     depths.into_iter().map(|(_, depth)| depth).max().unwrap_or(0)
-}
-
-fn few_sets(group: &Expr) -> ControlFlow<Box<SqlError>> {
-    match group {
-        Expr::Cube(elements) if elements.len() > CUBE_MAX => {
-            let message = format!("CUBE is limited to {CUBE_MAX} elements");
-            ControlFlow::Break(Box::new(SqlError::new(TOO_MANY_COLUMNS, message)))
-        }
-        Expr::GroupingSets(sets) | Expr::Rollup(sets) if sets.len() > SETS_MAX => {
-            too_many("grouping sets")
-        }
-        _ => ControlFlow::Continue(()),
-    }
 }
 
 fn unnests(function: &Function) -> bool {
@@ -181,9 +163,6 @@ impl Visitor for Refuse {
         }
         if select.projection.is_empty() {
             return refuse("SELECT without columns");
-        }
-        if let GroupByExpr::Expressions(groups, _) = &select.group_by {
-            groups.iter().try_for_each(few_sets)?;
         }
         if select.into.is_some() {
             return refuse("SELECT INTO in this place");

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType, DateTimeField, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
-    LimitClause, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, UnaryOperator,
-    Value, VisitMut, VisitorMut,
+    LimitClause, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
+    UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -15,13 +15,14 @@ use types::{SqlError, SqlResult};
 
 use super::identifier;
 use super::relations::Relations;
+use super::windows::OpenWindows;
 use crate::catalog::Catalog;
 
 /// Rewrites a query in place.
 pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()> {
     let relations = Relations::of(query, catalog);
     super::natural::write_columns(query, &relations);
-    match query.visit(&mut Rewrite { relations }) {
+    match query.visit(&mut Rewrite { relations, windows: OpenWindows::default() }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -29,6 +30,30 @@ pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()>
 
 struct Rewrite<'a> {
     relations: Relations<'a>,
+    windows: OpenWindows,
+}
+
+impl Rewrite<'_> {
+    fn enter_query(&mut self, query: &mut Query) -> SqlResult<()> {
+        self.windows.enter_query(query)?;
+        super::values::as_selects(query)?;
+        super::merged::merge_columns(query, &self.relations)
+    }
+
+    fn enter_select(&mut self, select: &mut Select) -> SqlResult<()> {
+        self.windows.enter_select(select)?;
+        super::grouping::as_keys(select)?;
+        super::having::without_groups(select);
+        super::whole_rows::count_existing(select)?;
+        Ok(())
+    }
+}
+
+fn flow(result: SqlResult<()>) -> ControlFlow<Box<SqlError>> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(Box::new(error)),
+    }
 }
 
 impl VisitorMut for Rewrite<'_> {
@@ -39,26 +64,36 @@ impl VisitorMut for Rewrite<'_> {
         if let SetExpr::Select(select) = query.body.as_mut() {
             super::lateral::join_what_is_before(select);
         }
-        let merged = super::values::as_selects(query)
-            .and_then(|()| super::merged::merge_columns(query, &self.relations));
-        match merged {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(Box::new(error)),
-        }
+        flow(self.enter_query(query))
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
+        self.windows.leave();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        flow(self.enter_select(select))
+    }
+
+    fn post_visit_select(&mut self, _select: &mut Select) -> ControlFlow<Self::Break> {
+        self.windows.leave();
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        match function_relation(factor) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(Box::new(error)),
+        flow(function_relation(factor))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Function(Function { over: Some(over), .. }) => flow(self.windows.write_out(over)),
+            _ => ControlFlow::Continue(()),
         }
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match rewritten(expr) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(Box::new(error)),
-        }
+        flow(rewritten(expr))
     }
 }
 
@@ -100,6 +135,9 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         }
         Expr::Function(function) => {
             super::named::in_order(function)?;
+            if let Some(over) = &mut function.over {
+                super::windows::check(over)?;
+            }
             super::special::word_as_text(function);
             match cast_by_name(function).or_else(|| searched(function)) {
                 Some(replaced) => replaced,

@@ -3,20 +3,24 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    DataType, ExactNumberInfo, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator,
-    SetQuantifier, UnaryOperator, Value, Visit, Visitor,
+    DataType, Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Visit,
+    Visitor,
 };
-use types::{LogicalType, SqlResult};
+use types::SqlResult;
 
+use super::common_type::{self, Column};
 use super::rewrite::cast_as;
 use super::row_query;
+
+/// Each row that becomes a query of its own costs a part of a millisecond.
+const BOUND_ONE_BY_ONE_MAX: usize = 64;
 
 /// `VALUES (..), (..)` as `SELECT .. UNION ALL SELECT ..` where a value is a query's: the library computes
 /// rows of values without any other rows at hand.
 pub(super) fn as_selects(query: &mut Query) -> SqlResult<()> {
     let SetExpr::Values(values) = query.body.as_mut() else { return Ok(()) };
-    give_types(&mut values.rows);
-    if values.visit(&mut Queries).is_continue() {
+    let is_open = give_types(&mut values.rows)?;
+    if !is_open && values.visit(&mut Queries).is_continue() {
         return Ok(());
     }
     let selects = values.rows.iter().map(|row| select(&row.content));
@@ -24,67 +28,28 @@ pub(super) fn as_selects(query: &mut Query) -> SqlResult<()> {
     Ok(())
 }
 
-/// Gives literals in quotes the type that another row has in the column, and numbers one that is floating:
-/// `VALUES (date '2020-01-01'), ('2021-01-01')`.
-fn give_types(rows: &mut [Parens<Vec<Expr>>]) {
+/// Gives values the type that those of their column have in common: `VALUES (1::smallint), (2)`, `VALUES
+/// (date '2020-01-01'), ('2021-01-01')`. The library would take whole numbers for `bigint`. Says whether it
+/// is left to the binder, and the rows are few enough to be bound one by one.
+fn give_types(rows: &mut [Parens<Vec<Expr>>]) -> SqlResult<bool> {
+    let mut is_open = false;
     for column in 0..rows.first().map_or(0, |row| row.content.len()) {
-        let declared = |row: &Parens<Vec<Expr>>| row.content.get(column).and_then(declared_type);
-        let Some(mut ty) = rows.iter().find_map(declared) else { continue };
-        // A length counts only where all rows have it.
-        if rows.iter().any(|row| declared(row).as_ref() != Some(&ty)) {
-            ty = without_length(ty);
-        }
-        for row in rows.iter_mut() {
-            if let Some(value) = row.content.get_mut(column)
-                && (is_text(value) || (is_float(&ty) && is_number(value)))
-            {
-                *value = cast_as(value.clone(), ty.clone());
+        match common_type::of_column(rows.iter().filter_map(|row| row.content.get(column)))? {
+            Column::Plain => {}
+            Column::Cast(ty) => {
+                let values = rows.iter_mut().filter_map(|row| row.content.get_mut(column));
+                for value in values.filter(|value| !is_cast_to(value, &ty)) {
+                    *value = cast_as(value.clone(), ty.clone());
+                }
             }
+            Column::Unknown => is_open |= rows.len() > 1,
         }
     }
+    Ok(is_open && rows.len() <= BOUND_ONE_BY_ONE_MAX)
 }
 
-/// The type without its length, precision or scale.
-fn without_length(ty: DataType) -> DataType {
-    match ty {
-        DataType::Varchar(_) | DataType::CharacterVarying(_) | DataType::CharVarying(_) => {
-            DataType::Varchar(None)
-        }
-        DataType::Char(_) | DataType::Character(_) => super::rewrite::bpchar(),
-        DataType::Numeric(_) | DataType::Decimal(_) | DataType::Dec(_) => {
-            DataType::Numeric(ExactNumberInfo::None)
-        }
-        DataType::Timestamp(_, zone) => DataType::Timestamp(None, zone),
-        DataType::Time(_, zone) => DataType::Time(None, zone),
-        DataType::Interval { .. } => DataType::Interval { fields: None, precision: None },
-        other => other,
-    }
-}
-
-fn is_text(value: &Expr) -> bool {
-    matches!(value, Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
-}
-
-fn is_number(value: &Expr) -> bool {
-    match value {
-        Expr::Value(v) => matches!(v.value, Value::Number(..)),
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => is_number(expr),
-        _ => false,
-    }
-}
-
-fn is_float(ty: &DataType) -> bool {
-    matches!(super::column_type(ty), Ok(LogicalType::Float32 | LogicalType::Float64))
-}
-
-/// The type that is written beside a value.
-fn declared_type(value: &Expr) -> Option<DataType> {
-    match value {
-        Expr::Cast { data_type, .. } => Some(data_type.clone()),
-        Expr::TypedString(typed) => Some(typed.data_type.clone()),
-        Expr::Interval(_) => Some(DataType::Interval { fields: None, precision: None }),
-        _ => None,
-    }
+fn is_cast_to(value: &Expr, ty: &DataType) -> bool {
+    matches!(value, Expr::Cast { data_type, .. } if data_type == ty)
 }
 
 /// At least one select; as flat a tree as can be, for planning recurses over it.

@@ -15,6 +15,7 @@ pub(super) fn narrow(mut node: Node, positions: &[usize]) -> Result<Node, Box<No
         Operator::LookupJoin(join) => &mut join.output,
         Operator::HashJoin(join) => &mut join.output,
         Operator::NestedLoopJoin(join) => &mut join.output,
+        Operator::CteScan(scan) => &mut scan.columns,
         _ => return Err(Box::new(node)),
     };
     *output = positions.iter().map(|&p| output[p]).collect();

@@ -10,7 +10,7 @@ use super::rows::cast_to;
 use super::{Built, Physical, built, built_as, nullable};
 use crate::bind::WorkTable;
 use crate::estimate::{ColumnProfile, Profile};
-use crate::plan::{Operator, Recursion};
+use crate::plan::{Node, Operator, Recursion};
 
 /// Rounds that a recursion is expected to take.
 const ROUNDS_GUESS: f64 = 10.0;
@@ -47,9 +47,26 @@ impl Physical<'_> {
         let rows = 100.0;
         let profiles = vec![ColumnProfile::of_domain(rows); columns.len()];
         let profile = Profile { rows, columns: profiles, keys: vec![] };
-        let operator = Operator::WorkTable { name: table.name.clone(), columns };
+        let operator = Operator::WorkTable { name: table.name.clone(), recursion: 0, columns };
         Ok(built(operator, Arc::clone(&scan.projected_schema), profile, 0.0))
     }
+}
+
+/// Tells the scans of work tables whose they are: the innermost recursion's of that name around them.
+/// Nodes have their numbers by now.
+pub(super) fn bind_work_tables(node: &mut Node, around: &mut Vec<(String, usize)>) {
+    let id = node.id;
+    let depth = around.len();
+    match &mut node.operator {
+        Operator::Recursive(query) => around.push((query.name.clone(), id)),
+        Operator::WorkTable { name, recursion, .. } => {
+            let own = around.iter().rev().find(|(of, _)| of == name);
+            *recursion = own.map_or(*recursion, |(_, id)| *id);
+        }
+        _ => {}
+    }
+    node.children_mut().into_iter().for_each(|child| bind_work_tables(child, around));
+    around.truncate(depth);
 }
 
 /// The columns of the work table in the step of a recursion.

@@ -17,6 +17,7 @@ use crate::catalog::{IndexDef, TableDef};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
 use crate::expr::Expr;
+use crate::logical::SharedQuery;
 use crate::plan::{Access, First, IndexRef, KeyRange, Operator, Scan};
 
 /// A way to the rows with its price.
@@ -62,6 +63,9 @@ impl Physical<'_> {
     pub(super) fn scan(&self, scan: &TableScan) -> SqlResult<Built> {
         if let Some(table) = scan.source.downcast_ref::<WorkTable>() {
             return self.work_table(scan, table);
+        }
+        if let Some(query) = scan.source.downcast_ref::<SharedQuery>() {
+            return self.cte_scan(scan, query);
         }
         let Some(table) = scan.source.downcast_ref::<CatalogTable>() else {
             return Err(SqlError::internal("a scan of an unknown source"));

@@ -1,13 +1,10 @@
 //! Aggregates over frames.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array};
-use datafusion_common::ScalarValue;
-use datafusion_expr::Accumulator;
 use types::SqlResult;
 
 use super::frame::Frame;
 use super::{AggregateExpr, Sorted};
-use crate::error::from_library;
 
 /// The aggregate of each row's frame.
 pub(super) fn evaluate(
@@ -40,38 +37,4 @@ fn by_partition(
     let values = accumulator.evaluate()?;
     let rows = UInt32Array::from_iter_values(groups.into_iter().map(|g| g as u32));
     arrow_select::take::take(&values, &rows, None).map_err(crate::error::from_arrow)
-}
-
-/// The value of each frame: rows enter, and leave where the accumulator can forget them.
-pub(in crate::expr) fn slide(
-    make: &dyn Fn() -> datafusion_common::Result<Box<dyn Accumulator>>,
-    args: &[ArrayRef],
-    frames: &[std::ops::Range<usize>],
-) -> SqlResult<Vec<ScalarValue>> {
-    let mut state = make().map_err(from_library)?;
-    let mut inside = 0..0;
-    let mut values = Vec::with_capacity(frames.len());
-    for frame in frames {
-        let overlaps = frame.start >= inside.start && frame.start <= inside.end;
-        let grows = overlaps && frame.end >= inside.end;
-        let leaves = frame.start > inside.start;
-        if !grows || (leaves && !state.supports_retract_batch()) {
-            state = make().map_err(from_library)?;
-            inside = frame.start..frame.start;
-        } else if leaves {
-            let out = part(args, inside.start, frame.start);
-            state.retract_batch(&out).map_err(from_library)?;
-        }
-        if frame.end > inside.end {
-            let new = part(args, inside.end, frame.end);
-            state.update_batch(&new).map_err(from_library)?;
-        }
-        inside = frame.clone();
-        values.push(state.evaluate().map_err(from_library)?);
-    }
-    Ok(values)
-}
-
-fn part(args: &[ArrayRef], from: usize, to: usize) -> Vec<ArrayRef> {
-    args.iter().map(|a| a.slice(from, to - from)).collect()
 }

@@ -15,21 +15,27 @@ const DIGITS_MAX: i16 = 76;
 pub(super) fn unify(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
     let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let known: Vec<&DataType> = types.iter().filter(|t| **t != DataType::Null).collect();
+    if let Some(common) = common_number(&known) {
+        convert(exprs, &types, &common);
+    }
+    Ok(())
+}
+
+/// The type for numbers of these types; `None` where they are of one, or not all numbers.
+pub(super) fn common_number(known: &[&DataType]) -> Option<DataType> {
     let mixed = known.windows(2).any(|pair| pair[0] != pair[1]);
     // An oid is no number: beside numbers it is left to the library, which finds a type for all of both.
     let numbers = known.iter().all(|t| t.is_numeric() && !t.is_unsigned_integer());
     if !mixed || !numbers {
-        return Ok(());
+        return None;
     }
-    let common = match known.iter().find(|t| t.is_floating()) {
+    Some(match known.iter().find(|t| t.is_floating()) {
         Some(_) if known.contains(&&DataType::Float64) => DataType::Float64,
         Some(_) => DataType::Float32,
-        None if known.iter().any(|t| is_decimal(t)) => exact(&known),
+        None if known.iter().any(|t| is_decimal(t)) => exact(known),
         None if known.contains(&&DataType::Int64) => DataType::Int64,
         None => DataType::Int32,
-    };
-    convert(exprs, &types, &common);
-    Ok(())
+    })
 }
 
 /// The decimal for values of these types, one of which is decimal.

@@ -59,10 +59,9 @@ impl Dependent<'_> {
             LogicalPlan::Sort(sort) => {
                 let (input, keys) = self.plan(Arc::unwrap_or_clone(sort.input))?;
                 let order = self.bind_order(sort.expr, &keys)?;
-                let sorted = LogicalPlanBuilder::from(input);
                 match sort.fetch {
-                    None => Ok((sorted.build()?, keys)),
-                    Some(n) => self.first(sorted.build()?, keys, order, 0, Some(n)),
+                    None => Ok((LogicalPlanBuilder::from(input).sort(order)?.build()?, keys)),
+                    Some(n) => self.first(input, keys, order, 0, Some(n)),
                 }
             }
             LogicalPlan::Limit(limit) => self.limit(limit),

@@ -52,7 +52,9 @@ enum SoFar {
 type Wanted = Option<i64>;
 
 fn made(function: &Arc<AggregateFunctionExpr>) -> SqlResult<Box<dyn Accumulator>> {
-    function.create_sliding_accumulator().map_err(from_library)
+    // Rows only enter: one that cannot forget rows will do.
+    let made = function.create_sliding_accumulator().or_else(|_| function.create_accumulator());
+    made.map_err(from_library)
 }
 
 impl Total {

@@ -1,0 +1,127 @@
+//! The types of set operations: those of PostgreSQL's `select_common_type`. A literal in quotes takes the
+//! type that the other queries have in its column.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::{DataFusionError, Result};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Union, cast};
+use types::{SqlError, SqlState};
+
+use super::numbers::common_number;
+use super::{read, unknown};
+
+/// The union over inputs of the same types.
+pub(super) fn typed_union(union: Union) -> Result<LogicalPlan> {
+    let column_count = union.schema.fields().len();
+    let mut inputs: Vec<LogicalPlan> = union.inputs.into_iter().map(Arc::unwrap_or_clone).collect();
+    let same_width = |input: &LogicalPlan| input.schema().fields().len() == column_count;
+    if inputs.iter().all(same_width) {
+        let types = (0..column_count).map(|at| common_type(&inputs, at));
+        let types = types.collect::<Result<Vec<_>>>()?;
+        for input in &mut inputs {
+            *input = with_types(std::mem::take(input), &types)?;
+        }
+    }
+    let inputs = inputs.into_iter().map(Arc::new).collect();
+    Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
+}
+
+/// The type of a column; `None` where it stays what it is.
+fn common_type(inputs: &[LogicalPlan], at: usize) -> Result<Option<DataType>> {
+    let is_open = |input: &&LogicalPlan| {
+        literal(input, at).is_some() || input.schema().field(at).data_type() == &DataType::Null
+    };
+    let known = inputs.iter().filter(|input| !is_open(input));
+    let known: Vec<&DataType> = known.map(|input| input.schema().field(at).data_type()).collect();
+    let Some(first) = known.first() else { return Ok(Some(DataType::Utf8View)) };
+    if known.iter().all(|ty| ty == first) {
+        return Ok((known.len() < inputs.len()).then(|| (*first).clone()));
+    }
+    let mut common = (*first).clone();
+    for ty in &known[1..] {
+        if is_other_kind(&common, ty) {
+            let [left, right] = [&common, *ty].map(crate::render::type_name);
+            let message = format!("UNION types {left} and {right} cannot be matched");
+            let error = SqlError::new(SqlState::DATATYPE_MISMATCH, message);
+            return Err(DataFusionError::External(Box::new(error)));
+        }
+        if matches!((&common, *ty), (DataType::Date32, DataType::Timestamp(..)))
+            || matches!(
+                (&common, *ty),
+                (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_)))
+            )
+        {
+            common = (*ty).clone();
+        }
+    }
+    match common {
+        DataType::Timestamp(..) => Ok(Some(common)),
+        _ => Ok(common_number(&known)),
+    }
+}
+
+/// Whether no value can be of both types.
+fn is_other_kind(a: &DataType, b: &DataType) -> bool {
+    match (kind(a), kind(b)) {
+        (Some(a), Some(b)) => a != b,
+        _ => false,
+    }
+}
+
+/// PostgreSQL's category of a type; `None` of those that the library matches.
+fn kind(ty: &DataType) -> Option<char> {
+    Some(match ty {
+        ty if ty.is_unsigned_integer() => return None,
+        ty if ty.is_numeric() => 'N',
+        ty if ty.is_string() => 'S',
+        DataType::Boolean => 'B',
+        DataType::Date32 | DataType::Timestamp(..) => 'D',
+        DataType::Time64(_) => 't',
+        DataType::Interval(_) => 'T',
+        _ => return None,
+    })
+}
+
+/// The literal in quotes that a query has for a column.
+fn literal(input: &LogicalPlan, at: usize) -> Option<&str> {
+    match input {
+        LogicalPlan::Projection(projection) => unknown(projection.expr.get(at)?),
+        _ => None,
+    }
+}
+
+fn with_types(input: LogicalPlan, types: &[Option<DataType>]) -> Result<LogicalPlan> {
+    let changes = |at: usize| match &types[at] {
+        Some(ty) => input.schema().field(at).data_type() != ty,
+        None => false,
+    };
+    if !(0..types.len()).any(changes) {
+        return Ok(input);
+    }
+    let columns = input.schema().columns();
+    let mut exprs = Vec::with_capacity(types.len());
+    for (at, column) in columns.into_iter().enumerate() {
+        let (qualifier, field) = input.schema().qualified_field(at);
+        let own = match &input {
+            LogicalPlan::Projection(projection) => projection.expr[at].clone(),
+            _ => Expr::Column(column),
+        };
+        exprs.push(match types[at].as_ref().filter(|_| changes(at)) {
+            Some(ty) => {
+                let typed = match literal(&input, at).filter(|_| !ty.is_string()) {
+                    Some(text) => read(text, ty)?,
+                    None => cast(own.unalias(), ty.clone()),
+                };
+                typed.alias_qualified(qualifier.cloned(), field.name())
+            }
+            None => own,
+        });
+    }
+    match input {
+        LogicalPlan::Projection(projection) => {
+            Ok(LogicalPlan::Projection(Projection::try_new(exprs, projection.input)?))
+        }
+        other => LogicalPlanBuilder::from(other).project(exprs)?.build(),
+    }
+}

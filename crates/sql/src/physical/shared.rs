@@ -1,0 +1,59 @@
+//! Queries of `WITH` that are computed once, and the scans of their rows.
+
+use std::sync::Arc;
+
+use datafusion_expr::{LogicalPlan, TableScan};
+use types::SqlResult;
+
+use super::rows::cast_to;
+use super::{Built, Physical, built, nullable};
+use crate::estimate::Profile;
+use crate::logical::SharedQuery;
+use crate::options::PlannerOptions;
+use crate::plan::{CteScan, Node, Operator};
+
+/// The plan of a shared query, and the query as those see it that name it.
+pub(crate) fn shared_query(
+    query: &LogicalPlan,
+    number: usize,
+    name: &str,
+    options: &PlannerOptions,
+) -> SqlResult<(SharedQuery, Node)> {
+    let built = Physical::new(options).build(query)?;
+    let schema = nullable(query.schema().as_arrow());
+    let node = cast_to(built.node, &schema);
+    let is_ordered = node.is_ordered() || node.is_list();
+    let profile = match is_ordered {
+        true => built.profile,
+        false => built.profile.without_order(),
+    };
+    let name = name.to_owned();
+    Ok((SharedQuery { number, name, schema, profile, is_ordered }, node))
+}
+
+/// Puts each query at the first of its scans in pre-order, and drops those that have none left.
+pub(super) fn attach(node: &mut Node, queries: &mut [Option<Node>]) {
+    if let Operator::CteScan(scan) = &mut node.operator {
+        scan.query = queries[scan.number].take().map(Box::new);
+    }
+    node.children_mut().into_iter().for_each(|child| attach(child, queries));
+}
+
+impl Physical<'_> {
+    /// The rows of a query that is computed once.
+    pub(super) fn cte_scan(&self, scan: &TableScan, query: &SharedQuery) -> SqlResult<Built> {
+        let all = 0..query.schema.fields().len();
+        let columns = scan.projection.clone().unwrap_or_else(|| all.collect());
+        let profile = query.profile.project(&columns);
+        let cost = self.costs.output(profile.rows);
+        let profile = Profile { rows: profile.rows.max(1.0), ..profile };
+        let operator = Operator::CteScan(CteScan {
+            number: query.number,
+            name: query.name.clone(),
+            query: None,
+            is_ordered: query.is_ordered,
+            columns,
+        });
+        Ok(built(operator, Arc::clone(&scan.projected_schema), profile, cost))
+    }
+}
