@@ -4,8 +4,8 @@ use arrow_schema::ArrowError;
 use datafusion_common::{DataFusionError, SchemaError};
 use types::{SqlError, SqlState};
 
-mod words;
 mod wording;
+mod words;
 
 /// An error of the logical library.
 pub(crate) fn from_library(error: DataFusionError) -> SqlError {

@@ -10,7 +10,7 @@ use datafusion_expr::builder::unnest_with_options;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion_expr::{
     Aggregate, Distinct, DistinctOn, Expr, FetchType, Join, Limit, LogicalPlan, LogicalPlanBuilder,
-    SkipType, SortExpr, lit, when,
+    Operator, SkipType, SortExpr, binary_expr, lit, when,
 };
 use datafusion_functions_window::row_number::row_number_udwf;
 
@@ -206,14 +206,18 @@ impl Dependent<'_> {
         let kept = kept.clone().or_else(|| right_keys.clone()).unwrap_or_default();
         let filter = join.filter.map(|f| self.bind(f, &kept)).transpose()?;
         let mut filters: Vec<Expr> = filter.into_iter().collect();
+        let equal = match join.null_equality {
+            NullEquality::NullEqualsNothing => Operator::Eq,
+            NullEquality::NullEqualsNull => Operator::IsNotDistinctFrom,
+        };
         for (l, r) in join.on {
-            filters.push(self.bind(l, &kept)?.eq(self.bind(r, &kept)?));
+            filters.push(binary_expr(self.bind(l, &kept)?, equal, self.bind(r, &kept)?));
         }
         if let (Some(l), Some(r)) = (&left_keys, &right_keys) {
             for (l, r) in l.iter().zip(r) {
-                filters.push(datafusion_expr::binary_expr(
+                filters.push(binary_expr(
                     Expr::Column(l.clone()),
-                    datafusion_expr::Operator::IsNotDistinctFrom,
+                    Operator::IsNotDistinctFrom,
                     Expr::Column(r.clone()),
                 ));
             }
