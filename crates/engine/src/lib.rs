@@ -84,7 +84,7 @@ pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
     Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,
 };
-pub use sql::{Parameter, Shape, Statement, Template};
+pub use sql::{Parameter, Query, Shape, Statement, Template};
 pub use sql::{explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
 pub use stream::RowStream;
