@@ -2,6 +2,7 @@
 
 mod blocks;
 mod roles;
+mod shown;
 
 pub use blocks::may_run_in_block;
 
@@ -12,7 +13,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::{self, DropObject, Explain, Statement, Vacuum};
+use sql::parse::{self, DropObject, Statement, Vacuum};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
 use types::zone;
@@ -30,13 +31,13 @@ use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::seek::Seek;
-use crate::settings::{Setting, Settings};
+use crate::settings::Settings;
 use crate::statements::{Executed, Statements};
 use crate::system::{
     Generator, LastNumbers, Monitor, SessionInfo, SettingChange, Sleep, SystemCatalog, View,
 };
 use crate::turn::{self, Patience};
-use crate::{access, analyze, comments, ddl, dml, explain, query, reorganize, view};
+use crate::{access, analyze, comments, ddl, dml, query, reorganize, view};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
@@ -516,47 +517,6 @@ impl Session {
     /// From now on a cancel request means this.
     pub(crate) fn listen_to(&self, cancel: Cancel) {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
-    }
-
-    fn explain(&mut self, statement: &Explain, cancel: Cancel) -> SqlResult<StatementResult> {
-        let (catalog, plan, planning) = self.plan(&statement.query)?;
-        let figures = match statement.analyze {
-            true => {
-                let watch = Watch { cancel, activity: &self.activity };
-                let numbers = catalog.clone();
-                let run = query::run(&self.db, catalog, &plan, &self.settings, watch, planning)?;
-                self.db.save_numbers(numbers.given())?;
-                Some(run.1)
-            }
-            false => None,
-        };
-        let lines = match &figures {
-            figures if statement.json => {
-                vec![explain::json(&plan, figures.as_ref(), &self.settings, statement.costs)]
-            }
-            Some(figures) => explain::analyzed(&plan, figures, &self.settings, statement.costs),
-            None => sql::explain_text(&plan, None, statement.costs),
-        };
-        let rows = lines.into_iter().map(|line| vec![line]).collect();
-        Ok(StatementResult::Rows(ResultSet::text(&["QUERY PLAN"], rows, "EXPLAIN")))
-    }
-
-    fn show(&self, name: &str) -> SqlResult<StatementResult> {
-        let snapshot = self.db.snapshot();
-        let may_examine = |setting: &Setting| access::examine(&snapshot, self.info.role, setting);
-        if !name.eq_ignore_ascii_case("all") {
-            may_examine(Setting::find(name)?)?;
-            let (value, name) = (self.settings.show(name)?, Setting::find(name)?.name);
-            return Ok(StatementResult::Rows(ResultSet::text(&[name], vec![vec![value]], "SHOW")));
-        }
-        let row = |s: &'static Setting| {
-            let value = self.settings.value(s).shown(s.kind);
-            vec![s.name.to_owned(), value, s.description.to_owned()]
-        };
-        let all = Setting::sorted().into_iter().filter(|setting| may_examine(setting).is_ok());
-        let rows = all.map(row).collect();
-        let columns = ["name", "setting", "description"];
-        Ok(StatementResult::Rows(ResultSet::text(&columns, rows, "SHOW")))
     }
 }
 

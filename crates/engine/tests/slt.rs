@@ -107,8 +107,19 @@ fn run_with_little_memory(mode: ExecutionMode) {
     run(Circumstances { mode, ring: RingKind::Threads, with, page_bytes: None });
 }
 
-/// Runs every file and reports all failures, not only the first.
+/// The stack of a thread that runs statements, as workers and the program have it.
+const STACK_BYTES: usize = 8 << 20;
+
 fn run(circumstances: Circumstances) {
+    let files = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let ran = files.spawn(move || run_files(circumstances)).expect("a thread").join();
+    if let Err(failures) = ran {
+        std::panic::resume_unwind(failures);
+    }
+}
+
+/// Runs every file and reports all failures, not only the first.
+fn run_files(circumstances: Circumstances) {
     let Circumstances { mode, ring, with, page_bytes } = circumstances;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql");
     let (with, pages) = (with.map_or("all", |(name, _)| name), page_bytes.unwrap_or_default());

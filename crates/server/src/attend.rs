@@ -35,9 +35,10 @@ impl Connection {
         &mut self,
         plan: impl AsyncFnOnce(&mut Session) -> SqlResult<T>,
     ) -> io::Result<SqlResult<T>> {
+        let ending = self.ending();
         let session = self.session.as_mut().expect("no statement runs now");
         let clock = Limit::start(session);
-        let planned = unless_gone(&self.stream, plan(session)).await?;
+        let planned = unless_gone(&self.stream, ending, plan(session)).await?;
         Ok(clock.judge(planned))
     }
 
@@ -51,7 +52,7 @@ impl Connection {
     ) -> io::Result<T> {
         let mut work = pin!(work);
         let left = {
-            let mut gone = pin!(gone(&self.stream));
+            let mut gone = pin!(gone(&self.stream, self.ending()));
             let mut closed = pin!(async {
                 self.shared.drain.closed().await;
                 time::sleep(CLOSING).await;
@@ -86,9 +87,10 @@ impl Connection {
 /// What work gives, or an error when the client hangs up first.
 pub(crate) async fn unless_gone<T>(
     stream: &Stream,
+    is_ending: impl Fn() -> bool,
     work: impl Future<Output = T>,
 ) -> io::Result<T> {
-    let (mut work, mut gone) = (pin!(work), pin!(gone(stream)));
+    let (mut work, mut gone) = (pin!(work), pin!(gone(stream, is_ending)));
     poll_fn(|cx| {
         if let Poll::Ready(done) = work.as_mut().poll(cx) {
             return Poll::Ready(Ok(done));
@@ -98,9 +100,13 @@ pub(crate) async fn unless_gone<T>(
     .await
 }
 
-/// Ends when the client has hung up, but not before a while.
-pub(crate) async fn gone(stream: &Stream) {
+/// Ends when the client has hung up, but not before a while. The server wakes a connection that is to
+/// end by the end of its input: then work is cancelled already, and the client is to be told.
+pub(crate) async fn gone(stream: &Stream, is_ending: impl Fn() -> bool) {
     time::sleep(SILENCE).await;
     // An error of the wait is the end of the connection too.
     let _ = stream.hung_up().await;
+    if is_ending() {
+        std::future::pending::<()>().await;
+    }
 }

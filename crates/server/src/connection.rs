@@ -203,6 +203,15 @@ impl Connection {
         }
     }
 
+    /// Whether the server or this connection ends, to be asked while work has the session.
+    pub(crate) fn ending(&self) -> impl Fn() -> bool + use<> {
+        let (shared, presence) = (self.shared.clone(), self.presence.clone());
+        move || {
+            let is_ended = presence.as_ref().is_some_and(|presence| presence.is_ended());
+            is_ended || shared.drain.stage() == Stage::Closing
+        }
+    }
+
     /// Whether somebody wants this connection to end.
     fn is_ended(&self) -> bool {
         self.presence.as_ref().is_some_and(|presence| presence.is_ended())

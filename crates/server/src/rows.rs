@@ -148,6 +148,6 @@ impl Connection {
         if self.output.has_rows {
             self.flush().await?;
         }
-        unless_gone(&self.stream, stream.next()).await
+        unless_gone(&self.stream, self.ending(), stream.next()).await
     }
 }

@@ -1,14 +1,24 @@
+//! Calls nested in each other: which are taken, and which are refused before their types are asked for.
+
 use datafusion_sql::sqlparser::parser::Parser;
 
 use super::prepare;
 use crate::bind::NoTables;
 use crate::parse::dialect::Postgres;
 
+/// The stack of a thread that runs statements.
+const STACK_BYTES: usize = 8 << 20;
+
 /// The query with its calls prepared; `None` where that is refused.
 fn check(expression: &str) -> Option<String> {
     let text = format!("SELECT {expression}");
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    thread.spawn(move || prepared(&text)).expect("a thread").join().expect("no panic")
+}
+
+fn prepared(text: &str) -> Option<String> {
     let dialect = Postgres::for_length(text.len());
-    let parser = Parser::new(&dialect).try_with_sql(&text);
+    let parser = Parser::new(&dialect).try_with_sql(text);
     let mut query = *parser.and_then(|mut parser| parser.parse_query()).expect("it parses");
     prepare(&mut query, &NoTables).ok().map(|()| query.to_string())
 }

@@ -72,6 +72,10 @@ impl AggregateUDFImpl for Variance {
         self.library.name()
     }
 
+    fn aliases(&self) -> &[String] {
+        self.library.aliases()
+    }
+
     fn signature(&self) -> &Signature {
         self.library.signature()
     }

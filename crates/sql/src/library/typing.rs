@@ -22,6 +22,7 @@ use types::numeric::FREE;
 mod casts;
 mod elements;
 mod intervals;
+mod literals;
 mod numbers;
 mod operand;
 mod outer;
@@ -136,35 +137,8 @@ pub(crate) fn typed(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     crate::patience::check()?;
     Ok(Transformed::yes(match expr {
-        Expr::Literal(ScalarValue::Int64(Some(v)), meta) => match i32::try_from(v) {
-            Ok(v) => Expr::Literal(ScalarValue::Int32(Some(v)), meta),
-            Err(_) => Expr::Literal(ScalarValue::Int64(Some(v)), meta),
-        },
-        Expr::Literal(ScalarValue::UInt64(Some(v)), meta) => {
-            Expr::Literal(ScalarValue::Decimal128(Some(i128::from(v)), 20, 0), meta)
-        }
-        // One million is written `1e6`: a whole number all the same.
-        Expr::Literal(ScalarValue::Decimal128(Some(v), _, scale @ i8::MIN..=-1), meta) => {
-            let factor = 10i128.checked_pow(u32::from(scale.unsigned_abs()));
-            match factor.and_then(|f| v.checked_mul(f)) {
-                Some(v) => Expr::Literal(ScalarValue::Decimal128(Some(v), 38, 0), meta),
-                None => return Err(DataFusionError::External(Box::new(too_large()))),
-            }
-        }
-        Expr::Negative(inner) => match *inner {
-            // Without this, the smallest integers could not be written.
-            Expr::Literal(ScalarValue::Int64(Some(v)), meta) if v == 1 << 31 => {
-                Expr::Literal(ScalarValue::Int32(Some(i32::MIN)), meta)
-            }
-            // The smallest integers without their sign are of the next larger type.
-            Expr::Literal(ScalarValue::Int32(Some(i32::MIN)), meta) => {
-                Expr::Literal(ScalarValue::Int64(Some(1 << 31)), meta)
-            }
-            Expr::Literal(ScalarValue::Int64(Some(i64::MIN)), meta) => {
-                Expr::Literal(ScalarValue::Decimal128(Some(1 << 63), 20, 0), meta)
-            }
-            other => Expr::Negative(Box::new(other)),
-        },
+        Expr::Literal(value, meta) => literals::typed(value, meta)?,
+        Expr::Negative(inner) => literals::negative(*inner),
         Expr::BinaryExpr(binary) => operator(binary, schema)?,
         Expr::InList(mut list) => {
             let mut all = vec![*list.expr];

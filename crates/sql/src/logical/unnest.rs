@@ -11,7 +11,7 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, Tre
 use datafusion_common::{
     Column, DFSchemaRef, DataFusionError, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
 };
-use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::expr::{AggregateFunction, Exists, InSubquery};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, not, when,
@@ -33,7 +33,7 @@ pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<Logica
 
 /// Whether a plan has what the library would turn into wrong rows: a comparison with ANY or ALL
 /// confuses equal names inside and outside, a scalar subquery of many rows joins all of them, `IN` is
-/// never unknown, and a lateral aggregate that `HAVING` drops comes back as a row of nulls.
+/// never unknown, a subquery sees the query around it only, and a lateral aggregate that `HAVING` drops comes back as a row of nulls.
 pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
     let many_rows = |s: &Subquery| !s.outer_ref_columns.is_empty() && !at_most_one(&s.subquery);
     let needed = |e: &Expr| match e {
@@ -50,11 +50,27 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
                 true => !unknown_is_false(&expr, true),
                 false => has_membership(&expr),
             };
-            found |= expr.exists(|e| Ok(needed(e))).unwrap_or(true);
+            found |= expr.exists(|e| Ok(needed(e) || looks_further(e, node))).unwrap_or(true);
         }
         Ok(TreeNodeRecursion::Continue)
     });
     found || walked.is_err()
+}
+
+/// Whether a subquery names columns of a query beyond the one that it stands in: the library would take
+/// them for columns of that one.
+fn looks_further(expr: &Expr, node: &LogicalPlan) -> bool {
+    let (Expr::ScalarSubquery(subquery)
+    | Expr::Exists(Exists { subquery, .. })
+    | Expr::InSubquery(InSubquery { subquery, .. })) = expr
+    else {
+        return false;
+    };
+    let is_here = |column: &Column| node.inputs().iter().any(|i| i.schema().has_column(column));
+    subquery.subquery.all_out_ref_exprs().iter().any(|e| match e {
+        Expr::OuterReferenceColumn(_, column) => !is_here(column),
+        _ => false,
+    })
 }
 
 /// Whether a condition stands above an aggregation without groups.

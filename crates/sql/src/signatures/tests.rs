@@ -1,3 +1,5 @@
+//! Choices among the signatures of functions and operators, as PostgreSQL makes them.
+
 use types::oid;
 
 use super::{Choice, common_type, function, operator};

@@ -169,35 +169,21 @@ fn field(micros: i64, here: Option<(Zone, i64)>, word: &str, plain: bool) -> Str
         true => value.to_string(),
         false => format!("{value:0width$}"),
     };
-    let name = |text: &str, width: usize| match plain {
-        true => text.to_owned(),
-        false => format!("{text:<width$}"),
-    };
     // Years before Christ are counted from 1 on, without a sign.
     let of_era = |year: i64| if year > 0 { year } else { 1 - year };
     let (shown_year, iso_year) = (of_era(year), of_era(iso_week(days).0));
-    let month_name = MONTHS[(month - 1) as usize];
-    let day_name = WEEKDAYS[weekday as usize];
+    let (month_name, day_name) = (MONTHS[(month - 1) as usize], WEEKDAYS[weekday as usize]);
+    let text =
+        fraction_of_second(word, fraction).or_else(|| half_or_era(word, hour < 12, year > 0));
+    if let Some(text) = text.or_else(|| name_of(word, month_name, day_name, plain)) {
+        return text;
+    }
     match word {
         "HH24" => padded(hour, 2),
         "HH12" | "HH" => padded((hour + 11) % 12 + 1, 2),
         "MI" => padded(seconds / 60 % 60, 2),
         "SS" => padded(seconds % 60, 2),
         "SSSSS" | "SSSS" => padded(seconds, 1),
-        "MS" | "FF3" => format!("{:03}", fraction / 1_000),
-        "US" | "FF6" => format!("{fraction:06}"),
-        "FF1" => format!("{:01}", fraction / 100_000),
-        "FF2" => format!("{:02}", fraction / 10_000),
-        "FF4" => format!("{:04}", fraction / 100),
-        "FF5" => format!("{:05}", fraction / 10),
-        "AM" | "PM" => (if hour < 12 { "AM" } else { "PM" }).to_owned(),
-        "am" | "pm" => (if hour < 12 { "am" } else { "pm" }).to_owned(),
-        "A.M." | "P.M." => (if hour < 12 { "A.M." } else { "P.M." }).to_owned(),
-        "a.m." | "p.m." => (if hour < 12 { "a.m." } else { "p.m." }).to_owned(),
-        "AD" | "BC" => (if year > 0 { "AD" } else { "BC" }).to_owned(),
-        "ad" | "bc" => (if year > 0 { "ad" } else { "bc" }).to_owned(),
-        "A.D." | "B.C." => (if year > 0 { "A.D." } else { "B.C." }).to_owned(),
-        "a.d." | "b.c." => (if year > 0 { "a.d." } else { "b.c." }).to_owned(),
         "Y,YYY" => format!("{},{:03}", shown_year / 1_000, shown_year % 1_000),
         "YYYY" => padded(shown_year, 4),
         "YYY" => padded(shown_year % 1_000, 3),
@@ -210,19 +196,7 @@ fn field(micros: i64, here: Option<(Zone, i64)>, word: &str, plain: bool) -> Str
         "IDDD" => padded(days - iso_first_day(days) + 1, 3),
         "RM" => roman(ROMAN_MONTHS[(month - 1) as usize], plain),
         "rm" => roman(&ROMAN_MONTHS[(month - 1) as usize].to_lowercase(), plain),
-        "MONTH" => name(&month_name.to_uppercase(), 9),
-        "Month" => name(month_name, 9),
-        "month" => name(&month_name.to_lowercase(), 9),
-        "MON" => month_name[..3].to_uppercase(),
-        "Mon" => month_name[..3].to_owned(),
-        "mon" => month_name[..3].to_lowercase(),
         "MM" => padded(month.into(), 2),
-        "DAY" => name(&day_name.to_uppercase(), 9),
-        "Day" => name(day_name, 9),
-        "day" => name(&day_name.to_lowercase(), 9),
-        "DY" => day_name[..3].to_uppercase(),
-        "Dy" => day_name[..3].to_owned(),
-        "dy" => day_name[..3].to_lowercase(),
         "DDD" => padded(year_day, 3),
         "DD" => padded(day.into(), 2),
         "D" => (weekday + 1).to_string(),
@@ -237,6 +211,58 @@ fn field(micros: i64, here: Option<(Zone, i64)>, word: &str, plain: bool) -> Str
         "J" => (days + 2_440_588).to_string(),
         word => zone_field(here, word),
     }
+}
+
+/// The digits behind the point of a second.
+fn fraction_of_second(word: &str, micros: i64) -> Option<String> {
+    Some(match word {
+        "MS" | "FF3" => format!("{:03}", micros / 1_000),
+        "US" | "FF6" => format!("{micros:06}"),
+        "FF1" => format!("{:01}", micros / 100_000),
+        "FF2" => format!("{:02}", micros / 10_000),
+        "FF4" => format!("{:04}", micros / 100),
+        "FF5" => format!("{:05}", micros / 10),
+        _ => return None,
+    })
+}
+
+/// The half of the day, or the era.
+fn half_or_era(word: &str, is_morning: bool, is_after_christ: bool) -> Option<String> {
+    let one = |condition: bool, yes: &str, no: &str| (if condition { yes } else { no }).to_owned();
+    Some(match word {
+        "AM" | "PM" => one(is_morning, "AM", "PM"),
+        "am" | "pm" => one(is_morning, "am", "pm"),
+        "A.M." | "P.M." => one(is_morning, "A.M.", "P.M."),
+        "a.m." | "p.m." => one(is_morning, "a.m.", "p.m."),
+        "AD" | "BC" => one(is_after_christ, "AD", "BC"),
+        "ad" | "bc" => one(is_after_christ, "ad", "bc"),
+        "A.D." | "B.C." => one(is_after_christ, "A.D.", "B.C."),
+        "a.d." | "b.c." => one(is_after_christ, "a.d.", "b.c."),
+        _ => return None,
+    })
+}
+
+/// The name of the month or of the day, in nine places if it is whole and not plain.
+fn name_of(word: &str, month: &str, day: &str, plain: bool) -> Option<String> {
+    let whole = |text: &str| match plain {
+        true => text.to_owned(),
+        false => format!("{text:<9}"),
+    };
+    Some(match word {
+        "MONTH" => whole(&month.to_uppercase()),
+        "Month" => whole(month),
+        "month" => whole(&month.to_lowercase()),
+        "MON" => month[..3].to_uppercase(),
+        "Mon" => month[..3].to_owned(),
+        "mon" => month[..3].to_lowercase(),
+        "DAY" => whole(&day.to_uppercase()),
+        "Day" => whole(day),
+        "day" => whole(&day.to_lowercase()),
+        "DY" => day[..3].to_uppercase(),
+        "Dy" => day[..3].to_owned(),
+        "dy" => day[..3].to_lowercase(),
+        _ => return None,
+    })
 }
 
 const ROMAN_MONTHS: [&str; 12] =
