@@ -38,7 +38,6 @@ mod set_all;
 mod shared;
 mod sorted;
 mod unnest;
-mod window_names;
 mod zones;
 
 pub(crate) use shared::SharedQuery;
@@ -80,9 +79,7 @@ fn finished(
     options: &PlannerOptions,
 ) -> SqlResult<LogicalPlan> {
     let bound = sorted::without_unseen(bound).map_err(from_library)?;
-    let bound = window_names::with_one_each(analyzed(bound)?)
-        .and_then(|bound| constants::ExactConstants.analyze(bound, &LIBRARY.options))
-        .map_err(from_library)?;
+    let bound = folded(bound)?;
     let bound = crate::system::without_empty(bound, config)?;
     let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
     let first = decorrelated(bound, config)?;
@@ -154,6 +151,12 @@ fn analyzed(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     // The library's own loop would refuse subqueries that only we can unnest.
     let analyzed = rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, &LIBRARY.options));
     analyzed.map_err(from_library)
+}
+
+/// The plan with its types, and what is made of constants computed.
+fn folded(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let folded = constants::ExactConstants.analyze(analyzed(plan)?, &LIBRARY.options);
+    folded.map_err(from_library)
 }
 
 /// Binds a query and looks at its types, but computes nothing.

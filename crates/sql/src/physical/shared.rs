@@ -31,12 +31,19 @@ pub(crate) fn shared_query(
     Ok((SharedQuery { number, name, schema, profile, is_ordered }, node))
 }
 
-/// Puts each query at the first of its scans in pre-order, and drops those that have none left.
-pub(super) fn attach(node: &mut Node, queries: &mut [Option<Node>]) {
+/// Puts each query at the first of its scans in pre-order, and drops those that have none left. What they
+/// cost is part of what the nodes above cost, and is returned.
+pub(super) fn attach(node: &mut Node, queries: &mut [Option<Node>]) -> f64 {
+    let mut cost = 0.0;
     if let Operator::CteScan(scan) = &mut node.operator {
         scan.query = queries[scan.number].take().map(Box::new);
+        cost += scan.query.as_ref().map_or(0.0, |query| query.cost);
     }
-    node.children_mut().into_iter().for_each(|child| attach(child, queries));
+    for child in node.children_mut() {
+        cost += attach(child, queries);
+    }
+    node.cost += cost;
+    cost
 }
 
 impl Physical<'_> {

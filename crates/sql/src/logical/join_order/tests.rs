@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion_common::alias::AliasGenerator;
 use datafusion_expr::LogicalPlan;
 
-use super::super::{Config, bind, decorrelated};
+use super::super::{Config, bind, decorrelated, folded};
 use super::{Entry, Join, Orderer, Pieces, Search, Set, Shape};
 use crate::options::PlannerOptions;
 use crate::parse::{Statement, parse};
@@ -22,7 +22,7 @@ fn search<R>(text: &str, options: &PlannerOptions, check: impl Fn(&Search) -> R)
     let Some(Statement::Query(query)) = parse(text).unwrap().pop() else { panic!("{text}") };
     let config = Config { aliases: Arc::new(AliasGenerator::new()) };
     let (bound, _) = bind((*query.ast).clone(), &Tpch::new()).unwrap();
-    let plan = decorrelated(bound, &config).unwrap();
+    let plan = decorrelated(folded(bound).unwrap(), &config).unwrap();
     let physical = Physical::new(options);
     let orderer = Orderer { physical: &physical };
     let mut pieces = Pieces::default();
