@@ -168,7 +168,7 @@ fn a_block_keeps_all_or_nothing() {
             if end == "rollback" {
                 for client in [&mut client, &mut other] {
                     check(client, BEFORE);
-                    assert_eq!(run(client, "select * from made").err().expect("gone"), "42P01");
+                    assert_eq!(run(client, "select * from made").expect_err("gone"), "42P01");
                 }
                 is_sound(&mut other);
             }

@@ -166,7 +166,7 @@ fn uuid_digits(text: &str) -> Option<String> {
             '-' if may_part => may_part = false,
             digit if digit.is_ascii_hexdigit() => {
                 digits.push(digit);
-                may_part = digits.len() % 4 == 0 && digits.len() < 32;
+                may_part = digits.len().is_multiple_of(4) && digits.len() < 32;
             }
             _ => return None,
         }

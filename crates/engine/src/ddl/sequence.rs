@@ -188,7 +188,7 @@ pub(crate) fn drop_sequences(db: &Database, drop: &Drop) -> SqlResult<()> {
     for name in &drop.names {
         match (snapshot.sequences.contains_key(name), snapshot.numbered_column(name)) {
             (true, _) => found.push(name.clone()),
-            (_, Some((table, ordinal))) if drop.cascade && is_serial(&table, ordinal) => {
+            (_, Some((table, ordinal))) if drop.cascade && is_serial(table, ordinal) => {
                 columns.push((table.def.name.clone(), ordinal));
             }
             _ if drop.if_exists && !snapshot.has_relation(name) => {}
@@ -239,7 +239,7 @@ fn may_not_drop(snapshot: &Snapshot, name: &str) -> SqlError {
             }
         };
     };
-    let serial = is_serial(&table, ordinal);
+    let serial = is_serial(table, ordinal);
     let (table, column) = (&table.def.name, &table.def.schema.columns[ordinal].name);
     if serial {
         return needed(name, table, column);
