@@ -281,7 +281,7 @@ def a_block_writes_with_savepoints():
         other.execute("drop table if exists noted")
         c.execute("create table noted (id int primary key, t text)")
         c.commit()
-        c.executemany("insert into noted values (%s, 'x')", [(i,) for i in range(20)])
+        c.cursor().executemany("insert into noted values (%s, 'x')", [(i,) for i in range(20)])
         with c.transaction():
             c.execute("update noted set t = 'y' where id < 10")
         try:
@@ -675,7 +675,6 @@ def returning_and_row_counts():
 @check
 def row_values_and_composites_arrive():
     with connect() as c:
-        equal(c.execute("select array[[1,2],[3,4]]").fetchone(), ([[1, 2], [3, 4]],))
         equal(c.execute("select array[]::int[]").fetchone(), ([],))
         equal(c.execute("select %s::int[]", ([],)).fetchone(), ([],))
         equal(c.execute("select %b::float8[]", ([1.5, None],), binary=True).fetchone(),

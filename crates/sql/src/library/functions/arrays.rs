@@ -21,7 +21,11 @@ pub(super) fn register(functions: &mut Functions) {
         Overload {
             params: &[Ty::Any],
             variadic: true,
-            result: |args, _| list_of(args.first().unwrap_or(&DataType::Utf8View)),
+            // A null among the elements says nothing of their type.
+            result: |args, _| {
+                let known = args.iter().find(|ty| **ty != DataType::Null);
+                list_of(known.unwrap_or(&DataType::Utf8View))
+            },
             nulls: true,
             body: make_array,
         },
