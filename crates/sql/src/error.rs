@@ -4,8 +4,10 @@ use arrow_schema::ArrowError;
 use datafusion_common::{DataFusionError, SchemaError};
 use types::{SqlError, SqlState};
 
+mod message;
 mod wording;
-mod words;
+
+use message::{from_message, known, tidy};
 
 /// An error of the logical library.
 pub(crate) fn from_library(error: DataFusionError) -> SqlError {
@@ -14,8 +16,7 @@ pub(crate) fn from_library(error: DataFusionError) -> SqlError {
         DataFusionError::NotImplemented(message) => {
             let text = tidy(&message);
             let plain = || SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, text.clone());
-            let known = wording::reworded(&text).or_else(|| words::meant(&text));
-            wording::from_inside(known.unwrap_or_else(plain))
+            wording::from_inside(known(&text).unwrap_or_else(plain))
         }
         DataFusionError::SchemaError(inner, _) => from_schema(*inner),
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -139,147 +140,6 @@ fn from_schema(error: SchemaError) -> SqlError {
             format!("column name \"{name}\" appears more than once"),
         )
         .with_hint("give the columns or relations different aliases"),
-    }
-}
-
-/// What the library says only in words.
-fn from_message(message: &str) -> SqlError {
-    let text = tidy(message);
-    let known = reworded(&text).or_else(|| wording::reworded(&text));
-    if let Some(known) = known.or_else(|| words::meant(&text)) {
-        return wording::from_inside(known);
-    }
-    let lower = text.to_lowercase();
-    let has = |needles: &[&str]| needles.iter().any(|n| lower.contains(n));
-    let state = if has(&["divide by zero", "division by zero"]) {
-        return division_by_zero();
-    } else if has(&["subquery returned more than one row", "more than one row"]) {
-        return SqlError::new(
-            SqlState::CARDINALITY_VIOLATION,
-            "more than one row returned by a subquery used as an expression",
-        );
-    } else if has(&["overflow", "can't cast value", "is too large to store", "out of range"]) {
-        return out_of_range(&text);
-    } else if has(&["group by", "must appear in the group", "not allowed in the where"])
-        || has(&["aggregate functions are not allowed", "could not be resolved from available"])
-    {
-        SqlState::GROUPING_ERROR
-    } else if has(&["cannot cast string", "error parsing", "parser error", "invalid date"]) {
-        SqlState::INVALID_TEXT_REPRESENTATION
-    } else if has(&["cannot coerce arithmetic", "common argument type for comparison"])
-        || has(&["invalid function", "no function matches", "failed to coerce arguments"])
-        || has(&["failed to match any signature", "function_signature", "user-defined coercion"])
-    {
-        SqlState::UNDEFINED_FUNCTION
-    } else if has(&["cannot coerce", "cannot infer common", "incompatible types", "boolean"])
-        || has(&["unsupported cast", "type mismatch", "unexpected type", "data type", "data_type"])
-    {
-        SqlState::DATATYPE_MISMATCH
-    } else if has(&["ambiguous"]) {
-        SqlState::AMBIGUOUS_COLUMN
-    } else if has(&["duplicate", "more than once", "expressions have the same name"]) {
-        SqlState::DUPLICATE_COLUMN
-    } else if has(&["not supported", "unsupported", "not implemented"]) {
-        SqlState::FEATURE_NOT_SUPPORTED
-    } else if has(&["internal error"]) {
-        return SqlError::internal(text);
-    } else {
-        SqlState::SYNTAX_ERROR
-    };
-    wording::from_inside(SqlError::new(state, text))
-}
-
-/// Frequent errors in PostgreSQL's words.
-fn reworded(text: &str) -> Option<SqlError> {
-    let error = |state, message: String| Some(SqlError::new(state, message));
-    if let Some((_, rest)) = text.split_once("cannot cast string '") {
-        let (value, ty) = rest.split_once("' to value of ")?;
-        let ty = in_sql(ty.strip_suffix(" type").unwrap_or(ty));
-        let message = format!("invalid input syntax for type {ty}: \"{value}\"");
-        return error(bad_text_state(&ty, value), message);
-    }
-    if let Some(rest) = text.to_lowercase().strip_prefix("order by column out of bounds, ") {
-        let position = rest.trim_start_matches("specified: ").split(',').next()?.to_owned();
-        let message = format!("ORDER BY position {position} is not in select list");
-        return error(SqlState("42P10"), message);
-    }
-    if let Some((before, _)) = text.split_once(" must appear in the GROUP BY clause") {
-        let column = &before[before.rfind("column ")?..];
-        let message = format!(
-            "{column} must appear in the GROUP BY clause or be used in an aggregate function"
-        );
-        return error(SqlState::GROUPING_ERROR, message);
-    }
-    if let Some((kind, _)) = text.split_once(" queries have different number of columns") {
-        let message = format!("each {kind} query must have the same number of columns");
-        return error(SqlState::SYNTAX_ERROR, message);
-    }
-    if let Some(rest) = text.strip_prefix("cannot coerce arithmetic expression ") {
-        let operands = in_sql(rest.strip_suffix(" to valid types").unwrap_or(rest));
-        return error(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {operands}"));
-    }
-    if text.contains("failed to match any signature") {
-        let name = text.split('\'').nth(1)?;
-        let message = format!("function {name} does not accept arguments of these types");
-        return error(SqlState::UNDEFINED_FUNCTION, message);
-    }
-    if let Some(name) = text.strip_prefix("invalid function '") {
-        let name = name.split('\'').next()?;
-        return error(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
-    }
-    if text.starts_with("LIMIT must be >= 0") {
-        return error(SqlState("2201W"), "LIMIT must not be negative".into());
-    }
-    if text.starts_with("OFFSET must be >=") {
-        return error(SqlState("2201X"), "OFFSET must not be negative".into());
-    }
-    None
-}
-
-/// Dates have states of their own: 22008 for one that is written well but does not exist, else 22007.
-fn bad_text_state(ty: &str, value: &str) -> SqlState {
-    if !ty.starts_with("date") && !ty.starts_with("timestamp") {
-        return SqlState::INVALID_TEXT_REPRESENTATION;
-    }
-    let written_well = value.bytes().all(|b| b.is_ascii_digit() || b"-: .".contains(&b));
-    if written_well { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState("22007") }
-}
-
-/// Operands and their operator, the library's names of types replaced by PostgreSQL's.
-fn in_sql(text: &str) -> String {
-    wording::types_in_sql(text)
-}
-
-/// Longest message; the library appends dumps of its trees.
-const MESSAGE_CHARS_MAX: usize = 240;
-
-/// The first line, without the library's prefixes and the punctuation at its end.
-fn tidy(message: &str) -> String {
-    let mut text = message.lines().next().unwrap_or_default().trim();
-    let prefixes = [
-        "Error during planning:",
-        "Arrow error:",
-        "Cast error:",
-        "Compute error:",
-        "Arithmetic overflow:",
-        "Optimizer rule",
-        "Execution error:",
-        "Schema error:",
-        "SQL error:",
-        "This feature is not implemented:",
-        "Invalid argument error:",
-    ];
-    while let Some(rest) = prefixes.iter().find_map(|p| text.strip_prefix(p)) {
-        text = rest.trim_start();
-    }
-    let end = text.char_indices().nth(MESSAGE_CHARS_MAX).map_or(text.len(), |(i, _)| i);
-    let text = text[..end].trim_end_matches(['.', ' ']);
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {
-            first.to_lowercase().chain(letters).collect()
-        }
-        _ => text.to_string(),
     }
 }
 

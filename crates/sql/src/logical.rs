@@ -25,6 +25,7 @@ use crate::plan::Node;
 
 mod constants;
 mod dependencies;
+mod distinct_on;
 mod duplicates;
 mod grouping_sets;
 mod guarded_rules;

@@ -72,7 +72,7 @@ fn resolve(setting: &str, text: &str, port: u16) -> SqlResult<Vec<Address>> {
     Ok(resolved.into_iter().map(Address::Tcp).collect())
 }
 
-/// HTTP has no login, so only this machine may reach it.
+/// The login of the console travels without TLS, so only this machine may reach it.
 fn only_here(text: &str, addresses: &[Address]) -> SqlResult<()> {
     let open = |address: &&Address| match address {
         Address::Unix(_) => false,
@@ -81,6 +81,6 @@ fn only_here(text: &str, addresses: &[Address]) -> SqlResult<()> {
     let Some(open) = addresses.iter().find(open) else { return Ok(()) };
     let message = format!("http_listen {text}: {open} can be reached from other machines");
     Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
-        .with_detail("The console has no login.")
+        .with_detail("The console is served without encryption.")
         .with_hint("Listen at 127.0.0.1 and reach it through an SSH tunnel."))
 }

@@ -3,50 +3,6 @@
 
 use types::{SqlError, SqlState};
 
-/// Messages about operators, casts and functions, and what else has a name.
-pub(super) fn reworded(text: &str) -> Option<SqlError> {
-    let lower = text.to_lowercase();
-    let undefined = |message: String| SqlError::new(SqlState::UNDEFINED_FUNCTION, message);
-    if let Some((_, rest)) = lower.split_once("result type for temporal operation ") {
-        let at = lower.len() - rest.len();
-        let operands = text[at..].split(':').next().unwrap_or_default();
-        return Some(undefined(format!("operator does not exist: {}", types_in_sql(operands))));
-    }
-    if let Some((_, rest)) = lower.split_once("unsupported cast from ") {
-        let (from, to) = text[lower.len() - rest.len()..].split_once(" to ")?;
-        let (from, to) = (type_in_sql(from), type_in_sql(to));
-        return Some(SqlError::unsupported(format!("a cast of type {from} to type {to}")));
-    }
-    if let Some((_, rest)) = lower.split_once("unsupported sql ")
-        && let Some((_, operator)) = rest.split_once("operator ")
-    {
-        return Some(SqlError::unsupported(format!("the operator {operator}")));
-    }
-    if lower.contains("user-defined coercion failed") || lower.contains("coerce arguments") {
-        let name = text.split('\'').nth(1)?;
-        let message = format!("function {name} does not accept arguments of these types");
-        return Some(undefined(message));
-    }
-    if let Some(query) = lower.strip_prefix("query ").filter(|_| lower.contains("not implemented"))
-    {
-        let verb = query.split(' ').next().unwrap_or_default().to_uppercase();
-        return Some(SqlError::unsupported(format!("{verb} in a query")));
-    }
-    if lower.contains("dot access") {
-        return Some(SqlError::unsupported("a field of a row"));
-    }
-    if lower.contains("projections require unique expression names") {
-        return Some(SqlError::unsupported("two outputs of one expression"));
-    }
-    if lower.contains("invalid escape character") {
-        return Some(
-            SqlError::new(SqlState("22025"), "invalid escape string")
-                .with_hint("Escape string must be empty or one character."),
-        );
-    }
-    None
-}
-
 /// Operands and the operator between them; the names of some types have blanks.
 pub(super) fn types_in_sql(text: &str) -> String {
     let (mut words, mut open) = (Vec::<String>::new(), 0usize);

@@ -72,6 +72,7 @@ pub(super) fn first() -> Vec<Rule> {
 pub(super) fn last() -> Vec<Rule> {
     vec![
         Arc::new(guarded_rules::filters()),
+        Arc::new(Duplicates),
         // What is surely evaluated twice for a row is evaluated once; volatile expressions and those of
         // branches that may not be taken stay where they are.
         Arc::new(CommonSubexprEliminate::new()),

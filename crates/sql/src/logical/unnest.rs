@@ -20,6 +20,7 @@ use datafusion_functions_aggregate::count::{count, count_all};
 use datafusion_functions_aggregate::min_max::max_udaf;
 use types::SqlError;
 
+use super::distinct_on;
 use crate::library::{at_most_one, single_value};
 
 mod dependent;
@@ -28,17 +29,24 @@ use dependent::Dependent;
 
 /// Replaces every subquery in `plan` that the library has no join for, and every lateral join.
 pub(super) fn unnest(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
-    Unnest { names }.plan(plan)
+    Unnest { names }.plan(distinct_on::written_out(plan, names)?)
 }
 
 /// Whether a plan has what the library would turn into wrong rows: a comparison with ANY or ALL
 /// confuses equal names inside and outside, a scalar subquery of many rows joins all of them, `IN` is
-/// never unknown, a subquery sees the query around it only, and a lateral aggregate that `HAVING` drops comes back as a row of nulls.
+/// never unknown, a subquery sees the query around it only, and an aggregate without groups that `HAVING`
+/// drops, or whose rows are none, is lost or comes back as a row of nulls.
 pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
-    let many_rows = |s: &Subquery| !s.outer_ref_columns.is_empty() && !at_most_one(&s.subquery);
+    let correlated = |s: &Subquery| !s.outer_ref_columns.is_empty();
     let needed = |e: &Expr| match e {
         Expr::SetComparison(_) => true,
-        Expr::ScalarSubquery(subquery) => many_rows(subquery),
+        Expr::ScalarSubquery(s) => {
+            correlated(s) && (!at_most_one(&s.subquery) || has_having(&s.subquery))
+        }
+        Expr::Exists(Exists { subquery: s, .. })
+        | Expr::InSubquery(InSubquery { subquery: s, .. }) => {
+            correlated(s) && has_having(&s.subquery)
+        }
         _ => false,
     };
     let mut found = false;

@@ -14,6 +14,8 @@ use datafusion_sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence}
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 
+mod subquery;
+
 /// Operands that are read for each token: one, and again where a word is a function after all.
 const STEPS_PER_TOKEN: usize = 8;
 
@@ -54,16 +56,15 @@ impl Dialect for Postgres {
         false
     }
 
-    /// Called before each operand: ends a parser that has gone back too often. It does not go back
-    /// over this error.
-    fn parse_prefix(&self, _parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-        match self.steps_left.get() {
-            0 => Some(Err(ParserError::RecursionLimitExceeded)),
-            left => {
-                self.steps_left.set(left - 1);
-                None
-            }
+    /// Called before each operand: ends a parser that has gone back too often, and reads the queries
+    /// that the library takes for expressions. The parser does not go back over the error.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        let left = self.steps_left.get();
+        if left == 0 {
+            return Some(Err(ParserError::RecursionLimitExceeded));
         }
+        self.steps_left.set(left - 1);
+        subquery::read(parser)
     }
 
     as_base! {

@@ -1,4 +1,5 @@
-//! `HAVING` of a query without groups and aggregates: all of its rows are one group.
+//! Queries whose rows are one group without a key or an aggregate that says so: those with `HAVING`, and
+//! `GROUP BY ()`.
 
 use std::ops::ControlFlow;
 
@@ -13,14 +14,23 @@ use crate::library::is_aggregate;
 
 /// Has such a query count its rows, for the library knows queries with groups by their aggregates.
 pub(super) fn without_groups(select: &mut Select) {
-    let is_ungrouped =
-        matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
-    let Some(having) = select.having.take_if(|_| is_ungrouped) else { return };
-    let has_aggregates = has_aggregate(&having) || select.projection.iter().any(has_aggregate);
-    select.having = Some(match has_aggregates {
-        true => having,
-        false => binary(having, BinaryOperator::And, any_number_of_rows()),
-    });
+    let GroupByExpr::Expressions(keys, _) = &mut select.group_by else { return };
+    let written = keys.len();
+    // `()` is the group of all rows; beside keys it says nothing.
+    keys.retain(|key| !matches!(key, Expr::Tuple(parts) if parts.is_empty()));
+    let is_one_group = keys.len() < written || select.having.is_some();
+    if !keys.is_empty() || !is_one_group {
+        return;
+    }
+    let has_aggregates = select.having.as_ref().is_some_and(has_aggregate)
+        || select.projection.iter().any(has_aggregate);
+    if !has_aggregates {
+        let all = any_number_of_rows();
+        select.having = Some(match select.having.take() {
+            Some(having) => binary(having, BinaryOperator::And, all),
+            None => all,
+        });
+    }
 }
 
 /// `count(*) >= 0`.

@@ -122,6 +122,8 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         Expr::AllOp { left, compare_op, right } if !is_subquery(right) => {
             compared("all", left, compare_op, right)?
         }
+        // Of an array's own syntax the library does not see that an element is an outer column.
+        Expr::Array(array) => call("make_array", std::mem::take(&mut array.elem)),
         Expr::Function(function)
             if SET_FUNCTIONS.iter().any(|(n, _)| *n == last_name(&function.name)) =>
         {

@@ -12,7 +12,7 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, JoinType, Result};
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Subquery, lit};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Subquery, lit, when};
 use datafusion_functions_aggregate::count::count_all;
 use datafusion_optimizer::AnalyzerRule;
 
@@ -138,6 +138,9 @@ fn attach(joined: &mut LogicalPlan, parts: Parts, made: &mut usize) -> Result<Ex
     let columns = parts.input.schema().columns();
     let fresh = |i: usize| format!("__subquery_{made}_{i}");
     let renamed = columns.iter().enumerate().map(|(i, c)| Expr::Column(c.clone()).alias(fresh(i)));
+    // A value need not be null where no row is.
+    let mark = format!("__subquery_{made}_mark");
+    let renamed = renamed.chain([lit(true).alias(&mark)]);
     let right = LogicalPlanBuilder::from(parts.input).project(renamed)?.build()?;
     let over_both = |expr: Expr| {
         expr.transform_up(|e| {
@@ -156,5 +159,9 @@ fn attach(joined: &mut LogicalPlan, parts: Parts, made: &mut usize) -> Result<Ex
     let left = std::mem::take(joined);
     *joined =
         LogicalPlanBuilder::from(left).join_on(right, JoinType::Left, [predicate])?.build()?;
-    Ok(value)
+    match value {
+        // Null there.
+        Expr::Column(_) => Ok(value),
+        computed => when(Expr::Column(Column::new_unqualified(mark)), computed).end(),
+    }
 }

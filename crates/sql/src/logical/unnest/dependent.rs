@@ -9,8 +9,8 @@ use datafusion_common::{Column, JoinType, NullEquality, Result};
 use datafusion_expr::builder::unnest_with_options;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion_expr::{
-    Aggregate, Distinct, DistinctOn, Expr, FetchType, Join, Limit, LogicalPlan, LogicalPlanBuilder,
-    Operator, SkipType, SortExpr, binary_expr, lit, when,
+    Aggregate, Distinct, Expr, FetchType, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator,
+    SkipType, SortExpr, binary_expr, lit, when,
 };
 use datafusion_functions_window::row_number::row_number_udwf;
 
@@ -69,7 +69,6 @@ impl Dependent<'_> {
                 let (input, keys) = self.plan(Arc::unwrap_or_clone(input))?;
                 Ok((LogicalPlanBuilder::from(input).distinct()?.build()?, keys))
             }
-            LogicalPlan::Distinct(Distinct::On(on)) => self.distinct_on(on),
             LogicalPlan::Unnest(unnest) => {
                 let (input, keys) = self.plan(Arc::unwrap_or_clone(unnest.input))?;
                 let columns = unnest.exec_columns;
@@ -88,17 +87,6 @@ impl Dependent<'_> {
             }
             _ => Err(unsupported("a correlated subquery with this relation")),
         }
-    }
-
-    fn distinct_on(&self, on: DistinctOn) -> Result<Rows> {
-        let (input, keys) = self.plan(Arc::unwrap_or_clone(on.input))?;
-        let by = self.bind_all(on.on_expr, &keys)?;
-        let by = by.into_iter().chain(columns(&keys)).collect();
-        let select = self.bind_all(on.select_expr, &keys)?;
-        let select = select.into_iter().chain(columns(&keys)).collect();
-        let order = on.sort_expr.map(|o| self.bind_order(o, &keys)).transpose()?;
-        let distinct = LogicalPlanBuilder::from(input).distinct_on(by, select, order)?;
-        Ok((distinct.build()?, keys))
     }
 
     /// Whether a plan names a column of the domain.
