@@ -11,7 +11,8 @@ use types::{SqlError, SqlResult, SqlState, oid};
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::{TargetCatalog, delete_query, is_default, update_query};
 use crate::parse::{
-    Assignment, CursorStatement, Insert, InsertSource, Query, Statement, Template, row_query,
+    Assignment, CursorStatement, Insert, InsertSource, Query, Statement, Template, identifier,
+    row_query,
 };
 use crate::quote::quote_ident;
 
@@ -102,9 +103,19 @@ fn of_query(
     inference: &Inference,
     targets: &[u32],
 ) -> SqlResult<()> {
+    of_named(&query.ast, catalog, inference, targets)?;
+    of_unnamed(&query.ast, catalog, inference)
+}
+
+/// Finds types within a query and those queries of its `WITH` that it names.
+fn of_named(
+    query: &ast::Query,
+    catalog: &dyn Catalog,
+    inference: &Inference,
+    targets: &[u32],
+) -> SqlResult<()> {
     for _ in 0..ROUNDS_MAX {
-        let before = inference.known();
-        let mut ast = query.ast.as_ref().clone();
+        let (before, mut ast) = (inference.known(), query.clone());
         crate::planner::rewrite(&mut ast, catalog)?;
         let bound = crate::logical::inferred(ast, catalog, inference);
         if let Some(refused) = inference.refused() {
@@ -117,6 +128,22 @@ fn of_query(
         if known == before || !known.contains(&0) {
             return bound.map(drop);
         }
+    }
+    Ok(())
+}
+
+/// Finds types in queries of a `WITH` that nothing names: the library leaves them out.
+fn of_unnamed(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) -> SqlResult<()> {
+    let Some(with) = query.with.as_ref().filter(|_| inference.known().contains(&0)) else {
+        return Ok(());
+    };
+    for (last, cte) in with.cte_tables.iter().enumerate() {
+        let name = quote_ident(&identifier(&cte.alias.name));
+        let mut naming = crate::parse::parsed_query(&format!("select * from {name}"))?;
+        let cte_tables = with.cte_tables[..=last].to_vec();
+        naming.with = Some(ast::With { cte_tables, ..with.clone() });
+        of_named(&naming, catalog, inference, &[])?;
+        of_unnamed(&cte.query, catalog, inference)?;
     }
     Ok(())
 }

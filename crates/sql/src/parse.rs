@@ -18,6 +18,7 @@ mod ddl;
 pub(crate) mod dialect;
 mod dml;
 mod exclude;
+mod exists;
 mod grouping;
 mod having;
 mod include;

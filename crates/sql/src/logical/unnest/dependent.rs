@@ -80,9 +80,9 @@ impl Dependent<'_> {
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Window(window) => {
                 let (input, keys) = self.plan(Arc::unwrap_or_clone(window.input))?;
-                let exprs = self.bind_all(window.window_expr, &keys)?;
-                let exprs = exprs.into_iter().map(|e| partitioned(e, &keys));
-                let exprs = exprs.collect::<Result<Vec<_>>>()?;
+                let exprs = window.window_expr.into_iter();
+                let exprs =
+                    exprs.map(|e| self.partitioned(e, &keys)).collect::<Result<Vec<_>>>()?;
                 self.behind(LogicalPlanBuilder::from(input).window(exprs)?.build()?, keys)
             }
             _ => Err(unsupported("a correlated subquery with this relation")),
@@ -121,6 +121,19 @@ impl Dependent<'_> {
             Ok(if same { bound } else { bound.alias_qualified(qualifier, name) })
         });
         bound.collect()
+    }
+
+    /// A window function for each value of the domain, under its old name.
+    fn partitioned(&self, expr: Expr, keys: &[Column]) -> Result<Expr> {
+        let (qualifier, name) = expr.qualified_name();
+        let bound = self.bind(expr, keys)?.unalias().transform_up(|e| match e {
+            Expr::WindowFunction(mut window) => {
+                window.params.partition_by.extend(columns(keys));
+                Ok(Transformed::yes(Expr::WindowFunction(window)))
+            }
+            other => Ok(Transformed::no(other)),
+        });
+        Ok(bound?.data.alias_qualified(qualifier, name))
     }
 
     fn bind_order(&self, order: Vec<SortExpr>, keys: &[Column]) -> Result<Vec<SortExpr>> {
@@ -340,16 +353,4 @@ fn counts(expr: &Expr) -> bool {
         Expr::AggregateFunction(call) => call.func.name() == "count",
         _ => false,
     }
-}
-
-/// The window function over partitions of each domain value.
-fn partitioned(expr: Expr, keys: &[Column]) -> Result<Expr> {
-    expr.transform_up(|e| match e {
-        Expr::WindowFunction(mut window) => {
-            window.params.partition_by.extend(columns(keys));
-            Ok(Transformed::yes(Expr::WindowFunction(window)))
-        }
-        other => Ok(Transformed::no(other)),
-    })
-    .data()
 }

@@ -8,7 +8,8 @@ use datafusion_sql::sqlparser::tokenizer::Token;
 
 /// The query that stands next, with its parentheses; `None` where the library reads what does.
 pub(super) fn read(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-    if is_compared_with(parser) && is_longer_query(ahead(parser)) {
+    let is_values = || ahead(parser).next().and_then(keyword) == Some(Keyword::VALUES);
+    if is_compared_with(parser) && (is_values() || is_longer_query(ahead(parser))) {
         return Some(parser.parse_query().map(Expr::Subquery));
     }
     begins_query(parser).then(|| in_parentheses(parser).map(Expr::Subquery))
