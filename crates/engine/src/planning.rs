@@ -61,6 +61,17 @@ impl Drop for Unwanted {
 }
 
 impl Session {
+    /// What `work` gives, unless the session is cancelled meanwhile: for what comes before a statement
+    /// begins.
+    ///
+    /// # Errors
+    /// 57014.
+    pub async fn cancellable<T>(&self, work: impl Future<Output = T>) -> SqlResult<T> {
+        let cancel = Cancel::default();
+        self.listen_to(cancel.clone());
+        unless_cancelled(&cancel, work).await
+    }
+
     /// Plans a query in a task of the database's runtime, which others share.
     pub(crate) async fn plan_in_task(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();

@@ -46,11 +46,14 @@ fn no_portal(name: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_PORTAL, format!("portal \"{name}\" does not exist"))
 }
 
+/// Longest text that is parsed at once: it takes some milliseconds.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
 impl Connection {
     /// Answers a message of the extended protocol; after an error all is skipped until `Sync`.
     pub(crate) async fn extended(&mut self, frame: Frame) -> io::Result<()> {
         let outcome = match frame.tag {
-            b'P' => self.parse(&frame.body),
+            b'P' => self.parse(&frame.body).await,
             b'B' => self.bind(&frame.body),
             b'D' => self.describe(&frame.body).await,
             b'C' => self.close(&frame.body),
@@ -75,9 +78,9 @@ impl Connection {
         self.ready().await
     }
 
-    fn parse(&mut self, body: &[u8]) -> SqlResult<()> {
+    async fn parse(&mut self, body: &[u8]) -> SqlResult<()> {
         let Parse { name, text, oids } = Parse::read(body)?;
-        let mut templates = Template::all(text)?;
+        let mut templates = self.beside(text, Template::all).await?;
         if templates.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
@@ -90,6 +93,22 @@ impl Connection {
         }
         self.output.empty(b'1');
         Ok(())
+    }
+
+    /// Reads a text: a long one beside the worker, which answers others meanwhile, and until somebody
+    /// cancels.
+    pub(crate) async fn beside<T: Send + 'static>(
+        &self,
+        text: &str,
+        read: fn(&str) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let Some(session) = self.session.as_ref().filter(|_| text.len() > TEXT_BYTES_MAX) else {
+            return read(text);
+        };
+        let text = text.to_owned();
+        let read = runtime::offload(move || read(&text));
+        let read = session.cancellable(read).await?;
+        read.map_err(|aborted| SqlError::internal(format!("parsing failed: {aborted}")))?
     }
 
     /// The prepared statement of this name.

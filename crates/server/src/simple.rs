@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use engine::{Announced, SqlError, SqlResult, Statement, Template, may_run_in_block};
+use engine::{Announced, Shape, SqlResult, Statement, Template, may_run_in_block};
 
 use crate::block::{Block, writes};
 use crate::connection::{Answer, Connection};
@@ -26,24 +26,30 @@ impl Connection {
         if let Some(answered) = self.known_look_up(body).await? {
             return Ok(answered);
         }
-        let (text, templates, statements) = match read(body).await {
-            Ok(read) => read,
+        let mut reader = Reader(body);
+        let text = match reader.string().and_then(|text| reader.end().map(|()| text)) {
+            Ok(text) => text,
             Err(error) => return Ok(Err(error)),
         };
+        let statements = match self.beside(text, read).await {
+            Ok(statements) => statements,
+            Err(error) => return Ok(Err(error)),
+        };
+        let text = Announced::from(text);
         if let Some(session) = &self.session {
             session.activity().announce(&text);
         }
         self.text = Some(text.shown().clone());
-        if templates.is_empty() {
+        if statements.is_empty() {
             self.output.empty(b'I');
         }
         if let Err(error) = self.may_run_together(&statements) {
             return Ok(Err(error));
         }
         let last = statements.len().saturating_sub(1);
-        for (number, (statement, template)) in statements.into_iter().zip(&templates).enumerate() {
+        for (number, Read { template, statement, shape }) in statements.into_iter().enumerate() {
             if let Some(session) = &self.session {
-                session.activity().announce_shape(Arc::new(template.shape()));
+                session.activity().announce_shape(shape);
             }
             self.goes_on = number < last;
             let ran = self.run_one(statement).await;
@@ -64,9 +70,10 @@ impl Connection {
 
     /// Refuses what cannot be part of a transaction before the first statement has run. The statements
     /// form one, unless the message says otherwise or none but the last writes.
-    fn may_run_together(&self, statements: &[Statement]) -> SqlResult<()> {
-        let is_step = |statement: &&Statement| matches!(statement, Statement::Transaction(_));
-        let together = statements.iter().take_while(|statement| !is_step(statement));
+    fn may_run_together(&self, statements: &[Read]) -> SqlResult<()> {
+        let statements: Vec<&Statement> = statements.iter().map(|read| &read.statement).collect();
+        let is_step = |statement: &Statement| matches!(statement, Statement::Transaction(_));
+        let together = statements.iter().copied().take_while(|statement| !is_step(statement));
         let written = together.enumerate().filter(|(_, statement)| writes(statement));
         let written: Vec<(usize, &Statement)> = written.collect();
         let is_alone = matches!(*written, [(at, _)] if at + 1 == statements.len());
@@ -117,28 +124,19 @@ impl Connection {
     }
 }
 
-/// Longest text that is parsed at once: it takes some milliseconds.
-const TEXT_BYTES_MAX: usize = 16 << 10;
-
-/// The statements of a message, and the text that others see. What does not parse runs in no part.
-async fn read(body: &[u8]) -> SqlResult<(Announced, Vec<Template>, Vec<Statement>)> {
-    let mut reader = Reader(body);
-    let text = reader.string()?;
-    reader.end()?;
-    let (templates, statements) = match text.len() > TEXT_BYTES_MAX {
-        false => parsed(text)?,
-        true => {
-            let text = text.to_owned();
-            let parsed = runtime::offload(move || parsed(&text)).await;
-            parsed.map_err(|aborted| SqlError::internal(format!("parsing failed: {aborted}")))??
-        }
-    };
-    Ok((text.into(), templates, statements))
+/// A statement as it was read.
+struct Read {
+    template: Template,
+    statement: Statement,
+    shape: Arc<Shape>,
 }
 
-fn parsed(text: &str) -> SqlResult<(Vec<Template>, Vec<Statement>)> {
-    let templates = Template::all(text)?;
-    let bound = templates.iter().map(|t| t.bind(&[]).map_err(|error| t.located(error)));
-    let statements = bound.collect::<SqlResult<Vec<_>>>()?;
-    Ok((templates, statements))
+/// The statements of a message. What does not parse runs in no part.
+fn read(text: &str) -> SqlResult<Vec<Read>> {
+    let one = |template: Template| {
+        let statement = template.bind(&[]).map_err(|error| template.located(error))?;
+        let shape = Arc::new(template.shape());
+        Ok(Read { template, statement, shape })
+    };
+    Template::all(text)?.into_iter().map(one).collect()
 }

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query as Ast, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{
+    DollarQuotedString, Expr, ObjectName, Query as Ast, Value, Visit, Visitor,
+};
 
 use crate::parse::{Query, last_name};
 
@@ -11,6 +13,9 @@ const PARTS_MAX: usize = 64;
 
 /// What a relation or a query inside counts: paths and joins are chosen for each.
 const RELATION_PARTS: usize = 4;
+
+/// Longest literal that is planned at once.
+const LITERAL_BYTES_MAX: usize = 64 << 10;
 
 /// Functions that make much of little: what is constant is computed while planning.
 const GROWING: [&str; 6] =
@@ -58,7 +63,20 @@ impl Visitor for Parts<'_> {
             Expr::Function(call) if GROWING.contains(&last_name(&call.name).as_str()) => {
                 ControlFlow::Break(())
             }
+            Expr::Value(value) if is_long(&value.value) => ControlFlow::Break(()),
             _ => self.add(1),
         }
+    }
+}
+
+/// Whether a literal is copied for some time.
+fn is_long(value: &Value) -> bool {
+    match value {
+        Value::SingleQuotedString(text)
+        | Value::EscapedStringLiteral(text)
+        | Value::DollarQuotedString(DollarQuotedString { value: text, .. }) => {
+            text.len() > LITERAL_BYTES_MAX
+        }
+        _ => false,
     }
 }

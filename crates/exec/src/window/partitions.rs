@@ -125,7 +125,13 @@ impl Partitions {
         open.retain(|rows| rows.num_rows() > 0);
         let Some(first) = open.first() else { return Ok(()) };
         let rows = batch::concat_owned(&first.schema(), open)?;
-        let rows = evaluate(rows, &self.functions, &self.schema)?;
+        let cancel = self.space.cancel.clone();
+        let until_cancelled = Arc::new(move || match cancel.is_cancelled() {
+            true => Err(SqlError::cancelled()),
+            false => Ok(()),
+        });
+        let rows =
+            sql::with_patience(until_cancelled, || evaluate(rows, &self.functions, &self.schema))?;
         self.space.memory.shrink(std::mem::take(&mut walk.counted));
         walk.ready.extend(batch::slices(&rows, self.space.batch_rows));
         Ok(())

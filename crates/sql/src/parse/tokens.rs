@@ -21,6 +21,9 @@ pub(crate) const NESTING_MAX: usize = 48;
 /// refuses them; up to this length they can be freed by recursion, at most 400 bytes of stack a level.
 const CHAIN_MAX: usize = 16_000;
 
+/// Most tokens of a statement: the parser makes a tree of them that takes some ten times their memory.
+const TOKENS_MAX: usize = 2_000_000;
+
 /// Longest name, in bytes; what is longer is cut, as in PostgreSQL.
 const NAME_MAX: usize = 63;
 
@@ -42,6 +45,14 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
                 e.location.column,
             ))
         })?;
+    if tokens.len() > TOKENS_MAX {
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the statement is too long")
+            .with_detail(format!(
+                "It has {} words and signs, {TOKENS_MAX} are taken.",
+                tokens.len()
+            ))
+            .with_hint("load large amounts of data with COPY"));
+    }
     let mut statements = vec![Tokens::new()];
     for token in tokens {
         match token.token {

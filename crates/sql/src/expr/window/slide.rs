@@ -31,6 +31,7 @@ pub(in crate::expr) fn slide(
     let mut partials = None;
     let mut values = Vec::with_capacity(frames.len());
     for frame in frames {
+        crate::patience::check().map_err(from_library)?;
         let overlaps = frame.start >= inside.start && frame.start <= inside.end;
         let grows = overlaps && frame.end >= inside.end;
         let leaves = frame.start > inside.start;
