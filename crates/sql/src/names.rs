@@ -3,15 +3,16 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias,
-    TableFactor, TrimWhereField, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
+    TrimWhereField, Value, VisitMut, VisitorMut,
 };
 use stdx::HashMap;
 use types::LogicalType;
 
 use crate::parse::{SET_FUNCTIONS, identifier};
 
+mod distinct_on;
 mod order;
 
 pub(crate) use order::set_outputs_apart;
@@ -205,7 +206,7 @@ impl VisitorMut for Outputs {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        distinct_on_once(query);
+        distinct_on::in_order(query);
         order_once(query);
         order_by_position(query);
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -265,31 +266,6 @@ fn order_by_position(query: &mut Query) {
             key.expr = Expr::Value(Value::Number((at + 1).to_string(), false).into());
         }
     }
-}
-
-/// The keys of `DISTINCT ON`: a number means an output, and what stands there twice counts once.
-fn distinct_on_once(query: &mut Query) {
-    let SetExpr::Select(select) = query.body.as_mut() else { return };
-    let Some(Distinct::On(keys)) = &mut select.distinct else { return };
-    for key in keys.iter_mut() {
-        let position = match &*key {
-            Expr::Value(value) => match &value.value {
-                Value::Number(digits, _) => digits.parse::<usize>().ok(),
-                _ => None,
-            },
-            _ => None,
-        };
-        let item = position.and_then(|n| select.projection.get(n.checked_sub(1)?));
-        if let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item {
-            *key = expr.clone();
-        }
-    }
-    let mut seen: Vec<Expr> = vec![];
-    keys.retain(|key| {
-        let is_first = !seen.contains(key);
-        seen.push(key.clone());
-        is_first
-    });
 }
 
 /// A column orders rows once: the library does not take it a second time below `DISTINCT ON`.

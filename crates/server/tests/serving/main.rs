@@ -8,5 +8,6 @@ mod served;
 mod encrypted;
 mod ending;
 mod logs;
+mod promises;
 mod signatures;
 mod versions;

@@ -67,6 +67,15 @@ impl Dialect for Postgres {
         subquery::read(parser)
     }
 
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &Expr,
+        _precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        subquery::read_list(parser, expr)
+    }
+
     as_base! {
         identifier_quote_style(identifier: &str) -> Option<char>;
         is_delimited_identifier_start(letter: char) -> bool;

@@ -1,5 +1,5 @@
 //! Queries in parentheses as expressions that do not begin with `SELECT` or `WITH`: set operations of
-//! queries in parentheses, and `VALUES`.
+//! queries in parentheses, and `VALUES`; and those that are the first of several values.
 
 use datafusion_sql::sqlparser::ast::{Expr, Query};
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -26,6 +26,30 @@ fn begins_query(parser: &Parser<'_>) -> bool {
     is_values || is_longer_query(ahead(parser).skip(1))
 }
 
+/// `[NOT] IN` with several values of which the first is a query; the library takes that for all of them.
+/// `None` where it reads what stands next.
+pub(super) fn read_list(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let negated = ahead(parser).next().and_then(keyword) == Some(Keyword::NOT);
+    let mut behind = ahead(parser).skip(usize::from(negated));
+    let is_in = behind.next().and_then(keyword) == Some(Keyword::IN)
+        && behind.next() == Some(&Token::LParen);
+    if !is_in || behind_query(behind) != Some(&Token::Comma) {
+        return None;
+    }
+    Some(in_list(parser, expr.clone(), negated))
+}
+
+fn in_list(parser: &mut Parser<'_>, expr: Expr, negated: bool) -> Result<Expr, ParserError> {
+    if negated {
+        parser.expect_keyword(Keyword::NOT)?;
+    }
+    parser.expect_keyword(Keyword::IN)?;
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(expr), list, negated })
+}
+
 fn in_parentheses(parser: &mut Parser<'_>) -> Result<Box<Query>, ParserError> {
     parser.expect_token(&Token::LParen)?;
     let query = parser.parse_query()?;
@@ -45,26 +69,27 @@ fn is_compared_with(parser: &Parser<'_>) -> bool {
 /// Whether tokens begin with a query in parentheses that goes on behind them.
 fn is_longer_query<'a>(tokens: impl Iterator<Item = &'a Token>) -> bool {
     use Keyword::{EXCEPT, FETCH, INTERSECT, LIMIT, OFFSET, ORDER, UNION};
-    let begins = [Keyword::SELECT, Keyword::VALUES, Keyword::WITH, Keyword::TABLE];
     let goes_on = [UNION, INTERSECT, EXCEPT, ORDER, LIMIT, OFFSET, FETCH];
-    let (mut depth, mut is_query, mut is_closed) = (0usize, false, false);
-    for token in tokens {
-        if is_closed {
-            return keyword(token).is_some_and(|word| goes_on.contains(&word));
-        }
-        match token {
+    behind_query(tokens).and_then(keyword).is_some_and(|word| goes_on.contains(&word))
+}
+
+/// What stands behind a query in parentheses that tokens begin with.
+fn behind_query<'a>(mut tokens: impl Iterator<Item = &'a Token>) -> Option<&'a Token> {
+    let begins = [Keyword::SELECT, Keyword::VALUES, Keyword::WITH, Keyword::TABLE];
+    let (mut depth, mut is_query) = (0usize, false);
+    loop {
+        match tokens.next()? {
             Token::LParen => depth += 1,
-            _ if depth == 0 => return false,
+            _ if depth == 0 => return None,
+            Token::RParen if depth == 1 => return tokens.next(),
             Token::RParen => depth -= 1,
             // The first word.
-            _ if !is_query && !keyword(token).is_some_and(|word| begins.contains(&word)) => {
-                return false;
+            token if !is_query && !keyword(token).is_some_and(|word| begins.contains(&word)) => {
+                return None;
             }
             _ => is_query = true,
         }
-        is_closed = depth == 0;
     }
-    false
 }
 
 /// What the parser has not read.
