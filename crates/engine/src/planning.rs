@@ -61,15 +61,33 @@ impl Drop for Unwanted {
 }
 
 impl Session {
-    /// What `work` gives, unless the session is cancelled meanwhile: for what comes before a statement
-    /// begins.
+    /// Does work that comes before a statement begins, such as parsing, on a thread beside the workers;
+    /// it can be cancelled.
     ///
     /// # Errors
-    /// 57014.
-    pub async fn cancellable<T>(&self, work: impl Future<Output = T>) -> SqlResult<T> {
+    /// 57014; XX000 when it panics.
+    pub async fn beside_workers<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> SqlResult<T> {
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
-        unless_cancelled(&cancel, work).await
+        self.offloaded(&cancel, work).await
+    }
+
+    /// As many pieces of such work at once as there are planners.
+    async fn offloaded<T: Send + 'static>(
+        &self,
+        cancel: &Cancel,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> SqlResult<T> {
+        let permit = unless_cancelled(cancel, self.database().planners().acquire()).await?;
+        let work = move || {
+            let _permit = permit;
+            work()
+        };
+        let done = unless_cancelled(cancel, runtime::offload(work)).await?;
+        done.map_err(|aborted| SqlError::internal(format!("planning failed: {aborted}")))
     }
 
     /// Plans a query in a task of the database's runtime, which others share.
@@ -78,23 +96,19 @@ impl Session {
         if !query.is_large(&|name| snapshot.views.contains_key(name)) {
             return self.plan(query);
         }
-        let permit = unless_cancelled(cancel, self.database().planners().acquire()).await?;
         let (catalog, options, context) =
             (self.system_catalog(), self.planner_options_now(), self.context());
         let unwanted = Unwanted(Cancel::default());
-        let patience = for_a_while([cancel.clone(), unwanted.0.clone()]);
+        let cancels = [cancel.clone(), unwanted.0.clone()];
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
-            let _permit = permit;
             let _entered = zone::enter(context);
-            let begun = time::now();
+            let (begun, patience) = (time::now(), for_a_while(cancels));
             let planned =
                 sql::with_patience(patience, || sql::plan_query(&query, &theirs, &options));
             (planned, begun.elapsed())
         };
-        let (plan, planning) = unless_cancelled(cancel, runtime::offload(work))
-            .await?
-            .map_err(|aborted| SqlError::internal(format!("planning failed: {aborted}")))?;
+        let (plan, planning) = self.offloaded(cancel, work).await?;
         let plan = plan?;
         self.activity().planned(planning);
         Ok((catalog, Arc::new(plan), planning))

@@ -106,9 +106,7 @@ impl Connection {
             return read(text);
         };
         let text = text.to_owned();
-        let read = runtime::offload(move || read(&text));
-        let read = session.cancellable(read).await?;
-        read.map_err(|aborted| SqlError::internal(format!("parsing failed: {aborted}")))?
+        session.beside_workers(move || read(&text)).await?
     }
 
     /// The prepared statement of this name.

@@ -18,7 +18,6 @@ mod ddl;
 pub(crate) mod dialect;
 mod dml;
 mod exclude;
-mod exists;
 mod grouping;
 mod having;
 mod include;

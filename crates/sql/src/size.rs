@@ -14,6 +14,9 @@ const PARTS_MAX: usize = 64;
 /// What a relation or a query inside counts: paths and joins are chosen for each.
 const RELATION_PARTS: usize = 4;
 
+/// Keys of a cube whose sets are counted; more are large in any case.
+const SETS_BITS_MAX: usize = 16;
+
 /// Longest literal that is planned at once.
 const LITERAL_BYTES_MAX: usize = 64 << 10;
 
@@ -64,6 +67,9 @@ impl Visitor for Parts<'_> {
                 ControlFlow::Break(())
             }
             Expr::Value(value) if is_long(&value.value) => ControlFlow::Break(()),
+            // An aggregation is planned for each set.
+            Expr::Cube(keys) => self.add(RELATION_PARTS << keys.len().min(SETS_BITS_MAX)),
+            Expr::Rollup(sets) | Expr::GroupingSets(sets) => self.add(RELATION_PARTS * sets.len()),
             _ => self.add(1),
         }
     }

@@ -51,7 +51,7 @@ fn vacuum_of_another_roles_table_is_a_warning() {
     }
 }
 
-/// Greets the server and waits until it is ready; `z` marks that it is.
+/// Greets the server and waits until it is ready.
 fn raw_session(served: &Served) -> TcpStream {
     let mut stream = TcpStream::connect(served.address).expect("connected");
     let mut body = 196_608i32.to_be_bytes().to_vec();

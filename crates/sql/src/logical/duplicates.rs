@@ -46,12 +46,17 @@ impl OptimizerRule for Duplicates {
                 let aggregate = Aggregate::try_new(aggregate.input, keys, aggregate.aggr_expr)?;
                 Ok(Transformed::yes(LogicalPlan::Aggregate(aggregate)))
             }
-            LogicalPlan::Window(window) if has_duplicates(&calls(&window)) => {
+            LogicalPlan::Window(window) if is_repeated(&calls(&window)) => {
                 Ok(Transformed::yes(each_once(window)?))
             }
             other => Ok(Transformed::no(other)),
         }
     }
+}
+
+/// Whether a function stands there twice whose values are the same then.
+fn is_repeated(calls: &[Expr]) -> bool {
+    has_duplicates(calls) && !calls.iter().any(Expr::is_volatile)
 }
 
 fn calls(window: &Window) -> Vec<Expr> {

@@ -40,8 +40,7 @@ fn any_number_of_rows() -> Expr {
     parser.and_then(|mut parser| parser.parse_expr()).unwrap_or_else(|_| always())
 }
 
-/// Whether a part of a query calls an aggregate of that query.
-pub(super) fn has_aggregate(part: &impl Visit) -> bool {
+fn has_aggregate(part: &impl Visit) -> bool {
     part.visit(&mut Aggregates { depth: 0 }).is_break()
 }
 

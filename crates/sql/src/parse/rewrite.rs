@@ -122,10 +122,6 @@ fn rewritten(expr: &mut Expr) -> SqlResult<()> {
         Expr::AllOp { left, compare_op, right } if !is_subquery(right) => {
             compared("all", left, compare_op, right)?
         }
-        Expr::Exists { subquery, .. } => {
-            super::exists::without_outputs(subquery);
-            return Ok(());
-        }
         // Of an array's own syntax the library does not see that an element is an outer column.
         Expr::Array(array) => call("make_array", std::mem::take(&mut array.elem)),
         Expr::Function(function)

@@ -21,7 +21,7 @@ pub(crate) const NESTING_MAX: usize = 48;
 /// refuses them; up to this length they can be freed by recursion, at most 400 bytes of stack a level.
 const CHAIN_MAX: usize = 16_000;
 
-/// Most tokens of a statement: the parser makes a tree of them that takes some ten times their memory.
+/// Most tokens of a text: the parser makes a tree of them that takes several times their memory.
 const TOKENS_MAX: usize = 2_000_000;
 
 /// Longest name, in bytes; what is longer is cut, as in PostgreSQL.
@@ -45,12 +45,10 @@ pub(crate) fn split(text: &str) -> SqlResult<Vec<Tokens>> {
                 e.location.column,
             ))
         })?;
-    if tokens.len() > TOKENS_MAX {
+    let count = tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).count();
+    if count > TOKENS_MAX {
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the statement is too long")
-            .with_detail(format!(
-                "It has {} words and signs, {TOKENS_MAX} are taken.",
-                tokens.len()
-            ))
+            .with_detail(format!("It has {count} words and signs, {TOKENS_MAX} are taken."))
             .with_hint("load large amounts of data with COPY"));
     }
     let mut statements = vec![Tokens::new()];
