@@ -7,9 +7,9 @@ use types::SqlResult;
 
 use crate::access::RoleId;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::database::Database;
 use crate::notice::Notice;
 use crate::reader;
+use crate::writing::Writing;
 
 /// Extents in a sample: 64 pages each, some 128 thousand rows of 128 bytes; PostgreSQL samples
 /// 30 thousand rows, but ours come in extents and need more to see as many places.
@@ -33,9 +33,8 @@ pub(crate) fn not_vacuumed(snapshot: &Snapshot, role: RoleId, vacuum: &Vacuum) -
 }
 
 /// Analyzes one table, or all of them, as far as they are the role's; what it may not is told.
-pub(crate) fn analyze(db: &Database, role: RoleId, table: Option<&str>) -> SqlResult<Vec<Notice>> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+pub(crate) async fn analyze(writing: &Writing<'_>, table: Option<&str>) -> SqlResult<Vec<Notice>> {
+    let (snapshot, role) = (writing.snapshot(), writing.catalog.role());
     let names: Vec<String> = match table {
         None => snapshot.tables.keys().cloned().collect(),
         Some(name) => vec![name.to_owned()],
@@ -49,24 +48,25 @@ pub(crate) fn analyze(db: &Database, role: RoleId, table: Option<&str>) -> SqlRe
             format!("skipping \"{name}\" --- only table or database owner can analyze it");
         Notice::warning(message)
     };
-    let job = db.start_job("analyzing", names.len() as u64);
+    let job = writing.db.start_job("analyzing", names.len() as u64);
     let mut entries = vec![];
     for name in names {
-        entries.push(analyzed(db, snapshot.table(&name)?)?);
+        entries.push(analyzed(snapshot.table(&name)?).await?);
         job.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
-    db.change(move |_, snapshot| {
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             entries.into_iter().for_each(|entry| snapshot.put(entry));
             Ok(())
         })
-    })?;
+    });
+    change.await?;
     Ok(others.into_iter().map(skipped).collect())
 }
 
-fn analyzed(db: &Database, entry: &TableEntry) -> SqlResult<TableEntry> {
+async fn analyzed(entry: &TableEntry) -> SqlResult<TableEntry> {
     let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
-    let batches = reader::sample(db, entry, &ordinals, SAMPLE_EXTENTS)?;
+    let batches = reader::sample(entry, &ordinals, SAMPLE_EXTENTS).await?;
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
     statistics.columns =

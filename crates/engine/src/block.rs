@@ -22,8 +22,8 @@ use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
 use crate::fault;
 use crate::load::drop_trees;
-use crate::turn::Turn;
 use crate::undo::RECORD_BYTES_MAX;
+use crate::write_lock::{LockWait, WriteRight};
 
 /// Bytes that a block notes to put back; beyond them it writes tables anew. All of it stays in memory
 /// until the block ends, and a quarter of the undo records leaves room for those of other readers.
@@ -43,7 +43,7 @@ pub(crate) struct Block {
     public: Database,
     state: Mutex<State>,
     /// Until what the block did is undone.
-    turn: Option<Turn>,
+    right: Option<WriteRight>,
 }
 
 struct State {
@@ -70,13 +70,13 @@ impl Block {
     ///
     /// # Errors
     /// As [`Database::writer`].
-    pub(crate) fn begin(public: &Database) -> SqlResult<Block> {
-        let turn = public.take_turn()?;
+    pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
+        let right = public.write_right(wait).await?;
         let snapshot = public.snapshot();
         let shared = trees(&snapshot);
         let (noted, noted_bytes, saved, left) = (vec![], 0, vec![], vec![]);
         let state = State { snapshot, shared, noted, noted_bytes, saved, left };
-        Ok(Block { public: public.clone(), state: Mutex::new(state), turn: Some(turn) })
+        Ok(Block { public: public.clone(), state: Mutex::new(state), right: Some(right) })
     }
 
     /// The catalog as the block sees it.
@@ -168,16 +168,25 @@ impl Block {
         noted.put_back(self.public.store()).await
     }
 
-    /// Makes what the block did durable and visible to all.
-    pub(crate) fn commit(&self) -> SqlResult<()> {
+    /// Makes what the block did durable and visible to all; in a task of its own, since a block that goes
+    /// meanwhile would undo what is being committed.
+    pub(crate) async fn commit(self: Arc<Block>) -> SqlResult<()> {
+        let committed = runtime::spawn(async move { self.commit_here().await }).await;
+        committed.unwrap_or_else(|aborted| {
+            Err(SqlError::internal(format!("a transaction could not be ended: {aborted}")))
+        })
+    }
+
+    async fn commit_here(&self) -> SqlResult<()> {
         let mut own = (*self.snapshot()).clone();
         own.abandon(&self.state().left);
-        self.public.change(move |_, snapshot| {
+        let change = self.public.change(self.right.as_ref(), move |_, snapshot| {
             Box::pin(async move {
                 *snapshot = own;
                 Ok(())
             })
-        })?;
+        });
+        change.await?;
         // Nothing is left to undo.
         let mut state = self.state();
         (state.snapshot, state.noted) = (self.public.snapshot(), vec![]);
@@ -241,11 +250,11 @@ impl Drop for Block {
             noted: std::mem::take(&mut state.noted),
             own,
         };
-        let turn = self.turn.take();
+        let right = self.right.take();
         // In a task: this may be a worker's thread, which must not wait.
         self.public.handle().spawn_on(0, move || async move {
             undo.run().await;
-            drop(turn);
+            drop(right);
         });
     }
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow_array::RecordBatch;
 use runtime::{IoCounters, RingChoice, Runtime};
 use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
@@ -15,7 +14,9 @@ use crate::catalog::{IndexEntry, TableEntry};
 use crate::database::{Database, Job};
 use crate::load::{key_arrays, row_ids};
 use crate::options::Options;
-use crate::{fault, reader};
+use crate::reader::TableRows;
+use crate::write_lock::LockWait;
+use crate::{door, fault};
 
 /// The column of `CHECK DATABASE`.
 pub const CHECK_COLUMN: &str = "problem";
@@ -63,10 +64,13 @@ pub fn probe_damage(path: &Path, options: &Options) -> SqlResult<Option<String>>
     let config = runtime::Config { workers: 1, ring: RingChoice::Auto, ..Default::default() };
     let runtime = Runtime::start(config).map_err(|e| SqlError::internal(e.to_string()))?;
     let (path, direct) = (path.to_owned(), options.direct);
-    let opened = runtime.block_on(move || async move {
-        let options = StoreOptions { pool_bytes: PROBE_BYTES, direct, ..StoreOptions::default() };
-        Store::open(&path, options).await?.close().await;
-        Ok(())
+    let opened = door::wait(&runtime.handle(), || {
+        Box::pin(async {
+            let pool_bytes = PROBE_BYTES;
+            let options = StoreOptions { pool_bytes, direct, ..StoreOptions::default() };
+            Store::open(&path, options).await?.close().await;
+            Ok(())
+        })
     });
     match opened {
         Ok(()) => Ok(None),
@@ -80,27 +84,35 @@ pub fn probe_damage(path: &Path, options: &Options) -> SqlResult<Option<String>>
 
 impl Database {
     /// Reads the whole file and checks it: pages, trees, free space, and each index against its
-    /// table. Statements that write wait meanwhile. Progress is in [`Database::job`].
+    /// table. Statements that write wait meanwhile. Progress is in [`Database::job`]. From an ordinary
+    /// thread.
     ///
     /// # Errors
     /// What keeps the check from being made; damage is in the report.
     pub fn check(&self) -> SqlResult<CheckReport> {
-        let _writer = self.writer()?;
-        let mut report = self.check_file()?;
+        door::wait(&self.handle(), || {
+            Box::pin(async {
+                let _right = self.writer(&LockWait::default()).await?;
+                self.checked().await
+            })
+        })
+    }
+
+    /// The same in a task, for who has the right to write.
+    pub(crate) async fn checked(&self) -> SqlResult<CheckReport> {
+        let mut report = self.check_file().await?;
         // The rows of a damaged tree cannot be compared.
         if report.problems.is_empty() {
             for entry in self.snapshot().tables.values() {
-                self.check_table(entry, &mut report)?;
+                self.check_table(entry, &mut report).await?;
             }
         }
         Ok(report)
     }
 
-    fn check_file(&self) -> SqlResult<CheckReport> {
-        let (store, job) =
-            (self.store().clone(), self.start_job("checking pages", self.page_count()));
-        let survey = self.handle().block_on(move || async move { store.survey(&job.done).await });
-        let survey = survey.map_err(fault::storage)?;
+    async fn check_file(&self) -> SqlResult<CheckReport> {
+        let job = self.start_job("checking pages", self.page_count());
+        let survey = self.store().survey(&job.done).await.map_err(fault::storage)?;
         let name = |id: TreeId| self.tree_name(id);
         let problems = survey.problems.iter().map(|problem| match problem.tree {
             Some(id) => format!("{}: {}", name(id), problem.error),
@@ -129,7 +141,7 @@ impl Database {
         "catalog".to_owned()
     }
 
-    fn check_table(&self, entry: &TableEntry, report: &mut CheckReport) -> SqlResult<()> {
+    async fn check_table(&self, entry: &TableEntry, report: &mut CheckReport) -> SqlResult<()> {
         let row_count = entry.tree.stats().entries;
         report.table_count += 1;
         report.row_count += row_count;
@@ -137,7 +149,7 @@ impl Database {
         let job = self.start_job(&format!("checking {}", entry.def.name), total);
         for (index, stored) in entry.def.indexes.iter().zip(&entry.indexes) {
             report.index_count += 1;
-            let problem = self.check_index(entry, stored, &job)?;
+            let problem = self.check_index(entry, stored, &job).await?;
             report.problems.extend(problem.map(|what| format!("index \"{}\": {what}", index.name)));
         }
         Ok(())
@@ -146,7 +158,7 @@ impl Database {
     /// Looks every row of the table up in the index. With as many entries as rows, each found with the
     /// included values, both say the same: an entry ends with the primary key of its row, so no two
     /// rows share one.
-    fn check_index(
+    async fn check_index(
         &self,
         entry: &TableEntry,
         stored: &IndexEntry,
@@ -160,49 +172,40 @@ impl Database {
         let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
         let column_count = entry.def.schema.columns.len();
         let (mut missing, mut changed) = (0, 0);
-        reader::read_table(self, entry, &ordinals, &mut |batch: &RecordBatch| {
+        let mut table = TableRows::new(entry, &ordinals);
+        while let Some(batch) = table.next().await? {
             let ids = match batch.columns().get(column_count) {
                 Some(ids) => ids.clone(),
                 None => row_ids(0, batch.num_rows()),
             };
-            let encoder = KeyEncoder::new(&layout.key, &key_arrays(&layout.key, batch, &ids));
+            let encoder = KeyEncoder::new(&layout.key, &key_arrays(&layout.key, &batch, &ids));
             let mut keys = vec![vec![]; batch.num_rows()];
             let mut values = keys.clone();
             for (row, (key, value)) in keys.iter_mut().zip(&mut values).enumerate() {
                 encoder.encode(row, key)?;
-                layout.encode_value(batch, row, value)?;
+                layout.encode_value(&batch, row, value)?;
             }
             job.done.fetch_add(keys.len() as u64, Relaxed);
-            let (absent, different) = self.compare(&stored.tree, keys, values)?;
+            let (absent, different) = compare(&stored.tree, &keys, &values).await?;
             missing += absent;
             changed += different;
-            Ok(())
-        })?;
+        }
         if missing > 0 {
             return Ok(Some(format!("{missing} of {rows} rows have no entry")));
         }
         let what = "have an entry with other included values";
         Ok((changed > 0).then(|| format!("{changed} of {rows} rows {what}")))
     }
+}
 
-    /// How many of the keys the tree does not hold, and how many it holds with another value.
-    fn compare(
-        &self,
-        tree: &Tree,
-        keys: Vec<Vec<u8>>,
-        values: Vec<Vec<u8>>,
-    ) -> SqlResult<(usize, usize)> {
-        let tree = tree.clone();
-        let compared = self.handle().block_on(move || async move {
-            let (mut found, mut changed) = (0, 0);
-            let io = IoCounters::default();
-            let mut visit = |position: usize, value: &[u8]| {
-                found += 1;
-                changed += usize::from(values[position] != value);
-            };
-            tree.get_batch(&keys, Depth::Many, &io, &mut visit).await?;
-            Ok((keys.len() - found, changed))
-        });
-        compared.map_err(fault::storage)
-    }
+/// How many of the keys the tree does not hold, and how many it holds with another value.
+async fn compare(tree: &Tree, keys: &[Vec<u8>], values: &[Vec<u8>]) -> SqlResult<(usize, usize)> {
+    let (mut found, mut changed, io) = (0, 0, IoCounters::default());
+    let mut visit = |position: usize, value: &[u8]| {
+        found += 1;
+        changed += usize::from(values[position] != value);
+    };
+    let compared = tree.get_batch(keys, Depth::Many, &io, &mut visit).await;
+    compared.map_err(fault::storage)?;
+    Ok((keys.len() - found, changed))
 }

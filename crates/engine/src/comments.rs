@@ -8,7 +8,7 @@ use sql::parse::{Comment, Commented};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
-use crate::database::Database;
+use crate::writing::Writing;
 
 /// What a comment is about. Columns go by their names, for their numbers change when others go.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,12 +35,11 @@ pub(crate) enum Subject {
 pub(crate) type Comments = BTreeMap<Subject, String>;
 
 /// Keeps a comment, or takes it back.
-pub(crate) fn comment(db: &Database, comment: Comment) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let subject = subject(&db.snapshot(), &comment.subject, &db.name())?;
+pub(crate) async fn comment(writing: &Writing<'_>, comment: Comment) -> SqlResult<()> {
+    let subject = subject(writing.snapshot(), &comment.subject, &writing.db.name())?;
     // An empty text is none, as in PostgreSQL.
     let text = comment.text.filter(|text| !text.is_empty());
-    db.change(move |_, snapshot| {
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             let comments = Arc::make_mut(&mut snapshot.comments);
             match text {
@@ -49,7 +48,8 @@ pub(crate) fn comment(db: &Database, comment: Comment) -> SqlResult<()> {
             };
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 fn subject(snapshot: &Snapshot, commented: &Commented, database: &str) -> SqlResult<Subject> {

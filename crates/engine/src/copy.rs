@@ -4,13 +4,13 @@
 mod binary;
 mod csv;
 mod files;
+mod input;
 mod out;
 mod tabbed;
 mod to;
 
-use std::io::Read;
-
 use arrow_array::RecordBatch;
+use runtime::sync::Cancel;
 use sql::Statement;
 use sql::dml::Defaults;
 use sql::parse::{Copy, CopyFormat, CopyOptions, CopySource, Header};
@@ -18,13 +18,18 @@ use types::parse::ColumnParser;
 use types::{Schema, SqlError, SqlResult, SqlState, oid};
 
 use crate::access;
-use crate::dml::{Incoming, insert_batches, take_all};
+use crate::dml::{Incoming, RowSource, insert_batches, take_all};
+use crate::door;
+use crate::pipe::PipeReceiver;
 use crate::result::StatementResult;
 use crate::session::Session;
+use crate::waiting::give_way;
+use crate::writing::Writing;
 
 use binary::BinaryReader;
 use csv::{CsvReader, Field};
 use files::FileReader;
+use input::{Input, Origin, Stop};
 
 pub use out::CopyFormatter;
 pub use to::nothing_returned;
@@ -32,35 +37,36 @@ pub use to::nothing_returned;
 /// Rows that are parsed before they are handed on.
 const BATCH_ROWS: usize = 4096;
 
+/// Rows that are parsed between looks at the clock.
+const ROWS_PER_LOOK: usize = 64;
+
 impl Session {
     /// Runs `COPY .. FROM`; `input` is what the client sends.
-    pub(crate) fn copy_from(
-        &mut self,
+    pub(crate) async fn copy_from(
+        &self,
         copy: &Copy,
-        input: Option<&mut dyn Read>,
+        input: Option<PipeReceiver<Vec<u8>>>,
     ) -> SqlResult<StatementResult> {
-        let (table, options, ordinals) = (&copy.table, &copy.options, self.copied(copy)?);
-        let count = match (&copy.source, input) {
-            (CopySource::File(path), _) => {
-                let mut file = FileReader::open(self.database(), path)?;
-                copy_from(self, table, &ordinals, options, &mut file)?
-            }
-            (CopySource::Stdin, Some(input)) => copy_from(self, table, &ordinals, options, input)?,
+        let ordinals = self.copied(copy)?;
+        let origin = match (&copy.source, input) {
+            (CopySource::File(path), _) => Origin::File(FileReader::open(path).await?),
+            (CopySource::Stdin, Some(input)) => Origin::Client(input),
             (CopySource::Stdin, None) => {
                 let message = "COPY FROM STDIN needs data from the client";
                 return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)
                     .with_hint("Use a file name, or the shell's \\copy."));
             }
         };
+        let count = copy_from(&self.writing().await?, copy, &ordinals, Input::new(origin)).await?;
         Ok(StatementResult::Command { tag: format!("COPY {count}") })
     }
 
     /// Reads the input of a `COPY .. FROM` as the statement would, and keeps nothing; the number of
-    /// rows. It is for trying what input does.
+    /// rows. It is for trying what input does, from an ordinary thread.
     ///
     /// # Errors
     /// Those of the statement, as far as they come from its input alone.
-    pub fn read_copy(&self, statement: &Statement, input: &mut dyn Read) -> SqlResult<u64> {
+    pub fn read_copy(&self, statement: &Statement, input: &[u8]) -> SqlResult<u64> {
         let Statement::Copy(copy) = statement else {
             return Err(SqlError::internal("no COPY FROM"));
         };
@@ -68,12 +74,17 @@ impl Session {
         let def = snapshot.table(&copy.table)?.def.clone();
         let schema = sql::incoming_schema(&def);
         let defaults = Defaults::new(&def, &*snapshot)?;
-        let mut rows = Rows::new(&copy.table, &schema, &ordinals, &copy.options, input, defaults);
-        let mut count = 0;
-        while let Some(batch) = rows.next_batch()? {
-            count += batch.num_rows() as u64;
-        }
-        Ok(count)
+        let (input, cancel) = (Input::of_bytes(input.to_vec()), Cancel::default());
+        let mut rows = Rows::new(copy, &schema, &ordinals, input, defaults, &cancel);
+        door::wait(&self.database().handle(), || {
+            Box::pin(async {
+                let mut count = 0;
+                while let Some(batch) = rows.next().await? {
+                    count += batch.num_rows() as u64;
+                }
+                Ok(count)
+            })
+        })
     }
 
     /// The columns of `COPY .. FROM`, when it may run.
@@ -104,27 +115,25 @@ impl Session {
 
 /// Copies rows of `input` into the columns at `ordinals`, the others take their defaults; the number
 /// of rows.
-fn copy_from(
-    session: &Session,
-    table: &str,
+async fn copy_from(
+    writing: &Writing<'_>,
+    copy: &Copy,
     ordinals: &[usize],
-    format: &CopyOptions,
-    input: &mut dyn Read,
+    input: Input,
 ) -> SqlResult<u64> {
-    let writing = session.writing()?;
-    let entry = writing.entry(table)?;
+    let entry = writing.entry(&copy.table)?;
     let schema = sql::incoming_schema(&entry.def);
     let defaults = Defaults::new(&entry.def, &writing.catalog)?;
-    let mut rows = Rows::new(table, &schema, ordinals, format, input, defaults);
-    match take_all(&writing, &entry, "copying", &mut || rows.next_batch())? {
+    let mut rows = Rows::new(copy, &schema, ordinals, input, defaults, &writing.cancel);
+    match take_all(writing, &entry, "copying", &mut rows).await? {
         Incoming::Few(batches) => {
             let count = batches.iter().map(|b| b.num_rows() as u64).sum();
-            let inserted = insert_batches(&writing, &entry, &batches);
+            let inserted = insert_batches(writing, &entry, &batches).await;
             inserted.map_err(|error| rows.at_row(error, count))?;
             Ok(count)
         }
         Incoming::Many(loader, count) => {
-            loader.finish()?;
+            loader.finish(writing.db, writing.right.as_ref()).await?;
             Ok(count)
         }
     }
@@ -136,45 +145,44 @@ struct Rows<'a> {
     schema: &'a Schema,
     ordinals: &'a [usize],
     format: &'a CopyOptions,
-    input: Input<'a>,
+    records: Records,
     defaults: Defaults,
     header: Header,
+    cancel: &'a Cancel,
 }
 
 /// What the records are read from.
-enum Input<'a> {
-    Text(CsvReader<'a>),
-    Binary(BinaryReader<'a>),
+enum Records {
+    Text(CsvReader),
+    Binary(BinaryReader),
 }
 
-impl<'a> Rows<'a> {
-    fn new(
-        table: &'a str,
-        schema: &'a Schema,
-        ordinals: &'a [usize],
-        format: &'a CopyOptions,
-        input: &'a mut dyn Read,
-        defaults: Defaults,
-    ) -> Rows<'a> {
-        let number = |ordinal: &usize| oid::of(&schema.columns[*ordinal].ty.arrow()).oid;
-        let input = match format.format {
-            CopyFormat::Binary => {
-                let oids = ordinals.iter().map(number).collect();
-                Input::Binary(BinaryReader::new(input, oids))
-            }
-            _ => Input::Text(CsvReader::new(input, format)),
-        };
-        Rows { table, schema, ordinals, format, input, defaults, header: format.header }
+impl Records {
+    fn input(&mut self) -> &mut Input {
+        match self {
+            Records::Text(reader) => &mut reader.input,
+            Records::Binary(reader) => &mut reader.input,
+        }
     }
+}
 
-    fn next_batch(&mut self) -> SqlResult<Option<RecordBatch>> {
+impl RowSource for Rows<'_> {
+    async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         let mut parsers: Vec<_> = self.schema.columns.iter().map(ColumnParser::new).collect();
         let mut row_count = 0;
         while row_count < BATCH_ROWS {
-            if !self.next_row(&mut parsers).map_err(|e| self.at_line(e))? {
-                break;
+            match self.next_row(&mut parsers) {
+                Ok(true) => row_count += 1,
+                Ok(false) => break,
+                Err(Stop::Wrong(error)) => return Err(self.at_line(error)),
+                Err(Stop::NeedsMore) => {
+                    let filled = self.records.input().fill(self.cancel).await;
+                    filled.map_err(|error| self.at_line(error))?;
+                }
             }
-            row_count += 1;
+            if row_count % ROWS_PER_LOOK == 0 {
+                give_way(self.cancel).await?;
+            }
         }
         if row_count == 0 {
             return Ok(None);
@@ -183,16 +191,39 @@ impl<'a> Rows<'a> {
         let batch = RecordBatch::try_new(self.schema.arrow(), arrays);
         batch.map(Some).map_err(|e| SqlError::internal(e.to_string()))
     }
+}
+
+impl<'a> Rows<'a> {
+    fn new(
+        copy: &'a Copy,
+        schema: &'a Schema,
+        ordinals: &'a [usize],
+        input: Input,
+        defaults: Defaults,
+        cancel: &'a Cancel,
+    ) -> Rows<'a> {
+        let (table, format) = (&copy.table, &copy.options);
+        let number = |ordinal: &usize| oid::of(&schema.columns[*ordinal].ty.arrow()).oid;
+        let records = match format.format {
+            CopyFormat::Binary => {
+                let oids = ordinals.iter().map(number).collect();
+                Records::Binary(BinaryReader::new(input, oids))
+            }
+            _ => Records::Text(CsvReader::new(input, format)),
+        };
+        let header = format.header;
+        Rows { table, schema, ordinals, format, records, defaults, header, cancel }
+    }
 
     /// Reads a row; false at the end.
-    fn next_row(&mut self, parsers: &mut [ColumnParser]) -> SqlResult<bool> {
-        let csv = match &mut self.input {
-            Input::Binary(reader) => {
+    fn next_row(&mut self, parsers: &mut [ColumnParser]) -> Result<bool, Stop> {
+        let csv = match &mut self.records {
+            Records::Binary(reader) => {
                 let Some(values) = reader.next_record()? else { return Ok(false) };
                 self.push_values(parsers, &values)?;
                 return Ok(true);
             }
-            Input::Text(csv) => csv,
+            Records::Text(csv) => csv,
         };
         loop {
             let record = match self.format.format {
@@ -233,9 +264,9 @@ impl<'a> Rows<'a> {
 
     /// Adds where in the input the error is.
     fn at_line(&self, error: SqlError) -> SqlError {
-        let line = match &self.input {
-            Input::Text(csv) => csv.line(),
-            Input::Binary(reader) => reader.row(),
+        let line = match &self.records {
+            Records::Text(csv) => csv.line(),
+            Records::Binary(reader) => reader.row(),
         };
         let place = format!("COPY {}, line {line}", self.table);
         let context = match error.context() {
@@ -252,15 +283,15 @@ impl<'a> Rows<'a> {
             return error;
         };
         let before = u64::from(self.format.header != Header::No);
-        let line = match &self.input {
+        let line = match &self.records {
             // A record of the text format is one line.
-            Input::Text(csv)
+            Records::Text(csv)
                 if self.format.format != CopyFormat::Csv || csv.has_read_lines(count + before) =>
             {
                 row as u64 + before + 1
             }
-            Input::Text(_) => return error,
-            Input::Binary(_) => row as u64 + 1,
+            Records::Text(_) => return error,
+            Records::Binary(_) => row as u64 + 1,
         };
         error.with_context(format!("COPY {}, line {line}", self.table))
     }

@@ -18,14 +18,14 @@ use crate::access::Credentials;
 use crate::activity::Activities;
 use crate::block::{self, Block};
 use crate::catalog::{self, Snapshot};
-use crate::fault;
 use crate::load::{TableLoader, drop_trees};
 use crate::memory::Shares;
 use crate::options::{Options, RingKind};
 use crate::planning::PLANNERS_PER_WORKER;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
-use crate::turn::{Turn, Turns};
+use crate::write_lock::{LockWait, WriteLock, WriteRight};
+use crate::{door, fault};
 
 /// Page size of new databases, unless they want another: the best of SSDs for random reads
 /// (DESIGN, section 4).
@@ -52,7 +52,7 @@ struct Inner {
     /// Counts the configurations: sessions look at it before each statement.
     configuration_count: AtomicU64,
     /// One statement writes at a time.
-    turns: Arc<Turns>,
+    write_lock: WriteLock,
     /// Statements that are planned on threads of their own.
     planners: Semaphore,
     /// Numbers the temporary files of queries.
@@ -60,7 +60,7 @@ struct Inner {
     job: Mutex<Arc<Job>>,
     activities: Arc<Activities>,
     /// Sessions that have ended and had temporary tables.
-    ended: Mutex<Vec<u64>>,
+    ended: Arc<Mutex<Vec<u64>>>,
     /// The query that runs now, or ran last.
     watched: Mutex<Option<Arc<exec::Progress>>>,
     /// Last: the store's tasks end before the workers do.
@@ -78,9 +78,11 @@ pub struct Job {
     pub total: u64,
 }
 
-/// What a statement does to store and catalog, on a worker.
-type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>
-    + Send;
+/// Work on store and catalog.
+pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>;
+
+/// What a statement does to store and catalog.
+type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a>;
 
 impl Database {
     /// Creates a database file, which must not exist.
@@ -101,19 +103,22 @@ impl Database {
         let store_options =
             StoreOptions { page_size, pool_bytes: shares.pool, direct: options.direct };
         let file = path.to_owned();
-        let (store, snapshot) = runtime.block_on(move || async move {
-            let store = match create {
-                true => Store::create(&file, store_options).await,
-                false => Store::open(&file, store_options).await,
-            };
-            let store = store.map_err(|error| fault::of_file(error, &file))?;
-            if is_wanted {
-                has_pages_of(&store, page_size)?;
-            }
-            remove_leftovers(&file).await;
-            let snapshot = catalog::load(&store).await?;
-            SqlResult::Ok((store, snapshot))
-        })?;
+        let opened = door::wait(&runtime.handle(), || {
+            Box::pin(async {
+                let store = match create {
+                    true => Store::create(&file, store_options).await,
+                    false => Store::open(&file, store_options).await,
+                };
+                let store = store.map_err(|error| fault::of_file(error, &file))?;
+                if is_wanted {
+                    has_pages_of(&store, page_size)?;
+                }
+                remove_leftovers(&file).await;
+                let snapshot = catalog::load(&store).await?;
+                SqlResult::Ok((store, snapshot))
+            })
+        });
+        let (store, snapshot) = opened?;
         let mut configuration = Configuration::clone(&options.configuration);
         configuration.know("block_size", store.page_size() as i64);
         let inner = Inner {
@@ -122,14 +127,14 @@ impl Database {
             shares,
             governor: Governor::new(shares.operators),
             catalog: Arc::new(RwLock::new(Arc::new(snapshot))),
-            turns: Arc::default(),
+            write_lock: WriteLock::default(),
             planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
             job: Mutex::default(),
             activities: Arc::default(),
-            ended: Mutex::default(),
+            ended: Arc::default(),
             watched: Mutex::default(),
             runtime,
         };
@@ -234,11 +239,15 @@ impl Database {
         (store.cached_pages() as f64 / used as f64).min(1.0)
     }
 
-    /// Evicts all pages, for cold runs.
+    /// Evicts all pages, for cold runs; from an ordinary thread.
     pub fn drop_cache(&self) -> SqlResult<()> {
-        let store = self.store().clone();
-        self.handle().block_on(move || async move { store.drop_cache().await });
+        door::wait(&self.handle(), || Box::pin(self.empty_cache()));
         Ok(())
+    }
+
+    /// Evicts all pages; call it in a task of the database's runtime.
+    pub async fn empty_cache(&self) {
+        self.store().drop_cache().await;
     }
 
     /// What a login is checked against, whether or not there is such a role.
@@ -271,18 +280,21 @@ impl Database {
         self.snapshot().access.has_passwords()
     }
 
-    /// Makes everything durable.
+    /// Makes everything durable; from an ordinary thread.
     pub fn checkpoint(&self) -> SqlResult<()> {
-        let _writer = self.writer()?;
-        let store = self.store().clone();
-        let done = self.handle().block_on(move || async move { store.checkpoint().await });
-        done.map_err(fault::storage)
+        let wait = LockWait::default();
+        door::wait(&self.handle(), || Box::pin(self.make_durable(&wait)))
     }
 
-    /// Walks every tree and the free space; the report, or what is damaged.
+    /// Makes everything durable.
+    pub(crate) async fn make_durable(&self, wait: &LockWait) -> SqlResult<()> {
+        let _right = self.writer(wait).await?;
+        self.store().checkpoint().await.map_err(fault::storage)
+    }
+
+    /// Walks every tree and the free space; the report, or what is damaged. From an ordinary thread.
     pub fn verify(&self) -> SqlResult<storage::VerifyReport> {
-        let store = self.store().clone();
-        let verified = self.handle().block_on(move || async move { store.verify().await });
+        let verified = door::wait(&self.handle(), || Box::pin(self.store().verify()));
         verified.map_err(fault::storage)
     }
 
@@ -293,11 +305,14 @@ impl Database {
 
     /// Closes the file: everything is durable, the lock is released.
     pub fn close(self) -> SqlResult<()> {
-        let store = self.store().clone();
-        self.release_numbers()?;
-        self.checkpoint()?;
-        self.handle().block_on(move || async move { store.close().await });
-        Ok(())
+        door::wait(&self.handle(), || {
+            Box::pin(async {
+                self.release_numbers().await?;
+                self.make_durable(&LockWait::default()).await?;
+                self.store().clone().close().await;
+                Ok(())
+            })
+        })
     }
 
     /// Live figures of the query that runs now, or ran last.
@@ -343,16 +358,19 @@ impl Database {
     ///
     /// # Errors
     /// 55P03 or 57014 when the statement waits for it no longer.
-    pub(crate) fn writer(&self) -> SqlResult<Option<Turn>> {
-        self.block.is_none().then(|| self.take_turn()).transpose()
+    pub(crate) async fn writer(&self, wait: &LockWait) -> SqlResult<Option<WriteRight>> {
+        match &self.block {
+            Some(_) => Ok(None),
+            None => self.write_right(wait).await.map(Some),
+        }
     }
 
     /// The right to write.
     ///
     /// # Errors
     /// As [`Database::writer`].
-    pub(crate) fn take_turn(&self) -> SqlResult<Turn> {
-        self.inner.turns.take()
+    pub(crate) async fn write_right(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        self.inner.write_lock.acquire(wait).await
     }
 
     /// The open block that writes.
@@ -389,9 +407,10 @@ impl Database {
         }
     }
 
-    /// Where a sort may spill.
-    pub(crate) fn sort_path(&self, name: &str) -> PathBuf {
-        self.inner.path.with_added_extension(format!("sort-{name}"))
+    /// Where a sort may spill: each has files of its own, for one that was given up may still be there.
+    pub(crate) fn sort_path(&self) -> PathBuf {
+        let number = self.inner.spills.fetch_add(1, Ordering::Relaxed);
+        self.inner.path.with_added_extension(format!("sort-{number}"))
     }
 
     /// Where a query may spill.
@@ -400,62 +419,95 @@ impl Database {
         self.inner.path.with_added_extension(format!("spill-{number}"))
     }
 
-    /// Applies a change, saves the catalog, makes both durable and visible.
+    /// Applies a change, saves the catalog, makes both durable and visible. In a block the change stays
+    /// within it until the block ends.
     ///
-    /// The caller holds [`Database::writer`]. On an error the visible catalog stays as it was. In a
-    /// block the change stays within it until the block ends.
-    pub(crate) fn change(
+    /// It is made in a task of its own, which has a part in the right to write: once begun it goes to its
+    /// end, also when nobody waits for it any more.
+    ///
+    /// # Errors
+    /// Those of `change` and of storage; the visible catalog stays as it was then.
+    ///
+    /// # Panics
+    /// Without the right to write, outside of a block.
+    pub(crate) async fn change(
         &self,
-        change: impl for<'a> FnOnce(
-            &'a Store,
-            &'a mut Snapshot,
-        ) -> Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>
-        + Send
-        + 'static,
+        right: Option<&WriteRight>,
+        change: impl for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a> + 'static,
     ) -> SqlResult<()> {
-        let change: Box<Change> = Box::new(change);
-        let (store, mut snapshot) = (self.store().clone(), (*self.snapshot()).clone());
-        if let Some(block) = &self.block {
-            let before = block::trees(&snapshot);
-            let mut changed = self.handle().block_on(move || async move {
-                if let Err(error) = change(&store, &mut snapshot).await {
-                    let new = block::trees(&snapshot);
-                    let new: Vec<_> = new.difference(&before).copied().collect();
-                    drop_trees(&store, &new).await.ok();
-                    return Err(error);
-                }
-                Ok(snapshot)
-            })?;
-            changed.read_view = changed.read_view.next();
-            block.advance(changed);
-            return Ok(());
+        let (store, change): (_, Box<Change>) = (self.store().clone(), Box::new(change));
+        let changed = match &self.block {
+            Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
+            None => {
+                let committing = Committing {
+                    store,
+                    catalog: self.inner.catalog.clone(),
+                    ended: self.inner.ended.clone(),
+                    before: self.snapshot(),
+                    _right: right.expect("who changes has the right to write").clone(),
+                };
+                runtime::spawn(committing.run(change)).await
+            }
+        };
+        changed.unwrap_or_else(|aborted| {
+            self.store().give_up(&format!("a statement could not be finished: {aborted}"));
+            Err(SqlError::internal(format!("a statement failed: {aborted}")))
+        })
+    }
+}
+
+/// Changes what a block sees. On an error nothing of the change stays.
+async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> SqlResult<()> {
+    let before = block.snapshot();
+    let mut snapshot = (*before).clone();
+    if let Err(error) = change(&store, &mut snapshot).await {
+        drop_new(&store, &before, &snapshot).await;
+        return Err(error);
+    }
+    snapshot.read_view = snapshot.read_view.next();
+    block.advance(snapshot);
+    Ok(())
+}
+
+/// Drops the trees that a failed change has made; an error leaves pages that the next start takes back.
+async fn drop_new(store: &Store, before: &Snapshot, after: &Snapshot) {
+    let (before, after) = (block::trees(before), block::trees(after));
+    let new: Vec<_> = after.difference(&before).copied().collect();
+    drop_trees(store, &new).await.ok();
+}
+
+/// A change that becomes durable and visible to all.
+struct Committing {
+    store: Store,
+    catalog: Arc<RwLock<Arc<Snapshot>>>,
+    ended: Arc<Mutex<Vec<u64>>>,
+    before: Arc<Snapshot>,
+    /// Others write when the change is visible, not before.
+    _right: WriteRight,
+}
+
+impl Committing {
+    async fn run(self, change: Box<Change>) -> SqlResult<()> {
+        let Committing { store, catalog, ended, before, .. } = &self;
+        let mut snapshot = (**before).clone();
+        let gone = lock(ended).clone();
+        change(store, &mut snapshot).await?;
+        if let Err(error) = catalog::reserve(store, &snapshot).await {
+            drop_new(store, before, &snapshot).await;
+            return Err(error);
         }
-        let ended = lock(&self.inner.ended).clone();
-        let gone = ended.clone();
-        let before = self.snapshot();
-        let snapshot = self.handle().block_on(move || async move {
-            change(&store, &mut snapshot).await?;
-            if let Err(error) = catalog::reserve(&store, &snapshot).await {
-                let new = block::trees(&snapshot);
-                let new: Vec<_> = new.difference(&block::trees(&before)).copied().collect();
-                drop_trees(&store, &new).await.ok();
-                return Err(error);
-            }
-            snapshot.settle();
-            snapshot.end_sessions(&ended);
-            snapshot.forget_dropped();
-            snapshot.forget_comments();
-            if let Err(error) = make_durable(&store, &mut snapshot).await {
-                // Half of it is done in memory, and no later checkpoint may make that durable.
-                store.give_up(&format!("a statement could not be finished: {error}"));
-                return Err(error);
-            }
-            snapshot.read_view = snapshot.read_view.next();
-            SqlResult::Ok(snapshot)
-        })?;
-        let mut current = self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(snapshot);
-        lock(&self.inner.ended).retain(|session| !gone.contains(session));
+        snapshot.settle();
+        snapshot.end_sessions(&gone);
+        snapshot.forget_dropped();
+        snapshot.forget_comments();
+        if let Err(error) = make_durable(store, &mut snapshot).await {
+            // Half of it is done in memory, and no later checkpoint may make that durable.
+            store.give_up(&format!("a statement could not be finished: {error}"));
+            return Err(error);
+        }
+        snapshot.read_view = snapshot.read_view.next();
+        *catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+        lock(ended).retain(|session| !gone.contains(session));
         Ok(())
     }
 }

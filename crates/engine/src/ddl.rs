@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use sql::catalog::{IndexDef, IndexId};
 use sql::parse::CreateIndex;
+use storage::Store;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::TableEntry;
-use crate::database::Database;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::fault;
 use crate::load::build_index;
+use crate::writing::Writing;
 
 fn exists(name: &str) -> SqlError {
     let message = format!("relation \"{name}\" already exists");
@@ -29,9 +30,8 @@ fn exists(name: &str) -> SqlError {
 /// Creates an index over the rows that are there.
 ///
 /// Errors: 42P01, 42P07, 42701 and 42703 for names, 23505 for rows with the same unique key.
-pub(crate) fn create_index(db: &Database, index: &CreateIndex) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> SqlResult<()> {
+    let snapshot = writing.snapshot();
     let (name, unique) = (index.name.clone(), index.unique);
     if snapshot.has_relation(&name) {
         return if index.if_not_exists { Ok(()) } else { Err(exists(&name)) };
@@ -50,8 +50,8 @@ pub(crate) fn create_index(db: &Database, index: &CreateIndex) -> SqlResult<()> 
         return Err(SqlError::unsupported(format!("a key of type {ty}")));
     }
     let def = IndexDef { id: IndexId(0), name, columns, included, unique };
-    let tree = build_index(db, &entry, &def)?;
-    db.change(move |store, snapshot| {
+    let tree = build_index(writing, &entry, &def).await?;
+    let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
             let index = IndexDef { id: IndexId(snapshot.take_id()), ..def };
             let mut def = (*entry.def).clone();
@@ -64,7 +64,8 @@ pub(crate) fn create_index(db: &Database, index: &CreateIndex) -> SqlResult<()> 
             snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 fn ordinal(entry: &TableEntry, name: &str) -> SqlResult<usize> {
@@ -74,35 +75,52 @@ fn ordinal(entry: &TableEntry, name: &str) -> SqlResult<usize> {
     })
 }
 
-/// Drops indexes.
-pub(crate) fn drop_indexes(db: &Database, names: &[String], if_exists: bool) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    for name in names {
-        match db.snapshot().index(name) {
-            Some((entry, position)) => drop_index(db, entry.clone(), position)?,
-            None if if_exists => {}
-            None => {
-                let message = format!("index \"{name}\" does not exist");
-                return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
-            }
-        }
+/// Drops indexes, all of them or none.
+///
+/// Errors: 42704 for a name that is none.
+pub(crate) async fn drop_indexes(
+    writing: &Writing<'_>,
+    names: &[String],
+    if_exists: bool,
+) -> SqlResult<()> {
+    let is_there = |name: &&String| writing.snapshot().index(name).is_some();
+    if let Some(name) = names.iter().find(|name| !is_there(name) && !if_exists) {
+        let message = format!("index \"{name}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
     }
-    Ok(())
-}
-
-fn drop_index(db: &Database, entry: Arc<TableEntry>, position: usize) -> SqlResult<()> {
-    db.change(move |store, snapshot| {
+    let names: Vec<String> = names.iter().filter(is_there).cloned().collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
-            let mut def = (*entry.def).clone();
-            def.indexes.remove(position);
-            let mut statistics = (*def.statistics).clone();
-            statistics.index_leaf_pages.remove(position);
-            def.statistics = Arc::new(statistics);
-            let mut trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).collect();
-            let dropped = trees.remove(position);
-            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
-            snapshot.abandon(&[dropped]);
+            for name in names {
+                // One that is named twice has gone.
+                let found = snapshot.index(&name).map(|(entry, at)| (entry.clone(), at));
+                if let Some((entry, position)) = found {
+                    drop_index(store, snapshot, &entry, position)?;
+                }
+            }
             Ok(())
         })
-    })
+    });
+    change.await
+}
+
+fn drop_index(
+    store: &Store,
+    snapshot: &mut Snapshot,
+    entry: &TableEntry,
+    position: usize,
+) -> SqlResult<()> {
+    let mut def = (*entry.def).clone();
+    def.indexes.remove(position);
+    let mut statistics = (*def.statistics).clone();
+    statistics.index_leaf_pages.remove(position);
+    def.statistics = Arc::new(statistics);
+    let mut trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).collect();
+    let dropped = trees.remove(position);
+    snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
+    snapshot.abandon(&[dropped]);
+    Ok(())
 }

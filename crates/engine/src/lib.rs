@@ -27,6 +27,7 @@ mod cursors;
 mod database;
 mod ddl;
 mod dml;
+mod door;
 mod explain;
 mod fault;
 mod fetch;
@@ -37,6 +38,7 @@ mod memory;
 mod notice;
 mod numbers;
 mod options;
+mod pipe;
 mod planning;
 mod prepared;
 mod query;
@@ -53,10 +55,12 @@ mod source;
 mod statements;
 mod stream;
 mod system;
-mod turn;
 mod undo;
 mod view;
 mod visible;
+mod waiting;
+mod write_lock;
+mod writing;
 
 pub use access::{Credentials, STATEMENT_KINDS, Verifier, statement_kind};
 pub use activity::{
@@ -71,10 +75,11 @@ pub use exec::NodeSnapshot;
 pub use load::{LoadReport, TableLoader};
 pub use notice::Notice;
 pub use options::{Options, RingKind};
+pub use pipe::{PipeReceiver, PipeSender, pipe};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
-pub use session::{CancelHandle, Session, may_run_in_block};
+pub use session::{COPY_CHUNKS, CancelHandle, Client, Session, may_run_in_block};
 pub use settings::{
     Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,
     settings_markdown,

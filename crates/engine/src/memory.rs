@@ -33,6 +33,10 @@ const TASK_BYTES: usize = 64 << 10;
 /// So many rows for each key are counted at most: tasks must be left to keep the device busy.
 const ROWS_PER_KEY_MAX: f64 = 16.0;
 
+/// The most memory of a load or of the build of an index for sorting: runs of this size merge at the
+/// device's sequential speed.
+const SORT_BYTES_MAX: usize = 512 << 20;
+
 /// The parts of a database's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shares {
@@ -58,6 +62,12 @@ impl Shares {
         // Where the pool is given, the others share what it leaves, which is never next to nothing.
         let rest = shared.saturating_sub(pool).max(total / 8);
         Ok(Shares { pool, operators: (rest / 2).max(OPERATOR_BYTES_MIN), tasks: rest / 4 })
+    }
+
+    /// Memory for sorting, over all trees of a load: half of the operators', whose queries go on beside
+    /// it.
+    pub(crate) fn sort(&self) -> usize {
+        (self.operators / 2).min(SORT_BYTES_MAX)
     }
 
     /// Tasks that a query may have alive.

@@ -1,37 +1,37 @@
 //! Numbers that sequences have given out, made durable when their statement ends.
 
-use types::{SqlError, SqlResult};
+use types::SqlResult;
 
 use crate::database::Database;
 use crate::session::Session;
 use crate::system::Given;
-use crate::turn;
+use crate::write_lock::LockWait;
 
 impl Database {
     /// Makes durable that sequences have given numbers out. In a block its end does that.
-    pub(crate) fn save_numbers(&self, given: Vec<Given>) -> SqlResult<()> {
+    pub(crate) async fn save_numbers(&self, given: Vec<Given>, wait: &LockWait) -> SqlResult<()> {
         if given.is_empty() || self.block().is_some() {
             return Ok(());
         }
-        let _writer = self.writer()?;
+        let right = self.writer(wait).await?;
         // Another statement may have done it meanwhile.
         let given: Vec<Given> = given.into_iter().filter(Given::is_unsaved).collect();
         if given.is_empty() {
             return Ok(());
         }
         given.iter().for_each(Given::reserve);
-        let saved = self.change(|_, _| Box::pin(async { Ok(()) }));
+        let saved = self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await;
         given.iter().for_each(|given| given.reserved(saved.is_ok()));
         saved
     }
 
     /// Sequences go on after an orderly end without the gap that a crash leaves.
-    pub(crate) fn release_numbers(&self) -> SqlResult<()> {
-        let _writer = self.writer()?;
+    pub(crate) async fn release_numbers(&self) -> SqlResult<()> {
+        let right = self.writer(&LockWait::default()).await?;
         let released = self.snapshot().numbers().filter(|numbers| numbers.release()).count();
         match released {
             0 => Ok(()),
-            _ => self.change(|_, _| Box::pin(async { Ok(()) })),
+            _ => self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await,
         }
     }
 }
@@ -39,13 +39,6 @@ impl Database {
 impl Session {
     /// Makes durable that sequences have given numbers out.
     pub(crate) async fn save_numbers(&self, given: Vec<Given>) -> SqlResult<()> {
-        if given.is_empty() {
-            return Ok(());
-        }
-        let (db, patience) = (self.database().clone(), self.patience());
-        let save = move || turn::patiently(patience, || db.save_numbers(given));
-        let saved = runtime::offload(save).await;
-        saved
-            .map_err(|aborted| SqlError::internal(format!("saving sequences failed: {aborted}")))?
+        self.database().save_numbers(given, &self.lock_wait()).await
     }
 }

@@ -4,18 +4,20 @@
 //! Whoever waits for such a plan can be cancelled at once, whatever the planner does then: it is asked
 //! to end, and what it finds is thrown away.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use runtime::sync::Cancel;
+use runtime::sync::{Cancel, Semaphore};
 use runtime::time;
 use sql::plan::Plan;
 use sql::{Patience, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
 
-use crate::query::unless_cancelled;
 use crate::session::Session;
 use crate::system::SystemCatalog;
+use crate::waiting::unless_cancelled;
 
 /// Statements that are planned at once on threads of their own, for each worker: more would only take
 /// the processor from each other.
@@ -60,7 +62,75 @@ impl Drop for Unwanted {
     }
 }
 
+/// Runs a statement: what plans or computes for it does so in its session's context, and as long as it
+/// is not cancelled.
+pub(crate) async fn entered<T>(
+    context: zone::Context,
+    cancel: Cancel,
+    statement: impl Future<Output = T>,
+) -> T {
+    let (patience, mut statement) = (until_cancelled(cancel), pin!(statement));
+    poll_fn(|cx| {
+        let _entered = zone::enter(context);
+        sql::with_patience(patience.clone(), || statement.as_mut().poll(cx))
+    })
+    .await
+}
+
+/// Plans statements, on their worker or beside it.
+#[derive(Clone)]
+pub(crate) struct Planner {
+    permits: Semaphore,
+    context: zone::Context,
+}
+
+impl Planner {
+    /// What `work` gives. If it is large it is done on a thread beside the workers, and no longer than a
+    /// while.
+    ///
+    /// # Errors
+    /// Those of `work`; 57014.
+    pub(crate) async fn plan<T: Send + 'static>(
+        &self,
+        is_large: bool,
+        cancel: &Cancel,
+        work: impl FnOnce() -> SqlResult<T> + Send + 'static,
+    ) -> SqlResult<T> {
+        let context = self.context;
+        if !is_large {
+            let _entered = zone::enter(context);
+            return sql::with_patience(until_cancelled(cancel.clone()), work);
+        }
+        let unwanted = Unwanted(Cancel::default());
+        let cancels = [cancel.clone(), unwanted.0.clone()];
+        let work = move || {
+            let _entered = zone::enter(context);
+            sql::with_patience(for_a_while(cancels), work)
+        };
+        self.beside(cancel, work).await?
+    }
+
+    /// As many pieces of such work at once as there are planners.
+    async fn beside<T: Send + 'static>(
+        &self,
+        cancel: &Cancel,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> SqlResult<T> {
+        let permit = unless_cancelled(cancel, self.permits.acquire()).await?;
+        let work = move || {
+            let _permit = permit;
+            work()
+        };
+        let done = unless_cancelled(cancel, runtime::offload(work)).await?;
+        done.map_err(|aborted| SqlError::internal(format!("planning failed: {aborted}")))
+    }
+}
+
 impl Session {
+    pub(crate) fn planner(&self) -> Planner {
+        Planner { permits: self.database().planners().clone(), context: self.context() }
+    }
+
     /// Does work that comes before a statement begins, such as parsing, on a thread beside the workers;
     /// it can be cancelled.
     ///
@@ -72,44 +142,21 @@ impl Session {
     ) -> SqlResult<T> {
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
-        self.offloaded(&cancel, work).await
+        self.planner().beside(&cancel, work).await
     }
 
-    /// As many pieces of such work at once as there are planners.
-    async fn offloaded<T: Send + 'static>(
-        &self,
-        cancel: &Cancel,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> SqlResult<T> {
-        let permit = unless_cancelled(cancel, self.database().planners().acquire()).await?;
-        let work = move || {
-            let _permit = permit;
-            work()
-        };
-        let done = unless_cancelled(cancel, runtime::offload(work)).await?;
-        done.map_err(|aborted| SqlError::internal(format!("planning failed: {aborted}")))
-    }
-
-    /// Plans a query in a task of the database's runtime, which others share.
-    pub(crate) async fn plan_in_task(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
+    /// Plans a query.
+    pub(crate) async fn plan(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();
-        if !query.is_large(&|name| snapshot.views.contains_key(name)) {
-            return self.plan(query);
-        }
-        let (catalog, options, context) =
-            (self.system_catalog(), self.planner_options_now(), self.context());
-        let unwanted = Unwanted(Cancel::default());
-        let cancels = [cancel.clone(), unwanted.0.clone()];
+        let is_large = query.is_large(&|name| snapshot.views.contains_key(name));
+        let (catalog, options) = (self.system_catalog(), self.planner_options());
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
-            let _entered = zone::enter(context);
-            let (begun, patience) = (time::now(), for_a_while(cancels));
-            let planned =
-                sql::with_patience(patience, || sql::plan_query(&query, &theirs, &options));
-            (planned, begun.elapsed())
+            let begun = time::now();
+            let plan = sql::plan_query(&query, &theirs, &options)?;
+            Ok((plan, begun.elapsed()))
         };
-        let (plan, planning) = self.offloaded(cancel, work).await?;
-        let plan = plan?;
+        let (plan, planning) = self.planner().plan(is_large, cancel, work).await?;
         self.activity().planned(planning);
         Ok((catalog, Arc::new(plan), planning))
     }

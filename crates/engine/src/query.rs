@@ -1,9 +1,6 @@
 //! Runs a plan over the tables of a catalog snapshot and collects rows and figures.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -24,6 +21,7 @@ use crate::lookup::TableLookup;
 use crate::settings::Settings;
 use crate::source::TableSource;
 use crate::system::SystemCatalog;
+use crate::waiting::unless_cancelled;
 
 /// What running a query took: counted at run time.
 #[derive(Clone, Debug)]
@@ -134,19 +132,6 @@ impl exec::Output for Delayed {
     }
 }
 
-/// What `work` gives, or 57014.
-pub(crate) async fn unless_cancelled<T>(
-    cancel: &Cancel,
-    work: impl Future<Output = T>,
-) -> SqlResult<T> {
-    let (mut work, mut cancelled) = (pin!(work), pin!(cancel.cancelled()));
-    poll_fn(|cx| match work.as_mut().poll(cx) {
-        Poll::Ready(done) => Poll::Ready(Ok(done)),
-        Poll::Pending => cancelled.as_mut().poll(cx).map(|()| Err(SqlError::cancelled())),
-    })
-    .await
-}
-
 /// A query that is about to run. It holds no handle of the database, whose last one must not be
 /// dropped on a worker.
 pub(crate) struct Run {
@@ -246,35 +231,8 @@ impl Run {
     }
 }
 
-/// Runs `plan` from an ordinary thread, which blocks; `planning` is reported back with the figures.
-pub(crate) fn run(
-    db: &Database,
-    catalog: SystemCatalog,
-    plan: &Arc<Plan>,
-    settings: &Settings,
-    watch: Watch<'_>,
-    planning: Duration,
-) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    let run = Run::new(db, catalog, plan, settings, watch, planning);
-    db.handle().block_on(move || run.execute())
-}
-
-/// As [`run`], with an access path of its own for the plan's one scan.
-pub(crate) fn run_point(
-    db: &Database,
-    catalog: SystemCatalog,
-    plan: &Arc<Plan>,
-    settings: &Settings,
-    watch: Watch<'_>,
-    access: Access,
-) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
-    let run = Run::new(db, catalog, plan, settings, watch, Duration::ZERO);
-    let run = run.with_access(Some(access));
-    db.handle().block_on(move || run.execute())
-}
-
-/// As [`run`], inside of a task of the database's runtime.
-pub(crate) async fn run_in_task(
+/// Runs `plan`; `planning` is reported back with the figures.
+pub(crate) async fn run(
     db: &Database,
     catalog: SystemCatalog,
     plan: &Arc<Plan>,
@@ -283,4 +241,17 @@ pub(crate) async fn run_in_task(
     planning: Duration,
 ) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
     Run::new(db, catalog, plan, settings, watch, planning).execute().await
+}
+
+/// As [`run`], with an access path of its own for the plan's one scan.
+pub(crate) async fn run_point(
+    db: &Database,
+    catalog: SystemCatalog,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    watch: Watch<'_>,
+    access: Access,
+) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
+    let run = Run::new(db, catalog, plan, settings, watch, Duration::ZERO);
+    run.with_access(Some(access)).execute().await
 }

@@ -1,4 +1,4 @@
-//! Reads a table from an ordinary thread, for jobs that need all or a sample of its rows.
+//! Reads a table in one task, for jobs that need all or a sample of its rows.
 
 use std::ops::Bound;
 
@@ -9,31 +9,40 @@ use types::SqlResult;
 use types::row::BatchBuilder;
 
 use crate::catalog::TableEntry;
-use crate::database::Database;
 use crate::fault;
 
-/// Calls `each` with the columns at `ordinals` (the hidden row id is one past the table's) of all
-/// rows, in the order of the clustered tree.
-pub(crate) fn read_table(
-    db: &Database,
-    entry: &TableEntry,
-    ordinals: &[usize],
-    each: &mut dyn FnMut(&RecordBatch) -> SqlResult<()>,
-) -> SqlResult<()> {
-    let mut parts = vec![entry.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
-    while let Some(part) = parts.pop() {
-        let (children, rows) = expand(db, entry, ordinals, part)?;
-        parts.extend(children.into_iter().rev());
-        if rows.num_rows() > 0 {
-            each(&rows)?;
-        }
+/// The columns at `ordinals` (the hidden row id is one past the table's) of all rows, in the order of
+/// the clustered tree.
+pub(crate) struct TableRows<'a> {
+    entry: &'a TableEntry,
+    ordinals: &'a [usize],
+    parts: Vec<RangePart>,
+}
+
+impl<'a> TableRows<'a> {
+    pub(crate) fn new(entry: &'a TableEntry, ordinals: &'a [usize]) -> TableRows<'a> {
+        let parts = vec![entry.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
+        TableRows { entry, ordinals, parts }
     }
-    Ok(())
+
+    /// The next rows, never none; `None` at the end.
+    pub(crate) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        while let Some(part) = self.parts.pop() {
+            let (children, rows) = expand(self.entry, self.ordinals, part).await?;
+            self.parts.extend(children.into_iter().rev());
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
+            if rows.num_rows() > 0 {
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// About `extent_count` extents of the table, evenly spread, in the order of the clustered tree.
-pub(crate) fn sample(
-    db: &Database,
+pub(crate) async fn sample(
     entry: &TableEntry,
     ordinals: &[usize],
     extent_count: usize,
@@ -43,7 +52,7 @@ pub(crate) fn sample(
     while !parts.is_empty() && parts.len() < extent_count {
         let mut children = vec![];
         for part in std::mem::take(&mut parts) {
-            let (more, rows) = expand(db, entry, ordinals, part)?;
+            let (more, rows) = expand(entry, ordinals, part).await?;
             children.extend(more);
             if rows.num_rows() > 0 {
                 batches.push(rows);
@@ -53,21 +62,20 @@ pub(crate) fn sample(
     }
     let step = (parts.len() / extent_count.max(1)).max(1);
     for part in parts.into_iter().step_by(step) {
-        batches.extend(first_rows(db, entry, ordinals, part)?);
+        batches.extend(first_rows(entry, ordinals, part).await?);
     }
     Ok(batches)
 }
 
 /// The rows of the first extent under `part`.
-fn first_rows(
-    db: &Database,
+async fn first_rows(
     entry: &TableEntry,
     ordinals: &[usize],
     part: RangePart,
 ) -> SqlResult<Option<RecordBatch>> {
     let mut next = Some(part);
     while let Some(part) = next {
-        let (children, rows) = expand(db, entry, ordinals, part)?;
+        let (children, rows) = expand(entry, ordinals, part).await?;
         if rows.num_rows() > 0 {
             return Ok(Some(rows));
         }
@@ -79,18 +87,13 @@ fn first_rows(
 /// Rows that a batch has room for at first.
 const BATCH_ROOM: usize = 1024;
 
-fn expand(
-    db: &Database,
+async fn expand(
     entry: &TableEntry,
     ordinals: &[usize],
     part: RangePart,
 ) -> SqlResult<(Vec<RangePart>, RecordBatch)> {
-    let (tree, layout) = (entry.tree.clone(), entry.layout.clone());
-    let ordinals = ordinals.to_vec();
-    db.handle().block_on(move || async move {
-        let mut builder = BatchBuilder::new(layout, &ordinals, BATCH_ROOM);
-        let mut visit = |key: &[u8], value: &[u8]| builder.push(key, value);
-        let children = tree.expand(part, Depth::Many, &IoCounters::default(), &mut visit).await;
-        Ok((children.map_err(fault::storage)?, builder.finish()))
-    })
+    let mut builder = BatchBuilder::new(entry.layout.clone(), ordinals, BATCH_ROOM);
+    let mut visit = |key: &[u8], value: &[u8]| builder.push(key, value);
+    let children = entry.tree.expand(part, Depth::Many, &IoCounters::default(), &mut visit).await;
+    Ok((children.map_err(fault::storage)?, builder.finish()))
 }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use types::SqlResult;
 
-use crate::dml::Writing;
-use crate::load::{Rebuilt, TableLoader, replaced};
+use crate::load::{Loader, Rebuilt, replaced};
+use crate::writing::Writing;
 
 /// Rebuilds table and indexes from the table's own rows. The new trees take the place of the old
 /// ones in one checkpoint; queries that run go on with the old ones.
 ///
 /// Errors: 42P01 for an unknown table.
-pub(crate) fn reorganize(writing: &Writing<'_>, table: &str) -> SqlResult<()> {
+pub(crate) async fn reorganize(writing: &Writing<'_>, table: &str) -> SqlResult<()> {
     let entry = writing.entry(table)?;
-    let loader = TableLoader::without(writing.db, entry.clone(), &HashSet::new())?;
-    let Rebuilt { tree_ids, row_count } = loader.build()?;
-    writing.db.change(move |store, snapshot| {
+    let (db, cancel) = (writing.db, writing.cancel.clone());
+    let loader = Loader::without(db, entry.clone(), &HashSet::new(), cancel).await?;
+    let Rebuilt { tree_ids, row_count } = loader.build(db).await?;
+    let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
             let new = replaced(store, &entry, &tree_ids, row_count, entry.next_row_id)?;
             // The rows are the same, so what is known of their columns stays true.
@@ -28,5 +29,6 @@ pub(crate) fn reorganize(writing: &Writing<'_>, table: &str) -> SqlResult<()> {
             snapshot.abandon(&entry.tree_ids());
             Ok(())
         })
-    })
+    });
+    change.await
 }

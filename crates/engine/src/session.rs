@@ -3,30 +3,31 @@
 mod blocks;
 mod roles;
 mod shown;
+mod write;
 
 pub use blocks::may_run_in_block;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::{self, DropObject, Statement, Vacuum};
+use runtime::{Handle, IoCounters};
+use sql::parse::{self, Statement};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query, Template};
-use types::zone;
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::activity::Activity;
 use crate::block::Block;
 use crate::catalog::Snapshot;
-use crate::check::CHECK_COLUMN;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
 use crate::lifted::Lifted;
 use crate::notice::Notice;
+use crate::pipe::{PipeReceiver, PipeSender, pipe};
+use crate::planning::entered;
 use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
@@ -36,8 +37,9 @@ use crate::statements::{Executed, Statements};
 use crate::system::{
     Generator, LastNumbers, Monitor, SessionInfo, SettingChange, Sleep, SystemCatalog, View,
 };
-use crate::turn::{self, Patience};
-use crate::{access, analyze, comments, ddl, dml, query, reorganize, view};
+use crate::write_lock::LockWait;
+use crate::writing::Writing;
+use crate::{access, door, query};
 
 /// Settings and one statement at a time. Used from an ordinary thread, which blocks.
 pub struct Session {
@@ -64,11 +66,19 @@ pub struct Session {
     pub(crate) numbers: Arc<LastNumbers>,
 }
 
+/// Bytes that are read at once for a `COPY`.
+const COPY_CHUNK_BYTES: usize = 1 << 18;
+
+/// Chunks that wait between a client and its `COPY`.
+pub const COPY_CHUNKS: usize = 16;
+
 /// The other ends of `COPY FROM STDIN` and `COPY TO STDOUT`.
 #[derive(Default)]
-pub(crate) struct Client<'a> {
-    pub(crate) input: Option<&'a mut dyn Read>,
-    pub(crate) output: Option<&'a mut dyn Write>,
+pub struct Client {
+    /// The data of `COPY FROM STDIN`.
+    pub input: Option<PipeReceiver<Vec<u8>>>,
+    /// Where the data of `COPY TO STDOUT` goes.
+    pub output: Option<PipeSender<Vec<u8>>>,
 }
 
 /// Cancels what a session is doing, from any thread.
@@ -161,13 +171,19 @@ impl Session {
         CancelHandle(self.cancel.clone())
     }
 
-    /// Runs all statements of `text` in order, up to the first error. Each is a transaction.
+    /// Runs all statements of `text` in order, up to the first error. Each is a transaction. From an
+    /// ordinary thread.
     pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
+        let handle = self.db.handle();
+        door::wait(&handle, || Box::pin(self.run_all(text)))
+    }
+
+    async fn run_all(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
         self.activity.announce(&text.into());
         if let Some((point, shape)) = self.known_look_up(text) {
             self.activity.announce_shape(shape);
             let cancel = self.begin();
-            let result = self.look_up(&point, cancel).map(StatementResult::Rows);
+            let result = self.look_up(&point, cancel).await.map(StatementResult::Rows);
             let rows = result.as_ref().map_or(0, StatementResult::row_count);
             return self.activity.end(result, rows).map(|result| vec![result]);
         }
@@ -175,64 +191,85 @@ impl Session {
         let bound = statements.map(|template| {
             template.bind(&[]).map(|statement| (statement, Arc::new(template.shape())))
         });
-        let statements = bound.collect::<SqlResult<Vec<_>>>()?;
-        let run = |(statement, shape)| {
+        let mut results = vec![];
+        for (statement, shape) in bound.collect::<SqlResult<Vec<_>>>()? {
             self.activity.announce_shape(shape);
-            let result = self.run(statement, Client::default());
+            let result = self.run(statement, Client::default()).await;
             // Each statement is a transaction.
             self.end_transaction();
-            result
-        };
-        statements.into_iter().map(run).collect()
+            results.push(result?);
+        }
+        Ok(results)
     }
 
-    /// Runs `COPY table FROM STDIN` with `input` as its data.
+    /// Runs `COPY table FROM STDIN` with `input` as its data, read by the calling ordinary thread.
     pub fn copy_in(&mut self, text: &str, input: &mut dyn Read) -> SqlResult<StatementResult> {
         let statement = only_copy(text)?;
         self.activity.announce(&text.into());
-        self.run(statement, Client { input: Some(input), output: None })
+        let (sender, receiver) = pipe(COPY_CHUNKS);
+        let (handle, client) = (self.db.handle(), Client { input: Some(receiver), output: None });
+        door::wait_beside(
+            &handle,
+            || Box::pin(self.run(statement, client)),
+            || {
+                send_all(&handle, sender, input);
+            },
+        )
     }
 
-    /// Runs `COPY .. TO STDOUT`, its data written to `output`.
+    /// Runs `COPY .. TO STDOUT`, its data written to `output` by the calling ordinary thread.
     pub fn copy_out(&mut self, text: &str, output: &mut dyn Write) -> SqlResult<StatementResult> {
         let statement = only_copy(text)?;
         self.activity.announce(&text.into());
-        self.run(statement, Client { input: None, output: Some(output) })
+        let (sender, receiver) = pipe(COPY_CHUNKS);
+        let (handle, client) = (self.db.handle(), Client { input: None, output: Some(sender) });
+        door::wait_beside(
+            &handle,
+            || Box::pin(self.run(statement, client)),
+            || {
+                write_all(&handle, &receiver, output);
+            },
+        )
     }
 
-    fn run(&mut self, statement: Statement, client: Client<'_>) -> SqlResult<StatementResult> {
-        let cancel = self.begin();
-        let _entered = zone::enter(self.context());
-        let planning = crate::planning::until_cancelled(cancel.clone());
-        let patience = self.patience();
-        let result = sql::with_patience(planning, || {
-            turn::patiently(patience, || self.dispatch(statement, client, cancel))
-        });
+    /// Runs one statement inside of a task of the database's runtime.
+    ///
+    /// # Errors
+    /// The statement's.
+    pub async fn run(
+        &mut self,
+        statement: Statement,
+        client: Client,
+    ) -> SqlResult<StatementResult> {
+        let (cancel, context) = (self.begin(), self.context());
+        let dispatched = Box::pin(self.dispatch(statement, client, cancel.clone()));
+        let result = entered(context, cancel, dispatched).await;
         let rows = result.as_ref().map_or(0, StatementResult::row_count);
         self.activity.end(result, rows)
     }
 
     /// How long the statement that runs waits for those that write.
-    pub(crate) fn patience(&self) -> Patience {
+    pub(crate) fn lock_wait(&self) -> LockWait {
         let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let timeout = self.settings.lock_timeout_ms;
-        Patience { cancel, timeout: (timeout > 0).then(|| Duration::from_millis(timeout)) }
+        LockWait { cancel, timeout: (timeout > 0).then(|| Duration::from_millis(timeout)) }
     }
 
-    pub(crate) fn dispatch(
+    pub(crate) async fn dispatch(
         &mut self,
         statement: Statement,
-        client: Client<'_>,
+        client: Client,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
         let block_begins = std::mem::take(&mut self.block_begins);
         access::check(&self.db.snapshot(), self.info.role, &statement)?;
         if block_begins {
-            self.db = self.db.within(Block::begin(&self.db)?);
+            let block = Block::begin(&self.db, &self.lock_wait()).await?;
+            self.db = self.db.within(block);
         }
         match statement {
-            Statement::Query(query) => self.query(&query, cancel).map(StatementResult::Rows),
-            Statement::Explain(e) => self.explain(&e, cancel),
+            Statement::Query(query) => self.query(&query, cancel).await.map(StatementResult::Rows),
+            Statement::Explain(e) => self.explain(&e, cancel).await,
             Statement::Set { name, value: Some(value) } => {
                 self.settings.set(&name, &value).map(|()| tag("SET"))
             }
@@ -249,96 +286,55 @@ impl Session {
                 self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
             }
             Statement::Show { name } => self.show(&name),
-            Statement::Transaction(step) => self.end_block(&step),
+            Statement::Transaction(step) => self.end_block(&step).await,
             Statement::Prepare(prepare) => self.prepare(&prepare).map(|()| tag("PREPARE")),
             Statement::Execute(execute) => match self.executed(&execute)? {
-                Executed::Statement(statement) => self.dispatch(*statement, client, cancel),
-                Executed::Point(point) => self.look_up(&point, cancel).map(StatementResult::Rows),
+                Executed::Statement(statement) => {
+                    Box::pin(self.dispatch(*statement, client, cancel)).await
+                }
+                Executed::Point(point) => {
+                    self.look_up(&point, cancel).await.map(StatementResult::Rows)
+                }
             },
             Statement::Deallocate { name } => self.deallocate(name.as_deref()),
-            Statement::Discard(what) => self.discard(what),
+            Statement::Discard(what) => self.discard(what).await,
             Statement::Cursor(cursor) => cursors::without_blocks(&cursor),
-            Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output),
-            other => self.write(other, client.input),
+            Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output).await,
+            Statement::Copy(copy) => {
+                crate::reserved::check(&Statement::Copy(copy.clone()))?;
+                self.copy_from(&copy, client.input).await
+            }
+            Statement::Role(statement) => self.change_roles(&statement).await,
+            Statement::Checkpoint => {
+                self.db.make_durable(&self.lock_wait()).await.map(|()| tag("CHECKPOINT"))
+            }
+            other => self.write(other).await,
         }
     }
 
     /// Runs a look-up that is planned already.
-    fn look_up(&mut self, point: &PointExecution, cancel: Cancel) -> SqlResult<ResultSet> {
+    async fn look_up(&mut self, point: &PointExecution, cancel: Cancel) -> SqlResult<ResultSet> {
         let catalog = self.system_catalog();
         let watch = Watch { cancel, activity: &self.activity };
         let (plan, access) = point.planned();
-        let ran = query::run_point(&self.db, catalog, plan, &self.settings, watch, access)?;
+        let ran = query::run_point(&self.db, catalog, plan, &self.settings, watch, access).await?;
         Ok(selected(plan, ran))
     }
 
-    fn write(
-        &mut self,
-        statement: Statement,
-        input: Option<&mut dyn Read>,
-    ) -> SqlResult<StatementResult> {
-        let db = &self.db;
+    /// Runs a statement that writes.
+    async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
         crate::reserved::check(&statement)?;
-        self.notices.extend(crate::notice::skipped(&db.snapshot(), &statement));
-        match statement {
-            Statement::CreateTable(table) => {
-                let count = ddl::create_table(&self.writing()?, &table)?;
-                Ok(match table.query {
-                    Some(_) => tag(&format!("SELECT {count}")),
-                    None => tag("CREATE TABLE"),
-                })
-            }
-            Statement::AlterTable(alter) => {
-                ddl::alter_table(&self.writing()?, &alter)?;
-                Ok(tag("ALTER TABLE"))
-            }
-            Statement::CreateSequence(create) => {
-                ddl::create_sequence(db, &create, self.info.role)?;
-                Ok(tag("CREATE SEQUENCE"))
-            }
-            Statement::AlterSequence(alter) => {
-                ddl::alter_sequence(db, &alter)?;
-                Ok(tag("ALTER SEQUENCE"))
-            }
-            Statement::CreateView(create) => {
-                view::create(db, create, self.info.role)?;
-                Ok(tag("CREATE VIEW"))
-            }
-            Statement::CreateIndex(index) => {
-                ddl::create_index(db, &index)?;
-                Ok(tag("CREATE INDEX"))
-            }
-            Statement::Drop(drop) => drop_objects(db, &drop),
-            Statement::Insert(insert) => dml::insert(&self.writing()?, &insert),
-            Statement::Update(update) => dml::update(&self.writing()?, &update),
-            Statement::Delete(delete) => dml::delete(&self.writing()?, &delete),
-            Statement::Truncate(truncate) => {
-                dml::truncate(&self.writing()?, &truncate)?;
-                Ok(tag("TRUNCATE TABLE"))
-            }
-            Statement::Copy(copy) => self.copy_from(&copy, input),
-            Statement::Analyze { table } => {
-                let skipped = analyze::analyze(db, self.info.role, table.as_deref())?;
-                self.notices.extend(skipped);
-                Ok(tag("ANALYZE"))
-            }
-            Statement::Vacuum(vacuum) => self.vacuum(&vacuum),
-            Statement::Comment(comment) => {
-                comments::comment(db, comment)?;
-                Ok(tag("COMMENT"))
-            }
-            Statement::Reorganize { table } => {
-                reorganize::reorganize(&self.writing()?, &table)?;
-                Ok(tag("REORGANIZE"))
-            }
-            Statement::Role(statement) => self.change_roles(&statement),
-            Statement::CheckDatabase => self.check_database(),
-            Statement::Checkpoint => {
-                db.checkpoint()?;
-                Ok(tag("CHECKPOINT"))
-            }
-            _ => Err(SqlError::internal("a statement was not dispatched")),
-        }
+        let (mut notices, written) = {
+            let writing = self.writing().await?;
+            let skipped = crate::notice::skipped(writing.snapshot(), &statement);
+            (skipped, write::write(&writing, statement).await)
+        };
+        let written = written.map(|(result, told)| {
+            notices.extend(told);
+            result
+        });
+        self.notices.append(&mut notices);
+        written
     }
 
     /// The catalog as this session sees it, with the system's relations and functions.
@@ -364,38 +360,20 @@ impl Session {
         })
     }
 
-    /// One row for each thing that is damaged.
-    fn check_database(&mut self) -> SqlResult<StatementResult> {
-        let report = self.db.check()?;
-        if report.problems.is_empty() {
-            self.notices.push(Notice::information(report.to_string()));
-        }
-        let rows = report.problems.into_iter().map(|problem| vec![problem]).collect();
-        Ok(StatementResult::Rows(ResultSet::text(&[CHECK_COLUMN], rows, "CHECK")))
-    }
-
-    /// Space is taken back when rows go; only statistics are left to do.
-    fn vacuum(&mut self, vacuum: &Vacuum) -> SqlResult<StatementResult> {
-        for table in &vacuum.tables {
-            self.db.snapshot().table(table)?;
-        }
-        self.notices.extend(analyze::not_vacuumed(&self.db.snapshot(), self.info.role, vacuum));
-        let tables = vacuum.tables.iter().map(|table| Some(table.as_str()));
-        let all = vacuum.tables.is_empty().then_some(None);
-        for table in tables.chain(all).filter(|_| vacuum.analyze) {
-            self.notices.extend(analyze::analyze(&self.db, self.info.role, table)?);
-        }
-        Ok(tag("VACUUM"))
-    }
-
     /// What a statement that writes works with; waits until no other one writes.
-    pub(crate) fn writing(&self) -> SqlResult<dml::Writing<'_>> {
-        let (db, settings) = (&self.db, &self.settings);
-        let _writer = db.writer()?;
-        let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (options, catalog) = (self.planner_options(), self.system_catalog());
-        let activity = &*self.activity;
-        Ok(dml::Writing { db, settings, options, catalog, cancel, activity, _writer })
+    pub(crate) async fn writing(&self) -> SqlResult<Writing<'_>> {
+        let wait = self.lock_wait();
+        let right = self.db.writer(&wait).await?;
+        Ok(Writing {
+            db: &self.db,
+            settings: &self.settings,
+            options: self.planner_options_now(),
+            catalog: self.system_catalog(),
+            cancel: wait.cancel,
+            activity: &self.activity,
+            planner: self.planner(),
+            right,
+        })
     }
 
     /// With what is known of the moment.
@@ -417,60 +395,11 @@ impl Session {
         }
     }
 
-    /// Plans a query; what it was planned with, and how long that took.
-    pub(crate) fn plan(&self, query: &Query) -> SqlResult<(SystemCatalog, Arc<Plan>, Duration)> {
-        let _entered = zone::enter(self.context());
-        let (catalog, options) = (self.system_catalog(), self.planner_options_now());
-        let started = runtime::time::now();
-        let plan = sql::plan_query(query, &catalog, &options)?;
-        let planning = runtime::time::now() - started;
-        self.activity.planned(planning);
-        Ok((catalog, Arc::new(plan), planning))
-    }
-
-    fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
-        let (catalog, plan, planning) = self.plan(text)?;
+    async fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
+        let (catalog, plan, planning) = self.plan(text, &cancel).await?;
         let (db, settings) = (&self.db, &self.settings);
         let watch = Watch { cancel, activity: &self.activity };
-        let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning)?;
-        self.db.save_numbers(catalog.given())?;
-        self.change_settings(&catalog)?;
-        Ok(selected(&plan, ran))
-    }
-
-    /// Runs one statement inside of a task of the database's runtime. Queries run in that task;
-    /// what writes runs on a thread of its own, since writers take turns and so may block.
-    ///
-    /// # Errors
-    /// The statement's. The session comes back in any case, unless the engine itself failed.
-    pub async fn perform(
-        mut self,
-        statement: Statement,
-        input: Option<Box<dyn Read + Send>>,
-    ) -> SqlResult<(Session, SqlResult<StatementResult>)> {
-        if let Statement::Query(text) = &statement {
-            let cancel = self.begin();
-            let result = self.query_in_task(text, cancel).await.map(StatementResult::Rows);
-            let rows = result.as_ref().map_or(0, StatementResult::row_count);
-            let result = self.activity.end(result, rows);
-            return Ok((self, result));
-        }
-        let work = move || {
-            let mut input = input;
-            let input = input.as_mut().map(|input| &mut **input as &mut dyn Read);
-            let result = self.run(statement, Client { input, output: None });
-            (self, result)
-        };
-        let failed = |aborted| SqlError::internal(format!("a statement failed: {aborted}"));
-        runtime::offload(work).await.map_err(failed)
-    }
-
-    async fn query_in_task(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
-        let (catalog, plan, planning) = self.plan_in_task(text, &cancel).await?;
-        let (db, settings) = (&self.db, &self.settings);
-        let watch = Watch { cancel, activity: &self.activity };
-        let run = query::run_in_task(db, catalog.clone(), &plan, settings, watch, planning);
-        let ran = run.await?;
+        let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning).await?;
         self.save_numbers(catalog.given()).await?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))
@@ -529,14 +458,29 @@ fn only_copy(text: &str) -> SqlResult<Statement> {
     }
 }
 
-fn drop_objects(db: &Database, drop: &parse::Drop) -> SqlResult<StatementResult> {
-    match drop.object {
-        DropObject::Table => ddl::drop_tables(db, drop).map(|()| tag("DROP TABLE")),
-        DropObject::View => view::drop(db, &drop.names, drop.if_exists).map(|()| tag("DROP VIEW")),
-        DropObject::Index => {
-            ddl::drop_indexes(db, &drop.names, drop.if_exists).map(|()| tag("DROP INDEX"))
+/// Sends what there is to read; the calling thread waits while nobody takes it.
+fn send_all(handle: &Handle, sender: PipeSender<Vec<u8>>, input: &mut dyn Read) {
+    loop {
+        let mut chunk = vec![0; COPY_CHUNK_BYTES];
+        match input.read(&mut chunk) {
+            Ok(0) => return sender.finish(),
+            Ok(count) => chunk.truncate(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return sender.fail(error.to_string()),
         }
-        DropObject::Sequence => ddl::drop_sequences(db, drop).map(|()| tag("DROP SEQUENCE")),
+        if door::wait(handle, || Box::pin(sender.send(chunk))).is_err() {
+            // The statement has ended and says why.
+            return;
+        }
+    }
+}
+
+/// Writes what comes. A statement that fails sends no more, and says why.
+fn write_all(handle: &Handle, receiver: &PipeReceiver<Vec<u8>>, output: &mut dyn Write) {
+    while let Ok(Some(chunk)) = door::wait(handle, || Box::pin(receiver.next())) {
+        if let Err(error) = output.write_all(&chunk) {
+            return receiver.close(&error.to_string());
+        }
     }
 }
 

@@ -1,31 +1,46 @@
-//! External sort of tree entries: runs in memory, spilled to a file each when the budget is full,
-//! merged into one ascending stream.
+//! External sort of tree entries: sorted pieces in memory, merged into a file each time the budget is
+//! full, all merged into one ascending stream at the end.
+//!
+//! A piece is small enough to be sorted at one go; merging gives way. So a sort of any size keeps no
+//! worker from its other tasks.
 
+mod merge;
 mod run;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
-use runtime::Handle;
+use runtime::sync::Cancel;
 use types::SqlResult;
 
-use run::{RunReader, write_run};
+pub(crate) use merge::Sorted;
+use run::write_run;
+
+/// Entries that are sorted at one go: some two milliseconds.
+const PIECE_ENTRIES: usize = 8192;
 
 /// Takes entries in any order.
 pub(crate) struct Sorter {
-    handle: Handle,
     /// Spilled runs are `<path>.<number>`.
     path: PathBuf,
     budget_bytes: usize,
-    run: Run,
+    piece: Piece,
+    pieces: Vec<Piece>,
+    /// Of the pieces that are complete.
+    pieces_bytes: usize,
     spilled: Vec<PathBuf>,
     entry_count: u64,
 }
 
-/// A run in memory.
+/// What a sorter has when it has taken all entries: its part of what is merged.
 #[derive(Default)]
-struct Run {
+pub(crate) struct Runs {
+    pieces: Vec<Piece>,
+    spilled: Vec<PathBuf>,
+}
+
+/// Entries in memory, sorted when it is complete.
+#[derive(Default)]
+struct Piece {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     out_of_order: bool,
@@ -40,7 +55,7 @@ struct Entry {
     key_len: u16,
 }
 
-impl Run {
+impl Piece {
     fn key(&self, entry: &Entry) -> &[u8] {
         &self.bytes[entry.start..entry.start + usize::from(entry.key_len)]
     }
@@ -87,22 +102,41 @@ fn prefix(key: &[u8]) -> u64 {
 
 impl Sorter {
     /// A sorter that spills beyond `budget_bytes` to files that start with `path`.
-    pub(crate) fn new(handle: Handle, path: PathBuf, budget_bytes: usize) -> Sorter {
-        let run = Run::default();
-        Sorter { handle, path, budget_bytes, run, spilled: vec![], entry_count: 0 }
+    pub(crate) fn new(path: PathBuf, budget_bytes: usize) -> Sorter {
+        Sorter {
+            path,
+            budget_bytes,
+            piece: Piece::default(),
+            pieces: vec![],
+            pieces_bytes: 0,
+            spilled: vec![],
+            entry_count: 0,
+        }
     }
 
-    /// Adds an entry. Blocks the calling thread, which is not a worker, when a run is spilled.
+    /// Adds an entry.
     ///
     /// # Panics
     /// If the key is longer than 65,535 bytes or the value longer than 4 GiB: no tree would take
     /// them.
-    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> SqlResult<()> {
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
         assert!(key.len() <= usize::from(u16::MAX), "key of a tree");
         assert!(u32::try_from(value.len()).is_ok(), "value of a tree");
-        self.run.push(key, value);
+        self.piece.push(key, value);
         self.entry_count += 1;
-        if self.run.size() >= self.budget_bytes { self.spill() } else { Ok(()) }
+        let may_take_more = self.budget_bytes.saturating_sub(self.pieces_bytes);
+        if self.piece.entries.len() >= PIECE_ENTRIES || self.piece.size() >= may_take_more {
+            self.complete_piece();
+        }
+    }
+
+    fn complete_piece(&mut self) {
+        let mut piece = std::mem::take(&mut self.piece);
+        if !piece.entries.is_empty() {
+            piece.sort();
+            self.pieces_bytes += piece.size();
+            self.pieces.push(piece);
+        }
     }
 
     /// Entries so far.
@@ -110,100 +144,35 @@ impl Sorter {
         self.entry_count
     }
 
-    fn spill(&mut self) -> SqlResult<()> {
-        let mut run = std::mem::take(&mut self.run);
+    /// Writes a run to disk if the budget is full.
+    ///
+    /// # Errors
+    /// 53100 when the disk is, 57014 when the sort is wanted no longer.
+    pub(crate) async fn spill_if_full(&mut self, cancel: &Cancel) -> SqlResult<()> {
+        if self.pieces_bytes < self.budget_bytes {
+            return Ok(());
+        }
         let path = self.path.with_added_extension(self.spilled.len().to_string());
         self.spilled.push(path.clone());
-        self.handle.block_on(move || async move {
-            run.sort();
-            write_run(&path, run.entries.iter().map(|e| (run.key(e), run.value(e)))).await
-        })
+        let pieces = std::mem::take(&mut self.pieces);
+        self.pieces_bytes = 0;
+        let mut sorted = Sorted::of(vec![Runs { pieces, spilled: vec![] }]);
+        write_run(&path, &mut sorted, cancel).await
     }
 
-    /// All entries in order.
-    pub(crate) fn finish(mut self) -> SqlResult<Sorted> {
-        if self.spilled.is_empty() {
-            let mut run = std::mem::take(&mut self.run);
-            run.sort();
-            return Ok(Sorted { source: SortedSource::Memory { run, next: 0 } });
-        }
-        if !self.run.entries.is_empty() {
-            self.spill()?;
-        }
-        let paths = std::mem::take(&mut self.spilled);
-        let runs = paths.into_iter().map(RunReader::new).collect();
-        let source = SortedSource::Merge { runs, heap: BinaryHeap::new(), started: false };
-        Ok(Sorted { source })
+    /// All entries, in sorted runs.
+    pub(crate) fn finish(mut self) -> Runs {
+        self.complete_piece();
+        Runs { pieces: self.pieces, spilled: self.spilled }
     }
 }
 
-impl Drop for Sorter {
-    fn drop(&mut self) {
-        let paths = std::mem::take(&mut self.spilled);
-        if !paths.is_empty() {
-            self.handle.block_on(move || run::remove(paths));
-        }
-    }
-}
-
-/// Entries in ascending order of their keys; equal keys are adjacent.
-pub(crate) struct Sorted {
-    source: SortedSource,
-}
-
-enum SortedSource {
-    Memory { run: Run, next: usize },
-    Merge { runs: Vec<RunReader>, heap: BinaryHeap<Reverse<(Vec<u8>, usize)>>, started: bool },
-}
-
-impl Sorted {
-    /// Removes the files of entries that nobody reads any more.
+impl Runs {
+    /// Removes the files of entries that nobody will read.
     pub(crate) async fn discard(self) {
-        if let SortedSource::Merge { runs, .. } = self.source {
-            run::remove(runs.into_iter().map(RunReader::into_path).collect()).await;
-        }
-    }
-
-    /// The next entry.
-    pub(crate) async fn next(&mut self) -> SqlResult<Option<(&[u8], &[u8])>> {
-        match &mut self.source {
-            SortedSource::Memory { run, next } => {
-                *next += 1;
-                let entry = run.entries.get(*next - 1);
-                Ok(entry.map(|e| (run.key(e), run.value(e))))
-            }
-            SortedSource::Merge { runs, heap, started } => {
-                if *started {
-                    advance_winner(runs, heap).await?;
-                } else {
-                    *started = true;
-                    start(runs, heap).await?;
-                }
-                Ok(heap.peek().map(|Reverse((_, winner))| runs[*winner].entry()))
-            }
-        }
+        run::remove(self.spilled).await;
     }
 }
 
-type Heap = BinaryHeap<Reverse<(Vec<u8>, usize)>>;
-
-async fn start(runs: &mut [RunReader], heap: &mut Heap) -> SqlResult<()> {
-    for (number, run) in runs.iter_mut().enumerate() {
-        if run.advance().await? {
-            heap.push(Reverse((run.entry().0.to_vec(), number)));
-        }
-    }
-    Ok(())
-}
-
-async fn advance_winner(runs: &mut [RunReader], heap: &mut Heap) -> SqlResult<()> {
-    let Some(mut top) = heap.peek_mut() else { return Ok(()) };
-    let Reverse((key, winner)) = &mut *top;
-    if runs[*winner].advance().await? {
-        key.clear();
-        key.extend_from_slice(runs[*winner].entry().0);
-    } else {
-        std::collections::binary_heap::PeekMut::pop(top);
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

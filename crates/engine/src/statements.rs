@@ -210,19 +210,11 @@ impl Session {
     /// The columns of a query's result, without running it.
     ///
     /// # Errors
-    /// What planning says.
-    pub fn describe(&self, text: &Query) -> SqlResult<SchemaRef> {
-        Ok(self.plan(text)?.1.root.schema.clone())
-    }
-
-    /// The same in a task of the database's runtime, which others share.
-    ///
-    /// # Errors
     /// What planning says, and 57014.
-    pub async fn describe_in_task(&self, query: &Query) -> SqlResult<SchemaRef> {
+    pub async fn describe(&self, query: &Query) -> SqlResult<SchemaRef> {
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
-        Ok(self.plan_in_task(query, &cancel).await?.1.root.schema.clone())
+        Ok(self.plan(query, &cancel).await?.1.root.schema.clone())
     }
 
     /// The columns that a statement which writes returns; `None` when it returns none.
@@ -253,10 +245,10 @@ impl Session {
     }
 
     /// `DISCARD`: the session is as it began, or that part of it.
-    pub(crate) fn discard(&mut self, what: Discard) -> SqlResult<StatementResult> {
+    pub(crate) async fn discard(&mut self, what: Discard) -> SqlResult<StatementResult> {
         Ok(tag(match what {
             Discard::All => {
-                self.drop_temporary()?;
+                self.drop_temporary().await?;
                 self.info = self.info.authorized(&self.database().snapshot(), None)?;
                 self.settings.reset("all")?;
                 self.forget_statements(None);
@@ -271,21 +263,20 @@ impl Session {
                 "DISCARD SEQUENCES"
             }
             Discard::Temporary => {
-                self.drop_temporary()?;
+                self.drop_temporary().await?;
                 "DISCARD TEMP"
             }
         }))
     }
 
     /// Drops the session's temporary tables.
-    fn drop_temporary(&self) -> SqlResult<()> {
-        let db = self.database();
-        let names = db.snapshot().temporary_names();
+    async fn drop_temporary(&self) -> SqlResult<()> {
+        let names = self.database().snapshot().temporary_names();
         if names.is_empty() {
             return Ok(());
         }
-        let object = DropObject::Table;
-        ddl::drop_tables(db, &Drop { object, names, if_exists: true, cascade: true })
+        let drop = Drop { object: DropObject::Table, names, if_exists: true, cascade: true };
+        ddl::drop_tables(&self.writing().await?, &drop).await
     }
 }
 

@@ -2,19 +2,17 @@
 //! when it is full, the tasks that yield rows wait. So a result of any size takes little memory, and
 //! who takes the rows sets the pace.
 
-mod blocking;
+mod rows;
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use exec::{LocalFuture, batch_bytes};
-use runtime::sync::{Cancel, WaitQueue};
+use runtime::sync::Cancel;
 use runtime::time::{self, Instant};
 use sql::Query;
 use sql::plan::{Access, Plan};
@@ -22,100 +20,12 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, StatementActivity};
 use crate::prepared::PointExecution;
-use crate::query::{QueryFigures, Run, Watch};
+use crate::query::{Run, Watch};
 use crate::result::ResultSet;
 use crate::session::Session;
 use crate::system::{Given, SettingChange, SystemCatalog};
 
-pub(crate) use blocking::BlockingRows;
-
-/// Bytes of rows that wait to be taken. A batch has 2048 rows at most, so some batches of narrow
-/// rows, or one of wide ones: one batch always fits.
-const QUEUE_BYTES_MAX: usize = 256 << 10;
-
-/// Rows between the tasks that yield them and who takes them.
-#[derive(Default)]
-pub(crate) struct Queue {
-    state: Mutex<Waiting>,
-    /// Tasks with rows for which there is no room.
-    full: WaitQueue,
-}
-
-#[derive(Default)]
-struct Waiting {
-    batches: VecDeque<(RecordBatch, usize)>,
-    bytes: usize,
-    taker: Option<Waker>,
-}
-
-impl Queue {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts the batch in, if there is room; whether it did.
-    fn put(&self, batch: &mut Option<RecordBatch>, bytes: usize) -> Option<()> {
-        let mut waiting = self.waiting();
-        if !waiting.batches.is_empty() && waiting.bytes + bytes > QUEUE_BYTES_MAX {
-            return None;
-        }
-        let batch = batch.take()?;
-        waiting.batches.push_back((batch, bytes));
-        waiting.bytes += bytes;
-        let (taker, has_room) = (waiting.taker.take(), waiting.bytes < QUEUE_BYTES_MAX);
-        drop(waiting);
-        if let Some(taker) = taker {
-            taker.wake();
-        }
-        if has_room {
-            // What was taken may have been larger than this batch.
-            self.full.wake_one();
-        }
-        Some(())
-    }
-
-    fn take(&self) -> Option<RecordBatch> {
-        let mut waiting = self.waiting();
-        let (batch, bytes) = waiting.batches.pop_front()?;
-        waiting.bytes -= bytes;
-        drop(waiting);
-        self.full.wake_one();
-        Some(batch)
-    }
-
-    /// Has the taker look again.
-    fn wake_taker(&self) {
-        let taker = self.waiting().taker.take();
-        taker.into_iter().for_each(Waker::wake);
-    }
-
-    /// A batch, or a promise to wake the taker when there is one.
-    fn poll(&self, cx: &Context<'_>) -> Option<RecordBatch> {
-        let taken = self.take();
-        if taken.is_none() {
-            self.waiting().taker = Some(cx.waker().clone());
-            // One may have come in between.
-            return self.take();
-        }
-        taken
-    }
-}
-
-/// The executor's side of the queue.
-struct Entrance(Arc<Queue>);
-
-impl exec::Output for Entrance {
-    fn push<'a>(&'a self, batch: RecordBatch) -> LocalFuture<'a, SqlResult<bool>> {
-        Box::pin(async move {
-            if batch.num_rows() > 0 {
-                let bytes = batch_bytes(&batch);
-                let mut batch = Some(batch);
-                self.0.full.wait(|| self.0.put(&mut batch, bytes)).await;
-            }
-            Ok(true)
-        })
-    }
-}
+pub(crate) use rows::QueryRows;
 
 /// The rows of a statement, in order of their arrival. It belongs to the worker that made it.
 pub struct RowStream {
@@ -134,10 +44,7 @@ enum Source {
 
 /// A query that runs as its rows are taken.
 struct Running {
-    execution: Option<Pin<Box<dyn Future<Output = SqlResult<QueryFigures>>>>>,
-    /// How it ended, until that is told.
-    ended: Option<SqlResult<QueryFigures>>,
-    queue: Arc<Queue>,
+    rows: QueryRows,
     cancel: Cancel,
     catalog: SystemCatalog,
     watched: Watched,
@@ -157,16 +64,12 @@ impl RowStream {
     /// Begins to run a query; call it in a task of the database's runtime. Nothing happens before rows
     /// are asked for.
     pub(crate) fn start(run: Run, activity: Arc<Activity>, cancel: Cancel) -> RowStream {
-        let queue = Arc::new(Queue::default());
         let (schema, catalog) = (run.schema(), run.catalog());
-        let execution = run.into_output(Arc::new(Entrance(queue.clone())));
         let statement = activity.statement();
         let since = Some(time::now());
         let watched =
             Watched { activity, statement, ran: Duration::ZERO, rows: 0, since, is_told: false };
-        let execution: Pin<Box<dyn Future<Output = _>>> = Box::pin(execution);
-        let running =
-            Running { execution: Some(execution), ended: None, queue, cancel, catalog, watched };
+        let running = Running { rows: QueryRows::start(run), cancel, catalog, watched };
         let source = Source::Running(Box::new(running));
         RowStream { schema, verb: "SELECT".to_owned(), row_count: 0, source }
     }
@@ -269,25 +172,12 @@ impl RowStream {
 
 impl Running {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SqlResult<Option<RecordBatch>>> {
-        if let Some(batch) = self.queue.take() {
-            return self.watched.give(batch);
+        let polled = ready!(self.rows.poll_next(cx));
+        match &polled {
+            Ok(Some(batch)) => self.watched.rows += batch.num_rows() as u64,
+            ended => self.watched.tell(ended.as_ref().err()),
         }
-        if let Some(execution) = &mut self.execution
-            && let Poll::Ready(result) = execution.as_mut().poll(cx)
-        {
-            // Its memory and its tasks are given back now.
-            self.execution = None;
-            self.ended = Some(result);
-        }
-        if let Some(batch) = self.queue.poll(cx) {
-            return self.watched.give(batch);
-        }
-        if self.execution.is_some() {
-            return Poll::Pending;
-        }
-        let result = self.ended.take().map_or(Ok(()), |result| result.map(drop));
-        self.watched.tell(result.as_ref().err());
-        Poll::Ready(result.map(|()| None))
+        Poll::Ready(polled)
     }
 }
 
@@ -299,11 +189,6 @@ impl Drop for Running {
 }
 
 impl Watched {
-    fn give(&mut self, batch: RecordBatch) -> Poll<SqlResult<Option<RecordBatch>>> {
-        self.rows += batch.num_rows() as u64;
-        Poll::Ready(Ok(Some(batch)))
-    }
-
     fn pause(&mut self) {
         self.ran += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         if let Some(statement) = &mut self.statement {
@@ -339,7 +224,7 @@ impl Session {
     /// What planning says.
     pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
         let cancel = self.begin();
-        let planned = self.plan_in_task(query, &cancel).await;
+        let planned = self.plan(query, &cancel).await;
         let (catalog, plan, planning) = match planned {
             Ok(planned) => planned,
             Err(error) => return self.activity().end(Err(error), 0),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use sql::parse::CreateView;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::access::{Relation, RoleId};
+use crate::access::Relation;
 use crate::catalog::Snapshot;
-use crate::database::Database;
+use crate::writing::Writing;
 
-/// Creates or replaces a view that `owner` owns, if its query can be bound.
-pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+/// Creates or replaces a view, if its query can be bound.
+pub(crate) async fn create(writing: &Writing<'_>, create: CreateView) -> SqlResult<()> {
+    let snapshot = writing.snapshot();
     let CreateView { view, or_replace } = create;
     let is_view = snapshot.views.contains_key(&view.name);
     if snapshot.has_relation(&view.name) && !(is_view && or_replace) {
@@ -22,11 +21,11 @@ pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlRes
     if let Some(name) = view.relations.iter().find(|name| snapshot.is_temporary(name)) {
         return Err(SqlError::unsupported(format!("a view of the temporary table \"{name}\"")));
     }
-    let mut changed = (*snapshot).clone();
+    let mut changed = (**snapshot).clone();
     changed.views.insert(view.name.clone(), Arc::new(view.clone()));
     let columns = sql::view_columns(&view, &changed)?;
     if is_view {
-        let old = sql::view_columns(&snapshot.views[&view.name], &*snapshot)?;
+        let old = sql::view_columns(&snapshot.views[&view.name], &**snapshot)?;
         let kept = old.iter().zip(&columns).all(|(o, n)| o.name == n.name && o.ty == n.ty);
         if !kept || columns.len() < old.len() {
             let message = "cannot change names, types or number of columns of a view";
@@ -34,7 +33,8 @@ pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlRes
                 .with_hint("drop the view first; new columns may be added at the end"));
         }
     }
-    db.change(move |_, snapshot| {
+    let owner = writing.catalog.role();
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             if !is_view {
                 Arc::make_mut(&mut snapshot.access).own(&Relation::View(&view.name), owner);
@@ -42,13 +42,17 @@ pub(crate) fn create(db: &Database, create: CreateView, owner: RoleId) -> SqlRes
             snapshot.views.insert(view.name.clone(), Arc::new(view));
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 /// Drops views.
-pub(crate) fn drop(db: &Database, names: &[String], if_exists: bool) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+pub(crate) async fn drop(
+    writing: &Writing<'_>,
+    names: &[String],
+    if_exists: bool,
+) -> SqlResult<()> {
+    let snapshot = writing.snapshot();
     let mut found = vec![];
     for name in names {
         match snapshot.views.get(name) {
@@ -64,13 +68,14 @@ pub(crate) fn drop(db: &Database, names: &[String], if_exists: bool) -> SqlResul
             }
         }
     }
-    no_dependents(&snapshot, &found)?;
-    db.change(move |_, snapshot| {
+    no_dependents(snapshot, &found)?;
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             found.iter().for_each(|name| drop_one(snapshot, name));
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 fn drop_one(snapshot: &mut Snapshot, name: &str) {

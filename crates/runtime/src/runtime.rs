@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -15,7 +16,7 @@ use crate::ring::uring::Uring;
 use crate::ring::{Context, Driver, Ring};
 use crate::sim;
 use crate::stats::WorkerStats;
-use crate::task::{Aborted, RemoteHandle, Urgency, promise, send_task};
+use crate::task::{Aborted, RemoteHandle, Urgency, promise, scoped, send_task};
 use crate::worker::{self, LongestPoll, Shared, Worker};
 
 /// Workers that run tasks. Dropping it stops them: tasks are dropped, operations in flight are
@@ -98,6 +99,38 @@ impl Handle {
         send_task(&self.shared.inboxes[0], None, Urgency::Awaited, promise, make);
         match output.wait() {
             Ok(output) => output,
+            Err(Aborted::Panicked(message)) => resume_unwind(Box::new(message)),
+            Err(Aborted::Cancelled) => self.explain_end(),
+        }
+    }
+
+    /// As [`Handle::block_on`], for work that borrows from the calling thread, which does `beside`
+    /// meanwhile. A panic of either is raised here again, when both have ended.
+    ///
+    /// # Panics
+    /// As [`Handle::block_on`].
+    pub fn block_on_scoped<'a, T: Send + 'a>(
+        &self,
+        work: impl FnOnce() -> Pin<Box<dyn Future<Output = T> + 'a>> + Send + 'a,
+        beside: impl FnOnce(),
+    ) -> T {
+        let inside = worker::try_with(|_| ()).is_some();
+        assert!(!inside, "block_on inside of a task would block its worker");
+        let output = Mutex::new(None);
+        let (work, gone) = scoped::lend(work, &output);
+        let (promise, ended) = promise();
+        // SAFETY: `gone` is awaited before this function returns or unwinds; then the worker has
+        // dropped the work, and nothing refers to what it borrows any more.
+        let work = unsafe { scoped::unbounded(work) };
+        send_task(&self.shared.inboxes[0], None, Urgency::Awaited, promise, work);
+        let beside = catch_unwind(AssertUnwindSafe(beside));
+        gone.wait();
+        let ended = ended.wait();
+        if let Err(panic) = beside {
+            resume_unwind(panic);
+        }
+        match ended {
+            Ok(()) => lock(&output).take().expect("work that ended has an output"),
             Err(Aborted::Panicked(message)) => resume_unwind(Box::new(message)),
             Err(Aborted::Cancelled) => self.explain_end(),
         }

@@ -78,7 +78,7 @@ impl Connection {
             _ => Transaction::Rollback,
         };
         let told = self.transaction(&step);
-        let ended = self.perform(Statement::Transaction(end), None).await?;
+        let ended = self.perform(Statement::Transaction(end)).await?;
         Ok(ended.and(told))
     }
 
@@ -98,7 +98,7 @@ impl Connection {
             return Ok(Ok(()));
         }
         let commit = Statement::Transaction(Transaction::Commit);
-        Ok(self.perform(commit, None).await?.map(drop))
+        Ok(self.perform(commit).await?.map(drop))
     }
 
     /// After an error nothing of the transaction stays. Where a savepoint may save some of it, that is

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    CopyTarget, Discard, Executed, NamedStatement, PointExecution, RowStream, Session, SqlError,
-    SqlResult, SqlState, Statement, StatementResult,
+    Client, CopyTarget, Discard, Executed, NamedStatement, PointExecution, RowStream, Session,
+    SqlError, SqlResult, SqlState, Statement, StatementResult,
 };
 use runtime::net::{Address, Socket};
 use runtime::time;
@@ -15,7 +15,7 @@ use runtime::time;
 use crate::Shared;
 use crate::block::{Block, in_failed_block};
 use crate::cancel::{CancelKey, Doing, Presence};
-use crate::copy::Source;
+use crate::copy::CopyPipe;
 use crate::cursor::Fetching;
 use crate::drain::{self, Stage};
 use crate::extended::Portal;
@@ -378,8 +378,8 @@ impl Connection {
             Err(error) => return Ok(Err(error)),
         };
         let result = match source {
-            Some((source, reader)) => self.copy(statement, source, reader).await,
-            None => self.perform(statement, None).await,
+            Some(pipe) => self.copy(statement, pipe).await,
+            None => self.perform(statement).await,
         };
         Ok(result?.map(Answer::from))
     }
@@ -397,21 +397,18 @@ impl Connection {
         found.map(|found| Answer::Rows(RowStream::collected(found)))
     }
 
+    /// Runs a statement; it is waited for in any case.
     pub async fn perform(
         &mut self,
         statement: Statement,
-        input: Option<Box<dyn io::Read + Send>>,
     ) -> io::Result<SqlResult<StatementResult>> {
         let mut session = self.session.take().expect("one statement runs at a time");
         let limit = Limit::start(&mut session);
         let handle = session.cancel_handle();
-        match self.attended(session.perform(statement, input), &handle).await? {
-            Ok((session, result)) => {
-                self.welcome_back(session);
-                Ok(limit.judge(result))
-            }
-            Err(error) => self.break_off(&error),
-        }
+        let run = session.run(statement, Client::default());
+        let result = self.attended(run, &handle).await?;
+        self.welcome_back(session);
+        Ok(limit.judge(result))
     }
 
     /// A statement has run, well or not.
@@ -431,20 +428,18 @@ impl Connection {
     async fn copy(
         &mut self,
         statement: Statement,
-        source: Source,
-        reader: Box<dyn io::Read + Send>,
+        (sender, receiver): CopyPipe,
     ) -> io::Result<SqlResult<StatementResult>> {
         self.flush().await?;
-        let session = self.session.take().expect("one statement runs at a time");
-        let running = runtime::spawn(session.perform(statement, Some(reader)));
-        let fed = self.feed(source).await;
-        let ended = running.await.map_err(io::Error::other)?;
-        match ended {
-            Ok((session, result)) => {
-                self.welcome_back(session);
-                fed.map(|told| told.and(result))
-            }
-            Err(error) => self.break_off(&error),
-        }
+        let mut session = self.session.take().expect("one statement runs at a time");
+        let running = runtime::spawn(async move {
+            let client = Client { input: Some(receiver), ..Client::default() };
+            let result = session.run(statement, client).await;
+            (session, result)
+        });
+        let fed = self.feed(sender).await;
+        let (session, result) = running.await.map_err(io::Error::other)?;
+        self.welcome_back(session);
+        fed.map(|told| told.and(result))
     }
 }

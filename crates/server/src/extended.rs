@@ -233,8 +233,7 @@ impl Connection {
     /// The columns of a query, as long as there is somebody to tell.
     async fn described(&self, query: &Query) -> SqlResult<SchemaRef> {
         let session = self.session.as_ref().expect("no statement runs now");
-        let described =
-            unless_gone(&self.stream, self.ending(), session.describe_in_task(query)).await;
+        let described = unless_gone(&self.stream, self.ending(), session.describe(query)).await;
         // Who is gone hears of nothing; the connection finds out when it reads on.
         described.unwrap_or_else(|_| Err(SqlError::cancelled()))
     }

@@ -113,13 +113,13 @@ pub fn value(bytes: &[u8]) {
 /// # Panics
 /// Without that table.
 pub fn copy(session: &Session, bytes: &[u8]) {
-    let Some((at, mut input)) = bytes.split_first() else { return };
+    let Some((at, input)) = bytes.split_first() else { return };
     let text = COPIES[usize::from(*at) % COPIES.len()];
     let template = Template::all(text).ok().and_then(|mut all| all.pop());
     let statement = template.and_then(|template| template.bind(&[]).ok());
     let statement = statement.expect("the statement is one of ours");
     session.start_copy_in(&statement).expect("the table is there");
-    let _ = session.read_copy(&statement, &mut input);
+    let _ = session.read_copy(&statement, input);
 }
 
 /// Reads a message as far as a connection does without its session.

@@ -9,32 +9,32 @@ use super::check::privilege_error;
 use super::roles::missing;
 use super::{Access, Membership, PREDEFINED, PUBLIC, Relation, Role, RoleId, Verifier, grant};
 use crate::catalog::Snapshot;
-use crate::database::Database;
 use crate::notice::Notice;
 use crate::system::SessionInfo;
+use crate::writing::Writing;
 
 /// Runs a statement that changes roles or privileges; the tag of what was done, and what there is
 /// to tell.
-pub(crate) fn change(
-    db: &Database,
+pub(crate) async fn change(
+    writing: &Writing<'_>,
     session: &SessionInfo,
     statement: &RoleStatement,
 ) -> SqlResult<(&'static str, Vec<Notice>)> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+    let snapshot = writing.snapshot();
     let access = (*snapshot.access).clone();
-    let mut next = Next { access, snapshot: &snapshot, session, notices: vec![] };
+    let mut next = Next { access, snapshot, session, notices: vec![] };
     if next.access.mock_secret.is_empty() {
         next.access.mock_secret = runtime::entropy::<32>().to_vec();
     }
     let tag = next.apply(statement)?;
     let (access, notices) = (Arc::new(next.access), next.notices);
-    db.change(move |_, snapshot| {
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             snapshot.access = access;
             Ok(())
         })
-    })?;
+    });
+    change.await?;
     Ok((tag, notices))
 }
 

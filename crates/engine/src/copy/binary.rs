@@ -1,11 +1,10 @@
 //! The binary format of `COPY`, read: a signature, then for each row the number of its fields and each
 //! field behind its length (PostgreSQL 15, reference of `COPY`).
 
-use std::io::{BufReader, Read};
-
-use types::{SqlError, SqlResult, SqlState, binary};
+use types::{SqlError, SqlState, binary};
 
 use super::csv::RECORD_BYTES_MAX;
+use super::input::{Input, Stop};
 use super::out::SIGNATURE;
 
 /// Flags that a reader must know; the one it may know says that rows have oids.
@@ -13,11 +12,15 @@ const CRITICAL_FLAGS: u32 = 0xffff_0000;
 const WITH_OIDS: u32 = 1 << 16;
 
 /// Reads records.
-pub(super) struct BinaryReader<'a> {
-    input: BufReader<&'a mut dyn Read>,
+pub(super) struct BinaryReader {
+    pub(super) input: Input,
     /// The types of the columns.
     oids: Vec<u32>,
     has_begun: bool,
+    /// Bytes of the header's extension that are still to be passed over.
+    extension: u64,
+    /// Rows that were read to their ends.
+    complete: u64,
     row: u64,
 }
 
@@ -25,9 +28,9 @@ fn bad(message: impl Into<String>) -> SqlError {
     SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message.into())
 }
 
-impl<'a> BinaryReader<'a> {
-    pub(super) fn new(input: &'a mut dyn Read, oids: Vec<u32>) -> BinaryReader<'a> {
-        BinaryReader { input: BufReader::new(input), oids, has_begun: false, row: 0 }
+impl BinaryReader {
+    pub(super) fn new(input: Input, oids: Vec<u32>) -> BinaryReader {
+        BinaryReader { input, oids, has_begun: false, extension: 0, complete: 0, row: 0 }
     }
 
     /// The row that is read, from 1.
@@ -35,86 +38,91 @@ impl<'a> BinaryReader<'a> {
         self.row
     }
 
-    /// Fills `into`, or as much of it as there is.
-    fn read(&mut self, into: &mut [u8]) -> SqlResult<usize> {
-        let mut filled = 0;
-        while filled < into.len() {
-            let count = self.input.read(&mut into[filled..]).map_err(|e| {
-                SqlError::new(SqlState::IO_ERROR, format!("could not read COPY input: {e}"))
-            })?;
-            if count == 0 {
-                break;
-            }
-            filled += count;
-        }
-        Ok(filled)
+    fn exactly<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Stop> {
+        Ok(self.input.take(N)?.try_into().ok())
     }
 
-    fn exactly<const N: usize>(&mut self) -> SqlResult<Option<[u8; N]>> {
-        let mut bytes = [0; N];
-        Ok((self.read(&mut bytes)? == N).then_some(bytes))
-    }
-
-    fn begin(&mut self) -> SqlResult<()> {
+    fn begin(&mut self) -> Result<(), Stop> {
+        self.input.begin();
         let signature = self.exactly::<11>()?;
         if signature.as_ref().map(<[u8; 11]>::as_slice) != Some(SIGNATURE) {
-            return Err(bad("COPY file signature not recognized"));
+            return Err(bad("COPY file signature not recognized").into());
         }
         let flags = self.exactly()?.map(u32::from_be_bytes);
         let flags = flags.ok_or_else(|| bad("invalid COPY file header (missing flags)"))?;
         if flags & WITH_OIDS != 0 {
-            return Err(bad("invalid COPY file header (WITH OIDS)"));
+            return Err(bad("invalid COPY file header (WITH OIDS)").into());
         }
         if flags & CRITICAL_FLAGS != 0 {
-            return Err(bad("unrecognized critical flags in COPY file header"));
+            return Err(bad("unrecognized critical flags in COPY file header").into());
         }
         let length = self.exactly()?.map(i32::from_be_bytes);
         let length = length.and_then(|length| u64::try_from(length).ok());
         let length = length.ok_or_else(|| bad("invalid COPY file header (missing length)"))?;
-        let skipped = std::io::copy(&mut self.input.by_ref().take(length), &mut std::io::sink());
-        match skipped {
-            Ok(count) if count == length => Ok(()),
-            _ => Err(bad("invalid COPY file header (wrong length)")),
-        }
+        (self.extension, self.has_begun) = (length, true);
+        Ok(())
     }
 
-    /// The text forms of the next row's values; `None` at the end.
-    pub(super) fn next_record(&mut self) -> SqlResult<Option<Vec<Option<String>>>> {
-        if !std::mem::replace(&mut self.has_begun, true) {
+    /// Passes over the header's extension, as far as it has come.
+    fn pass_extension(&mut self) -> Result<(), Stop> {
+        while self.extension > 0 {
+            self.input.begin();
+            match self.input.skip(self.extension)? {
+                0 => return Err(bad("invalid COPY file header (wrong length)").into()),
+                skipped => self.extension -= skipped,
+            }
+        }
+        Ok(())
+    }
+
+    /// The text forms of the next row's values; `None` at the end. When the row does not end in what has
+    /// come, nothing is read.
+    pub(super) fn next_record(&mut self) -> Result<Option<Vec<Option<String>>>, Stop> {
+        let record = self.read_record();
+        if matches!(record, Err(Stop::NeedsMore)) {
+            self.input.go_back();
+        }
+        record
+    }
+
+    fn read_record(&mut self) -> Result<Option<Vec<Option<String>>>, Stop> {
+        if !self.has_begun {
             self.begin()?;
         }
-        self.row += 1;
+        self.pass_extension()?;
+        self.input.begin();
+        self.row = self.complete + 1;
         // The end of the input without the trailer is an end too.
         let Some(count) = self.exactly()?.map(i16::from_be_bytes) else { return Ok(None) };
         if count == -1 {
-            return match self.read(&mut [0])? {
+            return match self.input.take(1)?.len() {
                 0 => Ok(None),
-                _ => Err(bad("received copy data after EOF marker")),
+                _ => Err(bad("received copy data after EOF marker").into()),
             };
         }
         let expected = self.oids.len();
         if usize::try_from(count) != Ok(expected) {
-            return Err(bad(format!("row field count is {count}, expected {expected}")));
+            return Err(bad(format!("row field count is {count}, expected {expected}")).into());
         }
-        (0..expected).map(|index| self.field(index)).collect::<SqlResult<_>>().map(Some)
+        let fields = (0..expected).map(|index| self.field(index)).collect::<Result<_, Stop>>()?;
+        self.complete += 1;
+        Ok(Some(fields))
     }
 
-    fn field(&mut self, index: usize) -> SqlResult<Option<String>> {
+    fn field(&mut self, index: usize) -> Result<Option<String>, Stop> {
         let length = self.exactly()?.map(i32::from_be_bytes);
         let length = match length.ok_or_else(|| bad("unexpected EOF in COPY data"))? {
             -1 => return Ok(None),
             length => usize::try_from(length).map_err(|_| bad("invalid field size"))?,
         };
         if length > RECORD_BYTES_MAX {
-            return Err(bad("invalid field size"));
+            return Err(bad("invalid field size").into());
         }
         // Memory grows with what has come, not with what is claimed.
-        let mut bytes = vec![];
-        let taken = self.input.by_ref().take(length as u64).read_to_end(&mut bytes);
-        match taken {
-            Ok(count) if count == length => {}
-            _ => return Err(bad("unexpected EOF in COPY data")),
+        let bytes = self.input.take(length)?;
+        if bytes.len() < length {
+            return Err(bad("unexpected EOF in COPY data").into());
         }
-        binary::decode(self.oids[index], &bytes).map(Some)
+        Ok(Some(binary::decode(self.oids[index], bytes)?))
     }
 }

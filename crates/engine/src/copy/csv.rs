@@ -1,13 +1,10 @@
 //! CSV as PostgreSQL's COPY reads it: records may span lines inside quotes, and a quoted empty
 //! field differs from an unquoted one.
 
-use std::io::Read;
-
 use sql::parse::CopyOptions;
 use types::{SqlError, SqlResult, SqlState};
 
-/// Bytes that are read at once.
-const BLOCK_BYTES: usize = 1 << 18;
+use super::input::{Input, Stop};
 
 /// A record may not be longer: a missing quote would otherwise take all memory.
 pub(super) const RECORD_BYTES_MAX: usize = 64 << 20;
@@ -44,10 +41,8 @@ impl Field {
 }
 
 /// Reads records.
-pub(crate) struct CsvReader<'a> {
-    input: &'a mut dyn Read,
-    block: Vec<u8>,
-    position: usize,
+pub(crate) struct CsvReader {
+    pub(super) input: Input,
     pub(super) delimiter: u8,
     quote: u8,
     escape: u8,
@@ -55,11 +50,10 @@ pub(crate) struct CsvReader<'a> {
     pub(super) next_line: u64,
 }
 
-impl<'a> CsvReader<'a> {
-    pub(crate) fn new(input: &'a mut dyn Read, options: &CopyOptions) -> Self {
+impl CsvReader {
+    pub(super) fn new(input: Input, options: &CopyOptions) -> Self {
         let CopyOptions { delimiter, quote, escape, .. } = *options;
-        let (block, position) = (vec![], 0);
-        CsvReader { input, block, position, delimiter, quote, escape, line: 0, next_line: 1 }
+        CsvReader { input, delimiter, quote, escape, line: 0, next_line: 1 }
     }
 
     /// The line on which the last record starts, from 1.
@@ -72,28 +66,40 @@ impl<'a> CsvReader<'a> {
         self.next_line == count || self.next_line == count + 1
     }
 
-    pub(super) fn peek(&mut self) -> SqlResult<Option<u8>> {
-        if self.position == self.block.len() {
-            self.block.resize(BLOCK_BYTES, 0);
-            self.position = 0;
-            let read = self.input.read(&mut self.block);
-            let count = read.map_err(|e| {
-                SqlError::new(SqlState::IO_ERROR, format!("could not read COPY input: {e}"))
-            })?;
-            self.block.truncate(count);
-        }
-        Ok(self.block.get(self.position).copied())
+    pub(super) fn peek(&self) -> Result<Option<u8>, Stop> {
+        self.input.peek()
     }
 
-    pub(super) fn take(&mut self) -> SqlResult<Option<u8>> {
+    pub(super) fn take(&mut self) -> Result<Option<u8>, Stop> {
         let byte = self.peek()?;
-        self.position += usize::from(byte.is_some());
-        self.next_line += u64::from(byte == Some(b'\n'));
+        if let Some(byte) = byte {
+            self.input.step();
+            self.next_line += u64::from(byte == b'\n');
+        }
         Ok(byte)
     }
 
+    /// Reads a record that begins here. When it does not end in what has come, nothing is read.
+    pub(super) fn record<T>(
+        &mut self,
+        read: impl FnOnce(&mut CsvReader) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let lines = (self.line, self.next_line);
+        self.input.begin();
+        let record = read(self);
+        if matches!(record, Err(Stop::NeedsMore)) {
+            self.input.go_back();
+            (self.line, self.next_line) = lines;
+        }
+        record
+    }
+
     /// The next record; `None` at the end.
-    pub(crate) fn next_record(&mut self) -> SqlResult<Option<Vec<Field>>> {
+    pub(super) fn next_record(&mut self) -> Result<Option<Vec<Field>>, Stop> {
+        self.record(CsvReader::read_record)
+    }
+
+    fn read_record(&mut self) -> Result<Option<Vec<Field>>, Stop> {
         if self.peek()?.is_none() {
             return Ok(None);
         }
@@ -112,7 +118,7 @@ impl<'a> CsvReader<'a> {
             }
             size += 1;
             if size > RECORD_BYTES_MAX {
-                return Err(too_long());
+                return Err(too_long().into());
             }
         }
         fields.push(field);
@@ -120,11 +126,11 @@ impl<'a> CsvReader<'a> {
     }
 
     /// The rest of a quoted section.
-    fn quoted(&mut self, out: &mut Vec<u8>) -> SqlResult<()> {
+    fn quoted(&mut self, out: &mut Vec<u8>) -> Result<(), Stop> {
         loop {
             let Some(byte) = self.take()? else {
                 let message = "unterminated CSV quoted field";
-                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
+                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message).into());
             };
             let next = self.peek()?;
             if byte == self.escape && (next == Some(self.quote) || next == Some(self.escape)) {
@@ -135,7 +141,7 @@ impl<'a> CsvReader<'a> {
                 out.push(byte);
             }
             if out.len() > RECORD_BYTES_MAX {
-                return Err(too_long());
+                return Err(too_long().into());
             }
         }
     }

@@ -1,12 +1,15 @@
 //! The text format of COPY: one line a record, fields between delimiters, backslash escapes.
 
-use types::SqlResult;
-
 use super::csv::{CsvReader, Field, RECORD_BYTES_MAX, too_long};
+use super::input::Stop;
 
-impl CsvReader<'_> {
+impl CsvReader {
     /// The next record in text format; `None` at the end.
-    pub(super) fn next_tabbed(&mut self) -> SqlResult<Option<Vec<Field>>> {
+    pub(super) fn next_tabbed(&mut self) -> Result<Option<Vec<Field>>, Stop> {
+        self.record(CsvReader::read_tabbed)
+    }
+
+    fn read_tabbed(&mut self) -> Result<Option<Vec<Field>>, Stop> {
         if self.peek()?.is_none() {
             return Ok(None);
         }
@@ -22,7 +25,7 @@ impl CsvReader<'_> {
             }
             size += 1;
             if size > RECORD_BYTES_MAX {
-                return Err(too_long());
+                return Err(too_long().into());
             }
         }
         fields.push(field);
@@ -30,7 +33,7 @@ impl CsvReader<'_> {
     }
 
     /// What a backslash begins; null is told from it by the bytes as they stand.
-    fn escaped(&mut self, field: &mut Field) -> SqlResult<()> {
+    fn escaped(&mut self, field: &mut Field) -> Result<(), Stop> {
         let mut raw = field.raw.take().unwrap_or_else(|| field.bytes.clone());
         raw.push(b'\\');
         let byte = match self.take()? {
@@ -58,7 +61,13 @@ impl CsvReader<'_> {
     }
 
     /// A byte by its number: the digits that follow, at most so many.
-    fn digits(&mut self, first: u8, radix: u32, most: usize, raw: &mut Vec<u8>) -> SqlResult<u8> {
+    fn digits(
+        &mut self,
+        first: u8,
+        radix: u32,
+        most: usize,
+        raw: &mut Vec<u8>,
+    ) -> Result<u8, Stop> {
         let mut value = u32::from(first);
         for _ in 0..most {
             let Some(byte) = self.peek()? else { break };

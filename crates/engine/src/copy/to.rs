@@ -1,8 +1,6 @@
 //! `COPY .. TO` as a statement: what is copied, how it is written, and where it goes.
 
-use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -15,36 +13,15 @@ use types::{SqlError, SqlResult, SqlState};
 use super::files::FileWriter;
 use super::out::CopyFormatter;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::database::Database;
+use crate::pipe::PipeSender;
 use crate::query::{Run, Watch};
 use crate::result::StatementResult;
-use crate::session::Session;
-use crate::stream::{BlockingRows, RowStream};
+use crate::session::{Client, Session};
+use crate::stream::{QueryRows, RowStream};
 use crate::system::SystemCatalog;
 
 /// Bytes that are gathered before they are written.
 const BLOCK_BYTES: usize = 64 << 10;
-
-/// Rows, wherever they come from.
-enum CopiedRows {
-    Running { rows: BlockingRows, db: Database, catalog: SystemCatalog },
-    Collected(std::vec::IntoIter<RecordBatch>),
-}
-
-impl CopiedRows {
-    fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
-        match self {
-            CopiedRows::Running { rows, db, catalog } => {
-                let batch = rows.next()?;
-                if batch.is_none() {
-                    db.save_numbers(catalog.given())?;
-                }
-                Ok(batch)
-            }
-            CopiedRows::Collected(batches) => Ok(batches.next()),
-        }
-    }
-}
 
 /// 0A000 for a statement that returns nothing.
 pub fn nothing_returned() -> SqlError {
@@ -159,79 +136,114 @@ impl Session {
         table_query(schema, table, &columns).map(Some)
     }
 
-    /// Runs `COPY .. TO` from an ordinary thread.
-    pub(crate) fn copy_to(
+    /// Runs `COPY .. TO` into a file, or into the pipe of a client that takes it whole.
+    pub(crate) async fn copy_to(
         &mut self,
         copy: &CopyTo,
         cancel: Cancel,
-        output: Option<&mut dyn Write>,
+        output: Option<PipeSender<Vec<u8>>>,
     ) -> SqlResult<StatementResult> {
-        let (schema, mut rows) = self.copied_rows(&copy.copied, cancel)?;
+        let (schema, mut rows) = self.copied_rows(&copy.copied, cancel).await?;
         let formatter = self.copy_formatter(copy, &schema)?;
-        let mut file;
-        let output = match (&copy.target, output) {
-            (CopyTarget::File(path), _) => {
-                file = FileWriter::create(self.database(), path)?;
-                &mut file as &mut dyn Write
-            }
-            (CopyTarget::Stdout, Some(output)) => output,
+        let mut output = match (&copy.target, output) {
+            (CopyTarget::File(path), _) => Target::File(FileWriter::create(path).await?),
+            (CopyTarget::Stdout, Some(output)) => Target::Client(output),
             (CopyTarget::Stdout, None) => {
                 return Err(SqlError::unsupported("COPY TO STDOUT without a client")
                     .with_hint("Copy to a file, or use copy_out."));
             }
         };
-        let count = write_all(&mut rows, &formatter, output)?;
+        let count = write_all(&mut rows, &formatter, &mut output).await?;
+        if let CopiedRows::Running(_, catalog) = &rows {
+            self.save_numbers(catalog.given()).await?;
+        }
+        output.finish();
         Ok(StatementResult::Command { tag: format!("COPY {count}") })
     }
 
-    fn copied_rows(
+    async fn copied_rows(
         &mut self,
         copied: &Copied,
         cancel: Cancel,
     ) -> SqlResult<(SchemaRef, CopiedRows)> {
-        if let Copied::Returning(statement) = copied {
-            return match self.dispatch((**statement).clone(), Default::default(), cancel)? {
-                StatementResult::Rows(result) => {
-                    Ok((result.schema, CopiedRows::Collected(result.batches.into_iter())))
-                }
-                StatementResult::Command { .. } => Err(nothing_returned()),
-            };
+        let Copied::Returning(statement) = copied else {
+            let query = self.copied_query(copied)?.ok_or_else(nothing_returned)?;
+            let (catalog, plan, planning) = self.plan(&query, &cancel).await?;
+            let watch = Watch { cancel, activity: self.activity() };
+            let (db, settings, own) = (self.database(), &self.settings, catalog.clone());
+            let rows = QueryRows::start(Run::new(db, own, &plan, settings, watch, planning));
+            return Ok((rows.schema.clone(), CopiedRows::Running(rows, catalog)));
+        };
+        let dispatched = self.dispatch((**statement).clone(), Client::default(), cancel);
+        match Box::pin(dispatched).await? {
+            StatementResult::Rows(result) => {
+                Ok((result.schema, CopiedRows::Collected(result.batches.into_iter())))
+            }
+            StatementResult::Command { .. } => Err(nothing_returned()),
         }
-        let query = self.copied_query(copied)?.ok_or_else(nothing_returned)?;
-        let (catalog, plan, planning): (_, _, Duration) = self.plan(&query)?;
-        let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
-        let db = self.database().clone();
-        let run = Run::new(&db, catalog.clone(), &plan, &self.settings, watch, planning);
-        let schema = run.schema();
-        let rows = BlockingRows::start(&db, run, cancel);
-        Ok((schema, CopiedRows::Running { rows, db, catalog }))
     }
 }
 
-fn write_all(
-    rows: &mut CopiedRows,
-    formatter: &CopyFormatter,
-    output: &mut dyn Write,
-) -> SqlResult<u64> {
-    let (mut block, mut count) = (vec![], 0);
-    let mut write = |block: &mut Vec<u8>| {
-        let written = output.write_all(block);
-        block.clear();
+/// Rows, wherever they come from.
+enum CopiedRows {
+    Running(QueryRows, SystemCatalog),
+    Collected(std::vec::IntoIter<RecordBatch>),
+}
+
+impl CopiedRows {
+    async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        match self {
+            CopiedRows::Running(rows, _) => rows.next().await,
+            CopiedRows::Collected(batches) => Ok(batches.next()),
+        }
+    }
+}
+
+/// Where the data goes.
+enum Target {
+    Client(PipeSender<Vec<u8>>),
+    File(FileWriter),
+}
+
+impl Target {
+    async fn write(&mut self, block: &mut Vec<u8>) -> SqlResult<()> {
+        let block = std::mem::take(block);
+        let written = match self {
+            Target::Client(pipe) => pipe.send(block).await,
+            Target::File(file) => file.write(&block).await.map_err(|e| e.to_string()),
+        };
         written.map_err(|e| {
             SqlError::new(SqlState::IO_ERROR, format!("could not write to COPY file: {e}"))
         })
-    };
+    }
+
+    fn finish(self) {
+        if let Target::Client(pipe) = self {
+            pipe.finish();
+        }
+    }
+}
+
+async fn write_all(
+    rows: &mut CopiedRows,
+    formatter: &CopyFormatter,
+    output: &mut Target,
+) -> SqlResult<u64> {
+    let (mut block, mut count) = (vec![], 0);
     formatter.begin(&mut block);
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next().await? {
         for row in 0..batch.num_rows() {
             formatter.row(&batch, row, &mut block)?;
             if block.len() > BLOCK_BYTES {
-                write(&mut block)?;
+                output.write(&mut block).await?;
             }
         }
         count += batch.num_rows() as u64;
+        if runtime::need_preempt() {
+            runtime::yield_now().await;
+        }
     }
     formatter.end(&mut block);
-    write(&mut block)?;
+    output.write(&mut block).await?;
     Ok(count)
 }

@@ -13,8 +13,8 @@ use sql::parse::{AlterTable, Alteration};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
-use crate::dml::Writing;
 use crate::load::Rebuilt;
+use crate::writing::Writing;
 
 use draft::Altered;
 
@@ -24,7 +24,7 @@ use super::sequence;
 ///
 /// Errors: 42P01, 42703, 42701, 42704, 42710 for names; 2BP01 when something else needs what goes;
 /// 23502, 23503, 23505, 23514 for rows that do not fit the new definition.
-pub(crate) fn alter_table(writing: &Writing<'_>, alter: &AlterTable) -> SqlResult<()> {
+pub(crate) async fn alter_table(writing: &Writing<'_>, alter: &AlterTable) -> SqlResult<()> {
     let snapshot = writing.catalog.snapshot();
     let entry = match snapshot.table(&alter.table) {
         Ok(entry) => entry.clone(),
@@ -42,11 +42,14 @@ pub(crate) fn alter_table(writing: &Writing<'_>, alter: &AlterTable) -> SqlResul
     if let Some(view) = viewed {
         keeps_views(writing, alter, &def, &view.name)?;
     }
-    let rebuilt = altered.rebuild.then(|| rebuild::rebuild(writing, &altered, &def)).transpose()?;
-    if rebuilt.is_none() {
-        rebuild::validate(writing, &altered, &def)?;
-    }
-    publish(writing, altered, def, rebuilt)
+    let rebuilt = match altered.rebuild {
+        true => Some(rebuild::rebuild(writing, &altered, &def).await?),
+        false => {
+            rebuild::validate(writing, &altered, &def).await?;
+            None
+        }
+    };
+    publish(writing, altered, def, rebuilt).await
 }
 
 /// Views are texts: what they name must stay.
@@ -86,14 +89,14 @@ fn keeps_views(
 }
 
 /// Makes the new definition visible, over new trees where there are some.
-fn publish(
+async fn publish(
     writing: &Writing<'_>,
     altered: Altered,
     def: TableDef,
     rebuilt: Option<Rebuilt>,
 ) -> SqlResult<()> {
     let Altered { entry, remap, dropped_references, next_id, .. } = altered;
-    writing.db.change(move |store, snapshot: &mut Snapshot| {
+    let change = writing.change(move |store, snapshot: &mut Snapshot| {
         Box::pin(async move {
             snapshot.next_id = snapshot.next_id.max(next_id);
             let (tree, indexes, next_row_id) = match &rebuilt {
@@ -125,7 +128,8 @@ fn publish(
             }
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 /// Corrects what other tables say of the table's columns: `remap` has the new place of each.

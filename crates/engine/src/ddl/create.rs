@@ -15,15 +15,16 @@ use super::sequence::name_sequences;
 use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
-use crate::dml::{QueryRows, Writing};
 use crate::fault;
-use crate::load::{TableLoader, drop_trees};
+use crate::load::{Loader, drop_trees};
+use crate::stream::QueryRows;
+use crate::writing::Writing;
 
 /// Creates a table, with an index for each of its unique constraints; the number of rows that its
 /// query gave it.
 ///
 /// Errors: 42P07 when the name is taken, and those of [`Draft::of`].
-pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlResult<u64> {
+pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlResult<u64> {
     let snapshot = writing.catalog.snapshot();
     let taken = match create.temporary {
         true => snapshot.is_temporary(&create.name),
@@ -37,7 +38,7 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
     let (columns, mut rows) = match &create.query {
         None => (vec![], None),
         Some(query) => {
-            let rows = writing.stream(query)?;
+            let rows = writing.stream(query).await?;
             (columns_of(&rows.schema), Some(rows))
         }
     };
@@ -52,17 +53,21 @@ pub(crate) fn create_table(writing: &Writing<'_>, create: &CreateTable) -> SqlRe
         }
     }
     let def = defined(&draft, &mut ids);
-    let placeholders = new_trees(writing.db, 1 + def.indexes.len())?;
+    let placeholders = new_trees(writing.db, 1 + def.indexes.len()).await?;
     let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..], 1)?;
     let filled = match &mut rows {
-        None => None,
-        Some(rows) => filled(writing.db, &entry, rows)
-            .inspect_err(|_| drop_now(writing.db, placeholders.clone()))?,
+        None => Ok(None),
+        Some(rows) => filled(writing, &entry, rows).await,
     };
     match filled {
-        None => publish(writing, create, entry, vec![], ids.0).map(|()| 0),
-        Some((filled, count)) => {
-            publish(writing, create, filled, placeholders, ids.0).map(|()| count)
+        Err(error) => {
+            // No catalog knows them; a failure leaves pages that the next start takes back.
+            drop_trees(writing.db.store(), &placeholders).await.ok();
+            Err(error)
+        }
+        Ok(None) => publish(writing, create, entry, vec![], ids.0).await.map(|()| 0),
+        Ok(Some((filled, count))) => {
+            publish(writing, create, filled, placeholders, ids.0).await.map(|()| count)
         }
     }
 }
@@ -121,44 +126,36 @@ fn columns_of(rows: &Schema) -> Vec<Column> {
     rows.fields().iter().map(column).collect()
 }
 
-pub(super) fn new_trees(db: &Database, count: usize) -> SqlResult<Vec<TreeId>> {
-    let store = db.store().clone();
-    db.handle().block_on(move || async move {
-        let mut trees = vec![];
-        for _ in 0..count {
-            trees.push(store.create_tree().await.map_err(fault::storage)?);
-        }
-        Ok(trees)
-    })
-}
-
-/// Drops trees that no catalog knows; a failure leaves pages that the next start takes back.
-pub(super) fn drop_now(db: &Database, trees: Vec<TreeId>) {
-    let store = db.store().clone();
-    db.handle().block_on(move || async move { drop_trees(&store, &trees).await.ok() });
+async fn new_trees(db: &Database, count: usize) -> SqlResult<Vec<TreeId>> {
+    let mut trees = vec![];
+    for _ in 0..count {
+        trees.push(db.store().create_tree().await.map_err(fault::storage)?);
+    }
+    Ok(trees)
 }
 
 /// The table with these rows, in new trees, and how many they are; `None` when there are none.
-fn filled(
-    db: &Database,
+async fn filled(
+    writing: &Writing<'_>,
     entry: &TableEntry,
     rows: &mut QueryRows,
 ) -> SqlResult<Option<(TableEntry, u64)>> {
     let schema = entry.def.schema.arrow();
-    let mut loader = TableLoader::empty(db, Arc::new(entry.clone()));
+    let (db, cancel) = (writing.db, writing.cancel.clone());
+    let mut loader = Loader::empty(db, Arc::new(entry.clone()), cancel);
     let mut count = 0;
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next().await? {
         let typed = batch.columns().iter().zip(&entry.def.schema.columns);
         let typed =
             typed.map(|(a, c)| sql::dml::assign(a, c)).collect::<SqlResult<Vec<ArrayRef>>>()?;
         let batch = RecordBatch::try_new(schema.clone(), typed).map_err(crate::dml::internal)?;
-        loader.push(&batch)?;
+        loader.push(&batch).await?;
         count += batch.num_rows() as u64;
     }
     if count == 0 {
         return Ok(None);
     }
-    let built = loader.build()?;
+    let built = loader.build(db).await?;
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
     statistics.row_count = built.row_count;
@@ -170,7 +167,7 @@ fn filled(
     Ok(Some((entry, count)))
 }
 
-fn publish(
+async fn publish(
     writing: &Writing<'_>,
     create: &CreateTable,
     entry: TableEntry,
@@ -179,7 +176,7 @@ fn publish(
 ) -> SqlResult<()> {
     let owner = writing.catalog.role();
     let session = writing.db.session_id().filter(|_| create.temporary);
-    writing.db.change(move |_, snapshot: &mut Snapshot| {
+    let change = writing.change(move |_, snapshot: &mut Snapshot| {
         Box::pin(async move {
             snapshot.next_id = snapshot.next_id.max(next_id);
             Arc::make_mut(&mut snapshot.access).own(&Relation::Table(entry.def.id.0), owner);
@@ -190,5 +187,6 @@ fn publish(
             snapshot.abandon(&dropped);
             Ok(())
         })
-    })
+    });
+    change.await
 }

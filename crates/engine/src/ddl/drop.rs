@@ -6,13 +6,12 @@ use sql::parse::Drop;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
-use crate::database::Database;
+use crate::writing::Writing;
 
 /// Drops tables; with `CASCADE` also the views that name them and the foreign keys that refer to
 /// them.
-pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+pub(crate) async fn drop_tables(writing: &Writing<'_>, drop: &Drop) -> SqlResult<()> {
+    let snapshot = writing.snapshot();
     let mut entries = vec![];
     for name in &drop.names {
         match snapshot.tables.get(name) {
@@ -38,10 +37,10 @@ pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
     let permanent = drop.names.iter().filter(|name| !snapshot.is_temporary(name));
     let permanent: Vec<String> = permanent.cloned().collect();
     if !drop.cascade {
-        crate::view::no_dependents(&snapshot, &permanent)?;
-        no_referring(&snapshot, &drop.names)?;
+        crate::view::no_dependents(snapshot, &permanent)?;
+        no_referring(snapshot, &drop.names)?;
     }
-    db.change(move |_, snapshot| {
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             for entry in entries {
                 forget(snapshot, entry.def.id.0, &permanent);
@@ -52,7 +51,8 @@ pub(crate) fn drop_tables(db: &Database, drop: &Drop) -> SqlResult<()> {
             }
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 /// Refuses to drop tables that others refer to.

@@ -9,37 +9,37 @@ use sql::sequence::{OwningColumn, SequenceDef, SequenceOptions};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::exists;
-use crate::access::{Relation, RoleId};
+use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::database::Database;
 use crate::system::{next_of, numbered_by};
+use crate::writing::Writing;
 
-/// Creates a sequence that `owner` owns.
+/// Creates a sequence.
 ///
 /// Errors: 42P07 when the name is taken, 22023 for options that do not fit each other.
-pub(crate) fn create_sequence(
-    db: &Database,
+pub(crate) async fn create_sequence(
+    writing: &Writing<'_>,
     create: &CreateSequence,
-    owner: RoleId,
 ) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+    let snapshot = writing.snapshot();
     if snapshot.has_relation(&create.name) {
         return if create.if_not_exists { Ok(()) } else { Err(exists(&create.name)) };
     }
     let ty = create.options.ty.unwrap_or(LogicalType::Int64);
     let sequence = create.options.create(ty)?;
-    let column = owning_column(&snapshot, &create.options)?.flatten();
+    let column = owning_column(snapshot, &create.options)?.flatten();
     let (name, type_name) = (create.name.clone(), ty.to_string());
-    db.change(move |_, snapshot| {
+    let session_role = writing.catalog.role();
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             let id = snapshot.take_id();
             let def = SequenceDef { id, name, type_name, sequence, owner: column };
-            Arc::make_mut(&mut snapshot.access).own(&Relation::Sequence(id), owner);
+            Arc::make_mut(&mut snapshot.access).own(&Relation::Sequence(id), session_role);
             snapshot.sequences.insert(def.name.clone(), Arc::new(def));
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 /// The column that is to own a sequence; `None` where nothing is said of it.
@@ -64,18 +64,17 @@ fn owning_column(
 /// with the options that were; the numbers that they take count, unless the sequence restarts.
 ///
 /// Errors: 42P01 and 42P07 for names, 22023 for options that do not fit.
-pub(crate) fn alter_sequence(db: &Database, alter: &AlterSequence) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+pub(crate) async fn alter_sequence(writing: &Writing<'_>, alter: &AlterSequence) -> SqlResult<()> {
+    let snapshot = writing.snapshot();
     if let SequenceChange::Rename(new) = &alter.change
         && snapshot.has_relation(new)
     {
         return Err(exists(new));
     }
     if let Some(def) = snapshot.sequences.get(&alter.name) {
-        let altered = altered(&snapshot, def, &alter.change)?;
+        let altered = altered(snapshot, def, &alter.change)?;
         let old = alter.name.clone();
-        return db.change(move |_, snapshot| {
+        let change = writing.change(move |_, snapshot| {
             Box::pin(async move {
                 snapshot.sequences.remove(&old);
                 if old != altered.name {
@@ -85,11 +84,14 @@ pub(crate) fn alter_sequence(db: &Database, alter: &AlterSequence) -> SqlResult<
                 Ok(())
             })
         });
+        return change.await;
     }
     match snapshot.numbered_column(&alter.name) {
-        Some((entry, ordinal)) => alter_column(db, entry.clone(), ordinal, &alter.change),
+        Some((entry, ordinal)) => {
+            alter_column(writing, entry.clone(), ordinal, &alter.change).await
+        }
         None if alter.if_exists && !snapshot.has_relation(&alter.name) => Ok(()),
-        None => Err(no_sequence(&snapshot, &alter.name)),
+        None => Err(no_sequence(snapshot, &alter.name)),
     }
 }
 
@@ -108,8 +110,8 @@ fn altered(
     Ok(SequenceDef { type_name: ty.to_string(), sequence, owner, ..def.clone() })
 }
 
-fn alter_column(
-    db: &Database,
+async fn alter_column(
+    writing: &Writing<'_>,
     entry: Arc<TableEntry>,
     ordinal: usize,
     change: &SequenceChange,
@@ -123,16 +125,16 @@ fn alter_column(
         SequenceChange::Rename(new) => identity.name = Some(new.clone()),
         SequenceChange::Options(options) => {
             let column = &entry.def.schema.columns[ordinal];
-            keeps_column(db, &entry, ordinal, options)?;
+            keeps_column(writing.snapshot(), &entry, ordinal, options)?;
             identity.sequence = options.alter(&identity.sequence, column.ty)?;
         }
     }
-    put_constraints(db, entry, constraints)
+    put_constraints(writing, entry, constraints).await
 }
 
 /// The sequence of a column has its type and stays with it.
 fn keeps_column(
-    db: &Database,
+    snapshot: &Snapshot,
     entry: &TableEntry,
     ordinal: usize,
     options: &SequenceOptions,
@@ -142,7 +144,7 @@ fn keeps_column(
         return Err(SqlError::unsupported("another type for the sequence of a column"));
     }
     let own = OwningColumn { table: table.id.0, column: column.name.clone() };
-    match owning_column(&db.snapshot(), options)? {
+    match owning_column(snapshot, options)? {
         Some(owner) if owner != Some(own) => {
             let name = table.sequence_name(ordinal);
             let detail = format!("Sequence \"{name}\" is linked to table \"{}\".", table.name);
@@ -153,19 +155,20 @@ fn keeps_column(
     }
 }
 
-fn put_constraints(
-    db: &Database,
+async fn put_constraints(
+    writing: &Writing<'_>,
     entry: Arc<TableEntry>,
     constraints: Constraints,
 ) -> SqlResult<()> {
-    db.change(move |_, snapshot| {
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             let mut def = (*entry.def).clone();
             def.constraints = Arc::new(constraints);
             snapshot.put(entry.with_def(def));
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 fn no_sequence(snapshot: &Snapshot, name: &str) -> SqlError {
@@ -181,9 +184,8 @@ fn no_sequence(snapshot: &Snapshot, name: &str) -> SqlError {
 /// Drops sequences; with `CASCADE` also the defaults that take numbers from them.
 ///
 /// Errors: 42P01, 42809 for names; 2BP01 when a default needs one.
-pub(crate) fn drop_sequences(db: &Database, drop: &Drop) -> SqlResult<()> {
-    let _writer = db.writer()?;
-    let snapshot = db.snapshot();
+pub(crate) async fn drop_sequences(writing: &Writing<'_>, drop: &Drop) -> SqlResult<()> {
+    let snapshot = writing.snapshot();
     let (mut found, mut columns) = (vec![], vec![]);
     for name in &drop.names {
         match (snapshot.sequences.contains_key(name), snapshot.numbered_column(name)) {
@@ -192,13 +194,13 @@ pub(crate) fn drop_sequences(db: &Database, drop: &Drop) -> SqlResult<()> {
                 columns.push((table.def.name.clone(), ordinal));
             }
             _ if drop.if_exists && !snapshot.has_relation(name) => {}
-            _ => return Err(may_not_drop(&snapshot, name)),
+            _ => return Err(may_not_drop(snapshot, name)),
         }
     }
     if !drop.cascade {
-        found.iter().try_for_each(|name| no_dependents(&snapshot, name))?;
+        found.iter().try_for_each(|name| no_dependents(snapshot, name))?;
     }
-    db.change(move |_, snapshot| {
+    let change = writing.change(move |_, snapshot| {
         Box::pin(async move {
             for name in found {
                 forget_in_defaults(snapshot, &name);
@@ -209,7 +211,8 @@ pub(crate) fn drop_sequences(db: &Database, drop: &Drop) -> SqlResult<()> {
             }
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 /// Whether a column takes its numbers by a default, which can go; an identity column needs its sequence.

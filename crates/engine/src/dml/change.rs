@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use storage::Store;
 use types::SqlResult;
 
 use super::entries::Entries;
@@ -14,7 +15,8 @@ use super::rows::Rows;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
-use crate::load::{Rebuilt, TableLoader, drop_trees};
+use crate::load::{Loader, Rebuilt, drop_trees};
+use crate::writing::Writing;
 
 /// Rows of a table that go and rows that come.
 pub(crate) struct Change {
@@ -60,13 +62,13 @@ pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
 /// Makes all changes or none, durably. The caller has the right to write.
 ///
 /// Errors: 23505 for keys that are there already, and those of storage.
-pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
+pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlResult<()> {
     let mut ready = vec![];
     for change in changes.into_iter().filter(|c| !c.is_empty()) {
-        match prepare(db, change) {
+        match prepare(writing, change).await {
             Ok(one) => ready.push(one),
             Err(error) => {
-                discard(db, ready)?;
+                discard(writing.db.store(), ready).await?;
                 return Err(error);
             }
         }
@@ -74,8 +76,8 @@ pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
     if ready.is_empty() {
         return Ok(());
     }
-    let block = db.block().cloned();
-    db.change(move |store, snapshot| {
+    let block = writing.db.block().cloned();
+    let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
             let done = apply_all(&ready, store, snapshot, block.as_deref()).await;
             if let Err(error) = done {
@@ -91,23 +93,26 @@ pub(crate) fn commit(db: &Database, changes: Vec<Change>) -> SqlResult<()> {
             }
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
-fn prepare(db: &Database, change: Change) -> SqlResult<Ready> {
+async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
+    let (db, cancel) = (writing.db, &writing.cancel);
     let (removed, added) = (&change.removed, &change.added);
     let bytes = removed.batch.get_array_memory_size() + added.batch.get_array_memory_size();
     let in_place = match bytes <= in_place_bytes_max(db) {
-        true => Some(Entries::of_table(&change.entry, removed, added)?),
+        true => Some(Entries::of_table(&change.entry, removed, added, cancel).await?),
         false => None,
     };
     let how = match in_place.filter(|entries| has_room(db, &change.entry, entries)) {
         Some(entries) => How::InPlace(entries),
         None => {
             let gone: HashSet<Vec<u8>> = removed.keys(&change.entry)?.into_iter().collect();
-            let mut loader = TableLoader::without(db, change.entry.clone(), &gone)?;
-            loader.push_with_ids(&added.batch, &added.ids)?;
-            How::Rebuilt(loader.build()?)
+            let entry = change.entry.clone();
+            let mut loader = Loader::without(db, entry, &gone, cancel.clone()).await?;
+            loader.push_all(&added.batch, &added.ids).await?;
+            How::Rebuilt(loader.build(db).await?)
         }
     };
     Ok(Ready { change, how })
@@ -119,20 +124,20 @@ fn has_room(db: &Database, entry: &TableEntry, entries: &[Entries]) -> bool {
     db.block().is_none_or(|block| block.has_room(entry, bytes()))
 }
 
-fn discard(db: &Database, ready: Vec<Ready>) -> SqlResult<()> {
-    let trees = ready.into_iter().flat_map(|one| match one.how {
-        How::Rebuilt(rebuilt) => rebuilt.tree_ids,
-        How::InPlace(_) => vec![],
-    });
-    let (trees, store) = (trees.collect::<Vec<_>>(), db.store().clone());
-    db.handle().block_on(move || async move { drop_trees(&store, &trees).await })
+async fn discard(store: &Store, ready: Vec<Ready>) -> SqlResult<()> {
+    for one in ready {
+        if let How::Rebuilt(rebuilt) = one.how {
+            drop_trees(store, &rebuilt.tree_ids).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Changes the trees that are changed in place: all or none of them. Afterwards there is space on
 /// the disk to make that durable.
 async fn apply_all(
     ready: &[Ready],
-    store: &storage::Store,
+    store: &Store,
     snapshot: &Snapshot,
     block: Option<&Block>,
 ) -> SqlResult<()> {
@@ -162,14 +167,14 @@ async fn apply_all(
     reserved
 }
 
-async fn undo(trees: &[&Entries], store: &storage::Store) {
+async fn undo(trees: &[&Entries], store: &Store) {
     for tree in trees {
         tree.undo(store).await;
     }
 }
 
 impl Ready {
-    fn publish(self, store: &storage::Store, snapshot: &mut Snapshot) -> SqlResult<()> {
+    fn publish(self, store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
         let Change { entry, removed, added, next_row_id, .. } = self.change;
         let mut def = (*entry.def).clone();
         let mut statistics = (*def.statistics).clone();

@@ -7,23 +7,24 @@ use sql::parse::Delete;
 use types::SqlResult;
 
 use super::rows::Rows;
-use super::{Change, Writing, commit, foreign, outcome};
+use super::{Change, commit, foreign, outcome};
 use crate::result::StatementResult;
+use crate::writing::Writing;
 
 /// Deletes rows, and what refers to them where a constraint says so.
-pub(crate) fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
+pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
     let target = TargetCatalog::new(&writing.catalog, &delete.table)?;
     let returning = returning(delete, &writing.catalog)?;
     let query = delete_query(delete, &target)?;
     let entry = writing.entry(&delete.table)?;
-    let found = writing.rows(&query, &target)?;
+    let found = writing.rows(&query, Some(&delete.table)).await?;
     let found = Rows::found(&entry, &found)?;
     let removed = found.take(&firsts(&found.keys(&entry)?))?;
     let (count, rows) = (removed.len(), removed.batch.clone());
     let none = Rows::none(&entry);
-    let changes = foreign::enforce(writing, Change::new(&entry, removed, none))?;
+    let changes = foreign::enforce(writing, Change::new(&entry, removed, none)).await?;
     let result = outcome("DELETE", count, returning, &rows)?;
-    commit(writing.db, changes)?;
+    commit(writing, changes).await?;
     Ok(result)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use runtime::IoCounters;
+use runtime::sync::Cancel;
 use storage::{Depth, Store, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::RowLayout;
@@ -15,6 +16,7 @@ use crate::catalog::TableEntry;
 use crate::fault;
 use crate::load::{duplicate_key, key_arrays};
 use crate::undo::ReadView;
+use crate::waiting::give_way;
 
 /// The changes of one tree.
 pub(crate) struct Entries {
@@ -46,10 +48,11 @@ impl Entries {
     /// The changes of all trees of the table.
     ///
     /// Errors: 23505 for rows that have a unique key twice, 54000 for entries that are too large.
-    pub(crate) fn of_table(
+    pub(crate) async fn of_table(
         entry: &TableEntry,
         removed: &Rows,
         added: &Rows,
+        cancel: &Cancel,
     ) -> SqlResult<Vec<Entries>> {
         let def = &entry.def;
         let columns = |ordinals: &[usize]| {
@@ -71,7 +74,7 @@ impl Entries {
             added: added.clone(),
         };
         let mut clustered = new(&entry.tree, key, unique);
-        clustered.fill(removed, added, &entry.layout)?;
+        clustered.fill(removed, added, &entry.layout, cancel).await?;
         let mut all = vec![clustered];
         for (index, stored) in def.indexes.iter().zip(&entry.indexes) {
             let key = stored.layout.key.clone();
@@ -79,18 +82,25 @@ impl Entries {
             let (columns, table) = (columns(&index.columns), def.name.clone());
             let unique = Unique { count, name, table, columns };
             let mut entries = new(&stored.tree, key, index.unique.then_some(unique));
-            entries.fill(removed, added, &stored.layout)?;
+            entries.fill(removed, added, &stored.layout, cancel).await?;
             all.push(entries);
         }
         all.iter().try_for_each(Entries::check_added)?;
         Ok(all)
     }
 
-    fn fill(&mut self, removed: &Rows, added: &Rows, layout: &RowLayout) -> SqlResult<()> {
+    async fn fill(
+        &mut self,
+        removed: &Rows,
+        added: &Rows,
+        layout: &RowLayout,
+        cancel: &Cancel,
+    ) -> SqlResult<()> {
         let key = self.key.clone();
         for (rows, is_new) in [(removed, false), (added, true)] {
             let encoder = KeyEncoder::new(&key, &key_arrays(&key, &rows.batch, &rows.ids));
             for row in 0..rows.len() {
+                give_way(cancel).await?;
                 let (mut key, mut value) = (vec![], vec![]);
                 encoder.encode(row, &mut key)?;
                 layout.encode_value(&rows.batch, row, &mut value)?;

@@ -14,8 +14,9 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::references::{Reference, missing_parent, referring, shown_key};
 use super::rows::{Rows, batch};
-use super::{Change, Writing, checked};
+use super::{Change, checked};
 use crate::catalog::TableEntry;
+use crate::writing::Writing;
 
 /// Rows that one query looks for.
 const KEYS_PER_QUERY: usize = 200;
@@ -26,7 +27,7 @@ type Key = Vec<String>;
 /// The change, and those of other tables that follow from it.
 ///
 /// Errors: 23503.
-pub(super) fn enforce(writing: &Writing<'_>, change: Change) -> SqlResult<Vec<Change>> {
+pub(super) async fn enforce(writing: &Writing<'_>, change: Change) -> SqlResult<Vec<Change>> {
     let refers = !change.entry.def.constraints.foreign_keys.is_empty();
     let referred =
         !change.removed.is_empty() && !referring(&writing.catalog, change.entry.def.id).is_empty();
@@ -36,8 +37,8 @@ pub(super) fn enforce(writing: &Writing<'_>, change: Change) -> SqlResult<Vec<Ch
     let mut state = State { writing, changes: BTreeMap::new(), handled: HashSet::new() };
     let first = change.entry.def.id;
     state.changes.insert(first, change);
-    state.follow(first)?;
-    state.check_referring()?;
+    state.follow(first).await?;
+    state.check_referring().await?;
     Ok(state.changes.into_values().collect())
 }
 
@@ -50,18 +51,27 @@ struct State<'a> {
 
 impl State<'_> {
     /// Does what the foreign keys that refer to the table ask for, and so on from table to table.
-    fn follow(&mut self, table: TableId) -> SqlResult<()> {
-        for (child, key) in referring(&self.writing.catalog, table) {
+    async fn follow(&mut self, first: TableId) -> SqlResult<()> {
+        // Depth first: what follows from a change is done before the table's next key is looked at.
+        let catalog = &self.writing.catalog;
+        let mut open = vec![(first, referring(catalog, first).into_iter())];
+        while let Some((table, keys)) = open.last_mut() {
+            let table = *table;
+            let Some((child, key)) = keys.next() else {
+                open.pop();
+                continue;
+            };
             let gone = self.gone(table, &child, &key);
             if gone.is_empty() {
                 continue;
             }
-            let found = self.referring_rows(&child, &key, &gone)?;
+            let found = self.referring_rows(&child, &key, &gone).await?;
             if found.is_empty() {
                 continue;
             }
             self.act(table, &child, &key, &gone, found)?;
-            self.follow(child.def.id)?;
+            let child = child.def.id;
+            open.push((child, referring(catalog, child).into_iter()));
         }
         Ok(())
     }
@@ -93,7 +103,7 @@ impl State<'_> {
     }
 
     /// Rows of the child that refer to one of the keys, as they are after the changes so far.
-    fn referring_rows(
+    async fn referring_rows(
         &self,
         child: &Arc<TableEntry>,
         key: &ForeignKey,
@@ -104,7 +114,7 @@ impl State<'_> {
         let keys: Vec<&Key> = gone.keys().collect();
         for keys in keys.chunks(KEYS_PER_QUERY) {
             let query = rows_with_keys(&target, &key.columns, keys)?;
-            let rows = self.writing.rows(&query, &target)?;
+            let rows = self.writing.rows(&query, Some(&child.def.name)).await?;
             found = found.and(&Rows::found(child, &rows)?)?;
         }
         let Some(change) = self.changes.get(&child.def.id) else { return Ok(found) };
@@ -234,16 +244,16 @@ impl State<'_> {
     }
 
     /// Refuses rows that are added and refer to no row of the state afterwards.
-    fn check_referring(&self) -> SqlResult<()> {
+    async fn check_referring(&self) -> SqlResult<()> {
         for change in self.changes.values() {
             for key in &change.entry.def.constraints.foreign_keys {
-                self.check_key(change, key)?;
+                self.check_key(change, key).await?;
             }
         }
         Ok(())
     }
 
-    fn check_key(&self, change: &Change, key: &ForeignKey) -> SqlResult<()> {
+    async fn check_key(&self, change: &Change, key: &ForeignKey) -> SqlResult<()> {
         let snapshot = self.writing.catalog.snapshot();
         let Some(parent) = snapshot.table_by_id(TableId(key.table)) else {
             return Err(SqlError::internal("a foreign key refers to no table"));
@@ -251,7 +261,7 @@ impl State<'_> {
         let reference = Reference::new(parent, &key.referenced)?;
         let rows = &change.added.batch;
         let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
-        let stored = reference.find(self.writing.db, &prefixes)?;
+        let stored = reference.find(&prefixes).await?;
         let other = self.changes.get(&parent.def.id);
         let (mut gone, mut come) = (HashSet::new(), HashSet::new());
         if let Some(other) = other {

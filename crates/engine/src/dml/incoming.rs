@@ -12,35 +12,42 @@ use sql::dml::Defaults;
 use sql::parse::Insert;
 use types::{SqlError, SqlResult};
 
-use super::{Writing, check_all, checked, in_place_bytes_max, insert_batches};
+use super::{check_all, checked, in_place_bytes_max, insert_batches};
 use crate::catalog::TableEntry;
-use crate::load::TableLoader;
+use crate::load::Loader;
+use crate::stream::QueryRows;
+use crate::writing::Writing;
 
 /// All rows that came.
-pub(crate) enum Incoming<'a> {
+pub(crate) enum Incoming {
     /// These.
     Few(Vec<RecordBatch>),
     /// So many, which the loader has.
-    Many(TableLoader<'a>, u64),
+    Many(Loader, u64),
 }
 
-/// Takes what `next` gives until it gives none: rows with all columns of the table, of which
-/// generated ones need not be filled in. `phase` is what the progress of a load is called.
+/// Where rows come from: with all columns of the table, of which generated ones need not be filled in.
+pub(crate) trait RowSource {
+    /// The next rows; `None` at the end.
+    async fn next(&mut self) -> SqlResult<Option<RecordBatch>>;
+}
+
+/// Takes all rows that `source` gives. `phase` is what the progress of a load is called.
 ///
 /// # Errors
-/// Those of `next`, and of rows that break a constraint.
-pub(crate) fn take_all<'a>(
-    writing: &Writing<'a>,
+/// Those of `source`, and of rows that break a constraint.
+pub(crate) async fn take_all(
+    writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     phase: &str,
-    next: &mut dyn FnMut() -> SqlResult<Option<RecordBatch>>,
-) -> SqlResult<Incoming<'a>> {
+    source: &mut impl RowSource,
+) -> SqlResult<Incoming> {
     let (mut kept, mut kept_bytes) = (vec![], 0);
-    while let Some(batch) = next()? {
+    while let Some(batch) = source.next().await? {
         kept_bytes += batch.get_array_memory_size();
         kept.push(batch);
         if kept_bytes > in_place_bytes_max(writing.db) && !refers_to_itself(entry) {
-            return load(writing, entry, phase, kept, next);
+            return load(writing, entry, phase, kept, source).await;
         }
     }
     Ok(Incoming::Few(kept))
@@ -51,37 +58,44 @@ fn refers_to_itself(entry: &TableEntry) -> bool {
     entry.def.constraints.foreign_keys.iter().any(|k| k.table == entry.def.id.0)
 }
 
-fn load<'a>(
-    writing: &Writing<'a>,
+async fn load(
+    writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     phase: &str,
     kept: Vec<RecordBatch>,
-    next: &mut dyn FnMut() -> SqlResult<Option<RecordBatch>>,
-) -> SqlResult<Incoming<'a>> {
-    let mut loader = TableLoader::without(writing.db, entry.clone(), &HashSet::new())?;
-    let job = writing.db.start_job(phase, 0);
-    let mut count = 0;
-    let mut push = |batch: RecordBatch| {
+    source: &mut impl RowSource,
+) -> SqlResult<Incoming> {
+    let (db, cancel) = (writing.db, writing.cancel.clone());
+    let mut loader = Loader::without(db, entry.clone(), &HashSet::new(), cancel).await?;
+    let job = db.start_job(phase, 0);
+    let (mut kept, mut count) = (kept.into_iter(), 0);
+    loop {
+        let batch = match kept.next() {
+            Some(batch) => batch,
+            None => match source.next().await? {
+                Some(batch) => batch,
+                None => return Ok(Incoming::Many(loader, count)),
+            },
+        };
         count += batch.num_rows() as u64;
         job.done.store(count, Relaxed);
         let batch = checked(&entry.def, &writing.catalog, batch)?;
-        check_referring(writing, entry, &batch)?;
-        loader.push(&batch)
-    };
-    kept.into_iter().try_for_each(&mut push)?;
-    while let Some(batch) = next()? {
-        push(batch)?;
+        check_referring(writing, entry, &batch).await?;
+        loader.push(&batch).await?;
     }
-    Ok(Incoming::Many(loader, count))
 }
 
 /// Refuses rows that refer to rows which are not there.
-fn check_referring(writing: &Writing<'_>, entry: &TableEntry, rows: &RecordBatch) -> SqlResult<()> {
+async fn check_referring(
+    writing: &Writing<'_>,
+    entry: &TableEntry,
+    rows: &RecordBatch,
+) -> SqlResult<()> {
     for key in &entry.def.constraints.foreign_keys {
         let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
         let parent =
             parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
-        check_all(writing.db, entry, key, parent, rows)?;
+        check_all(entry, key, parent, rows).await?;
     }
     Ok(())
 }
@@ -100,27 +114,47 @@ pub(super) fn may_stream(entry: &TableEntry) -> bool {
     !refers_to_itself(entry)
 }
 
+/// The rows of a query as those of the table.
+struct Typed<'a> {
+    entry: &'a TableEntry,
+    source: &'a Source<'a>,
+    defaults: &'a mut Defaults,
+    rows: QueryRows,
+}
+
+impl Typed<'_> {
+    fn typed(&mut self, rows: &RecordBatch) -> SqlResult<RecordBatch> {
+        let Source { targets, insert, .. } = self.source;
+        sql::rows_of_query(&self.entry.def, targets, rows, insert, self.defaults)
+    }
+}
+
+impl RowSource for Typed<'_> {
+    async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        let rows = self.rows.next().await?;
+        rows.map(|rows| self.typed(&rows)).transpose()
+    }
+}
+
 /// Inserts the rows of a query; their number.
-pub(super) fn insert_query(
+pub(super) async fn insert_query(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     source: &Source<'_>,
     defaults: &mut Defaults,
 ) -> SqlResult<u64> {
-    let typed = |rows: &RecordBatch, defaults: &mut Defaults| {
-        sql::rows_of_query(&entry.def, source.targets, rows, source.insert, defaults)
-    };
-    let mut rows = writing.stream(source.query)?;
+    let rows = writing.stream(source.query).await?;
+    let none = RecordBatch::new_empty(rows.schema.clone());
+    let mut typed = Typed { entry, source, defaults, rows };
     // The number of columns is wrong even where there are no rows.
-    typed(&RecordBatch::new_empty(rows.schema.clone()), defaults)?;
-    let mut next = || rows.next()?.map(|batch| typed(&batch, defaults)).transpose();
-    match take_all(writing, entry, "inserting", &mut next)? {
+    typed.typed(&none)?;
+    match take_all(writing, entry, "inserting", &mut typed).await? {
         Incoming::Few(batches) => {
-            insert_batches(writing, entry, &batches)?;
+            insert_batches(writing, entry, &batches).await?;
             Ok(batches.iter().map(|batch| batch.num_rows() as u64).sum())
         }
         Incoming::Many(loader, count) => {
-            loader.finish()?;
+            loader.finish(writing.db, writing.right.as_ref()).await?;
             Ok(count)
         }
     }

@@ -14,13 +14,14 @@ use types::{SqlError, SqlResult, SqlState};
 use super::incoming::{Source, insert_query, may_stream};
 use super::references::{Reference, stored_rows};
 use super::rows::{Rows, concatenated};
-use super::{Change, Writing, checked, commit, foreign, internal, outcome};
+use super::{Change, checked, commit, foreign, internal, outcome};
 use crate::catalog::TableEntry;
 use crate::load::row_ids;
 use crate::result::StatementResult;
+use crate::writing::Writing;
 
 /// Inserts the rows of a statement.
-pub(crate) fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<StatementResult> {
+pub(crate) async fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<StatementResult> {
     let catalog = &writing.catalog;
     // Views and system relations take no rows.
     sql::dml::TargetCatalog::new(catalog, &insert.table)?;
@@ -34,21 +35,21 @@ pub(crate) fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<Statem
             let plain = returning.is_none() && conflict.is_none() && may_stream(&entry);
             if let ([query], true) = (queries.as_slice(), plain) {
                 let source = Source { query, targets: &targets, insert };
-                let count = insert_query(writing, &entry, &source, &mut defaults)?;
+                let count = insert_query(writing, &entry, &source, &mut defaults).await?;
                 return Ok(StatementResult::Command { tag: format!("INSERT 0 {count}") });
             }
-            let mut rows = |query| {
-                let found = writing.rows(query, catalog)?;
-                rows_of_query(&entry.def, &targets, &found, insert, &mut defaults)
-            };
-            let rows = queries.iter().map(&mut rows).collect::<SqlResult<Vec<_>>>()?;
+            let mut rows = vec![];
+            for query in &queries {
+                let found = writing.rows(query, None).await?;
+                rows.push(rows_of_query(&entry.def, &targets, &found, insert, &mut defaults)?);
+            }
             concatenated(&sql::incoming_schema(&entry.def).arrow(), &rows)?
         }
     };
     let rows = checked(&entry.def, catalog, rows)?;
     let planned = match conflict {
         None => Planned::all(&entry, rows),
-        Some(conflict) => resolve(writing, &entry, rows, &conflict)?,
+        Some(conflict) => resolve(writing, &entry, rows, &conflict).await?,
     };
     let order = planned.order.clone();
     let (written, change) = planned.change(&entry);
@@ -57,14 +58,14 @@ pub(crate) fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<Statem
         Some(order) => take_record_batch(&written, &UInt32Array::from(order)).map_err(internal)?,
         None => written,
     };
-    let changes = foreign::enforce(writing, change)?;
+    let changes = foreign::enforce(writing, change).await?;
     let result = outcome("INSERT 0", count, returning, &written)?;
-    commit(writing.db, changes)?;
+    commit(writing, changes).await?;
     Ok(result)
 }
 
 /// Inserts rows that have all columns of the table; generated ones need not be filled in.
-pub(crate) fn insert_batches(
+pub(crate) async fn insert_batches(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     rows: &[RecordBatch],
@@ -72,7 +73,7 @@ pub(crate) fn insert_batches(
     let rows = concatenated(&entry.def.schema.arrow(), rows)?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
     let (_, change) = Planned::all(entry, rows).change(entry);
-    commit(writing.db, foreign::enforce(writing, change)?)
+    commit(writing, foreign::enforce(writing, change).await?).await
 }
 
 /// What becomes of the rows of an `INSERT`.
@@ -106,7 +107,7 @@ impl Planned {
 }
 
 /// Which rows are inserted, and which stored rows change instead.
-fn resolve(
+async fn resolve(
     writing: &Writing<'_>,
     entry: &Arc<TableEntry>,
     rows: RecordBatch,
@@ -118,7 +119,7 @@ fn resolve(
     for key in &conflict.keys {
         let reference = Reference::new(entry, key)?;
         let prefixes = reference.prefixes(&proposed.batch)?;
-        let stored = reference.find(writing.db, &prefixes)?;
+        let stored = reference.find(&prefixes).await?;
         let mut seen = HashSet::new();
         for (row, prefix) in prefixes.iter().enumerate() {
             blocked[row] = blocked[row].take().or_else(|| stored[row].clone());
@@ -138,7 +139,7 @@ fn resolve(
     }
     let (rows, keys): (Vec<u32>, Vec<Vec<u8>>) =
         (0u32..).zip(blocked).filter_map(|(row, key)| key.map(|key| (row, key))).unzip();
-    let stored = stored_rows(writing.db, entry, keys)?;
+    let stored = stored_rows(entry, &keys).await?;
     let excluded = proposed.take(&rows)?;
     let (updated, changed) = assignments.apply(&stored.batch, &excluded.batch)?;
     let updated = checked(&entry.def, &writing.catalog, updated)?;

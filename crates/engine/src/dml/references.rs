@@ -15,7 +15,6 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::rows::Rows;
 use crate::catalog::TableEntry;
-use crate::database::Database;
 use crate::fault;
 use crate::system::SystemCatalog;
 
@@ -112,65 +111,48 @@ impl Reference {
     }
 
     /// For each key, the clustered key of the stored row that has it.
-    pub(crate) fn find(
-        &self,
-        db: &Database,
-        keys: &[Option<Vec<u8>>],
-    ) -> SqlResult<Vec<Option<Vec<u8>>>> {
+    pub(crate) async fn find(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<Vec<Option<Vec<u8>>>> {
         let end = |key: &[u8]| successor(key).expect("an encoded value has a successor");
         let wanted = keys.iter().enumerate().filter_map(|(i, k)| k.clone().map(|k| (i, k)));
         let (at, ranges): (Vec<usize>, Vec<_>) =
             wanted.map(|(i, key)| (i, (key.clone(), end(&key)))).unzip();
-        let (tree, key, primary) = (self.tree.clone(), self.key.clone(), self.primary.clone());
-        let count = keys.len();
-        db.handle().block_on(move || async move {
-            let (mut found, io) = (vec![None; count], IoCounters::default());
-            let mut visit = |position: usize, stored: &[u8], _: &[u8]| {
-                let columns = split_columns(&key, stored);
-                let clustered: Vec<u8> =
-                    primary.iter().flat_map(|&i| columns[i].iter().copied()).collect();
-                found[at[position]] = Some(clustered);
-            };
-            let searched = tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
-            searched.map_err(fault::storage)?;
-            Ok(found)
-        })
+        let (mut found, io) = (vec![None; keys.len()], IoCounters::default());
+        let mut visit = |position: usize, stored: &[u8], _: &[u8]| {
+            let columns = split_columns(&self.key, stored);
+            let clustered: Vec<u8> =
+                self.primary.iter().flat_map(|&i| columns[i].iter().copied()).collect();
+            found[at[position]] = Some(clustered);
+        };
+        let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
+        searched.map_err(fault::storage)?;
+        Ok(found)
     }
 }
 
 /// The rows with these clustered keys, in the order of the keys.
-pub(crate) fn stored_rows(
-    db: &Database,
-    entry: &TableEntry,
-    keys: Vec<Vec<u8>>,
-) -> SqlResult<Rows> {
+pub(crate) async fn stored_rows(entry: &TableEntry, keys: &[Vec<u8>]) -> SqlResult<Rows> {
     let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-    let (tree, layout, count) = (entry.tree.clone(), entry.layout.clone(), keys.len());
-    let (batch, order) = db.handle().block_on(move || async move {
-        let mut builder = BatchBuilder::new(layout, &ordinals, count);
-        let (mut order, io) = (vec![], IoCounters::default());
-        let mut visit = |position: usize, value: &[u8]| {
-            builder.push(&keys[position], value);
-            order.push(position as u32);
-        };
-        let found = tree.get_batch(&keys, Depth::Many, &io, &mut visit).await;
-        found.map_err(fault::storage)?;
-        SqlResult::Ok((builder.finish(), order))
-    })?;
-    if order.len() != count {
+    let mut builder = BatchBuilder::new(entry.layout.clone(), &ordinals, keys.len());
+    let (mut order, io) = (vec![], IoCounters::default());
+    let mut visit = |position: usize, value: &[u8]| {
+        builder.push(&keys[position], value);
+        order.push(position as u32);
+    };
+    let found = entry.tree.get_batch(keys, Depth::Many, &io, &mut visit).await;
+    found.map_err(fault::storage)?;
+    if order.len() != keys.len() {
         let message = "an index entry points to a row that does not exist";
         return Err(SqlError::new(SqlState::DATA_CORRUPTED, message));
     }
-    let mut back = vec![0u32; count];
+    let mut back = vec![0u32; keys.len()];
     order.iter().enumerate().for_each(|(at, &position)| back[position as usize] = at as u32);
-    Rows::found(entry, &batch)?.take(&back)
+    Rows::found(entry, &builder.finish())?.take(&back)
 }
 
 /// Refuses rows of `entry` whose foreign key finds no row of the table it refers to.
 ///
 /// Errors: 23503.
-pub(crate) fn check_all(
-    db: &Database,
+pub(crate) async fn check_all(
     entry: &TableEntry,
     key: &ForeignKey,
     parent: &Arc<TableEntry>,
@@ -178,7 +160,7 @@ pub(crate) fn check_all(
 ) -> SqlResult<()> {
     let reference = Reference::new(parent, &key.referenced)?;
     let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
-    let found = reference.find(db, &prefixes)?;
+    let found = reference.find(&prefixes).await?;
     let missing = prefixes.iter().zip(&found).position(|(p, f)| p.is_some() && f.is_none());
     missing.map_or(Ok(()), |row| Err(missing_parent(entry, key, parent, rows, row)))
 }

@@ -8,19 +8,20 @@ use sql::constraints::ColumnDefault;
 use sql::parse::Truncate;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Writing, referring};
+use super::referring;
 use crate::catalog::TableEntry;
 use crate::fault;
+use crate::writing::Writing;
 
 /// Empties tables.
 ///
 /// Errors: 42P01 for an unknown table; 0A000 when a table that is not emptied refers to one that is.
-pub(crate) fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlResult<()> {
+pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlResult<()> {
     let entries =
         truncate.tables.iter().map(|t| writing.entry(t)).collect::<SqlResult<Vec<_>>>()?;
     let entries = closure(writing, entries, truncate.cascade)?;
     let restart = truncate.restart_identity;
-    writing.db.change(move |store, snapshot| {
+    let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
             for entry in entries {
                 let tree = store.create_tree().await.map_err(fault::storage)?;
@@ -46,7 +47,8 @@ pub(crate) fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlResult<
             }
             Ok(())
         })
-    })
+    });
+    change.await
 }
 
 /// The tables, and with `cascade` those that refer to them.

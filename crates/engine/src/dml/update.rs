@@ -8,16 +8,17 @@ use types::SqlResult;
 
 use super::delete::firsts;
 use super::rows::{Rows, batch};
-use super::{Change, Writing, checked, commit, foreign, outcome};
+use super::{Change, checked, commit, foreign, outcome};
 use crate::result::StatementResult;
+use crate::writing::Writing;
 
 /// Changes rows, and what refers to their keys where a constraint says so.
-pub(crate) fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
+pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
     let target = TargetCatalog::new(&writing.catalog, &update.table)?;
     let returning = returning(update, &writing.catalog)?;
     let (query, ordinals) = update_query(update, &target)?;
     let entry = writing.entry(&update.table)?;
-    let found = writing.rows(&query, &target)?;
+    let found = writing.rows(&query, Some(&update.table)).await?;
     let old = Rows::found(&entry, &found)?;
     let firsts = firsts(&old.keys(&entry)?);
     let old = old.take(&firsts)?;
@@ -34,8 +35,8 @@ pub(crate) fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<Statem
     let rows = checked(&entry.def, &writing.catalog, rows)?;
     let new = Rows { batch: rows.clone(), ids: old.ids.clone() };
     let (count, changes) = (old.len(), Change::new(&entry, old, new));
-    let changes = foreign::enforce(writing, changes)?;
+    let changes = foreign::enforce(writing, changes).await?;
     let result = outcome("UPDATE", count, returning, &rows)?;
-    commit(writing.db, changes)?;
+    commit(writing, changes).await?;
     Ok(result)
 }

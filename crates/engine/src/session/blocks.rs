@@ -84,14 +84,14 @@ impl Session {
     }
 
     /// Ends a block that has written; there is nothing to do for others.
-    pub(super) fn end_block(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
+    pub(super) async fn end_block(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
         let Some(block) = self.db.block().cloned() else {
             let hint = "Connect to the server; in the shell each statement is a transaction.";
             return Err(SqlError::unsupported("transaction blocks here").with_hint(hint));
         };
         self.db = block.public().clone();
         match step {
-            Transaction::Commit => block.commit().map(|()| tag("COMMIT")),
+            Transaction::Commit => block.commit().await.map(|()| tag("COMMIT")),
             Transaction::Rollback => Ok(tag("ROLLBACK")),
             _ => Err(SqlError::internal("this does not end a block")),
         }

@@ -65,7 +65,10 @@ impl Session {
         usize::try_from(role.connection_limit).ok()
     }
 
-    pub(super) fn change_roles(&mut self, statement: &RoleStatement) -> SqlResult<StatementResult> {
+    pub(super) async fn change_roles(
+        &mut self,
+        statement: &RoleStatement,
+    ) -> SqlResult<StatementResult> {
         let snapshot = self.db.snapshot();
         match statement {
             RoleStatement::Assume(name) => {
@@ -79,7 +82,9 @@ impl Session {
                 Ok(tag("SET"))
             }
             other => {
-                let (done, notices) = access::change(&self.db, &self.info, other)?;
+                let writing = self.writing().await?;
+                let (done, notices) = access::change(&writing, &self.info, other).await?;
+                drop(writing);
                 self.notices.extend(notices);
                 Ok(tag(done))
             }

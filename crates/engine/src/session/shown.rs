@@ -11,18 +11,19 @@ use crate::settings::Setting;
 use crate::{access, explain, query};
 
 impl Session {
-    pub(super) fn explain(
+    pub(super) async fn explain(
         &mut self,
         statement: &Explain,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
-        let (catalog, plan, planning) = self.plan(&statement.query)?;
+        let (catalog, plan, planning) = self.plan(&statement.query, &cancel).await?;
         let figures = match statement.analyze {
             true => {
                 let watch = Watch { cancel, activity: &self.activity };
                 let numbers = catalog.clone();
-                let run = query::run(&self.db, catalog, &plan, &self.settings, watch, planning)?;
-                self.db.save_numbers(numbers.given())?;
+                let (db, settings) = (&self.db, &self.settings);
+                let run = query::run(db, catalog, &plan, settings, watch, planning).await?;
+                self.save_numbers(numbers.given()).await?;
                 Some(run.1)
             }
             false => None,

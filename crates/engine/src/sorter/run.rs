@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use runtime::IoBuf;
 use runtime::fs::{self, File, OpenOptions};
+use runtime::sync::Cancel;
 use types::{SqlError, SqlResult, SqlState};
+
+use super::Sorted;
+use crate::waiting::give_way;
 
 /// Bytes of a read or write: large enough for the device's sequential speed.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -24,14 +28,11 @@ fn io_error(path: &Path, error: &std::io::Error) -> SqlError {
 }
 
 /// Writes a run; the file must not exist.
-pub(super) async fn write_run<'a>(
-    path: &Path,
-    entries: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-) -> SqlResult<()> {
+pub(super) async fn write_run(path: &Path, entries: &mut Sorted, cancel: &Cancel) -> SqlResult<()> {
     let options = OpenOptions { write: true, create_new: true, ..OpenOptions::default() };
     let file = File::open(path, options).await.map_err(|e| io_error(path, &e))?;
     let (mut block, mut offset) = (Vec::with_capacity(BLOCK_BYTES), 0);
-    for (key, value) in entries {
+    while let Some((key, value)) = entries.next().await? {
         block.extend_from_slice(&(key.len() as u16).to_le_bytes());
         block.extend_from_slice(&(value.len() as u32).to_le_bytes());
         block.extend_from_slice(key);
@@ -39,6 +40,7 @@ pub(super) async fn write_run<'a>(
         if block.len() >= BLOCK_BYTES {
             offset += flush(&file, path, &mut block, offset).await?;
         }
+        give_way(cancel).await?;
     }
     flush(&file, path, &mut block, offset).await?;
     Ok(())
@@ -58,7 +60,7 @@ async fn flush(file: &File, path: &Path, block: &mut Vec<u8>, offset: u64) -> Sq
 }
 
 /// Removes files, whether or not they exist.
-pub(super) async fn remove(paths: Vec<PathBuf>) {
+pub(crate) async fn remove(paths: Vec<PathBuf>) {
     for path in paths {
         // A temporary file that stays behind costs space only; the next open removes it.
         fs::remove(&path).await.ok();

@@ -4,6 +4,7 @@ pub(crate) mod frame;
 mod frame_pool;
 mod join;
 mod remote;
+pub(crate) mod scoped;
 pub(crate) mod unwind;
 pub(crate) mod waker;
 

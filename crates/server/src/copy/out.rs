@@ -12,7 +12,7 @@ impl Connection {
     pub(crate) async fn copy_out(&mut self, copy: CopyTo) -> io::Result<SqlResult<Answer>> {
         let started = match &copy.copied {
             Copied::Returning(statement) => {
-                let performed = self.perform((**statement).clone(), None).await?;
+                let performed = self.perform((**statement).clone()).await?;
                 performed.and_then(|result| self.returned_rows(&copy, result))
             }
             _ => self.planned(async |session| session.start_copy(&copy).await).await?,

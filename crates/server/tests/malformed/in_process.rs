@@ -75,5 +75,5 @@ fn the_messages_that_are_spoiled_are_good_ones() {
     let input = input.expect("one of three formats");
     let statement = engine::Template::all("copy values_of_all_types from stdin");
     let statement = statement.expect("parsed")[0].bind(&[]).expect("bound");
-    assert_eq!(session.read_copy(&statement, &mut &input[1..]), Ok(1));
+    assert_eq!(session.read_copy(&statement, &input[1..]), Ok(1));
 }

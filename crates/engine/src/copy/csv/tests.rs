@@ -7,7 +7,7 @@ use super::*;
 type Fields = Vec<(String, bool)>;
 
 fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
-    let mut input = text.as_bytes();
+    let bytes = text.as_bytes().to_vec();
     let options = CopyOptions {
         format,
         header: Header::No,
@@ -19,13 +19,17 @@ fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
         force_not_null: vec![],
         force_null: vec![],
     };
-    let mut reader = CsvReader::new(&mut input, &options);
+    let mut reader = CsvReader::new(Input::of_bytes(bytes), &options);
     let mut records = vec![];
     loop {
         let record = match format {
-            CopyFormat::Csv => reader.next_record()?,
-            _ => reader.next_tabbed()?,
+            CopyFormat::Csv => reader.next_record(),
+            _ => reader.next_tabbed(),
         };
+        let record = record.map_err(|stop| match stop {
+            Stop::Wrong(error) => error,
+            Stop::NeedsMore => panic!("all of it is there"),
+        })?;
         let Some(fields) = record else { return Ok(records) };
         // Of the text format, whether it is null.
         let is_marked = |f: &Field| f.quoted || f.is(b"\\N");

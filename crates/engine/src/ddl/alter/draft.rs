@@ -11,7 +11,8 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::catalog::TableEntry;
 use crate::ddl::exists;
 use crate::ddl::sequence::name_sequences;
-use crate::dml::{Writing, referring};
+use crate::dml::referring;
+use crate::writing::Writing;
 
 /// Where the values of a column come from.
 #[derive(Clone, Debug)]

@@ -10,12 +10,13 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::draft::{Altered, Origin};
 use crate::catalog::TableEntry;
-use crate::dml::{Writing, batch_of, check_all, checked, validate_rows};
-use crate::load::{Rebuilt, TableLoader};
-use crate::reader;
+use crate::dml::{batch_of, check_all, checked, validate_rows};
+use crate::load::{Loader, Rebuilt};
+use crate::reader::TableRows;
+use crate::writing::Writing;
 
 /// Writes all rows into new trees.
-pub(super) fn rebuild(
+pub(super) async fn rebuild(
     writing: &Writing<'_>,
     altered: &Altered,
     def: &TableDef,
@@ -25,21 +26,22 @@ pub(super) fn rebuild(
     let trees = vec![old.tree_id; def.indexes.len()];
     let entry = TableEntry::new(writing.db.store(), def.clone(), old.tree_id, &trees, 1)?;
     let entry = Arc::new(entry);
-    let mut loader = TableLoader::empty(writing.db, entry.clone());
+    let mut loader = Loader::empty(writing.db, entry.clone(), writing.cancel.clone());
     let mut defaults = Defaults::new(&entry.def, &writing.catalog)?;
     let ordinals: Vec<usize> = (0..old.layout.schema.columns.len()).collect();
     let count = old.def.schema.columns.len();
-    reader::read_table(writing.db, old, &ordinals, &mut |stored| {
+    let mut table = TableRows::new(old, &ordinals);
+    while let Some(stored) = table.next().await? {
         let rows = stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::dml::internal)?;
         let rows = mapped(writing, altered, def, &rows, &mut defaults)?;
         let rows = checked(def, &writing.catalog, rows)?;
-        check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys)?;
+        check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys).await?;
         match stored.columns().get(count).filter(|_| def.primary_key.is_empty()) {
-            Some(ids) => loader.push_with_ids(&rows, ids),
-            None => loader.push(&rows),
+            Some(ids) => loader.push_with_ids(&rows, ids).await?,
+            None => loader.push(&rows).await?,
         }
-    })?;
-    loader.build()
+    }
+    loader.build(writing.db).await
 }
 
 /// Rows of the old definition as those of the new one.
@@ -88,7 +90,7 @@ fn contains_nulls(def: &TableDef, column: &str) -> SqlError {
 }
 
 /// Refuses rows that new foreign keys do not allow.
-fn check_keys(
+async fn check_keys(
     writing: &Writing<'_>,
     altered: &Altered,
     entry: &Arc<TableEntry>,
@@ -104,13 +106,17 @@ fn check_keys(
         let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
         let parent =
             parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
-        check_all(writing.db, entry, key, parent, rows)?;
+        check_all(entry, key, parent, rows).await?;
     }
     Ok(())
 }
 
 /// Looks at the rows, which stay as they are.
-pub(super) fn validate(writing: &Writing<'_>, altered: &Altered, def: &TableDef) -> SqlResult<()> {
+pub(super) async fn validate(
+    writing: &Writing<'_>,
+    altered: &Altered,
+    def: &TableDef,
+) -> SqlResult<()> {
     let old = &altered.entry;
     let stricter = |(new, old): (&types::Column, &types::Column)| !new.nullable && old.nullable;
     let columns = def.schema.columns.iter().zip(&old.def.schema.columns);
@@ -122,11 +128,13 @@ pub(super) fn validate(writing: &Writing<'_>, altered: &Altered, def: &TableDef)
     }
     let ordinals: Vec<usize> = (0..def.schema.columns.len()).collect();
     let entry = Arc::new(old.with_def(def.clone()));
-    reader::read_table(writing.db, old, &ordinals, &mut |rows| {
+    let mut table = TableRows::new(old, &ordinals);
+    while let Some(rows) = table.next().await? {
         if let Some(&bad) = not_null.iter().find(|&&i| rows.column(i).null_count() > 0) {
             return Err(contains_nulls(def, &def.schema.columns[bad].name));
         }
-        validate_rows(def, &writing.catalog, rows)?;
-        check_keys(writing, altered, &entry, rows, &def.constraints.foreign_keys)
-    })
+        validate_rows(def, &writing.catalog, &rows)?;
+        check_keys(writing, altered, &entry, &rows, &def.constraints.foreign_keys).await?;
+    }
+    Ok(())
 }

@@ -44,12 +44,15 @@ pub(crate) fn schema(db: &Database) -> Value {
 }
 
 /// The queries to begin with that can be planned here; a few simple ones when there are none.
-pub(crate) fn samples(session: &Session, samples: &[Sample]) -> Value {
-    let planned = |sample: &&Sample| match one(&sample.sql) {
-        Some(Statement::Query(query)) => session.describe(&query).is_ok(),
-        _ => false,
-    };
-    let mut found: Vec<Sample> = samples.iter().filter(planned).cloned().collect();
+pub(crate) async fn samples(session: &Session, samples: &[Sample]) -> Value {
+    let mut found: Vec<Sample> = vec![];
+    for sample in samples {
+        if let Some(Statement::Query(query)) = one(&sample.sql)
+            && session.describe(&query).await.is_ok()
+        {
+            found.push(sample.clone());
+        }
+    }
     if found.is_empty() {
         let tables = session.database().tables();
         found.extend(tables.iter().take(TABLE_COUNT_MAX).map(|table| Sample {

@@ -148,7 +148,7 @@ impl Console {
             ("GET", ["schema"]) => Ok(answer(&facts::schema(&self.db))),
             ("GET", ["samples"]) => {
                 let session = self.session(&visitor).map_err(|e| refuse(&e))?;
-                Ok(answer(&facts::samples(&session, &self.options.samples)))
+                Ok(answer(&facts::samples(&session, &self.options.samples).await))
             }
             ("GET", ["example"]) => {
                 let mut response = Response::ok("application/json", page::EXAMPLE);

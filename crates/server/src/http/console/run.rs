@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use engine::{
-    Activity, CancelHandle, Database, ExecutionMode, LiveQuery, ResultSet, Session, SqlError,
-    SqlResult, SqlState, Statement, StatementResult, Template,
+    Activity, CancelHandle, Client, Database, ExecutionMode, LiveQuery, ResultSet, Session,
+    SqlError, SqlResult, SqlState, Statement, StatementResult, Template,
 };
 use runtime::sync::Event;
 use runtime::time::{self, Instant};
@@ -164,14 +164,13 @@ impl Run {
         Ok(run)
     }
 
-    async fn perform(self: Arc<Self>, db: Database, session: Session, wish: Wish) {
+    async fn perform(self: Arc<Self>, db: Database, mut session: Session, wish: Wish) {
         let Wish { statement, template, cold, .. } = wish;
-        let outcome = if cold { empty_pool(db).await } else { Ok(()) };
+        if cold {
+            db.empty_cache().await;
+        }
         let started = time::now();
-        let outcome = match outcome {
-            Ok(()) => session.perform(statement, None).await.and_then(|(_, result)| result),
-            Err(error) => Err(error),
-        };
+        let outcome = session.run(statement, Client::default()).await;
         let outcome = outcome.map_err(|error| template.located(error));
         self.take_sample();
         self.end.get_or_init(|| End::new(outcome, started));
@@ -219,11 +218,6 @@ impl Run {
         });
         Some(elapsed)
     }
-}
-
-async fn empty_pool(db: Database) -> SqlResult<()> {
-    let dropped = runtime::offload(move || db.drop_cache()).await;
-    dropped.map_err(|aborted| SqlError::internal(aborted.to_string()))?
 }
 
 impl End {

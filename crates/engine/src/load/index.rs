@@ -1,0 +1,40 @@
+//! The tree of a new index.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use sql::catalog::IndexDef;
+use storage::TreeId;
+use types::SqlResult;
+use types::row::RowLayout;
+
+use super::row_ids;
+use super::sorting::{Sorting, TreeSpec};
+use crate::catalog::TableEntry;
+use crate::reader;
+use crate::writing::Writing;
+
+/// Builds the tree of a new index over the rows of a table.
+///
+/// # Errors
+/// 23505 for rows with the same unique key.
+pub(crate) async fn build_index(
+    writing: &Writing<'_>,
+    entry: &TableEntry,
+    index: &IndexDef,
+) -> SqlResult<TreeId> {
+    let (db, def) = (writing.db, &entry.def);
+    let layout = RowLayout::index(&def.schema, &def.primary_key, &index.columns, &index.included);
+    let key = layout.key.iter().map(|k| k.ordinal);
+    let columns: Vec<usize> = key.chain(layout.value_columns().iter().copied()).collect();
+    let unique = index.unique.then(|| (index.columns.len(), index.name.clone()));
+    let spec = TreeSpec::of_entries(&entry.tree, layout, unique);
+    let mut sorting = Sorting::begin(db, vec![spec], writing.cancel.clone());
+    let job = db.start_job("reading", def.statistics.row_count);
+    let mut rows = reader::TableRows::new(entry, &columns);
+    while let Some(batch) = rows.next().await? {
+        job.done.fetch_add(batch.num_rows() as u64, Relaxed);
+        let ids = row_ids(0, batch.num_rows());
+        sorting.push(batch, ids).await?;
+    }
+    Ok(sorting.write(db).await?[0])
+}

@@ -1,0 +1,107 @@
+//! What each kind of statement that writes does.
+
+use sql::parse::{self, DropObject, Statement, Vacuum};
+use types::{SqlError, SqlResult};
+
+use super::tag;
+use crate::check::CHECK_COLUMN;
+use crate::notice::Notice;
+use crate::result::{ResultSet, StatementResult};
+use crate::writing::Writing;
+use crate::{analyze, comments, ddl, dml, reorganize, view};
+
+/// Runs a statement; its result, and what there is to tell.
+pub(super) async fn write(
+    writing: &Writing<'_>,
+    statement: Statement,
+) -> SqlResult<(StatementResult, Vec<Notice>)> {
+    let result = match statement {
+        Statement::Analyze { table } => {
+            let skipped = analyze::analyze(writing, table.as_deref()).await?;
+            return Ok((tag("ANALYZE"), skipped));
+        }
+        Statement::Vacuum(of) => return Ok((tag("VACUUM"), vacuum(writing, &of).await?)),
+        Statement::CheckDatabase => return check_database(writing).await,
+        Statement::Insert(insert) => dml::insert(writing, &insert).await?,
+        Statement::Update(update) => dml::update(writing, &update).await?,
+        Statement::Delete(delete) => dml::delete(writing, &delete).await?,
+        Statement::CreateTable(table) => {
+            let count = ddl::create_table(writing, &table).await?;
+            match table.query {
+                Some(_) => tag(&format!("SELECT {count}")),
+                None => tag("CREATE TABLE"),
+            }
+        }
+        other => tag(define(writing, other).await?),
+    };
+    Ok((result, vec![]))
+}
+
+/// Runs a statement of which there is nothing to tell but its tag.
+async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'static str> {
+    match statement {
+        Statement::AlterTable(alter) => {
+            ddl::alter_table(writing, &alter).await.map(|()| "ALTER TABLE")
+        }
+        Statement::CreateSequence(create) => {
+            ddl::create_sequence(writing, &create).await.map(|()| "CREATE SEQUENCE")
+        }
+        Statement::AlterSequence(alter) => {
+            ddl::alter_sequence(writing, &alter).await.map(|()| "ALTER SEQUENCE")
+        }
+        Statement::CreateView(create) => {
+            view::create(writing, create).await.map(|()| "CREATE VIEW")
+        }
+        Statement::CreateIndex(index) => {
+            ddl::create_index(writing, &index).await.map(|()| "CREATE INDEX")
+        }
+        Statement::Drop(drop) => drop_objects(writing, &drop).await,
+        Statement::Truncate(truncate) => {
+            dml::truncate(writing, &truncate).await.map(|()| "TRUNCATE TABLE")
+        }
+        Statement::Comment(comment) => {
+            comments::comment(writing, comment).await.map(|()| "COMMENT")
+        }
+        Statement::Reorganize { table } => {
+            reorganize::reorganize(writing, &table).await.map(|()| "REORGANIZE")
+        }
+        _ => Err(SqlError::internal("a statement was not dispatched")),
+    }
+}
+
+async fn drop_objects(writing: &Writing<'_>, drop: &parse::Drop) -> SqlResult<&'static str> {
+    match drop.object {
+        DropObject::Table => ddl::drop_tables(writing, drop).await.map(|()| "DROP TABLE"),
+        DropObject::View => {
+            view::drop(writing, &drop.names, drop.if_exists).await.map(|()| "DROP VIEW")
+        }
+        DropObject::Index => {
+            ddl::drop_indexes(writing, &drop.names, drop.if_exists).await.map(|()| "DROP INDEX")
+        }
+        DropObject::Sequence => ddl::drop_sequences(writing, drop).await.map(|()| "DROP SEQUENCE"),
+    }
+}
+
+/// One row for each thing that is damaged.
+async fn check_database(writing: &Writing<'_>) -> SqlResult<(StatementResult, Vec<Notice>)> {
+    let report = writing.db.checked().await?;
+    let is_sound = report.problems.is_empty();
+    let told = is_sound.then(|| Notice::information(report.to_string()));
+    let rows = report.problems.into_iter().map(|problem| vec![problem]).collect();
+    let result = ResultSet::text(&[CHECK_COLUMN], rows, "CHECK");
+    Ok((StatementResult::Rows(result), told.into_iter().collect()))
+}
+
+/// Space is taken back when rows go; only statistics are left to do.
+async fn vacuum(writing: &Writing<'_>, vacuum: &Vacuum) -> SqlResult<Vec<Notice>> {
+    for table in &vacuum.tables {
+        writing.entry(table)?;
+    }
+    let mut told = analyze::not_vacuumed(writing.snapshot(), writing.catalog.role(), vacuum);
+    let tables = vacuum.tables.iter().map(|table| Some(table.as_str()));
+    let all = vacuum.tables.is_empty().then_some(None);
+    for table in tables.chain(all).filter(|_| vacuum.analyze) {
+        told.extend(analyze::analyze(writing, table).await?);
+    }
+    Ok(told)
+}

@@ -1,0 +1,89 @@
+//! What a statement that writes works with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use runtime::sync::Cancel;
+use sql::dml::TargetCatalog;
+use sql::plan::Plan;
+use sql::{PlannerOptions, Query};
+use storage::Store;
+use types::SqlResult;
+
+use crate::activity::Activity;
+use crate::catalog::{Snapshot, TableEntry};
+use crate::database::{Database, StoreFuture};
+use crate::planning::Planner;
+use crate::query::{self, Run, Watch};
+use crate::settings::Settings;
+use crate::stream::QueryRows;
+use crate::system::SystemCatalog;
+use crate::write_lock::WriteRight;
+
+/// What a statement that writes works with: it holds the right to write from its first look at the
+/// catalog to its end.
+pub(crate) struct Writing<'a> {
+    pub(crate) db: &'a Database,
+    pub(crate) settings: &'a Settings,
+    pub(crate) options: PlannerOptions,
+    pub(crate) catalog: SystemCatalog,
+    pub(crate) cancel: Cancel,
+    pub(crate) activity: &'a Activity,
+    pub(crate) planner: Planner,
+    /// `None` in a block, which has it already.
+    pub(crate) right: Option<WriteRight>,
+}
+
+impl Writing<'_> {
+    /// The catalog before the statement.
+    pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
+        self.catalog.snapshot()
+    }
+
+    /// The table named `name`, or 42P01 with the nearest name.
+    pub(crate) fn entry(&self, name: &str) -> SqlResult<Arc<TableEntry>> {
+        self.snapshot().table(name).cloned()
+    }
+
+    /// Applies a change, saves the catalog, makes both durable and visible.
+    ///
+    /// # Errors
+    /// Those of `change` and of storage; the visible catalog stays as it was then.
+    pub(crate) async fn change(
+        &self,
+        change: impl for<'s> FnOnce(&'s Store, &'s mut Snapshot) -> StoreFuture<'s> + 'static,
+    ) -> SqlResult<()> {
+        self.db.change(self.right.as_ref(), change).await
+    }
+
+    /// Runs a query over the state before the statement; its rows in one batch. With a `target` it is
+    /// one that names the table which the statement changes.
+    pub(crate) async fn rows(&self, text: &Query, target: Option<&str>) -> SqlResult<RecordBatch> {
+        let plan = self.plan(text, target).await?;
+        let own = self.catalog.clone();
+        let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
+        let ran = query::run(self.db, own, &plan, self.settings, watch, Duration::ZERO).await?;
+        crate::dml::concatenated(&plan.root.schema, &ran.0)
+    }
+
+    /// Begins a query over the state before the statement, whose rows are taken as they come.
+    pub(crate) async fn stream(&self, text: &Query) -> SqlResult<QueryRows> {
+        let plan = self.plan(text, None).await?;
+        let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
+        let own = self.catalog.clone();
+        let run = Run::new(self.db, own, &plan, self.settings, watch, Duration::ZERO);
+        Ok(QueryRows::start(run))
+    }
+
+    async fn plan(&self, text: &Query, target: Option<&str>) -> SqlResult<Arc<Plan>> {
+        let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
+        let (catalog, options) = (self.catalog.clone(), self.options.clone());
+        let (query, target) = (text.clone(), target.map(str::to_owned));
+        let plan = move || match target {
+            None => sql::plan_query(&query, &catalog, &options),
+            Some(name) => sql::plan_query(&query, &TargetCatalog::new(&catalog, &name)?, &options),
+        };
+        self.planner.plan(is_large, &self.cancel, plan).await.map(Arc::new)
+    }
+}
