@@ -20,7 +20,7 @@ use crate::block::{self, Block};
 use crate::catalog::{self, Snapshot};
 use crate::load::{TableLoader, drop_trees};
 use crate::memory::Shares;
-use crate::options::{Options, RingKind};
+use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
@@ -435,6 +435,8 @@ impl Database {
         right: Option<&WriteRight>,
         change: impl for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a> + 'static,
     ) -> SqlResult<()> {
+        // What was given up in the middle of a change has trees that fit no catalog.
+        self.store().check_writable().map_err(fault::storage)?;
         let (store, change): (_, Box<Change>) = (self.store().clone(), Box::new(change));
         let changed = match &self.block {
             Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
@@ -523,6 +525,16 @@ async fn make_durable(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
 const SQPOLL_IDLE: Duration = Duration::from_millis(50);
 
 fn runtime_config(options: &Options) -> runtime::Config {
+    if let Some(Simulation { disk, seed }) = &options.simulation {
+        return runtime::Config {
+            workers: options.workers,
+            ring: RingChoice::Sim(disk.clone()),
+            seed: *seed,
+            attack: seed.is_multiple_of(2),
+            pin: false,
+            ..runtime::Config::default()
+        };
+    }
     let ring = match options.ring {
         RingKind::Auto => RingChoice::Auto,
         RingKind::Uring => RingChoice::Uring,

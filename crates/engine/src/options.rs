@@ -1,6 +1,9 @@
 //! How a database is opened.
 
+use std::fmt;
 use std::sync::Arc;
+
+use runtime::sim::Disk;
 
 use crate::settings::Configuration;
 
@@ -28,6 +31,23 @@ pub struct Options {
     pub direct: bool,
     /// What sessions begin with, and what they can ask about the server.
     pub configuration: Arc<Configuration>,
+    /// Runs in a simulated machine; `ring` says nothing then.
+    pub simulation: Option<Simulation>,
+}
+
+/// A simulated machine: its disk, and the seed of its schedule. The clock is simulated too.
+#[derive(Clone)]
+pub struct Simulation {
+    /// The disk.
+    pub disk: Disk,
+    /// What decides all that is chance.
+    pub seed: u64,
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Simulation({})", self.seed)
+    }
 }
 
 /// The I/O back end that is asked for.
@@ -56,6 +76,7 @@ impl Default for Options {
             workers: runtime::Config::default().workers,
             direct: true,
             configuration: Arc::default(),
+            simulation: None,
         }
     }
 }

@@ -178,7 +178,11 @@ impl Session {
         door::wait(&handle, || Box::pin(self.run_all(text)))
     }
 
-    async fn run_all(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
+    /// The same in a task of the database's runtime.
+    ///
+    /// # Errors
+    /// That of the first statement which fails.
+    pub async fn run_all(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
         self.activity.announce(&text.into());
         if let Some((point, shape)) = self.known_look_up(text) {
             self.activity.announce_shape(shape);

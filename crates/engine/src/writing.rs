@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use sql::dml::TargetCatalog;
 use sql::plan::Plan;
@@ -57,14 +58,24 @@ impl Writing<'_> {
         self.db.change(self.right.as_ref(), change).await
     }
 
-    /// Runs a query over the state before the statement; its rows in one batch. With a `target` it is
-    /// one that names the table which the statement changes.
-    pub(crate) async fn rows(&self, text: &Query, target: Option<&str>) -> SqlResult<RecordBatch> {
+    /// Runs a query over the state before the statement; its rows. With a `target` it is one that names
+    /// the table which the statement changes.
+    pub(crate) async fn batches(
+        &self,
+        text: &Query,
+        target: Option<&str>,
+    ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let plan = self.plan(text, target).await?;
         let own = self.catalog.clone();
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
         let ran = query::run(self.db, own, &plan, self.settings, watch, Duration::ZERO).await?;
-        crate::dml::concatenated(&plan.root.schema, &ran.0)
+        Ok((plan.root.schema.clone(), ran.0))
+    }
+
+    /// The same in one batch.
+    pub(crate) async fn rows(&self, text: &Query, target: Option<&str>) -> SqlResult<RecordBatch> {
+        let (schema, batches) = self.batches(text, target).await?;
+        crate::dml::concatenated(&schema, &batches)
     }
 
     /// Begins a query over the state before the statement, whose rows are taken as they come.
@@ -76,6 +87,18 @@ impl Writing<'_> {
         Ok(QueryRows::start(run))
     }
 
+    /// Does what comes before a plan, here or beside the workers.
+    ///
+    /// # Errors
+    /// Those of `work`; 57014.
+    pub(crate) async fn prepared<T: Send + 'static>(
+        &self,
+        is_large: bool,
+        work: impl FnOnce() -> SqlResult<T> + Send + 'static,
+    ) -> SqlResult<T> {
+        self.planner.plan(is_large, &self.cancel, work).await
+    }
+
     async fn plan(&self, text: &Query, target: Option<&str>) -> SqlResult<Arc<Plan>> {
         let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
         let (catalog, options) = (self.catalog.clone(), self.options.clone());
@@ -84,6 +107,6 @@ impl Writing<'_> {
             None => sql::plan_query(&query, &catalog, &options),
             Some(name) => sql::plan_query(&query, &TargetCatalog::new(&catalog, &name)?, &options),
         };
-        self.planner.plan(is_large, &self.cancel, plan).await.map(Arc::new)
+        self.prepared(is_large, plan).await.map(Arc::new)
     }
 }

@@ -7,6 +7,7 @@ use crate::inbox::lock;
 use crate::sync::Event;
 use crate::task::Aborted;
 use crate::task::unwind::panic_text;
+use crate::worker::{self, Worker};
 
 /// Stack of the thread: statements are parsed and planned there, by recursion.
 const STACK_BYTES: usize = 8 << 20;
@@ -17,19 +18,24 @@ struct Outcome<T> {
 }
 
 /// Runs `work` on a thread of its own and waits for its result. Dropping the future does not stop
-/// the work. The caller bounds how many of these run at once: a thread costs some 20 µs.
+/// the work. The caller bounds how many of these run at once: a thread costs some 20 µs. In a
+/// simulation, which has one thread and whose clock stands still meanwhile, it is done at once.
 ///
 /// # Errors
 /// `Aborted` when the work panics or no thread can be had.
 pub async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Aborted> {
+    let run_here = |work| {
+        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Aborted::Panicked(panic_text(&*panic)))
+    };
+    if worker::try_with(Worker::is_simulated).unwrap_or(false) {
+        return run_here(work);
+    }
     let result = Arc::new(Outcome { value: Mutex::default(), there: Event::new() });
     let theirs = result.clone();
     let run = move || {
-        let outcome = catch_unwind(AssertUnwindSafe(work))
-            .map_err(|panic| Aborted::Panicked(panic_text(&*panic)));
-        *lock(&theirs.value) = Some(outcome);
+        *lock(&theirs.value) = Some(run_here(work));
         theirs.there.set();
     };
     let builder = std::thread::Builder::new().name("dovetail-blocking".to_owned());

@@ -116,21 +116,8 @@ impl Handle {
     ) -> T {
         let inside = worker::try_with(|_| ()).is_some();
         assert!(!inside, "block_on inside of a task would block its worker");
-        let output = Mutex::new(None);
-        let (work, gone) = scoped::lend(work, &output);
-        let (promise, ended) = promise();
-        // SAFETY: `gone` is awaited before this function returns or unwinds; then the worker has
-        // dropped the work, and nothing refers to what it borrows any more.
-        let work = unsafe { scoped::unbounded(work) };
-        send_task(&self.shared.inboxes[0], None, Urgency::Awaited, promise, work);
-        let beside = catch_unwind(AssertUnwindSafe(beside));
-        gone.wait();
-        let ended = ended.wait();
-        if let Err(panic) = beside {
-            resume_unwind(panic);
-        }
-        match ended {
-            Ok(()) => lock(&output).take().expect("work that ended has an output"),
+        match scoped::run(&self.shared.inboxes[0], work, beside) {
+            Ok(output) => output,
             Err(Aborted::Panicked(message)) => resume_unwind(Box::new(message)),
             Err(Aborted::Cancelled) => self.explain_end(),
         }

@@ -9,6 +9,7 @@ use types::SqlResult;
 use super::rows::Rows;
 use super::{Change, commit, foreign, outcome};
 use crate::result::StatementResult;
+use crate::waiting::give_way;
 use crate::writing::Writing;
 
 /// Deletes rows, and what refers to them where a constraint says so.
@@ -17,9 +18,14 @@ pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<
     let returning = returning(delete, &writing.catalog)?;
     let query = delete_query(delete, &target)?;
     let entry = writing.entry(&delete.table)?;
-    let found = writing.rows(&query, Some(&delete.table)).await?;
-    let found = Rows::found(&entry, &found)?;
-    let removed = found.take(&firsts(&found.keys(&entry)?))?;
+    let (_, found) = writing.batches(&query, Some(&delete.table)).await?;
+    let (mut removed, mut seen) = (vec![], HashSet::new());
+    for found in &found {
+        let found = Rows::found(&entry, found)?;
+        removed.push(found.take(&firsts(found.keys(&entry)?, &mut seen))?);
+        give_way(&writing.cancel).await?;
+    }
+    let removed = Rows::all(&entry, &removed)?;
     let (count, rows) = (removed.len(), removed.batch.clone());
     let none = Rows::none(&entry);
     let changes = foreign::enforce(writing, Change::new(&entry, removed, none)).await?;
@@ -28,8 +34,7 @@ pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<
     Ok(result)
 }
 
-/// The position of the first row of each key: a join may find a row several times.
-pub(super) fn firsts(keys: &[Vec<u8>]) -> Vec<u32> {
-    let mut seen = HashSet::new();
-    (0..keys.len() as u32).filter(|&i| seen.insert(&keys[i as usize])).collect()
+/// The positions of the rows whose keys were not seen before: a join may find a row several times.
+pub(super) fn firsts(keys: Vec<Vec<u8>>, seen: &mut HashSet<Vec<u8>>) -> Vec<u32> {
+    (0..).zip(keys).filter_map(|(row, key)| seen.insert(key).then_some(row)).collect()
 }

@@ -20,16 +20,28 @@ use crate::load::row_ids;
 use crate::result::StatementResult;
 use crate::writing::Writing;
 
+/// Values that are computed at once; more keep a worker too long.
+const VALUES_MAX: usize = 2048;
+
 /// Inserts the rows of a statement.
-pub(crate) async fn insert(writing: &Writing<'_>, insert: &Insert) -> SqlResult<StatementResult> {
+pub(crate) async fn insert(
+    writing: &Writing<'_>,
+    insert: &Arc<Insert>,
+) -> SqlResult<StatementResult> {
     let catalog = &writing.catalog;
     // Views and system relations take no rows.
     sql::dml::TargetCatalog::new(catalog, &insert.table)?;
     let entry = writing.entry(&insert.table)?;
-    let returning = returning(insert, catalog)?;
+    let returning = returning(&**insert, catalog)?;
     let conflict = Conflict::of(insert, catalog)?;
     let mut defaults = Defaults::new(&entry.def, catalog)?;
-    let rows = match insert_rows(insert, catalog, &mut defaults)? {
+    let (theirs, own) = (insert.clone(), catalog.clone());
+    let computed = writing.prepared(insert.value_count() > VALUES_MAX, move || {
+        let rows = insert_rows(&theirs, &own, &mut defaults)?;
+        Ok((rows, defaults))
+    });
+    let (rows, mut defaults) = computed.await?;
+    let rows = match rows {
         InsertRows::Values(rows) => rows,
         InsertRows::Queries(queries, targets) => {
             let plain = returning.is_none() && conflict.is_none() && may_stream(&entry);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 use types::SqlResult;
@@ -39,6 +39,17 @@ impl Rows {
             false => Arc::new(Int64Array::from(vec![0; found.num_rows()])),
         };
         Ok(Rows { batch, ids })
+    }
+
+    /// Rows of the table, put together.
+    pub(crate) fn all(entry: &TableEntry, rows: &[Rows]) -> SqlResult<Rows> {
+        let batches: Vec<RecordBatch> = rows.iter().map(|rows| rows.batch.clone()).collect();
+        let batch = concatenated(&entry.def.schema.arrow(), &batches)?;
+        let ids: Vec<&dyn Array> = rows.iter().map(|rows| &*rows.ids).collect();
+        if ids.is_empty() {
+            return Ok(Rows::none(entry));
+        }
+        Ok(Rows { batch, ids: arrow_select::concat::concat(&ids).map_err(internal)? })
     }
 
     pub(crate) fn len(&self) -> usize {

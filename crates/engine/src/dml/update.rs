@@ -1,6 +1,9 @@
 //! `UPDATE`.
 
-use arrow_array::UInt32Array;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
 use sql::dml::{TargetCatalog, assign, or_null, refuse_nulls, returning, update_query};
 use sql::parse::Update;
@@ -9,7 +12,9 @@ use types::SqlResult;
 use super::delete::firsts;
 use super::rows::{Rows, batch};
 use super::{Change, checked, commit, foreign, outcome};
+use crate::catalog::TableEntry;
 use crate::result::StatementResult;
+use crate::waiting::give_way;
 use crate::writing::Writing;
 
 /// Changes rows, and what refers to their keys where a constraint says so.
@@ -18,11 +23,34 @@ pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<
     let returning = returning(update, &writing.catalog)?;
     let (query, ordinals) = update_query(update, &target)?;
     let entry = writing.entry(&update.table)?;
-    let found = writing.rows(&query, Some(&update.table)).await?;
-    let old = Rows::found(&entry, &found)?;
-    let firsts = firsts(&old.keys(&entry)?);
+    let (_, found) = writing.batches(&query, Some(&update.table)).await?;
+    let (mut old, mut new, mut seen) = (vec![], vec![], HashSet::new());
+    for found in &found {
+        let (before, after) = updated(writing, &entry, &ordinals, found, &mut seen)?;
+        old.push(before);
+        new.push(after);
+        give_way(&writing.cancel).await?;
+    }
+    let (old, new) = (Rows::all(&entry, &old)?, Rows::all(&entry, &new)?);
+    let (count, rows) = (old.len(), new.batch.clone());
+    let changes = foreign::enforce(writing, Change::new(&entry, old, new)).await?;
+    let result = outcome("UPDATE", count, returning, &rows)?;
+    commit(writing, changes).await?;
+    Ok(result)
+}
+
+/// Rows as they were and as they become. One that was found before is left as it becomes then.
+fn updated(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    ordinals: &[usize],
+    found: &RecordBatch,
+    seen: &mut HashSet<Vec<u8>>,
+) -> SqlResult<(Rows, Rows)> {
+    let old = Rows::found(entry, found)?;
+    let firsts = firsts(old.keys(entry)?, seen);
     let old = old.take(&firsts)?;
-    let found = take_record_batch(&found, &UInt32Array::from(firsts)).map_err(super::internal)?;
+    let found = take_record_batch(found, &UInt32Array::from(firsts)).map_err(super::internal)?;
     let schema = &entry.def.schema;
     let mut columns = old.batch.columns().to_vec();
     let first_new = found.num_columns() - ordinals.len();
@@ -33,10 +61,6 @@ pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<
     refuse_nulls(&entry.def, schema, &columns)?;
     let rows = batch(&schema.arrow(), columns, old.len())?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
-    let new = Rows { batch: rows.clone(), ids: old.ids.clone() };
-    let (count, changes) = (old.len(), Change::new(&entry, old, new));
-    let changes = foreign::enforce(writing, changes).await?;
-    let result = outcome("UPDATE", count, returning, &rows)?;
-    commit(writing, changes).await?;
-    Ok(result)
+    let new = Rows { batch: rows, ids: old.ids.clone() };
+    Ok((old, new))
 }

@@ -1,5 +1,7 @@
 //! What each kind of statement that writes does.
 
+use std::sync::Arc;
+
 use sql::parse::{self, DropObject, Statement, Vacuum};
 use types::{SqlError, SqlResult};
 
@@ -22,7 +24,7 @@ pub(super) async fn write(
         }
         Statement::Vacuum(of) => return Ok((tag("VACUUM"), vacuum(writing, &of).await?)),
         Statement::CheckDatabase => return check_database(writing).await,
-        Statement::Insert(insert) => dml::insert(writing, &insert).await?,
+        Statement::Insert(insert) => dml::insert(writing, &Arc::new(insert)).await?,
         Statement::Update(update) => dml::update(writing, &update).await?,
         Statement::Delete(delete) => dml::delete(writing, &delete).await?,
         Statement::CreateTable(table) => {

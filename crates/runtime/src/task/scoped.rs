@@ -1,16 +1,19 @@
 //! Tasks that borrow from the ordinary thread that waits for them.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Mutex, mpsc};
 use std::task::{Context, Poll};
 
-use crate::inbox::lock;
+use super::join::Aborted;
+use super::remote::{Urgency, promise, send_task};
+use crate::inbox::{Inbox, lock};
 
 type Work<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// Makes a task's future on its worker.
-pub(crate) type Make<'a> = Box<dyn FnOnce() -> Lent<'a> + Send + 'a>;
+type Make<'a> = Box<dyn FnOnce() -> Lent<'a> + Send + 'a>;
 
 /// Something lent, and the word that it is gone, which is given last: fields are dropped in order.
 struct Held<T> {
@@ -19,7 +22,7 @@ struct Held<T> {
 }
 
 /// The future of a task that borrows.
-pub(crate) struct Lent<'a>(Held<Work<'a>>);
+struct Lent<'a>(Held<Work<'a>>);
 
 impl Future for Lent<'_> {
     type Output = ();
@@ -30,18 +33,18 @@ impl Future for Lent<'_> {
 }
 
 /// Tells when everything that was lent is gone.
-pub(crate) struct Gone(mpsc::Receiver<()>);
+struct Gone(mpsc::Receiver<()>);
 
 impl Gone {
     /// Blocks the calling ordinary thread until then.
-    pub(crate) fn wait(self) {
+    fn wait(self) {
         // Nobody sends: the senders go, which is the end.
         let _ = self.0.recv();
     }
 }
 
 /// Work whose output goes to `output`, and the word of its end.
-pub(crate) fn lend<'a: 'b, 'b, T: Send + 'a>(
+fn lend<'a: 'b, 'b, T: Send + 'a>(
     work: impl FnOnce() -> Pin<Box<dyn Future<Output = T> + 'a>> + Send + 'a,
     output: &'b Mutex<Option<T>>,
 ) -> (Make<'b>, Gone) {
@@ -60,11 +63,28 @@ pub(crate) fn lend<'a: 'b, 'b, T: Send + 'a>(
     (Box::new(make), Gone(receiver))
 }
 
-/// The same work without a bound on how long it may live.
-///
-/// # Safety
-/// The caller does not return, nor unwind, before [`Gone`] says that the work is gone.
-pub(crate) unsafe fn unbounded(make: Make<'_>) -> Make<'static> {
-    // SAFETY: only the lifetime changes; by the caller's promise nothing of it outlives what it borrows.
-    unsafe { std::mem::transmute::<Make<'_>, Make<'static>>(make) }
+/// Runs work on the worker of this inbox while the calling ordinary thread does `beside` and then waits;
+/// what the work gave. A panic of `beside` is raised again when the work has ended.
+pub(crate) fn run<'a, T: Send + 'a>(
+    inbox: &Inbox,
+    work: impl FnOnce() -> Pin<Box<dyn Future<Output = T> + 'a>> + Send + 'a,
+    beside: impl FnOnce(),
+) -> Result<T, Aborted> {
+    let output = Mutex::new(None);
+    let (make, gone) = lend(work, &output);
+    let (promise, ended) = promise();
+    // SAFETY: only the lifetime changes. Nothing between here and the end of `gone.wait` unwinds or
+    // returns, and then closure and future are dropped, so that nothing refers to what they borrow.
+    let make = unsafe { std::mem::transmute::<Make<'_>, Make<'static>>(make) };
+    send_task(inbox, None, Urgency::Awaited, promise, make);
+    let beside = catch_unwind(AssertUnwindSafe(beside));
+    gone.wait();
+    let ended = ended.wait();
+    if let Err(panic) = beside {
+        resume_unwind(panic);
+    }
+    ended.map(|()| lock(&output).take().expect("work that ended has an output"))
 }
+
+#[cfg(test)]
+mod tests;

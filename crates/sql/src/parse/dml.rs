@@ -26,6 +26,16 @@ pub struct Insert {
     pub(crate) returning: Vec<SelectItem>,
 }
 
+impl Insert {
+    /// The values that stand in the statement itself.
+    pub fn value_count(&self) -> usize {
+        match &self.source {
+            InsertSource::Values(rows) => rows.iter().map(Vec::len).sum(),
+            InsertSource::Query(_) | InsertSource::Defaults => 0,
+        }
+    }
+}
+
 /// Where new rows come from.
 #[derive(Clone, Debug)]
 pub(crate) enum InsertSource {

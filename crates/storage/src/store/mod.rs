@@ -121,6 +121,14 @@ impl Store {
         self.inner.reserve(pages).await
     }
 
+    /// Whether the store still takes changes.
+    ///
+    /// # Errors
+    /// `Poisoned`, with the reason.
+    pub fn check_writable(&self) -> Result<()> {
+        self.inner.check_writable()
+    }
+
     /// Nothing of what has changed since the last checkpoint is ever to become durable: the store
     /// writes no more, and the file has to be opened again. For changes that have failed in the
     /// middle and cannot be undone.

@@ -1,0 +1,350 @@
+//! A client: a session, a table, and what it knows of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use runtime::time;
+use sql::Statement;
+use sql::parse::{self, Transaction};
+use stdx::Prng;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::Report;
+use super::model::{self, Rows, Step};
+use crate::database::Database;
+use crate::result::StatementResult;
+use crate::session::{Client as Pipes, Session};
+
+/// Longest wait, in simulated time, before a statement is cancelled or dropped: a statement takes some
+/// milliseconds.
+const PATIENCE_US: u64 = 20_000;
+
+/// What outlives the run: what the table may hold.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// Whether the table is there for certain.
+    pub(super) exists: bool,
+    /// After the last statement that was acknowledged.
+    pub(super) certain: Rows,
+    /// If a statement that is on its way, or whose end is not known, has come through.
+    pub(super) possible: Option<Rows>,
+    /// The last number that the sequence has given out.
+    pub(super) last_number: i64,
+}
+
+/// What a client tells when it is gone.
+pub(super) type Notes = Arc<Mutex<Known>>;
+
+/// What may befall statements besides their own refusals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Machine {
+    /// Nothing.
+    Sound,
+    /// The disk fails, or is full: such a statement changes nothing, as far as one can see.
+    Failing,
+}
+
+pub(super) struct Client {
+    db: Database,
+    session: Session,
+    number: usize,
+    prng: Prng,
+    notes: Notes,
+    machine: Machine,
+    report: Report,
+}
+
+/// Why a client goes no further.
+pub(super) enum Stop {
+    /// The machine is dead, or the store takes no more.
+    Machine,
+    /// A defect.
+    Defect(String),
+}
+
+fn lock(notes: &Notes) -> MutexGuard<'_, Known> {
+    notes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Client {
+    pub(super) fn new(
+        db: Database,
+        number: usize,
+        seed: u64,
+        notes: Notes,
+        machine: Machine,
+    ) -> Client {
+        let (session, prng) = (db.session(), Prng::new(seed));
+        Client { db, session, number, prng, notes, machine, report: Report::default() }
+    }
+
+    /// Makes the table, then runs `count` random steps.
+    pub(super) async fn play(mut self, count: usize) -> (Report, Result<(), Stop>) {
+        let ended = self.steps(count).await;
+        (self.report, ended)
+    }
+
+    async fn steps(&mut self, count: usize) -> Result<(), Stop> {
+        for sql in model::setup(self.number) {
+            let done = self.session.run_all(&sql).await.map(drop);
+            let is_done = done.is_ok();
+            self.must(&sql, done)?;
+            if !is_done {
+                // The disk is full: there is nothing to play with.
+                return Err(Stop::Machine);
+            }
+        }
+        lock(&self.notes).exists = true;
+        for _ in 0..count {
+            self.step().await?;
+        }
+        self.compare().await
+    }
+
+    async fn step(&mut self) -> Result<(), Stop> {
+        match self.prng.below(12) {
+            0..6 => {
+                let rows = lock(&self.notes).certain.clone();
+                let step = model::change(&mut self.prng, self.number, &rows);
+                self.change(step).await
+            }
+            6 | 7 => {
+                let sql = model::definition(&mut self.prng, self.number);
+                let done = self.session.run_all(&sql).await.map(drop);
+                self.must(&sql, done)
+            }
+            8 => self.take_number().await,
+            9 => self.transaction().await,
+            10 => self.find_by_index().await,
+            _ => self.compare().await,
+        }
+    }
+
+    /// A statement that has to come through, unless the machine fails.
+    fn must(&mut self, sql: &str, done: SqlResult<()>) -> Result<(), Stop> {
+        match done {
+            Ok(()) => {
+                self.report.statements += 1;
+                Ok(())
+            }
+            Err(error) => self.failed(sql, &error),
+        }
+    }
+
+    /// What a failure means that is none of the statement's own.
+    fn failed(&mut self, sql: &str, error: &SqlError) -> Result<(), Stop> {
+        if self.machine == Machine::Sound {
+            return Err(Stop::Defect(format!("{sql}: {error}")));
+        }
+        if error.state == SqlState::DISK_FULL {
+            self.report.full += 1;
+            return Ok(());
+        }
+        if error.state != SqlState::IO_ERROR {
+            return Err(Stop::Defect(format!("{sql}: {error}")));
+        }
+        self.report.failures += 1;
+        Err(Stop::Machine)
+    }
+
+    async fn change(&mut self, step: Step) -> Result<(), Stop> {
+        lock(&self.notes).possible = step.next.clone();
+        let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
+        let done = match self.prng.below(10) {
+            0 => self.cancelled_after(patience, &step.sql).await,
+            1 => match self.dropped_after(patience, &step.sql).await {
+                Some(done) => done,
+                None => return self.find_out(&step).await,
+            },
+            _ => self.session.run_all(&step.sql).await.map(drop),
+        };
+        self.judge(&step, done)
+    }
+
+    fn judge(&mut self, step: &Step, done: SqlResult<()>) -> Result<(), Stop> {
+        match (done, &step.next) {
+            (Ok(()), Some(next)) => {
+                self.settle(next.clone());
+                self.report.statements += 1;
+                Ok(())
+            }
+            (Ok(()), None) => Err(Stop::Defect(format!("{}: not refused", step.sql))),
+            (Err(error), None) if error.state == SqlState::UNIQUE_VIOLATION => {
+                lock(&self.notes).possible = None;
+                self.report.refusals += 1;
+                Ok(())
+            }
+            (Err(error), _) if error.state == SqlState::QUERY_CANCELED => {
+                lock(&self.notes).possible = None;
+                self.report.cancels += 1;
+                Ok(())
+            }
+            (Err(error), _) => {
+                // Of a disk that is full it is known that nothing has changed, of others it is not.
+                self.failed(&step.sql, &error)?;
+                lock(&self.notes).possible = None;
+                Ok(())
+            }
+        }
+    }
+
+    fn settle(&self, rows: Rows) {
+        let mut known = lock(&self.notes);
+        (known.certain, known.possible) = (rows, None);
+    }
+
+    async fn cancelled_after(&mut self, patience: Duration, sql: &str) -> SqlResult<()> {
+        let handle = self.session.cancel_handle();
+        let canceller = runtime::spawn(async move {
+            time::sleep(patience).await;
+            handle.cancel();
+        });
+        let done = self.session.run_all(sql).await;
+        canceller.abort();
+        done.map(drop)
+    }
+
+    /// `None`: it was dropped at a suspension, its end is not known.
+    async fn dropped_after(&mut self, patience: Duration, sql: &str) -> Option<SqlResult<()>> {
+        let done = time::timeout(patience, self.session.run_all(sql)).await;
+        if done.is_err() {
+            self.report.drops += 1;
+            self.session = self.db.session();
+        }
+        done.ok().map(|done| done.map(drop))
+    }
+
+    /// Has one that was dropped come through? What it began goes to its end, before the next one writes.
+    async fn find_out(&mut self, step: &Step) -> Result<(), Stop> {
+        let sql = format!("analyze t{}", self.number);
+        let done = self.session.run_all(&sql).await.map(drop);
+        self.must(&sql, done)?;
+        let found = self.rows(&model::all_rows(self.number)).await?;
+        let known = lock(&self.notes).clone();
+        if found != known.certain && Some(&found) != known.possible.as_ref() {
+            return Err(Stop::Defect(format!("{}: half of it was done", step.sql)));
+        }
+        self.settle(found);
+        Ok(())
+    }
+
+    /// Several statements, of which all or none stay.
+    async fn transaction(&mut self) -> Result<(), Stop> {
+        let before = lock(&self.notes).certain.clone();
+        let (mut rows, mut texts) = (before.clone(), vec![]);
+        for _ in 0..=self.prng.below(3) {
+            let step = model::change(&mut self.prng, self.number, &rows);
+            if let Some(next) = step.next {
+                rows = next;
+                texts.push(step.sql);
+            }
+        }
+        let commits = self.prng.chance(0.7);
+        lock(&self.notes).possible = commits.then(|| rows.clone());
+        let done = self.block(&texts, commits).await;
+        let next = if commits { rows } else { before };
+        self.judge(&Step { sql: texts.join("; "), next: Some(next) }, done)
+    }
+
+    async fn block(&mut self, texts: &[String], commits: bool) -> SqlResult<()> {
+        self.session.enter_block(true);
+        let mut done = Ok(());
+        for text in texts {
+            done = self.in_block(text).await;
+            if done.is_err() {
+                break;
+            }
+        }
+        if done.is_ok() && commits && self.session.has_written() {
+            let commit = Statement::Transaction(Transaction::Commit);
+            done = self.session.run(commit, Pipes::default()).await.map(drop);
+        }
+        self.session.roll_back();
+        self.session.enter_block(false);
+        done
+    }
+
+    async fn in_block(&mut self, text: &str) -> SqlResult<()> {
+        let statement = parse::parse(text)?.remove(0);
+        self.session.write_in_block(&statement)?;
+        self.session.run(statement, Pipes::default()).await.map(drop)
+    }
+
+    async fn take_number(&mut self) -> Result<(), Stop> {
+        let sql = format!("select nextval('q{}')", self.number);
+        let numbers = self.numbers(&sql).await;
+        let Some(numbers) = self.answered(&sql, numbers)? else { return Ok(()) };
+        let mut known = lock(&self.notes);
+        if numbers[0][0] <= known.last_number {
+            return Err(Stop::Defect(format!("{sql}: {} again", numbers[0][0])));
+        }
+        known.last_number = numbers[0][0];
+        drop(known);
+        self.report.statements += 1;
+        Ok(())
+    }
+
+    async fn find_by_index(&mut self) -> Result<(), Stop> {
+        let value = self.prng.below(20) as i64;
+        let found = self.rows(&model::by_number(self.number, value)).await?;
+        let all = lock(&self.notes).certain.clone();
+        let expected: Rows = all.into_iter().filter(|(_, row)| row.0 == value).collect();
+        self.same("by the index", &found, &expected)
+    }
+
+    async fn compare(&mut self) -> Result<(), Stop> {
+        let found = self.rows(&model::all_rows(self.number)).await?;
+        let expected = lock(&self.notes).certain.clone();
+        self.same("all", &found, &expected)
+    }
+
+    fn same(&mut self, what: &str, found: &Rows, expected: &Rows) -> Result<(), Stop> {
+        self.report.comparisons += 1;
+        if found == expected {
+            return Ok(());
+        }
+        let differs = |row: &(&i64, &(i64, usize))| expected.get(row.0) != Some(row.1);
+        let (first, count) = (found.iter().find(differs), (found.len(), expected.len()));
+        Err(Stop::Defect(format!("t{} {what}: {count:?} rows, {first:?}", self.number)))
+    }
+
+    /// The rows of a query; a machine that fails ends the client.
+    pub(super) async fn rows(&mut self, sql: &str) -> Result<Rows, Stop> {
+        let found = self.numbers(sql).await;
+        match self.answered(sql, found)? {
+            Some(found) => {
+                Ok(found.into_iter().map(|row| (row[0], (row[1], row[2] as usize))).collect())
+            }
+            None => Err(Stop::Machine),
+        }
+    }
+
+    fn answered<T>(&mut self, sql: &str, answer: SqlResult<T>) -> Result<Option<T>, Stop> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) => self.failed(sql, &error).map(|()| None),
+        }
+    }
+
+    /// The rows of a query, all whole numbers.
+    pub(super) async fn numbers(&mut self, sql: &str) -> SqlResult<Vec<Vec<i64>>> {
+        let results = self.session.run_all(sql).await?;
+        let Some(StatementResult::Rows(result)) = results.into_iter().next() else {
+            return Err(SqlError::internal("no rows"));
+        };
+        let mut rows = vec![];
+        for batch in &result.batches {
+            let value = |column: &dyn Array, row| match column.as_primitive_opt::<Int64Type>() {
+                Some(column) => column.value(row),
+                None => i64::from(column.as_primitive::<Int32Type>().value(row)),
+            };
+            rows.extend((0..batch.num_rows()).map(|row| {
+                batch.columns().iter().map(|column| value(&**column, row)).collect::<Vec<_>>()
+            }));
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,98 @@
+//! SQL under attack, in the runtime's simulation: one seed, one run, the same every time.
+//!
+//! Several clients run random statements, each on a table of its own, which a model follows: changes of
+//! rows, definitions, `COPY`, sequences, transactions, `REORGANIZE`, queries in between. Statements are
+//! cancelled, and dropped at random suspensions. [`run`] takes a seed through four scenarios: a machine
+//! in which nothing fails (`calm`); a power cut at one write of the same run (`crash`), with a cut of
+//! the recovery as well; failing writes and syncs (`failing`); a full disk (`full`). Afterwards the
+//! database is opened again: it is sound, and each table is what the model says after the last
+//! statement that was acknowledged, or after the one that was on its way.
+
+mod client;
+mod model;
+mod scenarios;
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What the runs of some seeds have done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Seeds.
+    pub seeds: u64,
+    /// Statements and transactions that were done.
+    pub statements: u64,
+    /// Those that were refused, as they had to be: duplicate keys and such.
+    pub refusals: u64,
+    /// Tables that were compared with the model.
+    pub comparisons: u64,
+    /// Statements that a cancel ended.
+    pub cancels: u64,
+    /// Statements dropped at a suspension.
+    pub drops: u64,
+    /// Power cuts, those inside recovery included.
+    pub crashes: u64,
+    /// Statements that a fault of the disk ended.
+    pub failures: u64,
+    /// Statements that found the disk full.
+    pub full: u64,
+    /// Fingerprint of all decisions of the disk: equal for equal seeds.
+    pub trace_hash: u64,
+}
+
+impl AddAssign for Report {
+    fn add_assign(&mut self, other: Report) {
+        self.seeds += other.seeds;
+        self.statements += other.statements;
+        self.refusals += other.refusals;
+        self.comparisons += other.comparisons;
+        self.cancels += other.cancels;
+        self.drops += other.drops;
+        self.crashes += other.crashes;
+        self.failures += other.failures;
+        self.full += other.full;
+        self.trace_hash = self.trace_hash.rotate_left(7) ^ other.trace_hash;
+    }
+}
+
+/// A run that showed a defect. The seed alone repeats it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The seed of the run.
+    pub seed: u64,
+    /// What went wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {}: {}", self.seed, self.what)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Runs all scenarios with one seed.
+///
+/// # Errors
+/// The first defect found.
+pub fn run(seed: u64) -> Result<Report, Failure> {
+    let mut report = Report { seeds: 1, ..Report::default() };
+    let all = [
+        ("calm", scenarios::calm as fn(u64) -> Result<Report, String>),
+        ("crash", scenarios::crash),
+        ("failing", scenarios::failing),
+        ("full", scenarios::full),
+    ];
+    for (name, scenario) in all {
+        let outcome = catch_unwind(AssertUnwindSafe(|| scenario(seed))).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("panic: {}", text.unwrap_or("without a message")))
+        });
+        let failure = |what| Failure { seed, what: format!("{name}: {what}") };
+        report += outcome.map_err(failure)?;
+    }
+    Ok(report)
+}

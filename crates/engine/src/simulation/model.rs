@@ -1,0 +1,176 @@
+//! What a client's table holds, and random statements with what they make of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use stdx::Prng;
+
+/// Keys are below this: few, so that statements meet.
+const KEYS: u64 = 600;
+
+/// Rows by their keys: the number and the length of the text.
+pub(super) type Rows = BTreeMap<i64, (i64, usize)>;
+
+/// A statement on the client's table, and what it leads to.
+pub(super) struct Step {
+    pub(super) sql: String,
+    /// The rows afterwards; `None` when it has to be refused with 23505.
+    pub(super) next: Option<Rows>,
+}
+
+/// Statements that make the table of client `number`.
+pub(super) fn setup(number: usize) -> [String; 3] {
+    [
+        format!("create table t{number} (k bigint primary key, v bigint, s text)"),
+        format!("create index t{number}_v on t{number} (v)"),
+        format!("create sequence q{number}"),
+    ]
+}
+
+/// All rows of the table, as the model has them.
+pub(super) fn all_rows(number: usize) -> String {
+    format!("select k, v, length(s) from t{number} order by k")
+}
+
+/// Rows with some of the numbers, found by the index where the planner likes it.
+pub(super) fn by_number(number: usize, value: i64) -> String {
+    format!("select k, v, length(s) from t{number} where v = {value} order by k")
+}
+
+/// A statement that changes rows.
+pub(super) fn change(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    match prng.below(9) {
+        0 | 1 => insert(prng, number, rows),
+        2 => upsert(prng, number, rows),
+        3 => update(prng, number, rows),
+        4 => delete(prng, number, rows),
+        5 => insert_select(prng, number, rows),
+        6 => move_keys(prng, number, rows),
+        7 => add_series(prng, number, rows),
+        _ if prng.chance(0.2) => {
+            Step { sql: format!("truncate t{number}"), next: Some(Rows::new()) }
+        }
+        _ => update(prng, number, rows),
+    }
+}
+
+/// A statement that changes no row, whatever else it does.
+pub(super) fn definition(prng: &mut Prng, number: usize) -> String {
+    match prng.below(8) {
+        0 => format!("reorganize table t{number}"),
+        1 => format!("analyze t{number}"),
+        2 => format!("create index if not exists t{number}_s on t{number} (v, k) include (s)"),
+        3 => format!("drop index if exists t{number}_s"),
+        4 => format!("alter table t{number} add column if not exists c int default 7"),
+        5 => format!("alter table t{number} drop column if exists c"),
+        6 => format!("comment on table t{number} is 'comment {}'", prng.below(100)),
+        _ => "checkpoint".to_owned(),
+    }
+}
+
+/// Lengths of texts: mostly short, sometimes too long for a leaf.
+fn length(prng: &mut Prng) -> usize {
+    match prng.below(12) {
+        0 => 2000 + prng.below(6000) as usize,
+        1..4 => prng.below(400) as usize,
+        _ => prng.below(20) as usize,
+    }
+}
+
+fn range(prng: &mut Prng) -> (i64, i64) {
+    let begin = prng.below(KEYS) as i64;
+    let most = if prng.chance(0.3) { KEYS } else { 8 };
+    (begin, begin + 1 + prng.below(most) as i64)
+}
+
+/// New rows with different keys, and their `VALUES`.
+fn values(prng: &mut Prng) -> (Rows, String) {
+    let count = 1 + prng.below(6);
+    let new: Rows = (0..count)
+        .map(|_| (prng.below(KEYS) as i64, (prng.below(20) as i64, length(prng))))
+        .collect();
+    let mut text = String::new();
+    for (at, (k, (v, length))) in new.iter().enumerate() {
+        let comma = if at > 0 { ", " } else { "" };
+        let _ = write!(text, "{comma}({k}, {v}, repeat('x', {length}))");
+    }
+    (new, text)
+}
+
+fn insert(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let (new, values) = values(prng);
+    let sql = format!("insert into t{number} (k, v, s) values {values}");
+    let is_new = !new.keys().any(|key| rows.contains_key(key));
+    Step { sql, next: is_new.then(|| with(rows, new)) }
+}
+
+fn upsert(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let (new, values) = values(prng);
+    let sql = format!(
+        "insert into t{number} (k, v, s) values {values} \
+         on conflict (k) do update set v = excluded.v, s = excluded.s"
+    );
+    Step { sql, next: Some(with(rows, new)) }
+}
+
+fn with(rows: &Rows, new: Rows) -> Rows {
+    let mut next = rows.clone();
+    next.extend(new);
+    next
+}
+
+fn update(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let ((begin, end), length) = (range(prng), length(prng));
+    let sql = format!(
+        "update t{number} set v = v + 1, s = repeat('y', {length}) where k >= {begin} and k < {end}"
+    );
+    let mut next = rows.clone();
+    next.range_mut(begin..end).for_each(|(_, row)| *row = (row.0 + 1, length));
+    Step { sql, next: Some(next) }
+}
+
+fn delete(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let (begin, end) = range(prng);
+    let sql = format!("delete from t{number} where k >= {begin} and k < {end}");
+    let mut next = rows.clone();
+    next.retain(|key, _| !(begin..end).contains(key));
+    Step { sql, next: Some(next) }
+}
+
+/// Rows that come from the table itself.
+fn insert_select(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let far = 1000 + prng.below(3) as i64 * 1000;
+    let sql = format!(
+        "insert into t{number} (k, v, s) select k + {far}, v, s from t{number} where k < {KEYS}"
+    );
+    let new: Rows = rows.range(..KEYS as i64).map(|(key, row)| (key + far, *row)).collect();
+    let is_new = !new.keys().any(|key| rows.contains_key(key));
+    Step { sql, next: is_new.then(|| with(rows, new)) }
+}
+
+/// Keys that change, to where others may be.
+fn move_keys(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let ((begin, end), by) = (range(prng), 1 + prng.below(KEYS) as i64);
+    let sql = format!("update t{number} set k = k + {by} where k >= {begin} and k < {end}");
+    let moved: Rows = rows.range(begin..end).map(|(key, row)| (key + by, *row)).collect();
+    let mut next = rows.clone();
+    next.retain(|key, _| !(begin..end).contains(key));
+    let is_free = !moved.keys().any(|key| next.contains_key(key));
+    Step { sql, next: is_free.then(|| with(&next, moved)) }
+}
+
+/// Many rows at once, beyond what is changed in place.
+fn add_series(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+    let begin = 5000 + prng.below(4) as i64 * 1000;
+    let most = if prng.chance(0.3) { 900 } else { 60 };
+    let count = 1 + prng.below(most) as i64;
+    let end = begin + count;
+    let sql = format!(
+        "insert into t{number} (k, v, s) select g, g % 7, repeat('z', 30) \
+         from generate_series({begin}, {}) as s(g)",
+        end - 1
+    );
+    let new: Rows = (begin..end).map(|key| (key, (key % 7, 30))).collect();
+    let is_new = !new.keys().any(|key| rows.contains_key(key));
+    Step { sql, next: is_new.then(|| with(rows, new)) }
+}

@@ -1,0 +1,188 @@
+//! The machines in which the clients run, and what has to be true when they have ended.
+
+use std::path::Path;
+use std::sync::PoisonError;
+
+use runtime::sim::{Disk, FaultPlan};
+use stdx::Prng;
+use types::SqlState;
+
+use super::Report;
+use super::client::{Client, Known, Machine, Notes, Stop};
+use super::model;
+use crate::database::Database;
+use crate::door;
+use crate::options::{Options, Simulation};
+
+/// Name of the database in each simulated machine.
+const PATH: &str = "/db";
+
+/// Steps of a client.
+const STEPS: usize = 25;
+
+/// A small memory: loads spill, pages leave the pool.
+const MEMORY_BYTES: usize = 12 << 20;
+
+fn options(disk: &Disk, seed: u64) -> Options {
+    Options {
+        memory_bytes: MEMORY_BYTES,
+        workers: 1 + (seed % 3) as usize,
+        simulation: Some(Simulation { disk: disk.clone(), seed }),
+        ..Options::default()
+    }
+}
+
+/// Lets the clients of a seed play in a new database; what they knew at their ends.
+fn play(
+    seed: u64,
+    plan: FaultPlan,
+    machine: Machine,
+) -> Result<(Disk, Vec<Known>, Report), String> {
+    let disk = Disk::new(seed);
+    let clients = 1 + (seed / 4 % 3) as usize;
+    let notes: Vec<Notes> = (0..clients).map(|_| Notes::default()).collect();
+    // The file is there before anything fails.
+    let db = Database::create(Path::new(PATH), options(&disk, seed));
+    let db = db.map_err(|error| format!("create: {error}"))?;
+    disk.faults(plan);
+    let (mut report, mut defect) = (Report::default(), None);
+    for (played, ended) in run_clients(&db, seed, &notes, machine) {
+        report += played;
+        if let Err(Stop::Defect(what)) = ended {
+            defect.get_or_insert(what);
+        }
+    }
+    drop(db);
+    report.trace_hash = disk.trace_hash();
+    let known = notes.iter().map(|n| n.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let known = known.collect();
+    defect.map_or(Ok((disk, known, report)), Err)
+}
+
+type Played = (Report, Result<(), Stop>);
+
+fn run_clients(db: &Database, seed: u64, notes: &[Notes], machine: Machine) -> Vec<Played> {
+    let mut prng = Prng::new(seed);
+    let client = |(number, notes): (usize, &Notes)| {
+        Client::new(db.clone(), number, prng.next_u64(), notes.clone(), machine)
+    };
+    let clients: Vec<Client> = notes.iter().enumerate().map(client).collect();
+    door::wait(&db.handle(), || {
+        Box::pin(async {
+            let mut running = vec![];
+            for (number, client) in clients.into_iter().enumerate() {
+                let worker = number % runtime::worker_count();
+                running.push(runtime::spawn_on(worker, move || client.play(STEPS)));
+            }
+            let mut played = vec![];
+            for client in running {
+                let crashed = |aborted| {
+                    (Report::default(), Err(Stop::Defect(format!("a client: {aborted}"))))
+                };
+                played.push(client.await.unwrap_or_else(crashed));
+            }
+            played
+        })
+    })
+}
+
+/// Opens the database again and compares it with what the clients knew. `false`: it cannot be opened,
+/// because the machine has died once more.
+fn recovered(disk: &Disk, seed: u64, known: &[Known]) -> Result<Report, String> {
+    let db = Database::open(Path::new(PATH), options(disk, seed));
+    let db = db.map_err(|error| format!("recovery: {error}"))?;
+    let problems = db.check().map_err(|error| format!("check: {error}"))?.problems;
+    if let Some(problem) = problems.first() {
+        return Err(format!("after recovery: {problem}"));
+    }
+    let mut report = Report::default();
+    for (number, known) in known.iter().enumerate() {
+        report.comparisons += compare(&db, number, known)?;
+    }
+    db.close().map_err(|error| format!("close: {error}"))?;
+    Ok(report)
+}
+
+/// Compares a table and a sequence with what their client knew; how many tables were compared.
+fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
+    let mut client = Client::new(db.clone(), number, 0, Notes::default(), Machine::Sound);
+    let (found, next) = door::wait(&db.handle(), || {
+        Box::pin(async {
+            let found = client.rows(&model::all_rows(number)).await;
+            let next = client.numbers(&format!("select nextval('q{number}')")).await;
+            (found, next)
+        })
+    });
+    let found = match found {
+        Ok(found) => found,
+        Err(_) if !known.exists => return Ok(0),
+        Err(Stop::Defect(what)) => return Err(format!("after recovery: {what}")),
+        Err(Stop::Machine) => return Err("after recovery: the disk failed".to_owned()),
+    };
+    if known.exists && found != known.certain && Some(&found) != known.possible.as_ref() {
+        let sizes = (found.len(), known.certain.len(), known.possible.as_ref().map(|p| p.len()));
+        return Err(format!("t{number} after recovery: {sizes:?} rows"));
+    }
+    match next {
+        Ok(next) if next[0][0] <= known.last_number => {
+            Err(format!("q{number} gave {} after {}", next[0][0], known.last_number))
+        }
+        Ok(_) => Ok(1),
+        Err(error) if !known.exists && error.state == SqlState::UNDEFINED_TABLE => Ok(1),
+        Err(error) => Err(format!("after recovery: {error}")),
+    }
+}
+
+/// Nothing fails.
+pub(super) fn calm(seed: u64) -> Result<Report, String> {
+    let (disk, known, mut report) = play(seed, FaultPlan::short_and_late(), Machine::Sound)?;
+    let hash = report.trace_hash;
+    report += recovered(&disk.crash(seed), seed, &known)?;
+    report.trace_hash = hash;
+    Ok(report)
+}
+
+/// The power fails at one write, and once more while the database recovers.
+pub(super) fn crash(seed: u64) -> Result<Report, String> {
+    let (whole, ..) = play(seed, FaultPlan::default(), Machine::Sound)?;
+    let mut prng = Prng::new(seed ^ 0x0ff);
+    let write = 1 + prng.below(whole.write_count());
+    let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
+    let (disk, known, mut report) = play(seed, plan, Machine::Failing)?;
+    let hash = report.trace_hash;
+    let cut = disk.crash(seed);
+    cut.faults(FaultPlan {
+        crash_at_write: Some(1 + prng.below(8)),
+        ..FaultPlan::short_and_late()
+    });
+    drop(Database::open(Path::new(PATH), options(&cut, seed)));
+    for left in [disk.crash(seed), cut.crash(seed)] {
+        report += recovered(&left, seed, &known)?;
+        report.crashes += 1;
+    }
+    report.trace_hash = hash;
+    Ok(report)
+}
+
+/// Writes and syncs fail now and then.
+pub(super) fn failing(seed: u64) -> Result<Report, String> {
+    let plan = FaultPlan { write_error: 0.002, sync_error: 0.004, ..FaultPlan::default() };
+    let (disk, known, mut report) = play(seed, plan, Machine::Failing)?;
+    let hash = report.trace_hash;
+    report += recovered(&disk.crash(seed), seed, &known)?;
+    report.trace_hash = hash;
+    Ok(report)
+}
+
+/// The disk is full for a while.
+pub(super) fn full(seed: u64) -> Result<Report, String> {
+    let mut prng = Prng::new(seed ^ 0xf011);
+    let begin = 40 + prng.below(400);
+    let plan =
+        FaultPlan { no_space: Some(begin..begin + 1 + prng.below(60)), ..FaultPlan::default() };
+    let (disk, known, mut report) = play(seed, plan, Machine::Failing)?;
+    let hash = report.trace_hash;
+    report += recovered(&disk.crash(seed), seed, &known)?;
+    report.trace_hash = hash;
+    Ok(report)
+}
