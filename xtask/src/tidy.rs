@@ -10,6 +10,7 @@ mod functions;
 mod map;
 mod sources;
 mod unsafe_code;
+mod waits;
 
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,7 @@ fn check_all(root: &Path) -> Result<Vec<Finding>, String> {
         findings.extend(files::check(file));
         if file.path.ends_with(".rs") {
             findings.extend(sources::check(file));
+            findings.extend(waits::check(file));
         }
     }
     findings.extend(functions::check(&texts, &ratchet));

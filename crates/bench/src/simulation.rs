@@ -1,11 +1,14 @@
-//! `dovetail bench sim`: random tree operations with faults, and crashes, in the simulator.
+//! `dovetail bench sim`: random tree operations with faults, and crashes, in the simulator; with `--sql`
+//! statements of clients.
 
+use std::fmt::Display;
 use std::io::IsTerminal;
+use std::ops::AddAssign;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use storage::simulation::{self, Failure, Report};
+use storage::simulation;
 
 use crate::figure::Figure;
 
@@ -14,35 +17,17 @@ const FLIPS_PER_PAGE: u32 = 4;
 
 /// Runs seeds `first..first + count`, and with the first of them a crash at every write and damage
 /// to every page; prints a failing seed and how to replay it.
-pub fn run(first: u64, count: u64, emit: impl FnMut(Figure)) -> ExitCode {
+pub fn run(first: u64, count: u64, mut emit: impl FnMut(Figure)) -> ExitCode {
     let started = Instant::now();
-    match all(first, count) {
-        Ok(report) => {
-            print(&report, started.elapsed().as_secs_f64(), emit);
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            eprintln!("{failure}");
-            eprintln!("replay: dovetail bench sim --first {} --seeds 1", failure.seed);
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn all(first: u64, count: u64) -> Result<Report, Failure> {
-    let terminal = std::io::stderr().is_terminal();
-    let bar = if terminal { ProgressBar::new(count) } else { ProgressBar::hidden() };
-    let mut report = simulation::crash_everywhere(first)?;
-    report += simulation::rot_everywhere(first, FLIPS_PER_PAGE)?;
-    for seed in first..first + count {
-        report += simulation::run(seed)?;
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(report)
-}
-
-fn print(report: &Report, elapsed_s: f64, mut emit: impl FnMut(Figure)) {
+    let begin = simulation::crash_everywhere(first).and_then(|mut report| {
+        report += simulation::rot_everywhere(first, FLIPS_PER_PAGE)?;
+        Ok(report)
+    });
+    let all = begin.and_then(|report| all(report, first, count, simulation::run));
+    let report = match all {
+        Ok(report) => report,
+        Err(failure) => return failed(&failure, "", failure.seed),
+    };
     let counts = [
         ("seeds", report.seeds),
         ("operations", report.operations),
@@ -52,11 +37,67 @@ fn print(report: &Report, elapsed_s: f64, mut emit: impl FnMut(Figure)) {
         ("bit_flips", report.flips),
         ("bit_flips_detected", report.flips_detected),
     ];
-    for (name, count) in counts {
-        emit(Figure::of(format!("sim.{name}"), "", &[count as f64]));
+    print("sim", &counts, report.trace_hash, started, &mut emit);
+    ExitCode::SUCCESS
+}
+
+/// The same with statements of clients.
+pub fn run_sql(first: u64, count: u64, mut emit: impl FnMut(Figure)) -> ExitCode {
+    let started = Instant::now();
+    let all = all(engine::simulation::Report::default(), first, count, engine::simulation::run);
+    let report = match all {
+        Ok(report) => report,
+        Err(failure) => return failed(&failure, "--sql ", failure.seed),
+    };
+    let counts = [
+        ("seeds", report.seeds),
+        ("statements", report.statements),
+        ("refusals", report.refusals),
+        ("comparisons", report.comparisons),
+        ("cancels", report.cancels),
+        ("drops", report.drops),
+        ("power_cuts", report.crashes),
+        ("faults", report.failures),
+        ("disk_full", report.full),
+    ];
+    print("sim.sql", &counts, report.trace_hash, started, &mut emit);
+    ExitCode::SUCCESS
+}
+
+fn all<R: AddAssign, F>(
+    mut report: R,
+    first: u64,
+    count: u64,
+    run: impl Fn(u64) -> Result<R, F>,
+) -> Result<R, F> {
+    let terminal = std::io::stderr().is_terminal();
+    let bar = if terminal { ProgressBar::new(count) } else { ProgressBar::hidden() };
+    for seed in first..first + count {
+        report += run(seed)?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(report)
+}
+
+fn failed(failure: &impl Display, option: &str, seed: u64) -> ExitCode {
+    eprintln!("{failure}");
+    eprintln!("replay: dovetail bench sim {option}--first {seed} --seeds 1");
+    ExitCode::FAILURE
+}
+
+fn print(
+    name: &str,
+    counts: &[(&str, u64)],
+    trace_hash: u64,
+    started: Instant,
+    emit: &mut impl FnMut(Figure),
+) {
+    for (what, count) in counts {
+        emit(Figure::of(format!("{name}.{what}"), "", &[*count as f64]));
     }
     emit(
-        Figure::of("sim.time", "s", &[elapsed_s])
-            .with_detail(format!("trace {:016x}; no defect", report.trace_hash)),
+        Figure::of(format!("{name}.time"), "s", &[started.elapsed().as_secs_f64()])
+            .with_detail(format!("trace {trace_hash:016x}; no defect")),
     );
 }

@@ -100,6 +100,9 @@ struct SimArgs {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     first: u64,
+    /// Statements of clients instead of operations on trees
+    #[arg(long)]
+    sql: bool,
     /// Print figures as JSON lines
     #[arg(long)]
     json: bool,
@@ -123,9 +126,13 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;
             Ok(ExitCode::SUCCESS)
         }
-        BenchCommand::Sim(args) => Ok(bench::simulation::run(args.first, args.seeds, |f| {
-            print_figure(&f, args.json);
-        })),
+        BenchCommand::Sim(args) => {
+            let emit = |f: Figure| print_figure(&f, args.json);
+            Ok(match args.sql {
+                true => bench::simulation::run_sql(args.first, args.seeds, emit),
+                false => bench::simulation::run(args.first, args.seeds, emit),
+            })
+        }
     }
 }
 

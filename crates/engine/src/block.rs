@@ -11,7 +11,7 @@
 //! A savepoint is the block's catalog as it was, and how much there was to put back.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoCounters;
 use sql::Statement;
@@ -23,6 +23,7 @@ use crate::database::Database;
 use crate::fault;
 use crate::load::drop_trees;
 use crate::undo::RECORD_BYTES_MAX;
+use crate::versions::Versions;
 use crate::write_lock::{LockWait, WriteRight};
 
 /// Bytes that a block notes to put back; beyond them it writes tables anew. All of it stays in memory
@@ -43,7 +44,7 @@ pub(crate) struct Block {
     public: Database,
     state: Mutex<State>,
     /// Until what the block did is undone.
-    right: Option<WriteRight>,
+    right: Mutex<Option<WriteRight>>,
 }
 
 struct State {
@@ -71,12 +72,18 @@ impl Block {
     /// # Errors
     /// As [`Database::writer`].
     pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
-        let right = public.write_right(wait).await?;
-        let snapshot = public.snapshot();
+        let right = public.versions().right(wait).await?;
+        // Nothing is published before it ends.
+        public.versions().publish().await?;
+        let snapshot = public.newest();
         let shared = trees(&snapshot);
         let (noted, noted_bytes, saved, left) = (vec![], 0, vec![], vec![]);
         let state = State { snapshot, shared, noted, noted_bytes, saved, left };
-        Ok(Block { public: public.clone(), state: Mutex::new(state), right: Some(right) })
+        Ok(Block {
+            public: public.clone(),
+            state: Mutex::new(state),
+            right: Mutex::new(Some(right)),
+        })
     }
 
     /// The catalog as the block sees it.
@@ -137,7 +144,7 @@ impl Block {
             state.saved.retain(|saved| saved.depth <= depth);
             match state.saved.last().filter(|saved| saved.depth == depth) {
                 Some(saved) => (saved.snapshot.clone(), saved.noted),
-                None => (self.public.snapshot(), 0),
+                None => (self.public.newest(), 0),
             }
         };
         while let Some(noted) = self.last_noted(kept) {
@@ -180,19 +187,29 @@ impl Block {
     async fn commit_here(&self) -> SqlResult<()> {
         let mut own = (*self.snapshot()).clone();
         own.abandon(&self.state().left);
-        let change = self.public.change(self.right.as_ref(), move |_, snapshot| {
+        let right = self.take_right();
+        let change = self.public.change(right.as_ref(), move |_, snapshot| {
             Box::pin(async move {
                 *snapshot = own;
                 Ok(())
             })
         });
-        change.await?;
-        // Nothing is left to undo.
-        let mut state = self.state();
-        (state.snapshot, state.noted) = (self.public.snapshot(), vec![]);
-        state.saved.clear();
-        state.left.clear();
-        Ok(())
+        if let Err(error) = change.await {
+            *self.right.lock().unwrap_or_else(PoisonError::into_inner) = right;
+            return Err(error);
+        }
+        {
+            // Nothing is left to undo.
+            let mut state = self.state();
+            (state.snapshot, state.noted) = (self.public.newest(), vec![]);
+            state.saved.clear();
+            state.left.clear();
+        }
+        self.public.settle(right).await
+    }
+
+    fn take_right(&self) -> Option<WriteRight> {
+        self.right.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -238,19 +255,19 @@ impl Drop for Block {
             own.extend(all_trees(&saved.snapshot));
         }
         own.extend(&state.left);
-        let public = all_trees(&self.public.snapshot());
+        let public = all_trees(&self.public.newest());
         let own: Vec<TreeId> = own.difference(&public).copied().collect();
         if own.is_empty() && state.noted.is_empty() {
             return;
         }
         let undo = Undo {
             store: self.public.store().clone(),
-            catalog: self.public.catalog().clone(),
+            versions: self.public.versions().clone(),
             snapshot: state.snapshot.clone(),
             noted: std::mem::take(&mut state.noted),
             own,
         };
-        let right = self.right.take();
+        let right = self.take_right();
         // In a task: this may be a worker's thread, which must not wait.
         self.public.handle().spawn_on(0, move || async move {
             undo.run().await;
@@ -263,7 +280,7 @@ impl Drop for Block {
 /// must not be dropped on a worker.
 struct Undo {
     store: Store,
-    catalog: Arc<RwLock<Arc<Snapshot>>>,
+    versions: Arc<Versions>,
     snapshot: Arc<Snapshot>,
     noted: Vec<Noted>,
     own: Vec<TreeId>,
@@ -276,12 +293,9 @@ impl Undo {
                 return;
             }
         }
-        {
-            // The records of the block are no concern of those who read from now on.
-            let mut current = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-            let read_view = self.snapshot.read_view.next();
-            *current = Arc::new(Snapshot { read_view, ..(**current).clone() });
-        }
+        // The records of the block are no concern of those who read from now on.
+        let read_view = self.snapshot.read_view.next();
+        self.versions.replace(Snapshot { read_view, ..(*self.versions.newest()).clone() });
         for tree in self.own {
             // An error leaves pages that the next start takes back.
             drop_trees(&self.store, &[tree]).await.ok();

@@ -103,7 +103,7 @@ impl Database {
         let mut report = self.check_file().await?;
         // The rows of a damaged tree cannot be compared.
         if report.problems.is_empty() {
-            for entry in self.snapshot().tables.values() {
+            for entry in self.newest().tables.values() {
                 self.check_table(entry, &mut report).await?;
             }
         }
@@ -129,7 +129,7 @@ impl Database {
 
     /// What a tree of the store is to the user.
     fn tree_name(&self, id: TreeId) -> String {
-        for entry in self.snapshot().tables.values() {
+        for entry in self.newest().tables.values() {
             if entry.tree_id == id {
                 return format!("table \"{}\"", entry.def.name);
             }

@@ -57,7 +57,9 @@ impl Session {
                     .with_hint("Use a file name, or the shell's \\copy."));
             }
         };
-        let count = copy_from(&self.writing().await?, copy, &ordinals, Input::new(origin)).await?;
+        let writing = self.writing().await?;
+        let copied = copy_from(&writing, copy, &ordinals, Input::new(origin)).await;
+        let count = writing.settle(copied).await?;
         Ok(StatementResult::Command { tag: format!("COPY {count}") })
     }
 

@@ -1,8 +1,6 @@
 //! A database: one file, one buffer pool, one runtime, any number of sessions.
 
-use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -16,15 +14,16 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::Credentials;
 use crate::activity::Activities;
-use crate::block::{self, Block};
+use crate::block::Block;
 use crate::catalog::{self, Snapshot};
-use crate::load::{TableLoader, drop_trees};
+use crate::load::TableLoader;
 use crate::memory::Shares;
 use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
-use crate::write_lock::{LockWait, WriteLock, WriteRight};
+use crate::versions::Versions;
+use crate::write_lock::{LockWait, WriteRight};
 use crate::{door, fault};
 
 /// Page size of new databases, unless they want another: the best of SSDs for random reads
@@ -47,20 +46,16 @@ struct Inner {
     shares: Shares,
     /// What the operators of all queries hold.
     governor: Governor,
-    catalog: Arc<RwLock<Arc<Snapshot>>>,
+    versions: Arc<Versions>,
     configuration: RwLock<Arc<Configuration>>,
     /// Counts the configurations: sessions look at it before each statement.
     configuration_count: AtomicU64,
-    /// One statement writes at a time.
-    write_lock: WriteLock,
     /// Statements that are planned on threads of their own.
     planners: Semaphore,
     /// Numbers the temporary files of queries.
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
     activities: Arc<Activities>,
-    /// Sessions that have ended and had temporary tables.
-    ended: Arc<Mutex<Vec<u64>>>,
     /// The query that runs now, or ran last.
     watched: Mutex<Option<Arc<exec::Progress>>>,
     /// Last: the store's tasks end before the workers do.
@@ -77,12 +72,6 @@ pub struct Job {
     /// Steps in all.
     pub total: u64,
 }
-
-/// Work on store and catalog.
-pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>;
-
-/// What a statement does to store and catalog.
-type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a>;
 
 impl Database {
     /// Creates a database file, which must not exist.
@@ -123,18 +112,16 @@ impl Database {
         configuration.know("block_size", store.page_size() as i64);
         let inner = Inner {
             path: path.to_owned(),
-            store,
+            store: store.clone(),
             shares,
             governor: Governor::new(shares.operators),
-            catalog: Arc::new(RwLock::new(Arc::new(snapshot))),
-            write_lock: WriteLock::default(),
+            versions: Arc::new(Versions::new(store.clone(), snapshot)),
             planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
             job: Mutex::default(),
             activities: Arc::default(),
-            ended: Arc::default(),
             watched: Mutex::default(),
             runtime,
         };
@@ -288,8 +275,8 @@ impl Database {
 
     /// Makes everything durable.
     pub(crate) async fn make_durable(&self, wait: &LockWait) -> SqlResult<()> {
-        let _right = self.writer(wait).await?;
-        self.store().checkpoint().await.map_err(fault::storage)
+        let right = self.inner.versions.right(wait).await?;
+        self.inner.versions.checkpoint(&right).await
     }
 
     /// Walks every tree and the free space; the report, or what is damaged. From an ordinary thread.
@@ -343,15 +330,24 @@ impl Database {
         &self.inner.store
     }
 
+    /// The catalog for who reads: what is durable, or what its own block has done.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        if let Some(block) = &self.block {
-            return block.snapshot();
+        match &self.block {
+            Some(block) => block.snapshot(),
+            None => self.seen(self.inner.versions.visible()),
         }
-        let all = self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match self.session {
-            Some(session) if all.has_apart(session) => Arc::new(all.seen_by(session)),
-            _ => all,
+    }
+
+    /// The catalog for who has the right to write: what others have done, though it is not durable yet.
+    pub(crate) fn newest(&self) -> Arc<Snapshot> {
+        match &self.block {
+            Some(block) => block.snapshot(),
+            None => self.seen(self.inner.versions.newest()),
         }
+    }
+
+    fn seen(&self, all: Arc<Snapshot>) -> Arc<Snapshot> {
+        all.for_session(self.session)
     }
 
     /// The right to write, held for a whole statement; `None` in a block, which has it already.
@@ -361,16 +357,20 @@ impl Database {
     pub(crate) async fn writer(&self, wait: &LockWait) -> SqlResult<Option<WriteRight>> {
         match &self.block {
             Some(_) => Ok(None),
-            None => self.write_right(wait).await.map(Some),
+            None => self.inner.versions.right(wait).await.map(Some),
         }
     }
 
-    /// The right to write.
+    /// Gives the right to write on and waits until what was changed is durable; nothing in a block, whose
+    /// end does that.
     ///
     /// # Errors
-    /// As [`Database::writer`].
-    pub(crate) async fn write_right(&self, wait: &LockWait) -> SqlResult<WriteRight> {
-        self.inner.write_lock.acquire(wait).await
+    /// As [`Versions::settle`].
+    pub(crate) async fn settle(&self, right: Option<WriteRight>) -> SqlResult<()> {
+        match right {
+            Some(right) => self.inner.versions.settle(right).await,
+            None => Ok(()),
+        }
     }
 
     /// The open block that writes.
@@ -378,9 +378,9 @@ impl Database {
         self.block.as_ref()
     }
 
-    /// The catalog as all see it, whatever version it is.
-    pub(crate) fn catalog(&self) -> &Arc<RwLock<Arc<Snapshot>>> {
-        &self.inner.catalog
+    /// The versions of the catalog.
+    pub(crate) fn versions(&self) -> &Arc<Versions> {
+        &self.inner.versions
     }
 
     /// The same database as a block sees it.
@@ -401,9 +401,8 @@ impl Database {
 
     /// Lets the temporary tables of a session go with the next change of anyone.
     pub(crate) fn forget_session(&self, session: u64) {
-        let all = self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if all.has_apart(session) {
-            lock(&self.inner.ended).push(session);
+        if self.inner.versions.newest().has_apart(session) {
+            self.inner.versions.note_ended(session);
         }
     }
 
@@ -418,107 +417,6 @@ impl Database {
         let number = self.inner.spills.fetch_add(1, Ordering::Relaxed);
         self.inner.path.with_added_extension(format!("spill-{number}"))
     }
-
-    /// Applies a change, saves the catalog, makes both durable and visible. In a block the change stays
-    /// within it until the block ends.
-    ///
-    /// It is made in a task of its own, which has a part in the right to write: once begun it goes to its
-    /// end, also when nobody waits for it any more.
-    ///
-    /// # Errors
-    /// Those of `change` and of storage; the visible catalog stays as it was then.
-    ///
-    /// # Panics
-    /// Without the right to write, outside of a block.
-    pub(crate) async fn change(
-        &self,
-        right: Option<&WriteRight>,
-        change: impl for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a> + 'static,
-    ) -> SqlResult<()> {
-        // What was given up in the middle of a change has trees that fit no catalog.
-        self.store().check_writable().map_err(fault::storage)?;
-        let (store, change): (_, Box<Change>) = (self.store().clone(), Box::new(change));
-        let changed = match &self.block {
-            Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
-            None => {
-                let committing = Committing {
-                    store,
-                    catalog: self.inner.catalog.clone(),
-                    ended: self.inner.ended.clone(),
-                    before: self.snapshot(),
-                    _right: right.expect("who changes has the right to write").clone(),
-                };
-                runtime::spawn(committing.run(change)).await
-            }
-        };
-        changed.unwrap_or_else(|aborted| {
-            self.store().give_up(&format!("a statement could not be finished: {aborted}"));
-            Err(SqlError::internal(format!("a statement failed: {aborted}")))
-        })
-    }
-}
-
-/// Changes what a block sees. On an error nothing of the change stays.
-async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> SqlResult<()> {
-    let before = block.snapshot();
-    let mut snapshot = (*before).clone();
-    if let Err(error) = change(&store, &mut snapshot).await {
-        drop_new(&store, &before, &snapshot).await;
-        return Err(error);
-    }
-    snapshot.read_view = snapshot.read_view.next();
-    block.advance(snapshot);
-    Ok(())
-}
-
-/// Drops the trees that a failed change has made; an error leaves pages that the next start takes back.
-async fn drop_new(store: &Store, before: &Snapshot, after: &Snapshot) {
-    let (before, after) = (block::trees(before), block::trees(after));
-    let new: Vec<_> = after.difference(&before).copied().collect();
-    drop_trees(store, &new).await.ok();
-}
-
-/// A change that becomes durable and visible to all.
-struct Committing {
-    store: Store,
-    catalog: Arc<RwLock<Arc<Snapshot>>>,
-    ended: Arc<Mutex<Vec<u64>>>,
-    before: Arc<Snapshot>,
-    /// Others write when the change is visible, not before.
-    _right: WriteRight,
-}
-
-impl Committing {
-    async fn run(self, change: Box<Change>) -> SqlResult<()> {
-        let Committing { store, catalog, ended, before, .. } = &self;
-        let mut snapshot = (**before).clone();
-        let gone = lock(ended).clone();
-        change(store, &mut snapshot).await?;
-        if let Err(error) = catalog::reserve(store, &snapshot).await {
-            drop_new(store, before, &snapshot).await;
-            return Err(error);
-        }
-        snapshot.settle();
-        snapshot.end_sessions(&gone);
-        snapshot.forget_dropped();
-        snapshot.forget_comments();
-        if let Err(error) = make_durable(store, &mut snapshot).await {
-            // Half of it is done in memory, and no later checkpoint may make that durable.
-            store.give_up(&format!("a statement could not be finished: {error}"));
-            return Err(error);
-        }
-        snapshot.read_view = snapshot.read_view.next();
-        *catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
-        lock(ended).retain(|session| !gone.contains(session));
-        Ok(())
-    }
-}
-
-/// Saves the catalog and makes everything durable.
-async fn make_durable(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
-    drop_trees(store, &std::mem::take(&mut snapshot.abandoned)).await?;
-    catalog::save(store, snapshot).await?;
-    store.checkpoint().await.map_err(fault::storage)
 }
 
 /// Without work for so long the kernel thread of SQPOLL gives its core back.

@@ -48,7 +48,7 @@ impl<'a> TableLoader<'a> {
         let begun = door::wait(&db.handle(), || {
             Box::pin(async {
                 let right = db.writer(&LockWait::default()).await?;
-                let entry = db.snapshot().table(table)?.clone();
+                let entry = db.newest().table(table)?.clone();
                 let mut loader = Loader::empty(db, entry.clone(), Cancel::default());
                 if entry.def.statistics.row_count > 0 {
                     loader.keep_rows(db, &HashSet::new()).await?;
@@ -70,7 +70,10 @@ impl<'a> TableLoader<'a> {
     pub fn finish(self) -> SqlResult<LoadReport> {
         let TableLoader { db, loader, right } = self;
         door::wait(&db.handle(), || {
-            Box::pin(async move { loader.finish(db, right.as_ref()).await })
+            Box::pin(async move {
+                let report = loader.finish(db, right.as_ref()).await?;
+                db.settle(right).await.map(|()| report)
+            })
         })
     }
 }

@@ -20,18 +20,21 @@ impl Database {
             return Ok(());
         }
         given.iter().for_each(Given::reserve);
-        let saved = self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await;
-        given.iter().for_each(|given| given.reserved(saved.is_ok()));
-        saved
+        self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
+        self.versions().note_given(given);
+        self.settle(right).await
     }
 
     /// Sequences go on after an orderly end without the gap that a crash leaves.
     pub(crate) async fn release_numbers(&self) -> SqlResult<()> {
         let right = self.writer(&LockWait::default()).await?;
-        let released = self.snapshot().numbers().filter(|numbers| numbers.release()).count();
+        let released = self.newest().numbers().filter(|numbers| numbers.release()).count();
         match released {
             0 => Ok(()),
-            _ => self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await,
+            _ => {
+                self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
+                self.settle(right).await
+            }
         }
     }
 }

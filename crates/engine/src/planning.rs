@@ -149,7 +149,7 @@ impl Session {
     pub(crate) async fn plan(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();
         let is_large = query.is_large(&|name| snapshot.views.contains_key(name));
-        let (catalog, options) = (self.system_catalog(), self.planner_options());
+        let (catalog, options) = (self.system_catalog(), self.planner_options_now());
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
             let begun = time::now();

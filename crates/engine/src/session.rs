@@ -328,23 +328,25 @@ impl Session {
     /// Runs a statement that writes.
     async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
         crate::reserved::check(&statement)?;
-        let (mut notices, written) = {
-            let writing = self.writing().await?;
-            let skipped = crate::notice::skipped(writing.snapshot(), &statement);
-            (skipped, write::write(&writing, statement).await)
-        };
-        let written = written.map(|(result, told)| {
-            notices.extend(told);
+        let writing = self.writing().await?;
+        let skipped = crate::notice::skipped(writing.snapshot(), &statement);
+        let written = write::write(&writing, statement).await;
+        let settled = writing.settle(written).await;
+        self.notices.extend(skipped);
+        settled.map(|(result, told)| {
+            self.notices.extend(told);
             result
-        });
-        self.notices.append(&mut notices);
-        written
+        })
     }
 
     /// The catalog as this session sees it, with the system's relations and functions.
     pub(crate) fn system_catalog(&self) -> SystemCatalog {
+        self.catalog_over(self.db.snapshot())
+    }
+
+    fn catalog_over(&self, snapshot: Arc<Snapshot>) -> SystemCatalog {
         SystemCatalog::new(View {
-            snapshot: self.db.snapshot(),
+            snapshot,
             session: self.info.clone(),
             settings: self.settings.clone(),
             statements: self.statements.clone(),
@@ -372,7 +374,7 @@ impl Session {
             db: &self.db,
             settings: &self.settings,
             options: self.planner_options_now(),
-            catalog: self.system_catalog(),
+            catalog: self.catalog_over(self.db.newest()),
             cancel: wait.cancel,
             activity: &self.activity,
             planner: self.planner(),

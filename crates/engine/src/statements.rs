@@ -276,7 +276,9 @@ impl Session {
             return Ok(());
         }
         let drop = Drop { object: DropObject::Table, names, if_exists: true, cascade: true };
-        ddl::drop_tables(&self.writing().await?, &drop).await
+        let writing = self.writing().await?;
+        let dropped = ddl::drop_tables(&writing, &drop).await;
+        writing.settle(dropped).await
     }
 }
 

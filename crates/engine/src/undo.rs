@@ -39,6 +39,8 @@ pub(crate) type Seen = (Arc<[u8]>, Option<Arc<[u8]>>);
 struct UndoLog {
     /// The greatest version that has records: who reads as of it or a newer one need not look.
     newest: AtomicU64,
+    /// The version that those see who begin to read: newer records are needed.
+    shown: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -89,6 +91,16 @@ impl ReadView {
         ReadView::of(self.0.log.clone(), self.0.version + 1)
     }
 
+    /// The number of the version.
+    pub(crate) fn version(&self) -> u64 {
+        self.0.version
+    }
+
+    /// From now on those who begin to read see this version.
+    pub(crate) fn show(&self) {
+        self.0.log.shown.fetch_max(self.0.version, Ordering::Release);
+    }
+
     /// Records what entries of a tree are, before the next version changes them. The caller has the
     /// right to write.
     pub(crate) fn record<'a>(
@@ -102,7 +114,7 @@ impl ReadView {
             state.record(tree, version, key, old);
         }
         if state.bytes > RECORD_BYTES_MAX {
-            state.lose_before(version);
+            state.lose_before(1 + self.0.log.shown.load(Ordering::Acquire));
         }
         self.0.log.newest.store(state.newest(), Ordering::Release);
     }
@@ -182,7 +194,7 @@ impl State {
     }
 
     /// Drops the oldest records before those of `version`, though there are readers that need them. The
-    /// newest stay: a block that has not ended made them, and everybody needs those.
+    /// others stay: what made them is not visible yet, and everybody needs those.
     fn lose_before(&mut self, version: u64) {
         let oldest = |state: &State| state.keys.first_key_value().map(|(oldest, _)| *oldest);
         while let Some(first) = oldest(self).filter(|first| *first < version) {

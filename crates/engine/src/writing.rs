@@ -14,7 +14,8 @@ use types::SqlResult;
 
 use crate::activity::Activity;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::database::{Database, StoreFuture};
+use crate::commit::StoreFuture;
+use crate::database::Database;
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
 use crate::settings::Settings;
@@ -47,15 +48,24 @@ impl Writing<'_> {
         self.snapshot().table(name).cloned()
     }
 
-    /// Applies a change, saves the catalog, makes both durable and visible.
+    /// Makes a change, which is durable and visible when the statement has settled.
     ///
     /// # Errors
-    /// Those of `change` and of storage; the visible catalog stays as it was then.
+    /// Those of `change` and of storage; the catalog stays as it was then.
     pub(crate) async fn change(
         &self,
         change: impl for<'s> FnOnce(&'s Store, &'s mut Snapshot) -> StoreFuture<'s> + 'static,
     ) -> SqlResult<()> {
         self.db.change(self.right.as_ref(), change).await
+    }
+
+    /// The end of the statement: gives the right to write on, and waits until what it changed is durable.
+    ///
+    /// # Errors
+    /// That of the statement, or why it does not become durable.
+    pub(crate) async fn settle<T>(self, done: SqlResult<T>) -> SqlResult<T> {
+        let done = done?;
+        self.db.settle(self.right).await.map(|()| done)
     }
 
     /// Runs a query over the state before the statement; its rows. With a `target` it is one that names

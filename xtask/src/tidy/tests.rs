@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::files::Text;
 use super::map::Map;
-use super::{book, edges, files, functions, sources, unsafe_code};
+use super::{book, edges, files, functions, sources, unsafe_code, waits};
 
 const ARCHITECTURE: &str = "# A
 
@@ -171,4 +171,16 @@ fn the_book_lists_its_pages_and_links_lead_somewhere() {
     assert_eq!(check("- [B](a/b.md)", fine), [""; 0]);
     assert_eq!(check("", "x"), ["docs/a/b.md: docs/SUMMARY.md does not list it"]);
     assert_eq!(check("- [B](a/b.md)", "x\n[c](c.md)"), ["docs/a/b.md:2: no file for c.md"]);
+}
+
+#[test]
+fn threads_are_blocked_at_the_door_alone() {
+    let code = "//! A file.\nfn f() { handle.block_on(work); }\n";
+    let found = |path: &str, code: &str| waits::check(&text(path, code)).len();
+    assert_eq!(found("crates/engine/src/load.rs", code), 1);
+    assert_eq!(found("crates/engine/src/door.rs", code), 0);
+    assert_eq!(found("crates/engine/src/sorter/tests.rs", code), 0);
+    assert_eq!(found("crates/runtime/src/runtime.rs", code), 0);
+    assert_eq!(found("crates/server/src/x.rs", "//! A file.\nuse std::sync::Condvar;\n"), 1);
+    assert_eq!(found("crates/server/src/x.rs", "//! Without a Condvar.\n"), 0);
 }

@@ -37,6 +37,14 @@ impl Snapshot {
         view
     }
 
+    /// The catalog as a session sees it, if it is one that sees more than others.
+    pub(crate) fn for_session(self: Arc<Snapshot>, session: Option<u64>) -> Arc<Snapshot> {
+        match session {
+            Some(session) if self.has_apart(session) => Arc::new(self.seen_by(session)),
+            _ => self,
+        }
+    }
+
     fn place(&mut self, entry: Arc<TableEntry>) {
         let displaced = self.tables.insert(entry.def.name.clone(), entry);
         self.temporaries.shadowed.extend(displaced);

@@ -107,7 +107,7 @@ impl Loader {
         self.sorting.push(batch.clone(), ids.clone()).await
     }
 
-    /// Writes the trees and makes them durable.
+    /// Writes the trees and puts them in the place of the old ones.
     pub(crate) async fn finish(
         self,
         db: &Database,

@@ -83,8 +83,8 @@ impl Session {
             }
             other => {
                 let writing = self.writing().await?;
-                let (done, notices) = access::change(&writing, &self.info, other).await?;
-                drop(writing);
+                let changed = access::change(&writing, &self.info, other).await;
+                let (done, notices) = writing.settle(changed).await?;
                 self.notices.extend(notices);
                 Ok(tag(done))
             }

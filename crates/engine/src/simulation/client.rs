@@ -18,9 +18,9 @@ use crate::database::Database;
 use crate::result::StatementResult;
 use crate::session::{Client as Pipes, Session};
 
-/// Longest wait, in simulated time, before a statement is cancelled or dropped: a statement takes some
-/// milliseconds.
-const PATIENCE_US: u64 = 20_000;
+/// Longest wait, in simulated time, before a statement is cancelled or dropped: most take a millisecond
+/// until they commit, which no cancel ends, and some more until that is durable.
+const PATIENCE_US: u64 = 8_000;
 
 /// What outlives the run: what the table may hold.
 #[derive(Clone, Debug, Default)]

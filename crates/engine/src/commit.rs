@@ -1,0 +1,113 @@
+//! Changes of store and catalog: how they become durable and visible.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use storage::Store;
+use types::{SqlError, SqlResult};
+
+use crate::block::{self, Block};
+use crate::catalog::{self, Snapshot};
+use crate::database::Database;
+use crate::fault;
+use crate::load::drop_trees;
+use crate::versions::Versions;
+use crate::write_lock::WriteRight;
+
+/// Work on store and catalog.
+pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>;
+
+/// What a statement does to store and catalog.
+type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a>;
+
+impl Database {
+    /// Makes a change, which becomes durable and visible soon: [`Versions::settle`] waits for that. In a
+    /// block it stays within the block until that ends.
+    ///
+    /// It is made in a task of its own, which has a part in the right to write: once begun it goes to its
+    /// end, also when nobody waits for it any more.
+    ///
+    /// # Errors
+    /// Those of `change` and of storage; the catalog stays as it was then.
+    ///
+    /// # Panics
+    /// Without the right to write, outside of a block.
+    pub(crate) async fn change(
+        &self,
+        right: Option<&WriteRight>,
+        change: impl for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a> + 'static,
+    ) -> SqlResult<()> {
+        // What was given up in the middle of a change has trees that fit no catalog.
+        self.store().check_writable().map_err(fault::storage)?;
+        let (store, change): (_, Box<Change>) = (self.store().clone(), Box::new(change));
+        let changed = match self.block() {
+            Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
+            None => {
+                let committing = Committing {
+                    store,
+                    versions: self.versions().clone(),
+                    session: self.session_id(),
+                    _right: right.expect("who changes has the right to write").clone(),
+                };
+                runtime::spawn(committing.run(change)).await
+            }
+        };
+        changed.unwrap_or_else(|aborted| {
+            self.store().give_up(&format!("a statement could not be finished: {aborted}"));
+            Err(SqlError::internal(format!("a statement failed: {aborted}")))
+        })
+    }
+}
+
+/// Changes what a block sees. On an error nothing of the change stays.
+async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> SqlResult<()> {
+    let before = block.snapshot();
+    let mut snapshot = (*before).clone();
+    if let Err(error) = change(&store, &mut snapshot).await {
+        drop_new(&store, &before, &snapshot).await;
+        return Err(error);
+    }
+    snapshot.read_view = snapshot.read_view.next();
+    block.advance(snapshot);
+    Ok(())
+}
+
+/// Drops the trees that a failed change has made; an error leaves pages that the next start takes back.
+async fn drop_new(store: &Store, before: &Snapshot, after: &Snapshot) {
+    let (before, after) = (block::trees(before), block::trees(after));
+    let new: Vec<_> = after.difference(&before).copied().collect();
+    drop_trees(store, &new).await.ok();
+}
+
+/// A change that becomes durable and visible to all.
+struct Committing {
+    store: Store,
+    versions: Arc<Versions>,
+    session: Option<u64>,
+    /// Others write when the change is made, not before.
+    _right: WriteRight,
+}
+
+impl Committing {
+    async fn run(self, change: Box<Change>) -> SqlResult<()> {
+        let Committing { store, versions, session, .. } = &self;
+        let _change = versions.change_right().await;
+        let before = versions.newest().for_session(*session);
+        let mut snapshot = (*before).clone();
+        let gone = versions.ended();
+        change(store, &mut snapshot).await?;
+        if let Err(error) = catalog::reserve(store, &snapshot).await {
+            drop_new(store, &before, &snapshot).await;
+            return Err(error);
+        }
+        snapshot.settle();
+        snapshot.end_sessions(&gone);
+        snapshot.forget_dropped();
+        snapshot.forget_comments();
+        snapshot.read_view = snapshot.read_view.next();
+        versions.advance(snapshot);
+        versions.forget_ended(&gone);
+        Ok(())
+    }
+}

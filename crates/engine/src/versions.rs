@@ -1,0 +1,217 @@
+//! The versions of the catalog: the one that all see, and the newest one, on which statements that write
+//! work.
+//!
+//! A statement that writes makes the next version of the newest. All versions since the visible one
+//! become durable and visible together, by a *publication*: one checkpoint that saves the catalog. Until
+//! then nobody but those who write sees them; undo records keep that from readers ([`crate::undo`]).
+//!
+//! A publication waits for the right to write like a statement, so behind those that wait for it
+//! already: their changes become durable by the same checkpoint (group commit). It does not wait for
+//! one that keeps the right for long, which is one that still reads: what must not be under way is a
+//! change, and that has a lock of its own. A transaction block changes trees in place before it ends; so
+//! there is nothing to be published while one has the right, for it begins with a publication.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
+use runtime::time;
+use storage::Store;
+use types::{SqlError, SqlResult};
+
+use crate::catalog::{self, Snapshot};
+use crate::fault;
+use crate::load::drop_trees;
+use crate::system::Given;
+use crate::write_lock::{LockWait, WriteLock, WriteRight};
+
+/// How long a publication waits for the right to write: some checkpoints.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// The versions of a database's catalog, and who may make the next one.
+pub(crate) struct Versions {
+    store: Store,
+    write_lock: WriteLock,
+    /// Of the one who makes a change or publishes.
+    change_lock: Semaphore,
+    catalogs: RwLock<Catalogs>,
+    state: Mutex<State>,
+    published: WaitQueue,
+}
+
+struct Catalogs {
+    visible: Arc<Snapshot>,
+    newest: Arc<Snapshot>,
+}
+
+#[derive(Default)]
+struct State {
+    /// A publication waits for the right to write: what changes before it has that is a part of it.
+    is_requested: bool,
+    /// Why nothing becomes durable any more.
+    failure: Option<SqlError>,
+    /// Sequences whose numbers the next publication makes durable.
+    given: Vec<Given>,
+    /// Sessions that have ended and had temporary tables.
+    ended: Vec<u64>,
+}
+
+impl Versions {
+    pub(crate) fn new(store: Store, catalog: Snapshot) -> Versions {
+        let visible = Arc::new(catalog);
+        Versions {
+            store,
+            write_lock: WriteLock::default(),
+            change_lock: Semaphore::new(1),
+            catalogs: RwLock::new(Catalogs { newest: visible.clone(), visible }),
+            state: Mutex::default(),
+            published: WaitQueue::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The catalog as all see it.
+    pub(crate) fn visible(&self) -> Arc<Snapshot> {
+        self.catalogs.read().unwrap_or_else(PoisonError::into_inner).visible.clone()
+    }
+
+    /// The catalog as the next statement that writes finds it.
+    pub(crate) fn newest(&self) -> Arc<Snapshot> {
+        self.catalogs.read().unwrap_or_else(PoisonError::into_inner).newest.clone()
+    }
+
+    /// The right to write.
+    ///
+    /// # Errors
+    /// As [`WriteLock::acquire`].
+    pub(crate) async fn right(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        self.write_lock.acquire(wait).await
+    }
+
+    /// The right to change trees that others see, for who has the right to write: nothing is published
+    /// meanwhile.
+    pub(crate) async fn change_right(&self) -> SemaphorePermit {
+        self.change_lock.acquire().await
+    }
+
+    /// Puts the next version in place; it is published soon. The caller has the right to change.
+    pub(crate) fn advance(self: &Arc<Versions>, next: Snapshot) {
+        self.catalogs.write().unwrap_or_else(PoisonError::into_inner).newest = Arc::new(next);
+        self.request();
+    }
+
+    /// Puts a version in place whose rows are those of the newest one.
+    pub(crate) fn replace(&self, next: Snapshot) {
+        let next = Arc::new(next);
+        let mut catalogs = self.catalogs.write().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&catalogs.visible, &catalogs.newest) {
+            next.read_view.show();
+            catalogs.visible = next.clone();
+        }
+        catalogs.newest = next;
+    }
+
+    /// The next publication makes durable that these sequences have given numbers out.
+    pub(crate) fn note_given(&self, given: impl IntoIterator<Item = Given>) {
+        self.state().given.extend(given);
+    }
+
+    /// Lets the temporary tables of a session go with the next change of anyone.
+    pub(crate) fn note_ended(&self, session: u64) {
+        self.state().ended.push(session);
+    }
+
+    /// Sessions that have ended and had temporary tables.
+    pub(crate) fn ended(&self) -> Vec<u64> {
+        self.state().ended.clone()
+    }
+
+    /// The temporary tables of these sessions are gone.
+    pub(crate) fn forget_ended(&self, gone: &[u64]) {
+        self.state().ended.retain(|session| !gone.contains(session));
+    }
+
+    /// Begins a publication, unless one is about to begin.
+    fn request(self: &Arc<Versions>) {
+        if std::mem::replace(&mut self.state().is_requested, true) {
+            return;
+        }
+        let versions = self.clone();
+        drop(runtime::spawn(async move {
+            // Behind those who wait already, but not for long.
+            let _right = time::timeout(PATIENCE, versions.right(&LockWait::default())).await;
+            versions.publish().await.ok();
+        }));
+    }
+
+    /// Makes the newest version durable and visible, by one checkpoint, if it is not yet.
+    ///
+    /// # Errors
+    /// Those of storage; the store has given up then, since half of it is done in memory.
+    pub(crate) async fn publish(&self) -> SqlResult<()> {
+        let _change = self.change_right().await;
+        let given = {
+            let mut state = self.state();
+            state.is_requested = false;
+            std::mem::take(&mut state.given)
+        };
+        if self.newest().read_view.version() == self.visible().read_view.version() {
+            return Ok(());
+        }
+        let mut snapshot = (*self.newest()).clone();
+        let saved = self.save(&mut snapshot).await;
+        given.iter().for_each(|given| given.reserved(saved.is_ok()));
+        match &saved {
+            Ok(()) => {
+                let snapshot = Arc::new(snapshot);
+                snapshot.read_view.show();
+                let mut catalogs = self.catalogs.write().unwrap_or_else(PoisonError::into_inner);
+                *catalogs = Catalogs { visible: snapshot.clone(), newest: snapshot };
+            }
+            Err(error) => {
+                self.store.give_up(&format!("a statement could not be finished: {error}"));
+                self.state().failure = Some(error.clone());
+            }
+        }
+        self.published.wake_all();
+        saved
+    }
+
+    async fn save(&self, snapshot: &mut Snapshot) -> SqlResult<()> {
+        // What was given up before has trees that fit no catalog.
+        self.store.check_writable().map_err(fault::storage)?;
+        drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
+        catalog::save(&self.store, snapshot).await?;
+        self.store.checkpoint().await.map_err(fault::storage)
+    }
+
+    /// Makes everything durable, also where no version says that something has changed. The caller has
+    /// the right to write.
+    ///
+    /// # Errors
+    /// As [`Versions::publish`].
+    pub(crate) async fn checkpoint(&self, _right: &WriteRight) -> SqlResult<()> {
+        self.publish().await?;
+        self.store.checkpoint().await.map_err(fault::storage)
+    }
+
+    /// Gives the right to write on, and waits until what was changed under it is durable and visible; and
+    /// what was seen, too.
+    ///
+    /// # Errors
+    /// Why it does not become durable: it has not happened then.
+    pub(crate) async fn settle(&self, right: WriteRight) -> SqlResult<()> {
+        let version = self.newest().read_view.version();
+        drop(right);
+        let settled = || {
+            if self.visible().read_view.version() >= version {
+                return Some(Ok(()));
+            }
+            self.state().failure.clone().map(Err)
+        };
+        self.published.wait(settled).await
+    }
+}
