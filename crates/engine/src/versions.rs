@@ -11,6 +11,7 @@
 //! change, and that has a lock of its own. A transaction block changes trees in place before it ends; so
 //! there is nothing to be published while one has the right, for it begins with a publication.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use crate::load::drop_trees;
 use crate::system::Given;
 use crate::write_lock::{LockWait, WriteLock, WriteRight};
 
-/// How long a publication waits for the right to write: some checkpoints.
+/// How long a publication waits for one that has the right to write: some checkpoints.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// The versions of a database's catalog, and who may make the next one.
@@ -141,10 +142,23 @@ impl Versions {
         }
         let versions = self.clone();
         drop(runtime::spawn(async move {
-            // Behind those who wait already, but not for long.
-            let _right = time::timeout(PATIENCE, versions.right(&LockWait::default())).await;
+            let _right = versions.turn().await;
             versions.publish().await.ok();
         }));
+    }
+
+    /// Waits behind those who wait already, unless one of them keeps the right for long.
+    async fn turn(&self) -> Option<WriteRight> {
+        let wait = LockWait::default();
+        let mut right = pin!(self.right(&wait));
+        loop {
+            let taken = self.write_lock.taken();
+            match time::timeout(PATIENCE, right.as_mut()).await {
+                Ok(right) => return right.ok(),
+                Err(_) if self.write_lock.taken() == taken => return None,
+                Err(_) => {}
+            }
+        }
     }
 
     /// Makes the newest version durable and visible, by one checkpoint, if it is not yet.

@@ -3,6 +3,7 @@
 //! them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use runtime::sync::{Cancel, Semaphore, SemaphorePermit};
@@ -21,7 +22,11 @@ pub(crate) struct LockWait {
 }
 
 /// The lock of those who write.
-pub(crate) struct WriteLock(Semaphore);
+pub(crate) struct WriteLock {
+    semaphore: Semaphore,
+    /// How often it was taken.
+    taken: AtomicU64,
+}
 
 /// The right to write, until its last clone goes.
 #[derive(Clone)]
@@ -31,7 +36,7 @@ pub(crate) struct WriteRight {
 
 impl Default for WriteLock {
     fn default() -> WriteLock {
-        WriteLock(Semaphore::new(1))
+        WriteLock { semaphore: Semaphore::new(1), taken: AtomicU64::new(0) }
     }
 }
 
@@ -41,12 +46,18 @@ impl WriteLock {
     /// # Errors
     /// 55P03 when that takes longer than the statement may wait, 57014 when it is cancelled.
     pub(crate) async fn acquire(&self, wait: &LockWait) -> SqlResult<WriteRight> {
-        let acquired = unless_cancelled(&wait.cancel, self.0.acquire());
+        let acquired = unless_cancelled(&wait.cancel, self.semaphore.acquire());
         let permit = match wait.timeout {
             None => acquired.await?,
             Some(timeout) => time::timeout(timeout, acquired).await.map_err(|_| too_long())??,
         };
+        self.taken.fetch_add(1, Ordering::Relaxed);
         Ok(WriteRight { _permit: Arc::new(permit) })
+    }
+
+    /// How often it was taken: whether it goes from hand to hand.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 }
 

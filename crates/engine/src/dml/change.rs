@@ -56,7 +56,7 @@ enum How {
 /// Rows of more bytes are merged in by a bulk load: each row may touch a page of every tree, and
 /// a small share of the pool is safe.
 pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
-    db.pool().frames * db.page_bytes() / 256
+    db.store().frame_count() * db.page_bytes() / 256
 }
 
 /// Makes all changes or none, durably. The caller has the right to write.

@@ -14,7 +14,7 @@ fn wait_for(lock: &Arc<WriteLock>, wait: LockWait) -> Option<&'static str> {
 fn a_wait_ends_with_the_right_the_time_or_the_wish() {
     let lock = Arc::<WriteLock>::default();
     assert_eq!(wait_for(&lock, LockWait::default()), None);
-    let held = lock.0.try_acquire().expect("nobody has it");
+    let held = lock.semaphore.try_acquire().expect("nobody has it");
     let short = LockWait { timeout: Some(Duration::from_millis(20)), ..LockWait::default() };
     let before = time::now();
     assert_eq!(wait_for(&lock, short), Some("55P03"));

@@ -203,6 +203,11 @@ impl Store {
         self.inner.pool.stats()
     }
 
+    /// Frames of the buffer pool: cheaper to know than [`Store::pool`].
+    pub fn frame_count(&self) -> usize {
+        self.inner.pool.frame_count()
+    }
+
     /// Pages in the buffer pool: cheaper to know than [`Store::pool`].
     pub fn cached_pages(&self) -> usize {
         self.inner.pool.cached_pages()
