@@ -3,7 +3,7 @@
 mod persist;
 mod temporary;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sql::ViewDef;
@@ -210,6 +210,13 @@ impl Snapshot {
         if self.access.has_others(is_there) {
             Arc::make_mut(&mut self.access).retain(is_there);
         }
+    }
+
+    /// All trees that the version has to do with: those of its tables, its own, and those it lets go.
+    pub(crate) fn trees(&self) -> BTreeSet<TreeId> {
+        let tables = self.tables.values().flat_map(|entry| entry.tree_ids());
+        let others = self.temporary_trees().into_iter().chain(self.abandoned.iter().copied());
+        tables.chain(others).chain(self.tree_id).collect()
     }
 
     /// Lets trees go with the change that is being made.

@@ -111,7 +111,7 @@ impl Writing<'_> {
 
     async fn plan(&self, text: &Query, target: Option<&str>) -> SqlResult<Arc<Plan>> {
         let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
-        let (catalog, options) = (self.catalog.clone(), self.options.clone());
+        let (catalog, options) = (self.catalog.clone(), self.options);
         let (query, target) = (text.clone(), target.map(str::to_owned));
         let plan = move || match target {
             None => sql::plan_query(&query, &catalog, &options),

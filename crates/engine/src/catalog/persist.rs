@@ -119,8 +119,18 @@ fn record(entry: &TableEntry) -> SqlResult<Vec<u8>> {
     serde_json::to_vec(&record).map_err(|e| SqlError::internal(e.to_string()))
 }
 
-/// Reads the last version.
+/// Reads the last version. Trees that it does not know go with its next change: the end of the process
+/// cut off what made them.
 pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
+    let mut snapshot = last_version(store).await?;
+    let known = snapshot.trees();
+    let is_known = |id: &TreeId| known.contains(id) || *id == store.catalog().id();
+    let orphans: Vec<TreeId> = store.tree_ids().into_iter().filter(|id| !is_known(id)).collect();
+    snapshot.abandon(&orphans);
+    Ok(snapshot)
+}
+
+async fn last_version(store: &Store) -> SqlResult<Snapshot> {
     let versions = entries(store.catalog()).await?;
     let mut snapshot = Snapshot::default();
     let Some((generation, tree)) = versions.last() else { return Ok(snapshot) };

@@ -172,7 +172,7 @@ impl Session {
             let watch = Watch { cancel, activity: self.activity() };
             let (db, settings, own) = (self.database(), &self.settings, catalog.clone());
             let rows = QueryRows::start(Run::new(db, own, &plan, settings, watch, planning));
-            return Ok((rows.schema.clone(), CopiedRows::Running(rows, catalog)));
+            return Ok((rows.schema.clone(), CopiedRows::Running(Box::new(rows), catalog)));
         };
         let dispatched = self.dispatch((**statement).clone(), Client::default(), cancel);
         match Box::pin(dispatched).await? {
@@ -186,7 +186,7 @@ impl Session {
 
 /// Rows, wherever they come from.
 enum CopiedRows {
-    Running(QueryRows, SystemCatalog),
+    Running(Box<QueryRows>, SystemCatalog),
     Collected(std::vec::IntoIter<RecordBatch>),
 }
 

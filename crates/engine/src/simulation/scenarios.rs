@@ -99,6 +99,14 @@ fn recovered(disk: &Disk, seed: u64, known: &[Known]) -> Result<Report, String> 
     for (number, known) in known.iter().enumerate() {
         report.comparisons += compare(&db, number, known)?;
     }
+    // With the first change goes what nobody knows.
+    let made = db.session().execute("create table last (k int primary key)");
+    made.map_err(|error| format!("after recovery: {error}"))?;
+    let (known, catalog) = (db.newest().trees(), db.store().catalog().id());
+    let is_orphan = |id: &storage::TreeId| !known.contains(id) && *id != catalog;
+    if let Some(orphan) = db.store().tree_ids().into_iter().find(is_orphan) {
+        return Err(format!("after recovery: nobody knows tree {orphan}"));
+    }
     db.close().map_err(|error| format!("close: {error}"))?;
     Ok(report)
 }

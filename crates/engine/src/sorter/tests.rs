@@ -1,21 +1,24 @@
 //! Sorts of any size give the same entries in order.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use runtime::sim::Disk;
 use runtime::sync::Cancel;
-use runtime::{Config, Runtime};
+use runtime::{Config, RingChoice, Runtime};
 
 use super::*;
 
+/// A machine with an empty disk.
+fn machine() -> Runtime {
+    let ring = RingChoice::Sim(Disk::new(1));
+    Runtime::start(Config { ring, pin: false, ..Config::default() }).expect("a runtime starts")
+}
+
 /// Sorts `count` numbers with two sorters of this budget; what comes out.
 fn sorted(count: u64, budget_bytes: usize) -> Vec<u64> {
-    let directory = std::env::temp_dir().join(format!("dovetail-sorter-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).expect("a folder");
-    let path = directory.join(format!("{count}-{budget_bytes}"));
-    let runtime = Runtime::start(Config::default()).expect("a runtime starts");
-    runtime.block_on(move || async move {
-        let mut sorters =
-            [0, 1].map(|n: u8| Sorter::new(path.with_added_extension(n.to_string()), budget_bytes));
+    machine().block_on(move || async move {
+        let path = |n: u8| PathBuf::from(format!("/sort-{n}"));
+        let mut sorters = [0, 1].map(|n| Sorter::new(path(n), budget_bytes));
         for number in 0..count {
             // A permutation of all numbers below a prime.
             let key = (number * 7919) % count;
@@ -29,8 +32,13 @@ fn sorted(count: u64, budget_bytes: usize) -> Vec<u64> {
             assert_eq!(value, b"value");
             found.push(u64::from_be_bytes(key.try_into().expect("eight bytes")));
         }
+        assert_eq!(files().await, 0, "runs go when they have been read");
         found
     })
+}
+
+async fn files() -> usize {
+    runtime::fs::list(Path::new("/")).await.expect("the folder").len()
 }
 
 #[test]
@@ -43,18 +51,14 @@ fn runs_of_several_sorters_are_merged() {
 
 #[test]
 fn a_sort_that_nobody_wants_ends_and_leaves_no_file() {
-    let directory = std::env::temp_dir().join(format!("dovetail-sort-end-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).expect("a folder");
-    let path: PathBuf = directory.join("run");
-    let runtime = Runtime::start(Config::default()).expect("a runtime starts");
-    let ended = runtime.block_on(move || async move {
-        let (mut sorter, cancel) = (Sorter::new(path, 1 << 16), Cancel::default());
+    let (ended, left) = machine().block_on(|| async {
+        let (mut sorter, cancel) = (Sorter::new("/run".into(), 1 << 16), Cancel::default());
         (0..20_000u64).for_each(|number| sorter.push(&number.to_be_bytes(), b""));
         cancel.cancel();
         let ended = sorter.spill_if_full(&cancel).await;
         sorter.finish().discard().await;
-        ended
+        (ended, files().await)
     });
     assert_eq!(ended.expect_err("cancelled").state.0, "57014");
-    assert_eq!(std::fs::read_dir(&directory).expect("read").count(), 0);
+    assert_eq!(left, 0);
 }
