@@ -161,11 +161,29 @@ impl Versions {
         }
     }
 
-    /// Makes the newest version durable and visible, by one checkpoint, if it is not yet.
+    /// Makes the newest version durable and visible, by one checkpoint, if it is not yet; in a task of its
+    /// own, which goes to its end also when nobody waits for it any more.
     ///
     /// # Errors
     /// Those of storage; the store has given up then, since half of it is done in memory.
-    pub(crate) async fn publish(&self) -> SqlResult<()> {
+    pub(crate) async fn publish(self: &Arc<Versions>) -> SqlResult<()> {
+        let versions = self.clone();
+        let published = runtime::spawn(async move { versions.publish_here().await }).await;
+        published.unwrap_or_else(|aborted| {
+            let error = SqlError::internal(format!("a publication failed: {aborted}"));
+            self.fail(&error);
+            Err(error)
+        })
+    }
+
+    /// Nothing becomes durable any more.
+    fn fail(&self, error: &SqlError) {
+        self.store.give_up(&format!("a statement could not be finished: {error}"));
+        self.state().failure = Some(error.clone());
+        self.published.wake_all();
+    }
+
+    async fn publish_here(&self) -> SqlResult<()> {
         let _change = self.change_right().await;
         let given = {
             let mut state = self.state();
@@ -178,18 +196,14 @@ impl Versions {
         let mut snapshot = (*self.newest()).clone();
         let saved = self.save(&mut snapshot).await;
         given.iter().for_each(|given| given.reserved(saved.is_ok()));
-        match &saved {
-            Ok(()) => {
-                let snapshot = Arc::new(snapshot);
-                snapshot.read_view.show();
-                let mut catalogs = self.catalogs.write().unwrap_or_else(PoisonError::into_inner);
-                *catalogs = Catalogs { visible: snapshot.clone(), newest: snapshot };
-            }
-            Err(error) => {
-                self.store.give_up(&format!("a statement could not be finished: {error}"));
-                self.state().failure = Some(error.clone());
-            }
+        if let Err(error) = &saved {
+            self.fail(error);
+            return saved;
         }
+        let snapshot = Arc::new(snapshot);
+        snapshot.read_view.show();
+        *self.catalogs.write().unwrap_or_else(PoisonError::into_inner) =
+            Catalogs { visible: snapshot.clone(), newest: snapshot };
         self.published.wake_all();
         saved
     }
@@ -207,7 +221,7 @@ impl Versions {
     ///
     /// # Errors
     /// As [`Versions::publish`].
-    pub(crate) async fn checkpoint(&self, _right: &WriteRight) -> SqlResult<()> {
+    pub(crate) async fn checkpoint(self: &Arc<Versions>, _right: &WriteRight) -> SqlResult<()> {
         self.publish().await?;
         self.store.checkpoint().await.map_err(fault::storage)
     }

@@ -113,6 +113,13 @@ impl Client {
             }
             6 | 7 => {
                 let sql = model::definition(&mut self.prng, self.number);
+                if self.prng.chance(0.2) {
+                    let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
+                    return match self.dropped_after(patience, &sql).await {
+                        Some(done) => self.must(&sql, done),
+                        None => Ok(()),
+                    };
+                }
                 let done = self.session.run_all(&sql).await.map(drop);
                 self.must(&sql, done)
             }
