@@ -83,7 +83,7 @@ pub trait Output: Send + Sync {
     /// Takes a batch of the plan's schema (all columns nullable). Returns whether more is wanted;
     /// after `false` the query ends without an error.
     ///
-    /// When the plan orders its rows, calls come one at a time from worker 0, in order. Otherwise
+    /// When the plan orders its rows, calls come one at a time from the worker of `execute`, in order. Otherwise
     /// they come from tasks of any worker, several at once. A push may wait: that holds back the
     /// tasks that produce rows, nothing else.
     fn push<'a>(&'a self, batch: RecordBatch) -> LocalFuture<'a, SqlResult<bool>>;

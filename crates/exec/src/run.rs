@@ -91,8 +91,8 @@ impl Drop for StopWhenDropped {
     }
 }
 
-/// Runs `plan` and pushes its rows to `output`. Call it as a task of worker 0: its pipelines use
-/// all workers. Returns when no task of the query is left, whatever the outcome; the first error
+/// Runs `plan` and pushes its rows to `output`. Call it in a task of any worker: its pipelines use
+/// all of them. Returns when no task of the query is left, whatever the outcome; the first error
 /// of any task is the result (57014 when the query was cancelled, XX000 when a task panicked).
 ///
 /// Dropping the future stops the query too; its tasks then end on their own.

@@ -1,7 +1,7 @@
 //! The PostgreSQL protocol (version 3) over the runtime's own sockets.
 //!
-//! A connection is a task on one worker; connections are spread over the workers in turn. A query
-//! runs in the connection's task, so thousands of connections cost no thread. What a client claims
+//! A connection is a task on one worker; connections are spread over the workers in turn. A
+//! statement runs in the connection's task, so thousands of connections cost no thread. What a client claims
 //! is never believed: memory grows with the bytes that have come, not with a length that was named.
 //!
 //! Frontend and backend messages, formats and error fields: PostgreSQL 15 documentation, chapter
