@@ -23,6 +23,9 @@ use crate::waiting::give_way;
 /// Rows that wait for each worker: some, so that none idles.
 const BATCHES_PER_WORKER: usize = 2;
 
+/// The least memory of a sort for a run of a tree: of shorter ones there would be too many to merge.
+const RUN_BYTES_MIN: usize = 4 << 20;
+
 /// Rows that are encoded between looks at the clock.
 const ROWS_PER_LOOK: usize = 64;
 
@@ -129,7 +132,7 @@ impl Sorting {
         let workers = runtime::worker_count();
         let (rows, taken) = pipe(workers * BATCHES_PER_WORKER);
         let (trees, taken) = (Arc::new(trees), Arc::new(taken));
-        let budget_bytes = db.shares().sort() / workers / trees.len();
+        let budget_bytes = (db.shares().sort() / workers / trees.len()).max(RUN_BYTES_MIN);
         let task = |worker: usize| {
             let (trees, taken, cancel) = (trees.clone(), taken.clone(), cancel.clone());
             let paths: Vec<_> = trees.iter().map(|_| db.sort_path()).collect();

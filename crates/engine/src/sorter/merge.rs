@@ -52,10 +52,12 @@ impl Source {
 impl Sorted {
     /// All entries of several sorters.
     pub(crate) fn of(runs: Vec<Runs>) -> Sorted {
+        let block_bytes = run::block_bytes(runs.iter().map(|runs| runs.spilled.len()).sum());
+        let reader = |path| Source::File(RunReader::new(path, block_bytes));
         let mut sources = vec![];
         for Runs { pieces, spilled } in runs {
             sources.extend(pieces.into_iter().map(|piece| Source::Memory { piece, at: 0 }));
-            sources.extend(spilled.into_iter().map(|path| Source::File(RunReader::new(path))));
+            sources.extend(spilled.into_iter().map(reader));
         }
         Sorted { sources, heap: BinaryHeap::new(), has_begun: false }
     }

@@ -14,6 +14,15 @@ use crate::waiting::give_way;
 /// Bytes of a read or write: large enough for the device's sequential speed.
 const BLOCK_BYTES: usize = 1 << 20;
 
+/// Bytes of the blocks of all runs that are merged; each has at least so many of them.
+const MERGE_BYTES: usize = 16 << 20;
+const BLOCK_BYTES_MIN: usize = 16 << 10;
+
+/// Bytes of a read where so many runs are merged.
+pub(super) fn block_bytes(runs: usize) -> usize {
+    (MERGE_BYTES / runs.max(1)).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES)
+}
+
 const HEAD_BYTES: usize = 6;
 
 fn io_error(path: &Path, error: &std::io::Error) -> SqlError {
@@ -70,6 +79,7 @@ pub(crate) async fn remove(paths: Vec<PathBuf>) {
 /// Reads a run from its start.
 pub(super) struct RunReader {
     path: PathBuf,
+    block_bytes: usize,
     file: Option<File>,
     /// Bytes of the file that were read.
     offset: u64,
@@ -81,9 +91,9 @@ pub(super) struct RunReader {
 }
 
 impl RunReader {
-    pub(super) fn new(path: PathBuf) -> RunReader {
-        let (bytes, file) = (vec![], None);
-        RunReader { path, file, offset: 0, bytes, start: 0, key_len: 0, value_len: 0 }
+    pub(super) fn new(path: PathBuf, block_bytes: usize) -> RunReader {
+        let (bytes, file, offset) = (vec![], None, 0);
+        RunReader { path, block_bytes, file, offset, bytes, start: 0, key_len: 0, value_len: 0 }
     }
 
     /// Stops reading.
@@ -139,7 +149,7 @@ impl RunReader {
                 self.file.insert(opened).clone()
             }
         };
-        let (result, buffer) = file.read_at(IoBuf::alloc(BLOCK_BYTES), self.offset).await;
+        let (result, buffer) = file.read_at(IoBuf::alloc(self.block_bytes), self.offset).await;
         let count = result.map_err(|e| io_error(&self.path, &e))?;
         self.bytes.extend_from_slice(&buffer.as_slice()[..count]);
         self.offset += count as u64;
