@@ -131,7 +131,13 @@ impl Sorter {
     }
 
     fn complete_piece(&mut self) {
-        let mut piece = std::mem::take(&mut self.piece);
+        // The next one is likely to be as long: memory that grows is memory that is copied.
+        let next = Piece {
+            bytes: Vec::with_capacity(self.piece.bytes.len() + self.piece.bytes.len() / 16),
+            entries: Vec::with_capacity(self.piece.entries.len()),
+            out_of_order: false,
+        };
+        let mut piece = std::mem::replace(&mut self.piece, next);
         if !piece.entries.is_empty() {
             piece.sort();
             self.pieces_bytes += piece.size();
