@@ -249,6 +249,8 @@ pub(crate) fn noted_bytes(key: &[u8], old: Option<&[u8]>) -> usize {
 impl Drop for Block {
     /// Undoes what was not committed; the right to write is kept until then.
     fn drop(&mut self) {
+        // One that was committed has given the right on: what others have done since is not its own.
+        let Some(right) = self.take_right() else { return };
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut own = all_trees(&state.snapshot);
         for saved in &state.saved {
@@ -267,7 +269,6 @@ impl Drop for Block {
             noted: std::mem::take(&mut state.noted),
             own,
         };
-        let right = self.take_right();
         // In a task: this may be a worker's thread, which must not wait.
         self.public.handle().spawn_on(0, move || async move {
             undo.run().await;

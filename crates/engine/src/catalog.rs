@@ -219,6 +219,11 @@ impl Snapshot {
         tables.chain(others).chain(self.tree_id).collect()
     }
 
+    /// Whether it is a newer version than the other one.
+    pub(crate) fn follows(&self, other: &Snapshot) -> bool {
+        self.read_view.version() > other.read_view.version()
+    }
+
     /// Lets trees go with the change that is being made.
     pub(crate) fn abandon(&mut self, trees: &[TreeId]) {
         self.abandoned.extend(trees);

@@ -100,7 +100,11 @@ impl Versions {
 
     /// Puts the next version in place; it is published soon. The caller has the right to change.
     pub(crate) fn advance(self: &Arc<Versions>, next: Snapshot) {
-        self.catalogs.write().unwrap_or_else(PoisonError::into_inner).newest = Arc::new(next);
+        {
+            let mut catalogs = self.catalogs.write().unwrap_or_else(PoisonError::into_inner);
+            assert!(next.follows(&catalogs.newest), "versions are made one after another");
+            catalogs.newest = Arc::new(next);
+        }
         self.request();
     }
 
@@ -108,6 +112,7 @@ impl Versions {
     pub(crate) fn replace(&self, next: Snapshot) {
         let next = Arc::new(next);
         let mut catalogs = self.catalogs.write().unwrap_or_else(PoisonError::into_inner);
+        assert!(next.follows(&catalogs.newest), "versions are made one after another");
         if Arc::ptr_eq(&catalogs.visible, &catalogs.newest) {
             next.read_view.show();
             catalogs.visible = next.clone();

@@ -227,8 +227,15 @@ impl Client {
     /// Has one that was dropped come through? What it began goes to its end, before the next one writes.
     async fn find_out(&mut self, step: &Step) -> Result<(), Stop> {
         let sql = format!("analyze t{}", self.number);
-        let done = self.session.run_all(&sql).await.map(drop);
-        self.must(&sql, done)?;
+        loop {
+            let done = self.session.run_all(&sql).await.map(drop);
+            let is_done = done.is_ok();
+            self.must(&sql, done)?;
+            // A disk that is full is so for a while only.
+            if is_done {
+                break;
+            }
+        }
         let found = self.rows(&model::all_rows(self.number)).await?;
         let known = lock(&self.notes).clone();
         if found != known.certain && Some(&found) != known.possible.as_ref() {
