@@ -70,7 +70,7 @@ async fn analyzed(entry: &TableEntry) -> SqlResult<TableEntry> {
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
     statistics.columns =
-        sql::statistics::column_statistics(&def.schema, &batches, statistics.row_count)?;
+        sql::statistics::column_statistics(&def.schema, &batches, entry.row_count())?.into();
     def.statistics = Arc::new(statistics);
     Ok(entry.with_def(def))
 }

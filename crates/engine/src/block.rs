@@ -10,7 +10,6 @@
 //!
 //! A savepoint is the block's catalog as it was, and how much there was to put back.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoCounters;
@@ -43,14 +42,16 @@ pub(crate) struct Block {
     /// The database as all see it.
     public: Database,
     state: Mutex<State>,
+    /// The first tree that was made since it began.
+    first_new: TreeId,
     /// Until what the block did is undone.
     right: Mutex<Option<WriteRight>>,
 }
 
 struct State {
     snapshot: Arc<Snapshot>,
-    /// Trees in which changes are noted: those of others, and those that savepoints have.
-    shared: BTreeSet<TreeId>,
+    /// The first tree of its own. In those before it changes are noted: others have them, or savepoints.
+    first_own: TreeId,
     noted: Vec<Noted>,
     noted_bytes: usize,
     saved: Vec<Saved>,
@@ -76,12 +77,13 @@ impl Block {
         // Nothing is published before it ends.
         public.versions().publish().await?;
         let snapshot = public.newest();
-        let shared = trees(&snapshot);
+        let first_new = public.store().next_tree_id();
         let (noted, noted_bytes, saved, left) = (vec![], 0, vec![], vec![]);
-        let state = State { snapshot, shared, noted, noted_bytes, saved, left };
+        let state = State { snapshot, first_own: first_new, noted, noted_bytes, saved, left };
         Ok(Block {
             public: public.clone(),
             state: Mutex::new(state),
+            first_new,
             right: Mutex::new(Some(right)),
         })
     }
@@ -108,7 +110,7 @@ impl Block {
     /// Whether the table's trees may be changed in place when so many bytes are to be noted for that.
     pub(crate) fn has_room(&self, entry: &TableEntry, bytes: usize) -> bool {
         let state = self.state();
-        let is_own = entry.tree_ids().iter().all(|tree| !state.shared.contains(tree));
+        let is_own = entry.trees().all(|tree| tree >= state.first_own);
         is_own || state.noted_bytes + bytes <= NOTED_BYTES_MAX
     }
 
@@ -116,7 +118,7 @@ impl Block {
     pub(crate) fn note(&self, entries: impl Iterator<Item = Noted>) {
         let mut state = self.state();
         for noted in entries {
-            if state.shared.contains(&noted.tree.id()) {
+            if noted.tree.id() < state.first_own {
                 state.noted_bytes += noted.bytes();
                 state.noted.push(noted);
             }
@@ -127,7 +129,7 @@ impl Block {
     pub(crate) fn save(&self, depth: usize) {
         let mut state = self.state();
         let (snapshot, noted) = (state.snapshot.clone(), state.noted.len());
-        state.shared.extend(trees(&snapshot));
+        state.first_own = self.public.store().next_tree_id();
         state.saved.push(Saved { depth, snapshot, noted });
     }
 
@@ -154,7 +156,8 @@ impl Block {
             state.noted_bytes -= noted.bytes();
         }
         let mut state = self.state();
-        let (now, kept) = (all_trees(&state.snapshot), all_trees(&before));
+        let trees = |snapshot: &Snapshot| snapshot.trees_since(self.first_new);
+        let (now, kept) = (trees(&state.snapshot), trees(&before));
         state.left.extend(now.difference(&kept));
         let read_view = state.snapshot.read_view.next();
         state.snapshot = Arc::new(Snapshot { read_view, ..(*before).clone() });
@@ -252,13 +255,12 @@ impl Drop for Block {
         // One that was committed has given the right on: what others have done since is not its own.
         let Some(right) = self.take_right() else { return };
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut own = all_trees(&state.snapshot);
+        let mut own = state.snapshot.trees_since(self.first_new);
         for saved in &state.saved {
-            own.extend(all_trees(&saved.snapshot));
+            own.extend(saved.snapshot.trees_since(self.first_new));
         }
         own.extend(&state.left);
-        let public = all_trees(&self.public.newest());
-        let own: Vec<TreeId> = own.difference(&public).copied().collect();
+        let own: Vec<TreeId> = own.into_iter().collect();
         if own.is_empty() && state.noted.is_empty() {
             return;
         }
@@ -302,17 +304,6 @@ impl Undo {
             drop_trees(&self.store, &[tree]).await.ok();
         }
     }
-}
-
-pub(crate) fn trees(snapshot: &Snapshot) -> BTreeSet<TreeId> {
-    snapshot.tables.values().flat_map(|entry| entry.tree_ids()).collect()
-}
-
-/// Those that the version has and those that it has given up.
-fn all_trees(snapshot: &Snapshot) -> BTreeSet<TreeId> {
-    let mut all = trees(snapshot);
-    all.extend(&snapshot.abandoned);
-    all
 }
 
 /// Whether a statement that writes may run in a transaction of several statements.

@@ -1,116 +1,42 @@
-//! The catalog in memory: an immutable snapshot per version, swapped as a whole.
+//! The catalog in memory: an immutable snapshot per version. It holds definitions, which only DDL
+//! changes; how many rows and pages there are the trees know, and row ids and sequences are counters that
+//! all versions share. So a statement that changes rows makes a version without touching a table.
 
+mod entry;
+mod legacy;
 mod persist;
+mod records;
+mod row_ids;
+mod tables;
 mod temporary;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sql::ViewDef;
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
-use sql::constraints::ColumnDefault;
-use sql::plan::IndexRef;
+use sql::catalog::{TableDef, TableId};
 use sql::sequence::{Sequence, SequenceDef};
-use storage::{Store, Tree, TreeId};
-use types::row::RowLayout;
-use types::{SqlError, SqlResult, SqlState};
+use storage::{Tree, TreeId};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::access::{Access, Relation};
 use crate::comments::Comments;
-use crate::fault;
 use crate::undo::ReadView;
 use crate::visible::VisibleTree;
 
-pub(crate) use persist::{load, reserve, save};
+pub(crate) use entry::{IndexEntry, TableEntry};
+pub(crate) use persist::{load, reserve, reserve_for, save};
+pub(crate) use row_ids::{FIRST_ROW_ID, row_ids};
+pub(crate) use tables::Tables;
 pub(crate) use temporary::Temporaries;
-
-/// A table with its trees.
-#[derive(Clone)]
-pub(crate) struct TableEntry {
-    pub(crate) def: Arc<TableDef>,
-    pub(crate) tree_id: TreeId,
-    pub(crate) tree: Tree,
-    pub(crate) layout: Arc<RowLayout>,
-    /// In the order of `def.indexes`.
-    pub(crate) indexes: Vec<IndexEntry>,
-    /// The next hidden row id, of a table without primary key.
-    pub(crate) next_row_id: i64,
-}
-
-/// A secondary index with its tree.
-#[derive(Clone)]
-pub(crate) struct IndexEntry {
-    pub(crate) id: IndexId,
-    pub(crate) tree_id: TreeId,
-    pub(crate) tree: Tree,
-    pub(crate) layout: Arc<RowLayout>,
-}
-
-impl TableEntry {
-    /// An entry for a table whose trees exist.
-    pub(crate) fn new(
-        store: &Store,
-        def: TableDef,
-        tree_id: TreeId,
-        index_tree_ids: &[TreeId],
-        next_row_id: i64,
-    ) -> SqlResult<TableEntry> {
-        assert_eq!(def.indexes.len(), index_tree_ids.len(), "each index has a tree");
-        let layout = Arc::new(RowLayout::clustered(&def.schema, &def.primary_key));
-        let index = |(index, &tree_id): (&Arc<IndexDef>, &TreeId)| {
-            let (columns, included) = (&index.columns, &index.included);
-            let layout = RowLayout::index(&def.schema, &def.primary_key, columns, included);
-            let tree = store.tree(tree_id).map_err(fault::storage)?;
-            Ok(IndexEntry { id: index.id, tree_id, tree, layout: Arc::new(layout) })
-        };
-        let indexes = def.indexes.iter().zip(index_tree_ids).map(index);
-        let indexes = indexes.collect::<SqlResult<_>>()?;
-        let tree = store.tree(tree_id).map_err(fault::storage)?;
-        Ok(TableEntry { def: Arc::new(def), tree_id, tree, layout, indexes, next_row_id })
-    }
-
-    /// The tree that an access path names, with its layout.
-    pub(crate) fn tree_of(&self, index: &IndexRef) -> (Tree, Arc<RowLayout>) {
-        match index {
-            IndexRef::Primary => (self.tree.clone(), self.layout.clone()),
-            IndexRef::Secondary(def) => {
-                let entry = self.indexes.iter().find(|i| i.id == def.id);
-                let entry = entry.expect("plans are made from this catalog's snapshot");
-                (entry.tree.clone(), entry.layout.clone())
-            }
-        }
-    }
-
-    /// Takes the sizes of the trees into the statistics.
-    pub(crate) fn count_pages(&mut self) {
-        let mut def = (*self.def).clone();
-        let mut statistics = (*def.statistics).clone();
-        statistics.leaf_pages = self.tree.stats().leaf_pages;
-        statistics.index_leaf_pages =
-            self.indexes.iter().map(|i| i.tree.stats().leaf_pages).collect();
-        def.statistics = Arc::new(statistics);
-        self.def = Arc::new(def);
-    }
-
-    /// The same table with another definition (statistics), over the same trees.
-    pub(crate) fn with_def(&self, def: TableDef) -> TableEntry {
-        TableEntry { def: Arc::new(def), ..self.clone() }
-    }
-
-    /// All its trees.
-    pub(crate) fn tree_ids(&self) -> Vec<TreeId> {
-        let indexes = self.indexes.iter().map(|i| i.tree_id);
-        std::iter::once(self.tree_id).chain(indexes).collect()
-    }
-}
 
 /// A version of the catalog.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
-    pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
-    pub(crate) views: BTreeMap<String, Arc<ViewDef>>,
+    pub(crate) tables: Tables,
+    pub(crate) views: Arc<BTreeMap<String, Arc<ViewDef>>>,
     /// Those that `CREATE SEQUENCE` made; the others are parts of their columns.
-    pub(crate) sequences: BTreeMap<String, Arc<SequenceDef>>,
+    pub(crate) sequences: Arc<BTreeMap<String, Arc<SequenceDef>>>,
     /// Tables that only one session sees.
     pub(crate) temporaries: Temporaries,
     /// What is said of the objects.
@@ -119,10 +45,6 @@ pub(crate) struct Snapshot {
     pub(crate) access: Arc<Access>,
     /// The next id of a table or index.
     pub(crate) next_id: u32,
-    /// The tree that holds this version on disk.
-    pub(crate) tree_id: Option<TreeId>,
-    /// Counts the versions.
-    pub(crate) generation: u64,
     /// Trees that this version no longer needs; they go when it becomes that of all.
     pub(crate) abandoned: Vec<TreeId>,
     /// What its readers see.
@@ -145,7 +67,7 @@ impl Snapshot {
 
     /// The table with this id.
     pub(crate) fn table_by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
-        self.tables.values().find(|t| t.def.id == id)
+        self.tables.by_id(id)
     }
 
     /// The table that has the index named `name`, and the index's position.
@@ -167,17 +89,10 @@ impl Snapshot {
         self.sequences.contains_key(name) || self.numbered_column(name).is_some()
     }
 
-    /// The numbers of all sequences.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = &Sequence> {
-        fn of_table(entry: &Arc<TableEntry>) -> impl Iterator<Item = &Sequence> {
-            let defaults = entry.def.constraints.defaults.iter().flatten();
-            defaults.filter_map(|default| match default {
-                ColumnDefault::Identity(identity) => Some(&identity.sequence),
-                _ => None,
-            })
-        }
-        let made = self.sequences.values().map(|def| &def.sequence);
-        self.tables.values().flat_map(of_table).chain(made)
+    /// All sequences.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = Numbered<'_>> {
+        let made = self.sequences.values().map(|def| Numbered::of_statement(def));
+        self.tables.values().flat_map(|entry| Numbered::of_table(&entry.def)).chain(made)
     }
 
     /// The column whose sequence has this name.
@@ -212,11 +127,24 @@ impl Snapshot {
         }
     }
 
-    /// All trees that the version has to do with: those of its tables, its own, and those it lets go.
+    /// All trees that the version has to do with: those of its tables, and those it lets go.
     pub(crate) fn trees(&self) -> BTreeSet<TreeId> {
-        let tables = self.tables.values().flat_map(|entry| entry.tree_ids());
+        self.trees_since(TreeId(0))
+    }
+
+    /// Those of them whose numbers are not below this one: numbers rise, so they were made since it was
+    /// the next.
+    pub(crate) fn trees_since(&self, first: TreeId) -> BTreeSet<TreeId> {
+        let tables = self.tables.values().flat_map(|entry| entry.trees());
         let others = self.temporary_trees().into_iter().chain(self.abandoned.iter().copied());
-        tables.chain(others).chain(self.tree_id).collect()
+        tables.chain(others).filter(|tree| *tree >= first).collect()
+    }
+
+    /// Whether it has the same tables, views and sequences as the other one.
+    pub(crate) fn has_relations_of(&self, other: &Snapshot) -> bool {
+        self.tables.is_same(&other.tables)
+            && Arc::ptr_eq(&self.views, &other.views)
+            && Arc::ptr_eq(&self.sequences, &other.sequences)
     }
 
     /// Whether it is a newer version than the other one.
@@ -231,13 +159,52 @@ impl Snapshot {
 
     /// Adds or replaces a table.
     pub(crate) fn put(&mut self, entry: TableEntry) {
-        self.tables.insert(entry.def.name.clone(), Arc::new(entry));
+        self.tables.insert(Arc::new(entry));
+    }
+
+    /// The views, to be changed.
+    pub(crate) fn views_mut(&mut self) -> &mut BTreeMap<String, Arc<ViewDef>> {
+        Arc::make_mut(&mut self.views)
+    }
+
+    /// The sequences, to be changed.
+    pub(crate) fn sequences_mut(&mut self) -> &mut BTreeMap<String, Arc<SequenceDef>> {
+        Arc::make_mut(&mut self.sequences)
+    }
+}
+
+/// Where the number of a sequence is on disk: by the id of what it belongs to, and within a table by the
+/// ordinal of the column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SequenceKey(pub(crate) u32, pub(crate) u16);
+
+/// A sequence among all.
+pub(crate) struct Numbered<'a> {
+    pub(crate) key: SequenceKey,
+    pub(crate) numbers: &'a Sequence,
+    pub(crate) ty: LogicalType,
+}
+
+impl<'a> Numbered<'a> {
+    /// The sequences of a table's columns.
+    pub(crate) fn of_table(def: &'a TableDef) -> impl Iterator<Item = Numbered<'a>> {
+        let column = move |ordinal: usize| {
+            let identity = def.constraints.identity_of(ordinal)?;
+            let key = SequenceKey(def.id.0, ordinal as u16);
+            Some(Numbered { key, numbers: &identity.sequence, ty: def.schema.columns[ordinal].ty })
+        };
+        (0..def.constraints.defaults.len()).filter_map(column)
+    }
+
+    /// One that `CREATE SEQUENCE` made.
+    pub(crate) fn of_statement(def: &'a SequenceDef) -> Numbered<'a> {
+        Numbered { key: SequenceKey(def.id, 0), numbers: &def.sequence, ty: def.ty() }
     }
 }
 
 impl sql::catalog::Catalog for Snapshot {
     fn table(&self, name: &str) -> Option<Arc<TableDef>> {
-        self.tables.get(name).map(|t| t.def.clone())
+        self.tables.get(name).map(|entry| entry.current())
     }
 
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
@@ -245,6 +212,6 @@ impl sql::catalog::Catalog for Snapshot {
     }
 
     fn tables(&self) -> Vec<Arc<TableDef>> {
-        self.tables.values().map(|t| t.def.clone()).collect()
+        self.tables.values().map(|entry| entry.current()).collect()
     }
 }

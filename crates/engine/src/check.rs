@@ -10,9 +10,9 @@ use storage::{Depth, Store, StoreOptions, Tree, TreeId};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 
-use crate::catalog::{IndexEntry, TableEntry};
+use crate::catalog::{IndexEntry, TableEntry, row_ids};
 use crate::database::{Database, Job};
-use crate::load::{key_arrays, row_ids};
+use crate::load::key_arrays;
 use crate::options::Options;
 use crate::reader::TableRows;
 use crate::write_lock::LockWait;

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use storage::Store;
+use storage::{Store, TreeId};
 use types::{SqlError, SqlResult};
 
-use crate::block::{self, Block};
+use crate::block::Block;
 use crate::catalog::{self, Snapshot};
 use crate::database::Database;
 use crate::fault;
@@ -62,10 +62,9 @@ impl Database {
 
 /// Changes what a block sees. On an error nothing of the change stays.
 async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> SqlResult<()> {
-    let before = block.snapshot();
-    let mut snapshot = (*before).clone();
+    let (mut snapshot, first_new) = ((*block.snapshot()).clone(), store.next_tree_id());
     if let Err(error) = change(&store, &mut snapshot).await {
-        drop_new(&store, &before, &snapshot).await;
+        drop_new(&store, &snapshot, first_new).await;
         return Err(error);
     }
     snapshot.read_view = snapshot.read_view.next();
@@ -74,9 +73,8 @@ async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> S
 }
 
 /// Drops the trees that a failed change has made; an error leaves pages that the next start takes back.
-async fn drop_new(store: &Store, before: &Snapshot, after: &Snapshot) {
-    let (before, after) = (block::trees(before), block::trees(after));
-    let new: Vec<_> = after.difference(&before).copied().collect();
+async fn drop_new(store: &Store, after: &Snapshot, first_new: TreeId) {
+    let new: Vec<TreeId> = after.trees_since(first_new).into_iter().collect();
     drop_trees(store, &new).await.ok();
 }
 
@@ -94,17 +92,21 @@ impl Committing {
         let Committing { store, versions, session, .. } = &self;
         let _change = versions.change_right().await;
         let before = versions.newest().for_session(*session);
-        let mut snapshot = (*before).clone();
+        let (mut snapshot, first_new) = ((*before).clone(), store.next_tree_id());
         let gone = versions.ended();
         change(store, &mut snapshot).await?;
-        if let Err(error) = catalog::reserve(store, &snapshot).await {
-            drop_new(store, &before, &snapshot).await;
-            return Err(error);
-        }
+        let has_relations_of_before = snapshot.has_relations_of(&before) && gone.is_empty();
         snapshot.settle();
         snapshot.end_sessions(&gone);
-        snapshot.forget_dropped();
-        snapshot.forget_comments();
+        if !has_relations_of_before {
+            snapshot.forget_dropped();
+            snapshot.forget_comments();
+        }
+        let reserved = catalog::reserve_for(store, &versions.visible(), &snapshot).await;
+        if let Err(error) = reserved {
+            drop_new(store, &snapshot, first_new).await;
+            return Err(error);
+        }
         snapshot.read_view = snapshot.read_view.next();
         versions.advance(snapshot);
         versions.forget_ended(&gone);

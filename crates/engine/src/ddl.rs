@@ -18,7 +18,6 @@ use storage::Store;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
-use crate::fault;
 use crate::load::build_index;
 use crate::writing::Writing;
 
@@ -56,12 +55,8 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
             let index = IndexDef { id: IndexId(snapshot.take_id()), ..def };
             let mut def = (*entry.def).clone();
             def.indexes.push(Arc::new(index));
-            let mut statistics = (*def.statistics).clone();
-            let built = store.tree(tree).map_err(fault::storage)?;
-            statistics.index_leaf_pages.push(built.stats().leaf_pages);
-            def.statistics = Arc::new(statistics);
-            let trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).chain([tree]).collect();
-            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
+            let trees: Vec<_> = entry.index_trees().chain([tree]).collect();
+            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees)?);
             Ok(())
         })
     });
@@ -115,12 +110,9 @@ fn drop_index(
 ) -> SqlResult<()> {
     let mut def = (*entry.def).clone();
     def.indexes.remove(position);
-    let mut statistics = (*def.statistics).clone();
-    statistics.index_leaf_pages.remove(position);
-    def.statistics = Arc::new(statistics);
-    let mut trees: Vec<_> = entry.indexes.iter().map(|i| i.tree_id).collect();
+    let mut trees: Vec<_> = entry.index_trees().collect();
     let dropped = trees.remove(position);
-    snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees, entry.next_row_id)?);
+    snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees)?);
     snapshot.abandon(&[dropped]);
     Ok(())
 }

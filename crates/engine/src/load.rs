@@ -10,16 +10,13 @@ pub(crate) use index::build_index;
 pub(crate) use loader::{Loader, Rebuilt};
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;
-use sql::catalog::TableStatistics;
 use storage::{Store, TreeId};
 use types::key::KeyColumn;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::TableEntry;
 use crate::database::Database;
 use crate::write_lock::{LockWait, WriteRight};
 use crate::{door, fault};
@@ -50,7 +47,7 @@ impl<'a> TableLoader<'a> {
                 let right = db.writer(&LockWait::default()).await?;
                 let entry = db.newest().table(table)?.clone();
                 let mut loader = Loader::empty(db, entry.clone(), Cancel::default());
-                if entry.def.statistics.row_count > 0 {
+                if entry.row_count() > 0 {
                     loader.keep_rows(db, &HashSet::new()).await?;
                 }
                 SqlResult::Ok((loader, right))
@@ -78,11 +75,6 @@ impl<'a> TableLoader<'a> {
     }
 }
 
-/// The row ids of the next rows: one past the table's columns for [`KeyEncoder`].
-pub(crate) fn row_ids(first: i64, count: usize) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values(first..first + count as i64))
-}
-
 /// The columns of a key in `batch`.
 pub(crate) fn key_arrays(key: &[KeyColumn], batch: &RecordBatch, ids: &ArrayRef) -> Vec<ArrayRef> {
     let array = |k: &KeyColumn| match k.ordinal < batch.num_columns() {
@@ -103,26 +95,4 @@ pub(crate) async fn drop_trees(store: &Store, trees: &[TreeId]) -> SqlResult<()>
         store.drop_tree(tree).await.map_err(fault::storage)?;
     }
     Ok(())
-}
-
-/// The table over its new trees, with fresh counts.
-pub(crate) fn replaced(
-    store: &Store,
-    old: &TableEntry,
-    trees: &[TreeId],
-    row_count: u64,
-    next_row_id: i64,
-) -> SqlResult<TableEntry> {
-    let tree = |&tree: &TreeId| store.tree(tree).map_err(fault::storage);
-    let leaf_pages = trees.iter().map(|id| Ok(tree(id)?.stats().leaf_pages));
-    let leaf_pages = leaf_pages.collect::<SqlResult<Vec<_>>>()?;
-    let statistics = TableStatistics {
-        row_count,
-        leaf_pages: leaf_pages[0],
-        index_leaf_pages: leaf_pages[1..].to_vec(),
-        columns: vec![],
-    };
-    let mut def = (*old.def).clone();
-    def.statistics = Arc::new(statistics);
-    TableEntry::new(store, def, trees[0], &trees[1..], next_row_id)
 }

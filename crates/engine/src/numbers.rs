@@ -28,14 +28,15 @@ impl Database {
     /// Sequences go on after an orderly end without the gap that a crash leaves.
     pub(crate) async fn release_numbers(&self) -> SqlResult<()> {
         let right = self.writer(&LockWait::default()).await?;
-        let released = self.newest().numbers().filter(|numbers| numbers.release()).count();
-        match released {
-            0 => Ok(()),
-            _ => {
-                self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
-                self.settle(right).await
-            }
+        let newest = self.newest();
+        let released = newest.numbers().filter(|numbered| numbered.numbers.release());
+        let released: Vec<Given> = released.map(|numbered| Given::of(&numbered)).collect();
+        if released.is_empty() {
+            return Ok(());
         }
+        self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
+        self.versions().note_given(released);
+        self.settle(right).await
     }
 }
 

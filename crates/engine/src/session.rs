@@ -362,6 +362,7 @@ impl Session {
             changes: Mutex::default(),
             now_us: runtime::time::unix_us(),
             page_bytes: self.db.page_bytes() as u64,
+            checkpoint: self.db.store().checkpoint_number(),
             monitor: Monitor { activities: self.db.activities().clone(), handle: self.db.handle() },
         })
     }

@@ -98,6 +98,8 @@ pub(crate) struct View {
     pub(crate) now_us: i64,
     /// Bytes of a page of the database file.
     pub(crate) page_bytes: u64,
+    /// The number of the last checkpoint: it rises with what all see.
+    pub(crate) checkpoint: u64,
     pub(crate) monitor: Monitor,
 }
 

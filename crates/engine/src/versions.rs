@@ -199,7 +199,7 @@ impl Versions {
             return Ok(());
         }
         let mut snapshot = (*self.newest()).clone();
-        let saved = self.save(&mut snapshot).await;
+        let saved = self.save(&mut snapshot, &given).await;
         given.iter().for_each(|given| given.reserved(saved.is_ok()));
         if let Err(error) = &saved {
             self.fail(error);
@@ -213,11 +213,11 @@ impl Versions {
         saved
     }
 
-    async fn save(&self, snapshot: &mut Snapshot) -> SqlResult<()> {
+    async fn save(&self, snapshot: &mut Snapshot, given: &[Given]) -> SqlResult<()> {
         // What was given up before has trees that fit no catalog.
         self.store.check_writable().map_err(fault::storage)?;
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
-        catalog::save(&self.store, snapshot).await?;
+        catalog::save(&self.store, &self.visible(), snapshot, given).await?;
         self.store.checkpoint().await.map_err(fault::storage)
     }
 

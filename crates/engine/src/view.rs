@@ -22,7 +22,7 @@ pub(crate) async fn create(writing: &Writing<'_>, create: CreateView) -> SqlResu
         return Err(SqlError::unsupported(format!("a view of the temporary table \"{name}\"")));
     }
     let mut changed = (**snapshot).clone();
-    changed.views.insert(view.name.clone(), Arc::new(view.clone()));
+    changed.views_mut().insert(view.name.clone(), Arc::new(view.clone()));
     let columns = sql::view_columns(&view, &changed)?;
     if is_view {
         let old = sql::view_columns(&snapshot.views[&view.name], &**snapshot)?;
@@ -39,7 +39,7 @@ pub(crate) async fn create(writing: &Writing<'_>, create: CreateView) -> SqlResu
             if !is_view {
                 Arc::make_mut(&mut snapshot.access).own(&Relation::View(&view.name), owner);
             }
-            snapshot.views.insert(view.name.clone(), Arc::new(view));
+            snapshot.views_mut().insert(view.name.clone(), Arc::new(view));
             Ok(())
         })
     });
@@ -79,7 +79,7 @@ pub(crate) async fn drop(
 }
 
 fn drop_one(snapshot: &mut Snapshot, name: &str) {
-    snapshot.views.remove(name);
+    snapshot.views_mut().remove(name);
 }
 
 /// 2BP01 when a view that stays names one of the relations.

@@ -105,7 +105,7 @@ impl TableDef {
     }
 }
 
-/// Statistics of a table. `row_count` and `leaf_pages` are kept by loads; the rest by `ANALYZE`.
+/// Statistics of a table. Counts are those of the moment; what is known of columns is from `ANALYZE`.
 #[derive(Clone, Debug, Default)]
 pub struct TableStatistics {
     /// Rows.
@@ -115,7 +115,7 @@ pub struct TableStatistics {
     /// Leaf pages of each secondary index, in the order of `TableDef::indexes`.
     pub index_leaf_pages: Vec<u64>,
     /// One per column; empty until `ANALYZE` ran.
-    pub columns: Vec<ColumnStatistics>,
+    pub columns: Arc<[ColumnStatistics]>,
 }
 
 /// Statistics of a column.

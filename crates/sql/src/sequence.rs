@@ -133,6 +133,18 @@ impl Sequence {
         (state.value, state.is_called)
     }
 
+    /// Its number on disk: the last one that counts as given out, or the next one and `false`.
+    pub fn stored(&self) -> (i64, bool) {
+        let State { value, is_called, ahead, pending } = *self.counter.state();
+        let last = || pending.or(ahead).unwrap_or(value);
+        (if is_called { last() } else { value }, is_called)
+    }
+
+    /// It stands where [`Sequence::stored`] says; for a catalog that is being read.
+    pub fn restore(&self, value: i64, is_called: bool) {
+        *self.counter.state() = State { value, is_called, ahead: None, pending: None };
+    }
+
     /// Whether a crash would forget numbers that were given out.
     pub fn is_unsaved(&self) -> bool {
         self.counter.state().ahead.is_none()

@@ -50,6 +50,15 @@ fn row_id(schema: &Schema) -> KeyColumn {
     KeyColumn { ordinal: schema.columns.len(), ty: LogicalType::Int64, nullable: false }
 }
 
+/// The row id in the clustered key of a table without primary key.
+///
+/// # Panics
+/// If the bytes are not such a key.
+pub fn row_id_of(key: &[u8]) -> i64 {
+    let bytes = key.try_into().expect("a row id is the whole key");
+    (u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed()
+}
+
 fn with_row_id(schema: &Schema, primary_key: &[usize]) -> Schema {
     let mut schema = schema.clone();
     if primary_key.is_empty() {

@@ -1,128 +1,210 @@
-//! The catalog on disk.
-//!
-//! Each version is a tree of its own, bulk loaded, so that a crash leaves the old or the new one.
-//! The store's catalog tree maps the version's number to the id of that tree; the last one counts.
-//! A table's record is cut into chunks that fit an entry: key = table id, chunk number.
+//! The catalog on disk: what has changed since the last version that is there is written to its records.
+//! They become durable with the trees of the tables, by one checkpoint.
 
-use std::ops::Bound;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use runtime::IoCounters;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sql::ViewDef;
-use sql::catalog::TableDef;
 use sql::sequence::SequenceDef;
-use storage::{Depth, Store, TreeId};
-use types::{SqlError, SqlResult, SqlState};
+use storage::{Store, TreeId};
+use types::{SqlError, SqlResult};
 
-use super::{Snapshot, TableEntry};
+use super::legacy;
+use super::records::{Key, Kind, Records, damaged, fixed};
+use super::{Numbered, SequenceKey, Snapshot, TableEntry};
 use crate::comments::Subject;
 use crate::fault;
+use crate::system::Given;
 
-/// Bytes of a chunk: with its key well below a quarter of the smallest page.
-const CHUNK_BYTES: usize = 512;
-
-#[derive(Serialize, Deserialize)]
-struct TableRecord {
-    def: Vec<u8>,
-    tree: u32,
-    index_trees: Vec<u32>,
-    next_row_id: i64,
-}
-
-/// The key before all tables: holds the next id.
-const HEAD: u32 = 0;
-/// The key behind all tables: holds the sequences that are not parts of columns.
-const SEQUENCES: u32 = u32::MAX - 4;
-/// The next key: holds the trees of temporary tables.
-const TEMPORARY: u32 = u32::MAX - 3;
-/// The next key: holds comments.
-const COMMENTS: u32 = u32::MAX - 2;
-/// The next key: holds roles and privileges.
-const ACCESS: u32 = u32::MAX - 1;
-/// The last key: holds the views.
-const VIEWS: u32 = u32::MAX;
-
-/// Pages that a bulk load of a small catalog takes: a run of leaves, one of inner nodes, the root;
-/// and the same once more for what a statement adds.
+/// Pages that a change of a few records takes, once in the tree and once in the journal; and the same
+/// once more for what a statement adds.
 const SAVED_PAGES_MIN: u32 = 64;
 
-/// Makes sure of space on the disk for `save` and a checkpoint. To be asked while what has changed
-/// can still be undone.
+/// Makes sure of space on the disk for a checkpoint after rows have changed. To be asked while what has
+/// changed can still be undone.
 ///
-/// Errors: 53100.
-pub(crate) async fn reserve(store: &Store, snapshot: &Snapshot) -> SqlResult<()> {
-    let stats = match snapshot.tree_id {
-        Some(tree) => Some(store.tree(tree).map_err(fault::storage)?.stats()),
-        None => None,
-    };
-    let pages = stats.map_or(0, |stats| stats.leaf_pages + stats.inner_pages) as u32;
-    // A bulk load takes runs of pages, each at most twice as long as the one before.
-    store.reserve(2 * pages + SAVED_PAGES_MIN).await.map_err(fault::storage)
+/// # Errors
+/// 53100
+pub(crate) async fn reserve(store: &Store) -> SqlResult<()> {
+    store.reserve(SAVED_PAGES_MIN).await.map_err(fault::storage)
 }
 
-/// Writes `snapshot` as the next version. Durable after the next checkpoint.
-pub(crate) async fn save(store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
-    let tree_id = store.create_tree().await.map_err(fault::storage)?;
-    let tree = store.tree(tree_id).map_err(fault::storage)?;
-    let mut loader = tree.bulk_loader().await.map_err(fault::storage)?;
-    let head = (HEAD, snapshot.next_id.to_le_bytes().to_vec());
-    let mut records = vec![head];
-    for entry in snapshot.tables.values() {
-        records.push((entry.def.id.0, record(entry)?));
-    }
-    let views: Vec<&ViewDef> = snapshot.views.values().map(AsRef::as_ref).collect();
-    if !views.is_empty() {
-        let bytes = serde_json::to_vec(&views).map_err(|e| SqlError::internal(e.to_string()))?;
-        records.push((VIEWS, bytes));
-    }
-    let sequences: Vec<&SequenceDef> = snapshot.sequences.values().map(AsRef::as_ref).collect();
-    if !sequences.is_empty() {
-        let bytes = serde_json::to_vec(&sequences);
-        records.push((SEQUENCES, bytes.map_err(|e| SqlError::internal(e.to_string()))?));
-    }
-    if !snapshot.comments.is_empty() {
-        let comments: Vec<(&Subject, &String)> = snapshot.comments.iter().collect();
-        let bytes = serde_json::to_vec(&comments).map_err(|e| SqlError::internal(e.to_string()))?;
-        records.push((COMMENTS, bytes));
-    }
-    let temporary = snapshot.temporary_trees();
-    if !temporary.is_empty() {
-        records.push((TEMPORARY, temporary.iter().flat_map(|tree| tree.0.to_le_bytes()).collect()));
-    }
-    let access = serde_json::to_vec(&*snapshot.access);
-    records.push((ACCESS, access.map_err(|e| SqlError::internal(e.to_string()))?));
-    records.sort_by_key(|(id, _)| *id);
-    for (id, bytes) in records {
-        for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
-            let key = [&id.to_be_bytes()[..], &(number as u16).to_be_bytes()].concat();
-            loader.push(&key, chunk).await.map_err(fault::storage)?;
+/// The same where definitions may differ from those that are on disk.
+///
+/// # Errors
+/// 53100
+pub(crate) async fn reserve_for(store: &Store, saved: &Snapshot, next: &Snapshot) -> SqlResult<()> {
+    let changes = changes(saved, next)?;
+    let bytes: usize = changes.iter().map(Change::bytes).sum();
+    // Pages may be half full, and each old one that changes is in the journal, too.
+    let pages = 4 * bytes.div_ceil(store.page_size()) as u32;
+    store.reserve(pages + SAVED_PAGES_MIN).await.map_err(fault::storage)
+}
+
+/// A change of records.
+enum Change {
+    Put(Key, Vec<u8>),
+    Remove(Key),
+    /// The numbers of the sequences of an object begin anew.
+    RemoveNumbers(u32),
+}
+
+impl Change {
+    /// What it takes in pages, as bytes.
+    fn bytes(&self) -> usize {
+        /// An entry that moves others.
+        const ENTRY_BYTES: usize = 256;
+        match self {
+            Change::Put(_, value) => value.len() + ENTRY_BYTES,
+            Change::Remove(_) | Change::RemoveNumbers(_) => ENTRY_BYTES,
         }
     }
-    loader.finish().await.map_err(fault::storage)?;
-    snapshot.generation += 1;
-    let (key, value) = (snapshot.generation.to_be_bytes(), tree_id.0.to_le_bytes());
-    store.catalog().insert(&key, &value).await.map_err(fault::storage)?;
-    if let Some(old) = snapshot.tree_id.replace(tree_id) {
-        store.drop_tree(old).await.map_err(fault::storage)?;
+}
+
+/// Writes what differs between two versions, and where sequences stand that gave numbers out. Durable
+/// after the next checkpoint.
+pub(crate) async fn save(
+    store: &Store,
+    saved: &Snapshot,
+    next: &Snapshot,
+    given: &[Given],
+) -> SqlResult<()> {
+    let records = Records(store.catalog());
+    for change in changes(saved, next)? {
+        match change {
+            Change::Put(key, value) => records.put(key, &value).await?,
+            Change::Remove(key) => records.remove(key).await?,
+            Change::RemoveNumbers(id) => records.remove_all(Kind::Number, id).await?,
+        }
+    }
+    for given in given {
+        // Not those of temporary tables, nor of what is no more.
+        if next.has_numbers(given.key()) {
+            records.put(Key::number(given.key()), &number(given.numbers().stored())).await?;
+        }
     }
     Ok(())
 }
 
-fn record(entry: &TableEntry) -> SqlResult<Vec<u8>> {
-    let record = TableRecord {
-        def: sql::statistics::encode_table(&entry.def),
-        tree: entry.tree_id.0,
-        index_trees: entry.indexes.iter().map(|i| i.tree_id.0).collect(),
-        next_row_id: entry.next_row_id,
-    };
-    serde_json::to_vec(&record).map_err(|e| SqlError::internal(e.to_string()))
+fn changes(saved: &Snapshot, next: &Snapshot) -> SqlResult<Vec<Change>> {
+    let mut changes = vec![];
+    if saved.next_id != next.next_id {
+        let bytes = next.next_id.to_le_bytes().to_vec();
+        changes.push(Change::Put(Key::only(Kind::Head), bytes));
+    }
+    if !saved.tables.is_same(&next.tables) {
+        table_changes(saved, next, &mut changes);
+    }
+    if !Arc::ptr_eq(&saved.sequences, &next.sequences) {
+        sequence_changes(saved, next, &mut changes)?;
+    }
+    if !Arc::ptr_eq(&saved.views, &next.views) {
+        let views: Vec<&ViewDef> = next.views.values().map(AsRef::as_ref).collect();
+        changes.push(Change::Put(Key::only(Kind::Views), encoded(&views)?));
+    }
+    if !Arc::ptr_eq(&saved.comments, &next.comments) {
+        let comments: Vec<(&Subject, &String)> = next.comments.iter().collect();
+        changes.push(Change::Put(Key::only(Kind::Comments), encoded(&comments)?));
+    }
+    if !Arc::ptr_eq(&saved.access, &next.access) {
+        changes.push(Change::Put(Key::only(Kind::Access), encoded(&*next.access)?));
+    }
+    let temporary = next.temporary_trees();
+    if saved.temporary_trees() != temporary {
+        let bytes = temporary.iter().flat_map(|tree| tree.0.to_le_bytes()).collect();
+        changes.push(Change::Put(Key::only(Kind::Temporary), bytes));
+    }
+    Ok(changes)
 }
 
-/// Reads the last version. Trees that it does not know go with its next change: the end of the process
+fn table_changes(saved: &Snapshot, next: &Snapshot, changes: &mut Vec<Change>) {
+    for id in saved.tables.ids().filter(|id| next.tables.by_id(*id).is_none()) {
+        changes.push(Change::Remove(Key::table(id.0)));
+        changes.push(Change::RemoveNumbers(id.0));
+    }
+    for entry in next.tables.values() {
+        let id = entry.def.id;
+        if saved.tables.by_id(id).is_some_and(|saved| Arc::ptr_eq(saved, entry)) {
+            continue;
+        }
+        changes.push(Change::Put(Key::table(id.0), table_record(entry)));
+        changes.push(Change::RemoveNumbers(id.0));
+        changes.extend(Numbered::of_table(&entry.def).map(put_number));
+    }
+}
+
+fn sequence_changes(saved: &Snapshot, next: &Snapshot, changes: &mut Vec<Change>) -> SqlResult<()> {
+    let sequences: Vec<&SequenceDef> = next.sequences.values().map(AsRef::as_ref).collect();
+    changes.push(Change::Put(Key::only(Kind::Sequences), encoded(&sequences)?));
+    let by_id = |snapshot: &Snapshot| -> BTreeMap<u32, Arc<SequenceDef>> {
+        snapshot.sequences.values().map(|def| (def.id, def.clone())).collect()
+    };
+    let (saved, next) = (by_id(saved), by_id(next));
+    for id in saved.keys().filter(|id| !next.contains_key(id)) {
+        changes.push(Change::RemoveNumbers(*id));
+    }
+    for (id, def) in &next {
+        if !saved.get(id).is_some_and(|saved| Arc::ptr_eq(saved, def)) {
+            changes.push(put_number(Numbered::of_statement(def)));
+        }
+    }
+    Ok(())
+}
+
+fn put_number(numbered: Numbered<'_>) -> Change {
+    Change::Put(Key::number(numbered.key), number(numbered.numbers.stored()))
+}
+
+/// A number, and whether it was given out.
+fn number((value, is_called): (i64, bool)) -> Vec<u8> {
+    [&value.to_le_bytes()[..], &[u8::from(is_called)]].concat()
+}
+
+fn table_record(entry: &TableEntry) -> Vec<u8> {
+    let mut bytes = entry.tree_id.0.to_le_bytes().to_vec();
+    bytes.extend((entry.indexes.len() as u32).to_le_bytes());
+    bytes.extend(entry.index_trees().flat_map(|tree| tree.0.to_le_bytes()));
+    bytes.extend(sql::statistics::encode_table(&entry.def));
+    bytes
+}
+
+fn table(store: &Store, record: &[u8]) -> SqlResult<TableEntry> {
+    let mut words = record.chunks_exact(4).map(|word| fixed(word).map(u32::from_le_bytes));
+    let mut word = || words.next().unwrap_or_else(|| Err(damaged("a table is too short")));
+    let (tree, count) = (word()?, word()?);
+    let mut indexes = vec![];
+    for _ in 0..count {
+        indexes.push(TreeId(word()?));
+    }
+    let def = sql::statistics::decode_table(&record[8 + 4 * indexes.len()..])?;
+    if def.indexes.len() != indexes.len() {
+        return Err(damaged("a table has other indexes than trees"));
+    }
+    TableEntry::new(store, def, TreeId(tree), &indexes)
+}
+
+fn encoded(value: &impl Serialize) -> SqlResult<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| SqlError::internal(error.to_string()))
+}
+
+pub(super) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> SqlResult<T> {
+    serde_json::from_slice(bytes).map_err(|error| damaged(&error.to_string()))
+}
+
+/// Reads the version that is on disk; one that an earlier program has written becomes one of this form
+/// with the next checkpoint. Trees that it does not know go with its next change: the end of the process
 /// cut off what made them.
 pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
-    let mut snapshot = last_version(store).await?;
+    let mut snapshot = match legacy::load(store).await? {
+        Some(old) => {
+            save(store, &Snapshot::default(), &old, &[]).await?;
+            legacy::forget(store).await?;
+            old
+        }
+        None => read(store).await?,
+    };
     let known = snapshot.trees();
     let is_known = |id: &TreeId| known.contains(id) || *id == store.catalog().id();
     let orphans: Vec<TreeId> = store.tree_ids().into_iter().filter(|id| !is_known(id)).collect();
@@ -130,84 +212,59 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
     Ok(snapshot)
 }
 
-async fn last_version(store: &Store) -> SqlResult<Snapshot> {
-    let versions = entries(store.catalog()).await?;
-    let mut snapshot = Snapshot::default();
-    let Some((generation, tree)) = versions.last() else { return Ok(snapshot) };
-    let tree_id = TreeId(u32::from_le_bytes(fixed(tree)?));
-    snapshot.generation = u64::from_be_bytes(fixed(generation)?);
-    snapshot.tree_id = Some(tree_id);
-    let tree = store.tree(tree_id).map_err(fault::storage)?;
-    for (id, bytes) in records(&entries(tree).await?)? {
-        if id == HEAD {
-            snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?);
-        } else if id == ACCESS {
-            let access = serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
-            snapshot.access = Arc::new(access);
-        } else if id == TEMPORARY {
-            // Their sessions ended with the last process.
-            for tree in bytes.chunks(4) {
-                snapshot.abandon(&[TreeId(u32::from_le_bytes(fixed(tree)?))]);
-            }
-        } else if id == SEQUENCES {
-            let sequences: Vec<SequenceDef> =
-                serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
-            let named = sequences.into_iter().map(|s| (s.name.clone(), Arc::new(s)));
-            snapshot.sequences = named.collect();
-        } else if id == COMMENTS {
-            let comments: Vec<(Subject, String)> =
-                serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
-            snapshot.comments = Arc::new(comments.into_iter().collect());
-        } else if id == VIEWS {
-            let views: Vec<ViewDef> =
-                serde_json::from_slice(&bytes).map_err(|e| damaged(&e.to_string()))?;
-            let named = views.into_iter().map(|v| (v.name.clone(), Arc::new(v)));
-            snapshot.views = named.collect();
-        } else {
-            snapshot.put(table(store, &bytes)?);
+async fn read(store: &Store) -> SqlResult<Snapshot> {
+    let (mut snapshot, mut numbers) = (Snapshot::default(), vec![]);
+    for (key, bytes) in Records(store.catalog()).all().await? {
+        match key.kind {
+            Kind::Head => snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?),
+            Kind::Table => snapshot.put(table(store, &bytes)?),
+            Kind::Number => numbers.push((SequenceKey(key.id, key.number), bytes)),
+            kind => snapshot.take_record(kind, &bytes)?,
         }
+    }
+    let numbers: BTreeMap<SequenceKey, Vec<u8>> = numbers.into_iter().collect();
+    for numbered in snapshot.numbers() {
+        let stored = numbers.get(&numbered.key).ok_or_else(|| damaged("a sequence has no number"));
+        let [value @ .., is_called] = fixed::<9>(stored?)?;
+        numbered.numbers.restore(i64::from_le_bytes(value), is_called != 0);
     }
     Ok(snapshot)
 }
 
-type Entries = Vec<(Vec<u8>, Vec<u8>)>;
-
-async fn entries(tree: storage::Tree) -> SqlResult<Entries> {
-    let io = IoCounters::default();
-    let mut found = vec![];
-    let mut parts = vec![tree.root_part(Bound::Unbounded, Bound::Unbounded)];
-    while let Some(part) = parts.pop() {
-        let mut visit = |key: &[u8], value: &[u8]| found.push((key.to_vec(), value.to_vec()));
-        let children = tree.expand(part, Depth::Many, &io, &mut visit).await;
-        parts.extend(children.map_err(fault::storage)?.into_iter().rev());
-    }
-    Ok(found)
-}
-
-/// Chunks put together, by id.
-fn records(entries: &Entries) -> SqlResult<Vec<(u32, Vec<u8>)>> {
-    let mut records: Vec<(u32, Vec<u8>)> = vec![];
-    for (key, chunk) in entries {
-        let id = u32::from_be_bytes(fixed(key.get(..4).unwrap_or_default())?);
-        match records.last_mut() {
-            Some((last, bytes)) if *last == id => bytes.extend(chunk),
-            _ => records.push((id, chunk.clone())),
+impl Snapshot {
+    /// Takes a record of a kind of which there is one.
+    pub(super) fn take_record(&mut self, kind: Kind, bytes: &[u8]) -> SqlResult<()> {
+        match kind {
+            Kind::Views => {
+                let views: Vec<ViewDef> = decoded(bytes)?;
+                self.views_mut().extend(views.into_iter().map(|v| (v.name.clone(), Arc::new(v))));
+            }
+            Kind::Sequences => {
+                let made: Vec<SequenceDef> = decoded(bytes)?;
+                self.sequences_mut()
+                    .extend(made.into_iter().map(|s| (s.name.clone(), Arc::new(s))));
+            }
+            Kind::Comments => {
+                let comments: Vec<(Subject, String)> = decoded(bytes)?;
+                self.comments = Arc::new(comments.into_iter().collect());
+            }
+            Kind::Access => self.access = Arc::new(decoded(bytes)?),
+            // Their sessions ended with the last process.
+            Kind::Temporary => {
+                for tree in bytes.chunks(4) {
+                    self.abandon(&[TreeId(u32::from_le_bytes(fixed(tree)?))]);
+                }
+            }
+            Kind::Head | Kind::Table | Kind::Number => {
+                return Err(damaged("a record is misplaced"));
+            }
         }
+        Ok(())
     }
-    Ok(records)
-}
 
-fn table(store: &Store, bytes: &[u8]) -> SqlResult<TableEntry> {
-    let record: TableRecord = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
-    let def: TableDef = sql::statistics::decode_table(&record.def)?;
-    let index_trees: Vec<_> = record.index_trees.into_iter().map(TreeId).collect();
-    TableEntry::new(store, def, TreeId(record.tree), &index_trees, record.next_row_id)
-}
-
-fn fixed<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {
-    bytes.try_into().map_err(|_| damaged("a field has the wrong length"))
-}
-
-fn damaged(why: &str) -> SqlError {
-    SqlError::new(SqlState::DATA_CORRUPTED, format!("the catalog is damaged: {why}"))
+    /// Whether it is a sequence of this version that has its number there.
+    fn has_numbers(&self, key: SequenceKey) -> bool {
+        self.tables.by_id(sql::catalog::TableId(key.0)).is_some()
+            || self.sequences.values().any(|def| def.id == key.0)
+    }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sql::catalog::TableId;
 use storage::TreeId;
 
 use super::{Snapshot, TableEntry};
@@ -46,7 +47,7 @@ impl Snapshot {
     }
 
     fn place(&mut self, entry: Arc<TableEntry>) {
-        let displaced = self.tables.insert(entry.def.name.clone(), entry);
+        let displaced = self.tables.insert(entry);
         self.temporaries.shadowed.extend(displaced);
     }
 
@@ -73,21 +74,18 @@ impl Snapshot {
         if sessions.is_empty() {
             return;
         }
-        let mut permanent = BTreeMap::new();
-        for (name, entry) in std::mem::take(&mut self.tables) {
-            match sessions.get(&entry.def.id.0) {
-                Some(session) => {
-                    apart.entry(*session).or_default().insert(name, entry);
-                }
-                None => {
-                    permanent.insert(name, entry);
-                }
+        for (id, session) in sessions.iter() {
+            let name = self.tables.by_id(TableId(*id)).map(|entry| entry.def.name.clone());
+            let taken = name.and_then(|name| self.tables.remove(&name));
+            if let Some(entry) = taken {
+                apart.entry(*session).or_default().insert(entry.def.name.clone(), entry);
             }
         }
         for entry in shadowed.drain(..) {
-            permanent.entry(entry.def.name.clone()).or_insert(entry);
+            if !self.tables.contains_key(&entry.def.name) {
+                self.tables.insert(entry);
+            }
         }
-        self.tables = permanent;
         let left: Vec<u32> =
             apart.values().flat_map(|tables| tables.values().map(|t| t.def.id.0)).collect();
         sessions.retain(|id, _| left.contains(id));
@@ -98,7 +96,7 @@ impl Snapshot {
         let mut trees = vec![];
         for session in ended {
             let tables = self.temporaries.apart.remove(session).unwrap_or_default();
-            trees.extend(tables.values().flat_map(|entry| entry.tree_ids()));
+            trees.extend(tables.values().flat_map(|entry| entry.trees()));
         }
         self.temporaries.sessions.retain(|_, session| !ended.contains(session));
         self.abandon(&trees);
@@ -107,12 +105,12 @@ impl Snapshot {
     /// The trees of all temporary tables, of a settled catalog.
     pub(crate) fn temporary_trees(&self) -> Vec<TreeId> {
         let tables = self.temporaries.apart.values().flat_map(BTreeMap::values);
-        tables.flat_map(|entry| entry.tree_ids()).collect()
+        tables.flat_map(|entry| entry.trees()).collect()
     }
 
     /// Ids of all tables, temporary ones too.
     pub(crate) fn table_ids(&self) -> Vec<u32> {
-        let permanent = self.tables.values().map(|entry| entry.def.id.0);
+        let permanent = self.tables.ids().map(|id| id.0);
         permanent.chain(self.temporaries.sessions.keys().copied()).collect()
     }
 }

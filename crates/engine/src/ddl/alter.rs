@@ -99,18 +99,11 @@ async fn publish(
     let change = writing.change(move |store, snapshot: &mut Snapshot| {
         Box::pin(async move {
             snapshot.next_id = snapshot.next_id.max(next_id);
-            let (tree, indexes, next_row_id) = match &rebuilt {
-                None => {
-                    let trees = entry.indexes.iter().map(|i| i.tree_id).collect::<Vec<_>>();
-                    (entry.tree_id, trees, entry.next_row_id)
-                }
-                Some(rebuilt) => {
-                    let next = entry.next_row_id.max(rebuilt.row_count as i64 + 1);
-                    (rebuilt.tree_ids[0], rebuilt.tree_ids[1..].to_vec(), next)
-                }
+            let trees = match &rebuilt {
+                None => entry.tree_ids(),
+                Some(rebuilt) => rebuilt.tree_ids.clone(),
             };
-            let mut new = TableEntry::new(store, def, tree, &indexes, next_row_id)?;
-            new.count_pages();
+            let new = TableEntry::new(store, def, trees[0], &trees[1..])?;
             snapshot.tables.remove(&entry.def.name);
             for (old, place) in entry.def.schema.columns.iter().zip(&remap) {
                 let column = place.and_then(|place| new.def.schema.columns.get(place));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use sql::Draft;
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStatistics};
+use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
 use sql::parse::CreateTable;
 use storage::TreeId;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
@@ -54,7 +54,7 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
     }
     let def = defined(&draft, &mut ids);
     let placeholders = new_trees(writing.db, 1 + def.indexes.len()).await?;
-    let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..], 1)?;
+    let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..])?;
     let filled = match &mut rows {
         None => Ok(None),
         Some(rows) => filled(writing, &entry, rows).await,
@@ -111,8 +111,6 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
         let id = IndexId(ids.take());
         def.indexes.push(Arc::new(IndexDef { id, name, columns, included, unique: true }));
     }
-    let index_leaf_pages = vec![1; def.indexes.len()];
-    def.statistics = Arc::new(TableStatistics { index_leaf_pages, ..TableStatistics::default() });
     def
 }
 
@@ -156,15 +154,9 @@ async fn filled(
         return Ok(None);
     }
     let built = loader.build(db).await?;
-    let mut def = (*entry.def).clone();
-    let mut statistics = (*def.statistics).clone();
-    statistics.row_count = built.row_count;
-    def.statistics = Arc::new(statistics);
     let (tree, indexes) = (built.tree_ids[0], &built.tree_ids[1..]);
-    let next_row_id = 1 + count as i64;
-    let mut entry = TableEntry::new(db.store(), def, tree, indexes, next_row_id)?;
-    entry.count_pages();
-    Ok(Some((entry, count)))
+    let def = (*entry.def).clone();
+    Ok(Some((TableEntry::new(db.store(), def, tree, indexes)?, count)))
 }
 
 async fn publish(

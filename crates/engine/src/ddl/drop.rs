@@ -100,7 +100,7 @@ fn forget(snapshot: &mut Snapshot, table: u32, names: &[String]) {
         let views = snapshot.views.values().filter(|v| v.relations.contains(&name));
         let views: Vec<String> = views.map(|v| v.name.clone()).collect();
         for view in views {
-            snapshot.views.remove(&view);
+            snapshot.views_mut().remove(&view);
             gone.push(view);
         }
         next += 1;

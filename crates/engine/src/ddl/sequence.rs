@@ -35,7 +35,7 @@ pub(crate) async fn create_sequence(
             let id = snapshot.take_id();
             let def = SequenceDef { id, name, type_name, sequence, owner: column };
             Arc::make_mut(&mut snapshot.access).own(&Relation::Sequence(id), session_role);
-            snapshot.sequences.insert(def.name.clone(), Arc::new(def));
+            snapshot.sequences_mut().insert(def.name.clone(), Arc::new(def));
             Ok(())
         })
     });
@@ -76,11 +76,11 @@ pub(crate) async fn alter_sequence(writing: &Writing<'_>, alter: &AlterSequence)
         let old = alter.name.clone();
         let change = writing.change(move |_, snapshot| {
             Box::pin(async move {
-                snapshot.sequences.remove(&old);
+                snapshot.sequences_mut().remove(&old);
                 if old != altered.name {
                     rename_in_defaults(snapshot, &old, &altered.name);
                 }
-                snapshot.sequences.insert(altered.name.clone(), Arc::new(altered));
+                snapshot.sequences_mut().insert(altered.name.clone(), Arc::new(altered));
                 Ok(())
             })
         });
@@ -204,7 +204,7 @@ pub(crate) async fn drop_sequences(writing: &Writing<'_>, drop: &Drop) -> SqlRes
         Box::pin(async move {
             for name in found {
                 forget_in_defaults(snapshot, &name);
-                snapshot.sequences.remove(&name);
+                snapshot.sequences_mut().remove(&name);
             }
             for (table, ordinal) in columns {
                 forget_default(snapshot, &table, ordinal);
@@ -343,7 +343,9 @@ pub(super) fn name_sequences(draft: &mut Draft, snapshot: &Snapshot) {
 /// The sequences that a table owns go with it.
 pub(super) fn drop_owned(snapshot: &mut Snapshot, table: u32) {
     let is_owned = |def: &SequenceDef| def.owner.as_ref().is_some_and(|o| o.table == table);
-    snapshot.sequences.retain(|_, def| !is_owned(def));
+    if snapshot.sequences.values().any(|def| is_owned(def)) {
+        snapshot.sequences_mut().retain(|_, def| !is_owned(def));
+    }
 }
 
 /// The sequences that a column owns go with it, and know it by its new name.
@@ -353,9 +355,10 @@ pub(super) fn follow_column(snapshot: &mut Snapshot, table: u32, old: &str, new:
         return;
     }
     let Some(new) = new else {
-        return snapshot.sequences.retain(|_, def| def.owner.as_ref() != Some(&own));
+        return snapshot.sequences_mut().retain(|_, def| def.owner.as_ref() != Some(&own));
     };
-    let owned = snapshot.sequences.values_mut().filter(|def| def.owner.as_ref() == Some(&own));
+    let owned =
+        snapshot.sequences_mut().values_mut().filter(|def| def.owner.as_ref() == Some(&own));
     for def in owned {
         let owner = Some(OwningColumn { table, column: new.to_owned() });
         *def = Arc::new(SequenceDef { owner, ..(**def).clone() });

@@ -23,18 +23,15 @@ pub(crate) struct Change {
     pub(crate) entry: Arc<TableEntry>,
     pub(crate) removed: Rows,
     pub(crate) added: Rows,
-    /// The next row id afterwards.
-    pub(crate) next_row_id: i64,
     /// Whether the last rows that come are what those that go have become, one by one.
     pub(crate) aligned: bool,
 }
 
 impl Change {
-    /// A change of `entry` that does not make new row ids.
+    /// A change of `entry`.
     pub(crate) fn new(entry: &Arc<TableEntry>, removed: Rows, added: Rows) -> Change {
-        let next_row_id = entry.next_row_id;
         let aligned = !added.is_empty();
-        Change { entry: entry.clone(), removed, added, next_row_id, aligned }
+        Change { entry: entry.clone(), removed, added, aligned }
     }
 
     fn is_empty(&self) -> bool {
@@ -160,7 +157,7 @@ async fn apply_all(
             return Err(error);
         }
     }
-    let reserved = catalog::reserve(store, snapshot).await;
+    let reserved = catalog::reserve(store).await;
     if reserved.is_err() {
         undo(&trees, store).await;
     }
@@ -174,25 +171,14 @@ async fn undo(trees: &[&Entries], store: &Store) {
 }
 
 impl Ready {
+    /// Puts trees that were written anew in the place of the old ones. What was changed in place changes no
+    /// definition.
     fn publish(self, store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
-        let Change { entry, removed, added, next_row_id, .. } = self.change;
-        let mut def = (*entry.def).clone();
-        let mut statistics = (*def.statistics).clone();
-        let (removed, added) = (removed.len() as u64, added.len() as u64);
-        statistics.row_count = (statistics.row_count + added).saturating_sub(removed);
-        let (tree, indexes) = match &self.how {
-            How::InPlace(_) => {
-                (entry.tree_id, entry.indexes.iter().map(|i| i.tree_id).collect::<Vec<_>>())
-            }
-            How::Rebuilt(rebuilt) => (rebuilt.tree_ids[0], rebuilt.tree_ids[1..].to_vec()),
-        };
-        def.statistics = Arc::new(statistics);
-        let mut new = TableEntry::new(store, def, tree, &indexes, next_row_id)?;
-        new.count_pages();
-        snapshot.put(new);
-        if let How::Rebuilt(_) = self.how {
-            snapshot.abandon(&entry.tree_ids());
-        }
+        let How::Rebuilt(Rebuilt { tree_ids, .. }) = self.how else { return Ok(()) };
+        let entry = self.change.entry;
+        let def = (*entry.def).clone();
+        snapshot.put(TableEntry::new(store, def, tree_ids[0], &tree_ids[1..])?);
+        snapshot.abandon(&entry.tree_ids());
         Ok(())
     }
 }

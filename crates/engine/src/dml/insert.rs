@@ -16,7 +16,6 @@ use super::references::{Reference, stored_rows};
 use super::rows::{Rows, concatenated};
 use super::{Change, checked, commit, foreign, internal, outcome};
 use crate::catalog::TableEntry;
-use crate::load::row_ids;
 use crate::result::StatementResult;
 use crate::writing::Writing;
 
@@ -64,7 +63,7 @@ pub(crate) async fn insert(
         Some(conflict) => resolve(writing, &entry, rows, &conflict).await?,
     };
     let order = planned.order.clone();
-    let (written, change) = planned.change(&entry);
+    let (written, change) = planned.change(&entry).await?;
     let count = written.num_rows();
     let written = match order {
         Some(order) => take_record_batch(&written, &UInt32Array::from(order)).map_err(internal)?,
@@ -84,7 +83,7 @@ pub(crate) async fn insert_batches(
 ) -> SqlResult<()> {
     let rows = concatenated(&entry.def.schema.arrow(), rows)?;
     let rows = checked(&entry.def, &writing.catalog, rows)?;
-    let (_, change) = Planned::all(entry, rows).change(entry);
+    let (_, change) = Planned::all(entry, rows).change(entry).await?;
     commit(writing, foreign::enforce(writing, change).await?).await
 }
 
@@ -105,16 +104,15 @@ impl Planned {
     }
 
     /// The rows that were written, and the change of the table.
-    fn change(self, entry: &Arc<TableEntry>) -> (RecordBatch, Change) {
-        let count = self.inserted.num_rows();
-        let inserted = Rows { batch: self.inserted, ids: row_ids(entry.next_row_id, count) };
+    async fn change(self, entry: &Arc<TableEntry>) -> SqlResult<(RecordBatch, Change)> {
+        let ids = entry.take_row_ids(self.inserted.num_rows()).await?;
+        let inserted = Rows { batch: self.inserted, ids };
         let added = match self.updated.is_empty() {
             true => inserted,
             false => inserted.and(&self.updated).expect("rows of one table"),
         };
-        let mut change = Change::new(entry, self.removed, added);
-        change.next_row_id += count as i64;
-        (change.added.batch.clone(), change)
+        let change = Change::new(entry, self.removed, added);
+        Ok((change.added.batch.clone(), change))
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sql::catalog::TableStatistics;
 use sql::constraints::ColumnDefault;
 use sql::parse::Truncate;
 use types::{SqlError, SqlResult, SqlState};
@@ -30,9 +29,7 @@ pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlR
                     indexes.push(store.create_tree().await.map_err(fault::storage)?);
                 }
                 let mut def = (*entry.def).clone();
-                let index_leaf_pages = vec![1; indexes.len()];
-                def.statistics =
-                    Arc::new(TableStatistics { index_leaf_pages, ..TableStatistics::default() });
+                def.statistics = Arc::default();
                 if restart {
                     let mut constraints = (*def.constraints).clone();
                     for default in constraints.defaults.iter_mut().flatten() {
@@ -42,7 +39,7 @@ pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlR
                     }
                     def.constraints = Arc::new(constraints);
                 }
-                snapshot.put(TableEntry::new(store, def, tree, &indexes, 1)?);
+                snapshot.put(TableEntry::new(store, def, tree, &indexes)?);
                 snapshot.abandon(&entry.tree_ids());
             }
             Ok(())

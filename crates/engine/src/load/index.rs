@@ -7,9 +7,8 @@ use storage::TreeId;
 use types::SqlResult;
 use types::row::RowLayout;
 
-use super::row_ids;
 use super::sorting::{Sorting, TreeSpec};
-use crate::catalog::TableEntry;
+use crate::catalog::{TableEntry, row_ids};
 use crate::reader;
 use crate::writing::Writing;
 
@@ -29,7 +28,7 @@ pub(crate) async fn build_index(
     let unique = index.unique.then(|| (index.columns.len(), index.name.clone()));
     let spec = TreeSpec::of_entries(&entry.tree, layout, unique);
     let mut sorting = Sorting::begin(db, vec![spec], writing.cancel.clone());
-    let job = db.start_job("reading", def.statistics.row_count);
+    let job = db.start_job("reading", entry.row_count());
     let mut rows = reader::TableRows::new(entry, &columns);
     while let Some(batch) = rows.next().await? {
         job.done.fetch_add(batch.num_rows() as u64, Relaxed);

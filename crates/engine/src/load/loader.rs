@@ -11,8 +11,8 @@ use types::SqlResult;
 use types::key::KeyEncoder;
 
 use super::sorting::{Sorting, TreeSpec};
-use super::{LoadReport, key_arrays, replaced, row_ids};
-use crate::catalog::TableEntry;
+use super::{LoadReport, key_arrays};
+use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
 use crate::database::Database;
 use crate::reader;
 use crate::write_lock::WriteRight;
@@ -41,8 +41,7 @@ impl Loader {
     pub(crate) fn empty(db: &Database, entry: Arc<TableEntry>, cancel: Cancel) -> Loader {
         let trees = TreeSpec::of_table(&entry);
         let sorting = Sorting::begin(db, trees, cancel);
-        let next_row_id = entry.next_row_id;
-        Loader { entry, sorting, next_row_id, row_count: 0 }
+        Loader { entry, sorting, next_row_id: FIRST_ROW_ID, row_count: 0 }
     }
 
     /// A loader that keeps the rows whose clustered keys are not in `gone`.
@@ -63,7 +62,8 @@ impl Loader {
         gone: &HashSet<Vec<u8>>,
     ) -> SqlResult<()> {
         let entry = self.entry.clone();
-        let job = db.start_job("reading", entry.def.statistics.row_count);
+        self.next_row_id = entry.next_row_id().await?;
+        let job = db.start_job("reading", entry.row_count());
         let column_count = entry.def.schema.columns.len();
         let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
         let mut rows = reader::TableRows::new(&entry, &ordinals);
@@ -113,11 +113,14 @@ impl Loader {
         db: &Database,
         right: Option<&WriteRight>,
     ) -> SqlResult<LoadReport> {
-        let (old, next_row_id) = (self.entry.clone(), self.next_row_id);
+        let old = self.entry.clone();
         let Rebuilt { tree_ids, row_count } = self.build(db).await?;
         db.change(right, move |store, snapshot| {
             Box::pin(async move {
-                snapshot.put(replaced(store, &old, &tree_ids, row_count, next_row_id)?);
+                let mut def = (*old.def).clone();
+                // What was known of the columns is that of other rows.
+                def.statistics = Arc::default();
+                snapshot.put(TableEntry::new(store, def, tree_ids[0], &tree_ids[1..])?);
                 snapshot.abandon(&old.tree_ids());
                 Ok(())
             })

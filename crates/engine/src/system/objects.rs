@@ -2,10 +2,11 @@
 //! what kind of thing it is, so it is the same in every session and after a restart.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use sql::ViewDef;
-use sql::catalog::{IndexDef, TableDef, TableId};
+use sql::catalog::{IndexDef, TableDef, TableId, TableStatistics};
 use types::{Column, Schema};
 
 use super::relation::{self, Relation};
@@ -184,10 +185,37 @@ pub(crate) fn namespace_name(oid: i64) -> Option<&'static str> {
     NAMESPACES.iter().find(|(o, _)| *o == oid).map(|(_, name)| *name)
 }
 
+/// Rows and pages of a table.
+pub(crate) struct Counts(Arc<TableStatistics>);
+
+impl Deref for Counts {
+    type Target = TableStatistics;
+
+    fn deref(&self) -> &TableStatistics {
+        &self.0
+    }
+}
+
+impl Counts {
+    /// Pages of an index; the one of the primary key is the table.
+    pub(crate) fn pages_of(&self, index: &Index) -> u64 {
+        match index.position {
+            Some(position) => self.index_leaf_pages.get(position).copied().unwrap_or_default(),
+            None => self.leaf_pages,
+        }
+    }
+}
+
 impl View {
     /// The users' tables, ordered by name.
     pub(crate) fn user_tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
         self.snapshot.tables.values().map(|entry| &entry.def)
+    }
+
+    /// Rows and pages of a table at the moment.
+    pub(crate) fn counts(&self, table: &TableDef) -> Counts {
+        let entry = self.snapshot.table_by_id(table.id);
+        Counts(entry.map(|entry| entry.current().statistics.clone()).unwrap_or_default())
     }
 
     /// The users' views, ordered by name, each with its oid. Views have no number of their own: an

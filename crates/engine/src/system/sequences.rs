@@ -11,6 +11,7 @@ use types::LogicalType;
 use super::View;
 use super::objects::{FIRST_OID, KIND, VIEW_KIND, table_oid};
 use crate::access::Relation;
+use crate::catalog::{Numbered, SequenceKey};
 
 /// A sequence.
 #[derive(Clone)]
@@ -66,6 +67,15 @@ impl Sequence<'_> {
             Origin::Column(table, ordinal, _) => table.schema.columns[ordinal].ty,
             Origin::Statement(def) => def.ty(),
         }
+    }
+
+    /// The same as the catalog has it.
+    pub(crate) fn numbered(&self) -> Numbered<'_> {
+        let key = match self.origin {
+            Origin::Column(table, ordinal, _) => SequenceKey(table.id.0, ordinal as u16),
+            Origin::Statement(def) => SequenceKey(def.id, 0),
+        };
+        Numbered { key, numbers: self.numbers, ty: self.ty() }
     }
 
     /// Whether it is a part of an identity column.

@@ -44,13 +44,13 @@ impl<'a> TargetCatalog<'a> {
             target.schema.columns.push(row_id);
             let mut statistics = (*target.statistics).clone();
             if !statistics.columns.is_empty() {
-                let distinct_count = statistics.row_count as f64;
-                statistics.columns.push(ColumnStatistics {
-                    distinct_count,
+                let row_id = ColumnStatistics {
+                    distinct_count: statistics.row_count as f64,
                     width: 8.0,
                     correlation: 1.0,
                     ..ColumnStatistics::default()
-                });
+                };
+                statistics.columns = statistics.columns.iter().cloned().chain([row_id]).collect();
             }
             target.statistics = Arc::new(statistics);
         }

@@ -166,6 +166,11 @@ impl Store {
         self.inner.trees().keys().copied().collect()
     }
 
+    /// The number of the next tree: numbers rise, and none is used twice.
+    pub fn next_tree_id(&self) -> TreeId {
+        TreeId(self.inner.next_tree.load(Ordering::Relaxed))
+    }
+
     /// Makes an empty tree. Durable with the next checkpoint, and gone without a trace if there is
     /// none.
     ///

@@ -424,13 +424,12 @@ impl Altered {
         let mut def = self.draft.table(&self.entry.def);
         def.indexes = self.indexes.iter().cloned().map(Arc::new).collect();
         let mut statistics = (*def.statistics).clone();
-        statistics.index_leaf_pages = vec![1; def.indexes.len()];
         let kept = |origin: &Origin| match origin {
             Origin::Old(old) => statistics.columns.get(*old).cloned(),
             _ => None,
         };
         // Statistics are for all columns or for none.
-        let columns = self.origins.iter().map(kept).collect::<Option<Vec<_>>>();
+        let columns = self.origins.iter().map(kept).collect::<Option<Arc<[_]>>>();
         statistics.columns = columns.unwrap_or_default();
         def.statistics = Arc::new(statistics);
         def

@@ -24,7 +24,7 @@ pub(super) async fn rebuild(
     let old = &altered.entry;
     // The trees are those of the old table: a loader asks one only for its limits.
     let trees = vec![old.tree_id; def.indexes.len()];
-    let entry = TableEntry::new(writing.db.store(), def.clone(), old.tree_id, &trees, 1)?;
+    let entry = TableEntry::new(writing.db.store(), def.clone(), old.tree_id, &trees)?;
     let entry = Arc::new(entry);
     let mut loader = Loader::empty(writing.db, entry.clone(), writing.cancel.clone());
     let mut defaults = Defaults::new(&entry.def, &writing.catalog)?;

@@ -30,13 +30,10 @@ fn pages(view: &View, argument: &SystemValue) -> SqlResult<Option<(u64, u64)>> {
     };
     Ok(object.map(|object| match object {
         Object::Table(table) => {
-            let indexes = table.statistics.index_leaf_pages.iter().sum();
-            (table.statistics.leaf_pages, indexes)
+            let counts = view.counts(table);
+            (counts.leaf_pages, counts.index_leaf_pages.iter().sum())
         }
-        Object::Index(table, index) => {
-            let own = index.position.and_then(|i| table.statistics.index_leaf_pages.get(i));
-            (own.copied().unwrap_or_default(), 0)
-        }
+        Object::Index(table, index) => (view.counts(table).pages_of(&index), 0),
         Object::View(..) | Object::Sequence(_) | Object::System(_) => (0, 0),
     }))
 }
@@ -50,7 +47,7 @@ fn file_number(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue>
 
 fn live_rows(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     Ok(match arguments[0].int().and_then(|oid| view.object(oid)) {
-        Some(Object::Table(table)) => (table.statistics.row_count as i64).into(),
+        Some(Object::Table(table)) => (view.counts(table).row_count as i64).into(),
         _ => 0.into(),
     })
 }
@@ -78,9 +75,10 @@ fn total(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
 
 fn database(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
     let pages = |table: &sql::catalog::TableDef| {
-        table.statistics.leaf_pages + table.statistics.index_leaf_pages.iter().sum::<u64>()
+        let counts = view.counts(table);
+        counts.leaf_pages + counts.index_leaf_pages.iter().sum::<u64>()
     };
-    let pages: u64 = view.user_tables().map(|t| pages(t)).sum();
+    let pages: u64 = view.user_tables().map(|table| pages(table)).sum();
     Ok(((pages * view.page_bytes) as i64).into())
 }
 

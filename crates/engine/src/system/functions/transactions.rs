@@ -35,11 +35,11 @@ fn number(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
 }
 
 fn version(view: &View, _arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    Ok((view.snapshot.generation as i64 & i64::from(u32::MAX)).into())
+    Ok((view.checkpoint as i64 & i64::from(u32::MAX)).into())
 }
 
 fn age(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    let since = view.snapshot.generation as i64 - arguments[0].int().unwrap_or_default();
+    let since = view.checkpoint as i64 - arguments[0].int().unwrap_or_default();
     Ok(since.clamp(0, i64::from(i32::MAX)).into())
 }
 

@@ -30,7 +30,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             Object::Sequence(_) => ("S", SEQUENCE.len(), 0),
             Object::System(r) => (r.kind, r.columns.len(), if r.kind == "r" { HEAP } else { 0 }),
         };
-        let (pages, tuples) = size(&object);
+        let (pages, tuples) = size(view, &object);
         let (row_type, has_index) = match &object {
             Object::Table(table) => (row_type_oid(table), !indexes(table).is_empty()),
             _ => (0, false),
@@ -77,17 +77,15 @@ fn rules_of(table: &TableDef, constraints: &[Constraint<'_>]) -> (i64, bool) {
 }
 
 /// Pages and rows; -1 rows is PostgreSQL's "unknown".
-fn size(object: &Object) -> (i64, f64) {
+fn size(view: &View, object: &Object) -> (i64, f64) {
     match object {
         Object::Table(table) => {
-            (table.statistics.leaf_pages as i64, table.statistics.row_count as f64)
+            let counts = view.counts(table);
+            (counts.leaf_pages as i64, counts.row_count as f64)
         }
         Object::Index(table, index) => {
-            let pages = match index.position {
-                Some(i) => table.statistics.index_leaf_pages.get(i).copied().unwrap_or_default(),
-                None => table.statistics.leaf_pages,
-            };
-            (pages as i64, table.statistics.row_count as f64)
+            let counts = view.counts(table);
+            (counts.pages_of(index) as i64, counts.row_count as f64)
         }
         Object::Sequence(_) => (1, 1.0),
         Object::View(..) | Object::System(_) => (0, -1.0),

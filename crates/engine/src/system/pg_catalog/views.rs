@@ -64,7 +64,7 @@ pub(super) fn pg_stat_tables(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("relid", table_oid(table).into()),
             ("schemaname", "public".into()),
             ("relname", table.name.as_str().into()),
-            ("n_live_tup", (table.statistics.row_count as i64).into()),
+            ("n_live_tup", (view.counts(table).row_count as i64).into()),
             ("n_dead_tup", 0.into()),
         ]);
     }

@@ -1,0 +1,121 @@
+//! A table with its trees.
+
+use std::sync::Arc;
+
+use sql::catalog::{IndexDef, IndexId, TableDef, TableStatistics};
+use sql::plan::IndexRef;
+use storage::{Store, Tree, TreeId};
+use types::SqlResult;
+use types::row::RowLayout;
+
+use super::row_ids::RowIds;
+use crate::fault;
+
+/// A table with its trees.
+#[derive(Clone)]
+pub(crate) struct TableEntry {
+    pub(crate) def: Arc<TableDef>,
+    pub(crate) tree_id: TreeId,
+    pub(crate) tree: Tree,
+    pub(crate) layout: Arc<RowLayout>,
+    /// In the order of `def.indexes`.
+    pub(crate) indexes: Vec<IndexEntry>,
+    pub(super) row_ids: RowIds,
+}
+
+/// A secondary index with its tree.
+#[derive(Clone)]
+pub(crate) struct IndexEntry {
+    pub(crate) id: IndexId,
+    pub(crate) tree_id: TreeId,
+    pub(crate) tree: Tree,
+    pub(crate) layout: Arc<RowLayout>,
+}
+
+impl TableEntry {
+    /// An entry for a table whose trees exist.
+    pub(crate) fn new(
+        store: &Store,
+        def: TableDef,
+        tree_id: TreeId,
+        index_tree_ids: &[TreeId],
+    ) -> SqlResult<TableEntry> {
+        assert_eq!(def.indexes.len(), index_tree_ids.len(), "each index has a tree");
+        let layout = Arc::new(RowLayout::clustered(&def.schema, &def.primary_key));
+        let index = |(index, &tree_id): (&Arc<IndexDef>, &TreeId)| {
+            let (columns, included) = (&index.columns, &index.included);
+            let layout = RowLayout::index(&def.schema, &def.primary_key, columns, included);
+            let tree = store.tree(tree_id).map_err(fault::storage)?;
+            Ok(IndexEntry { id: index.id, tree_id, tree, layout: Arc::new(layout) })
+        };
+        let indexes = def.indexes.iter().zip(index_tree_ids).map(index);
+        let indexes = indexes.collect::<SqlResult<_>>()?;
+        let tree = store.tree(tree_id).map_err(fault::storage)?;
+        Ok(TableEntry {
+            def: Arc::new(def),
+            tree_id,
+            tree,
+            layout,
+            indexes,
+            row_ids: RowIds::default(),
+        })
+    }
+
+    /// The tree that an access path names, with its layout.
+    pub(crate) fn tree_of(&self, index: &IndexRef) -> (Tree, Arc<RowLayout>) {
+        match index {
+            IndexRef::Primary => (self.tree.clone(), self.layout.clone()),
+            IndexRef::Secondary(def) => {
+                let entry = self.indexes.iter().find(|i| i.id == def.id);
+                let entry = entry.expect("plans are made from this catalog's snapshot");
+                (entry.tree.clone(), entry.layout.clone())
+            }
+        }
+    }
+
+    /// Its rows, those too that nobody sees yet.
+    pub(crate) fn row_count(&self) -> u64 {
+        self.tree.stats().entries
+    }
+
+    /// The definition with the counts of the moment, as planning wants it.
+    pub(crate) fn current(&self) -> Arc<TableDef> {
+        let (known, now) = (&self.def.statistics, self.tree.stats());
+        let index_leaf_pages = || self.indexes.iter().map(|index| index.tree.stats().leaf_pages);
+        if known.row_count == now.entries
+            && known.leaf_pages == now.leaf_pages
+            && known.index_leaf_pages.iter().copied().eq(index_leaf_pages())
+        {
+            return self.def.clone();
+        }
+        let statistics = TableStatistics {
+            row_count: now.entries,
+            leaf_pages: now.leaf_pages,
+            index_leaf_pages: index_leaf_pages().collect(),
+            columns: known.columns.clone(),
+        };
+        let mut def = (*self.def).clone();
+        def.statistics = Arc::new(statistics);
+        Arc::new(def)
+    }
+
+    /// The same table with another definition (statistics), over the same trees.
+    pub(crate) fn with_def(&self, def: TableDef) -> TableEntry {
+        TableEntry { def: Arc::new(def), ..self.clone() }
+    }
+
+    /// All its trees: the clustered one, then those of the indexes.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = TreeId> {
+        std::iter::once(self.tree_id).chain(self.index_trees())
+    }
+
+    /// The same as a list.
+    pub(crate) fn tree_ids(&self) -> Vec<TreeId> {
+        self.trees().collect()
+    }
+
+    /// Those of the indexes.
+    pub(crate) fn index_trees(&self) -> impl Iterator<Item = TreeId> {
+        self.indexes.iter().map(|index| index.tree_id)
+    }
+}

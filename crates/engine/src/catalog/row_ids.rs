@@ -1,0 +1,67 @@
+//! Hidden row ids: the clustered keys of tables without primary key.
+//!
+//! They are not on disk. A table's next one is one more than that of its last row, which is looked up
+//! before the first row is added; from then on the table counts. So the id of a row that is no more may
+//! come again after a restart; nothing refers to it then.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arrow_array::{ArrayRef, Int64Array};
+use runtime::IoCounters;
+use storage::Direction;
+use types::SqlResult;
+use types::row::row_id_of;
+
+use super::TableEntry;
+use crate::fault;
+
+/// The first one.
+pub(crate) const FIRST_ROW_ID: i64 = 1;
+
+/// The next one, which the versions of a table share; 0 while it is not known.
+#[derive(Clone, Default)]
+pub(super) struct RowIds(Arc<AtomicI64>);
+
+/// Row ids from `first` on.
+pub(crate) fn row_ids(first: i64, count: usize) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(first..first + count as i64))
+}
+
+impl TableEntry {
+    /// Ids for rows that are added, without meaning where the table has a primary key. The caller has the
+    /// right to write.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub(crate) async fn take_row_ids(&self, count: usize) -> SqlResult<ArrayRef> {
+        let first = self.next_row_id().await?;
+        self.row_ids.0.store(first + count as i64, Ordering::Relaxed);
+        Ok(row_ids(first, count))
+    }
+
+    /// The next one.
+    pub(crate) async fn next_row_id(&self) -> SqlResult<i64> {
+        if !self.def.primary_key.is_empty() {
+            return Ok(FIRST_ROW_ID);
+        }
+        match self.row_ids.0.load(Ordering::Relaxed) {
+            0 => Ok(self.last_row_id().await?.map_or(FIRST_ROW_ID, |last| last + 1)),
+            next => Ok(next),
+        }
+    }
+
+    async fn last_row_id(&self) -> SqlResult<Option<i64>> {
+        let (io, mut key) = (IoCounters::default(), vec![]);
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        let mut rows = self.tree.range(all.0, all.1, Direction::Backward);
+        while let Some(leaf) = rows.next(&io).await.map_err(fault::storage)? {
+            if !leaf.is_empty() {
+                leaf.entry(0, &mut key);
+                return Ok(Some(row_id_of(&key)));
+            }
+        }
+        Ok(None)
+    }
+}
