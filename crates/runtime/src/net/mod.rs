@@ -5,6 +5,8 @@
 //! of one poll thread where there is no ring). So thousands of silent connections cost neither
 //! threads nor buffers. Only `send_vec` lends memory to the kernel: the answers of many connections
 //! leave with one call.
+//!
+//! Inside of a simulation all of it is asked of the simulated network (`sim::Network`), by the same types.
 
 mod address;
 mod listener;

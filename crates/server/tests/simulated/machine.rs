@@ -68,17 +68,29 @@ fn serve(db: &Database) -> Result<Server, String> {
     Server::start(db, &options).map_err(|error| format!("server: {error}"))
 }
 
-/// What is left in the machine, to be compared with what was there before the clients came: sockets,
-/// waits for them, clients, sessions, pins, tasks of the workers.
-fn left(
-    db: &Database,
-    server: &Server,
-    network: &Network,
-) -> (usize, usize, usize, usize, u64, u64) {
-    let tasks = db.runtime_handle().stats().iter().map(|worker| worker.live_task_count).sum();
-    let sessions = db.activities().sessions().len();
-    let clients = server.connection_count();
-    (network.socket_count(), network.wait_count(), clients, sessions, db.pool().pins, tasks)
+/// What is left in the machine, to be compared with what was there before the clients came.
+#[derive(Debug, PartialEq, Eq)]
+struct Left {
+    sockets: usize,
+    /// Waits for sockets.
+    waits: usize,
+    clients: usize,
+    sessions: usize,
+    pins: u64,
+    /// Tasks of all workers.
+    tasks: u64,
+}
+
+fn left(db: &Database, server: &Server, network: &Network) -> Left {
+    let workers = db.runtime_handle().stats();
+    Left {
+        sockets: network.socket_count(),
+        waits: network.wait_count(),
+        clients: server.connection_count(),
+        sessions: db.activities().sessions().len(),
+        pins: db.pool().pins,
+        tasks: workers.iter().map(|worker| worker.live_task_count).sum(),
+    }
 }
 
 /// Waits until all that clients have left behind is gone.
@@ -86,7 +98,7 @@ async fn comes_to_rest(
     db: &Database,
     server: &Server,
     network: &Network,
-    before: (usize, usize, usize, usize, u64, u64),
+    before: Left,
 ) -> Result<(), String> {
     let begin = time::now();
     while left(db, server, network) != before {
