@@ -4,7 +4,6 @@
 use std::future::Future;
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -16,7 +15,7 @@ use stdx::Key;
 use crate::account::LocalAccount;
 use crate::buf::{Arena, IoBuf};
 use crate::fs::{File, OpenOptions};
-use crate::net::Interest;
+use crate::net::{Interest, Node};
 use crate::worker;
 
 /// The memory of a transfer.
@@ -71,14 +70,14 @@ pub(crate) enum Op {
     SyncData(File),
     Meta(Meta),
     /// A wait for a socket; the only operation that a drop cancels.
-    Ready(Arc<OwnedFd>, Interest),
+    Ready(Arc<Node>, Interest),
     /// Bytes for a socket, as many as it has room for now.
     Send(Outgoing),
 }
 
 /// Bytes for a socket, of which `from` have been sent.
 pub(crate) struct Outgoing {
-    pub(crate) fd: Arc<OwnedFd>,
+    pub(crate) node: Arc<Node>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) from: usize,
 }

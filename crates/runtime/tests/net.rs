@@ -1,4 +1,5 @@
-//! Sockets on both real rings: streams, waits that are dropped, silent connections.
+//! Sockets on both real rings, and in the simulation where nothing is asked of the system: streams,
+//! waits that are dropped, silent connections.
 #![allow(clippy::disallowed_methods, reason = "tests look at the system from outside")]
 
 #[path = "support/temp_dir.rs"]
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use runtime::fs::{File, OpenOptions};
 use runtime::net::{Address, Listener, Shutdown, Socket};
+use runtime::sim::{Disk, NetworkFaults};
 use runtime::{Config, IoBuf, RingChoice, Runtime, spawn, spawn_on, time};
 use temp_dir::TempDir;
 
@@ -19,6 +21,18 @@ fn runtimes() -> Vec<Runtime> {
         Runtime::start(config).expect("a runtime")
     };
     vec![start(RingChoice::Auto), start(RingChoice::Threads)]
+}
+
+/// The real rings, and simulated machines whose network makes calls short and segments late.
+fn all_runtimes() -> Vec<Runtime> {
+    let simulated = |seed| {
+        let disk = Disk::new(seed);
+        disk.network().faults(NetworkFaults::short_and_late());
+        let ring = RingChoice::Sim(disk);
+        let config = Config { workers: 2, ring, seed, ..Config::default() };
+        Runtime::start(config).expect("a runtime")
+    };
+    runtimes().into_iter().chain((0..3).map(simulated)).collect()
 }
 
 fn anywhere() -> Address {
@@ -95,7 +109,7 @@ async fn echo_lent(socket: Socket) {
 
 #[test]
 fn bytes_that_are_lent_arrive_in_order() {
-    for runtime in runtimes() {
+    for runtime in all_runtimes() {
         runtime.block_on(move || async move {
             let listener = Listener::bind(&anywhere()).expect("a free address");
             let address = listener.local_address().clone();
@@ -120,7 +134,7 @@ fn bytes_that_are_lent_arrive_in_order() {
 
 #[test]
 fn a_send_that_is_dropped_keeps_its_memory_and_harms_nobody() {
-    for runtime in runtimes() {
+    for runtime in all_runtimes() {
         runtime.block_on(|| async {
             let listener = Listener::bind(&anywhere()).expect("a free address");
             let address = listener.local_address().clone();
@@ -141,7 +155,7 @@ fn a_send_that_is_dropped_keeps_its_memory_and_harms_nobody() {
 
 #[test]
 fn many_streams_carry_their_bytes_both_ways() {
-    for runtime in runtimes() {
+    for runtime in all_runtimes() {
         echoes(&runtime, anywhere());
     }
 }
@@ -149,7 +163,7 @@ fn many_streams_carry_their_bytes_both_ways() {
 #[test]
 fn a_unix_socket_works_and_a_stale_one_is_replaced() {
     let path = std::env::temp_dir().join(format!("dovetail-net-{}", std::process::id()));
-    for runtime in runtimes() {
+    for runtime in all_runtimes() {
         // The second runtime finds the first one's file.
         echoes(&runtime, Address::Unix(path.clone()));
     }
@@ -161,7 +175,7 @@ fn a_unix_socket_works_and_a_stale_one_is_replaced() {
 
 #[test]
 fn an_address_in_use_and_one_without_server_are_refused() {
-    for runtime in runtimes() {
+    for runtime in all_runtimes() {
         runtime.block_on(|| async {
             let listener = Listener::bind(&anywhere()).expect("a free address");
             let address = listener.local_address().clone();
@@ -176,7 +190,7 @@ fn an_address_in_use_and_one_without_server_are_refused() {
 
 #[test]
 fn a_dropped_wait_leaves_nothing_behind_and_loses_nothing() {
-    for runtime in runtimes() {
+    for runtime in all_runtimes() {
         runtime.block_on(|| async {
             let listener = Rc::new(Listener::bind(&anywhere()).expect("a free address"));
             for _ in 0..50 {
@@ -200,7 +214,7 @@ fn a_dropped_wait_leaves_nothing_behind_and_loses_nothing() {
 
 #[test]
 fn a_runtime_stops_while_tasks_wait_for_sockets() {
-    for runtime in runtimes() {
+    for runtime in all_runtimes() {
         runtime.block_on(|| async {
             let listener = Listener::bind(&anywhere()).expect("a free address");
             let client = Socket::connect(listener.local_address()).await.expect("a server");

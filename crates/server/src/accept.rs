@@ -56,7 +56,10 @@ pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
                     }
                     // Whoever waits in the kernel's line is told with the one that was kept.
                     drop(spare.take());
-                    turn_away(&listener).await;
+                    // The server may end meanwhile.
+                    if shared.drain.unless_over(turn_away(&listener)).await.is_none() {
+                        return;
+                    }
                     spare = listener.spare().ok();
                 }
                 _ => time::sleep(ACCEPT_PAUSE).await,

@@ -1,7 +1,7 @@
 //! The sessions of clients, as other connections and the end of the server see them: a cancel request
 //! names one by the key that it was given.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,7 +76,8 @@ pub(crate) struct Sessions(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     last: u32,
-    sessions: HashMap<u32, (Vec<u8>, Arc<Presence>)>,
+    /// In order, so that a simulated server ends the same way every time.
+    sessions: BTreeMap<u32, (Vec<u8>, Arc<Presence>)>,
 }
 
 impl Sessions {

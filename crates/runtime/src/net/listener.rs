@@ -2,16 +2,17 @@
 
 use std::fs::Permissions;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::address::Raw;
-use super::{Address, Interest, Socket, checked, retry};
+use super::{Address, Interest, Node, Socket, checked, retry};
+use crate::{sim, worker};
 
 /// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.
-const BACKLOG: i32 = 1024;
+pub(crate) const BACKLOG: i32 = 1024;
 
 /// Permissions of a unix socket's file: for the user who runs the server.
 const UNIX_MODE: u32 = 0o700;
@@ -19,13 +20,18 @@ const UNIX_MODE: u32 = 0o700;
 /// A socket that connections come to. Cloning it gives another handle of the same.
 #[derive(Clone)]
 pub struct Listener {
-    fd: Arc<OwnedFd>,
+    node: Arc<Node>,
     address: Address,
 }
 
 /// A descriptor that nothing uses: dropped, it leaves room for another one.
 pub struct Spare {
-    _fd: OwnedFd,
+    _held: Held,
+}
+
+enum Held {
+    System { _fd: OwnedFd },
+    Sim { _spare: sim::Spare },
 }
 
 impl Listener {
@@ -45,6 +51,10 @@ impl Listener {
     /// As [`Listener::bind`].
     pub fn bind_with_mode(address: &Address, mode: u32) -> io::Result<Listener> {
         let raw = Raw::of(address)?;
+        if let Some(network) = worker::network() {
+            let (end, address) = network.listen(address)?;
+            return Ok(Listener { node: Arc::new(Node::Sim(end)), address });
+        }
         let fd = super::socket::open(raw.family())?;
         if let Address::Unix(path) = address {
             remove_stale(path, &raw)?;
@@ -62,7 +72,7 @@ impl Listener {
             Address::Unix(_) => address.clone(),
             Address::Tcp(_) => local(&fd)?,
         };
-        Ok(Listener { fd: Arc::new(fd), address })
+        Ok(Listener { node: Arc::new(Node::System(fd)), address })
     }
 
     /// Where it listens: the kernel's choice when the port was 0.
@@ -75,7 +85,11 @@ impl Listener {
     /// # Errors
     /// That there are none already.
     pub fn spare(&self) -> io::Result<Spare> {
-        Ok(Spare { _fd: self.fd.try_clone()? })
+        let held = match &*self.node {
+            Node::System(fd) => Held::System { _fd: fd.try_clone()? },
+            Node::Sim(end) => Held::Sim { _spare: end.spare()? },
+        };
+        Ok(Spare { _held: held })
     }
 
     /// The next connection and its peer. Dropping the future loses none.
@@ -83,18 +97,8 @@ impl Listener {
     /// # Errors
     /// What the kernel says: out of descriptors is likely to pass, and worth a pause.
     pub async fn accept(&self) -> io::Result<(Socket, Address)> {
-        let call = || {
-            let mut raw = Raw::empty();
-            let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-            let (place, len) = ((&raw mut raw.storage).cast(), &raw mut raw.len);
-            // SAFETY: room for any address, and its length.
-            let fd = unsafe { libc::accept4(self.fd.as_raw_fd(), place, len, flags) };
-            checked(fd as isize)?;
-            // SAFETY: a fresh descriptor that nobody else owns.
-            Ok((unsafe { OwnedFd::from_raw_fd(fd) }, raw.address()))
-        };
-        let (fd, peer) = retry(&self.fd, Interest::Read, call).await?;
-        Ok((Socket::accepted(fd, &peer)?, peer))
+        let (node, peer) = retry(&self.node, Interest::Read, || self.node.accept()).await?;
+        Ok((Socket::accepted(node), peer))
     }
 }
 

@@ -5,17 +5,21 @@
 //! of one poll thread where there is no ring). So thousands of silent connections cost neither
 //! threads nor buffers. Only `send_vec` lends memory to the kernel: the answers of many connections
 //! leave with one call.
+//!
+//! Inside of a simulation all of it is asked of the simulated network (`sim::Network`), by the same types.
 
 mod address;
 mod listener;
+mod node;
 mod socket;
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 pub use address::Address;
+pub(crate) use listener::BACKLOG;
 pub use listener::{Listener, Spare};
+pub(crate) use node::Node;
 pub use socket::{Shutdown, Socket};
 
 use crate::op::{Op, begin};
@@ -42,20 +46,22 @@ impl Interest {
     }
 }
 
-/// Waits until `fd` is ready. Dropping the future ends the wait.
-async fn ready(fd: &Arc<OwnedFd>, interest: Interest) -> io::Result<()> {
-    begin(Op::Ready(fd.clone(), interest)).await.0.into_count().map(drop)
+/// Waits until a socket is ready. Dropping the future ends the wait.
+async fn ready(node: &Arc<Node>, interest: Interest) -> io::Result<()> {
+    begin(Op::Ready(node.clone(), interest)).await.0.into_count().map(drop)
 }
 
 /// Makes a call that does not block until it has an answer, waiting for readiness in between.
 async fn retry<T>(
-    fd: &Arc<OwnedFd>,
+    node: &Arc<Node>,
     interest: Interest,
     mut call: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
     loop {
         match call() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready(fd, interest).await?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                ready(node, interest).await?
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
         }
@@ -64,13 +70,6 @@ async fn retry<T>(
 
 /// How bytes are sent: without waiting for room, and without a signal when the peer is gone.
 pub(crate) const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-
-/// Sends what there is room for.
-pub(crate) fn send_now(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
-    let (place, len) = (bytes.as_ptr().cast(), bytes.len());
-    // SAFETY: `bytes` is readable for its length, and the call does not outlive it.
-    checked(unsafe { libc::send(fd.as_raw_fd(), place, len, SEND_FLAGS) })
-}
 
 /// The result of a system call that gives -1 on failure.
 fn checked(result: isize) -> io::Result<usize> {

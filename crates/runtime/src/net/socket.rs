@@ -5,14 +5,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::address::Raw;
-use super::{Address, Interest, checked, ready, retry, send_now};
+use super::{Address, Interest, Node, checked, ready, retry};
 use crate::op::{Op, Outgoing, begin};
+use crate::worker;
 
 /// A byte stream. Cloning it gives another handle of the same: one task may receive while another
 /// sends. The last handle closes it. It may be used on any worker.
 #[derive(Clone)]
 pub struct Socket {
-    fd: Arc<OwnedFd>,
+    node: Arc<Node>,
 }
 
 /// Which half of a stream ends.
@@ -33,27 +34,32 @@ impl Socket {
     /// `ConnectionRefused`, `TimedOut` and what else the kernel says.
     pub async fn connect(address: &Address) -> io::Result<Socket> {
         let raw = Raw::of(address)?;
-        let socket = Socket::accepted(open(raw.family())?, address)?;
+        if let Some(network) = worker::network() {
+            return Socket::connected(Arc::new(Node::Sim(network.connect(address)?))).await;
+        }
+        let fd = open(raw.family())?;
+        prepare(&fd, address)?;
         // SAFETY: a valid address and its length.
-        let result = unsafe { libc::connect(socket.fd.as_raw_fd(), raw.pointer(), raw.len) };
+        let result = unsafe { libc::connect(fd.as_raw_fd(), raw.pointer(), raw.len) };
+        let node = Arc::new(Node::System(fd));
         match checked(result as isize) {
-            Ok(_) => Ok(socket),
+            Ok(_) => Ok(Socket { node }),
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
-                ready(&socket.fd, Interest::Write).await?;
-                socket.take_error()?;
-                Ok(socket)
+                Socket::connected(node).await
             }
             Err(error) => Err(error),
         }
     }
 
-    pub(super) fn accepted(fd: OwnedFd, peer: &Address) -> io::Result<Socket> {
-        if matches!(peer, Address::Tcp(_)) {
-            // Answers are sent whole: waiting for more bytes would only add latency.
-            set(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
-            set(&fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE)?;
-        }
-        Ok(Socket { fd: Arc::new(fd) })
+    /// The socket once its connection attempt has ended.
+    async fn connected(node: Arc<Node>) -> io::Result<Socket> {
+        ready(&node, Interest::Write).await?;
+        node.take_error()?;
+        Ok(Socket { node })
+    }
+
+    pub(super) fn accepted(node: Node) -> Socket {
+        Socket { node: Arc::new(node) }
     }
 
     /// Receives up to `into.len()` bytes; 0 is the end of the stream.
@@ -61,12 +67,7 @@ impl Socket {
     /// # Errors
     /// `ConnectionReset` and what else the kernel says.
     pub async fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
-        retry(&self.fd, Interest::Read, || {
-            let (place, len) = (into.as_mut_ptr().cast(), into.len());
-            // SAFETY: `into` is writable for its length, and the call does not outlive it.
-            checked(unsafe { libc::recv(self.fd.as_raw_fd(), place, len, libc::MSG_DONTWAIT) })
-        })
-        .await
+        retry(&self.node, Interest::Read, || self.node.recv(into)).await
     }
 
     /// Waits until the peer has closed its end, or both; what it has sent is not touched. Dropping the
@@ -75,7 +76,7 @@ impl Socket {
     /// # Errors
     /// What waiting for it says.
     pub async fn hung_up(&self) -> io::Result<()> {
-        ready(&self.fd, Interest::HangUp).await
+        ready(&self.node, Interest::HangUp).await
     }
 
     /// Sends some of `bytes`; returns how many.
@@ -83,7 +84,7 @@ impl Socket {
     /// # Errors
     /// `BrokenPipe` when the peer is gone, and what else the kernel says.
     pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        retry(&self.fd, Interest::Write, || send_now(&self.fd, bytes)).await
+        retry(&self.node, Interest::Write, || self.node.send(bytes)).await
     }
 
     /// Sends all of `bytes`, together with what else this worker asks of the kernel next: later than
@@ -96,7 +97,7 @@ impl Socket {
     pub async fn send_vec(&self, mut bytes: Vec<u8>) -> (io::Result<()>, Vec<u8>) {
         let mut from = 0;
         while from < bytes.len() {
-            let outgoing = Outgoing { fd: self.fd.clone(), bytes, from };
+            let outgoing = Outgoing { node: self.node.clone(), bytes, from };
             let (outcome, op) = begin(Op::Send(outgoing)).await;
             let Op::Send(outgoing) = op else { unreachable!("a send stays one") };
             bytes = outgoing.bytes;
@@ -107,7 +108,7 @@ impl Socket {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready(&self.fd, Interest::Write).await
+                    ready(&self.node, Interest::Write).await
                 }
                 Err(error) => Err(error),
             };
@@ -124,7 +125,7 @@ impl Socket {
     /// # Errors
     /// What waiting for it says.
     pub async fn readable(&self) -> io::Result<()> {
-        ready(&self.fd, Interest::Read).await
+        ready(&self.node, Interest::Read).await
     }
 
     /// Sends all of `bytes`.
@@ -144,29 +145,18 @@ impl Socket {
     /// # Errors
     /// `NotConnected` when the peer is gone already.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        let how = match how {
-            Shutdown::Read => libc::SHUT_RD,
-            Shutdown::Write => libc::SHUT_WR,
-            Shutdown::Both => libc::SHUT_RDWR,
-        };
-        // SAFETY: a plain call on our descriptor.
-        checked(unsafe { libc::shutdown(self.fd.as_raw_fd(), how) } as isize).map(drop)
+        self.node.shutdown(how)
     }
+}
 
-    /// How a connection attempt ended.
-    fn take_error(&self) -> io::Result<()> {
-        let (mut code, mut len) = (0i32, size_of::<i32>() as libc::socklen_t);
-        let place = (&raw mut code).cast();
-        let (level, name) = (libc::SOL_SOCKET, libc::SO_ERROR);
-        // SAFETY: room for an integer, and its size.
-        let got =
-            unsafe { libc::getsockopt(self.fd.as_raw_fd(), level, name, place, &raw mut len) };
-        checked(got as isize)?;
-        match code {
-            0 => Ok(()),
-            code => Err(io::Error::from_raw_os_error(code)),
-        }
+/// What a stream over TCP is to be like.
+pub(super) fn prepare(fd: &OwnedFd, peer: &Address) -> io::Result<()> {
+    if matches!(peer, Address::Tcp(_)) {
+        // Answers are sent whole: waiting for more bytes would only add latency.
+        set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
+        set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE)?;
     }
+    Ok(())
 }
 
 /// A stream socket that never blocks.

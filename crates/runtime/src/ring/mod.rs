@@ -8,14 +8,13 @@ pub(crate) mod setup;
 mod sqe;
 pub(crate) mod uring;
 
-use std::os::fd::OwnedFd;
-
 use stdx::Key;
 
 use crate::config::RingKind;
 use crate::inbox::Message;
-use crate::net::Interest;
+use crate::net::{Interest, Node};
 use crate::op::{Op, Outcome};
+use crate::sim::Network;
 use crate::stats::{Counters, bump};
 use crate::worker::Worker;
 pub(crate) use blocking::{Context, open_fd};
@@ -68,11 +67,11 @@ impl Ring {
                 Some(polled) if is_polled(op) => polled.push(key, op, worker),
                 _ => ring.push(key, op, worker),
             },
-            Driver::Threads if let Op::Ready(fd, interest) = op => {
-                watch(&mut self.poller, key, fd, *interest, worker);
+            Driver::Threads if let Op::Ready(node, interest) = op => {
+                watch(&mut self.poller, key, node, *interest, worker);
             }
             Driver::Threads if let Op::Send(outgoing) = op => {
-                let sent = crate::net::send_now(&outgoing.fd, outgoing.rest());
+                let sent = outgoing.node.send(outgoing.rest());
                 worker.inbox().send(Message::Done(key, Outcome::Count(sent)));
             }
             Driver::Uring(_) | Driver::Threads => {
@@ -86,8 +85,15 @@ impl Ring {
         match &mut self.driver {
             Driver::Uring(ring) => ring.cancel(key, worker.counters()),
             Driver::Threads => self.poller.iter().for_each(|poller| poller.forget(key)),
-            // There a wait fails at once.
-            Driver::Sim(_) => {}
+            Driver::Sim(port) => port.cancel(key),
+        }
+    }
+
+    /// The network of the simulation, if this is one.
+    pub(crate) fn network(&self) -> Option<&Network> {
+        match &self.driver {
+            Driver::Sim(port) => Some(port.network()),
+            Driver::Uring(_) | Driver::Threads => None,
         }
     }
 
@@ -175,7 +181,7 @@ fn is_polled(op: &Op) -> bool {
 }
 
 /// Has the poll thread wait, which starts with the first socket.
-fn watch(poller: &mut Option<Poller>, key: Key, fd: &OwnedFd, interest: Interest, worker: &Worker) {
+fn watch(poller: &mut Option<Poller>, key: Key, node: &Node, interest: Interest, worker: &Worker) {
     if poller.is_none() {
         match Poller::start(worker.inbox()) {
             Ok(started) => *poller = Some(started),
@@ -185,7 +191,7 @@ fn watch(poller: &mut Option<Poller>, key: Key, fd: &OwnedFd, interest: Interest
             }
         }
     }
-    poller.iter().for_each(|poller| poller.watch(key, fd, interest));
+    poller.iter().for_each(|poller| poller.watch(key, node, interest));
 }
 
 fn park(wait: Wait, counters: &Counters) {

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use stdx::Key;
 
 use crate::inbox::{Inbox, Message, lock};
-use crate::net::Interest;
+use crate::net::{Interest, Node};
 use crate::op::Outcome;
 
 /// Events taken from the kernel at once.
@@ -60,9 +60,10 @@ impl Poller {
         Ok(Poller { shared, thread: Some(thread) })
     }
 
-    /// Has `Done` sent once `fd` is ready.
-    pub(crate) fn watch(&self, key: Key, fd: &OwnedFd, interest: Interest) {
-        if let Err(error) = self.shared.watch(key.as_u64(), fd, interest) {
+    /// Has `Done` sent once the socket is ready.
+    pub(crate) fn watch(&self, key: Key, node: &Node, interest: Interest) {
+        let watched = node.system().and_then(|fd| self.shared.watch(key.as_u64(), fd, interest));
+        if let Err(error) = watched {
             self.shared.done(key.as_u64(), Err(error));
         }
     }

@@ -1,7 +1,5 @@
 //! Operations as submission entries.
 
-use std::os::fd::AsRawFd;
-
 use io_uring::{opcode, squeue, types};
 
 use super::registered::Places;
@@ -20,12 +18,12 @@ pub(super) fn entry(op: &mut Op, places: Places) -> squeue::Entry {
         Op::SyncData(file) => {
             opcode::Fsync::new(types::Fd(file.raw_fd())).flags(types::FsyncFlags::DATASYNC).build()
         }
-        Op::Ready(fd, interest) => {
+        Op::Ready(node, interest) => {
             let events = interest.events() as u32;
-            opcode::PollAdd::new(types::Fd(fd.as_raw_fd()), events).build()
+            opcode::PollAdd::new(types::Fd(node.raw_fd()), events).build()
         }
         Op::Send(outgoing) => {
-            let (fd, rest) = (types::Fd(outgoing.fd.as_raw_fd()), outgoing.rest());
+            let (fd, rest) = (types::Fd(outgoing.node.raw_fd()), outgoing.rest());
             let len = rest.len().min(TRANSFER_BYTES_MAX) as u32;
             opcode::Send::new(fd, rest.as_ptr(), len).flags(SEND_FLAGS).build()
         }

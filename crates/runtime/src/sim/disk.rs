@@ -11,7 +11,7 @@ use stdx::Prng;
 use super::image::{ChangeKind, Image};
 use super::names::Names;
 use super::trace::Trace;
-use super::{FaultPlan, Latency};
+use super::{FaultPlan, Latency, Network};
 use crate::config::RingKind;
 use crate::fs::{File, FileBackend, Node, OpenOptions};
 use crate::inbox::lock;
@@ -30,6 +30,7 @@ pub(super) struct State {
     pub(super) seed: u64,
     pub(super) faults: FaultPlan,
     pub(super) latency: Latency,
+    pub(super) network: Network,
     pub(super) names: Names,
     pub(super) nodes: BTreeMap<u64, Image>,
     pub(super) locked: BTreeSet<u64>,
@@ -89,6 +90,7 @@ impl Disk {
             seed,
             faults: FaultPlan::default(),
             latency,
+            network: Network::new(seed),
             names,
             nodes,
             locked: BTreeSet::new(),
@@ -116,6 +118,11 @@ impl Disk {
         self.state().latency = latency;
     }
 
+    /// The network of the machine that the disk is in.
+    pub fn network(&self) -> Network {
+        self.state().network.clone()
+    }
+
     /// Writes begun so far.
     pub fn write_count(&self) -> u64 {
         self.state().write_count
@@ -136,9 +143,12 @@ impl Disk {
         self.state().frozen
     }
 
-    /// A fingerprint of all scheduling decisions and operations so far.
+    /// A fingerprint of all scheduling decisions, operations and events of the network so far.
     pub fn trace_hash(&self) -> u64 {
-        self.state().trace.hash()
+        let state = self.state();
+        let mut trace = state.trace.clone();
+        trace.note(&[state.network.trace_hash()]);
+        trace.hash()
     }
 
     /// The content of a file as a reader would see it.

@@ -7,9 +7,12 @@ use std::rc::Rc;
 
 use stdx::Key;
 
-use super::SECTOR_BYTES;
 use super::disk::{Disk, State, eio, handle_of};
+use super::{Network, SECTOR_BYTES};
 use crate::op::{Meta, Op, Outcome, Transfer};
+
+/// Why operations on sockets do not come to the disk.
+const NO_FILE: &str = "sockets are the network's";
 
 /// What will become of an operation, decided when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,7 @@ pub(super) struct Flights(pub(super) BTreeMap<(u64, u64, u64), Flight>);
 /// The simulated ring of one worker.
 pub(crate) struct Port {
     pub(super) disk: Disk,
+    pub(super) network: Network,
     pub(super) flights: Rc<RefCell<Flights>>,
     pub(super) clock: Rc<Cell<u64>>,
     pub(super) worker: usize,
@@ -45,6 +49,9 @@ pub(crate) struct Port {
 
 impl Port {
     pub(crate) fn start(&mut self, key: Key, op: &mut Op) {
+        if op.is_socket() {
+            return self.network.start(self.worker, key, op);
+        }
         let mut state = self.disk.state();
         state.op_count += 1;
         let number = state.op_count;
@@ -66,6 +73,15 @@ impl Port {
         let flight = Flight { worker: self.worker, key, number, fate, upto };
         self.flights.borrow_mut().0.insert(place, flight);
     }
+
+    /// Ends a wait for a socket early.
+    pub(crate) fn cancel(&self, key: Key) {
+        self.network.cancel(self.worker, key);
+    }
+
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
 }
 
 fn kind(op: &Op) -> u64 {
@@ -74,15 +90,15 @@ fn kind(op: &Op) -> u64 {
         Op::Write(_) => 2,
         Op::SyncData(_) => 3,
         Op::Meta(_) => 4,
-        Op::Ready(..) => 5,
-        Op::Send(_) => 6,
+        Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
     }
 }
 
 fn extent(op: &Op) -> u64 {
     match op {
         Op::Read(t) | Op::Write(t) => t.offset.rotate_left(20) ^ t.len() as u64,
-        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Send(_) => 0,
+        Op::SyncData(_) | Op::Meta(_) => 0,
+        Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
     }
 }
 
@@ -110,7 +126,8 @@ impl State {
             Op::Read(_) => self.faults.read_error,
             Op::Write(_) => self.faults.write_error,
             Op::SyncData(_) => self.faults.sync_error,
-            Op::Meta(_) | Op::Ready(..) | Op::Send(_) => self.faults.meta_error,
+            Op::Meta(_) => self.faults.meta_error,
+            Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
         };
         if self.prng.chance(failure) {
             return Fate::Fail(libc::EIO);
@@ -124,7 +141,8 @@ impl State {
             Op::Read(_) => self.latency.read_ns,
             Op::Write(_) => self.latency.write_ns,
             Op::SyncData(_) => self.latency.sync_ns,
-            Op::Meta(_) | Op::Ready(..) | Op::Send(_) => self.latency.meta_ns,
+            Op::Meta(_) => self.latency.meta_ns,
+            Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
         };
         let late = if self.prng.chance(self.faults.late) { self.faults.late_ns } else { 0 };
         base / 2 + self.prng.below(base + base / 2 + 1) + late
@@ -144,6 +162,7 @@ pub(super) fn land(disk: &Disk, flight: &Flight, op: &mut Op, now_ns: u64) -> Ou
     state.trace.note(&[2, flight.worker as u64, flight.number, now_ns]);
     if flight.fate == Fate::Die {
         state.frozen = true;
+        state.network.go_down();
     }
     if state.frozen {
         return Outcome::failed(op, io::Error::other("the simulated machine has crashed"));
@@ -165,10 +184,7 @@ pub(super) fn land(disk: &Disk, flight: &Flight, op: &mut Op, now_ns: u64) -> Ou
             let handle = handle_of(disk, file);
             Outcome::Count(handle.and_then(|handle| land_sync(&mut state, flight, handle.node)))
         }
-        Op::Ready(..) | Op::Send(_) => {
-            let message = "the simulated machine has no network";
-            Outcome::Count(Err(io::Error::new(io::ErrorKind::Unsupported, message)))
-        }
+        Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
         Op::Meta(meta) => Outcome::Answer(match flight.fate {
             Fate::Fail(error) => Err(io::Error::from_raw_os_error(error)),
             _ => state.answer(disk, meta),

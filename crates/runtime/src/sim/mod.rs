@@ -2,7 +2,7 @@
 //! loses, tears, delays and refuses. One seed, one run: the same seed gives the same trace hash.
 //!
 //! The workers, their tasks and the scheduling are the real ones. Simulated are the clock, the
-//! order in which workers take turns and operations complete, and the disk.
+//! order in which workers take turns and operations complete, the disk, and the network.
 
 mod crash;
 mod disk;
@@ -10,6 +10,7 @@ mod faults;
 mod flights;
 mod image;
 mod names;
+mod network;
 mod run;
 mod trace;
 
@@ -17,4 +18,6 @@ pub(crate) use disk::Handle;
 pub use disk::{Disk, SECTOR_BYTES};
 pub use faults::{FaultPlan, Latency};
 pub(crate) use flights::Port;
+pub(crate) use network::{Endpoint, Spare};
+pub use network::{Link, Network, NetworkFaults};
 pub(crate) use run::start;

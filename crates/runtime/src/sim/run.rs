@@ -1,15 +1,18 @@
 //! The simulated machine: which worker takes a turn, when time passes, when nothing is left.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stdx::Prng;
+use stdx::{Key, Prng};
 
 use super::disk::Disk;
 use super::flights::{Flight, Flights, Port, land};
+use super::network::{Due, Network};
 use crate::inbox::{Bell, lock};
+use crate::op::{Op, Outcome};
 use crate::ring::pool::Pool;
 use crate::ring::{Context, Driver, Ring};
 use crate::worker::{Shared, Worker};
@@ -26,6 +29,7 @@ struct Machine {
     flights: Rc<RefCell<Flights>>,
     clock: Rc<Cell<u64>>,
     disk: Disk,
+    network: Network,
     prng: Prng,
     shared: Arc<Shared>,
 }
@@ -35,11 +39,12 @@ pub(crate) fn start(shared: Arc<Shared>, disk: Disk) {
     for inbox in &shared.inboxes {
         inbox.set_bell(Bell::Park(std::thread::current()));
     }
-    let flights: Rc<RefCell<Flights>> = Rc::default();
+    let (network, flights) = (disk.network(), Rc::<RefCell<Flights>>::default());
     let clock = Rc::new(Cell::new(BEGIN_NS));
     let worker = |index| {
         let port = Port {
             disk: disk.clone(),
+            network: network.clone(),
             flights: flights.clone(),
             clock: clock.clone(),
             worker: index,
@@ -49,13 +54,15 @@ pub(crate) fn start(shared: Arc<Shared>, disk: Disk) {
     };
     let workers = (0..shared.inboxes.len()).map(worker).collect();
     let prng = Prng::new(shared.seed);
-    Machine { workers, flights, clock, disk, prng, shared: shared.clone() }.run();
+    Machine { workers, flights, clock, disk, network, prng, shared: shared.clone() }.run();
 }
 
 impl Machine {
     fn run(mut self) {
-        while !self.workers.iter().all(Worker::is_stopping) {
-            if self.shared.job_count.load(Ordering::SeqCst) == 0 && !self.told_to_stop() {
+        // The order to stop reaches the workers one after the other, at moments that are no chance of the
+        // seed: the first one is for all.
+        while !self.workers.iter().any(Worker::is_stopping) {
+            if self.shared.job_count.load(Ordering::SeqCst) == 0 {
                 self.pause();
                 continue;
             }
@@ -83,10 +90,6 @@ impl Machine {
                 worker.take_messages();
             }
         }
-    }
-
-    fn told_to_stop(&self) -> bool {
-        self.workers.iter().any(Worker::is_stopping)
     }
 
     /// Some worker with something to do polls a few of its tasks.
@@ -118,6 +121,7 @@ impl Machine {
         while let Some(flight) = self.pop_flight(now_ns) {
             self.complete(&flight);
         }
+        self.deliver_network(now_ns);
         for worker in &self.workers {
             let _entered = worker.enter();
             worker.fire_timers();
@@ -142,12 +146,31 @@ impl Machine {
         worker.publish();
     }
 
+    /// Lets the network go on until `now_ns`.
+    fn deliver_network(&self, now_ns: u64) {
+        while let Some(due) = self.network.next_due(now_ns) {
+            let (worker, key) = match &due {
+                Due::Woken(worker, key, _) | Due::Lent(worker, key) => (*worker, *key),
+            };
+            let worker = &self.workers[worker];
+            let _entered = worker.enter();
+            let count = match due {
+                Due::Woken(_, _, None) => Ok(0),
+                Due::Woken(_, _, Some(error)) => Err(io::Error::from_raw_os_error(error)),
+                Due::Lent(..) => send_lent(worker, key),
+            };
+            worker.complete(key, Outcome::Count(count));
+            worker.publish();
+        }
+    }
+
     /// Sets the clock to the next completion or timer; false when there is none.
     fn pass_time(&self) -> bool {
         let flight = self.flights.borrow().0.first_key_value().map(|(place, _)| place.0);
         let timer = |worker: &Worker| worker.timers.borrow_mut().next_ns();
         let timers = self.workers.iter().filter_map(timer).min();
-        let Some(next) = flight.into_iter().chain(timers).min() else { return false };
+        let all = flight.into_iter().chain(timers).chain(self.network.next_ns());
+        let Some(next) = all.min() else { return false };
         let before = self.clock.get();
         let after = before.max(next);
         self.clock.set(after);
@@ -177,9 +200,19 @@ impl Machine {
         while let Some(flight) = self.pop_flight(u64::MAX) {
             self.complete(&flight);
         }
+        self.deliver_network(u64::MAX);
         for worker in &self.workers {
             let _entered = worker.enter();
             worker.close();
         }
+        self.network.clear();
     }
+}
+
+/// Sends what an operation lends, as far as there is room.
+fn send_lent(worker: &Worker, key: Key) -> io::Result<usize> {
+    let ops = worker.ops.borrow();
+    let entry = ops.get(key).expect("an operation stays until it completes");
+    let Op::Send(outgoing) = &entry.op else { unreachable!("only sends lend bytes") };
+    outgoing.node.send(outgoing.rest())
 }

@@ -23,6 +23,7 @@ use crate::clock::monotonic_ns;
 use crate::inbox::Inbox;
 use crate::op::OpEntry;
 use crate::ring::Ring;
+use crate::sim::Network;
 use crate::stats::Counters;
 use crate::task::FramePool;
 use crate::task::frame::Header;
@@ -129,6 +130,11 @@ pub(crate) fn with<R>(f: impl FnOnce(&Worker) -> R) -> R {
         Some(out) => out,
         None => panic!("this can be used only inside of a task of the runtime"),
     }
+}
+
+/// The simulated network, inside of a worker of a simulation.
+pub(crate) fn network() -> Option<Network> {
+    try_with(|worker| worker.ring.borrow().network().cloned()).flatten()
 }
 
 /// Makes a worker the thread's current one until dropped.

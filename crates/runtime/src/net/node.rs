@@ -1,0 +1,106 @@
+//! The calls of a socket, none of which waits: the kernel's, or those of the simulated network.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::address::Raw;
+use super::socket::{self, Shutdown};
+use super::{Address, SEND_FLAGS, checked};
+use crate::sim;
+
+/// Where a socket lives.
+pub(crate) enum Node {
+    System(OwnedFd),
+    Sim(sim::Endpoint),
+}
+
+impl Node {
+    /// The descriptor.
+    ///
+    /// # Errors
+    /// EBADF: a socket of a simulation has none.
+    pub(crate) fn system(&self) -> io::Result<&OwnedFd> {
+        match self {
+            Node::System(fd) => Ok(fd),
+            Node::Sim(_) => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        }
+    }
+
+    /// The descriptor's number. A socket of a simulation has none: -1, which every call refuses.
+    pub(crate) fn raw_fd(&self) -> i32 {
+        self.system().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// Sends what there is room for.
+    pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let fd = match self {
+            Node::System(fd) => fd.as_raw_fd(),
+            Node::Sim(end) => return end.send(bytes),
+        };
+        let (place, len) = (bytes.as_ptr().cast(), bytes.len());
+        // SAFETY: `bytes` is readable for its length, and the call does not outlive it.
+        checked(unsafe { libc::send(fd, place, len, SEND_FLAGS) })
+    }
+
+    /// Receives what has come.
+    pub(super) fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
+        let fd = match self {
+            Node::System(fd) => fd.as_raw_fd(),
+            Node::Sim(end) => return end.recv(into),
+        };
+        let (place, len) = (into.as_mut_ptr().cast(), into.len());
+        // SAFETY: `into` is writable for its length, and the call does not outlive it.
+        checked(unsafe { libc::recv(fd, place, len, libc::MSG_DONTWAIT) })
+    }
+
+    /// Takes the next connection and its peer's address.
+    pub(super) fn accept(&self) -> io::Result<(Node, Address)> {
+        let listener = match self {
+            Node::System(fd) => fd.as_raw_fd(),
+            Node::Sim(end) => return end.accept().map(|(end, peer)| (Node::Sim(end), peer)),
+        };
+        let mut raw = Raw::empty();
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let (place, len) = ((&raw mut raw.storage).cast(), &raw mut raw.len);
+        // SAFETY: room for any address, and its length.
+        let fd = checked(unsafe { libc::accept4(listener, place, len, flags) } as isize)?;
+        // SAFETY: a fresh descriptor that nobody else owns.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        let peer = raw.address();
+        socket::prepare(&fd, &peer)?;
+        Ok((Node::System(fd), peer))
+    }
+
+    /// Ends one half of the stream or both.
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let fd = match self {
+            Node::System(fd) => fd.as_raw_fd(),
+            Node::Sim(end) => return end.shutdown(how),
+        };
+        let how = match how {
+            Shutdown::Read => libc::SHUT_RD,
+            Shutdown::Write => libc::SHUT_WR,
+            Shutdown::Both => libc::SHUT_RDWR,
+        };
+        // SAFETY: a plain call on our descriptor.
+        checked(unsafe { libc::shutdown(fd, how) } as isize).map(drop)
+    }
+
+    /// How a connection attempt ended.
+    pub(super) fn take_error(&self) -> io::Result<()> {
+        let fd = match self {
+            Node::System(fd) => fd.as_raw_fd(),
+            Node::Sim(end) => return end.take_error(),
+        };
+        let (mut code, mut len) = (0i32, size_of::<i32>() as libc::socklen_t);
+        let place = (&raw mut code).cast();
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_ERROR);
+        // SAFETY: room for an integer, and its size.
+        let got = unsafe { libc::getsockopt(fd, level, name, place, &raw mut len) };
+        checked(got as isize)?;
+        match code {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}

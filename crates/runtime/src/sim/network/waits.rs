@@ -1,0 +1,49 @@
+//! Waits for sockets: operations of workers that end when a call would have an answer.
+
+use stdx::Key;
+
+use super::State;
+use super::end::SocketId;
+use super::events::Event;
+use crate::net::Interest;
+
+impl State {
+    /// Whether a call would have an answer. One on a socket that is no more has: an error.
+    fn is_ready(&self, id: SocketId, interest: Interest) -> bool {
+        if let Some(end) = self.ends.get(&id) {
+            return end.is_ready(interest);
+        }
+        self.listeners.get(id).is_none_or(|listener| !listener.pending.is_empty())
+    }
+
+    pub(super) fn wait(&mut self, id: SocketId, worker: usize, key: Key, interest: Interest) {
+        if self.is_ready(id, interest) {
+            self.soon(Event::Woken { worker, key, error: None });
+        } else {
+            let other = self.waits.insert((id, worker, key), interest);
+            assert!(other.is_none(), "an operation waits once");
+        }
+    }
+
+    /// Ends the waits that have come to their end.
+    pub(super) fn wake(&mut self, id: SocketId) {
+        let all = (id, 0, Key::from_u64(0))..=(id, usize::MAX, Key::from_u64(u64::MAX));
+        let waits = self.waits.range(all).map(|(place, interest)| (*place, *interest));
+        let over = waits.filter(|(_, interest)| self.is_ready(id, *interest));
+        let over: Vec<_> = over.map(|(place, _)| place).collect();
+        for place in over {
+            self.waits.remove(&place);
+            let (_, worker, key) = place;
+            self.soon(Event::Woken { worker, key, error: None });
+        }
+    }
+
+    /// Ends a wait with ECANCELED, unless it has ended already.
+    pub(super) fn cancel(&mut self, worker: usize, key: Key) {
+        let place = self.waits.keys().find(|place| (place.1, place.2) == (worker, key)).copied();
+        if let Some(place) = place {
+            self.waits.remove(&place);
+            self.soon(Event::Woken { worker, key, error: Some(libc::ECANCELED) });
+        }
+    }
+}
