@@ -1,5 +1,7 @@
 //! Encodes one column: its vectors one after the other, whole ones to a segment.
 
+use std::ops::Range;
+
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use types::LogicalType;
@@ -12,7 +14,6 @@ use crate::header::{
 };
 use crate::raw::{Raw, check_digits, validity_bytes};
 use crate::strings::SharedWriter;
-use crate::view::push_pad8;
 use crate::zone::Zone;
 use crate::{bools, fixed, floats, strings, words};
 
@@ -35,7 +36,7 @@ pub(super) fn encode(ty: LogicalType, array: &ArrayRef, body: &mut Vec<u8>) -> R
     for start in (0..array.len()).step_by(VECTOR_ROWS) {
         let part = array.slice(start, VECTOR_ROWS.min(array.len() - start));
         let (mut header, bytes) = encode_vector(ty, &part, &shared)?;
-        header.bytes = segments.push(&bytes);
+        header.bytes = segments.push(&bytes, front_len(ty, &header));
         vectors.push(header);
     }
     let segments = segments.finish();
@@ -128,6 +129,17 @@ fn push_constant(ty: LogicalType, raw: &Raw<'_>, nulls: Option<&NullBuffer>, out
     }
 }
 
+/// Bytes at the start of a vector that each of its rows needs: validity and heads, and the lengths
+/// of strings or the codes of a dictionary at their widest.
+fn front_len(ty: LogicalType, header: &VectorHeader) -> usize {
+    const VALIDITY: usize = VECTOR_ROWS / 8;
+    match (Class::of(ty), header.encoding) {
+        (_, Encoding::Dictionary) => VALIDITY + 8 + 24 + VECTOR_ROWS * 10 / 8,
+        (Class::Strings, _) => VALIDITY + 64 + 24 + VECTOR_ROWS,
+        _ => VALIDITY + 64,
+    }
+}
+
 /// Places vectors in the body.
 struct Segments<'a> {
     body: &'a mut Vec<u8>,
@@ -144,17 +156,21 @@ impl Segments<'_> {
         Segments { body, done: Vec::new(), start, first_vector: 0, vector: 0 }
     }
 
-    /// Appends a vector; where it lies.
-    fn push(&mut self, bytes: &[u8]) -> std::ops::Range<u64> {
+    /// Appends a vector, the first `front_len` bytes of a long one in one sector; where it lies.
+    fn push(&mut self, bytes: &[u8], front_len: usize) -> Range<u64> {
         if bytes.is_empty() {
             self.vector += 1;
             return 0..0;
         }
-        let open_len = self.body.len() - self.start;
-        if open_len > 0 && open_len.next_multiple_of(8) + bytes.len() > SEGMENT_BYTES_MAX {
-            self.close();
+        let mut start = self.body.len().next_multiple_of(8);
+        if bytes.len() > SECTOR_BYTES && start % SECTOR_BYTES + front_len > SECTOR_BYTES {
+            start = start.next_multiple_of(SECTOR_BYTES);
         }
-        push_pad8(self.body);
+        if self.body.len() > self.start && start + bytes.len() - self.start > SEGMENT_BYTES_MAX {
+            self.close();
+            start = self.start;
+        }
+        self.body.resize(start, 0);
         let start = self.body.len() as u64;
         self.body.extend_from_slice(bytes);
         self.vector += 1;

@@ -5,7 +5,7 @@ use super::packed::{Packed, push_unscaled};
 use crate::error::Result;
 use crate::header::VECTOR_ROWS;
 use crate::mask::Mask;
-use crate::view::{View, pad8, push_count, push_pad8};
+use crate::view::{View, push_count};
 
 /// Entries of `entry_bytes` each and codes.
 pub(crate) struct Coded<'a> {
@@ -19,9 +19,7 @@ pub(crate) struct Coded<'a> {
 impl<'a> Coded<'a> {
     pub fn parse(view: View<'a>, at: usize, entry_bytes: usize, count: usize) -> Result<Coded<'a>> {
         let entry_count = view.count(at, VECTOR_ROWS)?;
-        let entries_at = at + 8;
-        let codes_at = pad8(entries_at + entry_count * entry_bytes);
-        let (codes, _) = Packed::parse::<u16>(view, codes_at, count)?;
+        let (codes, entries_at) = Packed::parse::<u16>(view, at + 8, count)?;
         Ok(Coded { view, entries_at, entry_bytes, entry_count, codes })
     }
 
@@ -88,9 +86,8 @@ pub(crate) fn push_coded(
     out: &mut Vec<u8>,
 ) {
     push_count(out, entry_count);
-    out.extend(entries);
-    push_pad8(out);
     push_unscaled(codes, out);
+    out.extend(entries);
 }
 
 /// The different words, ascending, if there are few enough for a dictionary to be worth it.

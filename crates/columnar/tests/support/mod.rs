@@ -4,12 +4,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use ::types::LogicalType;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_buffer::i256;
 use stdx::Prng;
-use ::types::LogicalType;
 
 /// Every type that a block can hold.
 pub const TYPES: [LogicalType; 21] = [
