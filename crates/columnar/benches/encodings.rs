@@ -1,5 +1,6 @@
 //! Each encoding: how much it saves, and how fast it is written and read, beside a copy of the
-//! decoded bytes with `memcpy`. Rounds alternate; the figures are medians of all rounds.
+//! decoded bytes with `memcpy`. Rounds alternate; the figures are medians of all passes over the
+//! column, each of which is short, so that other programs disturb few of them.
 //!
 //! `cargo bench -p columnar [-- NAME] [--rounds=9]`
 #![allow(clippy::disallowed_methods, reason = "a measurement looks at the clock")]
@@ -16,6 +17,9 @@ use columns::Column;
 
 /// What is timed, in the order in which it is printed.
 const WHAT: [&str; 5] = ["memcpy", "decode", "select", "row", "encode"];
+
+/// Passes of a round, of all but the writer.
+const PASSES: usize = 10;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -59,7 +63,8 @@ fn measure(column: &Column, rounds: usize) {
     let mut times: [Vec<f64>; WHAT.len()] = Default::default();
     for _ in 0..rounds {
         for (what, times) in times.iter_mut().enumerate() {
-            times.push(encoded.time(what));
+            let passes = if WHAT[what] == "encode" { 1 } else { PASSES };
+            times.extend((0..passes).map(|_| encoded.time(what)));
         }
     }
     encoded.print(times.map(median));
@@ -68,25 +73,21 @@ fn measure(column: &Column, rounds: usize) {
 impl Encoded<'_> {
     /// Nanoseconds of one pass over the column.
     fn time(&self, what: usize) -> f64 {
-        // One pass takes too little time for the clock.
-        let passes = if what == 4 { 1 } else { 20 };
         let start = Instant::now();
-        for _ in 0..passes {
-            match what {
-                0 => self.decoded.iter().for_each(|bytes| drop(black_box(bytes.clone()))),
-                1 => self.each_vector(|vector| drop(black_box(vector.decode().unwrap()))),
-                2 => self.each_vector(|vector| {
-                    let all = Mask::first(VECTOR_ROWS);
-                    drop(black_box(vector.select(&self.restriction, &all).unwrap()));
-                }),
-                3 => self.each_vector(|vector| {
-                    let row = (vector.rows() * 2 / 3) as u16;
-                    drop(black_box(vector.take(&[row]).unwrap()));
-                }),
-                _ => drop(black_box(encode_again(self.column))),
-            }
+        match WHAT[what] {
+            "memcpy" => self.decoded.iter().for_each(|bytes| drop(black_box(bytes.clone()))),
+            "decode" => self.each_vector(|vector| drop(black_box(vector.decode().unwrap()))),
+            "select" => self.each_vector(|vector| {
+                let all = Mask::first(VECTOR_ROWS);
+                black_box(vector.select(&self.restriction, &all).unwrap());
+            }),
+            "row" => self.each_vector(|vector| {
+                let row = (vector.rows() * 2 / 3) as u16;
+                drop(black_box(vector.take(&[row]).unwrap()));
+            }),
+            _ => drop(black_box(encode_again(self.column))),
         }
-        start.elapsed().as_nanos() as f64 / f64::from(passes)
+        start.elapsed().as_nanos() as f64
     }
 
     fn each_vector(&self, mut look: impl FnMut(&Vector<'_>)) {

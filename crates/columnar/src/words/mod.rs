@@ -114,27 +114,58 @@ macro_rules! word {
                     let words = row.as_chunks::<{ <$word as Word>::BYTES }>().0;
                     std::array::from_fn(|lane| $word::from_le_bytes(words[lane]))
                 };
-                let codes = if width == 0 { 0 } else { $word::MAX >> (BITS - width) };
+                let mask = if width == 0 { 0 } else { $word::MAX >> (BITS - width) };
+                // With a factor, the base is added after it.
+                let first_base = if factor == 1 { base } else { 0 };
                 let mut out = Vec::with_capacity(count.next_multiple_of(LANES));
+                let mut values = [0; LANES];
                 for row in 0..count.div_ceil(LANES) {
-                    let (at, shift) = (row * width / BITS, (row * width % BITS) as u32);
-                    let low = load(at);
-                    let mut codes_of_row: [$word; LANES] =
-                        std::array::from_fn(|lane| low[lane] >> shift);
-                    if shift as usize + width > BITS {
-                        let (high, left) = (load(at + 1), BITS as u32 - shift);
-                        for lane in 0..LANES {
-                            codes_of_row[lane] |= high[lane] << left;
-                        }
+                    let (at, shift) = (row * width / BITS, row * width % BITS);
+                    let codes = (shift as u32, mask, first_base);
+                    match shift + width > BITS {
+                        true => join(&mut values, &load(at), &load(at + 1), codes),
+                        false => cut(&mut values, &load(at), codes),
                     }
-                    let mut values: [$word; LANES] =
-                        std::array::from_fn(|lane| codes_of_row[lane] & codes);
                     if factor != 1 {
-                        values = values.map(|code| code.wrapping_mul(factor));
+                        scale(&mut values, factor, base);
                     }
-                    out.extend_from_slice(&values.map(|code| code.wrapping_add(base)));
+                    out.extend_from_slice(&values);
                 }
-                out
+                return out;
+
+                // The loops of one row stand alone, so that the compiler does not unroll them
+                // before it has made vector code of them.
+                #[inline(never)]
+                fn cut(
+                    values: &mut [$word],
+                    words: &[$word],
+                    (shift, mask, base): (u32, $word, $word),
+                ) {
+                    for (value, word) in values.iter_mut().zip(words) {
+                        *value = (word.wrapping_shr(shift) & mask).wrapping_add(base);
+                    }
+                }
+
+                #[inline(never)]
+                fn join(
+                    values: &mut [$word],
+                    low: &[$word],
+                    high: &[$word],
+                    (shift, mask, base): (u32, $word, $word),
+                ) {
+                    let left = $word::BITS - shift;
+                    for ((value, low), high) in values.iter_mut().zip(low).zip(high) {
+                        let code = low.wrapping_shr(shift) | high.wrapping_shl(left);
+                        *value = (code & mask).wrapping_add(base);
+                    }
+                }
+
+                #[inline(never)]
+                fn scale(values: &mut [$word], factor: $word, base: $word) {
+                    for value in values {
+                        *value = value.wrapping_mul(factor).wrapping_add(base);
+                    }
+                }
             }
 
             fn in_range(words: &[$word], least: $word, span: $word) -> Mask {

@@ -40,8 +40,7 @@ impl<'a> Packed<'a> {
 
     /// All words.
     pub fn decode<W: Word>(&self) -> Result<Vec<W>> {
-        let scale = (W::low(self.base), W::low(self.factor));
-        Ok(self.unpack(scale)?)
+        self.unpack((W::low(self.base), W::low(self.factor)))
     }
 
     fn unpack<W: Word>(&self, scale: (W, W)) -> Result<Vec<W>> {
