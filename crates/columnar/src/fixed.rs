@@ -16,7 +16,7 @@ const POWER_MAX: u8 = 20;
 pub(crate) enum Fixed<'a> {
     Plain(View<'a>, usize),
     Dictionary(Coded<'a>),
-    Scaled { words: Decoder<'a>, power: i256 },
+    Scaled { words: Decoder<'a>, power: Power },
 }
 
 impl<'a> Fixed<'a> {
@@ -43,7 +43,7 @@ impl<'a> Fixed<'a> {
         let inner = Encoding::of_number(view.u8(at + 1)?);
         let inner = inner.ok_or_else(|| view.damage(at + 1, "an encoding that is not known"))?;
         let words = Decoder::parse::<u64>(view, at + 8, inner, count)?;
-        Ok(Fixed::Scaled { words, power: power_of_ten(power) })
+        Ok(Fixed::Scaled { words, power: Power::of(power) })
     }
 
     /// All values; `N` is their width.
@@ -77,7 +77,7 @@ impl<'a> Fixed<'a> {
         contains: impl Fn(&[u8; N]) -> bool,
     ) -> Result<Mask> {
         match self {
-            Fixed::Scaled { words, power } => match words_of_decimals(range, *power) {
+            Fixed::Scaled { words, power } => match words_of_decimals(range, power.wide()) {
                 Some((least, greatest)) => words.in_range::<u64>(least, greatest),
                 None => Ok(Mask::NONE),
             },
@@ -96,16 +96,39 @@ impl<'a> Fixed<'a> {
 
 /// The first `N` bytes of the product, modulo 2^256.
 #[inline]
-fn scaled<const N: usize>(word: u64, power: i256) -> [u8; N] {
+fn scaled<const N: usize>(word: u64, power: Power) -> [u8; N] {
     let word = word.cast_signed();
-    // Products of most columns fit 128 bits, where they take a tenth of the time.
-    let narrow = power.to_i128().and_then(|power| i128::from(word).checked_mul(power));
-    let value = match narrow {
-        Some(product) => i256::from_i128(product),
-        None => i256::from(word).wrapping_mul(power),
+    let Power::Narrow(power) = power else {
+        let bytes = i256::from(word).wrapping_mul(power.wide()).to_le_bytes();
+        return std::array::from_fn(|i| bytes[i]);
     };
-    let bytes = value.to_le_bytes();
-    std::array::from_fn(|i| bytes[i])
+    let product = i128::from(word) * i128::from(power);
+    let (bytes, sign) = (product.to_le_bytes(), ((product >> 127) as i8).cast_unsigned());
+    std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(sign))
+}
+
+/// A power of ten. Products with a narrow one have 128 bits.
+#[derive(Clone, Copy)]
+pub(crate) enum Power {
+    Narrow(i64),
+    Wide(i256),
+}
+
+impl Power {
+    fn of(exponent: u8) -> Power {
+        let power = power_of_ten(exponent);
+        match power.to_i128().and_then(|power| i64::try_from(power).ok()) {
+            Some(power) => Power::Narrow(power),
+            None => Power::Wide(power),
+        }
+    }
+
+    fn wide(self) -> i256 {
+        match self {
+            Power::Narrow(power) => i256::from(power),
+            Power::Wide(power) => power,
+        }
+    }
 }
 
 fn power_of_ten(power: u8) -> i256 {

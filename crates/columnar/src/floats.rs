@@ -19,7 +19,7 @@ pub(crate) trait FloatWord: Word {
 }
 
 macro_rules! float_word {
-    ($word:ident, $signed:ident, $float:ident, $max:literal, $powers:ident, $inverse:ident) => {
+    ($word:ident, $signed:ident, $float:ident, $max:literal, $round:expr, $powers:ident, $inverse:ident) => {
         impl FloatWord for $word {
             const EXPONENT_MAX: u8 = $max;
 
@@ -32,7 +32,9 @@ macro_rules! float_word {
             #[inline]
             fn digits(self, e: u8, f: u8) -> Option<$word> {
                 let scaled = $float::from_bits(self) * $powers[usize::from(e)];
-                let rounded = (scaled * $inverse[usize::from(f)]).round_ties_even();
+                let scaled = scaled * $inverse[usize::from(f)];
+                // Numbers of this size have no digits after the point; adding one rounds.
+                let rounded = scaled + $round - $round;
                 let digits = (rounded as $signed).cast_unsigned();
                 (<$word as FloatWord>::of_digits(digits, e, f) == self).then_some(digits)
             }
@@ -51,8 +53,8 @@ const INVERSE: [f64; 19] = [
 const REAL_POWERS: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
 const REAL_INVERSE: [f32; 11] = [1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 
-float_word!(u64, i64, f64, 18, POWERS, INVERSE);
-float_word!(u32, i32, f32, 10, REAL_POWERS, REAL_INVERSE);
+float_word!(u64, i64, f64, 18, (3_i64 << 51) as f64, POWERS, INVERSE);
+float_word!(u32, i32, f32, 10, (3_i32 << 22) as f32, REAL_POWERS, REAL_INVERSE);
 
 /// Numbers in one of their encodings.
 pub(crate) enum Floats<'a> {
@@ -171,22 +173,30 @@ fn best_exponents<W: FloatWord>(values: &[W]) -> Option<(u8, u8)> {
     let step = values.len().div_ceil(SAMPLE_ROWS).max(1);
     let sample: Vec<W> = values.iter().step_by(step).copied().collect();
     let all = (0..=W::EXPONENT_MAX).rev().flat_map(|e| (0..=e).rev().map(move |f| (e, f)));
-    let sized = all.map(|(e, f)| (sample_bits(&sample, e, f), (e, f)));
-    let (bits, best) = sized.min_by_key(|(bits, _)| *bits)?;
-    (bits < sample.len() * W::BITS).then_some(best)
+    let (mut bits, mut best) = (sample.len() * W::BITS, None);
+    for (e, f) in all {
+        if let Some(fewer) = sample_bits(&sample, e, f, bits) {
+            (bits, best) = (fewer, Some((e, f)));
+        }
+    }
+    best
 }
 
-fn sample_bits<W: FloatWord>(sample: &[W], e: u8, f: u8) -> usize {
+/// Bits of the sample with these exponents, if they are less than `bits`.
+fn sample_bits<W: FloatWord>(sample: &[W], e: u8, f: u8, bits: usize) -> Option<usize> {
+    let exception_bits = W::BITS + 16;
     let (mut min, mut max, mut exceptions) = (i64::MAX, i64::MIN, 0);
     for word in sample {
         match word.digits(e, f) {
             Some(digits) => (min, max) = (min.min(digits.signed()), max.max(digits.signed())),
+            None if (exceptions + 1) * exception_bits >= bits => return None,
             None => exceptions += 1,
         }
     }
     let spread = if min > max { 0 } else { max.wrapping_sub(min).cast_unsigned() };
     let width = 64 - spread.leading_zeros() as usize;
-    (sample.len() - exceptions) * width + exceptions * (W::BITS + 16)
+    let found = (sample.len() - exceptions) * width + exceptions * exception_bits;
+    (found < bits).then_some(found)
 }
 
 fn push_digits<W: FloatWord>(values: &[W], e: u8, f: u8, out: &mut Vec<u8>) {

@@ -5,8 +5,9 @@ mod lengths;
 mod symbols;
 
 pub(crate) use encode::{SharedWriter, encode};
-use symbols::SYMBOL_BYTES;
 pub(crate) use symbols::Symbols;
+
+use arrow_buffer::Buffer;
 
 use crate::error::Result;
 use crate::header::{Encoding, VECTOR_ROWS};
@@ -17,12 +18,14 @@ use crate::words::{Packed, checked_codes, codes_mask};
 use lengths::Lengths;
 
 /// Strings as ranges of one buffer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Texts {
     /// The bytes.
-    pub buffer: Vec<u8>,
+    pub buffer: Buffer,
     /// Offset and length of each string in the buffer.
     pub spans: Vec<(u32, u32)>,
+    /// The number of each row's string, if that is not the row's own number.
+    pub codes: Option<Vec<u16>>,
 }
 
 impl Texts {
@@ -31,11 +34,25 @@ impl Texts {
         let (offset, len) = self.spans[index];
         &self.buffer[offset as usize..][..len as usize]
     }
+}
 
+/// Strings that are found one by one.
+#[derive(Default)]
+pub(crate) struct TextsBuilder {
+    buffer: Vec<u8>,
+    spans: Vec<(u32, u32)>,
+}
+
+impl TextsBuilder {
     /// Appends a string.
     pub fn push(&mut self, bytes: &[u8]) {
         self.spans.push((self.buffer.len() as u32, bytes.len() as u32));
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The strings.
+    pub fn finish(self) -> Texts {
+        Texts { buffer: Buffer::from_vec(self.buffer), spans: self.spans, codes: None }
     }
 }
 
@@ -89,26 +106,23 @@ impl<'a> Strings<'a> {
             Strings::Symbols(stored, symbols) => stored.decode_symbols(symbols),
             Strings::Dictionary { codes, entries } => {
                 let codes = checked_codes(entries.view, codes, entries.lengths.count())?;
-                let Texts { buffer, spans } = entries.decode()?;
-                let spans = codes.into_iter().map(|code| spans[usize::from(code)]).collect();
-                Ok(Texts { buffer, spans })
+                Ok(Texts { codes: Some(codes), ..entries.decode()? })
             }
             Strings::Shared { view, codes, entries } => {
                 let codes = checked_codes(*view, codes, entries.spans.len())?;
-                let spans = codes.into_iter().map(|code| entries.spans[usize::from(code)]);
-                Ok(Texts { buffer: entries.buffer.clone(), spans: spans.collect() })
+                Ok(Texts { codes: Some(codes), ..Texts::clone(entries) })
             }
         }
     }
 
     /// Appends the string of one row.
-    pub fn get(&self, index: usize, out: &mut Texts) -> Result<()> {
+    pub fn get(&self, index: usize, out: &mut TextsBuilder) -> Result<()> {
         match self {
             Strings::Plain(stored) => out.push(stored.get(index)?),
             Strings::Symbols(stored, symbols) => {
-                let start = out.buffer.len();
-                symbols.decode(&stored.view, stored.get(index)?, &mut out.buffer)?;
-                out.spans.push((start as u32, (out.buffer.len() - start) as u32));
+                let codes = stored.get(index)?;
+                let one = [(0, codes.len() as u32)];
+                out.push(symbols.decode(&stored.view, codes, &one)?.get(0));
             }
             Strings::Dictionary { codes, entries } => {
                 let code = usize::from(codes.get::<u16>(index)?);
@@ -159,23 +173,13 @@ impl<'a> Stored<'a> {
 
     /// All strings, as they are stored.
     pub fn decode(&self) -> Result<Texts> {
-        let buffer = self.view.rest(self.bytes_at)?.to_vec();
-        Ok(Texts { spans: self.lengths.spans(buffer.len())?, buffer })
+        let buffer = Buffer::from(self.view.rest(self.bytes_at)?);
+        Ok(Texts { spans: self.lengths.spans(buffer.len())?, buffer, codes: None })
     }
 
     fn decode_symbols(&self, symbols: &Symbols) -> Result<Texts> {
         let codes = self.view.rest(self.bytes_at)?;
-        let spans = self.lengths.spans(codes.len())?;
-        let mut texts = Texts { buffer: Vec::new(), spans: Vec::with_capacity(spans.len()) };
-        let longest = spans.iter().map(|(_, len)| *len as usize).max().unwrap_or(0);
-        texts.buffer.reserve(symbols.decoded_len(&self.view, codes)? + longest * SYMBOL_BYTES);
-        for (offset, len) in spans {
-            let start = texts.buffer.len();
-            let codes = &codes[offset as usize..][..len as usize];
-            symbols.decode(&self.view, codes, &mut texts.buffer)?;
-            texts.spans.push((start as u32, (texts.buffer.len() - start) as u32));
-        }
-        Ok(texts)
+        symbols.decode(&self.view, codes, &self.lengths.spans(codes.len())?)
     }
 
     /// The stored bytes of one string.

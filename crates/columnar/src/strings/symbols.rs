@@ -3,8 +3,10 @@
 //! A library finds the symbols and writes the codes. Reading is here: it is part of the format, and
 //! it has to look at each code before it trusts it.
 
+use arrow_buffer::Buffer;
 use fsst::Compressor;
 
+use super::Texts;
 use crate::error::Result;
 use crate::header::VECTOR_ROWS;
 use crate::view::{View, pad8, push_count, push_pad8};
@@ -16,7 +18,7 @@ const ESCAPE: u8 = u8::MAX;
 const COUNT_MAX: usize = 255;
 
 /// Bytes of a symbol at most.
-pub(super) const SYMBOL_BYTES: usize = 8;
+const SYMBOL_BYTES: usize = 8;
 
 /// A symbol table.
 #[derive(Clone, Debug)]
@@ -42,47 +44,47 @@ impl Symbols {
         Ok(table)
     }
 
-    /// Bytes of the strings whose codes lie back to back.
-    pub fn decoded_len(&self, view: &View<'_>, codes: &[u8]) -> Result<usize> {
-        let mut len = 0;
-        let mut left = codes.iter();
-        while let Some(code) = left.next() {
-            if *code == ESCAPE {
-                left.next();
-                len += 1;
-            } else {
-                len += usize::from(self.lengths[usize::from(*code)]);
+    /// The strings whose codes lie at `spans` of `codes`.
+    pub fn decode(&self, view: &View<'_>, codes: &[u8], spans: &[(u32, u32)]) -> Result<Texts> {
+        // Each code is at most one symbol, and each symbol is written with all its eight bytes.
+        let mut buffer = vec![0; (codes.len() + 1) * SYMBOL_BYTES];
+        if i32::try_from(buffer.len()).is_err() {
+            return Err(view.damage(0, "strings are too long for one vector"));
+        }
+        let (mut decoded, mut to) = (Vec::with_capacity(spans.len()), 0);
+        for (offset, len) in spans {
+            let start = to;
+            let codes = &codes[*offset as usize..][..*len as usize];
+            to = self.decode_one(codes, &mut buffer, start);
+            if to == usize::MAX {
+                return Err(view.damage(0, "a code has no symbol, or no byte after an escape"));
             }
+            decoded.push((start as u32, (to - start) as u32));
         }
-        match len <= i32::MAX as usize {
-            true => Ok(len),
-            false => Err(view.damage(0, "strings are too long for one vector")),
-        }
+        buffer.truncate(to);
+        buffer.shrink_to_fit();
+        Ok(Texts { buffer: Buffer::from_vec(buffer), spans: decoded, codes: None })
     }
 
-    /// Appends the string with these codes.
-    pub fn decode(&self, view: &View<'_>, codes: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let start = out.len();
-        out.resize(start + codes.len() * SYMBOL_BYTES, 0);
-        let (mut from, mut to) = (0, start);
-        while let Some(code) = codes.get(from) {
-            if *code == ESCAPE {
-                let Some(byte) = codes.get(from + 1) else {
-                    return Err(view.damage(0, "a string ends within an escape"));
-                };
-                out[to] = *byte;
-                (from, to) = (from + 2, to + 1);
+    /// Writes one string at `to`; where it ends, or `usize::MAX` if it cannot be.
+    #[inline]
+    fn decode_one(&self, codes: &[u8], out: &mut [u8], mut to: usize) -> usize {
+        let mut left = codes.iter();
+        while let Some(&code) = left.next() {
+            if code == ESCAPE {
+                let Some(&byte) = left.next() else { return usize::MAX };
+                out[to] = byte;
+                to += 1;
                 continue;
             }
-            let len = self.lengths[usize::from(*code)];
+            let len = self.lengths[usize::from(code)];
             if len == 0 {
-                return Err(view.damage(0, "a code has no symbol"));
+                return usize::MAX;
             }
-            out[to..to + SYMBOL_BYTES].copy_from_slice(&self.symbols[usize::from(*code)]);
-            (from, to) = (from + 1, to + usize::from(len));
+            out[to..to + SYMBOL_BYTES].copy_from_slice(&self.symbols[usize::from(code)]);
+            to += usize::from(len);
         }
-        out.truncate(to);
-        Ok(())
+        to
     }
 }
 

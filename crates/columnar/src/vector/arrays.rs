@@ -17,6 +17,9 @@ use types::LogicalType;
 
 use crate::strings::Texts;
 
+/// Bytes of a string that lies wholly in its view.
+const MAX_INLINE_VIEW_LEN: u32 = 12;
+
 /// Values by the way in which they were stored.
 pub(super) enum Values {
     Bits(Vec<bool>),
@@ -59,8 +62,8 @@ pub(super) fn array_of(
             primitive::<Decimal256Type, _>(ty, values, nulls)
         }
         Values::Texts(texts) => match ty {
-            LogicalType::Text => byte_views::<StringViewType>(texts, nulls)?,
-            _ => byte_views::<BinaryViewType>(texts, nulls)?,
+            LogicalType::Text => byte_views::<StringViewType>(texts, nulls, is_text)?,
+            _ => byte_views::<BinaryViewType>(texts, nulls, |_| true)?,
         },
     })
 }
@@ -110,16 +113,59 @@ fn interval(bytes: [u8; 16]) -> IntervalMonthDayNano {
     }
 }
 
-/// Views into one buffer. The library checks that text is UTF-8.
+/// Views of strings in one buffer, of which `is_valid` has accepted all that `T` asks for.
 fn byte_views<T: ByteViewType>(
     texts: Texts,
     nulls: Option<NullBuffer>,
+    is_valid: impl Fn(&Texts) -> bool,
 ) -> Result<ArrayRef, &'static str> {
-    let view = |&(offset, len): &(u32, u32)| {
-        make_view(&texts.buffer[offset as usize..][..len as usize], 0, offset)
+    if !is_valid(&texts) {
+        return Err("text is not UTF-8");
+    }
+    let view = |&(offset, len): &(u32, u32)| view_of(&texts.buffer, offset, len);
+    let mut views: Vec<u128> = texts.spans.iter().map(view).collect();
+    if let Some(codes) = &texts.codes {
+        views = codes.iter().map(|code| views[usize::from(*code)]).collect();
+    }
+    if nulls.as_ref().is_some_and(|nulls| nulls.len() != views.len()) {
+        return Err("validity of another number of rows");
+    }
+    // SAFETY: each view was made by `view_of` for a string that lies in the only buffer, has its
+    // prefix or its bytes, and zeros after them; `is_valid` has looked at the strings; the nulls
+    // are as many as the views.
+    let array = unsafe {
+        GenericByteViewArray::<T>::new_unchecked(views.into(), vec![texts.buffer], nulls)
     };
-    let views: Vec<u128> = texts.spans.iter().map(view).collect();
-    let buffers = vec![Buffer::from_vec(texts.buffer)];
-    let array = GenericByteViewArray::<T>::try_new(views.into(), buffers, nulls);
-    Ok(Arc::new(array.map_err(|_| "text is not UTF-8")?))
+    Ok(Arc::new(array))
+}
+
+/// The view of one string.
+#[inline]
+fn view_of(buffer: &[u8], offset: u32, len: u32) -> u128 {
+    let start = offset as usize;
+    match buffer.get(start..start + MAX_INLINE_VIEW_LEN as usize) {
+        // The same for short and long strings, without a call to copy some bytes.
+        Some(first) if len <= MAX_INLINE_VIEW_LEN => {
+            let mut bytes = [0; 16];
+            bytes[4..].copy_from_slice(first);
+            let kept = u128::MAX >> (8 * (MAX_INLINE_VIEW_LEN - len));
+            (u128::from_le_bytes(bytes) & kept) | u128::from(len)
+        }
+        Some(first) => {
+            let prefix = u128::from(u32::from_le_bytes([first[0], first[1], first[2], first[3]]));
+            u128::from(len) | prefix << 32 | u128::from(offset) << 96
+        }
+        None => make_view(&buffer[start..][..len as usize], 0, offset),
+    }
+}
+
+/// Whether each string is UTF-8: the buffer is, and no string begins or ends within a character.
+fn is_text(texts: &Texts) -> bool {
+    if texts.buffer.is_ascii() {
+        return true;
+    }
+    let Ok(text) = std::str::from_utf8(&texts.buffer) else { return false };
+    texts.spans.iter().all(|&(offset, len)| {
+        text.is_char_boundary(offset as usize) && text.is_char_boundary((offset + len) as usize)
+    })
 }

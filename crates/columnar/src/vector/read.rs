@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::fixed::Fixed;
 use crate::floats::{FloatWord, Floats};
 use crate::header::{Encoding, VECTOR_ROWS};
-use crate::strings::{Strings, Texts};
+use crate::strings::{Strings, Texts, TextsBuilder};
 use crate::words::{Decoder, Word};
 
 /// Which rows are wanted.
@@ -127,23 +127,25 @@ impl Vector<'_> {
 
     pub(super) fn strings(&self, wanted: Wanted<'_>) -> Result<Texts> {
         if self.is_constant() {
-            let mut texts = Texts::default();
+            let mut texts = TextsBuilder::default();
             texts.push(if self.all_null() { &[] } else { self.view.rest(self.at())? });
-            texts.spans = vec![texts.spans[0]; wanted.count(self.rows)];
-            return Ok(texts);
+            return Ok(Texts { codes: Some(vec![0; wanted.count(self.rows)]), ..texts.finish() });
         }
         let strings = self.string_decoder()?;
         match wanted {
             Wanted::Rows(positions) if !wanted.worth_all(self.rows) => {
-                let mut texts = Texts::default();
+                let mut texts = TextsBuilder::default();
                 for row in positions {
                     strings.get(usize::from(*row), &mut texts)?;
                 }
-                Ok(texts)
+                Ok(texts.finish())
             }
             _ => {
-                let Texts { buffer, spans } = strings.decode()?;
-                Ok(Texts { buffer, spans: wanted.choose(spans) })
+                let Texts { buffer, spans, codes } = strings.decode()?;
+                Ok(match codes {
+                    Some(codes) => Texts { buffer, spans, codes: Some(wanted.choose(codes)) },
+                    None => Texts { buffer, spans: wanted.choose(spans), codes: None },
+                })
             }
         }
     }

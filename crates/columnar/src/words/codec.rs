@@ -90,6 +90,8 @@ pub(crate) fn smallest_of<W: Word>(words: &[W], candidates: &[Encoding]) -> Enco
     let size = |encoding: &Encoding| match encoding {
         Encoding::Packed => packed_size(words),
         Encoding::Runs => runs_size(words),
+        // Codes of a dictionary have at most ten bits: where words take less, it saves little.
+        Encoding::Dictionary if packed_size(words) <= words.len() => usize::MAX,
         Encoding::Dictionary => dictionary_size(words, distinct(words).as_deref()),
         Encoding::Delta => delta_size(words) / 8 * 9,
         _ => words.len() * W::BYTES,

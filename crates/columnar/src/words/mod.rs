@@ -108,12 +108,9 @@ macro_rules! word {
             ) -> Vec<$word> {
                 const LANES: usize = <$word as Word>::LANES;
                 const BITS: usize = <$word as Word>::BITS;
-                let rows = packed.as_chunks::<ROW_BYTES>().0;
-                let load = |row: usize| -> [$word; LANES] {
-                    let Some(row) = rows.get(row) else { return [0; LANES] };
-                    let words = row.as_chunks::<{ <$word as Word>::BYTES }>().0;
-                    std::array::from_fn(|lane| $word::from_le_bytes(words[lane]))
-                };
+                let words = $word::read_all(packed);
+                let zeros = [0; LANES];
+                let load = |row: usize| words.get(row * LANES..(row + 1) * LANES).unwrap_or(&zeros);
                 let mask = if width == 0 { 0 } else { $word::MAX >> (BITS - width) };
                 // With a factor, the base is added after it.
                 let first_base = if factor == 1 { base } else { 0 };
@@ -123,8 +120,8 @@ macro_rules! word {
                     let (at, shift) = (row * width / BITS, row * width % BITS);
                     let codes = (shift as u32, mask, first_base);
                     match shift + width > BITS {
-                        true => join(&mut values, &load(at), &load(at + 1), codes),
-                        false => cut(&mut values, &load(at), codes),
+                        true => join(&mut values, load(at), load(at + 1), codes),
+                        false => cut(&mut values, load(at), codes),
                     }
                     if factor != 1 {
                         scale(&mut values, factor, base);
