@@ -40,7 +40,7 @@ impl Class {
             LogicalType::Decimal { .. } => Class::Decimals,
             LogicalType::Numeric => Class::WideDecimals,
             LogicalType::Uuid | LogicalType::Interval => Class::Fixed,
-            LogicalType::Text | LogicalType::Bytea => Class::Strings,
+            LogicalType::Text | LogicalType::Bytea | LogicalType::Array(_) => Class::Strings,
             _ => Class::Words64,
         }
     }
@@ -56,11 +56,12 @@ impl Class {
 
 /// The type without what is not stored: limits of lengths and of digits of times.
 ///
-/// Errors: [`Error::Unsupported`] for arrays.
+/// Errors: [`Error::Unsupported`] for arrays of arrays.
 pub(crate) fn stored_type(ty: LogicalType) -> Result<LogicalType> {
     match ty.plain() {
         LogicalType::Varchar(_) | LogicalType::Char(_) => Ok(LogicalType::Text),
-        LogicalType::Array(_) => Err(Error::Unsupported(format!("type {ty}"))),
+        LogicalType::Array(LogicalType::Array(_)) => Err(Error::Unsupported(format!("type {ty}"))),
+        LogicalType::Array(element) => Ok(stored_type(*element)?.array_of()),
         plain => Ok(plain),
     }
 }
@@ -71,12 +72,20 @@ pub(crate) fn type_number(ty: LogicalType) -> [u8; 3] {
         let number = if precision <= NARROW_DIGITS_MAX { 10 } else { 11 };
         return [number, precision, scale.cast_unsigned()];
     }
+    if let LogicalType::Array(element) = ty {
+        let [number, precision, scale] = type_number(*element);
+        return [number | ARRAY, precision, scale];
+    }
     let known = NUMBERS.iter().find(|(_, known)| *known == ty);
     [known.expect("a stored type has a number").0, 0, 0]
 }
 
 /// The type with that number, if the three bytes are one.
 pub(crate) fn type_of_number([number, precision, scale]: [u8; 3]) -> Option<LogicalType> {
+    if number & ARRAY != 0 {
+        let element = type_of_number([number & !ARRAY, precision, scale])?;
+        return Some(element.array_of());
+    }
     let ty = match number {
         10 | 11 => LogicalType::Decimal { precision, scale: scale.cast_signed() },
         _ => NUMBERS.iter().find(|(known, _)| *known == number)?.1,
@@ -90,6 +99,9 @@ pub(crate) fn type_of_number([number, precision, scale]: [u8; 3]) -> Option<Logi
     let fits = digits_fit && type_number(ty) == [number, precision, scale];
     fits.then_some(ty)
 }
+
+/// Makes the number of an array of its element's.
+const ARRAY: u8 = 1 << 7;
 
 const NUMBERS: [(u8, LogicalType); 16] = [
     (1, LogicalType::Bool),

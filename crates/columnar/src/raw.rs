@@ -1,12 +1,14 @@
 //! Values taken out of Arrow arrays in the form in which they are encoded.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
     Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
     UInt32Type,
 };
-use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, StringViewArray};
 use arrow_buffer::{NullBuffer, i256};
 use types::LogicalType;
 
@@ -94,6 +96,16 @@ impl<'a> Raw<'a> {
             Raw::Strings(values) => empty(values, nulls),
         }
     }
+}
+
+/// Arrays in their text form, which is how rows store them too (`docs/format/row.md`).
+pub(crate) fn lists_as_text(ty: LogicalType, array: &dyn Array) -> Result<ArrayRef> {
+    if *array.data_type() != ty.arrow() {
+        let found = array.data_type();
+        return Err(Error::Mismatch(format!("a vector of {found} for a column of {ty}")));
+    }
+    let text = |row: usize| types::text::format_value(array, row);
+    Ok(Arc::new(StringViewArray::from_iter((0..array.len()).map(text))))
 }
 
 /// Whether each decimal of at most 18 digits that is not null has no more digits than that.

@@ -13,7 +13,7 @@ use crate::class::stored_type;
 use crate::error::{Error, Result};
 use crate::raw::{Raw, check_digits};
 use crate::zone::{
-    Verdict, Zone, decimal_key, double_key, fixed_key, is_exact, real_key, string_key,
+    Verdict, Zone, decimal_key, double_key, fixed_key, has_order, is_exact, real_key, string_key,
 };
 
 /// How a value is compared with the constant.
@@ -73,7 +73,7 @@ impl Restriction {
     /// [`Error::Mismatch`] for a constant of another type or number of rows.
     pub fn new(ty: LogicalType, comparison: Comparison, constant: &dyn Array) -> Result<Self> {
         let ty = stored_type(ty)?;
-        if ty == LogicalType::Interval {
+        if !has_order(ty) {
             return Err(Error::Unsupported(format!("comparison of {ty}")));
         }
         if constant.len() != 1 {

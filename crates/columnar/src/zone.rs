@@ -40,7 +40,7 @@ impl Zone {
 
     /// The bounds of the values that are not null, if there are any and the type has an order.
     pub(crate) fn of(ty: LogicalType, array: &dyn Array, raw: &Raw<'_>) -> Option<Zone> {
-        if ty == LogicalType::Interval {
+        if !has_order(ty) {
             return None;
         }
         let nulls = array.logical_nulls();
@@ -58,6 +58,11 @@ impl Zone {
             Raw::Strings(v) => bounds(rows.map(|row| i128::from(string_key(v[row])))),
         }
     }
+}
+
+/// Whether values of the type are compared in blocks.
+pub(crate) fn has_order(ty: LogicalType) -> bool {
+    !matches!(ty, LogicalType::Interval | LogicalType::Array(_))
 }
 
 /// Whether a range of values is the range of their keys, bounds included.

@@ -108,13 +108,29 @@ fn encodings_follow_from_the_values() {
 }
 
 #[test]
+fn arrays_are_stored_as_text() {
+    let ty = LogicalType::Int32.array_of();
+    let rows = (0..1500).map(|row| {
+        let elements = (0..row % 4).map(move |i| (i != 2).then_some(row * i));
+        (row % 10 != 3).then_some(elements)
+    });
+    let array: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(rows));
+    assert_eq!(array.data_type(), &ty.arrow());
+    let chunk = encode(&[ty], std::slice::from_ref(&array)).unwrap();
+    let header = ChunkHeader::parse(&chunk.header).unwrap();
+    assert_eq!((header.columns()[0].ty(), header.columns()[0].zone()), (ty, None));
+    assert_eq!(&decoded(&[chunk], 0), &array);
+    let equal = Restriction::new(ty, Comparison::Equal, &array.slice(0, 1));
+    assert!(matches!(equal, Err(Error::Unsupported(_))));
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let integers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
     let refused = |ty, array: &ArrayRef| encode(&[ty], std::slice::from_ref(array)).unwrap_err();
     assert!(matches!(refused(LogicalType::Int64, &integers), Error::Mismatch(_)));
-    let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)])]);
-    let list_type = LogicalType::Int32.array_of();
-    assert!(matches!(refused(list_type, &(Arc::new(list) as _)), Error::Unsupported(_)));
+    let lists = LogicalType::Int32.array_of().array_of();
+    assert!(matches!(refused(lists, &integers), Error::Unsupported(_)));
     let long = Decimal128Array::from(vec![1_i128 << 70]).with_precision_and_scale(38, 2).unwrap();
     let narrow = long.with_data_type(LogicalType::Decimal { precision: 10, scale: 2 }.arrow());
     let ty = LogicalType::Decimal { precision: 10, scale: 2 };

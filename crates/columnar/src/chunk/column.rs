@@ -12,14 +12,22 @@ use crate::header::{
     BODY_BYTES_MAX, ColumnParts, Encoding, SECTOR_BYTES, SEGMENT_BYTES_MAX, Segment, VECTOR_ROWS,
     VectorHeader,
 };
-use crate::raw::{Raw, check_digits, validity_bytes};
+use crate::raw::{Raw, check_digits, lists_as_text, validity_bytes};
 use crate::strings::SharedWriter;
 use crate::zone::Zone;
 use crate::{bools, fixed, floats, strings, words};
 
 /// Appends the column's segments to the body.
 pub(super) fn encode(ty: LogicalType, array: &ArrayRef, body: &mut Vec<u8>) -> Result<ColumnParts> {
-    let whole = Raw::of(ty, array)?;
+    let lists;
+    let (array, raw_ty) = match ty {
+        LogicalType::Array(_) => {
+            lists = lists_as_text(ty, array)?;
+            (&lists, LogicalType::Text)
+        }
+        _ => (array, ty),
+    };
+    let whole = Raw::of(raw_ty, array)?;
     check_digits(ty, array)?;
     let shared = match &whole {
         Raw::Strings(values) => {
@@ -53,7 +61,10 @@ fn encode_vector(
 ) -> Result<(VectorHeader, Vec<u8>)> {
     let nulls = array.logical_nulls();
     let null_count = nulls.as_ref().map_or(0, |nulls| nulls.null_count());
-    let raw = Raw::of(ty, array)?;
+    let raw = match ty {
+        LogicalType::Array(_) => Raw::of(LogicalType::Text, array)?,
+        _ => Raw::of(ty, array)?,
+    };
     let zone = Zone::of(ty, array, &raw);
     let mut out = validity_bytes(nulls.as_ref()).unwrap_or_default();
     let encoding = if null_count == array.len() {

@@ -13,7 +13,8 @@ use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeBinaryArray, GenericByteViewArray, PrimitiveArray,
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer, i256};
-use types::LogicalType;
+use types::parse::ColumnParser;
+use types::{Column, LogicalType};
 
 use crate::strings::Texts;
 
@@ -62,6 +63,7 @@ pub(super) fn array_of(
             primitive::<Decimal256Type, _>(ty, values, nulls)
         }
         Values::Texts(texts) => match ty {
+            LogicalType::Array(_) => lists(ty, &texts, nulls)?,
             LogicalType::Text => byte_views::<StringViewType>(texts, nulls, is_text)?,
             _ => byte_views::<BinaryViewType>(texts, nulls, |_| true)?,
         },
@@ -111,6 +113,25 @@ fn interval(bytes: [u8; 16]) -> IntervalMonthDayNano {
         days: (value >> 32) as i32,
         nanoseconds: (value >> 64) as i64,
     }
+}
+
+/// Arrays from their text form.
+fn lists(
+    ty: LogicalType,
+    texts: &Texts,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, &'static str> {
+    let mut parser = ColumnParser::new(&Column { name: String::new(), ty, nullable: true });
+    let rows = texts.codes.as_ref().map_or(texts.spans.len(), Vec::len);
+    for row in 0..rows {
+        let number = texts.codes.as_ref().map_or(row, |codes| usize::from(codes[row]));
+        let text = match &nulls {
+            Some(nulls) if nulls.is_null(row) => None,
+            _ => Some(std::str::from_utf8(texts.get(number)).map_err(|_| "text is not UTF-8")?),
+        };
+        parser.push(text).map_err(|_| "text is no array of its column's type")?;
+    }
+    Ok(parser.finish())
 }
 
 /// Views of strings in one buffer, of which `is_valid` has accepted all that `T` asks for.
