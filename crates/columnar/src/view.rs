@@ -53,6 +53,9 @@ impl<'a> View<'a> {
         if at.checked_add(len).is_none_or(|end| end > self.len) {
             return Err(self.damage(at, "reaches beyond its end"));
         }
+        if len == 0 {
+            return Ok(&[]);
+        }
         let start = self.start + at as u64;
         for piece in self.pieces {
             let skip = start.checked_sub(piece.offset).and_then(|skip| usize::try_from(skip).ok());
@@ -113,7 +116,7 @@ impl<'a> View<'a> {
 
     fn absent(&self, start: u64, len: usize) -> Error {
         let sector = SECTOR_BYTES as u64;
-        let end = (start + len as u64).max(start + 1).next_multiple_of(sector);
+        let end = (start + len as u64).next_multiple_of(sector);
         Error::Absent(start - start % sector..end)
     }
 }

@@ -55,7 +55,7 @@ impl<'a> Vector<'a> {
 
     /// The rows at `positions`, in that order; any may be there more than once.
     ///
-    /// One row needs its own sectors only: one or two, in rare cases three.
+    /// One row needs its own sectors only: one or two, rarely more (`docs/format/block.md`, section 1).
     ///
     /// Errors: [`Error::Mismatch`] if there is no such row, and as [`Vector::decode`].
     pub fn take(&self, positions: &[u16]) -> Result<ArrayRef> {
