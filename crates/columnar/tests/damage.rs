@@ -153,6 +153,26 @@ fn a_decoder_that_trusts_the_checksums_does_not_panic() {
     }
 }
 
+/// The type of a column decides how its bytes are read: each type has to bear those of each other.
+#[test]
+fn a_column_of_another_type_does_not_panic() {
+    const TYPE_AT: usize = 32;
+    for (seed, ty) in TYPES.into_iter().enumerate() {
+        let mut rng = Prng::new(seed as u64);
+        let array = column(ty, 1100, &mut rng);
+        let chunk = encode(&[ty], std::slice::from_ref(&array)).unwrap();
+        for number in 0..=u8::MAX {
+            let mut header = chunk.header.clone();
+            header[TYPE_AT] = number;
+            header[TYPE_AT + 1] = if number & 0x7f == 11 { 30 } else { header[TYPE_AT + 1] };
+            seal(&mut header);
+            if let Ok(header) = ChunkHeader::parse(&header) {
+                read_everything(&header, &chunk.body, &[(ty, array.slice(0, 1))]);
+            }
+        }
+    }
+}
+
 #[test]
 fn errors_say_what_is_wrong_and_where() {
     let text = |bytes: &[u8]| ChunkHeader::parse(bytes).unwrap_err().to_string();
