@@ -16,7 +16,7 @@ use columnar::{Chunk, ChunkHeader, Comparison, Mask, Piece, Restriction, VECTOR_
 use columns::Column;
 
 /// What is timed, in the order in which it is printed.
-const WHAT: [&str; 5] = ["memcpy", "decode", "select", "row", "encode"];
+const WHAT: [&str; 6] = ["memcpy", "decode", "select", "row", "16 rows", "encode"];
 
 /// Passes of a round, of all but the writer.
 const PASSES: usize = 10;
@@ -26,12 +26,21 @@ fn main() {
     let rounds = words.iter().find_map(|word| word.strip_prefix("--rounds=")?.parse().ok());
     let wanted = words.iter().find(|word| !word.starts_with("--"));
     println!(
-        "{:<28} {:<12} {:>6} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}",
-        "column", "encoding", "size", "memcpy", "decode", "/memcpy", "select", "row", "encode"
+        "{:<28} {:<12} {:>6} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "column",
+        "encoding",
+        "size",
+        "memcpy",
+        "decode",
+        "/memcpy",
+        "select",
+        "row",
+        "16 rows",
+        "encode"
     );
     println!(
-        "{:<28} {:<12} {:>6} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}",
-        "", "", "ratio", "GB/s", "GB/s", "", "Mrows/s", "ns", "GB/s"
+        "{:<28} {:<12} {:>6} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "", "", "ratio", "GB/s", "GB/s", "", "Mrows/s", "ns", "ns", "GB/s"
     );
     for column in columns::all() {
         if wanted.is_none_or(|wanted| column.name.contains(wanted.as_str())) {
@@ -85,6 +94,10 @@ impl Encoded<'_> {
                 let row = (vector.rows() * 2 / 3) as u16;
                 drop(black_box(vector.take(&[row]).unwrap()));
             }),
+            "16 rows" => self.each_vector(|vector| {
+                let rows: Vec<u16> = (0..16).map(|row| row * 64).collect();
+                drop(black_box(vector.take(&rows).unwrap()));
+            }),
             _ => drop(black_box(encode_again(self.column))),
         }
         start.elapsed().as_nanos() as f64
@@ -97,13 +110,13 @@ impl Encoded<'_> {
         }
     }
 
-    fn print(&self, [copy, decode, select, row, encode]: [f64; WHAT.len()]) {
+    fn print(&self, [copy, decode, select, row, rows, encode]: [f64; WHAT.len()]) {
         let bytes = self.column.decoded_bytes() as f64;
         let vectors = self.header.columns()[0].vectors();
         let stored: u64 = vectors.iter().map(|v| v.bytes.end - v.bytes.start).sum();
         let ratio = self.column.plain_bytes() as f64 / stored.max(1) as f64;
         println!(
-            "{:<28} {:<12} {:>6.1} {:>8.1} {:>7.1} {:>8.2} {:>8.0} {:>8.0} {:>8.2}",
+            "{:<28} {:<12} {:>6.1} {:>8.1} {:>7.1} {:>8.2} {:>8.0} {:>8.0} {:>8.0} {:>8.2}",
             self.column.name,
             format!("{:?}", vectors[0].encoding),
             ratio,
@@ -112,6 +125,7 @@ impl Encoded<'_> {
             copy / decode,
             self.column.array.len() as f64 * 1e3 / select,
             row / vectors.len() as f64,
+            rows / vectors.len() as f64,
             bytes / encode,
         );
     }

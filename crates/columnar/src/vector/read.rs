@@ -13,6 +13,10 @@ use crate::header::{Encoding, VECTOR_ROWS};
 use crate::strings::{Strings, Texts, TextsBuilder};
 use crate::words::{Decoder, Word};
 
+/// Rows that are looked up alone at most. So many take less than a whole decode where words are
+/// packed or texts are symbols, more where words are differences (`cargo bench -p columnar`).
+const ROWS_ALONE_MAX: usize = 16;
+
 /// Which rows are wanted.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'a> {
@@ -21,12 +25,11 @@ pub(super) enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// All rows if so many are wanted that decoding all and choosing is faster, as measured by
-    /// `cargo bench -p columnar`.
-    fn worth_all(self, rows: usize) -> bool {
+    /// Whether decoding all rows and choosing is faster than to get each.
+    fn worth_all(self) -> bool {
         match self {
             Wanted::All => true,
-            Wanted::Rows(positions) => positions.len() > rows / 16,
+            Wanted::Rows(positions) => positions.len() > ROWS_ALONE_MAX,
         }
     }
 
@@ -48,12 +51,11 @@ impl Wanted<'_> {
     /// Decodes all, or gets each row, whichever is faster.
     fn fetch<T: Copy>(
         self,
-        rows: usize,
         decode: impl FnOnce() -> Result<Vec<T>>,
         get: impl Fn(usize) -> Result<T>,
     ) -> Result<Vec<T>> {
         match self {
-            Wanted::Rows(positions) if !self.worth_all(rows) => {
+            Wanted::Rows(positions) if !self.worth_all() => {
                 positions.iter().map(|row| get(usize::from(*row))).collect()
             }
             _ => Ok(self.choose(decode()?)),
@@ -96,7 +98,7 @@ impl Vector<'_> {
             let mask = bools::decode(self.view, at, rows)?;
             Ok((0..rows).map(|row| mask.contains(row)).collect())
         };
-        wanted.fetch(rows, decode, |row| bools::get(self.view, at, row))
+        wanted.fetch(decode, |row| bools::get(self.view, at, row))
     }
 
     fn words<W: Word>(&self, wanted: Wanted<'_>) -> Result<Vec<W>> {
@@ -104,7 +106,7 @@ impl Vector<'_> {
             return Ok(vec![W::low(value.cast_unsigned()); wanted.count(self.rows)]);
         }
         let decoder = self.word_decoder::<W>()?;
-        wanted.fetch(self.rows, || decoder.decode(), |row| decoder.get(row))
+        wanted.fetch(|| decoder.decode(), |row| decoder.get(row))
     }
 
     pub(super) fn floats<W: FloatWord>(&self, wanted: Wanted<'_>) -> Result<Vec<W>> {
@@ -113,7 +115,7 @@ impl Vector<'_> {
             return Ok(vec![value; wanted.count(self.rows)]);
         }
         let floats = self.float_decoder::<W>()?;
-        wanted.fetch(self.rows, || floats.decode(), |row| floats.get(row))
+        wanted.fetch(|| floats.decode(), |row| floats.get(row))
     }
 
     pub(super) fn fixed<const N: usize>(&self, wanted: Wanted<'_>) -> Result<Vec<[u8; N]>> {
@@ -122,7 +124,7 @@ impl Vector<'_> {
             return Ok(vec![value; wanted.count(self.rows)]);
         }
         let fixed = self.fixed_decoder(N)?;
-        wanted.fetch(self.rows, || fixed.decode::<N>(), |row| fixed.get::<N>(row))
+        wanted.fetch(|| fixed.decode::<N>(), |row| fixed.get::<N>(row))
     }
 
     pub(super) fn strings(&self, wanted: Wanted<'_>) -> Result<Texts> {
@@ -133,7 +135,7 @@ impl Vector<'_> {
         }
         let strings = self.string_decoder()?;
         match wanted {
-            Wanted::Rows(positions) if !wanted.worth_all(self.rows) => {
+            Wanted::Rows(positions) if !wanted.worth_all() => {
                 let mut texts = TextsBuilder::default();
                 for row in positions {
                     strings.get(usize::from(*row), &mut texts)?;
