@@ -1,0 +1,36 @@
+//! The columnar block format: chunks, segments, vectors and their encodings.
+//!
+//! Pure functions over bytes: no I/O and no `async fn`. [`encode`] makes a chunk of Arrow arrays;
+//! [`ChunkHeader::parse`] reads its header, [`Vector`] decodes one vector of its body, wholly, at
+//! chosen rows, or as far as a [`Restriction`] wants to know. Whoever calls brings the bytes as
+//! [`Piece`]s; what is missing is said by [`Error::Absent`], to be read and tried again. The bytes
+//! are specified in `docs/format/block.md`, the rules of this crate stand in its `README.md`.
+
+mod bools;
+mod chunk;
+mod class;
+mod error;
+mod fixed;
+mod floats;
+mod header;
+mod mask;
+mod raw;
+mod restriction;
+mod shared;
+mod strings;
+mod vector;
+mod view;
+mod words;
+mod zone;
+
+pub use chunk::{Chunk, ChunkBuilder, encode};
+pub use error::{Damage, Error, Part, Result};
+pub use header::{
+    BODY_BYTES_MAX, ChunkHeader, ColumnHeader, Encoding, SECTOR_BYTES, SEGMENT_BYTES_MAX, Segment,
+    VECTOR_ROWS, VectorHeader,
+};
+pub use mask::Mask;
+pub use restriction::{Comparison, Restriction};
+pub use vector::Vector;
+pub use view::Piece;
+pub use zone::{Verdict, Zone};

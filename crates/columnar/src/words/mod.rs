@@ -1,0 +1,181 @@
+//! Columns of words: integers, dates, times, decimals of 18 digits, codes, lengths.
+//!
+//! A word is unsigned and arithmetic on it wraps; its order is that of the signed integer with the
+//! same bits. Loops over words have fixed lengths and no branches, so that they become vector code.
+
+mod codec;
+mod delta;
+mod dictionary;
+mod packed;
+mod runs;
+
+pub(crate) use codec::{Decoder, encode, encode_as, smallest_of};
+pub(crate) use delta::RESTART_ROWS;
+pub(crate) use dictionary::{Coded, checked_codes, codes_mask, push_coded};
+pub(crate) use packed::{Packed, in_signed_range, push_packed, push_unscaled};
+
+use arrow_buffer::ArrowNativeType;
+
+use crate::error::Result;
+use crate::header::VECTOR_ROWS;
+use crate::mask::Mask;
+use crate::view::View;
+
+/// Bytes of one row of words: those at the same place in all lanes.
+pub(crate) const ROW_BYTES: usize = 128;
+
+/// An unsigned integer of 16, 32 or 64 bits.
+pub(crate) trait Word: ArrowNativeType + Ord {
+    /// Number of bits.
+    const BITS: usize;
+    /// Number of bytes.
+    const BYTES: usize = Self::BITS / 8;
+    /// Words in a row, which is the number of lanes.
+    const LANES: usize = ROW_BYTES / Self::BYTES;
+
+    /// The low bits of `value`.
+    fn low(value: u64) -> Self;
+    /// The bits as an unsigned number.
+    fn bits(self) -> u64;
+    /// The bits as a signed number.
+    fn signed(self) -> i64;
+    /// The sum, modulo 2^BITS.
+    fn plus(self, other: Self) -> Self;
+    /// The difference, modulo 2^BITS.
+    fn minus(self, other: Self) -> Self;
+    /// The word at `at`.
+    fn read(view: &View<'_>, at: usize) -> Result<Self>;
+    /// Appends the bytes.
+    fn push(self, out: &mut Vec<u8>);
+    /// The words in `bytes`.
+    fn read_all(bytes: &[u8]) -> Vec<Self>;
+    /// Appends `base + code * factor` for each code of `width` bits in whole rows of words, until
+    /// `count` are there (and then those that complete the lanes). Reads zeros beyond the end.
+    fn unpack(packed: &[u8], width: usize, scale: (Self, Self), count: usize) -> Vec<Self>;
+    /// The rows whose word is in `least..=least + span`, compared as unsigned distances to `least`.
+    fn in_range(words: &[Self], least: Self, span: Self) -> Mask;
+}
+
+macro_rules! word {
+    ($word:ident, $signed:ident) => {
+        impl Word for $word {
+            const BITS: usize = $word::BITS as usize;
+
+            #[inline]
+            fn low(value: u64) -> $word {
+                value as $word
+            }
+
+            #[inline]
+            fn bits(self) -> u64 {
+                u64::from(self)
+            }
+
+            #[inline]
+            fn signed(self) -> i64 {
+                i64::from(self as $signed)
+            }
+
+            #[inline]
+            fn plus(self, other: $word) -> $word {
+                self.wrapping_add(other)
+            }
+
+            #[inline]
+            fn minus(self, other: $word) -> $word {
+                self.wrapping_sub(other)
+            }
+
+            #[inline]
+            fn read(view: &View<'_>, at: usize) -> Result<$word> {
+                view.array(at).map($word::from_le_bytes)
+            }
+
+            fn push(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn read_all(bytes: &[u8]) -> Vec<$word> {
+                let words = bytes.as_chunks::<{ <$word as Word>::BYTES }>().0;
+                words.iter().map(|word| $word::from_le_bytes(*word)).collect()
+            }
+
+            fn unpack(
+                packed: &[u8],
+                width: usize,
+                (base, factor): ($word, $word),
+                count: usize,
+            ) -> Vec<$word> {
+                const LANES: usize = <$word as Word>::LANES;
+                const BITS: usize = <$word as Word>::BITS;
+                let words = $word::read_all(packed);
+                let zeros = [0; LANES];
+                let load = |row: usize| words.get(row * LANES..(row + 1) * LANES).unwrap_or(&zeros);
+                let mask = if width == 0 { 0 } else { $word::MAX >> (BITS - width) };
+                // With a factor, the base is added after it.
+                let first_base = if factor == 1 { base } else { 0 };
+                let mut out = Vec::with_capacity(count.next_multiple_of(LANES));
+                let mut values = [0; LANES];
+                for row in 0..count.div_ceil(LANES) {
+                    let (at, shift) = (row * width / BITS, row * width % BITS);
+                    let codes = (shift as u32, mask, first_base);
+                    match shift + width > BITS {
+                        true => join(&mut values, load(at), load(at + 1), codes),
+                        false => cut(&mut values, load(at), codes),
+                    }
+                    if factor != 1 {
+                        scale(&mut values, factor, base);
+                    }
+                    out.extend_from_slice(&values);
+                }
+                return out;
+
+                // The loops of one row stand alone, so that the compiler does not unroll them
+                // before it has made vector code of them.
+                #[inline(never)]
+                fn cut(
+                    values: &mut [$word],
+                    words: &[$word],
+                    (shift, mask, base): (u32, $word, $word),
+                ) {
+                    for (value, word) in values.iter_mut().zip(words) {
+                        *value = (word.wrapping_shr(shift) & mask).wrapping_add(base);
+                    }
+                }
+
+                #[inline(never)]
+                fn join(
+                    values: &mut [$word],
+                    low: &[$word],
+                    high: &[$word],
+                    (shift, mask, base): (u32, $word, $word),
+                ) {
+                    let left = $word::BITS - shift;
+                    for ((value, low), high) in values.iter_mut().zip(low).zip(high) {
+                        let code = low.wrapping_shr(shift) | high.wrapping_shl(left);
+                        *value = (code & mask).wrapping_add(base);
+                    }
+                }
+
+                #[inline(never)]
+                fn scale(values: &mut [$word], factor: $word, base: $word) {
+                    for value in values {
+                        *value = value.wrapping_mul(factor).wrapping_add(base);
+                    }
+                }
+            }
+
+            fn in_range(words: &[$word], least: $word, span: $word) -> Mask {
+                let mut flags = [0; VECTOR_ROWS];
+                for (flag, word) in flags.iter_mut().zip(words) {
+                    *flag = u8::from(word.wrapping_sub(least) <= span);
+                }
+                Mask::from_flags(&flags)
+            }
+        }
+    };
+}
+
+word!(u16, i16);
+word!(u32, i32);
+word!(u64, i64);
