@@ -78,8 +78,11 @@ fn look_ups(db: &Database) -> SqlResult<f64> {
             let Some(point) = session.point(&prepared, &parameters)? else {
                 return Err(SqlError::internal("the statement is a look-up by key"));
             };
-            let found = session.find(&point).await?;
-            check(&found.ok_or_else(|| SqlError::internal("one row is found without a query"))?)?;
+            let mut rows = session.look_up(&point).await?;
+            if rows.is_query() {
+                return Err(SqlError::internal("one row is found without a query"));
+            }
+            check(rows.next().await?.map_or(0, |found| found.num_rows()))?;
         }
         Ok(started.elapsed().as_secs_f64() * 1e6 / LOOK_UP_COUNT as f64)
     })
@@ -93,7 +96,7 @@ fn literal_look_ups(session: &mut Session, query: &str) -> SqlResult<(f64, f64)>
     for _ in 0..count {
         let text = query.replace("$1", &(random.below(ROW_COUNT) + 1).to_string());
         let result = modes::rows(session, &text)?;
-        check(&result)?;
+        check(result.row_count())?;
         planning_s += result.figures.as_ref().map_or(0.0, |f| f.planning.as_secs_f64());
     }
     let per = 1e6 / count as f64;
@@ -105,8 +108,8 @@ fn template() -> SqlResult<Template> {
     templates.pop().ok_or_else(|| SqlError::internal("one statement"))
 }
 
-fn check(result: &ResultSet) -> SqlResult<()> {
-    match result.row_count() {
+fn check(row_count: usize) -> SqlResult<()> {
+    match row_count {
         1 => Ok(()),
         count => Err(SqlError::internal(format!("a look-up found {count} rows"))),
     }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use types::{SqlError, SqlResult, SqlState};
 
-use backend::{Backend, Outcome};
+use backend::{Backend, Outcome, TransactionBlock};
 use format::{Frame, table_text};
 use input::{CopyData, Line, Lines};
 use interrupt::Interrupts;
@@ -128,8 +128,7 @@ impl<B: Backend> Shell<B> {
 
     fn lines(&mut self, lines: &mut dyn Lines) -> io::Result<Flow> {
         loop {
-            let prompt = format!("dovetail{}> ", self.scanner.prompt());
-            match lines.next_line(&prompt)? {
+            match lines.next_line(&self.prompt())? {
                 Line::Text(line) => {
                     for piece in self.scanner.push_line(&line) {
                         let flow = self.piece(&piece, lines);
@@ -152,6 +151,16 @@ impl<B: Backend> Shell<B> {
             }
             _ => Ok(Flow::Next),
         }
+    }
+
+    /// What a person is asked with: what is unfinished, and whether a block is open.
+    fn prompt(&self) -> String {
+        let block = match self.backend.block() {
+            TransactionBlock::None => "",
+            TransactionBlock::Open => "*",
+            TransactionBlock::Failed => "!",
+        };
+        format!("dovetail{}{block}> ", self.scanner.prompt())
     }
 
     fn ends(&self, flow: Flow, lines: &dyn Lines) -> bool {
@@ -181,6 +190,7 @@ impl<B: Backend> Shell<B> {
             () if copy::is_copy_to_stdout(statement) => self.print_copy(statement),
             () => self.backend.execute(statement),
         });
+        self.show_notices(lines);
         let flow = match result {
             Ok(outcomes) => self.show_all(&outcomes),
             Err(error) => self.show_error(error, statement, lines),
@@ -190,6 +200,13 @@ impl<B: Backend> Shell<B> {
             let _ = self.print(&timing_text(start.elapsed()));
         }
         flow
+    }
+
+    fn show_notices(&mut self, lines: &dyn Lines) {
+        for (severity, notice) in self.backend.notices() {
+            let text = report::message_text(severity, &notice, "", self.settings.verbosity);
+            self.complain(&format!("{}{text}", self.place(lines)));
+        }
     }
 
     fn show_all(&mut self, outcomes: &[Outcome]) -> Flow {
@@ -209,14 +226,18 @@ impl<B: Backend> Shell<B> {
 
     fn show_error(&mut self, error: SqlError, statement: &str, lines: &dyn Lines) -> Flow {
         let text = report::error_text(&error, statement, self.settings.verbosity);
-        let place = match &self.script {
-            Some(script) => format!("dovetail:{script}:{}: ", lines.line_number()),
-            None => String::new(),
-        };
-        self.complain(&format!("{place}{text}"));
+        self.complain(&format!("{}{text}", self.place(lines)));
         self.last_error = Some((error, statement.to_string()));
         // Ctrl-C ends a script, as in psql: the next statement is not what the user wants.
         if self.interrupts.take() && !lines.is_interactive() { Flow::Stop } else { Flow::Failed }
+    }
+
+    /// Where a script stands, for its messages.
+    fn place(&self, lines: &dyn Lines) -> String {
+        match &self.script {
+            Some(script) => format!("dovetail:{script}:{}: ", lines.line_number()),
+            None => String::new(),
+        }
     }
 
     /// Writes results: to the file of `\o`, or to the output.

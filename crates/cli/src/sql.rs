@@ -8,13 +8,14 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use clap::Args;
 use engine::{
-    CancelHandle, Database, ExecutionMode, Options, ResultSet, RingKind, Session, SqlResult,
-    StatementResult, TableDef,
+    CancelHandle, Database, ExecutionMode, Options, ResultSet, RingKind, Session, SqlError,
+    SqlResult, StatementResult, TableDef, TransactionStatus,
 };
 use types::text::format_value;
 
 use crate::shell::backend::{
     Backend, Heading, Kind, Outcome, Relation, RelationColumn, RelationIndex, Table,
+    TransactionBlock,
 };
 use crate::shell::input::{Script, Terminal};
 use crate::shell::interrupt::Interrupts;
@@ -234,6 +235,19 @@ impl Backend for EngineBackend {
 
     fn copy_out(&mut self, sql: &str, data: &mut dyn Write) -> SqlResult<Outcome> {
         self.session.copy_out(sql, data).map(outcome)
+    }
+
+    fn notices(&mut self) -> Vec<(&'static str, SqlError)> {
+        let notices = self.session.take_notices().into_iter();
+        notices.map(|notice| (notice.severity, notice.message)).collect()
+    }
+
+    fn block(&self) -> TransactionBlock {
+        match self.session.transaction_status() {
+            TransactionStatus::Idle => TransactionBlock::None,
+            TransactionStatus::Open => TransactionBlock::Open,
+            TransactionStatus::Failed => TransactionBlock::Failed,
+        }
     }
 
     fn relations(&self) -> Vec<Relation> {

@@ -9,7 +9,7 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::Announced;
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::{Session, TransactionStatus};
 
 /// A cursor.
 #[derive(Clone, Debug)]
@@ -50,13 +50,20 @@ impl Session {
     }
 }
 
-/// What a session says that nobody serves: it has no transaction blocks, so no cursors either.
-pub(crate) fn without_blocks(statement: &CursorStatement) -> SqlResult<StatementResult> {
+/// What a session says that nobody serves: its results come whole, so it has no cursors.
+pub(crate) fn unserved(
+    statement: &CursorStatement,
+    status: TransactionStatus,
+) -> SqlResult<StatementResult> {
     Err(match statement {
         CursorStatement::Declare(declare) if declare.hold => {
             SqlError::unsupported("a cursor WITH HOLD")
         }
-        CursorStatement::Declare(_) => no_block("DECLARE CURSOR"),
+        CursorStatement::Declare(_) if status == TransactionStatus::Idle => {
+            no_block("DECLARE CURSOR")
+        }
+        CursorStatement::Declare(_) => SqlError::unsupported("DECLARE CURSOR without a server")
+            .with_hint("Run the query itself, or connect to the server."),
         CursorStatement::Fetch(fetch) => no_cursor(&fetch.cursor),
         CursorStatement::Close(Some(name)) => no_cursor(name),
         CursorStatement::Close(None) => {

@@ -290,7 +290,8 @@ impl Database {
         lock(&self.inner.job).clone()
     }
 
-    /// Closes the file: everything is durable, the lock is released.
+    /// Closes the file: everything is durable, the lock is released. It waits for those who write: end
+    /// transaction blocks that have written, or drop their sessions, before.
     pub fn close(self) -> SqlResult<()> {
         door::wait(&self.handle(), || {
             Box::pin(async {

@@ -57,6 +57,7 @@ mod source;
 mod statements;
 mod stream;
 mod system;
+mod timeout;
 mod undo;
 mod versions;
 mod view;
@@ -82,7 +83,7 @@ pub use pipe::{PipeReceiver, PipeSender, pipe};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
-pub use session::{COPY_CHUNKS, CancelHandle, Client, Session, may_run_in_block};
+pub use session::{COPY_CHUNKS, CancelHandle, Client, Session, TransactionStatus};
 pub use settings::{
     Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,
     settings_markdown,

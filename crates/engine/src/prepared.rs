@@ -10,8 +10,6 @@ use types::SqlResult;
 use types::zone::Zone;
 
 use crate::access::{self, RoleId};
-use crate::result::ResultSet;
-use crate::seek::Seek;
 use crate::session::Session;
 
 /// A statement with the plan that its last execution left.
@@ -58,8 +56,8 @@ impl PointExecution {
     }
 
     /// Its plan, and the access path with the values.
-    pub(crate) fn planned(&self) -> (&Arc<Plan>, Access) {
-        (self.cached.point.plan(), self.access.clone())
+    pub(crate) fn planned(&self) -> (&Arc<Plan>, &Access) {
+        (self.cached.point.plan(), &self.access)
     }
 }
 
@@ -150,20 +148,6 @@ impl Session {
             && cached.switches == self.switches()
             && cached.zone == self.settings.zone.0
             && readable()
-    }
-
-    /// Finds the one row of a look-up; `None` for look-ups that are run as queries. Call it in a task
-    /// of the database's runtime.
-    ///
-    /// # Errors
-    /// What reading says.
-    pub async fn find(&mut self, point: &PointExecution) -> SqlResult<Option<ResultSet>> {
-        let snapshot = self.database().snapshot();
-        let plan = point.cached.point.plan();
-        match Seek::of(plan, &point.access, &snapshot)? {
-            Some(seek) => self.seek(plan, seek).await.map(Some),
-            None => Ok(None),
-        }
     }
 }
 

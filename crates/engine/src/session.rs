@@ -1,22 +1,23 @@
 //! Sessions: statements in, results out.
 
-mod blocks;
+mod admit;
 mod roles;
+mod run;
 mod shown;
+mod transaction;
 mod write;
 
-pub use blocks::may_run_in_block;
+pub use transaction::TransactionStatus;
 
-use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use runtime::IoCounters;
 use runtime::sync::Cancel;
-use runtime::{Handle, IoCounters};
-use sql::parse::{self, Statement};
+use sql::parse::Statement;
 use sql::plan::Plan;
-use sql::{PlannerOptions, Query, Template};
+use sql::{PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::activity::Activity;
@@ -26,8 +27,7 @@ use crate::cursors::{self, Cursors};
 use crate::database::Database;
 use crate::lifted::Lifted;
 use crate::notice::Notice;
-use crate::pipe::{PipeReceiver, PipeSender, pipe};
-use crate::planning::entered;
+use crate::pipe::{PipeReceiver, PipeSender};
 use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Watch};
 use crate::result::{ResultSet, StatementResult};
@@ -39,9 +39,12 @@ use crate::system::{
 };
 use crate::write_lock::LockWait;
 use crate::writing::Writing;
-use crate::{access, door, query};
+use crate::{access, query};
 
-/// Settings and one statement at a time. Used from an ordinary thread, which blocks.
+use transaction::TransactionState;
+
+/// Settings, a transaction, and one statement at a time. Used from an ordinary thread, which blocks. A
+/// session that goes undoes the transaction that is open.
 pub struct Session {
     db: Database,
     pub(crate) settings: Settings,
@@ -51,12 +54,9 @@ pub struct Session {
     pub(crate) info: SessionInfo,
     activity: Arc<Activity>,
     notices: Vec<Notice>,
-    /// Whether a transaction block is open: it has modes of its own.
-    in_block: bool,
+    transaction: TransactionState,
     /// Whether functions with an effect are refused.
     reads_only: bool,
-    /// The next statement is the first that writes in a block.
-    block_begins: bool,
     /// Look-ups that came as text.
     pub(crate) lifted: Lifted,
     pub(crate) statements: Arc<Statements>,
@@ -65,9 +65,6 @@ pub struct Session {
     /// The numbers that sequences gave it last.
     pub(crate) numbers: Arc<LastNumbers>,
 }
-
-/// Bytes that are read at once for a `COPY`.
-const COPY_CHUNK_BYTES: usize = 1 << 18;
 
 /// Chunks that wait between a client and its `COPY`.
 pub const COPY_CHUNKS: usize = 16;
@@ -114,9 +111,8 @@ impl Session {
             info,
             activity,
             notices: vec![],
-            in_block: false,
+            transaction: TransactionState::default(),
             reads_only: false,
-            block_begins: false,
             lifted: Lifted::default(),
             statements: Arc::default(),
             cursors: Arc::default(),
@@ -171,87 +167,6 @@ impl Session {
         CancelHandle(self.cancel.clone())
     }
 
-    /// Runs all statements of `text` in order, up to the first error. Each is a transaction. From an
-    /// ordinary thread.
-    pub fn execute(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
-        let handle = self.db.handle();
-        door::wait(&handle, || Box::pin(self.run_all(text)))
-    }
-
-    /// The same in a task of the database's runtime.
-    ///
-    /// # Errors
-    /// That of the first statement which fails.
-    pub async fn run_all(&mut self, text: &str) -> SqlResult<Vec<StatementResult>> {
-        self.activity.announce(&text.into());
-        if let Some((point, shape)) = self.known_look_up(text) {
-            self.activity.announce_shape(shape);
-            let cancel = self.begin();
-            let result = self.look_up(&point, cancel).await.map(StatementResult::Rows);
-            let rows = result.as_ref().map_or(0, StatementResult::row_count);
-            return self.activity.end(result, rows).map(|result| vec![result]);
-        }
-        let statements = Template::all(text)?.into_iter();
-        let bound = statements.map(|template| {
-            template.bind(&[]).map(|statement| (statement, Arc::new(template.shape())))
-        });
-        let mut results = vec![];
-        for (statement, shape) in bound.collect::<SqlResult<Vec<_>>>()? {
-            self.activity.announce_shape(shape);
-            let result = self.run(statement, Client::default()).await;
-            // Each statement is a transaction.
-            self.end_transaction();
-            results.push(result?);
-        }
-        Ok(results)
-    }
-
-    /// Runs `COPY table FROM STDIN` with `input` as its data, read by the calling ordinary thread.
-    pub fn copy_in(&mut self, text: &str, input: &mut dyn Read) -> SqlResult<StatementResult> {
-        let statement = only_copy(text)?;
-        self.activity.announce(&text.into());
-        let (sender, receiver) = pipe(COPY_CHUNKS);
-        let (handle, client) = (self.db.handle(), Client { input: Some(receiver), output: None });
-        door::wait_beside(
-            &handle,
-            || Box::pin(self.run(statement, client)),
-            || {
-                send_all(&handle, sender, input);
-            },
-        )
-    }
-
-    /// Runs `COPY .. TO STDOUT`, its data written to `output` by the calling ordinary thread.
-    pub fn copy_out(&mut self, text: &str, output: &mut dyn Write) -> SqlResult<StatementResult> {
-        let statement = only_copy(text)?;
-        self.activity.announce(&text.into());
-        let (sender, receiver) = pipe(COPY_CHUNKS);
-        let (handle, client) = (self.db.handle(), Client { input: None, output: Some(sender) });
-        door::wait_beside(
-            &handle,
-            || Box::pin(self.run(statement, client)),
-            || {
-                write_all(&handle, &receiver, output);
-            },
-        )
-    }
-
-    /// Runs one statement inside of a task of the database's runtime.
-    ///
-    /// # Errors
-    /// The statement's.
-    pub async fn run(
-        &mut self,
-        statement: Statement,
-        client: Client,
-    ) -> SqlResult<StatementResult> {
-        let (cancel, context) = (self.begin(), self.context());
-        let dispatched = Box::pin(self.dispatch(statement, client, cancel.clone()));
-        let result = entered(context, cancel, dispatched).await;
-        let rows = result.as_ref().map_or(0, StatementResult::row_count);
-        self.activity.end(result, rows)
-    }
-
     /// How long the statement that runs waits for those that write.
     pub(crate) fn lock_wait(&self) -> LockWait {
         let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -265,9 +180,8 @@ impl Session {
         client: Client,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
-        let block_begins = std::mem::take(&mut self.block_begins);
         access::check(&self.db.snapshot(), self.info.role, &statement)?;
-        if block_begins {
+        if self.begins_writing(&statement) {
             let block = Block::begin(&self.db, &self.lock_wait()).await?;
             self.db = self.db.within(block);
         }
@@ -290,19 +204,19 @@ impl Session {
                 self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
             }
             Statement::Show { name } => self.show(&name),
-            Statement::Transaction(step) => self.end_block(&step).await,
             Statement::Prepare(prepare) => self.prepare(&prepare).map(|()| tag("PREPARE")),
             Statement::Execute(execute) => match self.executed(&execute)? {
                 Executed::Statement(statement) => {
+                    self.admit(&statement)?;
                     Box::pin(self.dispatch(*statement, client, cancel)).await
                 }
                 Executed::Point(point) => {
-                    self.look_up(&point, cancel).await.map(StatementResult::Rows)
+                    self.run_look_up(&point, cancel).await.map(StatementResult::Rows)
                 }
             },
             Statement::Deallocate { name } => self.deallocate(name.as_deref()),
             Statement::Discard(what) => self.discard(what).await,
-            Statement::Cursor(cursor) => cursors::without_blocks(&cursor),
+            Statement::Cursor(cursor) => cursors::unserved(&cursor, self.transaction.status),
             Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output).await,
             Statement::Copy(copy) => {
                 crate::reserved::check(&Statement::Copy(copy.clone()))?;
@@ -317,10 +231,15 @@ impl Session {
     }
 
     /// Runs a look-up that is planned already.
-    async fn look_up(&mut self, point: &PointExecution, cancel: Cancel) -> SqlResult<ResultSet> {
+    async fn run_look_up(
+        &mut self,
+        point: &PointExecution,
+        cancel: Cancel,
+    ) -> SqlResult<ResultSet> {
         let catalog = self.system_catalog();
         let watch = Watch { cancel, activity: &self.activity };
         let (plan, access) = point.planned();
+        let access = access.clone();
         let ran = query::run_point(&self.db, catalog, plan, &self.settings, watch, access).await?;
         Ok(selected(plan, ran))
     }
@@ -354,7 +273,7 @@ impl Session {
             chance: self.chance.clone(),
             numbers: self.numbers.clone(),
             given: Mutex::default(),
-            in_block: self.in_block,
+            in_block: self.transaction.status != TransactionStatus::Idle,
             reads_only: self.reads_only,
             sleep: Sleep::default(),
             session_id: self.activity.session_id,
@@ -456,41 +375,6 @@ impl Session {
     }
 }
 
-/// The one statement of a text, a `COPY`.
-fn only_copy(text: &str) -> SqlResult<Statement> {
-    let mut statements = parse::parse(text)?;
-    match (statements.pop(), statements.is_empty()) {
-        (Some(statement @ (Statement::Copy(_) | Statement::CopyTo(_))), true) => Ok(statement),
-        _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "one COPY statement is expected")),
-    }
-}
-
-/// Sends what there is to read; the calling thread waits while nobody takes it.
-fn send_all(handle: &Handle, sender: PipeSender<Vec<u8>>, input: &mut dyn Read) {
-    loop {
-        let mut chunk = vec![0; COPY_CHUNK_BYTES];
-        match input.read(&mut chunk) {
-            Ok(0) => return sender.finish(),
-            Ok(count) => chunk.truncate(count),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return sender.fail(error.to_string()),
-        }
-        if door::wait(handle, || Box::pin(sender.send(chunk))).is_err() {
-            // The statement has ended and says why.
-            return;
-        }
-    }
-}
-
-/// Writes what comes. A statement that fails sends no more, and says why.
-fn write_all(handle: &Handle, receiver: &PipeReceiver<Vec<u8>>, output: &mut dyn Write) {
-    while let Ok(Some(chunk)) = door::wait(handle, || Box::pin(receiver.next())) {
-        if let Err(error) = output.write_all(&chunk) {
-            return receiver.close(&error.to_string());
-        }
-    }
-}
-
 /// The result of a query that ran.
 fn selected(plan: &Plan, (batches, figures): (Vec<RecordBatch>, QueryFigures)) -> ResultSet {
     let schema = plan.root.schema.clone();
@@ -525,3 +409,6 @@ pub(crate) fn ordinals(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use crate::activity::Announced;
 use crate::ddl;
 use crate::prepared::{PointExecution, Prepared};
 use crate::result::StatementResult;
-use crate::session::Session;
+use crate::session::{Session, TransactionStatus};
 
 /// A prepared statement.
 #[derive(Debug)]
@@ -196,15 +196,18 @@ impl Session {
         Ok(Executed::Statement(Box::new(Statement::Explain(explain))))
     }
 
-    /// A prepared statement with values for its parameters.
+    /// A prepared statement with values for its parameters. In a failed block nothing is planned; what
+    /// may still run needs no plan.
     ///
     /// # Errors
     /// What parsing and planning say.
     pub fn bound(&self, prepared: &Prepared, values: &[Parameter]) -> SqlResult<Executed> {
-        Ok(match self.point(prepared, values)? {
-            Some(point) => Executed::Point(Box::new(point)),
-            None => Executed::Statement(Box::new(prepared.template().bind(values)?)),
-        })
+        if self.transaction_status() != TransactionStatus::Failed
+            && let Some(point) = self.point(prepared, values)?
+        {
+            return Ok(Executed::Point(Box::new(point)));
+        }
+        Ok(Executed::Statement(Box::new(prepared.template().bind(values)?)))
     }
 
     /// The columns of a query's result, without running it.

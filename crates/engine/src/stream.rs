@@ -15,15 +15,17 @@ use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
 use runtime::time::{self, Instant};
 use sql::Query;
-use sql::plan::{Access, Plan};
+use sql::plan::Plan;
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, StatementActivity};
 use crate::prepared::PointExecution;
 use crate::query::{Run, Watch};
 use crate::result::ResultSet;
+use crate::seek::Seek;
 use crate::session::Session;
 use crate::system::{Given, SettingChange, SystemCatalog};
+use crate::timeout::StatementTimeout;
 
 pub(crate) use rows::QueryRows;
 
@@ -46,6 +48,8 @@ enum Source {
 struct Running {
     rows: QueryRows,
     cancel: Cancel,
+    /// Of the statement that takes the rows; none while it lies still.
+    timeout: Option<StatementTimeout>,
     catalog: SystemCatalog,
     watched: Watched,
 }
@@ -63,13 +67,18 @@ struct Watched {
 impl RowStream {
     /// Begins to run a query; call it in a task of the database's runtime. Nothing happens before rows
     /// are asked for.
-    pub(crate) fn start(run: Run, activity: Arc<Activity>, cancel: Cancel) -> RowStream {
+    fn start(
+        run: Run,
+        activity: Arc<Activity>,
+        (cancel, timeout): (Cancel, StatementTimeout),
+    ) -> RowStream {
         let (schema, catalog) = (run.schema(), run.catalog());
         let statement = activity.statement();
         let since = Some(time::now());
         let watched =
             Watched { activity, statement, ran: Duration::ZERO, rows: 0, since, is_told: false };
-        let running = Running { rows: QueryRows::start(run), cancel, catalog, watched };
+        let (rows, timeout) = (QueryRows::start(run), Some(timeout));
+        let running = Running { rows, cancel, timeout, catalog, watched };
         let source = Source::Running(Box::new(running));
         RowStream { schema, verb: "SELECT".to_owned(), row_count: 0, source }
     }
@@ -126,6 +135,14 @@ impl RowStream {
         self.row_count
     }
 
+    /// Says so when `statement_timeout` was the reason for the end.
+    fn judge<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
+        match &self.source {
+            Source::Collected(..) => result,
+            Source::Running(running) => running.judge(result),
+        }
+    }
+
     /// Whether the rows are those of a query that runs as they are taken.
     pub fn is_query(&self) -> bool {
         matches!(self.source, Source::Running(_))
@@ -146,28 +163,6 @@ impl RowStream {
             Source::Running(running) => running.catalog.given(),
         }
     }
-
-    /// What cancels it; `None` when it does not run.
-    pub(crate) fn cancel(&self) -> Option<&Cancel> {
-        match &self.source {
-            Source::Collected(..) => None,
-            Source::Running(running) => Some(&running.cancel),
-        }
-    }
-
-    /// It lies still until rows are asked for again: others see a session without work.
-    pub(crate) fn pause(&mut self) {
-        if let Source::Running(running) = &mut self.source {
-            running.watched.pause();
-        }
-    }
-
-    /// It goes on.
-    pub(crate) fn resume(&mut self) {
-        if let Source::Running(running) = &mut self.source {
-            running.watched.resume();
-        }
-    }
 }
 
 impl Running {
@@ -177,7 +172,14 @@ impl Running {
             Ok(Some(batch)) => self.watched.rows += batch.num_rows() as u64,
             ended => self.watched.tell(ended.as_ref().err()),
         }
-        Poll::Ready(polled)
+        Poll::Ready(self.judge(polled))
+    }
+
+    fn judge<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
+        match &self.timeout {
+            Some(timeout) => timeout.judge(result),
+            None => result,
+        }
     }
 }
 
@@ -218,52 +220,74 @@ impl Watched {
 }
 
 impl Session {
-    /// Begins a query whose rows are taken as they come; call it in a task of the database's runtime.
+    /// Begins a query whose rows are taken as they come, within `statement_timeout`; call it in a task of
+    /// the database's runtime. Who takes the rows tells the session of their errors
+    /// ([`Session::fail`]).
     ///
     /// # Errors
-    /// What planning says.
+    /// What planning says; 25P02 in a failed block.
     pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
+        self.check_not_failed()?;
         let cancel = self.begin();
-        let planned = self.plan(query, &cancel).await;
-        let (catalog, plan, planning) = match planned {
-            Ok(planned) => planned,
-            Err(error) => return self.activity().end(Err(error), 0),
-        };
-        Ok(self.start_planned(catalog, &plan, planning, cancel, None))
+        let timeout = StatementTimeout::start(&self.settings, &cancel);
+        match self.plan(query, &cancel).await {
+            Ok((catalog, plan, planning)) => {
+                let run = self.planned_run(catalog, &plan, planning, &cancel);
+                Ok(RowStream::start(run, self.activity().clone(), (cancel, timeout)))
+            }
+            Err(error) => {
+                let failed = timeout.judge(self.activity().end(Err(error), 0));
+                self.or_fail(failed)
+            }
+        }
     }
 
-    /// The same for a look-up that is planned already.
-    pub fn start_point(&mut self, point: &PointExecution) -> RowStream {
-        let (cancel, catalog) = (self.begin(), self.system_catalog());
+    /// Runs a look-up that is planned already: one row is found at once, several are a query. Call it in
+    /// a task of the database's runtime.
+    ///
+    /// # Errors
+    /// What reading says; 25P02 in a failed block.
+    pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<RowStream> {
+        self.check_not_failed()?;
         let (plan, access) = point.planned();
-        self.start_planned(catalog, plan, Duration::ZERO, cancel, Some(access))
+        let snapshot = self.database().snapshot();
+        if let Some(seek) = Seek::of(plan, access, &snapshot)? {
+            let found = self.seek(plan, seek).await;
+            return self.or_fail(found).map(RowStream::collected);
+        }
+        let (cancel, catalog) = (self.begin(), self.system_catalog());
+        let timeout = StatementTimeout::start(&self.settings, &cancel);
+        let run = self.planned_run(catalog, plan, Duration::ZERO, &cancel);
+        let run = run.with_access(Some(access.clone()));
+        Ok(RowStream::start(run, self.activity().clone(), (cancel, timeout)))
     }
 
-    fn start_planned(
+    fn planned_run(
         &self,
         catalog: SystemCatalog,
         plan: &Arc<Plan>,
         planning: Duration,
-        cancel: Cancel,
-        access: Option<Access>,
-    ) -> RowStream {
-        let activity = self.activity().clone();
-        let watch = Watch { cancel: cancel.clone(), activity: &activity };
-        let run = Run::new(self.database(), catalog, plan, &self.settings, watch, planning);
-        RowStream::start(run.with_access(access), activity.clone(), cancel)
+        cancel: &Cancel,
+    ) -> Run {
+        let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
+        Run::new(self.database(), catalog, plan, &self.settings, watch, planning)
     }
 
     /// A result lies still until its client asks for more: other statements may run meanwhile.
     pub fn pause(&mut self, rows: &mut RowStream) {
-        rows.pause();
+        if let Source::Running(running) = &mut rows.source {
+            running.watched.pause();
+            running.timeout = None;
+        }
         self.listen_to(Cancel::default());
     }
 
-    /// A result goes on, and is what a cancel request ends.
+    /// A result goes on, and is what a cancel request ends; the clock of `statement_timeout` starts anew.
     pub fn resume(&mut self, rows: &mut RowStream) {
-        rows.resume();
-        if let Some(cancel) = rows.cancel() {
-            self.listen_to(cancel.clone());
+        if let Source::Running(running) = &mut rows.source {
+            running.watched.resume();
+            running.timeout = Some(StatementTimeout::start(self.settings(), &running.cancel));
+            self.listen_to(running.cancel.clone());
         }
     }
 
@@ -272,7 +296,12 @@ impl Session {
     /// # Errors
     /// What setting the settings says that the query changed, and what saving sequences says.
     pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
-        self.save_numbers(rows.given()).await?;
-        self.apply(rows.changes())
+        // Numbers that it took may have to wait for who writes.
+        let finished = match self.save_numbers(rows.given()).await {
+            Ok(()) => self.apply(rows.changes()),
+            failed => failed,
+        };
+        let finished = rows.judge(finished);
+        self.or_fail(finished)
     }
 }

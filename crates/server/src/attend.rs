@@ -2,16 +2,15 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use engine::{CancelHandle, Session, SqlResult};
+use engine::{Session, SqlResult};
 use runtime::time;
 
-use crate::connection::Connection;
-use crate::drain;
-use crate::limit::Limit;
+use crate::connection::{Connection, flush};
+use crate::drain::{self, Drain};
 use crate::log::Severity;
 use crate::stream::Stream;
 
@@ -24,64 +23,74 @@ pub(crate) const SILENCE: Duration = Duration::from_millis(100);
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// Why nobody waits for a work any more.
+#[derive(PartialEq)]
 enum Left {
     Client,
     Server,
 }
 
 impl Connection {
-    /// What planning gives. A client that leaves meanwhile ends it, and so does `statement_timeout`.
+    /// What planning gives. A client that leaves meanwhile ends it.
     pub(crate) async fn planned<T>(
         &mut self,
         plan: impl AsyncFnOnce(&mut Session) -> SqlResult<T>,
     ) -> io::Result<SqlResult<T>> {
         let ending = self.ending();
-        let session = self.session.as_mut().expect("no statement runs now");
-        let clock = Limit::start(session);
-        let planned = unless_gone(&self.stream, ending, plan(session)).await?;
-        Ok(clock.judge(planned))
+        unless_gone(&self.stream, ending, plan(&mut self.session)).await
     }
 
-    /// Waits for a statement that has the session with it, and so is waited for in any case. It is
+    /// Waits for what the session does, in any case, and passes on what it has to tell. The work is
     /// cancelled when its client leaves, and when the server closes; then the client is told. Either
     /// ends the connection.
     pub(crate) async fn attended<T>(
         &mut self,
-        work: impl Future<Output = T>,
-        handle: &CancelHandle,
+        work: impl AsyncFnOnce(&mut Session) -> T,
     ) -> io::Result<T> {
-        let mut work = pin!(work);
-        let left = {
-            let mut gone = pin!(gone(&self.stream, self.ending()));
-            let mut closed = pin!(async {
-                self.shared.drain.closed().await;
-                time::sleep(CLOSING).await;
-            });
-            poll_fn(|cx| {
-                if let Poll::Ready(done) = work.as_mut().poll(cx) {
-                    return Poll::Ready(Ok(done));
+        let (handle, ending) = (self.session.cancel_handle(), self.ending());
+        let done = {
+            let mut work = pin!(work(&mut self.session));
+            let done = unless_left(&self.stream, &self.shared.drain, ending, &mut work).await;
+            if let Err(left) = &done {
+                handle.cancel();
+                if *left == Left::Server {
+                    self.output.error(&drain::farewell(), "FATAL");
+                    flush(&mut self.stream, &mut self.output).await?;
                 }
-                if gone.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Err(Left::Client));
-                }
-                closed.as_mut().poll(cx).map(|()| Err(Left::Server))
-            })
-            .await
+                drop(work.await);
+            }
+            done
         };
-        let left = match left {
-            Ok(done) => return Ok(done),
-            Err(left) => left,
-        };
-        handle.cancel();
-        if matches!(left, Left::Server) {
-            let farewell = drain::farewell();
-            self.record_error(&farewell, Severity::Fatal);
-            self.output.error(&farewell, "FATAL");
-            self.flush().await?;
+        match &done {
+            Ok(_) => self.pass_notices(),
+            Err(Left::Server) => self.record_error(&drain::farewell(), Severity::Fatal),
+            Err(Left::Client) => {}
         }
-        drop(work.await);
-        Err(io::ErrorKind::ConnectionAborted.into())
+        done.map_err(|_| io::ErrorKind::ConnectionAborted.into())
     }
+}
+
+/// What work gives, unless nobody waits for it any more.
+async fn unless_left<T>(
+    stream: &Stream,
+    drain: &Drain,
+    is_ending: impl Fn() -> bool,
+    work: &mut Pin<&mut impl Future<Output = T>>,
+) -> Result<T, Left> {
+    let mut gone = pin!(gone(stream, is_ending));
+    let mut closed = pin!(async {
+        drain.closed().await;
+        time::sleep(CLOSING).await;
+    });
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(Ok(done));
+        }
+        if gone.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Left::Client));
+        }
+        closed.as_mut().poll(cx).map(|()| Err(Left::Server))
+    })
+    .await
 }
 
 /// What work gives, or an error when the client hangs up first.

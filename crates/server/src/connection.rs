@@ -6,26 +6,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    Client, CopyTarget, Discard, Executed, NamedStatement, PointExecution, RowStream, Session,
-    SqlError, SqlResult, SqlState, Statement, StatementResult,
+    Client, CopySource, CopyTarget, Discard, Executed, NamedStatement, PointExecution, RowStream,
+    Session, SqlError, SqlResult, SqlState, Statement, StatementResult,
 };
 use runtime::net::{Address, Socket};
 use runtime::time;
 
 use crate::Shared;
-use crate::block::{Block, in_failed_block};
 use crate::cancel::{CancelKey, Doing, Presence};
-use crate::copy::CopyPipe;
 use crate::cursor::Fetching;
 use crate::drain::{self, Stage};
 use crate::extended::Portal;
 use crate::frame::{Frame, Input};
-use crate::limit::Limit;
 use crate::log::Severity;
 use crate::output::Output;
 use crate::places::{Place, Stranger};
 use crate::report::Reported;
 use crate::stream::{KEPT_BYTES_MAX, Stream};
+use crate::transaction::status_byte;
 
 /// Bytes of answers that are sent without waiting for the end of the statement.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
@@ -57,17 +55,10 @@ pub(crate) struct Connection {
     pub input: Input,
     pub output: Output,
     pub shared: Arc<Shared>,
-    /// Away only while a statement runs.
-    pub session: Option<Session>,
-    pub block: Block,
+    pub session: Session,
     /// The prepared statement without a name; the others are the session's.
     pub unnamed: Option<Arc<NamedStatement>>,
     pub portals: HashMap<String, Portal>,
-    /// Of the open transaction block, in order.
-    pub savepoints: Vec<String>,
-    /// Whether what follows belongs to the same transaction, without a block: the statements of one
-    /// message, or of one pipeline.
-    pub goes_on: bool,
     pub key: Option<CancelKey>,
     /// How others see the connection, once it is a client's.
     pub presence: Option<Arc<Presence>>,
@@ -96,7 +87,7 @@ impl Drop for Connection {
 
 impl Connection {
     pub fn new(socket: Socket, peer: Address, shared: Arc<Shared>) -> Connection {
-        let session = Some(shared.db.session());
+        let session = shared.db.session();
         Connection {
             stream: Stream::new(socket),
             peer,
@@ -104,11 +95,8 @@ impl Connection {
             output: Output::default(),
             shared,
             session,
-            block: Block::Idle,
             unnamed: None,
             portals: HashMap::new(),
-            savepoints: vec![],
-            goes_on: false,
             key: None,
             presence: None,
             text: None,
@@ -123,10 +111,7 @@ impl Connection {
 
     /// Sends what waits to be sent.
     pub async fn flush(&mut self) -> io::Result<()> {
-        let sent = self.stream.send_all(&self.output.bytes).await;
-        self.output.bytes.clear();
-        self.output.has_rows = false;
-        sent
+        flush(&mut self.stream, &mut self.output).await
     }
 
     /// Sends when much waits, so that a slow client holds up its own query and not our memory.
@@ -163,15 +148,14 @@ impl Connection {
             return self.input.next(&mut self.stream).await;
         }
         // In the middle of a pipeline the client may take its time, unless others wait for it.
-        if !self.rests && !self.is_implicit() {
+        if !self.rests && !self.session.is_implicit() {
             let next = self.input.next(&mut self.stream).await;
             return self.unless_woken(next);
         }
         if !self.rests {
             self.flush().await?;
         }
-        let is_idle = self.block == Block::Idle && !self.is_implicit();
-        self.appear(if is_idle { Doing::Rests } else { Doing::Waits });
+        self.appear(if self.session.is_idle() { Doing::Rests } else { Doing::Waits });
         self.output.bytes.shrink_to(KEPT_BYTES_MAX);
         if self.must_leave() {
             return self.leave(&drain::farewell());
@@ -224,7 +208,7 @@ impl Connection {
         }
         match self.shared.drain.stage() {
             Stage::Open => false,
-            Stage::Draining => self.block == Block::Idle && !self.is_implicit(),
+            Stage::Draining => self.session.is_idle(),
             Stage::Closing => true,
         }
     }
@@ -244,8 +228,8 @@ impl Connection {
 
     /// How long the client may pause now, and what it is told if it pauses longer.
     fn pause(&mut self) -> Option<(Duration, SqlError)> {
-        let is_idle = self.block == Block::Idle && !self.is_implicit();
-        let settings = self.session.as_mut()?.settings();
+        let is_idle = self.session.is_idle();
+        let settings = self.session.settings();
         let (ms, state, kind) = match is_idle {
             true => (settings.idle_session_ms, "57P05", "idle-session"),
             false => (settings.idle_in_transaction_ms, "25P03", "idle-in-transaction"),
@@ -287,16 +271,12 @@ impl Connection {
 
     /// Says that the next query may come.
     pub async fn ready(&mut self) -> io::Result<()> {
-        if let Some(session) = &mut self.session {
-            self.reported.follow(&mut self.output, session);
-            if self.block == Block::Idle {
-                session.end_transaction();
-            }
-        }
+        self.reported.follow(&mut self.output, &mut self.session);
+        self.session.end_transaction();
         if self.is_ended() {
             return Ok(());
         }
-        self.output.ready(self.block.status());
+        self.output.ready(status_byte(self.session.transaction_status()));
         self.rests = true;
         // More of a pipeline may be here already: then one call sends both answers.
         match self.input.has_frame() {
@@ -310,7 +290,7 @@ impl Connection {
 
     /// Notes and reports an error.
     pub fn fail(&mut self, error: &SqlError) {
-        self.abandon();
+        self.session.fail();
         // Of a statement that ends with its connection the client is told that.
         if self.is_ended() && error.state == SqlState::QUERY_CANCELED {
             return;
@@ -322,79 +302,55 @@ impl Connection {
     /// Runs a statement as the transaction block allows; what an `EXECUTE` stands for, if it is one.
     /// The outer error ends the connection.
     pub async fn execute(&mut self, statement: Statement) -> io::Result<SqlResult<Answer>> {
+        if let Err(error) = self.session.admit(&statement) {
+            return Ok(Err(error));
+        }
         let Statement::Execute(execute) = &statement else { return self.step(statement).await };
-        let session = self.session.as_ref().expect("no statement runs now");
-        let executed = match self.block {
-            Block::Failed => Err(in_failed_block()),
-            _ => session.executed(execute),
-        };
-        match executed {
+        match self.session.executed(execute) {
             Err(error) => Ok(Err(error)),
-            Ok(Executed::Statement(statement)) => self.step(*statement).await,
+            Ok(Executed::Statement(statement)) => match self.session.admit(&statement) {
+                Ok(()) => self.step(*statement).await,
+                Err(error) => Ok(Err(error)),
+            },
             Ok(Executed::Point(point)) => Ok(self.look_up(&point).await),
         }
     }
 
-    /// The statement that an `EXECUTE` stands for; what is wrong with it is told when it runs.
-    pub(crate) fn resolved(&self, statement: &Statement) -> Option<Statement> {
-        let (Statement::Execute(execute), Some(session)) = (statement, &self.session) else {
-            return None;
-        };
-        match session.executed(execute) {
-            Ok(Executed::Statement(statement)) => Some(*statement),
-            _ => None,
-        }
-    }
-
+    /// Runs a statement that the transaction lets run.
     async fn step(&mut self, statement: Statement) -> io::Result<SqlResult<Answer>> {
-        if let Statement::Transaction(step) = statement {
-            return Ok(self.end_or_begin(step).await?.map(Answer::from));
-        }
-        if let Err(error) = self.allow(&statement) {
-            return Ok(Err(error));
-        }
-        match &statement {
+        let result = match statement {
+            Statement::Transaction(step) => self.transact(step).await,
             Statement::Prepare(prepare) => {
-                let session = self.session.as_mut().expect("no statement runs now");
-                let prepared = session.prepare(prepare);
+                let prepared = self.session.prepare(&prepare);
                 return Ok(prepared.map(|()| Answer::Command { tag: "PREPARE".into() }));
             }
             Statement::Query(query) => {
-                let started = self.planned(async |session| session.start(query).await).await?;
+                let started = self.planned(async |session| session.start(&query).await).await?;
                 return Ok(started.map(Answer::Rows));
             }
-            Statement::Discard(Discard::All) => self.unnamed = None,
-            _ => {}
-        }
-        let statement = match statement {
             Statement::Cursor(cursor) => return self.cursor(cursor).await,
             Statement::CopyTo(copy) if copy.target == CopyTarget::Stdout => {
                 return self.copy_out(copy).await;
             }
-            other => other,
-        };
-        let source = match self.copy_in(&statement) {
-            Ok(source) => source,
-            Err(error) => return Ok(Err(error)),
-        };
-        let result = match source {
-            Some(pipe) => self.copy(statement, pipe).await,
-            None => self.perform(statement).await,
+            Statement::Copy(copy) if copy.source == CopySource::Stdin => self.copy_in(copy).await,
+            other => {
+                if matches!(other, Statement::Discard(Discard::All)) {
+                    self.unnamed = None;
+                }
+                self.perform(other).await
+            }
         };
         Ok(result?.map(Answer::from))
     }
 
     /// Runs a look-up that is planned already: one row is found at once, several are a query.
     pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<Answer> {
-        if self.block == Block::Failed {
-            return Err(in_failed_block());
+        self.session.check_not_failed()?;
+        let rows = self.session.look_up(point).await;
+        if !rows.as_ref().is_ok_and(RowStream::is_query) {
+            self.has_run();
         }
-        let session = self.session.as_mut().expect("no statement runs now");
-        let Some(found) = session.find(point).await.transpose() else {
-            return Ok(Answer::Rows(session.start_point(point)));
-        };
-        self.has_run();
-        found.map(|found| Answer::Rows(RowStream::collected(found)))
+        rows.map(Answer::Rows)
     }
 
     /// Runs a statement; it is waited for in any case.
@@ -402,13 +358,15 @@ impl Connection {
         &mut self,
         statement: Statement,
     ) -> io::Result<SqlResult<StatementResult>> {
-        let mut session = self.session.take().expect("one statement runs at a time");
-        let limit = Limit::start(&mut session);
-        let handle = session.cancel_handle();
-        let run = session.run(statement, Client::default());
-        let result = self.attended(run, &handle).await?;
-        self.welcome_back(session);
-        Ok(limit.judge(result))
+        let run = async |session: &mut Session| session.run(statement, Client::default()).await;
+        let result = self.attended(run).await?;
+        self.has_run();
+        Ok(result)
+    }
+
+    /// Passes on what the session has to tell.
+    pub(crate) fn pass_notices(&mut self) {
+        self.session.take_notices().iter().for_each(|notice| self.output.notice(notice));
     }
 
     /// A statement has run, well or not.
@@ -416,30 +374,12 @@ impl Connection {
         self.ran = true;
         self.record_statement();
     }
+}
 
-    /// Takes the session back from a statement, and passes on what it has to tell.
-    fn welcome_back(&mut self, mut session: Session) {
-        session.take_notices().iter().for_each(|notice| self.output.notice(notice));
-        self.session = Some(session);
-        self.has_run();
-    }
-
-    /// Runs a COPY that the client feeds: its task and the client's messages go on together.
-    async fn copy(
-        &mut self,
-        statement: Statement,
-        (sender, receiver): CopyPipe,
-    ) -> io::Result<SqlResult<StatementResult>> {
-        self.flush().await?;
-        let mut session = self.session.take().expect("one statement runs at a time");
-        let running = runtime::spawn(async move {
-            let client = Client { input: Some(receiver), ..Client::default() };
-            let result = session.run(statement, client).await;
-            (session, result)
-        });
-        let fed = self.feed(sender).await;
-        let (session, result) = running.await.map_err(io::Error::other)?;
-        self.welcome_back(session);
-        fed.map(|told| told.and(result))
-    }
+/// Sends what waits to be sent.
+pub(crate) async fn flush(stream: &mut Stream, output: &mut Output) -> io::Result<()> {
+    let sent = stream.send_all(&output.bytes).await;
+    output.bytes.clear();
+    output.has_rows = false;
+    sent
 }

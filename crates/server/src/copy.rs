@@ -3,72 +3,101 @@
 
 mod out;
 
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
+use std::task::Poll;
 
 use engine::{
-    COPY_CHUNKS, CopyFormat, CopySource, PipeReceiver, PipeSender, SqlError, SqlResult, Statement,
-    pipe,
+    COPY_CHUNKS, Client, Copy, CopyFormat, PipeSender, SqlError, SqlResult, Statement,
+    StatementResult, pipe,
 };
 
 use crate::connection::Connection;
+use crate::frame::Input;
+use crate::stream::Stream;
 
 /// Bytes that are handed over together, at least, when more has come.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Both ends of the data of a `COPY .. FROM STDIN`.
-pub(crate) type CopyPipe = (PipeSender<Vec<u8>>, PipeReceiver<Vec<u8>>);
-
 impl Connection {
-    /// Asks the client for the data of a COPY; `None` when they come from elsewhere.
-    pub(crate) fn copy_in(&mut self, statement: &Statement) -> SqlResult<Option<CopyPipe>> {
-        let Statement::Copy(copy) = statement else { return Ok(None) };
-        if copy.source != CopySource::Stdin {
-            return Ok(None);
-        }
-        let session = self.session.as_ref().expect("no statement runs now");
-        let columns = session.start_copy_in(statement)?;
+    /// Runs a COPY that the client feeds: the statement and the client's messages go on together.
+    pub(crate) async fn copy_in(&mut self, copy: Copy) -> io::Result<SqlResult<StatementResult>> {
         let is_binary = copy.options.format == CopyFormat::Binary;
-        self.output.copy_response(b'G', is_binary, columns);
-        Ok(Some(pipe(COPY_CHUNKS)))
+        let statement = Statement::Copy(copy);
+        match self.session.start_copy_in(&statement) {
+            Ok(columns) => self.output.copy_response(b'G', is_binary, columns),
+            Err(error) => return Ok(Err(error)),
+        }
+        self.flush().await?;
+        let (sender, receiver) = pipe(COPY_CHUNKS);
+        let client = Client { input: Some(receiver), ..Client::default() };
+        let feed = feed(&mut self.input, &mut self.stream, sender);
+        let (fed, result) = both(feed, self.session.run(statement, client)).await;
+        self.pass_notices();
+        self.has_run();
+        fed.map(|told| told.and(result))
     }
+}
 
-    /// Passes the client's data on until it has no more. The inner error is the client's own.
-    pub(crate) async fn feed(&mut self, sender: PipeSender<Vec<u8>>) -> io::Result<SqlResult<()>> {
-        let mut gathered = vec![];
-        loop {
-            // What has come goes on together: a message is often a row, and each hand-over a switch.
-            if !gathered.is_empty() && (gathered.len() >= CHUNK_BYTES || !self.input.has_frame()) {
-                send(&sender, &mut gathered).await;
+/// What two pieces of work give that go on in turns.
+async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> (A, B) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    let mut first = None;
+    let second = poll_fn(|cx| {
+        if first.is_none()
+            && let Poll::Ready(done) = one.as_mut().poll(cx)
+        {
+            first = Some(done);
+        }
+        other.as_mut().poll(cx)
+    });
+    let second = second.await;
+    match first {
+        Some(first) => (first, second),
+        None => (one.await, second),
+    }
+}
+
+/// Passes the client's data on until it has no more. The inner error is the client's own.
+async fn feed(
+    input: &mut Input,
+    stream: &mut Stream,
+    sender: PipeSender<Vec<u8>>,
+) -> io::Result<SqlResult<()>> {
+    let mut gathered = vec![];
+    loop {
+        // What has come goes on together: a message is often a row, and each hand-over a switch.
+        if !gathered.is_empty() && (gathered.len() >= CHUNK_BYTES || !input.has_frame()) {
+            send(&sender, &mut gathered).await;
+        }
+        let Some(frame) = input.next(stream).await? else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        if frame.tag == b'd' {
+            gathered.extend_from_slice(&frame.body);
+            continue;
+        }
+        if !gathered.is_empty() {
+            send(&sender, &mut gathered).await;
+        }
+        match frame.tag {
+            b'c' => {
+                sender.finish();
+                return Ok(Ok(()));
             }
-            let Some(frame) = self.input.next(&mut self.stream).await? else {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            };
-            if frame.tag == b'd' {
-                gathered.extend_from_slice(&frame.body);
-                continue;
+            b'f' => {
+                let why = String::from_utf8_lossy(&frame.body);
+                let message = format!("COPY from stdin failed: {}", why.trim_end_matches('\0'));
+                sender.fail(message.clone());
+                return Ok(Err(SqlError::new(types::SqlState::QUERY_CANCELED, message)));
             }
-            if !gathered.is_empty() {
-                send(&sender, &mut gathered).await;
-            }
-            match frame.tag {
-                b'c' => {
-                    sender.finish();
-                    return Ok(Ok(()));
-                }
-                b'f' => {
-                    let why = String::from_utf8_lossy(&frame.body);
-                    let message = format!("COPY from stdin failed: {}", why.trim_end_matches('\0'));
-                    sender.fail(message.clone());
-                    return Ok(Err(SqlError::new(types::SqlState::QUERY_CANCELED, message)));
-                }
-                // Flush and Sync may come in between.
-                b'H' | b'S' => {}
-                tag => {
-                    let message =
-                        format!("unexpected message type 0x{tag:02X} during COPY from stdin");
-                    sender.fail(message.clone());
-                    return Ok(Err(SqlError::new(types::SqlState::PROTOCOL_VIOLATION, message)));
-                }
+            // Flush and Sync may come in between.
+            b'H' | b'S' => {}
+            tag => {
+                let message = format!("unexpected message type 0x{tag:02X} during COPY from stdin");
+                sender.fail(message.clone());
+                return Ok(Err(SqlError::new(types::SqlState::PROTOCOL_VIOLATION, message)));
             }
         }
     }

@@ -5,10 +5,9 @@ use std::io;
 
 use engine::{
     CursorInfo, CursorStatement, DeclareCursor, Executed, Fetch, SqlError, SqlResult, SqlState,
-    Statement, Which, no_block, no_cursor,
+    Statement, TransactionStatus, Which, no_block, no_cursor,
 };
 
-use crate::block::Block;
 use crate::connection::{Answer, Connection};
 use crate::extended::Portal;
 use crate::rows::{Form, Rows};
@@ -50,7 +49,7 @@ impl Connection {
         if hold {
             return Ok(Err(SqlError::unsupported("a cursor WITH HOLD")));
         }
-        if self.block == Block::Idle {
+        if self.session.transaction_status() == TransactionStatus::Idle {
             return Ok(Err(no_block("DECLARE CURSOR")));
         }
         if scroll {
@@ -64,9 +63,8 @@ impl Connection {
             Ok(stream) => Rows::new(stream),
             Err(error) => return Ok(Err(error)),
         };
-        let session = self.session.as_mut().expect("no statement runs now");
-        rows.lie_still(session);
-        session.show_cursor(&name, CursorInfo::new(text.as_str().into(), binary));
+        rows.lie_still(&mut self.session);
+        self.session.show_cursor(&name, CursorInfo::new(text.as_str().into(), binary));
         let bound = Some(Executed::Statement(Box::new(Statement::Query(query))));
         let formats = vec![i16::from(binary)];
         let portal = Portal {
@@ -93,8 +91,7 @@ impl Connection {
                 "CLOSE CURSOR"
             }
         };
-        let session = self.session.as_mut().expect("no statement runs now");
-        session.hide_cursors(name);
+        self.session.hide_cursors(name);
         Ok(Answer::Command { tag: tag.to_owned() })
     }
 
@@ -170,9 +167,7 @@ impl Connection {
     /// The block has ended, and its cursors with it.
     pub(crate) fn end_cursors(&mut self) {
         self.portals.clear();
-        if let Some(session) = &mut self.session {
-            session.hide_cursors(None);
-        }
+        self.session.hide_cursors(None);
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::{
     Announced, CursorStatement, Executed, NamedStatement, Parameter, Query, Setting, Shape,
-    SqlError, SqlResult, SqlState, Statement, Template, no_cursor, no_statement, nulls,
+    SqlError, SqlResult, SqlState, Statement, Template, TransactionStatus, no_cursor, no_statement,
+    nulls,
 };
 use types::binary::{self, utf8};
 use types::oid;
 
 use crate::attend::unless_gone;
-use crate::block::{Block, in_failed_block};
 use crate::connection::{Answer, Connection};
 use crate::frame::Frame;
 use crate::message::{self, Bind, Named, Parse};
@@ -72,7 +72,7 @@ impl Connection {
         if let Err(error) = self.end_implicit().await? {
             self.fail(&error);
         }
-        if self.block == Block::Idle {
+        if self.session.transaction_status() == TransactionStatus::Idle {
             self.end_cursors();
         }
         self.ready().await
@@ -85,11 +85,10 @@ impl Connection {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        let session = self.session.as_mut().expect("no statement runs now");
-        let statement = session.statement(templates.pop(), oids, text.into(), false)?;
+        let statement = self.session.statement(templates.pop(), oids, text.into(), false)?;
         match name {
             "" => self.unnamed = Some(Arc::new(statement)),
-            name => session.keep_statement(name, statement)?,
+            name => self.session.keep_statement(name, statement)?,
         }
         self.output.empty(b'1');
         Ok(())
@@ -102,19 +101,18 @@ impl Connection {
         text: &str,
         read: fn(&str) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        let Some(session) = self.session.as_ref().filter(|_| text.len() > TEXT_BYTES_MAX) else {
+        if text.len() <= TEXT_BYTES_MAX {
             return read(text);
-        };
+        }
         let text = text.to_owned();
-        session.beside_workers(move || read(&text)).await?
+        self.session.beside_workers(move || read(&text)).await?
     }
 
     /// The prepared statement of this name.
     fn prepared(&self, name: &str) -> SqlResult<Arc<NamedStatement>> {
-        let session = self.session.as_ref().expect("no statement runs now");
         match name {
             "" => self.unnamed.clone().ok_or_else(|| no_statement("")),
-            name => session.named_statement(name).cloned(),
+            name => self.session.named_statement(name).cloned(),
         }
     }
 
@@ -135,7 +133,8 @@ impl Connection {
                 parameter(*oid, *format, *bytes).map_err(|error| of_parameter(index, error))
             })
             .collect::<SqlResult<Vec<_>>>()?;
-        let bound = prepared.statement.as_ref().map(|s| self.bound(s, &parameters)).transpose();
+        let bound =
+            prepared.statement.as_ref().map(|s| self.session.bound(s, &parameters)).transpose();
         let bound = bound.map_err(|error| prepared.located(error))?;
         let (text, shape) = (prepared.text.clone(), prepared.shape.clone());
         let (formats, rows, cursor) = (bind.formats, None, false);
@@ -144,15 +143,6 @@ impl Connection {
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())
-    }
-
-    /// A statement with values for its parameters.
-    fn bound(&self, statement: &engine::Prepared, values: &[Parameter]) -> SqlResult<Executed> {
-        // In a failed block nothing is planned; what may still run needs no plan.
-        if self.block == Block::Failed {
-            return Ok(Executed::Statement(Box::new(statement.template().bind(values)?)));
-        }
-        self.session.as_ref().expect("no statement runs now").bound(statement, values)
     }
 
     async fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
@@ -204,7 +194,6 @@ impl Connection {
 
     /// The columns of what a statement gives; `None` when it gives no rows.
     async fn columns(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
-        let session = self.session.as_ref().expect("no statement runs now");
         let texts = |names: &[&str]| {
             let field = |name: &&str| Field::new(*name, DataType::Utf8View, true);
             Some(Arc::new(Schema::new(names.iter().map(field).collect::<Vec<_>>())))
@@ -222,18 +211,18 @@ impl Connection {
                 let portal = portal.ok_or_else(|| no_cursor(&fetch.cursor))?;
                 portal.rows.as_ref().map(|rows| rows.stream.schema().clone())
             }
-            Statement::Execute(execute) => match session.executed(execute)? {
+            Statement::Execute(execute) => match self.session.executed(execute)? {
                 Executed::Statement(statement) => Box::pin(self.columns(&statement)).await?,
                 Executed::Point(point) => Some(point.schema()),
             },
-            other => session.returned(other)?,
+            other => self.session.returned(other)?,
         })
     }
 
     /// The columns of a query, as long as there is somebody to tell.
     async fn described(&self, query: &Query) -> SqlResult<SchemaRef> {
-        let session = self.session.as_ref().expect("no statement runs now");
-        let described = unless_gone(&self.stream, self.ending(), session.describe(query)).await;
+        let describe = self.session.describe(query);
+        let described = unless_gone(&self.stream, self.ending(), describe).await;
         // Who is gone hears of nothing; the connection finds out when it reads on.
         described.unwrap_or_else(|_| Err(SqlError::cancelled()))
     }
@@ -242,8 +231,7 @@ impl Connection {
         match Named::read(body, "CLOSE")? {
             Named::Statement("") => self.unnamed = None,
             Named::Statement(name) => {
-                let session = self.session.as_mut().expect("no statement runs now");
-                session.forget_statements(Some(name));
+                self.session.forget_statements(Some(name));
             }
             Named::Portal(name) => drop(self.portals.remove(name)),
         }
@@ -262,11 +250,10 @@ impl Connection {
                 self.output.empty(b'I');
                 return Ok(Ok(()));
             };
-            if let Some(session) = &self.session {
-                session.activity().announce(&portal.text);
-                if let Some(shape) = &portal.shape {
-                    session.activity().announce_shape(shape.clone());
-                }
+            let activity = self.session.activity();
+            activity.announce(&portal.text);
+            if let Some(shape) = &portal.shape {
+                activity.announce_shape(shape.clone());
             }
             self.text = Some(portal.text.shown().clone());
             let executed = match bound {
@@ -291,8 +278,8 @@ impl Connection {
                     portal.rows = Some(Rows::new(rows));
                 }
             }
-        } else if self.block == Block::Failed {
-            return Ok(Err(in_failed_block()));
+        } else if let Err(error) = self.session.check_not_failed() {
+            return Ok(Err(error));
         }
         let limit = u64::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(u64::MAX);
         let sent = self.some_rows(&mut portal, limit).await?;
@@ -303,12 +290,11 @@ impl Connection {
     /// Runs a statement of a pipeline. One that writes is a transaction of its own if the pipeline ends
     /// behind it, and else the first of those that are one together.
     async fn execute_before_sync(&mut self, statement: Statement) -> io::Result<SqlResult<Answer>> {
-        if self.may_be_alone(self.resolved(&statement).as_ref().unwrap_or(&statement)) {
-            self.goes_on = self.input.peek(&mut self.stream).await? != Some(b'S');
+        if self.session.may_be_alone(&statement) {
+            let goes_on = self.input.peek(&mut self.stream).await? != Some(b'S');
+            self.session.expect_more(goes_on);
         }
-        let executed = self.execute(statement).await;
-        self.goes_on = false;
-        executed
+        self.execute(statement).await
     }
 
     /// Sends up to `limit` rows of a portal, and whether there may be more.

@@ -10,7 +10,6 @@
 mod accept;
 mod attend;
 mod authenticate;
-mod block;
 mod cancel;
 mod connection;
 mod copy;
@@ -22,7 +21,6 @@ pub mod fuzz;
 mod hba;
 mod http;
 mod internal;
-mod limit;
 mod log;
 mod message;
 mod output;
@@ -35,6 +33,7 @@ mod simple;
 mod startup;
 mod stream;
 mod tls;
+mod transaction;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

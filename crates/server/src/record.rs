@@ -19,9 +19,9 @@ impl Connection {
         if let Some(key) = &self.key {
             entry = entry.with("pid", key.process);
         }
-        match &self.session {
-            Some(session) if self.place.is_some() => entry.with("user", session.user()),
-            _ => entry.with("client", host(&self.peer)),
+        match self.place {
+            Some(_) => entry.with("user", self.session.user()),
+            None => entry.with("client", host(&self.peer)),
         }
     }
 
@@ -107,7 +107,7 @@ impl Connection {
     }
 
     fn statement(&self) -> Option<StatementActivity> {
-        self.session.as_ref()?.activity().statement()
+        self.session.activity().statement()
     }
 }
 

@@ -10,7 +10,6 @@ use engine::{RowStream, Session, SqlResult};
 
 use crate::attend::unless_gone;
 use crate::connection::Connection;
-use crate::limit::Limit;
 
 /// A result and where it goes on.
 pub(crate) struct Rows {
@@ -68,37 +67,30 @@ impl Connection {
         if rows.is_over || limit == 0 {
             return Ok(Ok(Sent { count: 0, at_end: rows.is_over }));
         }
-        let session = self.session.as_mut().expect("no statement runs now");
         if std::mem::take(&mut rows.lies_still) {
-            session.resume(&mut rows.stream);
+            self.session.resume(&mut rows.stream);
         }
-        self.output.intervals = session.settings().interval_style;
-        let clock = Limit::start(session);
-        self.output.context = session.context();
-        let taken = self.take_in_time(rows, limit, form).await?;
-        let taken = clock.judge(taken);
+        self.output.intervals = self.session.settings().interval_style;
+        self.output.context = self.session.context();
+        let taken = self.take_rows_now(rows, limit, form).await?;
         if rows.stream.is_query() && !matches!(taken, Ok(Sent { at_end: false, .. })) {
             self.has_run();
         }
-        let session = self.session.as_mut().expect("no statement runs now");
         rows.position += taken.as_ref().map_or(0, |sent| sent.count);
         match taken {
             Ok(sent) if sent.at_end => {
                 rows.is_over = true;
-                // Numbers that it took may have to wait for who writes.
-                let clock = Limit::start(session);
-                let finished = session.finish(&rows.stream).await;
-                Ok(clock.judge(finished).map(|()| sent))
+                Ok(self.session.finish(&rows.stream).await.map(|()| sent))
             }
             Ok(sent) => {
-                rows.lie_still(session);
+                rows.lie_still(&mut self.session);
                 Ok(Ok(sent))
             }
             Err(error) => Ok(Err(error)),
         }
     }
 
-    async fn take_in_time(
+    async fn take_rows_now(
         &mut self,
         rows: &mut Rows,
         limit: u64,

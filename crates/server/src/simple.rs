@@ -3,9 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use engine::{Announced, Shape, SqlResult, Statement, Template, may_run_in_block};
+use engine::{Announced, Shape, SqlResult, Statement, Template};
 
-use crate::block::{Block, writes};
 use crate::connection::{Answer, Connection};
 use crate::message::Reader;
 use crate::rows::{Form, Rows};
@@ -36,25 +35,20 @@ impl Connection {
             Err(error) => return Ok(Err(error)),
         };
         let text = Announced::from(text);
-        if let Some(session) = &self.session {
-            session.activity().announce(&text);
-        }
+        self.session.activity().announce(&text);
         self.text = Some(text.shown().clone());
         if statements.is_empty() {
             self.output.empty(b'I');
         }
-        if let Err(error) = self.may_run_together(&statements) {
+        let all: Vec<&Statement> = statements.iter().map(|read| &read.statement).collect();
+        if let Err(error) = self.session.admit_together(&all) {
             return Ok(Err(error));
         }
         let last = statements.len().saturating_sub(1);
         for (number, Read { template, statement, shape }) in statements.into_iter().enumerate() {
-            if let Some(session) = &self.session {
-                session.activity().announce_shape(shape);
-            }
-            self.goes_on = number < last;
-            let ran = self.run_one(statement).await;
-            self.goes_on = false;
-            let tag = match ran? {
+            self.session.activity().announce_shape(shape);
+            self.session.expect_more(number < last);
+            let tag = match self.run_one(statement).await? {
                 Ok(tag) => tag,
                 Err(error) => return Ok(Err(template.located(error))),
             };
@@ -66,21 +60,6 @@ impl Connection {
             self.output.command_complete(&tag);
         }
         Ok(Ok(()))
-    }
-
-    /// Refuses what cannot be part of a transaction before the first statement has run. The statements
-    /// form one, unless the message says otherwise or none but the last writes.
-    fn may_run_together(&self, statements: &[Read]) -> SqlResult<()> {
-        let statements: Vec<&Statement> = statements.iter().map(|read| &read.statement).collect();
-        let is_step = |statement: &Statement| matches!(statement, Statement::Transaction(_));
-        let together = statements.iter().copied().take_while(|statement| !is_step(statement));
-        let written = together.enumerate().filter(|(_, statement)| writes(statement));
-        let written: Vec<(usize, &Statement)> = written.collect();
-        let is_alone = matches!(*written, [(at, _)] if at + 1 == statements.len());
-        if self.block != Block::Idle || is_alone {
-            return Ok(());
-        }
-        written.into_iter().try_for_each(|(_, statement)| may_run_in_block(statement))
     }
 
     /// Runs one statement and sends its rows; its tag.
@@ -96,13 +75,10 @@ impl Connection {
     /// Answers a look-up of which the like has been planned before.
     async fn known_look_up(&mut self, body: &[u8]) -> io::Result<Option<SqlResult<()>>> {
         let mut reader = Reader(body);
-        let (Ok(text), Ok(()), Some(session)) = (reader.string(), reader.end(), &mut self.session)
-        else {
-            return Ok(None);
-        };
-        let Some((point, shape)) = session.known_look_up(text) else { return Ok(None) };
-        session.activity().announce(&text.into());
-        session.activity().announce_shape(shape);
+        let (Ok(text), Ok(())) = (reader.string(), reader.end()) else { return Ok(None) };
+        let Some((point, shape)) = self.session.known_look_up(text) else { return Ok(None) };
+        self.session.activity().announce(&text.into());
+        self.session.activity().announce_shape(shape);
         match self.look_up(&point).await {
             Ok(Answer::Rows(rows)) => {
                 let sent = self.all_rows(Rows::new(rows)).await?;

@@ -128,7 +128,7 @@ impl Connection {
         version: u32,
         parameters: &[(String, String)],
     ) -> SqlResult<()> {
-        let session = self.session.as_mut().expect("a connection begins with a session");
+        let session = &mut self.session;
         let presence = Presence::new(self.stream.socket().clone(), session.cancel_handle());
         let secret_bytes = if version < PROTOCOL_3_2 { cancel::SHORT } else { cancel::LONG };
         let key = self.shared.sessions.enter(presence.clone(), secret_bytes);

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use types::SqlResult;
+use types::{SqlError, SqlResult};
 
 /// A database connection as the shell sees it.
 pub trait Backend {
@@ -15,11 +15,28 @@ pub trait Backend {
     /// Runs `COPY .. TO STDOUT`, its data written to `data`.
     fn copy_out(&mut self, sql: &str, data: &mut dyn Write) -> SqlResult<Outcome>;
 
+    /// What statements had to tell since it was last asked: severities and messages.
+    fn notices(&mut self) -> Vec<(&'static str, SqlError)>;
+
+    /// Whether a transaction block is open.
+    fn block(&self) -> TransactionBlock;
+
     /// The tables, ordered by name.
     fn relations(&self) -> Vec<Relation>;
 
     /// A function that cancels what runs, callable from another thread.
     fn canceller(&self) -> Box<dyn Fn() + Send>;
+}
+
+/// The transaction block of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionBlock {
+    /// None is open.
+    None,
+    /// One is open.
+    Open,
+    /// One is open that failed.
+    Failed,
 }
 
 /// The result of one statement.

@@ -119,6 +119,7 @@ impl<B: Backend> Shell<B> {
                 Ok(outcome)
             }),
         };
+        self.show_notices(lines);
         match copied {
             Ok(outcome) => self.show_all(&[outcome]),
             Err(error) => self.show_error(error, &copy.statement, lines),

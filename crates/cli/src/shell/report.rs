@@ -14,10 +14,20 @@ const EXCERPT_TAIL_COUNT: usize = 10;
 
 /// The lines to print for an error in `statement`.
 pub fn error_text(error: &SqlError, statement: &str, verbosity: Verbosity) -> String {
+    message_text("ERROR", error, statement, verbosity)
+}
+
+/// The lines to print for a message of this severity.
+pub fn message_text(
+    severity: &str,
+    error: &SqlError,
+    statement: &str,
+    verbosity: Verbosity,
+) -> String {
     let mut text = match verbosity {
-        Verbosity::SqlState => return format!("ERROR:  {}\n", error.state),
-        Verbosity::Verbose => format!("ERROR:  {}: {}", error.state, error.message),
-        Verbosity::Default | Verbosity::Terse => format!("ERROR:  {}", error.message),
+        Verbosity::SqlState => return format!("{severity}:  {}\n", error.state),
+        Verbosity::Verbose => format!("{severity}:  {}: {}", error.state, error.message),
+        Verbosity::Default | Verbosity::Terse => format!("{severity}:  {}", error.message),
     };
     if verbosity == Verbosity::Terse {
         let place = error.position.map(|at| format!(" at character {at}")).unwrap_or_default();

@@ -6,14 +6,18 @@ use std::rc::Rc;
 
 use types::{SqlError, SqlResult, SqlState};
 
-use super::backend::{Backend, Outcome, Relation, RelationColumn, RelationIndex, Table};
-use super::input::Script;
+use super::backend::{
+    Backend, Outcome, Relation, RelationColumn, RelationIndex, Table, TransactionBlock,
+};
+use super::input::{Line, Lines, Script};
 use super::interrupt::Interrupts;
 use super::settings::{Mode, Settings};
 use super::{Flow, Shell};
 
-/// Answers `select X` with X, knows the table `t`, and fails at everything else.
-struct Fake;
+/// Answers `select X` with X, knows the table `t` and blocks, and fails at everything else.
+struct Fake(TransactionBlock);
+
+const FAKE: Fake = Fake(TransactionBlock::None);
 
 impl Backend for Fake {
     fn execute(&mut self, sql: &str) -> SqlResult<Vec<Outcome>> {
@@ -22,8 +26,16 @@ impl Backend for Fake {
             let rows = vec![vec![value.to_string()]];
             return Ok(vec![Outcome::Rows(Table::text(&["v"], rows))]);
         }
+        if text == "begin" || text == "rollback" {
+            let open = [TransactionBlock::None, TransactionBlock::Open];
+            self.0 = open[usize::from(text == "begin")];
+            return Ok(vec![Outcome::Command(text.to_uppercase())]);
+        }
         if text.starts_with("create") {
             return Ok(vec![Outcome::Command("CREATE TABLE".into())]);
+        }
+        if self.0 == TransactionBlock::Open {
+            self.0 = TransactionBlock::Failed;
         }
         Err(SqlError::new(SqlState::SYNTAX_ERROR, "no such statement")
             .at(1)
@@ -42,6 +54,17 @@ impl Backend for Fake {
     fn copy_out(&mut self, _sql: &str, data: &mut dyn Write) -> SqlResult<Outcome> {
         data.write_all(b"1\tone\n").expect("written");
         Ok(Outcome::Command("COPY 1".into()))
+    }
+
+    fn notices(&mut self) -> Vec<(&'static str, SqlError)> {
+        let told = (self.0 == TransactionBlock::Failed).then(|| {
+            ("WARNING", SqlError::new(SqlState("01000"), "failed").with_hint("Roll back."))
+        });
+        told.into_iter().collect()
+    }
+
+    fn block(&self) -> TransactionBlock {
+        self.0
     }
 
     fn relations(&self) -> Vec<Relation> {
@@ -97,7 +120,7 @@ fn plain() -> Settings {
 fn run(settings: Settings, script: &str, name: Option<&str>) -> (String, String, Flow) {
     let (out, err) = (Sink::default(), Sink::default());
     let mut shell = Shell::new(
-        Fake,
+        FAKE,
         settings,
         Interrupts::default(),
         Box::new(out.clone()),
@@ -132,7 +155,7 @@ fn on_error_stop_ends_a_script() {
 fn a_command_ends_at_its_first_error() {
     let (out, err) = (Sink::default(), Sink::default());
     let (o, e) = (Box::new(out.clone()), Box::new(err.clone()));
-    let mut shell = Shell::new(Fake, plain(), Interrupts::default(), o, e);
+    let mut shell = Shell::new(FAKE, plain(), Interrupts::default(), o, e);
     let mut data = Script::new("7\n".as_bytes());
     assert_eq!(shell.run_command("select 1; select 2", &mut data), Flow::Next);
     assert_eq!(shell.run_command("select 3; bad; select 4", &mut data), Flow::Failed);
@@ -220,7 +243,42 @@ fn unknown_commands_and_missing_files_are_errors() {
 fn scripts_that_are_no_text_end() {
     let (out, err) = (Sink::default(), Sink::default());
     let (o, e) = (Box::new(out.clone()), Box::new(err.clone()));
-    let mut shell = Shell::new(Fake, plain(), Interrupts::default(), o, e);
+    let mut shell = Shell::new(FAKE, plain(), Interrupts::default(), o, e);
     let flow = shell.run_lines(&mut Script::new(&b"select 1;\n\xff\n"[..]), None);
     assert_eq!((flow, err.text().as_str()), (Flow::Stop, "line 2 is not valid UTF-8\n"));
+}
+
+/// Lines that a person types, who is asked by prompts.
+struct Typed {
+    script: Script<&'static [u8]>,
+    prompts: Vec<String>,
+}
+
+impl Lines for Typed {
+    fn next_line(&mut self, prompt: &str) -> std::io::Result<Line> {
+        self.prompts.push(prompt.to_owned());
+        self.script.next_line(prompt)
+    }
+
+    fn line_number(&self) -> usize {
+        self.script.line_number()
+    }
+}
+
+#[test]
+fn prompts_show_the_transaction_block() {
+    let script = Script::new(&b"begin;\nselect\n1;\nbad;\nrollback;\n"[..]);
+    let mut typed = Typed { script, prompts: vec![] };
+    let (o, e) = (Box::new(Sink::default()), Box::new(Sink::default()));
+    Shell::new(FAKE, plain(), Interrupts::default(), o, e).run_lines(&mut typed, None);
+    let marks = ["=", "=*", "-*", "=*", "=!", "="];
+    assert_eq!(typed.prompts, marks.map(|mark| format!("dovetail{mark}> ")));
+}
+
+#[test]
+fn notices_stand_before_what_they_are_about() {
+    let warning = "WARNING:  failed\nHINT:  Roll back.\n";
+    check("begin;\nbad;\nrollback;", "BEGIN\nROLLBACK\n", &format!("{warning}{ERROR}"));
+    let (_, err, _) = run(plain(), "begin;\nbad;", Some("a.sql"));
+    assert_eq!(err, format!("dovetail:a.sql:2: {warning}dovetail:a.sql:2: {ERROR}"));
 }

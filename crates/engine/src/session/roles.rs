@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sql::parse::RoleStatement;
 use types::SqlResult;
 
-use super::{Session, tag};
+use super::{Session, TransactionStatus, tag};
 use crate::access;
 use crate::activity::Signals;
 use crate::result::StatementResult;
@@ -38,9 +38,12 @@ impl Session {
         self.reads_only = true;
     }
 
-    /// The transaction has ended, and with it what was locked for it.
+    /// A statement or a message has ended: unless a block is open, so has its transaction, and with it
+    /// what was locked for it.
     pub fn end_transaction(&self) {
-        self.activity.end_transaction();
+        if self.transaction_status() == TransactionStatus::Idle {
+            self.activity.end_transaction();
+        }
     }
 
     /// The role that statements run as.

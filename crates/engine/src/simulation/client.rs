@@ -7,8 +7,6 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use runtime::time;
-use sql::Statement;
-use sql::parse::{self, Transaction};
 use stdx::Prng;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -16,7 +14,7 @@ use super::Report;
 use super::model::{self, Rows, Step};
 use crate::database::Database;
 use crate::result::StatementResult;
-use crate::session::{Client as Pipes, Session};
+use crate::session::Session;
 
 /// Longest wait, in simulated time, before a statement is cancelled or dropped: most take a millisecond
 /// until they commit, which no cancel ends, and some more until that is durable.
@@ -264,27 +262,15 @@ impl Client {
     }
 
     async fn block(&mut self, texts: &[String], commits: bool) -> SqlResult<()> {
-        self.session.enter_block(true);
-        let mut done = Ok(());
+        self.session.run_all("begin").await?;
         for text in texts {
-            done = self.in_block(text).await;
-            if done.is_err() {
-                break;
+            if let Err(error) = self.session.run_all(text).await {
+                self.session.run_all("rollback").await?;
+                return Err(error);
             }
         }
-        if done.is_ok() && commits && self.session.has_written() {
-            let commit = Statement::Transaction(Transaction::Commit);
-            done = self.session.run(commit, Pipes::default()).await.map(drop);
-        }
-        self.session.roll_back();
-        self.session.enter_block(false);
-        done
-    }
-
-    async fn in_block(&mut self, text: &str) -> SqlResult<()> {
-        let statement = parse::parse(text)?.remove(0);
-        self.session.write_in_block(&statement)?;
-        self.session.run(statement, Pipes::default()).await.map(drop)
+        let end = if commits { "commit" } else { "rollback" };
+        self.session.run_all(end).await.map(drop)
     }
 
     async fn take_number(&mut self) -> Result<(), Stop> {

@@ -5,7 +5,6 @@ use std::io;
 use engine::{Copied, CopyFormatter, CopyTo, RowStream, SqlResult, StatementResult};
 
 use crate::connection::{Answer, Connection};
-use crate::limit::Limit;
 
 impl Connection {
     /// Runs a COPY whose data the client gets.
@@ -21,17 +20,13 @@ impl Connection {
             Ok(started) => started,
             Err(error) => return Ok(Err(error)),
         };
-        let session = self.session.as_mut().expect("no statement runs now");
-        let clock = Limit::start(session);
         let sent = self.send_copy(&mut rows, &formatter).await?;
-        let sent = clock.judge(sent);
         if rows.is_query() {
             self.has_run();
         }
-        let session = self.session.as_mut().expect("no statement runs now");
         let count = rows.row_count();
         let finished = match sent {
-            Ok(()) => session.finish(&rows).await,
+            Ok(()) => self.session.finish(&rows).await,
             Err(error) => Err(error),
         };
         Ok(finished.map(|()| Answer::Command { tag: format!("COPY {count}") }))
@@ -45,8 +40,7 @@ impl Connection {
         let StatementResult::Rows(result) = result else {
             return Err(engine::nothing_returned());
         };
-        let session = self.session.as_ref().expect("no statement runs now");
-        let formatter = session.copy_formatter(copy, &result.schema)?;
+        let formatter = self.session.copy_formatter(copy, &result.schema)?;
         Ok((RowStream::collected(result), formatter))
     }
 

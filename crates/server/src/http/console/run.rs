@@ -109,6 +109,10 @@ impl Wish {
             };
             return Err(SqlError::new(SqlState("25006"), message).with_hint(hint));
         }
+        if matches!(statement, Statement::Transaction(_)) {
+            return Err(SqlError::unsupported("transaction blocks here")
+                .with_hint("Each run has a session of its own. Use the shell or another client."));
+        }
         let cold = wish["cold"].as_bool().unwrap_or(false);
         Ok(Wish { sql, statement, template, mode, partitions, cold, may_write })
     }

@@ -4,33 +4,36 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{Session, SqlError, SqlResult, SqlState};
+use runtime::sync::Cancel;
 use runtime::{JoinHandle, spawn, time};
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::settings::Settings;
 
 /// The clock of one statement.
-pub(crate) struct Limit {
+pub(crate) struct StatementTimeout {
     over: Rc<Cell<bool>>,
     timer: Option<JoinHandle<()>>,
 }
 
-impl Limit {
-    /// Starts the clock, if the session has one.
-    pub fn start(session: &mut Session) -> Limit {
+impl StatementTimeout {
+    /// Starts the clock, if the session has one: when the time is up it cancels.
+    pub(crate) fn start(settings: &Settings, cancel: &Cancel) -> StatementTimeout {
         let over = Rc::new(Cell::new(false));
-        let ms = session.settings().statement_timeout_ms;
+        let ms = settings.statement_timeout_ms;
         let timer = (ms > 0).then(|| {
-            let (over, handle) = (over.clone(), session.cancel_handle());
+            let (over, cancel) = (over.clone(), cancel.clone());
             spawn(async move {
                 time::sleep(Duration::from_millis(ms)).await;
                 over.set(true);
-                handle.cancel();
+                cancel.cancel();
             })
         });
-        Limit { over, timer }
+        StatementTimeout { over, timer }
     }
 
-    /// Stops the clock, and says so when it was the reason for the end.
-    pub fn judge<T>(self, result: SqlResult<T>) -> SqlResult<T> {
+    /// Says so when the clock was the reason for the end.
+    pub(crate) fn judge<T>(&self, result: SqlResult<T>) -> SqlResult<T> {
         result.map_err(|error| match self.over.get() && error.state == SqlState::QUERY_CANCELED {
             true => SqlError::new(
                 SqlState::QUERY_CANCELED,
@@ -41,7 +44,7 @@ impl Limit {
     }
 }
 
-impl Drop for Limit {
+impl Drop for StatementTimeout {
     fn drop(&mut self) {
         if let Some(timer) = &self.timer {
             timer.abort();

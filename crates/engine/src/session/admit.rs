@@ -1,0 +1,147 @@
+//! What a statement may do in the transaction that is open.
+
+use sql::Statement;
+use sql::parse::{Copied, Discard, RoleStatement};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::{Session, TransactionStatus};
+use crate::block;
+use crate::statements::Executed;
+
+impl Session {
+    /// Whether the transaction lets a statement run. [`Session::run`] asks it too; ask before where
+    /// something has to be done first, such as asking a client for data.
+    ///
+    /// # Errors
+    /// 25P02 in a failed block, 25006 for what writes in a transaction that only reads, 25001 and 0A000
+    /// for what runs outside of transactions of several statements only.
+    pub fn admit(&mut self, statement: &Statement) -> SqlResult<()> {
+        // Each step of a transaction knows itself.
+        if matches!(statement, Statement::Transaction(_)) {
+            return Ok(());
+        }
+        self.check_not_failed()?;
+        // What it stands for is asked about itself.
+        if matches!(statement, Statement::Execute(_)) {
+            return Ok(());
+        }
+        if !reads_only(statement) && self.is_read_only() {
+            let message = "cannot execute a statement that writes in a read-only transaction";
+            return Err(SqlError::new(SqlState("25006"), message));
+        }
+        if self.transaction.status == TransactionStatus::Open {
+            may_run_in_block(statement)?;
+        }
+        match self.is_part() && writes(statement) {
+            true => block::admit(statement),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the statements of a message may run one after the other, asked before the first of them
+    /// runs: they form one transaction, unless the message says otherwise or none but the last writes.
+    ///
+    /// # Errors
+    /// 25001 for what is a transaction of its own.
+    pub fn admit_together(&self, statements: &[&Statement]) -> SqlResult<()> {
+        let is_step = |statement: &Statement| matches!(statement, Statement::Transaction(_));
+        let together = statements.iter().copied().take_while(|statement| !is_step(statement));
+        let written = together.enumerate().filter(|(_, statement)| writes(statement));
+        let written: Vec<(usize, &Statement)> = written.collect();
+        let is_alone = matches!(*written, [(at, _)] if at + 1 == statements.len());
+        if self.transaction.status != TransactionStatus::Idle || is_alone {
+            return Ok(());
+        }
+        written.into_iter().try_for_each(|(_, statement)| block::admit(statement))
+    }
+
+    /// Whether a statement is the first outside of a block that writes: it is a transaction of its own if
+    /// nothing follows it.
+    pub fn may_be_alone(&self, statement: &Statement) -> bool {
+        if !self.is_idle() {
+            return false;
+        }
+        match statement {
+            // What is wrong with it is told when it runs.
+            Statement::Execute(execute) => match self.executed(execute) {
+                Ok(Executed::Statement(executed)) => writes(&executed),
+                _ => writes(statement),
+            },
+            other => writes(other),
+        }
+    }
+
+    /// Whether the transaction lets anything run at all.
+    ///
+    /// # Errors
+    /// 25P02 in a failed block.
+    pub fn check_not_failed(&self) -> SqlResult<()> {
+        if self.transaction.status != TransactionStatus::Failed {
+            return Ok(());
+        }
+        let message =
+            "current transaction is aborted, commands ignored until end of transaction block";
+        Err(SqlError::new(SqlState::IN_FAILED_TRANSACTION, message))
+    }
+
+    /// Whether a statement that begins now is part of a transaction of several.
+    fn is_part(&self) -> bool {
+        !self.is_idle() || self.transaction.goes_on
+    }
+
+    /// Whether a statement is the first that writes in a transaction of several.
+    pub(super) fn begins_writing(&self, statement: &Statement) -> bool {
+        let is_first = self.is_part() && !self.has_written();
+        is_first && writes(statement) && !matches!(statement, Statement::Execute(_))
+    }
+
+    /// Whether the transaction only reads, by its own mode or by that of the session.
+    fn is_read_only(&mut self) -> bool {
+        let name = match self.transaction.status {
+            TransactionStatus::Idle => "default_transaction_read_only",
+            _ => "transaction_read_only",
+        };
+        self.settings().show(name).is_ok_and(|value| value == "on")
+    }
+}
+
+fn may_run_in_block(statement: &Statement) -> SqlResult<()> {
+    match statement {
+        Statement::Discard(Discard::All) => {
+            let message = "DISCARD ALL cannot run inside a transaction block";
+            Err(SqlError::new(SqlState("25001"), message))
+        }
+        Statement::Query(query) if query.locks_rows() => {
+            Err(SqlError::unsupported("SELECT .. FOR UPDATE in a transaction block")
+                .with_detail("Rows stay as they are for one statement only."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a statement is one that a transaction keeps or undoes.
+fn writes(statement: &Statement) -> bool {
+    let assumes = matches!(
+        statement,
+        Statement::Role(RoleStatement::Assume(_) | RoleStatement::Authorize(_))
+    );
+    !assumes && !reads_only(statement) && !matches!(statement, Statement::Transaction(_))
+}
+
+fn reads_only(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Explain(_)
+            | Statement::Set { .. }
+            | Statement::SetTransaction(_)
+            | Statement::SetLocal { .. }
+            | Statement::Show { .. }
+            | Statement::CheckDatabase
+            | Statement::Reset { .. }
+            | Statement::Prepare(_)
+            | Statement::Deallocate { .. }
+            | Statement::Discard(_)
+            | Statement::Cursor(_)
+    ) || matches!(statement, Statement::CopyTo(copy) if !matches!(copy.copied, Copied::Returning(_)))
+}

@@ -1,0 +1,233 @@
+//! The transaction of a session: a block from `BEGIN` to its end, or statements that are one without a
+//! block, because their client sent them together.
+
+use sql::parse::{Modes, Transaction};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::{Session, tag};
+use crate::notice::Notice;
+use crate::result::StatementResult;
+
+/// Where a session stands between its statements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// No block is open.
+    #[default]
+    Idle,
+    /// A block is open.
+    Open,
+    /// A block is open in which something failed: nothing runs until it ends.
+    Failed,
+}
+
+/// What a session knows of its transaction; what that has written is the database's.
+#[derive(Default)]
+pub(super) struct TransactionState {
+    pub(super) status: TransactionStatus,
+    /// The names of the savepoints, in order.
+    savepoints: Vec<String>,
+    /// The next statement is followed by others of its transaction, though no block is open.
+    pub(super) goes_on: bool,
+    /// A statement has begun and not ended: it was dropped if another one begins.
+    is_running: bool,
+}
+
+impl Session {
+    /// Where the session stands.
+    pub fn transaction_status(&self) -> TransactionStatus {
+        self.transaction.status
+    }
+
+    /// Whether no transaction of several statements is open.
+    pub fn is_idle(&self) -> bool {
+        self.transaction.status == TransactionStatus::Idle && !self.has_written()
+    }
+
+    /// Whether statements that no `BEGIN` has put together form one transaction, which has written.
+    pub fn is_implicit(&self) -> bool {
+        self.transaction.status == TransactionStatus::Idle && self.has_written()
+    }
+
+    /// Whether the transaction that is open has written.
+    pub fn has_written(&self) -> bool {
+        self.db.block().is_some()
+    }
+
+    /// Whether the next statement is followed by others that are one transaction with it, though no
+    /// block is open: those of one message, or of one pipeline.
+    pub fn expect_more(&mut self, goes_on: bool) {
+        self.transaction.goes_on = goes_on;
+    }
+
+    /// The end of a message, or of a pipeline: commits its statements, if they form a transaction. Call
+    /// it in a task of the database's runtime.
+    ///
+    /// # Errors
+    /// Why nothing of them stays.
+    pub async fn end_implicit(&mut self) -> SqlResult<()> {
+        match self.is_implicit() {
+            true => self.settle(true).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Something has failed that is none of the session's own statements, such as a message of its
+    /// client: an open block lets nothing run any more. Nothing of the transaction stays; where a
+    /// savepoint may save some of it, that is for the client to say.
+    pub fn fail(&mut self) {
+        self.transaction.goes_on = false;
+        if self.transaction.status == TransactionStatus::Open {
+            self.transaction.status = TransactionStatus::Failed;
+        }
+        if self.transaction.savepoints.is_empty()
+            && let Some(block) = self.db.block().cloned()
+        {
+            self.db = block.public().clone();
+        }
+    }
+
+    /// The result of a statement, whose transaction fails with it.
+    pub(crate) fn or_fail<T>(&mut self, result: SqlResult<T>) -> SqlResult<T> {
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    /// A statement begins. If the last one was dropped before its end, nobody knows what it has done:
+    /// its transaction is undone as a whole.
+    pub(super) fn enter_statement(&mut self) {
+        if std::mem::replace(&mut self.transaction.is_running, true) {
+            self.transaction.savepoints.clear();
+            self.fail();
+        }
+    }
+
+    /// A statement has ended.
+    pub(super) fn leave_statement(&mut self) {
+        (self.transaction.is_running, self.transaction.goes_on) = (false, false);
+    }
+
+    /// Begins or ends a block, or does what there is to do with a savepoint.
+    pub(super) async fn transact(&mut self, step: &Transaction) -> SqlResult<StatementResult> {
+        match step {
+            Transaction::Begin(modes) => self.begin_block(modes),
+            Transaction::Commit => self.end_block(true).await,
+            Transaction::Rollback => self.end_block(false).await,
+            Transaction::Savepoint(name) => self.save(name),
+            Transaction::Release(name) => self.release(name),
+            Transaction::RollbackTo(name) => self.go_back(name).await,
+        }
+    }
+
+    fn begin_block(&mut self, modes: &Modes) -> SqlResult<StatementResult> {
+        self.check_not_failed()?;
+        match self.transaction.status {
+            TransactionStatus::Idle => self.set_modes(modes),
+            _ => self.warn("25001", "there is already a transaction in progress"),
+        }
+        self.transaction.status = TransactionStatus::Open;
+        Ok(tag(if modes.is_start { "START TRANSACTION" } else { "BEGIN" }))
+    }
+
+    /// `COMMIT` or `ROLLBACK`. Whatever becomes of the work, the block has ended.
+    async fn end_block(&mut self, commits: bool) -> SqlResult<StatementResult> {
+        let status = std::mem::take(&mut self.transaction.status);
+        self.transaction.savepoints.clear();
+        match status {
+            TransactionStatus::Idle => self.warn("25P01", "there is no transaction in progress"),
+            _ => self.set_modes(&Modes::default()),
+        }
+        self.settings.end_local();
+        let commits = commits && status != TransactionStatus::Failed;
+        self.settle(commits).await?;
+        Ok(tag(if commits { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    /// Keeps or undoes what the transaction has written.
+    async fn settle(&mut self, commits: bool) -> SqlResult<()> {
+        let Some(block) = self.db.block().cloned() else { return Ok(()) };
+        self.begin();
+        self.db = block.public().clone();
+        let settled = if commits { block.commit().await } else { Ok(()) };
+        self.activity.end(settled, 0)
+    }
+
+    /// Gives the transaction its modes: its own, or those of the session.
+    fn set_modes(&mut self, modes: &Modes) {
+        let word = |on| if on { "on" } else { "off" };
+        let read_only = modes.read_only.map(|on| word(on).to_owned());
+        let settings = self.settings();
+        for (name, value) in [("read_only", read_only), ("isolation", modes.isolation.clone())] {
+            let default = || settings.show(&format!("default_transaction_{name}")).ok();
+            let Some(value) = value.or_else(default) else { continue };
+            // The settings are there and take these values.
+            let _ = settings.set(&format!("transaction_{name}"), &value);
+        }
+    }
+
+    /// `SET LOCAL`: outside of a block there is nothing that would end.
+    pub(super) fn set_local(&mut self, name: &str, value: Option<&str>) -> SqlResult<()> {
+        if self.transaction.status != TransactionStatus::Idle {
+            return self.settings.set_local(name, value);
+        }
+        self.settings.clone().set_local(name, value)?;
+        self.warn("25P01", "SET LOCAL can only be used in transaction blocks");
+        Ok(())
+    }
+
+    fn warn(&mut self, state: &'static str, message: &str) {
+        self.notices.push(Notice::warning_of(SqlState(state), message));
+    }
+
+    fn save(&mut self, name: &str) -> SqlResult<StatementResult> {
+        self.check_not_failed()?;
+        self.check_in_block()?;
+        if let Some(block) = self.db.block() {
+            block.save(self.transaction.savepoints.len());
+        }
+        self.transaction.savepoints.push(name.to_owned());
+        Ok(tag("SAVEPOINT"))
+    }
+
+    fn release(&mut self, name: &str) -> SqlResult<StatementResult> {
+        self.check_not_failed()?;
+        let at = self.savepoint(name)?;
+        if let Some(block) = self.db.block() {
+            block.release(at);
+        }
+        self.transaction.savepoints.truncate(at);
+        Ok(tag("RELEASE"))
+    }
+
+    /// `ROLLBACK TO SAVEPOINT`: from there a failed block goes on.
+    async fn go_back(&mut self, name: &str) -> SqlResult<StatementResult> {
+        let at = self.savepoint(name)?;
+        if let Some(block) = self.db.block() {
+            block.go_back(at).await?;
+        }
+        self.transaction.savepoints.truncate(at + 1);
+        self.transaction.status = TransactionStatus::Open;
+        Ok(tag("ROLLBACK"))
+    }
+
+    /// The place of a savepoint among those that there are.
+    fn savepoint(&self, name: &str) -> SqlResult<usize> {
+        self.check_in_block()?;
+        self.transaction.savepoints.iter().rposition(|s| s == name).ok_or_else(|| {
+            let message = format!("savepoint \"{name}\" does not exist");
+            SqlError::new(SqlState("3B001"), message)
+        })
+    }
+
+    /// Savepoints are parts of a block.
+    fn check_in_block(&self) -> SqlResult<()> {
+        match self.transaction.status {
+            TransactionStatus::Idle => {
+                let message = "savepoints can only be used in transaction blocks";
+                Err(SqlError::new(SqlState("25P01"), message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
