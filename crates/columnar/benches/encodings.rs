@@ -2,7 +2,7 @@
 //! decoded bytes with `memcpy`. Rounds alternate; the figures are medians of all passes over the
 //! column, each of which is short, so that other programs disturb few of them.
 //!
-//! `cargo bench -p columnar [-- NAME] [--rounds=9]`
+//! `cargo bench -p columnar -- [NAME] [--rounds=9]`
 #![allow(clippy::disallowed_methods, reason = "a measurement looks at the clock")]
 
 #[path = "support/columns.rs"]
