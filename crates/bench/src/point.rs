@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{
-    Database, Options, Parameter, Prepared, ResultSet, Session, SqlError, SqlResult, Template,
-};
+use engine::{Database, Options, Parameter, Prepared, Session, SqlError, SqlResult, Template};
 use runtime::time;
 
 use crate::figure::Figure;

@@ -267,7 +267,7 @@ impl Lines for Typed {
 
 #[test]
 fn prompts_show_the_transaction_block() {
-    let script = Script::new(&b"begin;\nselect\n1;\nbad;\nrollback;\n"[..]);
+    let script = Script::new(&b"begin;\nselect 1\n;\nbad;\nrollback;\n"[..]);
     let mut typed = Typed { script, prompts: vec![] };
     let (o, e) = (Box::new(Sink::default()), Box::new(Sink::default()));
     Shell::new(FAKE, plain(), Interrupts::default(), o, e).run_lines(&mut typed, None);
