@@ -6,7 +6,8 @@
 //! threads nor buffers. Only `send_vec` lends memory to the kernel: the answers of many connections
 //! leave with one call.
 //!
-//! Inside of a simulation all of it is asked of the simulated network (`sim::Network`), by the same types.
+//! Inside of a simulation all of it is asked of the simulated network (`sim::Network`), by the same
+//! types.
 
 mod address;
 mod listener;

@@ -59,8 +59,8 @@ pub(crate) fn start(shared: Arc<Shared>, disk: Disk) {
 
 impl Machine {
     fn run(mut self) {
-        // The order to stop reaches the workers one after the other, at moments that are no chance of the
-        // seed: the first one is for all.
+        // The order to stop reaches the workers one after the other, at moments that do not follow
+        // from the seed: the first one is for all.
         while !self.workers.iter().any(Worker::is_stopping) {
             if self.shared.job_count.load(Ordering::SeqCst) == 0 {
                 self.pause();
