@@ -97,13 +97,7 @@ impl Snapshot {
 
     /// The column whose sequence has this name.
     pub(crate) fn numbered_column(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
-        self.tables.values().find_map(|entry| {
-            let (constraints, def) = (&entry.def.constraints, &entry.def);
-            let mut numbered = (0..constraints.defaults.len())
-                .filter(|ordinal| constraints.identity_of(*ordinal).is_some());
-            let found = numbered.find(|ordinal| def.sequence_name(*ordinal) == name);
-            found.map(|ordinal| (entry, ordinal))
-        })
+        self.tables.numbered_column(name)
     }
 
     /// A new id.

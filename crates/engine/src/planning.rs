@@ -77,6 +77,12 @@ pub(crate) async fn entered<T>(
     .await
 }
 
+/// What `work` gives, as long as `patience` says so. The error of work that was ended is that it was
+/// ended: the library makes another one of it where it tries one signature after the other.
+fn patiently<T>(patience: Patience, work: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
+    sql::with_patience(patience.clone(), work).map_err(|error| patience().err().unwrap_or(error))
+}
+
 /// Plans statements, on their worker or beside it.
 #[derive(Clone)]
 pub(crate) struct Planner {
@@ -99,13 +105,13 @@ impl Planner {
         let context = self.context;
         if !is_large {
             let _entered = zone::enter(context);
-            return sql::with_patience(until_cancelled(cancel.clone()), work);
+            return patiently(until_cancelled(cancel.clone()), work);
         }
         let unwanted = Unwanted(Cancel::default());
         let cancels = [cancel.clone(), unwanted.0.clone()];
         let work = move || {
             let _entered = zone::enter(context);
-            sql::with_patience(for_a_while(cancels), work)
+            patiently(for_a_while(cancels), work)
         };
         self.beside(cancel, work).await?
     }

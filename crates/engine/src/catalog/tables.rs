@@ -1,10 +1,10 @@
 //! The tables of a version of the catalog. Versions share them until a definition changes, so that a
 //! version which changes only rows costs the same with any number of tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sql::catalog::TableId;
+use sql::catalog::{TableDef, TableId};
 
 use super::TableEntry;
 
@@ -16,6 +16,37 @@ pub(crate) struct Tables(Arc<Inner>);
 struct Inner {
     by_name: BTreeMap<String, Arc<TableEntry>>,
     names: BTreeMap<TableId, String>,
+    /// The sequences of columns by name, with table and ordinal.
+    sequences: BTreeSet<(String, TableId, usize)>,
+    /// Tables that are referred to, each with one that refers to it.
+    references: BTreeSet<(TableId, TableId)>,
+}
+
+impl Inner {
+    fn add(&mut self, entry: &TableEntry) {
+        let def = &entry.def;
+        self.names.insert(def.id, def.name.clone());
+        self.sequences.extend(numbered(def).map(|at| (def.sequence_name(at), def.id, at)));
+        self.references
+            .extend(def.constraints.foreign_keys.iter().map(|k| (TableId(k.table), def.id)));
+    }
+
+    fn forget(&mut self, entry: &TableEntry) {
+        let def = &entry.def;
+        self.names.remove(&def.id);
+        for at in numbered(def) {
+            self.sequences.remove(&(def.sequence_name(at), def.id, at));
+        }
+        for key in &def.constraints.foreign_keys {
+            self.references.remove(&(TableId(key.table), def.id));
+        }
+    }
+}
+
+/// The ordinals of columns that have sequences.
+fn numbered(def: &TableDef) -> impl Iterator<Item = usize> {
+    let count = def.constraints.defaults.len();
+    (0..count).filter(|ordinal| def.constraints.identity_of(*ordinal).is_some())
 }
 
 impl Tables {
@@ -32,6 +63,19 @@ impl Tables {
     /// The table with this id.
     pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
         self.get(self.0.names.get(&id)?)
+    }
+
+    /// The column whose sequence has this name.
+    pub(crate) fn numbered_column(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
+        let from = (name.to_owned(), TableId(0), 0);
+        let (found, id, ordinal) = self.0.sequences.range(from..).next()?;
+        (found == name).then_some((self.by_id(*id)?, *ordinal))
+    }
+
+    /// The tables that refer to one.
+    pub(crate) fn referring(&self, parent: TableId) -> impl Iterator<Item = &Arc<TableEntry>> {
+        let range = (parent, TableId(0))..=(parent, TableId(u32::MAX));
+        self.0.references.range(range).filter_map(|(_, child)| self.by_id(*child))
     }
 
     /// All tables, ordered by name.
@@ -57,12 +101,9 @@ impl Tables {
     /// Puts a table in; the one that had its name goes.
     pub(crate) fn insert(&mut self, entry: Arc<TableEntry>) -> Option<Arc<TableEntry>> {
         let inner = Arc::make_mut(&mut self.0);
-        let (id, name) = (entry.def.id, entry.def.name.clone());
-        let displaced = inner.by_name.insert(name.clone(), entry);
-        if let Some(displaced) = &displaced {
-            inner.names.remove(&displaced.def.id);
-        }
-        inner.names.insert(id, name);
+        let displaced = inner.by_name.insert(entry.def.name.clone(), entry.clone());
+        displaced.iter().for_each(|displaced| inner.forget(displaced));
+        inner.add(&entry);
         displaced
     }
 
@@ -73,7 +114,7 @@ impl Tables {
         }
         let inner = Arc::make_mut(&mut self.0);
         let removed = inner.by_name.remove(name)?;
-        inner.names.remove(&removed.def.id);
+        inner.forget(&removed);
         Some(removed)
     }
 }
