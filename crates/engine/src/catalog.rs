@@ -25,7 +25,7 @@ use crate::undo::ReadView;
 use crate::visible::VisibleTree;
 
 pub(crate) use entry::{IndexEntry, TableEntry};
-pub(crate) use persist::{load, reserve, reserve_for, save};
+pub(crate) use persist::{Numbers, load, reserve, reserve_for, save};
 pub(crate) use row_ids::{FIRST_ROW_ID, row_ids};
 pub(crate) use tables::Tables;
 pub(crate) use temporary::Temporaries;

@@ -135,6 +135,7 @@ async fn copy_from(
             Ok(count)
         }
         Incoming::Many(loader, count) => {
+            writing.note_numbers();
             loader.finish(writing.db, writing.right.as_ref()).await?;
             Ok(count)
         }

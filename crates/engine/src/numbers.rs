@@ -2,6 +2,7 @@
 
 use types::SqlResult;
 
+use crate::catalog::SequenceKey;
 use crate::database::Database;
 use crate::session::Session;
 use crate::system::Given;
@@ -10,7 +11,11 @@ use crate::write_lock::LockWait;
 impl Database {
     /// Makes durable that sequences have given numbers out. In a block its end does that.
     pub(crate) async fn save_numbers(&self, given: Vec<Given>, wait: &LockWait) -> SqlResult<()> {
-        if given.is_empty() || self.block().is_some() {
+        if given.is_empty() {
+            return Ok(());
+        }
+        if self.block().is_some() {
+            self.versions().note_given(&given);
             return Ok(());
         }
         let right = self.writer(wait).await?;
@@ -19,9 +24,8 @@ impl Database {
         if given.is_empty() {
             return Ok(());
         }
-        given.iter().for_each(Given::reserve);
+        self.versions().note_given(&given);
         self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
-        self.versions().note_given(given);
         self.settle(right).await
     }
 
@@ -30,12 +34,12 @@ impl Database {
         let right = self.writer(&LockWait::default()).await?;
         let newest = self.newest();
         let released = newest.numbers().filter(|numbered| numbered.numbers.release());
-        let released: Vec<Given> = released.map(|numbered| Given::of(&numbered)).collect();
+        let released: Vec<SequenceKey> = released.map(|numbered| numbered.key).collect();
         if released.is_empty() {
             return Ok(());
         }
+        self.versions().note_released(&released);
         self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
-        self.versions().note_given(released);
         self.settle(right).await
     }
 }

@@ -11,16 +11,18 @@
 //! change, and that has a lock of its own. A transaction block changes trees in place before it ends; so
 //! there is nothing to be published while one has the right, for it begins with a publication.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
 use runtime::time;
+use sql::catalog::TableDef;
 use storage::Store;
 use types::{SqlError, SqlResult};
 
-use crate::catalog::{self, Snapshot};
+use crate::catalog::{self, Numbered, Numbers, SequenceKey, Snapshot};
 use crate::fault;
 use crate::load::drop_trees;
 use crate::system::Given;
@@ -51,8 +53,9 @@ struct State {
     is_requested: bool,
     /// Why nothing becomes durable any more.
     failure: Option<SqlError>,
-    /// Sequences whose numbers the next publication makes durable.
-    given: Vec<Given>,
+    /// Sequences whose numbers the next publication makes durable, and whether it counts more of them as
+    /// given out.
+    given: BTreeMap<SequenceKey, bool>,
     /// Sessions that have ended and had temporary tables.
     ended: Vec<u64>,
 }
@@ -121,8 +124,20 @@ impl Versions {
     }
 
     /// The next publication makes durable that these sequences have given numbers out.
-    pub(crate) fn note_given(&self, given: impl IntoIterator<Item = Given>) {
-        self.state().given.extend(given);
+    /// To be called before the version is there whose rows have the numbers.
+    pub(crate) fn note_given(&self, given: &[Given]) {
+        self.state().given.extend(given.iter().map(|given| (given.key(), true)));
+    }
+
+    /// The same of the numbers that rows of a table have got from the sequences of its columns.
+    pub(crate) fn note_numbers_of(&self, table: &TableDef) {
+        let unsaved = Numbered::of_table(table).filter(|numbered| numbered.numbers.is_unsaved());
+        self.state().given.extend(unsaved.map(|numbered| (numbered.key, true)));
+    }
+
+    /// The next publication makes durable that these sequences go on without a gap.
+    pub(crate) fn note_released(&self, released: &[SequenceKey]) {
+        self.state().given.extend(released.iter().map(|key| (*key, false)));
     }
 
     /// Lets the temporary tables of a session go with the next change of anyone.
@@ -190,21 +205,19 @@ impl Versions {
 
     async fn publish_here(&self) -> SqlResult<()> {
         let _change = self.change_right().await;
-        let given = {
-            let mut state = self.state();
-            state.is_requested = false;
-            std::mem::take(&mut state.given)
-        };
+        self.state().is_requested = false;
         if self.newest().read_view.version() == self.visible().read_view.version() {
             return Ok(());
         }
         let mut snapshot = (*self.newest()).clone();
-        let saved = self.save(&mut snapshot, &given).await;
-        given.iter().for_each(|given| given.reserved(saved.is_ok()));
+        let given = std::mem::take(&mut self.state().given);
+        let numbers = snapshot.reserved(&given);
+        let saved = self.save(&mut snapshot, &numbers).await;
         if let Err(error) = &saved {
             self.fail(error);
             return saved;
         }
+        snapshot.note_saved(&numbers);
         let snapshot = Arc::new(snapshot);
         snapshot.read_view.show();
         *self.catalogs.write().unwrap_or_else(PoisonError::into_inner) =
@@ -213,11 +226,11 @@ impl Versions {
         saved
     }
 
-    async fn save(&self, snapshot: &mut Snapshot, given: &[Given]) -> SqlResult<()> {
+    async fn save(&self, snapshot: &mut Snapshot, numbers: &Numbers) -> SqlResult<()> {
         // What was given up before has trees that fit no catalog.
         self.store.check_writable().map_err(fault::storage)?;
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
-        catalog::save(&self.store, &self.visible(), snapshot, given).await?;
+        catalog::save(&self.store, &self.visible(), snapshot, numbers).await?;
         self.store.checkpoint().await.map_err(fault::storage)
     }
 

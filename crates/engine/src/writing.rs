@@ -56,7 +56,14 @@ impl Writing<'_> {
         &self,
         change: impl for<'s> FnOnce(&'s Store, &'s mut Snapshot) -> StoreFuture<'s> + 'static,
     ) -> SqlResult<()> {
+        self.note_numbers();
         self.db.change(self.right.as_ref(), change).await
+    }
+
+    /// The numbers that sequences gave the statement become durable with its change. To be called before
+    /// that.
+    pub(crate) fn note_numbers(&self) {
+        self.db.versions().note_given(&self.catalog.given());
     }
 
     /// The end of the statement: gives the right to write on, and waits until what it changed is durable.

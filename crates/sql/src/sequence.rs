@@ -72,7 +72,8 @@ impl Sequence {
         };
         let is_ahead = |ahead: &i64| within.is_some() && !self.is_behind(*ahead, value);
         let ahead = state.ahead.filter(is_ahead);
-        *state = State { value, is_called: true, ahead, ..*state };
+        let settings = state.settings + u64::from(within.is_none());
+        *state = State { value, is_called: true, ahead, settings };
         Ok(value)
     }
 
@@ -81,22 +82,22 @@ impl Sequence {
         if self.increment > 0 { first < second } else { first > second }
     }
 
-    /// The next catalog that is saved counts some numbers more as given out.
-    pub fn reserve(&self, ty: LogicalType) {
+    /// What is to be saved of it: some numbers more count as given out then.
+    pub fn reserve(&self, ty: LogicalType) -> Reserved {
         let (least, most) = self.bounds(ty);
-        let mut state = self.counter.state();
-        if state.is_called {
-            let ahead = state.value.saturating_add(self.increment.saturating_mul(AHEAD));
-            state.pending = Some(ahead.clamp(least, most));
-        }
+        let State { value, is_called, settings, .. } = *self.counter.state();
+        let ahead =
+            || value.saturating_add(self.increment.saturating_mul(AHEAD)).clamp(least, most);
+        Reserved { value: if is_called { ahead() } else { value }, is_called, settings }
     }
 
-    /// What was reserved is on disk, or is not.
-    pub fn reserved(&self, is_saved: bool) {
+    /// What was to be saved is on disk.
+    pub fn reserved(&self, saved: &Reserved) {
         let mut state = self.counter.state();
-        let pending = state.pending.take().filter(|_| is_saved);
-        let value = state.value;
-        state.ahead = pending.filter(|ahead| !self.is_behind(*ahead, value)).or(state.ahead);
+        let counts = saved.is_called && saved.settings == state.settings;
+        if counts && !self.is_behind(saved.value, state.value) {
+            state.ahead = Some(saved.value);
+        }
     }
 
     /// Gives back what was reserved, for the next catalog that is saved; whether there was something.
@@ -118,7 +119,8 @@ impl Sequence {
             );
             return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
         }
-        *self.counter.state() = State { value, is_called, ahead: None, pending: None };
+        let mut state = self.counter.state();
+        *state = State { value, is_called, ahead: None, settings: state.settings + 1 };
         Ok(())
     }
 
@@ -133,16 +135,15 @@ impl Sequence {
         (state.value, state.is_called)
     }
 
-    /// Its number on disk: the last one that counts as given out, or the next one and `false`.
-    pub fn stored(&self) -> (i64, bool) {
-        let State { value, is_called, ahead, pending } = *self.counter.state();
-        let last = || pending.or(ahead).unwrap_or(value);
-        (if is_called { last() } else { value }, is_called)
+    /// What is to be saved of it without counting more numbers as given out.
+    pub fn stored(&self) -> Reserved {
+        let State { value, is_called, ahead, settings } = *self.counter.state();
+        Reserved { value: ahead.filter(|_| is_called).unwrap_or(value), is_called, settings }
     }
 
-    /// It stands where [`Sequence::stored`] says; for a catalog that is being read.
+    /// It stands where a [`Reserved`] says; for a catalog that is being read.
     pub fn restore(&self, value: i64, is_called: bool) {
-        *self.counter.state() = State { value, is_called, ahead: None, pending: None };
+        *self.counter.state() = State { value, is_called, ahead: None, settings: 0 };
     }
 
     /// Whether a crash would forget numbers that were given out.
@@ -166,6 +167,16 @@ pub fn limits(ty: LogicalType) -> (i64, i64) {
     }
 }
 
+/// What is saved of a sequence that has given numbers out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// The last number that counts as given out, or the next one.
+    pub value: i64,
+    /// Whether it is the last one.
+    pub is_called: bool,
+    settings: u64,
+}
+
 /// Where a sequence stands. Copies are the same counter.
 #[derive(Clone, Debug)]
 pub struct Counter(Arc<Mutex<State>>);
@@ -177,14 +188,14 @@ struct State {
     is_called: bool,
     /// Numbers up to this one count as given out on disk; `None` when the last one does not.
     ahead: Option<i64>,
-    /// The same, once the catalog that is being saved is on disk.
-    pending: Option<i64>,
+    /// How often it was set to another place, or began anew.
+    settings: u64,
 }
 
 impl Counter {
     /// One of its own.
     pub fn at(value: i64, is_called: bool) -> Counter {
-        let state = State { value, is_called, ahead: None, pending: None };
+        let state = State { value, is_called, ahead: None, settings: 0 };
         Counter(Arc::new(Mutex::new(state)))
     }
 
@@ -211,10 +222,10 @@ enum Stored {
 
 impl Serialize for Counter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let State { value, is_called, ahead, pending } = *self.state();
+        let State { value, is_called, ahead, .. } = *self.state();
         let stored = match is_called {
             false => Stored::Next(value),
-            true => Stored::Last { last: pending.or(ahead).unwrap_or(value) },
+            true => Stored::Last { last: ahead.unwrap_or(value) },
         };
         stored.serialize(serializer)
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sql::ViewDef;
-use sql::sequence::SequenceDef;
+use sql::catalog::TableId;
+use sql::sequence::{Reserved, SequenceDef};
 use storage::{Store, TreeId};
 use types::{SqlError, SqlResult};
 
@@ -16,7 +17,6 @@ use super::records::{Key, Kind, Records, damaged, fixed};
 use super::{Numbered, SequenceKey, Snapshot, TableEntry};
 use crate::comments::Subject;
 use crate::fault;
-use crate::system::Given;
 
 /// Pages that a change of a few records takes, once in the tree and once in the journal; and the same
 /// once more for what a statement adds.
@@ -42,6 +42,9 @@ pub(crate) async fn reserve_for(store: &Store, saved: &Snapshot, next: &Snapshot
     let pages = 4 * bytes.div_ceil(store.page_size()) as u32;
     store.reserve(pages + SAVED_PAGES_MIN).await.map_err(fault::storage)
 }
+
+/// What is saved of sequences.
+pub(crate) type Numbers = BTreeMap<SequenceKey, Reserved>;
 
 /// A change of records.
 enum Change {
@@ -69,7 +72,7 @@ pub(crate) async fn save(
     store: &Store,
     saved: &Snapshot,
     next: &Snapshot,
-    given: &[Given],
+    numbers: &Numbers,
 ) -> SqlResult<()> {
     let records = Records(store.catalog());
     for change in changes(saved, next)? {
@@ -79,11 +82,8 @@ pub(crate) async fn save(
             Change::RemoveNumbers(id) => records.remove_all(Kind::Number, id).await?,
         }
     }
-    for given in given {
-        // Not those of temporary tables, nor of what is no more.
-        if next.has_numbers(given.key()) {
-            records.put(Key::number(given.key()), &number(given.numbers().stored())).await?;
-        }
+    for (key, reserved) in numbers {
+        records.put(Key::number(*key), &number(*reserved)).await?;
     }
     Ok(())
 }
@@ -158,8 +158,8 @@ fn put_number(numbered: Numbered<'_>) -> Change {
 }
 
 /// A number, and whether it was given out.
-fn number((value, is_called): (i64, bool)) -> Vec<u8> {
-    [&value.to_le_bytes()[..], &[u8::from(is_called)]].concat()
+fn number(reserved: Reserved) -> Vec<u8> {
+    [&reserved.value.to_le_bytes()[..], &[u8::from(reserved.is_called)]].concat()
 }
 
 fn table_record(entry: &TableEntry) -> Vec<u8> {
@@ -199,7 +199,7 @@ pub(super) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> SqlResult<T> {
 pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
     let mut snapshot = match legacy::load(store).await? {
         Some(old) => {
-            save(store, &Snapshot::default(), &old, &[]).await?;
+            save(store, &Snapshot::default(), &old, &Numbers::new()).await?;
             legacy::forget(store).await?;
             old
         }
@@ -262,9 +262,29 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether it is a sequence of this version that has its number there.
-    fn has_numbers(&self, key: SequenceKey) -> bool {
-        self.tables.by_id(sql::catalog::TableId(key.0)).is_some()
-            || self.sequences.values().any(|def| def.id == key.0)
+    /// What is to be saved of sequences, each with whether some numbers more are to count as given out.
+    /// Those of temporary tables, and of what is no more, are not saved.
+    pub(crate) fn reserved(&self, given: &BTreeMap<SequenceKey, bool>) -> Numbers {
+        let reserved = |(key, ahead): (&SequenceKey, &bool)| {
+            let Numbered { numbers, ty, .. } = self.numbered(*key)?;
+            Some((*key, if *ahead { numbers.reserve(ty) } else { numbers.stored() }))
+        };
+        given.iter().filter_map(reserved).collect()
+    }
+
+    /// What was to be saved of sequences is on disk.
+    pub(crate) fn note_saved(&self, saved: &Numbers) {
+        for (key, reserved) in saved {
+            let numbered = self.numbered(*key);
+            numbered.iter().for_each(|numbered| numbered.numbers.reserved(reserved));
+        }
+    }
+
+    fn numbered(&self, key: SequenceKey) -> Option<Numbered<'_>> {
+        if let Some(entry) = self.tables.by_id(TableId(key.0)) {
+            return Numbered::of_table(&entry.def).find(|numbered| numbered.key == key);
+        }
+        let def = self.sequences.values().find(|def| def.id == key.0)?;
+        Some(Numbered::of_statement(def))
     }
 }

@@ -73,6 +73,9 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
     if ready.is_empty() {
         return Ok(());
     }
+    for one in &ready {
+        writing.db.versions().note_numbers_of(&one.change.entry.def);
+    }
     let block = writing.db.block().cloned();
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {

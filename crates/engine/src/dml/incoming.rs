@@ -154,6 +154,7 @@ pub(super) async fn insert_query(
             Ok(batches.iter().map(|batch| batch.num_rows() as u64).sum())
         }
         Incoming::Many(loader, count) => {
+            writing.note_numbers();
             loader.finish(writing.db, writing.right.as_ref()).await?;
             Ok(count)
         }

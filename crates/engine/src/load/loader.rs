@@ -114,6 +114,7 @@ impl Loader {
         right: Option<&WriteRight>,
     ) -> SqlResult<LoadReport> {
         let old = self.entry.clone();
+        db.versions().note_numbers_of(&old.def);
         let Rebuilt { tree_ids, row_count } = self.build(db).await?;
         db.change(right, move |store, snapshot| {
             Box::pin(async move {

@@ -11,7 +11,7 @@ use types::LogicalType;
 use super::View;
 use super::objects::{FIRST_OID, KIND, VIEW_KIND, table_oid};
 use crate::access::Relation;
-use crate::catalog::{Numbered, SequenceKey};
+use crate::catalog::SequenceKey;
 
 /// A sequence.
 #[derive(Clone)]
@@ -69,13 +69,12 @@ impl Sequence<'_> {
         }
     }
 
-    /// The same as the catalog has it.
-    pub(crate) fn numbered(&self) -> Numbered<'_> {
-        let key = match self.origin {
+    /// Where its number is on disk.
+    pub(crate) fn key(&self) -> SequenceKey {
+        match self.origin {
             Origin::Column(table, ordinal, _) => SequenceKey(table.id.0, ordinal as u16),
             Origin::Statement(def) => SequenceKey(def.id, 0),
-        };
-        Numbered { key, numbers: self.numbers, ty: self.ty() }
+        }
     }
 
     /// Whether it is a part of an identity column.

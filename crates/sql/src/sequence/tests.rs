@@ -19,9 +19,9 @@ fn numbers_that_are_reserved_count_as_given_out() {
     let sequence = Sequence::new();
     assert_eq!(next(&sequence), 1);
     assert!(sequence.is_unsaved());
-    sequence.reserve(TY);
+    let reserved = sequence.reserve(TY);
+    sequence.reserved(&reserved);
     let saved = on_disk(&sequence);
-    sequence.reserved(true);
     assert!((2..=33).all(|n| next(&sequence) == n && !sequence.is_unsaved()));
     assert_eq!(next(&saved), 34);
     // The next one is not on disk.
@@ -30,11 +30,10 @@ fn numbers_that_are_reserved_count_as_given_out() {
 }
 
 #[test]
-fn a_save_that_failed_reserves_nothing() {
+fn what_is_not_saved_is_not_reserved() {
     let sequence = Sequence::new();
     next(&sequence);
     sequence.reserve(TY);
-    sequence.reserved(false);
     assert!(sequence.is_unsaved());
     assert_eq!(next(&on_disk(&sequence)), 2);
 }
@@ -53,8 +52,7 @@ fn a_cycle_begins_anew_and_is_not_ahead_then() {
     let options = SequenceOptions { most: Some(Some(3)), cycles: Some(true), ..Default::default() };
     let sequence = options.create(TY).expect("a short cycle");
     next(&sequence);
-    sequence.reserve(TY);
-    sequence.reserved(true);
+    sequence.reserved(&sequence.reserve(TY));
     assert_eq!((next(&sequence), next(&sequence)), (2, 3));
     assert!(!sequence.is_unsaved());
     assert_eq!(next(&sequence), 1);
@@ -79,4 +77,25 @@ fn an_altered_sequence_takes_no_number_twice_unless_it_restarts() {
     let options = SequenceOptions { restart: Some(None), ..Default::default() };
     let restarted = options.alter(&old, TY).expect("a new start");
     assert_eq!((next(&restarted), next(&old)), (1, 14));
+}
+
+#[test]
+fn a_sequence_that_was_set_meanwhile_is_not_ahead() {
+    let sequence = Sequence::new();
+    next(&sequence);
+    let reserved = sequence.reserve(TY);
+    sequence.set("s", TY, 5, true).expect("a place within bounds");
+    sequence.reserved(&reserved);
+    assert!(sequence.is_unsaved());
+    assert_eq!(next(&on_disk(&sequence)), 6);
+}
+
+#[test]
+fn numbers_that_go_beyond_what_was_saved_are_unsaved() {
+    let sequence = Sequence::new();
+    next(&sequence);
+    let reserved = sequence.reserve(TY);
+    (2..=34).for_each(|n| assert_eq!(next(&sequence), n));
+    sequence.reserved(&reserved);
+    assert!(sequence.is_unsaved());
 }

@@ -10,7 +10,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::Definition;
 use crate::access::{Relation, denied};
-use crate::catalog::{Numbered, SequenceKey};
+use crate::catalog::SequenceKey;
 use crate::system::objects::Object;
 use crate::system::sequences::Sequence;
 use crate::system::{View, names};
@@ -72,38 +72,17 @@ impl LastNumbers {
 pub(crate) struct Given {
     key: SequenceKey,
     numbers: Numbers,
-    ty: LogicalType,
 }
 
 impl Given {
-    /// The same of a sequence of the catalog.
-    pub(crate) fn of(numbered: &Numbered<'_>) -> Given {
-        let Numbered { key, numbers, ty } = numbered;
-        Given { key: *key, numbers: (*numbers).clone(), ty: *ty }
-    }
-
     /// Where its number is on disk.
     pub(crate) fn key(&self) -> SequenceKey {
         self.key
     }
 
-    /// Its numbers.
-    pub(crate) fn numbers(&self) -> &Numbers {
-        &self.numbers
-    }
-
+    /// Whether a crash would still forget the number.
     pub(crate) fn is_unsaved(&self) -> bool {
         self.numbers.is_unsaved()
-    }
-
-    /// See [`Numbers::reserve`].
-    pub(crate) fn reserve(&self) {
-        self.numbers.reserve(self.ty);
-    }
-
-    /// See [`Numbers::reserved`].
-    pub(crate) fn reserved(&self, is_saved: bool) {
-        self.numbers.reserved(is_saved);
     }
 }
 
@@ -114,7 +93,7 @@ fn give(view: &View, sequence: &Sequence<'_>) {
     }
     let mut given = view.given.lock().unwrap_or_else(PoisonError::into_inner);
     if !given.iter().any(|given| given.numbers.counter == sequence.numbers.counter) {
-        given.push(Given::of(&sequence.numbered()));
+        given.push(Given { key: sequence.key(), numbers: sequence.numbers.clone() });
     }
 }
 
