@@ -183,7 +183,7 @@ impl View {
 
 impl Catalog for SystemCatalog {
     fn table(&self, name: &str) -> Option<Arc<TableDef>> {
-        self.view.snapshot.table(name).ok().map(|entry| entry.def.clone())
+        self.view.snapshot.table(name).ok().map(|entry| entry.current())
     }
 
     fn view(&self, name: &str) -> Option<Arc<sql::ViewDef>> {
