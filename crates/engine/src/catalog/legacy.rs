@@ -22,11 +22,12 @@ struct TableRecord {
     index_trees: Vec<u32>,
 }
 
-/// What the ids of records mean that are not tables.
+/// What the ids of records mean that are not tables. The trees of temporary tables are in no other record,
+/// and go like all that are in none.
 const HEAD: u32 = 0;
-const KINDS: [(u32, Kind); 5] = [
+const TEMPORARY: u32 = u32::MAX - 3;
+const KINDS: [(u32, Kind); 4] = [
     (u32::MAX - 4, Kind::Sequences),
-    (u32::MAX - 3, Kind::Temporary),
     (u32::MAX - 2, Kind::Comments),
     (u32::MAX - 1, Kind::Access),
     (u32::MAX, Kind::Views),
@@ -51,11 +52,11 @@ pub(super) async fn load(store: &Store) -> SqlResult<Option<Snapshot>> {
     for (id, bytes) in records(entries(&tree, Bound::Unbounded, Bound::Unbounded).await?)? {
         match KINDS.iter().find(|(known, _)| *known == id) {
             Some((_, kind)) => snapshot.take_record(*kind, &bytes)?,
+            None if id == TEMPORARY => {}
             None if id == HEAD => snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?),
             None => snapshot.put(table(store, &bytes)?),
         }
     }
-    snapshot.abandon(&[tree_id]);
     Ok(Some(snapshot))
 }
 

@@ -111,11 +111,6 @@ fn changes(saved: &Snapshot, next: &Snapshot) -> SqlResult<Vec<Change>> {
     if !Arc::ptr_eq(&saved.access, &next.access) {
         changes.push(Change::Put(Key::only(Kind::Access), encoded(&*next.access)?));
     }
-    let temporary = next.temporary_trees();
-    if saved.temporary_trees() != temporary {
-        let bytes = temporary.iter().flat_map(|tree| tree.0.to_le_bytes()).collect();
-        changes.push(Change::Put(Key::only(Kind::Temporary), bytes));
-    }
     Ok(changes)
 }
 
@@ -194,8 +189,8 @@ pub(super) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> SqlResult<T> {
 }
 
 /// Reads the version that is on disk; one that an earlier program has written becomes one of this form
-/// with the next checkpoint. Trees that it does not know go with its next change: the end of the process
-/// cut off what made them.
+/// with the next checkpoint. Trees that it does not know go with its next change: they are those of
+/// temporary tables, or the end of the process cut off what made them.
 pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
     let mut snapshot = match legacy::load(store).await? {
         Some(old) => {
@@ -249,12 +244,6 @@ impl Snapshot {
                 self.comments = Arc::new(comments.into_iter().collect());
             }
             Kind::Access => self.access = Arc::new(decoded(bytes)?),
-            // Their sessions ended with the last process.
-            Kind::Temporary => {
-                for tree in bytes.chunks(4) {
-                    self.abandon(&[TreeId(u32::from_le_bytes(fixed(tree)?))]);
-                }
-            }
             Kind::Head | Kind::Table | Kind::Number => {
                 return Err(damaged("a record is misplaced"));
             }

@@ -23,21 +23,18 @@ pub(super) enum Kind {
     Views = 4,
     /// The sequences that `CREATE SEQUENCE` made.
     Sequences = 5,
-    /// The trees of temporary tables.
-    Temporary = 6,
     /// What is said of objects.
-    Comments = 7,
+    Comments = 6,
     /// Roles and privileges.
-    Access = 8,
+    Access = 7,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 7] = [
     Kind::Head,
     Kind::Table,
     Kind::Number,
     Kind::Views,
     Kind::Sequences,
-    Kind::Temporary,
     Kind::Comments,
     Kind::Access,
 ];

@@ -2,7 +2,7 @@
 //!
 //! The catalog keeps them apart by session. A session works on a view of the catalog in which its own
 //! stand among the others; a change is made on the view and taken apart again ([`Snapshot::settle`]).
-//! On disk only the numbers of their trees are kept, so that they go when the process has died.
+//! On disk nothing names their trees, so they go when the process has died.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

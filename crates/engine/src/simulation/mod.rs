@@ -1,7 +1,7 @@
 //! SQL under attack, in the runtime's simulation: one seed, one run, the same every time.
 //!
 //! Several clients run random statements, each on a table of its own, which a model follows: changes of
-//! rows, definitions, `COPY`, sequences, transactions, `REORGANIZE`, queries in between. Statements are
+//! rows, definitions, sequences, transactions, `REORGANIZE`, queries in between. Statements are
 //! cancelled, and dropped at random suspensions. [`run`] takes a seed through four scenarios: a machine
 //! in which nothing fails (`calm`); a power cut at one write of the same run (`crash`), with a cut of
 //! the recovery as well; failing writes and syncs (`failing`); a full disk (`full`). Afterwards the
@@ -12,9 +12,10 @@ mod client;
 mod model;
 mod scenarios;
 
-use std::fmt;
 use std::ops::AddAssign;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub use storage::simulation::Failure;
+use storage::simulation::attempt;
 
 /// What the runs of some seeds have done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,23 +57,6 @@ impl AddAssign for Report {
     }
 }
 
-/// A run that showed a defect. The seed alone repeats it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// The seed of the run.
-    pub seed: u64,
-    /// What went wrong.
-    pub what: String,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}: {}", self.seed, self.what)
-    }
-}
-
-impl std::error::Error for Failure {}
-
 /// Runs all scenarios with one seed.
 ///
 /// # Errors
@@ -86,13 +70,8 @@ pub fn run(seed: u64) -> Result<Report, Failure> {
         ("full", scenarios::full),
     ];
     for (name, scenario) in all {
-        let outcome = catch_unwind(AssertUnwindSafe(|| scenario(seed))).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("panic: {}", text.unwrap_or("without a message")))
-        });
-        let failure = |what| Failure { seed, what: format!("{name}: {what}") };
-        report += outcome.map_err(failure)?;
+        let named = |failure: Failure| Failure { what: format!("{name}: {}", failure.what), seed };
+        report += attempt(seed, || scenario(seed)).map_err(named)?;
     }
     Ok(report)
 }

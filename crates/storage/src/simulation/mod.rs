@@ -114,10 +114,11 @@ pub fn rot_everywhere(seed: u64, bit_count: u32) -> Result<Report, Failure> {
     attempt(seed, || rot::run_everywhere(seed, bit_count))
 }
 
-fn attempt(
-    seed: u64,
-    scenario: impl FnOnce() -> Result<Report, String>,
-) -> Result<Report, Failure> {
+/// Runs a scenario; a panic is a defect as well.
+///
+/// # Errors
+/// The defect found.
+pub fn attempt<T>(seed: u64, scenario: impl FnOnce() -> Result<T, String>) -> Result<T, Failure> {
     let outcome = catch_unwind(AssertUnwindSafe(scenario)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
