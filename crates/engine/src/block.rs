@@ -3,9 +3,10 @@
 //! A block has a catalog of its own, a copy of the one that all see; nobody else sees what it creates,
 //! empties or writes anew. In trees that others see it changes entries in place: undo records keep
 //! that from readers ([`crate::undo`]), and the block notes what it has to put back. Where that is too
-//! much, the table is written anew. `COMMIT` makes the block's catalog that of all, in one checkpoint,
-//! which makes all of it durable; `ROLLBACK` puts back what was changed in place and drops the block's
-//! trees. No checkpoint comes in between: a crash leaves the state before the block. The block keeps
+//! much, the table is written anew. `COMMIT` makes the block's catalog that of all and logs what was
+//! changed, in one frame (or makes one checkpoint, when there are new trees); `ROLLBACK` puts back what
+//! was changed in place and drops the block's trees. No checkpoint comes in between: a crash leaves the
+//! state before the block. The block keeps
 //! the right to write, so that nothing else changes the catalog meanwhile.
 //!
 //! A savepoint is the block's catalog as it was, and how much there was to put back.
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoCounters;
 use sql::Statement;
-use storage::{Store, Tree, TreeId};
+use storage::{Redo, Store, Tree, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
@@ -54,6 +55,8 @@ struct State {
     first_own: TreeId,
     noted: Vec<Noted>,
     noted_bytes: usize,
+    /// What it has changed in place, for the log.
+    redo: Redo,
     saved: Vec<Saved>,
     /// Trees that were left behind by going back to savepoints.
     left: Vec<TreeId>,
@@ -65,6 +68,7 @@ struct Saved {
     depth: usize,
     snapshot: Arc<Snapshot>,
     noted: usize,
+    logged: usize,
 }
 
 impl Block {
@@ -74,12 +78,13 @@ impl Block {
     /// As [`Database::writer`].
     pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
         let right = public.versions().right(wait).await?;
-        // Nothing is published before it ends.
-        public.versions().publish().await?;
+        // No checkpoint is made before it ends.
+        public.versions().publish_unless_logged().await?;
         let snapshot = public.newest();
         let first_new = public.store().next_tree_id();
-        let (noted, noted_bytes, saved, left) = (vec![], 0, vec![], vec![]);
-        let state = State { snapshot, first_own: first_new, noted, noted_bytes, saved, left };
+        let (noted, noted_bytes, redo) = (vec![], 0, Redo::default());
+        let (saved, left) = (vec![], vec![]);
+        let state = State { snapshot, first_own: first_new, noted, noted_bytes, redo, saved, left };
         Ok(Block {
             public: public.clone(),
             state: Mutex::new(state),
@@ -94,8 +99,10 @@ impl Block {
     }
 
     /// The catalog after one of the block's statements.
-    pub(crate) fn advance(&self, snapshot: Snapshot) {
-        self.state().snapshot = Arc::new(snapshot);
+    pub(crate) fn advance(&self, mut snapshot: Snapshot) {
+        let mut state = self.state();
+        state.redo.append(&std::mem::take(&mut snapshot.redo));
+        state.snapshot = Arc::new(snapshot);
     }
 
     /// The database as all see it.
@@ -129,8 +136,9 @@ impl Block {
     pub(crate) fn save(&self, depth: usize) {
         let mut state = self.state();
         let (snapshot, noted) = (state.snapshot.clone(), state.noted.len());
+        let logged = state.redo.len();
         state.first_own = self.public.store().next_tree_id();
-        state.saved.push(Saved { depth, snapshot, noted });
+        state.saved.push(Saved { depth, snapshot, noted, logged });
     }
 
     /// Forgets the savepoint behind `depth` others, and those after it; their work stays.
@@ -141,12 +149,12 @@ impl Block {
     /// Goes back to the savepoint behind `depth` others. The one that was set before the block had
     /// written anything is the state that all see.
     pub(crate) async fn go_back(&self, depth: usize) -> SqlResult<()> {
-        let (before, kept) = {
+        let (before, kept, logged) = {
             let mut state = self.state();
             state.saved.retain(|saved| saved.depth <= depth);
             match state.saved.last().filter(|saved| saved.depth == depth) {
-                Some(saved) => (saved.snapshot.clone(), saved.noted),
-                None => (self.public.newest(), 0),
+                Some(saved) => (saved.snapshot.clone(), saved.noted, saved.logged),
+                None => (self.public.newest(), 0, 0),
             }
         };
         while let Some(noted) = self.last_noted(kept) {
@@ -156,6 +164,7 @@ impl Block {
             state.noted_bytes -= noted.bytes();
         }
         let mut state = self.state();
+        state.redo.truncate(logged);
         let trees = |snapshot: &Snapshot| snapshot.trees_since(self.first_new);
         let (now, kept) = (trees(&state.snapshot), trees(&before));
         state.left.extend(now.difference(&kept));
@@ -190,6 +199,7 @@ impl Block {
     async fn commit_here(&self) -> SqlResult<()> {
         let mut own = (*self.snapshot()).clone();
         own.abandon(&self.state().left);
+        own.redo = self.state().redo.clone();
         let right = self.take_right();
         let change = self.public.change(right.as_ref(), move |_, snapshot| {
             Box::pin(async move {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use sql::ViewDef;
 use sql::catalog::{TableDef, TableId};
 use sql::sequence::{Sequence, SequenceDef};
-use storage::{Tree, TreeId};
+use storage::{Redo, Tree, TreeId};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::access::{Access, Relation};
@@ -49,6 +49,8 @@ pub(crate) struct Snapshot {
     pub(crate) abandoned: Vec<TreeId>,
     /// What its readers see.
     pub(crate) read_view: ReadView,
+    /// While it is made: what has been changed in trees in place, for the log.
+    pub(crate) redo: Redo,
 }
 
 impl Snapshot {

@@ -103,12 +103,15 @@ impl Committing {
             snapshot.forget_comments();
         }
         let reserved = catalog::reserve_for(store, &versions.visible(), &snapshot).await;
-        if let Err(error) = reserved {
-            drop_new(store, &snapshot, first_new).await;
-            return Err(error);
-        }
+        let record_bytes = match reserved {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                drop_new(store, &snapshot, first_new).await;
+                return Err(error);
+            }
+        };
         snapshot.read_view = snapshot.read_view.next();
-        versions.advance(snapshot);
+        versions.advance(snapshot, record_bytes);
         versions.forget_ended(&gone);
         Ok(())
     }

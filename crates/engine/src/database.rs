@@ -90,7 +90,7 @@ impl Database {
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
         let (page_size, is_wanted) = (page_size(&options)?, options.page_bytes.is_some());
         let store_options =
-            StoreOptions { page_size, pool_bytes: shares.pool, direct: options.direct };
+            StoreOptions { page_size, pool_bytes: shares.pool, direct: options.direct, log: true };
         let file = path.to_owned();
         let opened = door::wait(&runtime.handle(), || {
             Box::pin(async {

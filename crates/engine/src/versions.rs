@@ -2,24 +2,32 @@
 //! work.
 //!
 //! A statement that writes makes the next version of the newest. All versions since the visible one
-//! become durable and visible together, by a *publication*: one checkpoint that saves the catalog. Until
-//! then nobody but those who write sees them; undo records keep that from readers ([`crate::undo`]).
+//! become durable and visible together, by a *publication*. Until then nobody but those who write sees
+//! them; undo records keep that from readers ([`crate::undo`]).
 //!
-//! A publication waits for the right to write like a statement, so behind those that wait for it
-//! already: their changes become durable by the same checkpoint (group commit). It does not wait for
-//! one that keeps the right for long, which is one that still reads: what must not be under way is a
-//! change, and that has a lock of its own. A transaction block changes trees in place before it ends; so
-//! there is nothing to be published while one has the right, for it begins with a publication.
+//! A publication *by the log* writes what the versions have changed in place, and the records of the
+//! catalog that differ, in one frame. It looks at no tree but the catalog's, so statements and blocks go
+//! on meanwhile; what they commit goes into the next frame (group commit).
+//!
+//! What makes or drops trees, or is more than the log has room for, is published *by a checkpoint*; with
+//! it goes all that was waiting to be logged. Whether that is so is known when the version is made. Such a
+//! publication waits for the right to write like a statement, so behind those that wait for it already. It
+//! does not wait for one that keeps the right for long, which is one that still reads: what must not be
+//! under way is a change, and that has a lock of its own. A transaction block changes trees in place before
+//! it ends; so nothing that needs a checkpoint is left when one begins, and nothing comes before it ends.
+//!
+//! A block or statement works on versions that may not be durable yet. It is itself durable only after
+//! them, for the log has them in their order.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
 use runtime::time;
 use sql::catalog::TableDef;
-use storage::Store;
+use storage::{Redo, Store};
 use types::{SqlError, SqlResult};
 
 use crate::catalog::{self, Numbered, Numbers, SequenceKey, Snapshot};
@@ -35,8 +43,10 @@ const PATIENCE: Duration = Duration::from_millis(10);
 pub(crate) struct Versions {
     store: Store,
     write_lock: WriteLock,
-    /// Of the one who makes a change or publishes.
+    /// Of the one who makes a change, or a checkpoint.
     change_lock: Semaphore,
+    /// Of the one who publishes.
+    publish_lock: Semaphore,
     catalogs: RwLock<Catalogs>,
     state: Mutex<State>,
     published: WaitQueue,
@@ -45,7 +55,34 @@ pub(crate) struct Versions {
 struct Catalogs {
     visible: Arc<Snapshot>,
     newest: Arc<Snapshot>,
+    pending: Pending,
 }
+
+/// What is not durable yet.
+#[derive(Default)]
+struct Pending {
+    /// How many versions nobody has begun to publish.
+    versions: usize,
+    /// What they have changed in place.
+    redo: Redo,
+    /// Bytes that their records of the catalog take in the log, at most.
+    record_bytes: usize,
+    /// Bytes of the frame that is on its way to the log, at most.
+    logging_bytes: usize,
+    /// They cannot be logged.
+    needs_checkpoint: bool,
+}
+
+impl Pending {
+    /// Bytes that the next frame takes.
+    fn frame_bytes(&self) -> usize {
+        self.redo.len() + self.record_bytes + NUMBER_BYTES
+    }
+}
+
+/// What the numbers of sequences take in a frame, at most, with the frame's own head: there are some
+/// thousand sequences that give numbers between two publications.
+const NUMBER_BYTES: usize = 64 << 10;
 
 #[derive(Default)]
 struct State {
@@ -58,6 +95,8 @@ struct State {
     given: BTreeMap<SequenceKey, bool>,
     /// Sessions that have ended and had temporary tables.
     ended: Vec<u64>,
+    /// Somebody is about to make a checkpoint because there is much in the log.
+    is_tended: bool,
 }
 
 impl Versions {
@@ -67,7 +106,12 @@ impl Versions {
             store,
             write_lock: WriteLock::default(),
             change_lock: Semaphore::new(1),
-            catalogs: RwLock::new(Catalogs { newest: visible.clone(), visible }),
+            publish_lock: Semaphore::new(1),
+            catalogs: RwLock::new(Catalogs {
+                newest: visible.clone(),
+                visible,
+                pending: Pending::default(),
+            }),
             state: Mutex::default(),
             published: WaitQueue::new(),
         }
@@ -101,20 +145,44 @@ impl Versions {
         self.change_lock.acquire().await
     }
 
-    /// Puts the next version in place; it is published soon. The caller has the right to change.
-    pub(crate) fn advance(self: &Arc<Versions>, next: Snapshot) {
+    /// Puts the next version in place; it is published soon. Its records of the catalog take so many bytes
+    /// in the log. The caller has the right to change.
+    pub(crate) fn advance(self: &Arc<Versions>, mut next: Snapshot, record_bytes: usize) {
+        let redo = std::mem::take(&mut next.redo);
+        let can_be_logged = self.has_trees_of_checkpoint(&next);
         {
-            let mut catalogs = self.catalogs.write().unwrap_or_else(PoisonError::into_inner);
+            let mut catalogs = self.catalogs_mut();
             assert!(next.follows(&catalogs.newest), "versions are made one after another");
             catalogs.newest = Arc::new(next);
+            let pending = &mut catalogs.pending;
+            pending.versions += 1;
+            pending.redo.append(&redo);
+            pending.record_bytes = pending.record_bytes.max(record_bytes);
+            let bytes = pending.frame_bytes() + pending.logging_bytes;
+            pending.needs_checkpoint |= !can_be_logged || bytes > self.store.log_room();
         }
         self.request();
+    }
+
+    /// Whether the version has only trees that the last checkpoint has, and lets none go.
+    fn has_trees_of_checkpoint(&self, version: &Snapshot) -> bool {
+        let first_new = self.store.first_new_tree();
+        let has_new = || !version.trees_since(first_new).is_empty();
+        version.abandoned.is_empty() && (self.store.next_tree_id() == first_new || !has_new())
+    }
+
+    fn catalogs_mut(&self) -> RwLockWriteGuard<'_, Catalogs> {
+        self.catalogs.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn needs_checkpoint(&self) -> bool {
+        self.catalogs.read().unwrap_or_else(PoisonError::into_inner).pending.needs_checkpoint
     }
 
     /// Puts a version in place whose rows are those of the newest one.
     pub(crate) fn replace(&self, next: Snapshot) {
         let next = Arc::new(next);
-        let mut catalogs = self.catalogs.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalogs = self.catalogs_mut();
         assert!(next.follows(&catalogs.newest), "versions are made one after another");
         if Arc::ptr_eq(&catalogs.visible, &catalogs.newest) {
             next.read_view.show();
@@ -162,7 +230,10 @@ impl Versions {
         }
         let versions = self.clone();
         drop(runtime::spawn(async move {
-            let _right = versions.turn().await;
+            let _right = match versions.needs_checkpoint() {
+                true => versions.turn().await,
+                false => None,
+            };
             versions.publish().await.ok();
         }));
     }
@@ -181,8 +252,16 @@ impl Versions {
         }
     }
 
-    /// Makes the newest version durable and visible, by one checkpoint, if it is not yet; in a task of its
-    /// own, which goes to its end also when nobody waits for it any more.
+    /// Publishes what cannot be logged. The caller has the right to write.
+    ///
+    /// # Errors
+    /// As [`Versions::publish`].
+    pub(crate) async fn publish_unless_logged(self: &Arc<Versions>) -> SqlResult<()> {
+        if self.needs_checkpoint() { self.publish().await } else { Ok(()) }
+    }
+
+    /// Makes the newest version durable and visible, if it is not yet; in a task of its own, which goes to
+    /// its end also when nobody waits for it any more.
     ///
     /// # Errors
     /// Those of storage; the store has given up then, since half of it is done in memory.
@@ -203,44 +282,107 @@ impl Versions {
         self.published.wake_all();
     }
 
-    async fn publish_here(&self) -> SqlResult<()> {
-        let _change = self.change_right().await;
+    async fn publish_here(self: &Arc<Versions>) -> SqlResult<()> {
+        let _publishing = self.publish_lock.acquire().await;
         self.state().is_requested = false;
-        if self.newest().read_view.version() == self.visible().read_view.version() {
-            return Ok(());
+        // What was given up before has trees that fit no catalog.
+        let done = match self.store.check_writable().map_err(fault::storage) {
+            Ok(()) if self.needs_checkpoint() => self.publish_by_checkpoint().await,
+            Ok(()) => self.publish_by_log().await,
+            error => error,
+        };
+        match &done {
+            Err(error) if self.is_behind() => self.fail(error),
+            _ => self.published.wake_all(),
         }
+        done
+    }
+
+    /// Whether there is something to be published.
+    fn is_behind(&self) -> bool {
+        let catalogs = self.catalogs.read().unwrap_or_else(PoisonError::into_inner);
+        catalogs.newest.read_view.version() != catalogs.visible.read_view.version()
+    }
+
+    async fn publish_by_checkpoint(&self) -> SqlResult<()> {
+        let _change = self.change_right().await;
         let mut snapshot = (*self.newest()).clone();
-        let given = std::mem::take(&mut self.state().given);
-        let numbers = snapshot.reserved(&given);
-        let saved = self.save(&mut snapshot, &numbers).await;
-        if let Err(error) = &saved {
-            self.fail(error);
-            return saved;
-        }
+        let numbers = self.numbers_of(&snapshot);
+        drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
+        let mut redo = Redo::default();
+        catalog::save(&self.store, &self.visible(), &snapshot, &numbers, &mut redo).await?;
+        self.store.checkpoint().await.map_err(fault::storage)?;
         snapshot.note_saved(&numbers);
         let snapshot = Arc::new(snapshot);
         snapshot.read_view.show();
-        *self.catalogs.write().unwrap_or_else(PoisonError::into_inner) =
-            Catalogs { visible: snapshot.clone(), newest: snapshot };
-        self.published.wake_all();
-        saved
+        *self.catalogs_mut() =
+            Catalogs { visible: snapshot.clone(), newest: snapshot, pending: Pending::default() };
+        Ok(())
     }
 
-    async fn save(&self, snapshot: &mut Snapshot, numbers: &Numbers) -> SqlResult<()> {
-        // What was given up before has trees that fit no catalog.
-        self.store.check_writable().map_err(fault::storage)?;
-        drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
-        catalog::save(&self.store, &self.visible(), snapshot, numbers).await?;
-        self.store.checkpoint().await.map_err(fault::storage)
+    async fn publish_by_log(self: &Arc<Versions>) -> SqlResult<()> {
+        let Some((visible, snapshot, mut redo)) = self.take_pending() else { return Ok(()) };
+        let numbers = self.numbers_of(&snapshot);
+        catalog::save(&self.store, &visible, &snapshot, &numbers, &mut redo).await?;
+        if !redo.is_empty() {
+            self.store.log(redo).await.map_err(fault::storage)?;
+        }
+        snapshot.note_saved(&numbers);
+        {
+            let mut catalogs = self.catalogs_mut();
+            catalogs.pending.logging_bytes = 0;
+            // What came meanwhile without being pending has the same rows.
+            let is_newest = catalogs.pending.versions == 0;
+            catalogs.visible = if is_newest { catalogs.newest.clone() } else { snapshot };
+            catalogs.visible.read_view.show();
+        }
+        self.tend();
+        Ok(())
     }
 
-    /// Makes everything durable, also where no version says that something has changed. The caller has
-    /// the right to write.
+    /// What is to be logged: what all see, the newest version, and what has been changed in place. Nothing
+    /// when it needs a checkpoint since a moment ago, for which another publication is on its way.
+    fn take_pending(&self) -> Option<(Arc<Snapshot>, Arc<Snapshot>, Redo)> {
+        let mut catalogs = self.catalogs_mut();
+        if catalogs.pending.versions == 0 || catalogs.pending.needs_checkpoint {
+            return None;
+        }
+        let logging_bytes = catalogs.pending.frame_bytes();
+        let pending = Pending { logging_bytes, ..Pending::default() };
+        let taken = std::mem::replace(&mut catalogs.pending, pending);
+        Some((catalogs.visible.clone(), catalogs.newest.clone(), taken.redo))
+    }
+
+    /// Numbers of sequences that are to be saved with a version. Asked for behind it: its own are noted
+    /// before it is there.
+    fn numbers_of(&self, version: &Snapshot) -> Numbers {
+        let given = std::mem::take(&mut self.state().given);
+        version.reserved(&given)
+    }
+
+    /// Has a checkpoint made when the log or what has changed in the pool is half of what it may be.
+    fn tend(self: &Arc<Versions>) {
+        let (used, capacity) = self.store.log_usage();
+        let is_time = used > capacity / 2 || self.store.needs_checkpoint();
+        if !is_time || std::mem::replace(&mut self.state().is_tended, true) {
+            return;
+        }
+        let versions = self.clone();
+        drop(runtime::spawn(async move {
+            if let Ok(right) = versions.right(&LockWait::default()).await {
+                versions.checkpoint(&right).await.ok();
+            }
+            versions.state().is_tended = false;
+        }));
+    }
+
+    /// Makes everything durable by a checkpoint. The caller has the right to write.
     ///
     /// # Errors
     /// As [`Versions::publish`].
     pub(crate) async fn checkpoint(self: &Arc<Versions>, _right: &WriteRight) -> SqlResult<()> {
         self.publish().await?;
+        let _publishing = self.publish_lock.acquire().await;
         self.store.checkpoint().await.map_err(fault::storage)
     }
 

@@ -89,6 +89,8 @@ pub enum Damage {
     Journal,
     /// The directory of trees and free pages cannot be decoded.
     Directory,
+    /// Something is missing in the log that was committed.
+    Log,
 }
 
 impl fmt::Display for Damage {
@@ -103,6 +105,7 @@ impl fmt::Display for Damage {
             Damage::Header => write!(f, "both header slots are damaged"),
             Damage::Journal => write!(f, "journal checksum mismatch"),
             Damage::Directory => write!(f, "directory cannot be decoded"),
+            Damage::Log => write!(f, "a part of the log is missing, and later ones are there"),
         }
     }
 }

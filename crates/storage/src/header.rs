@@ -2,12 +2,13 @@
 
 use crate::error::{Damage, Result, StorageError};
 use crate::le::{set_u32, set_u64, u32_at, u64_at};
+use crate::log::LogPlace;
 use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 
 /// First eight bytes of a database file.
 pub const FILE_MAGIC: &[u8; 8] = b"DOVETAIL";
 /// Version of the file format that this program writes.
-pub const FILE_VERSION: u32 = 2;
+pub const FILE_VERSION: u32 = 3;
 /// Bytes of a slot that mean something.
 pub(crate) const HEADER_BYTES: usize = 128;
 
@@ -27,6 +28,7 @@ pub(crate) struct Header {
     pub next_tree: u32,
     pub catalog_tree: u32,
     pub journal: Journal,
+    pub log: LogPlace,
 }
 
 /// Where the page images of an unfinished checkpoint lie; no pages: nothing to replay.
@@ -54,6 +56,9 @@ pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
     set_u32(slot, 52, header.journal.pid);
     set_u32(slot, 56, header.journal.pages);
     set_u32(slot, 60, header.journal.checksum);
+    set_u32(slot, 64, header.log.pid);
+    set_u32(slot, 68, header.log.pages);
+    set_u64(slot, 72, header.log.salt);
     let sum = crc32c::crc32c(&slot[..CHECKSUM]);
     set_u32(slot, CHECKSUM, sum);
 }
@@ -90,6 +95,8 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
             pages: u32_at(slot, 56),
             checksum: u32_at(slot, 60),
         },
+        // Zero in files of earlier versions.
+        log: LogPlace { pid: u32_at(slot, 64), pages: u32_at(slot, 68), salt: u64_at(slot, 72) },
     })
 }
 

@@ -1,8 +1,8 @@
 //! Pages: buffer pool, B+tree, free space, checkpoint.
 //!
 //! A [`Store`] is one file of [`Tree`]s. All reading goes through the buffer pool, whose `fix` is
-//! the one place where a search suspends; all changes become durable by [`Store::checkpoint`]. The
-//! file's form is specified in `docs/format/`, the rules of the pool in this crate's `README.md`.
+//! the one place where a search suspends; changes become durable by [`Store::checkpoint`], those of
+//! single entries also by [`Store::log`]. The file's form is specified in `docs/format/`, the rules of the pool in this crate's `README.md`.
 
 mod allocator;
 mod cache;
@@ -12,6 +12,7 @@ mod gate;
 mod header;
 pub mod latch;
 mod le;
+mod log;
 mod meta;
 mod node;
 mod overflow;
@@ -25,6 +26,7 @@ mod tree;
 
 pub use error::{Damage, Result, StorageError};
 pub use header::{FILE_MAGIC, FILE_VERSION};
+pub use log::Redo;
 pub use overflow::VALUE_LEN_MAX;
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};

@@ -1,8 +1,8 @@
 //! The format, byte by byte: what is written does not change unnoticed, and what was once written is
 //! read for ever.
 //!
-//! `golden/version-2.txt` is a dump of a small database: an offset and 32 bytes per line, lines of
-//! zeros left out; `golden/version-1.txt` is one of the format before. After a deliberate change of the format (and of `docs/format/`) a run with
+//! `golden/version-3.txt` is a dump of a small database with a log: an offset and 32 bytes per line,
+//! lines of zeros left out; the others are of the formats before. After a deliberate change of the format (and of `docs/format/`) a run with
 //! `UPDATE_GOLDEN=1` writes it anew.
 
 use std::fmt::Write;
@@ -11,11 +11,12 @@ use std::path::Path;
 use runtime::fs::{File, OpenOptions};
 use runtime::sim::Disk;
 use runtime::{Config, IoBuf, IoCounters, RingChoice, Runtime};
-use storage::{Store, StoreOptions};
+use storage::{Redo, Store, StoreOptions};
 
 const GOLDEN_1: &str = include_str!("golden/version-1.txt");
-const GOLDEN: &str = include_str!("golden/version-2.txt");
-const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/version-2.txt");
+const GOLDEN_2: &str = include_str!("golden/version-2.txt");
+const GOLDEN: &str = include_str!("golden/version-3.txt");
+const GOLDEN_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/version-3.txt");
 const PATH: &str = "/db";
 const ROW_COUNT: u32 = 260;
 
@@ -29,7 +30,7 @@ fn simulated<T: Send + 'static, F: Future<Output = T> + 'static>(
 }
 
 fn options() -> StoreOptions {
-    StoreOptions { pool_bytes: 64 * 4096, ..StoreOptions::default() }
+    StoreOptions { pool_bytes: 64 * 4096, log: true, ..StoreOptions::default() }
 }
 
 fn row(number: u32) -> (Vec<u8>, Vec<u8>) {
@@ -42,7 +43,7 @@ fn long_value() -> Vec<u8> {
 }
 
 /// A catalog of three entries, one of them long, and a tree of several leaves: a load, insertions,
-/// and a second checkpoint over changed old pages.
+/// a second checkpoint over changed old pages, and two commits that are in the log alone.
 fn build() -> Vec<u8> {
     let disk = Disk::new(1);
     simulated(&disk, || async {
@@ -63,6 +64,12 @@ fn build() -> Vec<u8> {
         store.catalog().insert(b"customers", &[2, 0, 0, 0]).await.unwrap();
         store.catalog().insert(b"long", &long_value()).await.unwrap();
         store.checkpoint().await.unwrap();
+        let id = store.catalog().id();
+        for (key, value) in [(b"first", Some(b"logged".as_slice())), (b"other", None)] {
+            let mut redo = Redo::default();
+            redo.push(id, key, value);
+            store.log(redo).await.unwrap();
+        }
     });
     let mut bytes = disk.contents(PATH).expect("the store has been made");
     // Behind the last page there may be space for growth: how much is no part of the format.
@@ -123,7 +130,8 @@ fn what_is_written_has_not_changed() {
 
 #[test]
 fn what_was_once_written_is_read() {
-    check(GOLDEN, 263);
+    check(GOLDEN, 264);
+    check(GOLDEN_2, 263);
     check(GOLDEN_1, 262);
 }
 
@@ -145,7 +153,9 @@ fn check(golden: &'static str, entries: u64) {
         }
         // A file of an older format becomes one of the newest with the first checkpoint.
         let long = store.catalog().get(b"long", &io, <[u8]>::to_vec).await.unwrap();
-        assert_eq!(long.is_some(), entries == 263);
+        assert_eq!(long.is_some(), entries > 262);
+        let logged = store.catalog().get(b"first", &io, <[u8]>::to_vec).await.unwrap();
+        assert_eq!(logged.as_deref(), (entries > 263).then_some(&b"logged"[..]));
         store.catalog().insert(b"long", &long_value()).await.unwrap();
         store.checkpoint().await.unwrap();
         store.close().await;

@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 use sql::ViewDef;
 use sql::catalog::TableId;
 use sql::sequence::{Reserved, SequenceDef};
-use storage::{Store, TreeId};
+use storage::{Redo, Store, TreeId};
 use types::{SqlError, SqlResult};
 
 use super::legacy;
-use super::records::{Key, Kind, Records, damaged, fixed};
+use super::records::{Key, Kind, Records, all, damaged, fixed};
 use super::{Numbered, SequenceKey, Snapshot, TableEntry};
 use crate::comments::Subject;
 use crate::fault;
@@ -31,16 +31,22 @@ pub(crate) async fn reserve(store: &Store) -> SqlResult<()> {
     store.reserve(SAVED_PAGES_MIN).await.map_err(fault::storage)
 }
 
-/// The same where definitions may differ from those that are on disk.
+/// The same where definitions may differ from those that are on disk. Bytes that the records which differ
+/// take in the log, at most.
 ///
 /// # Errors
 /// 53100
-pub(crate) async fn reserve_for(store: &Store, saved: &Snapshot, next: &Snapshot) -> SqlResult<()> {
+pub(crate) async fn reserve_for(
+    store: &Store,
+    saved: &Snapshot,
+    next: &Snapshot,
+) -> SqlResult<usize> {
     let changes = changes(saved, next)?;
     let bytes: usize = changes.iter().map(Change::bytes).sum();
     // Pages may be half full, and each old one that changes is in the journal, too.
     let pages = 4 * bytes.div_ceil(store.page_size()) as u32;
-    store.reserve(pages + SAVED_PAGES_MIN).await.map_err(fault::storage)
+    store.reserve(pages + SAVED_PAGES_MIN).await.map_err(fault::storage)?;
+    Ok(bytes)
 }
 
 /// What is saved of sequences.
@@ -67,14 +73,15 @@ impl Change {
 }
 
 /// Writes what differs between two versions, and where sequences stand that gave numbers out. Durable
-/// after the next checkpoint.
+/// when `redo`, to which it is added, is logged, or after the next checkpoint.
 pub(crate) async fn save(
     store: &Store,
     saved: &Snapshot,
     next: &Snapshot,
     numbers: &Numbers,
+    redo: &mut Redo,
 ) -> SqlResult<()> {
-    let records = Records(store.catalog());
+    let mut records = Records { tree: store.catalog(), redo };
     for change in changes(saved, next)? {
         match change {
             Change::Put(key, value) => records.put(key, &value).await?,
@@ -188,14 +195,16 @@ pub(super) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> SqlResult<T> {
     serde_json::from_slice(bytes).map_err(|error| damaged(&error.to_string()))
 }
 
-/// Reads the version that is on disk; one that an earlier program has written becomes one of this form
-/// with the next checkpoint. Trees that it does not know go with its next change: they are those of
+/// Reads the version that is on disk; one that an earlier program has written becomes one of this form.
+/// Trees that it does not know go with its next change: they are those of
 /// temporary tables, or the end of the process cut off what made them.
 pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
     let mut snapshot = match legacy::load(store).await? {
         Some(old) => {
-            save(store, &Snapshot::default(), &old, &Numbers::new()).await?;
+            let mut redo = Redo::default();
+            save(store, &Snapshot::default(), &old, &Numbers::new(), &mut redo).await?;
             legacy::forget(store).await?;
+            store.checkpoint().await.map_err(fault::storage)?;
             old
         }
         None => read(store).await?,
@@ -209,7 +218,7 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
 
 async fn read(store: &Store) -> SqlResult<Snapshot> {
     let (mut snapshot, mut numbers) = (Snapshot::default(), vec![]);
-    for (key, bytes) in Records(store.catalog()).all().await? {
+    for (key, bytes) in all(&store.catalog()).await? {
         match key.kind {
             Kind::Head => snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?),
             Kind::Table => snapshot.put(table(store, &bytes)?),

@@ -4,7 +4,7 @@
 use std::ops::Bound;
 
 use runtime::IoCounters;
-use storage::{Direction, Tree};
+use storage::{Direction, Redo, Tree};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::SequenceKey;
@@ -83,39 +83,48 @@ impl Key {
     }
 }
 
-/// The records of the catalog, to be read and changed.
-pub(super) struct Records(pub(super) Tree);
+/// The records of the catalog, to be changed; for the log, what was changed.
+pub(super) struct Records<'a> {
+    pub(super) tree: Tree,
+    pub(super) redo: &'a mut Redo,
+}
 
-impl Records {
+impl Records<'_> {
     /// Writes a record, also over one that is there.
-    pub(super) async fn put(&self, key: Key, value: &[u8]) -> SqlResult<()> {
+    pub(super) async fn put(&mut self, key: Key, value: &[u8]) -> SqlResult<()> {
         let (key, io) = (key.encode(), IoCounters::default());
-        if !self.0.replace(&key, value, &io).await.map_err(fault::storage)? {
-            self.0.insert(&key, value).await.map_err(fault::storage)?;
+        if !self.tree.replace(&key, value, &io).await.map_err(fault::storage)? {
+            self.tree.insert(&key, value).await.map_err(fault::storage)?;
         }
+        self.redo.push(self.tree.id(), &key, Some(value));
         Ok(())
     }
 
     /// Removes a record, if it is there.
-    pub(super) async fn remove(&self, key: Key) -> SqlResult<()> {
-        self.0.delete(&key.encode(), &IoCounters::default()).await.map(drop).map_err(fault::storage)
-    }
-
-    /// Removes the records of all numbers of an object.
-    pub(super) async fn remove_all(&self, kind: Kind, id: u32) -> SqlResult<()> {
-        let (first, last) = (Key { kind, id, number: 0 }, Key { kind, id, number: u16::MAX });
-        let (first, last) = (first.encode(), last.encode());
-        for (key, _) in entries(&self.0, Bound::Included(&first), Bound::Included(&last)).await? {
-            self.remove(Key::decode(&key)?).await?;
+    pub(super) async fn remove(&mut self, key: Key) -> SqlResult<()> {
+        let (key, io) = (key.encode(), IoCounters::default());
+        if self.tree.delete(&key, &io).await.map_err(fault::storage)? {
+            self.redo.push(self.tree.id(), &key, None);
         }
         Ok(())
     }
 
-    /// All records, in the order of their keys.
-    pub(super) async fn all(&self) -> SqlResult<Vec<(Key, Vec<u8>)>> {
-        let all = entries(&self.0, Bound::Unbounded, Bound::Unbounded).await?;
-        all.into_iter().map(|(key, value)| Ok((Key::decode(&key)?, value))).collect()
+    /// Removes the records of all numbers of an object.
+    pub(super) async fn remove_all(&mut self, kind: Kind, id: u32) -> SqlResult<()> {
+        let (first, last) = (Key { kind, id, number: 0 }, Key { kind, id, number: u16::MAX });
+        let (first, last) = (first.encode(), last.encode());
+        let bounds = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        for (key, _) in entries(&self.tree, bounds.0, bounds.1).await? {
+            self.remove(Key::decode(&key)?).await?;
+        }
+        Ok(())
     }
+}
+
+/// All records of a catalog, in the order of their keys.
+pub(super) async fn all(tree: &Tree) -> SqlResult<Vec<(Key, Vec<u8>)>> {
+    let all = entries(tree, Bound::Unbounded, Bound::Unbounded).await?;
+    all.into_iter().map(|(key, value)| Ok((Key::decode(&key)?, value))).collect()
 }
 
 /// The entries of a tree within bounds, in order.

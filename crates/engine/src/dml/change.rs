@@ -138,7 +138,7 @@ async fn discard(store: &Store, ready: Vec<Ready>) -> SqlResult<()> {
 async fn apply_all(
     ready: &[Ready],
     store: &Store,
-    snapshot: &Snapshot,
+    snapshot: &mut Snapshot,
     block: Option<&Block>,
 ) -> SqlResult<()> {
     let in_place = ready.iter().filter_map(|one| match &one.how {
@@ -163,8 +163,11 @@ async fn apply_all(
     let reserved = catalog::reserve(store).await;
     if reserved.is_err() {
         undo(&trees, store).await;
+        return reserved;
     }
-    reserved
+    let first_new = store.first_new_tree();
+    trees.iter().for_each(|tree| tree.log(&mut snapshot.redo, first_new));
+    Ok(())
 }
 
 async fn undo(trees: &[&Entries], store: &Store) {

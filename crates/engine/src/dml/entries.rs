@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use storage::{Depth, Store, Tree};
+use storage::{Depth, Redo, Store, Tree, TreeId};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::RowLayout;
 use types::text::format_value;
@@ -197,6 +197,17 @@ impl Entries {
             key: key.clone(),
             old: change.old.clone(),
         })
+    }
+
+    /// What the entries are to be, for the log, unless the tree is a new one.
+    pub(crate) fn log(&self, redo: &mut Redo, first_new: TreeId) {
+        let tree = self.tree.id();
+        for (key, change) in self.changes.iter().filter(|_| tree < first_new) {
+            let new = change.new.as_ref().map(|(value, _)| value.as_slice());
+            if new != change.old.as_deref() {
+                redo.push(tree, key, new);
+            }
+        }
     }
 
     /// What it takes to note them.

@@ -11,12 +11,17 @@ use super::storm::rebuild;
 use super::{
     PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
 };
-use crate::{Result, StorageError, Store, TreeId};
+use crate::{Redo, Result, StorageError, Store, StoreOptions, TreeId};
 
 /// Frames of the pool: more than the workload changes, or far fewer, so that most of what changes is
 /// written before the next checkpoint, old pages to the journal.
 fn frames(seed: u64) -> usize {
     if (seed / 2).is_multiple_of(2) { 512 } else { 40 }
+}
+
+/// With a log or without one.
+fn options_of(seed: u64) -> StoreOptions {
+    StoreOptions { log: !seed.is_multiple_of(3), ..options(frames(seed)) }
 }
 
 /// Times that recovery is cut short before it is let run.
@@ -47,16 +52,22 @@ struct Workload {
     history: SharedHistory,
     /// Number of the last checkpoint that the workload has made.
     checkpoint: u64,
+    /// What has changed since then, or since it was logged last.
+    redo: Redo,
+    /// Whether trees were dropped since then.
+    has_dropped: bool,
 }
 
 impl Workload {
     async fn run(seed: u64, history: SharedHistory) -> Result<()> {
         let state = |trees: &[u32]| trees.iter().map(|id| (TreeId(*id), Rows::new())).collect();
         history.lock().expect("history").states.push(state(&[1]));
-        let store = Store::create(PATH.as_ref(), options(frames(seed))).await?;
+        let store = Store::create(PATH.as_ref(), options_of(seed)).await?;
         history.lock().expect("history").acknowledged = 1;
         let trees = state(&[1]);
-        let mut this = Workload { store, prng: Prng::new(seed), trees, history, checkpoint: 1 };
+        let (prng, redo) = (Prng::new(seed), Redo::default());
+        let mut this =
+            Workload { store, prng, trees, history, checkpoint: 1, redo, has_dropped: false };
         let first = this.load().await?;
         this.insert(TreeId(1), 20).await?;
         this.checkpoint().await?;
@@ -64,12 +75,16 @@ impl Workload {
         this.insert(first, 60).await?;
         this.checkpoint().await?;
         this.insert(second, 60).await?;
+        this.log().await?;
+        this.change(first, 30).await?;
+        this.log().await?;
         this.change(second, 300).await?;
         this.checkpoint().await?;
         let second = this.rebuild(second).await?;
         this.change(second, 50).await?;
         this.checkpoint().await?;
         this.store.drop_tree(first).await?;
+        this.has_dropped = true;
         this.trees.remove(&first);
         this.insert(TreeId(1), 10).await?;
         this.checkpoint().await?;
@@ -79,10 +94,13 @@ impl Workload {
         this.checkpoint().await?;
         // Most of what is left, so that nodes are merged and their pages used again.
         this.change(second, 1000).await?;
+        this.log().await?;
         this.checkpoint().await?;
         this.insert(second, 200).await?;
+        this.log().await?;
         this.checkpoint().await?;
-        this.insert(second, 30).await
+        this.insert(second, 30).await?;
+        this.log().await
     }
 
     async fn load(&mut self) -> Result<TreeId> {
@@ -109,7 +127,8 @@ impl Workload {
         for (key, value) in random_rows(&mut self.prng, count) {
             tree.insert(&key, &value).await?;
             let rows = self.trees.get_mut(&id).expect("the tree is known");
-            rows.entry(key).or_insert(value);
+            let value = rows.entry(key.clone()).or_insert(value);
+            self.redo.push(id, &key, Some(value));
         }
         Ok(())
     }
@@ -124,25 +143,43 @@ impl Workload {
         for (at, key) in keys.into_iter().enumerate() {
             if at < count {
                 tree.delete(&key, &io).await?;
+                self.redo.push(id, &key, None);
                 rows.remove(&key);
             } else if at % 2 == 0 {
                 let value = random_value(&mut self.prng, &key);
                 tree.replace(&key, &value, &io).await?;
+                self.redo.push(id, &key, Some(&value));
                 rows.insert(key, value);
             }
         }
         Ok(())
     }
 
+    /// A state that is about to become durable; its number.
+    fn announce(&self) -> usize {
+        let mut history = self.history.lock().expect("history");
+        history.states.push(self.trees.clone());
+        history.states.len()
+    }
+
+    /// Logs what has changed, if that can be.
+    async fn log(&mut self) -> Result<()> {
+        let has_new = self.store.next_tree_id() != self.store.first_new_tree();
+        if has_new || self.has_dropped || self.redo.len() > self.store.log_room() {
+            return Ok(());
+        }
+        let number = self.announce();
+        self.store.log(std::mem::take(&mut self.redo)).await?;
+        self.history.lock().expect("history").acknowledged = number;
+        Ok(())
+    }
+
     async fn checkpoint(&mut self) -> Result<()> {
-        let number = {
-            let mut history = self.history.lock().expect("history");
-            history.states.push(self.trees.clone());
-            history.states.len()
-        };
+        let number = self.announce();
         assert_eq!(self.store.checkpoint_number(), self.checkpoint, "an unplanned checkpoint");
         self.store.checkpoint().await?;
         self.checkpoint = self.store.checkpoint_number();
+        (self.redo, self.has_dropped) = (Redo::default(), false);
         self.history.lock().expect("history").acknowledged = number;
         Ok(())
     }
@@ -163,7 +200,7 @@ fn play(seed: u64, plan: FaultPlan) -> (Disk, SharedHistory, Result<()>) {
 /// there is no database.
 fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
     world(disk, seed, move || async move {
-        let store = match Store::open(PATH.as_ref(), options(frames(seed))).await {
+        let store = match Store::open(PATH.as_ref(), options_of(seed)).await {
             Err(StorageError::NotADatabase | StorageError::Io { .. }) => return Ok(None),
             store => store?,
         };
@@ -180,7 +217,7 @@ fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
 fn cut_recovery(disk: &Disk, seed: u64, write: u64) -> Disk {
     disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::short_and_late() });
     world(disk, seed, move || async move {
-        drop(Store::open(PATH.as_ref(), options(frames(seed))).await);
+        drop(Store::open(PATH.as_ref(), options_of(seed)).await);
     });
     disk.crash(seed)
 }

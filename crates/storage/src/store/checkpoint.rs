@@ -10,6 +10,7 @@ use super::StoreInner;
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
 use crate::header::{self, FILE_VERSION, Header, Journal};
+use crate::log::LogPlace;
 use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::space::{Extent, Space, Take};
@@ -23,6 +24,7 @@ type Dirty = (PageId, u32);
 /// Where a checkpoint puts the directory.
 struct Places {
     meta: Extent,
+    log: LogPlace,
     directory: Directory,
     /// Pages that the directory accounts for. A bulk load may take more while the checkpoint runs.
     page_count: u32,
@@ -43,7 +45,9 @@ impl StoreInner {
         self.check_writable()?;
         let dirty = self.pool.dirty_frames();
         // Changed old pages that are clean in the pool, or no longer there, are in the journal.
-        let changed = self.changed.load(Ordering::Relaxed) || self.pool.journal.len() > 0;
+        let changed = self.changed.load(Ordering::Relaxed)
+            || self.pool.journal.len() > 0
+            || !self.log.is_empty();
         if dirty.is_empty() && !changed {
             return Ok(());
         }
@@ -51,21 +55,23 @@ impl StoreInner {
         let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
         let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
-        let old_meta = Extent { start: before.meta_pid, pages: before.meta_pages };
         // Whatever is short of space up to here leaves everything as it was.
         self.write_journal(&old).await?;
-        let places =
-            self.allocator.take_by(|space, held| self.choose_places(space, held, old_meta)).await?;
+        let log = self.place_log(&before).await?;
+        let places = match self.place_directory(&before, log).await {
+            Ok(places) => places,
+            Err(error) => return Err(self.without_log(&before, log, error)),
+        };
         if let Err(error) = self.write_beside(&new, &places).await {
             self.space().give(places.meta);
-            return Err(error);
+            return Err(self.without_log(&before, log, error));
         }
-        let committed = self.commit(&old, &places, before).await;
+        let committed = self.commit(&old, &places, &before).await;
         let header = committed.map_err(|error| self.poisoned_by(error))?;
         // Before any page is freed: a page of a dropped tree may be among them.
         dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
         self.pool.journal.end().await;
-        self.finish(header, old_meta);
+        self.finish(header, &before);
         self.changed.store(false, Ordering::Relaxed);
         Ok(())
     }
@@ -89,7 +95,7 @@ impl StoreInner {
 
     /// Makes the new state the one of the file; returns its header. What is written here has its
     /// space, so a failure is never for the lack of it on a file system that keeps its word.
-    async fn commit(&self, old: &[Dirty], places: &Places, before: Header) -> Result<Header> {
+    async fn commit(&self, old: &[Dirty], places: &Places, before: &Header) -> Result<Header> {
         self.sync().await?;
         let mut header = Header {
             version: FILE_VERSION,
@@ -100,7 +106,8 @@ impl StoreInner {
             meta_pages: places.meta.pages,
             next_tree: self.next_tree.load(Ordering::Relaxed),
             journal: self.pool.journal.header(),
-            ..before
+            log: places.log,
+            ..before.clone()
         };
         if header.journal.pages > 0 {
             self.write_slot(&header, 0).await?;
@@ -116,28 +123,60 @@ impl StoreInner {
         Ok(header)
     }
 
+    /// Where the log is to lie: where it is, or in a longer run of zeros that is taken here. Where there
+    /// is no space for that it stays as it is.
+    async fn place_log(&self, before: &Header) -> Result<LogPlace> {
+        let Some(wanted) = self.log.pages_wanted(before) else { return Ok(before.log) };
+        let run = match self.allocator.take(wanted).await {
+            Err(error) if error.is_disk_full() => return Ok(before.log),
+            taken => taken?,
+        };
+        match self.log.clear(run).await {
+            Ok(()) => {
+                let salt = u64::from_le_bytes(runtime::entropy());
+                Ok(LogPlace { pid: run.start, pages: run.pages, salt })
+            }
+            Err(error) => {
+                self.space().give(run);
+                if error.is_disk_full() { Ok(before.log) } else { Err(self.poisoned_by(error)) }
+            }
+        }
+    }
+
+    /// Gives back what was taken for the log by a checkpoint that does not come about.
+    fn without_log(&self, before: &Header, log: LogPlace, error: StorageError) -> StorageError {
+        let new = log.extent().filter(|_| log != before.log);
+        new.into_iter().for_each(|run| self.space().give(run));
+        error
+    }
+
+    async fn place_directory(&self, before: &Header, log: LogPlace) -> Result<Places> {
+        let freed = freed_by(before, log);
+        self.allocator.take_by(|space, held| self.choose_places(space, held, &freed, log)).await
+    }
+
     /// Takes pages for the directory, and makes it: it has to tell of these very pages.
     fn choose_places(
         &self,
         space: &mut Space,
         held: u32,
-        old_meta: Extent,
+        freed: &[Extent],
+        log: LogPlace,
     ) -> Result<Take<Places>> {
         let trees: Vec<_> = self.trees().values().map(|tree| tree.record()).collect();
-        let freed: Vec<Extent> = (old_meta.pages > 0).then_some(old_meta).into_iter().collect();
         // Taking the pages of the directory may cut one of the extents listed now in two.
-        let extents_max = space.free_after_restart(&freed).len() + 1;
+        let extents_max = space.free_after_restart(freed).len() + 1;
         let capacity = meta::capacity(self.pool.page_size());
         let meta_pages = encoded_len(trees.len(), extents_max).div_ceil(capacity);
         let meta = match space.take(meta_pages as u32, held)? {
             Take::Taken(extent) => extent,
             Take::Grow(page_count) => return Ok(Take::Grow(page_count)),
         };
-        let free = space.free_after_restart(&freed);
+        let free = space.free_after_restart(freed);
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
         let page_count = space.page_count();
         assert!(page_count <= held, "the file holds all its pages before anything refers to them");
-        Ok(Take::Taken(Places { meta, directory: Directory { trees, free }, page_count }))
+        Ok(Take::Taken(Places { meta, log, directory: Directory { trees, free }, page_count }))
     }
 
     fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
@@ -213,14 +252,21 @@ impl StoreInner {
     }
 
     /// The new checkpoint exists: what only the old one needed is free.
-    fn finish(&self, header: Header, old_meta: Extent) {
+    fn finish(&self, header: Header, before: &Header) {
         self.pool.set_epoch(header.checkpoint + 1);
+        self.log.restart(header.log, header.checkpoint);
+        let freed = freed_by(before, header.log);
         *self.header.lock().expect("header") = header;
         let mut space = self.space();
         space.end_journal();
-        if old_meta.pages > 0 {
-            space.give(old_meta);
-        }
+        freed.into_iter().for_each(|extent| space.give(extent));
         space.settle(&self.pool);
     }
+}
+
+/// What the checkpoint before needed for itself and the next one, with its log there, does not.
+fn freed_by(before: &Header, log: LogPlace) -> Vec<Extent> {
+    let meta = Extent { start: before.meta_pid, pages: before.meta_pages };
+    let moved = before.log.extent().filter(|_| log != before.log);
+    (meta.pages > 0).then_some(meta).into_iter().chain(moved).collect()
 }

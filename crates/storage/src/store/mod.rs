@@ -23,6 +23,7 @@ use crate::error::{Result, StorageError};
 use crate::gate::Turnstile;
 use crate::header::Header;
 use crate::latch::ExclusiveGuard;
+use crate::log::{Log, Redo};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::pool::memory::PAGE_COUNT_MAX;
@@ -50,11 +51,19 @@ pub struct StoreOptions {
     pub pool_bytes: usize,
     /// Whether to bypass the kernel's page cache.
     pub direct: bool,
+    /// Whether the file is to have a log, from its next checkpoint on. What one that it has already holds
+    /// is read in any case.
+    pub log: bool,
 }
 
 impl Default for StoreOptions {
     fn default() -> StoreOptions {
-        StoreOptions { page_size: page::PAGE_SIZE_MIN, pool_bytes: 64 << 20, direct: true }
+        StoreOptions {
+            page_size: page::PAGE_SIZE_MIN,
+            pool_bytes: 64 << 20,
+            direct: true,
+            log: false,
+        }
     }
 }
 
@@ -74,6 +83,8 @@ pub(crate) struct StoreInner {
     pub writers: Turnstile,
     /// Whoever changes inner nodes passes alone: the bound on pins that are held while waiting.
     pub structure: Turnstile,
+    /// What is durable before the next checkpoint.
+    log: Log,
     /// The directory differs from the last checkpoint's.
     changed: AtomicBool,
     /// The header that the file holds now.
@@ -109,6 +120,42 @@ impl Store {
     /// poisoned then. `Poisoned` when it already was.
     pub async fn checkpoint(&self) -> Result<()> {
         self.inner.checkpoint().await
+    }
+
+    /// Makes changes durable that have been made in trees of the last checkpoint, all or none: after a
+    /// crash the file holds them on top of it. They are logged in the order in which they were made, by
+    /// one caller at a time, and not while a checkpoint runs. Runs to its end even when the caller is
+    /// dropped.
+    ///
+    /// # Errors
+    /// `Io` when a write or sync failed: the store is poisoned then. `Poisoned` when it already was.
+    ///
+    /// # Panics
+    /// When the changes are more than [`Store::log_room`].
+    pub async fn log(&self, redo: Redo) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        let logged = runtime::spawn(async move {
+            inner.check_writable()?;
+            let logged = inner.log.append(&redo).await;
+            logged.inspect_err(|error| inner.pool.set_poison(error))
+        });
+        logged.await.unwrap_or(Err(StorageError::Stopped))
+    }
+
+    /// Bytes of changes ([`Redo::len`]) that can be logged before the next checkpoint, at least: less
+    /// 40 for each call.
+    pub fn log_room(&self) -> usize {
+        self.inner.log.room()
+    }
+
+    /// Bytes of the log since the last checkpoint, and those that it may have.
+    pub fn log_usage(&self) -> (usize, usize) {
+        self.inner.log.usage()
+    }
+
+    /// The first tree that the last checkpoint does not have: changes in it cannot be logged.
+    pub fn first_new_tree(&self) -> TreeId {
+        TreeId(self.inner.header.lock().expect("header").next_tree)
     }
 
     /// Makes sure of space on the disk for a checkpoint of all that has changed so far, of `pages`

@@ -15,6 +15,7 @@ use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
 use crate::header::{self, FILE_VERSION, Header, Journal};
+use crate::log::{self, Log, LogPlace};
 use crate::meta;
 use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 use crate::pool::Pool;
@@ -52,6 +53,7 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
         next_tree: CATALOG.0 + 1,
         catalog_tree: CATALOG.0,
         journal: Journal::default(),
+        log: LogPlace::default(),
     };
     let store = assemble(file, options, first, Directory::default())?;
     store.inner.create_tree(CATALOG).await?;
@@ -73,15 +75,26 @@ pub(super) async fn open(path: &Path, options: &StoreOptions) -> Result<Store> {
         replay(&file, &header).await?;
     }
     let directory = read_directory(&file, &header).await?;
+    let logged = log::read(&file, header.page_size, header.log, header.checkpoint).await?;
     if header.journal.pages > 0 || !alike {
         header.sequence += 1;
         header.journal = Journal::default();
         let store = assemble(file, options, header.clone(), directory)?;
         // The slot that was read stays until the other one is written.
         store.inner.write_both_slots(&header, 1 - slot).await?;
-        return check_catalog(store);
+        return recover(check_catalog(store)?, logged).await;
     }
-    check_catalog(assemble(file, options, header, directory)?)
+    recover(check_catalog(assemble(file, options, header, directory)?)?, logged).await
+}
+
+/// Puts what was logged since the checkpoint into its trees.
+async fn recover(store: Store, logged: log::Entries) -> Result<Store> {
+    if logged.is_empty() {
+        return Ok(store);
+    }
+    log::replay(&store, logged).await?;
+    store.checkpoint().await?;
+    Ok(store)
 }
 
 fn check_catalog(store: Store) -> Result<Store> {
@@ -116,6 +129,7 @@ fn assemble(
     let space = Space::new(header.page_count, &directory.free);
     let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
     let (pages, epoch) = (Arc::clone(&allocator), header.checkpoint + 1);
+    let log = Log::new(file.clone(), options.log, &header);
     let pool = Pool::new(file, pages, header.page_size, options.pool_bytes, epoch)?;
     pool.expect(header.page_count);
     let trees: BTreeMap<_, _> = directory
@@ -131,6 +145,7 @@ fn assemble(
         catalog: TreeId(header.catalog_tree),
         writers: Turnstile::new(),
         structure: Turnstile::new(),
+        log,
         changed: AtomicBool::new(false),
         header: Mutex::new(header),
         io: IoCounters::default(),

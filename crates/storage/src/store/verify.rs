@@ -22,6 +22,8 @@ pub struct VerifyReport {
     pub free_pages: u64,
     /// Pages of the directory.
     pub directory_pages: u32,
+    /// Pages of the log.
+    pub log_pages: u32,
     /// Reads that the check has made.
     pub reads: u64,
     /// What is damaged: the first finding of each tree, and of the accounts of pages.
@@ -88,6 +90,7 @@ impl Store {
         let header = self.inner.header.lock().expect("header").clone();
         let directory = Extent { start: header.meta_pid, pages: header.meta_pages };
         report.directory_pages = directory.pages;
+        report.log_pages = header.log.pages;
         let free = {
             // Loads and the journal may have taken pages since the survey began.
             let space = self.inner.space();
@@ -96,7 +99,8 @@ impl Store {
         };
         seen.grow(report.page_count);
         report.free_pages = free.iter().map(|extent| u64::from(extent.pages)).sum();
-        for pid in free.iter().chain([&directory]).flat_map(|extent| extent.pids()) {
+        let log = header.log.extent();
+        for pid in free.iter().chain([&directory]).chain(&log).flat_map(|extent| extent.pids()) {
             seen.insert(pid).map_err(|_| misplaced(pid, "a page that is free and in use"))?;
         }
         let lost: Option<PageId> = (2..report.page_count).find(|pid| !seen.contains(*pid));

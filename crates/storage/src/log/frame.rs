@@ -1,0 +1,109 @@
+//! Frames of the log (`docs/format/log.md`, section 2).
+
+use super::{LogPlace, padded};
+use crate::le::{set_u32, set_u64, u32_at, u64_at};
+
+const MAGIC: &[u8; 4] = b"DVLG";
+const CHECKSUM: usize = 4;
+const CHECKPOINT: usize = 8;
+const SEQUENCE: usize = 16;
+const LEN: usize = 24;
+const PREVIOUS: usize = 28;
+
+/// Bytes before the changes.
+pub(super) const FRAME_HEADER_BYTES: usize = 32;
+
+/// Which frame it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FrameId {
+    /// The checkpoint on which it builds.
+    pub checkpoint: u64,
+    pub sequence: u64,
+    /// Checksum of the frame before.
+    pub previous: u32,
+}
+
+impl FrameId {
+    /// The first one after a checkpoint.
+    pub fn first(checkpoint: u64) -> FrameId {
+        FrameId { checkpoint, sequence: 0, previous: 0 }
+    }
+
+    /// The one after this, whose checksum is `checksum`.
+    pub fn next(self, checksum: u32) -> FrameId {
+        FrameId { sequence: self.sequence + 1, previous: checksum, ..self }
+    }
+}
+
+/// Appends a frame to `bytes`, padded; its checksum.
+pub(super) fn write(bytes: &mut Vec<u8>, id: FrameId, salt: u64, changes: &[u8]) -> u32 {
+    let start = bytes.len();
+    assert!(start.is_multiple_of(8), "frames begin at multiples of 8");
+    let len = u32::try_from(changes.len()).expect("a frame fits the log");
+    bytes.resize(start + FRAME_HEADER_BYTES, 0);
+    let header = &mut bytes[start..];
+    header[..4].copy_from_slice(MAGIC);
+    set_u64(header, CHECKPOINT, id.checkpoint);
+    set_u64(header, SEQUENCE, id.sequence);
+    set_u32(header, LEN, len);
+    set_u32(header, PREVIOUS, id.previous);
+    bytes.extend(changes);
+    let sum = checksum(&bytes[start..], salt);
+    set_u32(&mut bytes[start..], CHECKSUM, sum);
+    bytes.resize(padded(bytes.len()), 0);
+    sum
+}
+
+fn checksum(frame: &[u8], salt: u64) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), &frame[CHECKPOINT..])
+}
+
+/// A frame that was found.
+pub(super) struct Found<'a> {
+    pub id: FrameId,
+    pub checksum: u32,
+    pub changes: &'a [u8],
+}
+
+/// The intact frame at the beginning of `bytes`, if there is one.
+pub(super) fn read<'a>(bytes: &'a [u8], place: &LogPlace) -> Option<Found<'a>> {
+    if bytes.len() < FRAME_HEADER_BYTES || &bytes[..4] != MAGIC {
+        return None;
+    }
+    let end = FRAME_HEADER_BYTES.checked_add(u32_at(bytes, LEN) as usize)?;
+    let frame = bytes.get(..end)?;
+    let found = u32_at(bytes, CHECKSUM);
+    let id = FrameId {
+        checkpoint: u64_at(bytes, CHECKPOINT),
+        sequence: u64_at(bytes, SEQUENCE),
+        previous: u32_at(bytes, PREVIOUS),
+    };
+    let changes = &frame[FRAME_HEADER_BYTES..];
+    (checksum(frame, place.salt) == found).then_some(Found { id, checksum: found, changes })
+}
+
+/// All changes of the frames that build on a checkpoint, from the first one on.
+///
+/// # Errors
+/// The offset at which a frame is missing that was synced.
+pub(super) fn read_all<'a>(
+    run: &'a [u8],
+    place: &LogPlace,
+    checkpoint: u64,
+) -> Result<Vec<&'a [u8]>, usize> {
+    let (mut all, mut at, mut next) = (vec![], 0, FrameId::first(checkpoint));
+    while let Some(frame) = run.get(at..).and_then(|bytes| read(bytes, place)) {
+        if frame.id != next {
+            break;
+        }
+        all.push(frame.changes);
+        next = frame.id.next(frame.checksum);
+        at += padded(FRAME_HEADER_BYTES + frame.changes.len());
+    }
+    let later = |id: FrameId| id.checkpoint == checkpoint && id.sequence > next.sequence;
+    let mut rest = (at..run.len()).step_by(8).filter_map(|start| read(&run[start..], place));
+    if rest.any(|frame| later(frame.id)) { Err(at) } else { Ok(all) }
+}
+
+#[cfg(test)]
+mod tests;

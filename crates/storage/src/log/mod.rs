@@ -1,0 +1,187 @@
+//! The log: what is durable before the next checkpoint (`docs/format/log.md`).
+
+mod frame;
+mod recover;
+mod redo;
+
+use std::sync::{Mutex, MutexGuard};
+
+use runtime::IoBuf;
+use runtime::fs::File;
+
+use crate::error::{Result, StorageError};
+use crate::header::Header;
+use crate::page::PageId;
+use crate::space::Extent;
+
+use frame::{FRAME_HEADER_BYTES, FrameId};
+pub(crate) use recover::{Entries, read, replay};
+pub use redo::Redo;
+
+/// The log's share of the file, as one part of so many.
+const SHARE: u32 = 8;
+
+/// Bytes of the log's run, at least and at most.
+const RUN_BYTES_MIN: u32 = 1 << 20;
+const RUN_BYTES_MAX: u32 = 32 << 20;
+
+/// What a write begins and ends at a multiple of.
+const BLOCK_BYTES: usize = 4096;
+
+/// Zeros that are written at a time.
+const ZERO_BYTES: u64 = 1 << 20;
+
+/// Where the log lies; no pages: there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LogPlace {
+    pub pid: PageId,
+    pub pages: u32,
+    /// Tells its frames from what users have written.
+    pub salt: u64,
+}
+
+impl LogPlace {
+    pub fn extent(self) -> Option<Extent> {
+        (self.pages > 0).then_some(Extent { start: self.pid, pages: self.pages })
+    }
+}
+
+/// The pages that a file of `page_count` pages gives its log.
+fn pages_wanted(page_count: u32, page_size: u32) -> u32 {
+    (page_count / SHARE).clamp(RUN_BYTES_MIN / page_size, RUN_BYTES_MAX / page_size)
+}
+
+/// The next multiple of 8.
+fn padded(len: usize) -> usize {
+    len.next_multiple_of(8)
+}
+
+/// The log of an open file.
+pub(crate) struct Log {
+    file: File,
+    page_size: usize,
+    is_wanted: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    place: LogPlace,
+    next: FrameId,
+    /// Bytes of the run that frames take.
+    end: usize,
+    /// The bytes before `end` in its block.
+    tail: Vec<u8>,
+    is_appending: bool,
+}
+
+impl State {
+    fn at(place: LogPlace, checkpoint: u64) -> State {
+        let next = FrameId::first(checkpoint);
+        State { place, next, end: 0, tail: vec![], is_appending: false }
+    }
+}
+
+/// A frame on its way: where its write begins, its bytes, and what the log is then.
+struct Appending {
+    offset: u64,
+    image: IoBuf,
+    next: FrameId,
+    end: usize,
+    tail: Vec<u8>,
+}
+
+impl Log {
+    /// The empty log of a file; one that has none gets one only if it `is_wanted`.
+    pub fn new(file: File, is_wanted: bool, header: &Header) -> Log {
+        let state = Mutex::new(State::at(header.log, header.checkpoint));
+        Log { file, page_size: header.page_size as usize, is_wanted, state }
+    }
+
+    /// The pages of the run that the file should have, when that is longer than the one which it has.
+    pub fn pages_wanted(&self, header: &Header) -> Option<u32> {
+        let wanted = pages_wanted(header.page_count, header.page_size);
+        let is_long_enough = wanted < header.log.pages.saturating_mul(2).max(1);
+        (self.is_wanted && !is_long_enough).then_some(wanted)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("log")
+    }
+
+    /// Begins anew: the checkpoint is durable.
+    pub fn restart(&self, place: LogPlace, checkpoint: u64) {
+        let mut state = self.state();
+        assert!(!state.is_appending, "nothing is logged during a checkpoint");
+        assert!(checkpoint > state.next.checkpoint, "checkpoints follow each other");
+        *state = State::at(place, checkpoint);
+    }
+
+    /// Whether nothing was logged since the last checkpoint.
+    pub fn is_empty(&self) -> bool {
+        self.state().end == 0
+    }
+
+    /// Bytes that are logged, and bytes that the run has.
+    pub fn usage(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.end, state.place.pages as usize * self.page_size)
+    }
+
+    /// Bytes of changes that one more frame may have.
+    pub fn room(&self) -> usize {
+        let (end, capacity) = self.usage();
+        capacity.saturating_sub(end + FRAME_HEADER_BYTES + 8)
+    }
+
+    /// Writes a frame and syncs it.
+    ///
+    /// # Errors
+    /// `Io`. The file may hold the frame or not: only opening it again can tell.
+    ///
+    /// # Panics
+    /// Without room for it, or while another one is written.
+    pub async fn append(&self, redo: &Redo) -> Result<()> {
+        let appending = self.begin(redo);
+        let written = self.file.write_all_at(appending.image, appending.offset).await.0;
+        written.map_err(|error| StorageError::io("write the log", &error))?;
+        let synced = self.file.sync_data().await;
+        synced.map_err(|error| StorageError::io("sync the log", &error))?;
+        let mut state = self.state();
+        let Appending { next, end, tail, .. } = appending;
+        *state = State { place: state.place, next, end, tail, is_appending: false };
+        Ok(())
+    }
+
+    fn begin(&self, redo: &Redo) -> Appending {
+        assert!(redo.len() <= self.room(), "{} bytes do not fit the log", redo.len());
+        let mut state = self.state();
+        assert!(!state.is_appending, "frames are written one after another");
+        state.is_appending = true;
+        let mut bytes = state.tail.clone();
+        let sum = frame::write(&mut bytes, state.next, state.place.salt, redo.bytes());
+        let begin = state.end - state.tail.len();
+        let end = begin + bytes.len();
+        let tail = bytes[bytes.len() / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
+        bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);
+        let offset = u64::from(state.place.pid) * self.page_size as u64 + begin as u64;
+        let next = state.next.next(sum);
+        Appending { offset, image: IoBuf::copy_of(&bytes), next, end, tail }
+    }
+
+    /// Fills a run that no header names yet with zeros.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn clear(&self, run: Extent) -> Result<()> {
+        let mut offset = u64::from(run.start) * self.page_size as u64;
+        let end = offset + u64::from(run.pages) * self.page_size as u64;
+        while offset < end {
+            let len = ZERO_BYTES.min(end - offset);
+            let zeros = IoBuf::alloc(len as usize);
+            let written = self.file.write_all_at(zeros, offset).await.0;
+            written.map_err(|error| StorageError::io("clear the log", &error))?;
+            offset += len;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Recovery: what the log has is put into the trees of the last checkpoint (`docs/format/log.md`,
+//! section 4).
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::IntoIter;
+use std::sync::{Arc, Mutex};
+
+use runtime::fs::File;
+use runtime::{IoBuf, IoCounters};
+
+use super::redo::split_first;
+use super::{LogPlace, frame};
+use crate::error::{Damage, Result, StorageError};
+use crate::store::{Store, TreeId};
+
+/// Bytes of the log that are read at a time.
+const READ_BYTES: u64 = 1 << 20;
+
+/// Tasks that change trees at a time: each waits for a page most of its time.
+const TASKS: usize = 64;
+
+/// Entries that a task takes at a time: neighbours, as a rule.
+const ENTRIES_AT_ONCE: usize = 32;
+
+/// What entries are to be.
+pub(crate) type Entries = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
+
+/// What the log says since this checkpoint.
+///
+/// # Errors
+/// `Io`; `Corrupt` when a frame has rotted.
+pub(crate) async fn read(
+    file: &File,
+    page_size: u32,
+    place: LogPlace,
+    checkpoint: u64,
+) -> Result<Entries> {
+    let run = read_run(file, page_size, place).await?;
+    let damaged = |at: usize| StorageError::Corrupt {
+        pid: place.pid + (at / page_size as usize) as u32,
+        reason: Damage::Log,
+    };
+    let mut entries = Entries::new();
+    for frame in frame::read_all(&run, &place, checkpoint).map_err(damaged)? {
+        let mut rest = frame;
+        while !rest.is_empty() {
+            let ((tree, key, value), behind) = split_first(rest).ok_or_else(|| damaged(0))?;
+            entries.insert((tree, key.to_vec()), value.map(<[u8]>::to_vec));
+            rest = behind;
+        }
+    }
+    Ok(entries)
+}
+
+async fn read_run(file: &File, page_size: u32, place: LogPlace) -> Result<Vec<u8>> {
+    let mut offset = u64::from(place.pid) * u64::from(page_size);
+    let end = offset + u64::from(place.pages) * u64::from(page_size);
+    let mut run = Vec::new();
+    while offset < end {
+        let len = READ_BYTES.min(end - offset);
+        let (done, piece) = file.read_exact_at(IoBuf::alloc(len as usize), offset).await;
+        done.map_err(|error| StorageError::io("read the log", &error))?;
+        run.extend_from_slice(piece.as_slice());
+        offset += len;
+    }
+    Ok(run)
+}
+
+/// The entries that nobody has taken yet.
+type Left = Arc<Mutex<IntoIter<(TreeId, Vec<u8>), Option<Vec<u8>>>>>;
+
+/// Makes the entries what they are to be, by many tasks: one of them waits while others go on.
+///
+/// # Errors
+/// Those of the trees; `NoSuchTree` for one that the checkpoint does not have.
+pub(crate) async fn replay(store: &Store, entries: Entries) -> Result<()> {
+    let left: Left = Arc::new(Mutex::new(entries.into_iter()));
+    let task = |_| {
+        let (store, left) = (store.clone(), Arc::clone(&left));
+        runtime::spawn(async move { apply(&store, &left).await })
+    };
+    let tasks: Vec<_> = (0..TASKS).map(task).collect();
+    let mut done = Ok(());
+    for task in tasks {
+        let outcome = task.await.unwrap_or(Err(StorageError::Stopped));
+        done = done.and(outcome);
+    }
+    done
+}
+
+async fn apply(store: &Store, left: &Left) -> Result<()> {
+    let io = IoCounters::default();
+    loop {
+        let entries: Vec<_> = left.lock().expect("log").by_ref().take(ENTRIES_AT_ONCE).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for ((tree, key), value) in entries {
+            let tree = store.tree(tree)?;
+            match value {
+                None => drop(tree.delete(&key, &io).await?),
+                Some(value) => {
+                    if !tree.replace(&key, &value, &io).await? {
+                        tree.insert(&key, &value).await?;
+                    }
+                }
+            }
+        }
+        if runtime::need_preempt() {
+            runtime::yield_now().await;
+        }
+    }
+}
