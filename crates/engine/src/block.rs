@@ -21,6 +21,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
 use crate::fault;
+use crate::isolation;
 use crate::load::drop_trees;
 use crate::undo::RECORD_BYTES_MAX;
 use crate::versions::Versions;
@@ -75,12 +76,16 @@ impl Block {
     /// Begins one; waits for the right to write.
     ///
     /// # Errors
-    /// As [`Database::writer`].
+    /// As [`Database::writer`]; 40001 when others have changed what the transaction has read, or
+    /// definitions, since the version that it keeps.
     pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
         let right = public.versions().right(wait).await?;
         // No checkpoint is made before it ends.
         public.versions().publish_unless_logged().await?;
-        let snapshot = public.newest();
+        let snapshot = match public.kept() {
+            Some(kept) => isolation::on_top(kept, public.newest())?,
+            None => public.newest(),
+        };
         let first_new = public.store().next_tree_id();
         let (noted, noted_bytes, redo) = (vec![], 0, Redo::default());
         let (saved, left) = (vec![], vec![]);
@@ -307,7 +312,7 @@ impl Undo {
             }
         }
         // The records of the block are no concern of those who read from now on.
-        let read_view = self.snapshot.read_view.next();
+        let read_view = self.snapshot.read_view.next().of_all();
         self.versions.replace(Snapshot { read_view, ..(*self.versions.newest()).clone() });
         for tree in self.own {
             // An error leaves pages that the next start takes back.

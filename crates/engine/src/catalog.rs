@@ -67,6 +67,11 @@ impl Snapshot {
         VisibleTree { tree, view: self.read_view.clone() }
     }
 
+    /// The same version, its trees seen otherwise.
+    pub(crate) fn with_view(&self, read_view: ReadView) -> Arc<Snapshot> {
+        Arc::new(Snapshot { read_view, ..self.clone() })
+    }
+
     /// The table with this id.
     pub(crate) fn table_by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
         self.tables.by_id(id)
@@ -141,6 +146,13 @@ impl Snapshot {
         self.tables.is_same(&other.tables)
             && Arc::ptr_eq(&self.views, &other.views)
             && Arc::ptr_eq(&self.sequences, &other.sequences)
+    }
+
+    /// Whether it has the same definitions as the other one.
+    pub(crate) fn has_definitions_of(&self, other: &Snapshot) -> bool {
+        self.has_relations_of(other)
+            && Arc::ptr_eq(&self.access, &other.access)
+            && Arc::ptr_eq(&self.comments, &other.comments)
     }
 
     /// Whether it is a newer version than the other one.

@@ -110,7 +110,7 @@ impl Committing {
                 return Err(error);
             }
         };
-        snapshot.read_view = snapshot.read_view.next();
+        snapshot.read_view = snapshot.read_view.next().of_all();
         versions.advance(snapshot, record_bytes);
         versions.forget_ended(&gone);
         Ok(())

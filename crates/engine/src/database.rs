@@ -38,6 +38,8 @@ pub struct Database {
     block: Option<Arc<Block>>,
     /// The session that sees it so, with its temporary tables.
     session: Option<u64>,
+    /// The version that its transaction keeps.
+    pinned: Option<Arc<Snapshot>>,
 }
 
 struct Inner {
@@ -125,7 +127,7 @@ impl Database {
             watched: Mutex::default(),
             runtime,
         };
-        Ok(Database { inner: Arc::new(inner), block: None, session: None })
+        Ok(Database { inner: Arc::new(inner), block: None, session: None, pinned: None })
     }
 
     /// A session: settings, and one statement at a time.
@@ -216,6 +218,16 @@ impl Database {
     /// Pages of the file.
     pub fn page_count(&self) -> u64 {
         self.inner.store.page_counts().0.into()
+    }
+
+    /// Bytes of the log since the last checkpoint, and those that it may have.
+    pub fn log_usage(&self) -> (usize, usize) {
+        self.inner.store.log_usage()
+    }
+
+    /// The number of the last checkpoint: it rises by one with each.
+    pub fn checkpoint_number(&self) -> u64 {
+        self.inner.store.checkpoint_number()
     }
 
     /// The share of the file's pages that lie in the buffer pool, 0 to 1.
@@ -335,8 +347,26 @@ impl Database {
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         match &self.block {
             Some(block) => block.snapshot(),
-            None => self.seen(self.inner.versions.visible()),
+            None => self.seen(self.pinned.clone().unwrap_or_else(|| self.inner.versions.visible())),
         }
+    }
+
+    /// The same database for a transaction that keeps the version which is visible now, and may note what
+    /// it reads of it.
+    pub(crate) fn pinned(&self, notes_reads: bool) -> Database {
+        let visible = self.inner.versions.visible();
+        let pinned = Some(visible.with_view(visible.read_view.pinned(notes_reads)));
+        Database { pinned, ..self.clone() }
+    }
+
+    /// The same database for the next transaction.
+    pub(crate) fn unpinned(&self) -> Database {
+        Database { pinned: None, ..self.clone() }
+    }
+
+    /// The version that the transaction keeps.
+    pub(crate) fn kept(&self) -> Option<&Arc<Snapshot>> {
+        self.pinned.as_ref()
     }
 
     /// The catalog for who has the right to write: what others have done, though it is not durable yet.
@@ -387,7 +417,7 @@ impl Database {
     /// The same database as a block sees it.
     pub(crate) fn within(&self, block: Block) -> Database {
         let block = Some(Arc::new(block));
-        Database { inner: self.inner.clone(), block, session: self.session }
+        Database { block, ..self.clone() }
     }
 
     /// The same database as a session sees it: with its temporary tables.

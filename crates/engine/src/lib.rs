@@ -32,6 +32,7 @@ mod door;
 mod explain;
 mod fault;
 mod fetch;
+mod isolation;
 mod lifted;
 mod load;
 mod lookup;

@@ -155,7 +155,11 @@ impl Session {
     pub(crate) async fn plan(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();
         let is_large = query.is_large(&|name| snapshot.views.contains_key(name));
-        let (catalog, options) = (self.system_catalog(), self.planner_options_now());
+        let catalog = match snapshot.read_view.has_base() && query.row_locks().is_some() {
+            true => self.catalog_over(snapshot.with_view(snapshot.read_view.pinned(true))),
+            false => self.system_catalog(),
+        };
+        let options = self.planner_options_now();
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
             let begun = time::now();

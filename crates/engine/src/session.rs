@@ -17,11 +17,10 @@ use runtime::IoCounters;
 use runtime::sync::Cancel;
 use sql::parse::Statement;
 use sql::plan::Plan;
-use sql::{PlannerOptions, Query};
+use sql::{PlannerOptions, Query, RowLocks};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::activity::Activity;
-use crate::block::Block;
 use crate::catalog::Snapshot;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
@@ -39,7 +38,7 @@ use crate::system::{
 };
 use crate::write_lock::LockWait;
 use crate::writing::Writing;
-use crate::{access, query};
+use crate::{access, isolation, query};
 
 use transaction::TransactionState;
 
@@ -174,6 +173,15 @@ impl Session {
         LockWait { cancel, timeout: (timeout > 0).then(|| Duration::from_millis(timeout)) }
     }
 
+    /// How long a query waits for those that write, if it locks rows.
+    pub(crate) fn row_locks(&self, query: &Query) -> Option<LockWait> {
+        let wait = self.lock_wait();
+        match query.row_locks()? {
+            RowLocks::Waits => Some(wait),
+            RowLocks::DoesNotWait => Some(LockWait { timeout: Some(Duration::ZERO), ..wait }),
+        }
+    }
+
     pub(crate) async fn dispatch(
         &mut self,
         statement: Statement,
@@ -181,20 +189,25 @@ impl Session {
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
         access::check(&self.db.snapshot(), self.info.role, &statement)?;
+        if admit::looks(&statement) {
+            self.look(None).await?;
+        }
         if self.begins_writing(&statement) {
-            let block = Block::begin(&self.db, &self.lock_wait()).await?;
-            self.db = self.db.within(block);
+            self.begin_writing(&self.lock_wait()).await?;
         }
         match statement {
             Statement::Query(query) => self.query(&query, cancel).await.map(StatementResult::Rows),
             Statement::Explain(e) => self.explain(&e, cancel).await,
             Statement::Set { name, value: Some(value) } => {
+                self.check_isolation_open(&name, &value)?;
                 self.settings.set(&name, &value).map(|()| tag("SET"))
             }
             Statement::SetTransaction(modes) => {
-                let mut modes = modes.iter();
-                let set = modes.try_for_each(|(name, value)| self.settings.set(name, value));
-                set.map(|()| tag("SET"))
+                for (name, value) in &modes {
+                    self.check_isolation_open(name, value)?;
+                    self.settings.set(name, value)?;
+                }
+                Ok(tag("SET"))
             }
             Statement::Set { name, value: None } => self.settings.reset(&name).map(|()| tag("SET")),
             Statement::SetLocal { name, value } => {
@@ -236,6 +249,7 @@ impl Session {
         point: &PointExecution,
         cancel: Cancel,
     ) -> SqlResult<ResultSet> {
+        self.look(None).await?;
         let catalog = self.system_catalog();
         let watch = Watch { cancel, activity: &self.activity };
         let (plan, access) = point.planned();
@@ -263,7 +277,7 @@ impl Session {
         self.catalog_over(self.db.snapshot())
     }
 
-    fn catalog_over(&self, snapshot: Arc<Snapshot>) -> SystemCatalog {
+    pub(crate) fn catalog_over(&self, snapshot: Arc<Snapshot>) -> SystemCatalog {
         SystemCatalog::new(View {
             snapshot,
             session: self.info.clone(),
@@ -290,11 +304,18 @@ impl Session {
     pub(crate) async fn writing(&self) -> SqlResult<Writing<'_>> {
         let wait = self.lock_wait();
         let right = self.db.writer(&wait).await?;
+        let newest = self.db.newest();
+        let catalog = self.catalog_over(newest.clone());
+        let latest = match newest.read_view.has_base() {
+            true => self.catalog_over(newest.with_view(newest.read_view.of_all())),
+            false => catalog.clone(),
+        };
         Ok(Writing {
             db: &self.db,
             settings: &self.settings,
             options: self.planner_options_now(),
-            catalog: self.catalog_over(self.db.newest()),
+            catalog,
+            latest,
             cancel: wait.cancel,
             activity: &self.activity,
             planner: self.planner(),
@@ -322,10 +343,12 @@ impl Session {
     }
 
     async fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
+        self.look(self.row_locks(text)).await?;
         let (catalog, plan, planning) = self.plan(text, &cancel).await?;
         let (db, settings) = (&self.db, &self.settings);
         let watch = Watch { cancel, activity: &self.activity };
         let ran = query::run(db, catalog.clone(), &plan, settings, watch, planning).await?;
+        isolation::check_locked(&catalog.snapshot().read_view)?;
         self.save_numbers(catalog.given()).await?;
         self.change_settings(&catalog)?;
         Ok(selected(&plan, ran))

@@ -19,6 +19,7 @@ use sql::plan::Plan;
 use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, StatementActivity};
+use crate::isolation;
 use crate::prepared::PointExecution;
 use crate::query::{Run, Watch};
 use crate::result::ResultSet;
@@ -156,6 +157,16 @@ impl RowStream {
         }
     }
 
+    /// Refuses rows that were to be locked and that others have changed.
+    fn check_locked(&self) -> SqlResult<()> {
+        match &self.source {
+            Source::Collected(..) => Ok(()),
+            Source::Running(running) => {
+                isolation::check_locked(&running.catalog.snapshot().read_view)
+            }
+        }
+    }
+
     /// The sequences that gave numbers out of which a crash would not know.
     fn given(&self) -> Vec<Given> {
         match &self.source {
@@ -230,6 +241,10 @@ impl Session {
         self.check_not_failed()?;
         let cancel = self.begin();
         let timeout = StatementTimeout::start(&self.settings, &cancel);
+        if let Err(error) = self.look(self.row_locks(query)).await {
+            let failed = timeout.judge(self.activity().end(Err(error), 0));
+            return self.or_fail(failed);
+        }
         match self.plan(query, &cancel).await {
             Ok((catalog, plan, planning)) => {
                 let run = self.planned_run(catalog, &plan, planning, &cancel);
@@ -249,6 +264,7 @@ impl Session {
     /// What reading says; 25P02 in a failed block.
     pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<RowStream> {
         self.check_not_failed()?;
+        self.look(None).await?;
         let (plan, access) = point.planned();
         let snapshot = self.database().snapshot();
         if let Some(seek) = Seek::of(plan, access, &snapshot)? {
@@ -297,10 +313,11 @@ impl Session {
     /// What setting the settings says that the query changed, and what saving sequences says.
     pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
         // Numbers that it took may have to wait for who writes.
-        let finished = match self.save_numbers(rows.given()).await {
-            Ok(()) => self.apply(rows.changes()),
-            failed => failed,
+        let saved = match rows.check_locked() {
+            Ok(()) => self.save_numbers(rows.given()).await,
+            outdated => outdated,
         };
+        let finished = saved.and_then(|()| self.apply(rows.changes()));
         let finished = rows.judge(finished);
         self.or_fail(finished)
     }

@@ -7,6 +7,12 @@
 //! whole or not at all, and only when it has been committed. Records go when nobody reads as of an
 //! older version any more. A statement that writes trees anew records nothing: its readers have the
 //! old trees.
+//!
+//! A transaction that keeps its snapshot reads as of one version all the time ([`ReadView::pinned`]). When
+//! it writes, it does so on top of the newest version, and goes on to see the old one with what it has
+//! changed itself ([`ReadView::over`]).
+
+mod reads;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -15,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
+
+use reads::ReadSet;
 
 /// Bytes of all records. One statement changes at most a 256th of the pool in place, so this is what
 /// thousands of usual statements replace; a query that is still running after them is told so.
@@ -29,7 +37,19 @@ pub(crate) struct ReadView(Arc<Registered>);
 
 struct Registered {
     version: u64,
+    /// Of a transaction that keeps its snapshot and writes.
+    base: Option<Base>,
+    /// Of a transaction that is to be serializable: what it has read.
+    reads: Option<ReadSet>,
     log: Arc<UndoLog>,
+}
+
+/// The snapshot that a transaction keeps, and the version on top of which it writes: it sees nothing of
+/// what others have changed between the two.
+#[derive(Clone)]
+struct Base {
+    view: ReadView,
+    until: u64,
 }
 
 /// An entry as a reader sees it, or that it sees none.
@@ -82,13 +102,49 @@ impl Drop for Registered {
 
 impl ReadView {
     fn of(log: Arc<UndoLog>, version: u64) -> ReadView {
-        *log.state().views.entry(version).or_default() += 1;
-        ReadView(Arc::new(Registered { version, log }))
+        ReadView::new(Registered { version, base: None, reads: None, log })
+    }
+
+    fn new(registered: Registered) -> ReadView {
+        *registered.log.state().views.entry(registered.version).or_default() += 1;
+        ReadView(Arc::new(registered))
     }
 
     /// That of the version which a statement on top of this one makes.
     pub(crate) fn next(&self) -> ReadView {
-        ReadView::of(self.0.log.clone(), self.0.version + 1)
+        let Registered { version, base, log, .. } = &*self.0;
+        let (base, log) = (base.clone(), log.clone());
+        ReadView::new(Registered { version: version + 1, base, reads: None, log })
+    }
+
+    /// The same for a transaction that keeps it, and may note what it reads.
+    pub(crate) fn pinned(&self, notes_reads: bool) -> ReadView {
+        let Registered { version, base, log, .. } = &*self.0;
+        let (base, log) = (base.clone(), log.clone());
+        let reads = notes_reads.then(ReadSet::default);
+        ReadView::new(Registered { version: *version, base, reads, log })
+    }
+
+    /// That of a transaction which keeps this one and begins to write on top of a newer one.
+    pub(crate) fn over(&self, newest: &ReadView) -> ReadView {
+        let (version, log) = (newest.version(), newest.0.log.clone());
+        let base = (self.version() < version).then(|| Base { view: self.clone(), until: version });
+        ReadView::new(Registered { version, base, reads: None, log })
+    }
+
+    /// That of all who see this version: with what others have changed since a snapshot that is kept.
+    pub(crate) fn of_all(&self) -> ReadView {
+        ReadView::of(self.0.log.clone(), self.0.version)
+    }
+
+    /// Whether what is read is noted.
+    pub(crate) fn notes_reads(&self) -> bool {
+        self.0.reads.is_some()
+    }
+
+    /// Whether it leaves out what others have changed since a snapshot.
+    pub(crate) fn has_base(&self) -> bool {
+        self.0.base.is_some()
     }
 
     /// The number of the version.
@@ -130,22 +186,113 @@ impl ReadView {
         low: &[u8],
         high: Option<&[u8]>,
     ) -> SqlResult<Vec<Seen>> {
-        let Registered { version, log } = &*self.0;
-        if log.newest.load(Ordering::Acquire) <= *version || high.is_some_and(|high| high <= low) {
+        let oldest = self.0.oldest();
+        let log = &self.0.log;
+        if log.newest.load(Ordering::Acquire) <= oldest || high.is_some_and(|high| high <= low) {
             return Ok(vec![]);
         }
         let state = log.state();
         let Some(undo) = state.trees.get(&tree) else { return Ok(vec![]) };
-        if *version < undo.lost {
+        if oldest < undo.lost {
             return Err(too_old());
         }
-        let high = high.map_or(Bound::Unbounded, Bound::Excluded);
-        let within = undo.records.range::<[u8], _>((Bound::Included(low), high));
-        let seen = within.filter_map(|(key, records)| {
-            let record = records.iter().find(|record| record.version > *version)?;
+        let seen = undo.within(low, high).filter_map(|(key, records)| {
+            let record = records.iter().find(|record| self.0.hides(record.version))?;
             Some((key.clone(), record.old.clone()))
         });
         Ok(seen.collect())
+    }
+
+    /// Notes that a transaction has read the entries with keys from `low` up to and without `high`, if it
+    /// is one that wants to know.
+    pub(crate) fn note_read(&self, tree: TreeId, low: &[u8], high: Option<&[u8]>) {
+        if let Some(reads) = &self.0.reads {
+            reads.note(tree, low, high);
+        }
+    }
+
+    /// Whether others have changed, up to a newer version, something of what was noted as read.
+    pub(crate) fn has_outdated_reads(&self, newer: &ReadView) -> bool {
+        self.has_read_between(self.version(), newer.version())
+    }
+
+    /// The same of what a transaction that keeps its snapshot has read and wants to be as it is now.
+    pub(crate) fn has_outdated_locks(&self) -> bool {
+        let base = self.0.base.as_ref();
+        base.is_some_and(|base| self.has_read_between(base.view.version(), base.until))
+    }
+
+    /// Whether something was noted as read that versions after the one, up to the other, have changed.
+    fn has_read_between(&self, since: u64, until: u64) -> bool {
+        let Registered { reads: Some(reads), log, .. } = &*self.0 else { return false };
+        if log.newest.load(Ordering::Acquire) <= since {
+            return false;
+        }
+        let state = log.state();
+        reads.any(|tree, low, high| {
+            state.trees.get(&tree).is_some_and(|undo| {
+                let mut changed = undo.within(low, high).flat_map(|(_, records)| records);
+                since < undo.lost || changed.any(|r| since < r.version && r.version <= until)
+            })
+        })
+    }
+
+    /// Whether others have changed one of the entries since the snapshot that a transaction keeps.
+    pub(crate) fn is_outdated<'a>(
+        &self,
+        tree: TreeId,
+        mut keys: impl Iterator<Item = &'a [u8]>,
+    ) -> bool {
+        let Registered { base: Some(base), log, .. } = &*self.0 else { return false };
+        let state = log.state();
+        let Some(undo) = state.trees.get(&tree) else { return false };
+        let changed = |key: &[u8]| {
+            let records = undo.records.get(key);
+            records.is_some_and(|records| records.iter().any(|r| base.hides(r.version)))
+        };
+        base.view.version() < undo.lost || keys.any(changed)
+    }
+
+    /// Whether others have changed any entry of the tree since the snapshot that a transaction keeps.
+    pub(crate) fn is_tree_outdated(&self, tree: TreeId) -> bool {
+        let Registered { base: Some(base), log, .. } = &*self.0 else { return false };
+        let state = log.state();
+        state.trees.get(&tree).is_some_and(|undo| {
+            let mut changed = undo.records.values().flatten();
+            base.view.version() < undo.lost || changed.any(|record| base.hides(record.version))
+        })
+    }
+}
+
+impl Registered {
+    /// The oldest version of which it sees something in place of what newer ones have made of it.
+    fn oldest(&self) -> u64 {
+        self.base.as_ref().map_or(self.version, |base| base.view.version())
+    }
+
+    /// Whether it does not see what this version has changed.
+    fn hides(&self, version: u64) -> bool {
+        version > self.version || self.base.as_ref().is_some_and(|base| base.hides(version))
+    }
+}
+
+impl Base {
+    fn hides(&self, version: u64) -> bool {
+        self.view.version() < version && version <= self.until
+    }
+}
+
+impl TreeUndo {
+    /// The records of the keys from `low` up to and without `high`.
+    fn within(
+        &self,
+        low: &[u8],
+        high: Option<&[u8]>,
+    ) -> impl Iterator<Item = (&Arc<[u8]>, &Vec<Record>)> {
+        let is_empty = high.is_some_and(|high| high <= low);
+        let high = high.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = (!is_empty).then(|| (Bound::Included(low), high));
+        range.into_iter().flat_map(|range| self.records.range::<[u8], _>(range))
     }
 }
 

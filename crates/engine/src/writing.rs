@@ -30,6 +30,9 @@ pub(crate) struct Writing<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) options: PlannerOptions,
     pub(crate) catalog: SystemCatalog,
+    /// The same with what others have changed since the snapshot that its transaction keeps: constraints
+    /// hold for that.
+    pub(crate) latest: SystemCatalog,
     pub(crate) cancel: Cancel,
     pub(crate) activity: &'a Activity,
     pub(crate) planner: Planner,
@@ -82,8 +85,17 @@ impl Writing<'_> {
         text: &Query,
         target: Option<&str>,
     ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
+        self.batches_of(&self.catalog, text, target).await
+    }
+
+    async fn batches_of(
+        &self,
+        catalog: &SystemCatalog,
+        text: &Query,
+        target: Option<&str>,
+    ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let plan = self.plan(text, target).await?;
-        let own = self.catalog.clone();
+        let own = catalog.clone();
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
         let ran = query::run(self.db, own, &plan, self.settings, watch, Duration::ZERO).await?;
         Ok((plan.root.schema.clone(), ran.0))
@@ -92,6 +104,16 @@ impl Writing<'_> {
     /// The same in one batch.
     pub(crate) async fn rows(&self, text: &Query, target: Option<&str>) -> SqlResult<RecordBatch> {
         let (schema, batches) = self.batches(text, target).await?;
+        crate::dml::concatenated(&schema, &batches)
+    }
+
+    /// The rows of a query about the state that constraints hold for, in one batch.
+    pub(crate) async fn rows_of_latest(
+        &self,
+        text: &Query,
+        target: &str,
+    ) -> SqlResult<RecordBatch> {
+        let (schema, batches) = self.batches_of(&self.latest, text, Some(target)).await?;
         crate::dml::concatenated(&schema, &batches)
     }
 

@@ -141,7 +141,6 @@ fn what_fails_fails_its_block() {
         ("select b from t where a = 1 / 0", "22012"),
         ("vacuum", "25001"),
         ("discard all", "25001"),
-        ("select * from t for update", "0A000"),
         ("release s", "3B001"),
         ("declare c cursor for select 1", "0A000"),
     ] {

@@ -353,17 +353,20 @@ fn a_client_that_idles_in_a_block_is_sent_away() {
 }
 
 #[test]
-fn levels_that_are_not_kept_are_refused() {
+fn levels_of_isolation_are_chosen_in_time() {
     let served = serve("levels", RingKind::Auto);
     let mut client = served.filled();
     let cases = [
-        ("begin isolation level serializable", "0A000"),
-        ("start transaction isolation level repeatable read, read only", "0A000"),
-        ("set session characteristics as transaction isolation level serializable", "0A000"),
-        ("set default_transaction_isolation = 'repeatable read'", "0A000"),
+        ("begin isolation level serializable", ""),
+        ("rollback", ""),
+        ("start transaction isolation level repeatable read, read only", ""),
+        ("insert into t values (9, 9)", "25006"),
+        ("rollback", ""),
         ("set default_transaction_isolation = 'none'", "22023"),
         ("begin isolation level read uncommitted, read only", ""),
-        ("set transaction isolation level repeatable read", "0A000"),
+        ("set transaction isolation level repeatable read", ""),
+        ("select * from t", ""),
+        ("set transaction isolation level serializable", "25001"),
         ("rollback", ""),
         ("begin", ""),
         ("set transaction isolation level read committed, read only", ""),
@@ -378,11 +381,30 @@ fn levels_that_are_not_kept_are_refused() {
     assert_eq!(rows(&mut client, "show transaction_isolation"), "read uncommitted");
     run(&mut client, "commit").expect("ended");
     assert_eq!(rows(&mut client, "show transaction_isolation"), "read committed");
-    let error = client.batch_execute("begin isolation level serializable").expect_err("refused");
+}
+
+#[test]
+fn a_snapshot_holds_for_queries_of_both_protocols_and_cursors() {
+    let served = serve("snapshot", RingKind::Auto);
+    let (mut client, mut other) = (served.filled(), served.client());
+    run(&mut client, "begin isolation level repeatable read").expect("begun");
+    run(&mut client, "declare c cursor for select id, v from t order by id").expect("declared");
+    run(&mut other, "update t set v = v + 1").expect("written");
+    run(&mut other, "insert into t values (7, 70)").expect("written");
+    assert_eq!(rows(&mut client, "fetch all from c"), "1,10 2,20 3,30");
+    assert_eq!(rows(&mut client, "select id, v from t order by id"), "1,10 2,20 3,30");
+    let point = client.prepare("select v from t where id = $1").expect("prepared");
+    let found: Vec<i32> =
+        client.query(&point, &[&1]).expect("found").iter().map(|row| row.get(0)).collect();
+    assert_eq!(found, [10]);
+    let range = client.prepare("select count(*) from t where id > $1").expect("prepared");
+    assert_eq!(client.query_one(&range, &[&0]).expect("found").get::<_, i64>(0), 3);
+    let error = client.batch_execute("update t set v = 0 where id = 1").expect_err("outdated");
     let error = error.as_db_error().expect("of the server");
-    assert_eq!(error.code(), &SqlState::FEATURE_NOT_SUPPORTED);
-    assert!(error.message().contains("serializable"), "{error:?}");
-    assert!(error.detail().is_some() && error.hint().is_some(), "{error:?}");
+    assert_eq!(error.code(), &SqlState::T_R_SERIALIZATION_FAILURE);
+    assert!(error.hint().is_some(), "{error:?}");
+    run(&mut client, "rollback").expect("ended");
+    assert_eq!(rows(&mut client, "select id, v from t order by id"), "1,11 2,21 3,31 7,70");
 }
 
 /// A client that sends messages as it likes.

@@ -70,7 +70,7 @@ pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
 pub use sequence::{AlterSequence, CreateSequence, SequenceChange};
-pub use setting::{ISOLATION_LEVELS, isolation_level};
+pub use setting::ISOLATION_LEVELS;
 pub use shape::Shape;
 pub use template::{Parameter, Template};
 pub use vacuum::Vacuum;
@@ -494,20 +494,30 @@ impl Query {
         self
     }
 
-    /// Whether it says `FOR UPDATE` or the like somewhere.
-    pub fn locks_rows(&self) -> bool {
+    /// Whether it says `FOR UPDATE` or the like somewhere, and does not want to wait.
+    pub fn row_locks(&self) -> Option<RowLocks> {
         struct Locks;
         impl ast::Visitor for Locks {
-            type Break = ();
-            fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-                match query.locks.is_empty() {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
-                }
+            type Break = RowLocks;
+            fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<RowLocks> {
+                let Some(lock) = query.locks.first() else { return ControlFlow::Continue(()) };
+                ControlFlow::Break(match lock.nonblock {
+                    Some(ast::NonBlock::Nowait) => RowLocks::DoesNotWait,
+                    Some(ast::NonBlock::SkipLocked) | None => RowLocks::Waits,
+                })
             }
         }
-        self.ast.visit(&mut Locks).is_break()
+        self.ast.visit(&mut Locks).break_value()
     }
+}
+
+/// What a query that locks rows does when it cannot have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowLocks {
+    /// It waits. So does one with `SKIP LOCKED`, which is as if it had come later.
+    Waits,
+    /// It fails: `NOWAIT`.
+    DoesNotWait,
 }
 
 /// The plain name of an object; only the schema `public` exists.

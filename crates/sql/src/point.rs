@@ -44,6 +44,9 @@ pub fn plan_point(
     options: &PlannerOptions,
 ) -> SqlResult<Option<PointQuery>> {
     let Statement::Query(query) = template.unbound()? else { return Ok(None) };
+    if query.row_locks().is_some() {
+        return Ok(None);
+    }
     let Some((table, columns)) = looked_up(&query.ast, template.parameter_count()) else {
         return Ok(None);
     };

@@ -148,6 +148,7 @@ async fn apply_all(
     let trees: Vec<&Entries> = in_place.flatten().collect();
     for tree in &trees {
         tree.check_stored().await?;
+        tree.check_outdated(&snapshot.read_view)?;
     }
     // Now the entries are known to be what the statement takes them for.
     for tree in &trees {

@@ -14,6 +14,7 @@ use super::rows::Rows;
 use crate::block::{Noted, noted_bytes};
 use crate::catalog::TableEntry;
 use crate::fault;
+use crate::isolation;
 use crate::load::{duplicate_key, key_arrays};
 use crate::undo::ReadView;
 use crate::waiting::give_way;
@@ -181,6 +182,16 @@ impl Entries {
         let searched = self.tree.range_batch(&ranges, Depth::Many, &io, &mut visit).await;
         searched.map_err(fault::storage)?;
         found.map_or(Ok(()), |row| Err(self.violation(row)))
+    }
+
+    /// Refuses to change what others have changed since the snapshot that a transaction keeps.
+    ///
+    /// Errors: 40001.
+    pub(crate) fn check_outdated(&self, view: &ReadView) -> SqlResult<()> {
+        match view.is_outdated(self.tree.id(), self.changes.keys().map(Vec::as_slice)) {
+            true => Err(isolation::concurrent_update()),
+            false => Ok(()),
+        }
     }
 
     /// Records what the entries are, for who reads them as they are.

@@ -114,7 +114,7 @@ impl State<'_> {
         let keys: Vec<&Key> = gone.keys().collect();
         for keys in keys.chunks(KEYS_PER_QUERY) {
             let query = rows_with_keys(&target, &key.columns, keys)?;
-            let rows = self.writing.rows(&query, Some(&child.def.name)).await?;
+            let rows = self.writing.rows_of_latest(&query, &child.def.name).await?;
             found = found.and(&Rows::found(child, &rows)?)?;
         }
         let Some(change) = self.changes.get(&child.def.id) else { return Ok(found) };

@@ -14,6 +14,7 @@ use super::sorting::{Sorting, TreeSpec};
 use super::{LoadReport, key_arrays};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
 use crate::database::Database;
+use crate::isolation;
 use crate::reader;
 use crate::write_lock::WriteRight;
 
@@ -62,6 +63,8 @@ impl Loader {
         gone: &HashSet<Vec<u8>>,
     ) -> SqlResult<()> {
         let entry = self.entry.clone();
+        // What others have added since a snapshot would be seen in the new trees.
+        isolation::check_tree(&db.newest().read_view, entry.tree_id)?;
         self.next_row_id = entry.next_row_id().await?;
         let job = db.start_job("reading", entry.row_count());
         let column_count = entry.def.schema.columns.len();

@@ -25,6 +25,12 @@ impl Session {
         if matches!(statement, Statement::Execute(_)) {
             return Ok(());
         }
+        let locks_rows =
+            matches!(statement, Statement::Query(query) if query.row_locks().is_some());
+        if locks_rows && self.transaction.status == TransactionStatus::Open && self.is_read_only() {
+            let message = "cannot lock rows in a read-only transaction";
+            return Err(SqlError::new(SqlState("25006"), message));
+        }
         if !reads_only(statement) && self.is_read_only() {
             let message = "cannot execute a statement that writes in a read-only transaction";
             return Err(SqlError::new(SqlState("25006"), message));
@@ -111,10 +117,6 @@ fn may_run_in_block(statement: &Statement) -> SqlResult<()> {
             let message = "DISCARD ALL cannot run inside a transaction block";
             Err(SqlError::new(SqlState("25001"), message))
         }
-        Statement::Query(query) if query.locks_rows() => {
-            Err(SqlError::unsupported("SELECT .. FOR UPDATE in a transaction block")
-                .with_detail("Rows stay as they are for one statement only."))
-        }
         _ => Ok(()),
     }
 }
@@ -126,6 +128,26 @@ fn writes(statement: &Statement) -> bool {
         Statement::Role(RoleStatement::Assume(_) | RoleStatement::Authorize(_))
     );
     !assumes && !reads_only(statement) && !matches!(statement, Statement::Transaction(_))
+}
+
+/// Whether a statement looks at rows, or at what is defined: the transaction has its snapshot then.
+pub(super) fn looks(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Set { .. }
+            | Statement::SetTransaction(_)
+            | Statement::SetLocal { .. }
+            | Statement::Show { .. }
+            | Statement::Reset { .. }
+            | Statement::Prepare(_)
+            | Statement::Execute(_)
+            | Statement::Deallocate { .. }
+            | Statement::Discard(_)
+            | Statement::Cursor(_)
+            | Statement::Role(_)
+            | Statement::Checkpoint
+            | Statement::Transaction(_)
+    )
 }
 
 fn reads_only(statement: &Statement) -> bool {

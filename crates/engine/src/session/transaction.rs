@@ -5,8 +5,11 @@ use sql::parse::{Modes, Transaction};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, tag};
+use crate::block::Block;
+use crate::isolation::Isolation;
 use crate::notice::Notice;
 use crate::result::StatementResult;
+use crate::write_lock::LockWait;
 
 /// Where a session stands between its statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(super) struct TransactionState {
     savepoints: Vec<String>,
     /// The next statement is followed by others of its transaction, though no block is open.
     pub(super) goes_on: bool,
+    /// A statement has run that looks at rows: its isolation is no more to be chosen.
+    has_looked: bool,
     /// A statement has begun and not ended: it was dropped if another one begins.
     is_running: bool,
 }
@@ -140,15 +145,68 @@ impl Session {
         }
         self.settings.end_local();
         let commits = commits && status != TransactionStatus::Failed;
+        self.transaction.has_looked = false;
+        self.db = self.db.unpinned();
         self.settle(commits).await?;
         Ok(tag(if commits { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    /// Takes the snapshot of a transaction that keeps one, before its first statement that looks at rows;
+    /// and the right to write, for a query that locks rows.
+    ///
+    /// # Errors
+    /// As [`Block::begin`]; 55P03 where the query does not wait.
+    pub(crate) async fn look(&mut self, locks: Option<LockWait>) -> SqlResult<()> {
+        if self.transaction.status != TransactionStatus::Open {
+            return Ok(());
+        }
+        self.transaction.has_looked = true;
+        let isolation = self.isolation();
+        let keeps = isolation != Isolation::ReadCommitted;
+        if keeps && self.db.kept().is_none() && self.db.block().is_none() {
+            self.db = self.db.pinned(isolation == Isolation::Serializable);
+        }
+        match locks {
+            Some(wait) if self.db.block().is_none() => self.begin_writing(&wait).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// From now on the transaction writes, and others that do wait.
+    ///
+    /// # Errors
+    /// As [`Block::begin`].
+    pub(super) async fn begin_writing(&mut self, wait: &LockWait) -> SqlResult<()> {
+        let block = Block::begin(&self.db, wait).await?;
+        self.db = self.db.within(block);
+        // Savepoints that were set before anything was written are the state that it began with.
+        Ok(())
+    }
+
+    fn isolation(&mut self) -> Isolation {
+        let name = self.settings().show("transaction_isolation").unwrap_or_default();
+        Isolation::named(&name)
+    }
+
+    /// Whether a setting may still be changed.
+    ///
+    /// # Errors
+    /// 25001 for the isolation of a transaction that has looked at rows.
+    pub(super) fn check_isolation_open(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        let is_it =
+            name.eq_ignore_ascii_case("transaction_isolation") && self.transaction.has_looked;
+        if !is_it || self.settings().show(name).is_ok_and(|now| now.eq_ignore_ascii_case(value)) {
+            return Ok(());
+        }
+        let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+        Err(SqlError::new(SqlState("25001"), message))
     }
 
     /// Keeps or undoes what the transaction has written.
     async fn settle(&mut self, commits: bool) -> SqlResult<()> {
         let Some(block) = self.db.block().cloned() else { return Ok(()) };
         self.begin();
-        self.db = block.public().clone();
+        self.db = block.public().unpinned();
         let settled = if commits { block.commit().await } else { Ok(()) };
         self.activity.end(settled, 0)
     }

@@ -160,7 +160,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Kind::Choice(sql::parse::ISOLATION_LEVELS),
         "read committed",
         Home::Kept,
-        "Isolation of transactions: each statement sees what was committed before it began."
+        "Isolation of transactions, as `docs/limits.md` tells it."
     ),
     setting!(
         "default_transaction_read_only",

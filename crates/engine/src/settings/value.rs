@@ -1,6 +1,5 @@
 //! Values of settings: read as PostgreSQL reads them, shown as it shows them.
 
-use sql::parse::{ISOLATION_LEVELS, isolation_level};
 use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -88,7 +87,7 @@ pub(crate) fn invalid(name: &str, text: &str) -> SqlError {
 /// Reads a value of a setting.
 ///
 /// # Errors
-/// 22023, worded as PostgreSQL words it; 0A000 for a level of isolation that is not kept.
+/// 22023, worded as PostgreSQL words it.
 pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
     match kind {
         Kind::Bool => boolean(text).map(Value::Bool).ok_or_else(|| {
@@ -119,13 +118,7 @@ pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
                 number => within(name, number, (min, i64::MAX), unit).map(Value::Integer),
             }
         }
-        Kind::Choice(choices) => {
-            if choices == ISOLATION_LEVELS {
-                // Some levels exist and are not kept.
-                isolation_level(text)?;
-            }
-            choice(name, choices, text).map(Value::Text)
-        }
+        Kind::Choice(choices) => choice(name, choices, text).map(Value::Text),
         Kind::Zone => match Zone::of_setting(text) {
             Some((_, name)) => Ok(Value::Text(name)),
             None => Err(invalid(name, text)),

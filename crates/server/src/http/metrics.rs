@@ -19,6 +19,7 @@ pub(crate) fn text(http: &Http) -> String {
     queries(&mut page, &http.shared.db.activities().totals);
     errors(&mut page);
     pool(&mut page, http);
+    log(&mut page, http);
     workers(&mut page, &http.shared.db.runtime_handle().stats());
     rings(&mut page, http);
     page.0.push_str("# EOF\n");
@@ -118,6 +119,18 @@ fn pool(page: &mut Page, http: &Http) {
     page.gauge(name, "Tasks that wait for a free frame.", pool.waiting);
     let name = "dovetail_file_pages";
     page.gauge(name, "Pages of the database file.", db.page_count());
+}
+
+/// What a recovery would have to do, and how often that was cut short.
+fn log(page: &mut Page, http: &Http) {
+    let db = &http.shared.db;
+    let (used, capacity) = db.log_usage();
+    let name = "dovetail_log_bytes";
+    page.family(name, "gauge", "Bytes of the log since the last checkpoint, and its capacity.");
+    page.sample(name, "kind=\"used\"", used);
+    page.sample(name, "kind=\"capacity\"", capacity);
+    let name = "dovetail_checkpoint_number";
+    page.gauge(name, "Number of the last checkpoint of the file.", db.checkpoint_number());
 }
 
 /// Per worker: counters of what it has done, gauges of its latest slice.

@@ -36,33 +36,15 @@ pub(super) fn set(set: Set) -> SqlResult<Statement> {
     }
 }
 
-/// The levels of isolation that are kept: each statement sees what was committed before it began.
-pub const ISOLATION_LEVELS: &[&str] = &["read committed", "read uncommitted"];
-
-/// The levels that PostgreSQL keeps besides.
-const OTHER_LEVELS: &[&str] = &["repeatable read", "serializable"];
-
-/// The level of isolation of this name; `None`: there is none.
-///
-/// # Errors
-/// 0A000 for a level that is not kept.
-pub fn isolation_level(name: &str) -> SqlResult<Option<&'static str>> {
-    let is_named = |level: &&&str| level.eq_ignore_ascii_case(name.trim());
-    if let Some(level) = OTHER_LEVELS.iter().find(is_named) {
-        return Err(SqlError::unsupported(format!("the isolation level \"{level}\""))
-            .with_detail(
-                "Each statement of a transaction sees what was committed before it began, which is \
-                 \"read committed\".",
-            )
-            .with_hint("Ask for READ COMMITTED, or leave the level out."));
-    }
-    Ok(ISOLATION_LEVELS.iter().find(is_named).copied())
-}
+/// The levels of isolation. What `read uncommitted` would let be seen is not seen, as in PostgreSQL.
+pub const ISOLATION_LEVELS: &[&str] =
+    &["serializable", "repeatable read", "read committed", "read uncommitted"];
 
 fn isolation(level: TransactionIsolationLevel) -> SqlResult<String> {
     let name = level.to_string();
+    let found = ISOLATION_LEVELS.iter().find(|level| level.eq_ignore_ascii_case(&name));
     let unknown = || SqlError::unsupported(format!("the isolation level {name}"));
-    isolation_level(&name)?.map(str::to_owned).ok_or_else(unknown)
+    found.map(|level| (*level).to_owned()).ok_or_else(unknown)
 }
 
 /// `SET`, or `SET LOCAL`.
@@ -75,7 +57,7 @@ fn assignment(local: bool, name: String, value: Option<String>) -> Statement {
 
 /// `BEGIN` with its modes.
 ///
-/// Errors: 0A000 for an isolation level that is not kept.
+/// Errors: 0A000 for an isolation level that is none of PostgreSQL's.
 pub(super) fn begin(modes: &[TransactionMode], is_start: bool) -> SqlResult<Transaction> {
     let mut begun = Modes { is_start, ..Modes::default() };
     for mode in modes {
