@@ -1,0 +1,66 @@
+//! Histories of transactions in the simulation, judged by their graph of dependencies.
+//! `DOVETAIL_SEEDS` sets how many histories of each level, `DOVETAIL_FIRST_SEED` where they begin.
+
+use engine::simulation::history::{History, Level, record};
+
+/// Histories of each level when the environment says nothing.
+const SEED_COUNT: u64 = 6;
+
+/// Transactions of each client.
+const TRANSACTIONS: usize = 40;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let first = variable("DOVETAIL_FIRST_SEED").unwrap_or(0);
+    first..first + variable("DOVETAIL_SEEDS").unwrap_or(SEED_COUNT)
+}
+
+fn histories(level: Level) -> impl Iterator<Item = (u64, History)> {
+    seeds().map(move |seed| {
+        let history = record(seed, level, TRANSACTIONS);
+        (seed, history.unwrap_or_else(|failure| panic!("{level}: {failure}")))
+    })
+}
+
+fn each_keeps_its_promise(level: Level) -> Vec<History> {
+    let (mut all, mut failures) = (vec![], vec![]);
+    for (seed, history) in histories(level) {
+        if let Err(what) = history.check(level) {
+            failures.push(format!("seed {seed}: {what}"));
+        }
+        all.push(history);
+    }
+    let committed: usize = all.iter().map(|history| history.committed.len()).sum();
+    let conflicts: u64 = all.iter().map(|history| history.conflicts).sum();
+    println!("{level}: {} histories, {committed} transactions, {conflicts} conflicts", all.len());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(committed > all.len() * TRANSACTIONS / 2, "most transactions are committed");
+    all
+}
+
+/// That the histories have what a stronger level forbids shows that the check can fail.
+fn some_break(level: Level, histories: &[History]) {
+    let breaks = histories.iter().filter(|history| history.check(level).is_err()).count();
+    println!("  {breaks} of {} are not {level}", histories.len());
+    assert!(breaks > 0, "no history breaks {level}");
+}
+
+#[test]
+fn read_committed_keeps_its_promise() {
+    let histories = each_keeps_its_promise(Level::ReadCommitted);
+    some_break(Level::Snapshot, &histories);
+}
+
+#[test]
+fn repeatable_read_keeps_its_promise() {
+    let histories = each_keeps_its_promise(Level::Snapshot);
+    some_break(Level::Serializable, &histories);
+}
+
+#[test]
+fn serializable_keeps_its_promise() {
+    each_keeps_its_promise(Level::Serializable);
+}
