@@ -178,7 +178,7 @@ impl Session {
         let wait = self.lock_wait();
         match query.row_locks()? {
             RowLocks::Waits => Some(wait),
-            RowLocks::DoesNotWait => Some(LockWait { timeout: Some(Duration::ZERO), ..wait }),
+            RowLocks::DoesNotWait => Some(wait.without_waiting()),
         }
     }
 
@@ -217,6 +217,7 @@ impl Session {
                 self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
             }
             Statement::Show { name } => self.show(&name),
+            Statement::Lock(lock) => self.lock_tables(&lock).await.map(|()| tag("LOCK TABLE")),
             Statement::Prepare(prepare) => self.prepare(&prepare).map(|()| tag("PREPARE")),
             Statement::Execute(execute) => match self.executed(&execute)? {
                 Executed::Statement(statement) => {

@@ -21,6 +21,13 @@ pub(crate) struct LockWait {
     pub(crate) timeout: Option<Duration>,
 }
 
+impl LockWait {
+    /// The same for who fails instead of waiting.
+    pub(crate) fn without_waiting(self) -> LockWait {
+        LockWait { timeout: Some(Duration::ZERO), ..self }
+    }
+}
+
 /// The lock of those who write.
 pub(crate) struct WriteLock {
     semaphore: Semaphore,

@@ -305,6 +305,37 @@ fn locked_rows_stay_as_they_are() {
 }
 
 #[test]
+fn a_locked_table_is_written_by_nobody_else() {
+    World::new("tables").play(&[
+        (1, "lock table t", "25P01"),
+        (1, "begin", ""),
+        (1, "lock table nothing", "42P01"),
+        (1, "rollback", ""),
+        (1, "begin", ""),
+        (1, "lock table only t, child in access share mode", ""),
+        (2, "update t set v = 11 where id = 1", ""),
+        (1, "lock t in share row exclusive mode", ""),
+        (2, "update t set v = 12 where id = 1", "55P03"),
+        (2, "begin", ""),
+        (2, "lock t in exclusive mode nowait", "55P03"),
+        (2, "rollback", ""),
+        (2, ALL, "1,11 2,20"),
+        (1, "rollback", ""),
+        (1, "begin read only", ""),
+        (1, "lock t in row share mode", ""),
+        (1, "lock t", "25006"),
+        (1, "rollback", ""),
+        // The snapshot is taken behind the lock.
+        (1, REPEATABLE, ""),
+        (2, "update t set v = 12 where id = 1", ""),
+        (1, "lock t", ""),
+        (1, "update t set v = v + 1 where id = 1", ""),
+        (1, "commit", ""),
+        (1, ALL, "1,13 2,20"),
+    ]);
+}
+
+#[test]
 fn definitions_and_tables_written_anew_are_conflicts() {
     World::new("definitions").play(&[
         (1, REPEATABLE, ""),

@@ -116,6 +116,9 @@ const MATRIX: &[(&str, &str, &str)] = &[
         "ynny",
     ),
     ("truncate t", "grant truncate on t to granted", "yyny"),
+    ("begin; lock table t", "grant truncate on t to granted", "yyny"),
+    ("begin; lock t in share mode", "grant select, insert on t to granted", "ynny"),
+    ("begin; lock t in access share mode", "grant select on t to granted", "yyny"),
     ("truncate t", "grant delete on t to granted", "ynny"),
     ("alter table t add column c int", "grant all on t to granted", "ynny"),
     ("alter table t add foreign key (a) references h (a)", "grant own to granted", "nnny"),
@@ -195,7 +198,7 @@ const MATRIX: &[(&str, &str, &str)] = &[
 ];
 
 /// Kinds that need the server's protocol, and no privilege; or that stand behind a `PREPARE` above.
-const ELSEWHERE: &[&str] = &["TRANSACTION", "DEALLOCATE", "EXECUTE", "CURSOR"];
+const ELSEWHERE: &[&str] = &["TRANSACTION", "DEALLOCATE", "EXECUTE", "CURSOR", "LOCK TABLE"];
 
 #[test]
 fn each_kind_of_statement_is_allowed_to_whom_the_matrix_says() {

@@ -1,8 +1,6 @@
 //! Text to statements. The syntax tree is dispatched here: only queries go on to the library.
 
-use std::ops::ControlFlow;
-
-use datafusion_sql::sqlparser::ast::{self, Visit};
+use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -22,6 +20,7 @@ mod grouping;
 mod having;
 mod include;
 mod lateral;
+mod lock;
 mod merged;
 mod named;
 mod natural;
@@ -66,6 +65,7 @@ pub use copy::{
 };
 pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_cursor};
 pub use dml::{Delete, Insert, Truncate, Update};
+pub use lock::{LockTables, RowLocks, TableLock};
 pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
@@ -112,6 +112,8 @@ pub enum Statement {
     Delete(Delete),
     /// `TRUNCATE`.
     Truncate(Truncate),
+    /// `LOCK TABLE`.
+    Lock(LockTables),
     /// `COPY .. FROM`.
     Copy(Copy),
     /// `COPY .. TO`.
@@ -383,6 +385,7 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
         S::Insert(insert) => Statement::Insert(dml::insert(insert)?),
         S::Update(update) => Statement::Update(dml::update(update, None)?),
         S::Delete(delete) => Statement::Delete(dml::delete(delete, None)?),
+        S::Lock(lock) => Statement::Lock(lock::lock(&lock)?),
         S::Truncate(truncate) => Statement::Truncate(dml::truncate(truncate)?),
         S::Analyze(analyze) => {
             Statement::Analyze { table: analyze.table_name.as_ref().map(name).transpose()? }
@@ -493,31 +496,6 @@ impl Query {
         self.ast.with = with;
         self
     }
-
-    /// Whether it says `FOR UPDATE` or the like somewhere, and does not want to wait.
-    pub fn row_locks(&self) -> Option<RowLocks> {
-        struct Locks;
-        impl ast::Visitor for Locks {
-            type Break = RowLocks;
-            fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<RowLocks> {
-                let Some(lock) = query.locks.first() else { return ControlFlow::Continue(()) };
-                ControlFlow::Break(match lock.nonblock {
-                    Some(ast::NonBlock::Nowait) => RowLocks::DoesNotWait,
-                    Some(ast::NonBlock::SkipLocked) | None => RowLocks::Waits,
-                })
-            }
-        }
-        self.ast.visit(&mut Locks).break_value()
-    }
-}
-
-/// What a query that locks rows does when it cannot have them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowLocks {
-    /// It waits. So does one with `SKIP LOCKED`, which is as if it had come later.
-    Waits,
-    /// It fails: `NOWAIT`.
-    DoesNotWait,
 }
 
 /// The plain name of an object; only the schema `public` exists.

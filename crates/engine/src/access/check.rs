@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use sql::parse::{
     AlterSequence, AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateSequence,
-    CreateTable, Drop, DropObject, Privilege, SequenceChange, Statement, Truncate,
+    CreateTable, Drop, DropObject, LockTables, Privilege, SequenceChange, Statement, TableLock,
+    Truncate,
 };
 use sql::sequence::SequenceOptions;
 use types::{SqlError, SqlResult, SqlState};
@@ -49,6 +50,7 @@ kinds! { who:
     Statement::Update(update) => "UPDATE", who.may_all(&update.table, &update.privileges());
     Statement::Delete(delete) => "DELETE", who.may_all(&delete.table, &delete.privileges());
     Statement::Truncate(truncate) => "TRUNCATE", who.may_truncate(truncate);
+    Statement::Lock(lock) => "LOCK TABLE", who.may_lock(lock);
     Statement::Copy(copy) => "COPY FROM", who.may_copy(copy);
     Statement::CopyTo(copy) => "COPY TO", who.may_copy_to(copy);
     // Of what it does not own it is told, and the rest is analyzed.
@@ -215,6 +217,20 @@ impl Who<'_> {
     }
 
     /// With `CASCADE`, of the tables that refer to these too.
+    /// Who may read may keep others from nothing but that; who changes rows keeps others from it.
+    fn may_lock(&self, lock: &LockTables) -> SqlResult<()> {
+        use Privilege::{Delete, Insert, Select, Truncate, Update};
+        let enough: &[Privilege] = match lock.mode {
+            TableLock::Reads => &[Select, Insert, Update, Delete, Truncate],
+            TableLock::ReadsToChange => &[Insert, Update, Delete, Truncate],
+            TableLock::Writes => &[Update, Delete, Truncate],
+        };
+        lock.tables.iter().try_for_each(|name| {
+            let refused = enough.iter().map(|privilege| self.may(name, *privilege));
+            refused.reduce(Result::or).unwrap_or(Ok(()))
+        })
+    }
+
     fn may_truncate(&self, truncate: &Truncate) -> SqlResult<()> {
         let mut tables = truncate.tables.clone();
         let mut at = 0;

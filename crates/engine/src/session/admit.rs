@@ -1,7 +1,7 @@
 //! What a statement may do in the transaction that is open.
 
 use sql::Statement;
-use sql::parse::{Copied, Discard, RoleStatement};
+use sql::parse::{Copied, Discard, RoleStatement, TableLock};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, TransactionStatus};
@@ -25,10 +25,11 @@ impl Session {
         if matches!(statement, Statement::Execute(_)) {
             return Ok(());
         }
-        let locks_rows =
-            matches!(statement, Statement::Query(query) if query.row_locks().is_some());
-        if locks_rows && self.transaction.status == TransactionStatus::Open && self.is_read_only() {
-            let message = "cannot lock rows in a read-only transaction";
+        if locks(statement)
+            && self.transaction.status == TransactionStatus::Open
+            && self.is_read_only()
+        {
+            let message = "cannot lock what may be written in a read-only transaction";
             return Err(SqlError::new(SqlState("25006"), message));
         }
         if !reads_only(statement) && self.is_read_only() {
@@ -130,6 +131,15 @@ fn writes(statement: &Statement) -> bool {
     !assumes && !reads_only(statement) && !matches!(statement, Statement::Transaction(_))
 }
 
+/// Whether a statement keeps others from writing until the transaction ends.
+fn locks(statement: &Statement) -> bool {
+    match statement {
+        Statement::Query(query) => query.row_locks().is_some(),
+        Statement::Lock(lock) => lock.mode == TableLock::Writes,
+        _ => false,
+    }
+}
+
 /// Whether a statement looks at rows, or at what is defined: the transaction has its snapshot then.
 pub(super) fn looks(statement: &Statement) -> bool {
     !matches!(
@@ -139,6 +149,7 @@ pub(super) fn looks(statement: &Statement) -> bool {
             | Statement::SetLocal { .. }
             | Statement::Show { .. }
             | Statement::Reset { .. }
+            | Statement::Lock(_)
             | Statement::Prepare(_)
             | Statement::Execute(_)
             | Statement::Deallocate { .. }
@@ -155,6 +166,7 @@ fn reads_only(statement: &Statement) -> bool {
         statement,
         Statement::Query(_)
             | Statement::Explain(_)
+            | Statement::Lock(_)
             | Statement::Set { .. }
             | Statement::SetTransaction(_)
             | Statement::SetLocal { .. }

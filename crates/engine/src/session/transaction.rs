@@ -1,7 +1,7 @@
 //! The transaction of a session: a block from `BEGIN` to its end, or statements that are one without a
 //! block, because their client sent them together.
 
-use sql::parse::{Modes, Transaction};
+use sql::parse::{LockTables, Modes, TableLock, Transaction};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, tag};
@@ -179,8 +179,29 @@ impl Session {
     pub(super) async fn begin_writing(&mut self, wait: &LockWait) -> SqlResult<()> {
         let block = Block::begin(&self.db, wait).await?;
         self.db = self.db.within(block);
-        // Savepoints that were set before anything was written are the state that it began with.
         Ok(())
+    }
+
+    /// `LOCK TABLE`: a lock that keeps others from writing is the right to write. The transaction's
+    /// snapshot is taken behind it.
+    ///
+    /// # Errors
+    /// 25P01 outside of a block, 42P01, and those of [`Block::begin`].
+    pub(super) async fn lock_tables(&mut self, lock: &LockTables) -> SqlResult<()> {
+        if self.transaction.status == TransactionStatus::Idle {
+            let message = "LOCK TABLE can only be used in transaction blocks";
+            return Err(SqlError::new(SqlState("25P01"), message));
+        }
+        let snapshot = self.db.snapshot();
+        let is_view = |name: &String| snapshot.views.contains_key(name);
+        let names = lock.tables.iter().filter(|name| !is_view(name));
+        names.map(|name| snapshot.table(name).map(drop)).collect::<SqlResult<()>>()?;
+        if lock.mode != TableLock::Writes || self.db.block().is_some() {
+            return Ok(());
+        }
+        let wait = self.lock_wait();
+        let wait = if lock.nowait { wait.without_waiting() } else { wait };
+        self.begin_writing(&wait).await
     }
 
     fn isolation(&mut self) -> Isolation {

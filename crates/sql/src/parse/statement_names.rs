@@ -5,7 +5,7 @@ use types::SqlError;
 use super::tokens::{Tokens, begins};
 
 /// By their first words.
-const OTHERS: [&str; 109] = [
+const OTHERS: [&str; 108] = [
     "alter aggregate",
     "alter collation",
     "alter conversion",
@@ -106,7 +106,6 @@ const OTHERS: [&str; 109] = [
     "import foreign schema",
     "listen",
     "load",
-    "lock",
     "merge",
     "notify",
     "prepare transaction",
