@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
+use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
 use sql::expr::{AggregateExpr, Expr};
 use sql::plan::{
     Access, HashJoin, HashJoinKind, IndexRef, LookupJoin, LookupKind, NestedLoopJoin, Node,
@@ -37,6 +37,7 @@ pub fn table(name: &str) -> Arc<TableDef> {
         unique: false,
     };
     Arc::new(TableDef {
+        storage: TableStorage::Row,
         constraints: Arc::default(),
         id: TableId(1),
         name: name.into(),
