@@ -85,6 +85,12 @@ impl Columns {
         (0..column_count).map(bytes).collect()
     }
 
+    /// Pages of all parts.
+    pub(crate) fn page_count(&self) -> u64 {
+        let stats = self.parts.iter().map(|part| part.tree.stats());
+        stats.map(|stats| stats.leaf_pages + stats.inner_pages + stats.overflow_pages).sum()
+    }
+
     /// The row id behind those of all parts; `None` without parts.
     pub(crate) fn next_row_id(&self) -> Option<i64> {
         self.parts.last().map(Part::end)

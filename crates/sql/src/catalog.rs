@@ -148,7 +148,7 @@ impl TableDef {
 pub struct TableStatistics {
     /// Rows.
     pub row_count: u64,
-    /// Leaf pages of the clustered tree.
+    /// Leaf pages of the clustered tree; of a column table those of its chunks, too.
     pub leaf_pages: u64,
     /// Leaf pages of each secondary index, in the order of `TableDef::indexes`.
     pub index_leaf_pages: Vec<u64>,

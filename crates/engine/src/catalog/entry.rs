@@ -109,18 +109,21 @@ impl TableEntry {
         let index_leaf_pages = || self.indexes.iter().map(|index| index.tree.stats().leaf_pages);
         let row_count = self.row_count();
         let column_count = self.def.schema.columns.len();
-        let column_bytes = self.columns.as_ref().map(|c| c.column_bytes(column_count));
-        let column_bytes = column_bytes.unwrap_or_default();
+        let (column_pages, column_bytes) = match &self.columns {
+            None => (0, vec![]),
+            Some(columns) => (columns.page_count(), columns.column_bytes(column_count)),
+        };
+        let leaf_pages = now.leaf_pages + column_pages;
         if known.row_count == row_count
             && known.column_bytes == column_bytes
-            && known.leaf_pages == now.leaf_pages
+            && known.leaf_pages == leaf_pages
             && known.index_leaf_pages.iter().copied().eq(index_leaf_pages())
         {
             return self.def.clone();
         }
         let statistics = TableStatistics {
             row_count,
-            leaf_pages: now.leaf_pages,
+            leaf_pages,
             index_leaf_pages: index_leaf_pages().collect(),
             column_bytes,
             columns: known.columns.clone(),

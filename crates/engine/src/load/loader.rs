@@ -12,7 +12,7 @@ use types::key::KeyEncoder;
 use types::{LogicalType, SqlResult};
 
 use super::sorting::{Sorting, TreeSpec};
-use super::{LoadReport, key_arrays};
+use super::{LoadReport, drop_trees, key_arrays};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
 use crate::columns::{ColumnLoad, StoredColumns, StoredPart};
 use crate::database::Database;
@@ -180,8 +180,7 @@ impl Loader {
             }
             Filling::OnlyPart(load) => {
                 let part = load.finish().await?;
-                let tree = store.create_tree().await.map_err(fault::storage)?;
-                let deleted = store.create_tree().await.map_err(fault::storage)?;
+                let (tree, deleted) = empty_trees(store, &part).await?;
                 let mut columns = StoredColumns::empty(deleted);
                 columns.parts.extend(part);
                 let made = columns.trees().chain([tree]).collect();
@@ -209,6 +208,23 @@ impl Rebuilt {
         let entry = TableEntry::new(store, def, self.tree_ids[0], &self.tree_ids[1..])?;
         entry.with_columns(store, self.columns.as_ref())
     }
+}
+
+/// The other trees of a column table whose only part this is. Without them the part goes, too.
+async fn empty_trees(store: &Store, part: &Option<StoredPart>) -> SqlResult<(TreeId, TreeId)> {
+    let mut made: Vec<TreeId> = part.iter().map(StoredPart::tree_id).collect();
+    for _ in 0..2 {
+        match store.create_tree().await {
+            Ok(tree) => made.push(tree),
+            Err(error) => {
+                // The error that led here is the one to report.
+                drop_trees(store, &made).await.ok();
+                return Err(fault::storage(error));
+            }
+        }
+    }
+    let [.., tree, deleted] = made[..] else { unreachable!("two trees were made") };
+    Ok((tree, deleted))
 }
 
 fn types(entry: &TableEntry) -> Vec<LogicalType> {

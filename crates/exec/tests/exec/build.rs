@@ -83,7 +83,15 @@ pub fn scan_of(name: &str, filter: Option<&str>, output: Vec<usize>) -> Node {
     let filter = filter.map(|f| Expr::parse(f, &read).unwrap());
     let types = output.iter().map(|&i| read.field(i).data_type().clone()).collect();
     let scan =
-        Scan { table: table(name), access: Access::Full, columns, filter, output, first: None };
+        Scan {
+            table: table(name),
+            access: Access::Full,
+            columns,
+            restrictions: vec![],
+            filter,
+            output,
+            first: None,
+        };
     node(Operator::Scan(scan), types)
 }
 
