@@ -124,27 +124,74 @@ fn bounds_say_which_chunks_and_vectors_need_not_be_read() {
 }
 
 #[test]
-fn a_reader_keeps_its_snapshot() {
-    let scratch = Scratch::new("snapshot");
-    let (mut reader, mut writer) = (scratch.session(), scratch.session());
-    writer.execute(ROWS).unwrap();
-    let sum = |session: &mut Session| lines(session, "select count(*), sum(id) from t");
-    let before = sum(&mut reader);
-    reader.execute("begin; declare c cursor for select id from t").unwrap();
-    assert_eq!(lines(&mut reader, "fetch 1 from c"), ["1"]);
-    writer.execute("delete from t where id % 2 = 0").unwrap();
-    writer.execute("insert into t values (-1, 1, 'one')").unwrap();
-    writer.execute("update t set wide = 'new' where id < 1000").unwrap();
-    assert_eq!(sum(&mut writer), ["150001|22499999999"]);
-    writer.execute("reorganize table t").unwrap();
-    writer.execute("insert into t select i, 0, '' from generate_series(1, 50000) i").unwrap();
-    assert_eq!(sum(&mut writer), ["200001|23750024999"]);
-    writer.execute("truncate t").unwrap();
-    let rest = lines(&mut reader, "fetch all from c");
-    let total: i64 = rest.iter().map(|id| id.parse::<i64>().unwrap()).sum();
-    assert_eq!(vec![format!("{}|{}", rest.len() + 1, total + 1)], before);
-    reader.execute("commit").unwrap();
-    assert_eq!(sum(&mut reader), ["0|NULL"]);
+fn statements_change_rows_wherever_they_are() {
+    let scratch = Scratch::new("changes");
+    let mut session = scratch.session();
+    session.execute(ROWS).unwrap();
+    let mut check = |statement: &str, wanted: &str| {
+        session.execute(statement).unwrap();
+        let found = lines(&mut session, "select count(*), sum(id) from t");
+        assert_eq!(found, [wanted], "{statement}");
+    };
+    check("delete from t where id % 2 = 0", "150000|22500000000");
+    check("insert into t values (-1, 1, 'one')", "150001|22499999999");
+    check("update t set wide = 'new' where id < 1000", "150001|22499999999");
+    check("update t set id = id - 1 where wide = 'new'", "150001|22499999498");
+    check("delete from t where wide = 'new' and id < 0", "150000|22499999500");
+    check("begin; delete from t; rollback", "150000|22499999500");
+    check("reorganize table t", "150000|22499999500");
+    check("insert into t select 1, 0, '' from generate_series(1, 50000)", "200000|22500049500");
+    check("truncate t", "0|NULL");
+    scratch.check();
+}
+
+/// Statements that each leave every question of [`QUESTIONS`] with one of its answers.
+const WRITES: [&str; 7] = [
+    "delete from c where k = 5",
+    "insert into c select i * 20 + 5, 5, 100 from generate_series(0, 1999) i",
+    "reorganize table c",
+    "update c set v = case when id < 20000 then v - 1 else v + 1 end where k = 7",
+    "update c set v = 100 where k = 7",
+    "delete from c where k = 99",
+    "reorganize table c",
+];
+
+/// Questions, with all the answers that they may have.
+const QUESTIONS: [(&str, &[&str]); 4] = [
+    ("select count(v) from c where k = 5", &["0", "2000"]),
+    ("select sum(v) from c where k = 7", &["200000"]),
+    ("select count(*) || ' ' || count(distinct id) from c where k >= 9", &["22000 22000"]),
+    ("select sum(v) || ' ' || count(*) from c where id >= 0", &["4000000 40000", "3800000 38000"]),
+];
+
+/// Rounds of all questions of each reader.
+const ROUNDS: usize = 20;
+
+#[test]
+fn readers_see_each_statement_whole_or_not_at_all() {
+    let scratch = Scratch::new("readers");
+    let rows = "create table c (id int, k int, v int) with (storage = column);
+        insert into c select i, i % 20, 100 from generate_series(0, 39999) i; reorganize table c";
+    scratch.session().execute(rows).unwrap();
+    std::thread::scope(|scope| {
+        let reader = |mode: ExecutionMode| {
+            let mut session = scratch.session();
+            session.settings().execution_mode = mode;
+            move || {
+                for _ in 0..ROUNDS {
+                    for (question, answers) in QUESTIONS {
+                        let found = lines(&mut session, question);
+                        assert!(answers.contains(&found[0].as_str()), "{question}: {found:?}");
+                    }
+                }
+            }
+        };
+        let readers: Vec<_> = ExecutionMode::ALL.map(|mode| scope.spawn(reader(mode))).into();
+        let mut writer = scratch.session();
+        while readers.iter().any(|reader| !reader.is_finished()) {
+            WRITES.iter().for_each(|write| drop(writer.execute(write).unwrap()));
+        }
+    });
     scratch.check();
 }
 
