@@ -3,11 +3,14 @@
 
 use bench::answers::Scale;
 use bench::tpch;
-use engine::{Database, ExecutionMode, Options, RingKind};
+use engine::{Database, ExecutionMode, Options, RingKind, TableStorage};
 
-fn verify(ring: RingKind) {
-    let folder =
-        std::env::temp_dir().join(format!("dovetail-tpch-{ring:?}-{}", std::process::id()));
+fn verify(ring: RingKind, storage: TableStorage) {
+    let folder = std::env::temp_dir().join(format!(
+        "dovetail-tpch-{ring:?}-{}-{}",
+        storage.name(),
+        std::process::id()
+    ));
     std::fs::create_dir_all(&folder).unwrap();
     // A quarter of the data: pages come and go.
     let options = Options { memory_bytes: 5 << 20, ring, workers: 2, ..Options::default() };
@@ -19,7 +22,7 @@ fn verify(ring: RingKind) {
         }
         Err(error) => panic!("{error}"),
     };
-    tpch::load(&db, 0.01, |_| ()).unwrap();
+    tpch::load(&db, 0.01, storage, |_| ()).unwrap();
     let all: Vec<u8> = (1..=22).collect();
     let mut failures = vec![];
     let mut count = 0;
@@ -29,7 +32,8 @@ fn verify(ring: RingKind) {
             failures.push(format!("q{:02} {}: {why}", check.query, check.mode.name()));
         }
     });
-    db.verify().unwrap();
+    let checked = db.check().unwrap();
+    assert!(checked.problems.is_empty(), "{:?}", checked.problems);
     db.close().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(count, 66);
@@ -38,10 +42,20 @@ fn verify(ring: RingKind) {
 
 #[test]
 fn answers_agree_on_uring() {
-    verify(RingKind::Uring);
+    verify(RingKind::Uring, TableStorage::Row);
 }
 
 #[test]
 fn answers_agree_on_threads() {
-    verify(RingKind::Threads);
+    verify(RingKind::Threads, TableStorage::Row);
+}
+
+#[test]
+fn answers_agree_on_column_tables_on_uring() {
+    verify(RingKind::Uring, TableStorage::Column);
+}
+
+#[test]
+fn answers_agree_on_column_tables_on_threads() {
+    verify(RingKind::Threads, TableStorage::Column);
 }

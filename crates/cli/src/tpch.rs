@@ -7,7 +7,9 @@ use bench::answers::Scale;
 use bench::figure::Figure;
 use bench::{modes, tpch};
 use clap::{Args, Subcommand};
-use engine::{Database, ExecutionMode, Options, RingKind, SqlError, SqlResult, SqlState};
+use engine::{
+    Database, ExecutionMode, Options, RingKind, SqlError, SqlResult, SqlState, TableStorage,
+};
 
 use crate::location;
 use crate::progress::Bar;
@@ -49,6 +51,9 @@ pub(crate) struct Common {
     /// Pages of a new database: 4kB (the default), 8kB, 16kB or 32kB
     #[arg(long, value_parser = parse_page_bytes)]
     pub(crate) page_size: Option<u32>,
+    /// How tables are kept: row, with keys and indexes, or column
+    #[arg(long, default_value = "row", value_parser = parse_storage)]
+    pub(crate) storage: TableStorage,
     /// auto, uring or threads
     #[arg(long)]
     pub(crate) ring: Option<RingKind>,
@@ -117,7 +122,8 @@ impl Common {
 
     /// The database file of this scale factor.
     pub(crate) fn path(&self) -> PathBuf {
-        location::file(&self.data, &format!("tpch-sf{}.dovetail", self.sf))
+        let kind = if self.storage == TableStorage::Column { "-column" } else { "" };
+        location::file(&self.data, &format!("tpch-sf{}{kind}.dovetail", self.sf))
     }
 
     /// Opens the database; loads it first when it is not there.
@@ -127,6 +133,10 @@ impl Common {
         }
         Database::open(&self.path(), self.options())
     }
+}
+
+fn parse_storage(text: &str) -> Result<TableStorage, String> {
+    TableStorage::of_name(text).map_err(|_| "storage must be row or column".to_owned())
 }
 
 /// `dovetail tpch ...`
@@ -163,7 +173,7 @@ pub(crate) fn load(common: &Common) -> SqlResult<()> {
     let db = Database::create(&partial, common.options())?;
     eprintln!("Loading TPC-H, scale factor {}, ring {}", common.sf, db.file_backend());
     let mut bar = Bar::new(db.clone());
-    let loaded = tpch::load(&db, common.sf, |event| bar.event(&event));
+    let loaded = tpch::load(&db, common.sf, common.storage, |event| bar.event(&event));
     bar.finish();
     loaded?;
     db.close()?;

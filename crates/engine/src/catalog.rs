@@ -170,6 +170,13 @@ impl Snapshot {
         self.tables.insert(Arc::new(entry));
     }
 
+    /// Puts a table in the place of what it was; trees that it has no longer go.
+    pub(crate) fn put_over(&mut self, old: &TableEntry, entry: TableEntry) {
+        let kept: BTreeSet<TreeId> = entry.trees().collect();
+        self.abandoned.extend(old.trees().filter(|tree| !kept.contains(tree)));
+        self.put(entry);
+    }
+
     /// The views, to be changed.
     pub(crate) fn views_mut(&mut self) -> &mut BTreeMap<String, Arc<ViewDef>> {
         Arc::make_mut(&mut self.views)

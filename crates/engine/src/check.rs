@@ -11,6 +11,7 @@ use types::key::KeyEncoder;
 use types::{SqlError, SqlResult};
 
 use crate::catalog::{IndexEntry, TableEntry, row_ids};
+use crate::columns;
 use crate::database::{Database, Job};
 use crate::load::key_arrays;
 use crate::options::Options;
@@ -130,7 +131,7 @@ impl Database {
     /// What a tree of the store is to the user.
     fn tree_name(&self, id: TreeId) -> String {
         for entry in self.newest().tables.values() {
-            if entry.tree_id == id {
+            if entry.trees().any(|tree| tree == id) && !entry.index_trees().any(|tree| tree == id) {
                 return format!("table \"{}\"", entry.def.name);
             }
             let position = entry.indexes.iter().position(|index| index.tree_id == id);
@@ -142,11 +143,16 @@ impl Database {
     }
 
     async fn check_table(&self, entry: &TableEntry, report: &mut CheckReport) -> SqlResult<()> {
-        let row_count = entry.tree.stats().entries;
+        let row_count = entry.row_count();
         report.table_count += 1;
         report.row_count += row_count;
         let total = row_count * entry.indexes.len() as u64;
         let job = self.start_job(&format!("checking {}", entry.def.name), total);
+        if let Some(columns) = &entry.columns {
+            let problem = columns::damage(columns, entry.def.schema.columns.len()).await?;
+            let named = problem.map(|what| format!("table \"{}\": {what}", entry.def.name));
+            report.problems.extend(named);
+        }
         for (index, stored) in entry.def.indexes.iter().zip(&entry.indexes) {
             report.index_count += 1;
             let problem = self.check_index(entry, stored, &job).await?;

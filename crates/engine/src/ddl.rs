@@ -18,6 +18,7 @@ use storage::Store;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::refuse_index;
 use crate::load::build_index;
 use crate::writing::Writing;
 
@@ -36,6 +37,7 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
         return if index.if_not_exists { Ok(()) } else { Err(exists(&name)) };
     }
     let entry = snapshot.table(&index.table)?.clone();
+    refuse_index(&entry.def)?;
     let columns = index.columns.iter().map(|name| ordinal(&entry, name));
     let columns = columns.collect::<SqlResult<Vec<_>>>()?;
     if let Some(twice) = (1..columns.len()).find(|&i| columns[..i].contains(&columns[i])) {

@@ -9,6 +9,7 @@ mod constraints;
 mod delete;
 mod entries;
 mod foreign;
+mod in_parts;
 mod incoming;
 mod insert;
 mod references;

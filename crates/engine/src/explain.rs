@@ -79,8 +79,14 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
         ("Spilled Bytes", n.spilled.into()),
         ("Wait Time", milliseconds(n.wait_ns)),
         ("Run Time", milliseconds(n.busy_ns)),
+        ("Chunks", n.chunks.into()),
+        ("Chunks Skipped", n.chunks_skipped.into()),
+        ("Vectors", n.vectors.into()),
+        ("Vectors Skipped", n.vectors_skipped.into()),
     ];
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let of_chunks = |name: &str| name.starts_with("Chunks") || name.starts_with("Vectors");
+    let fields = fields.into_iter().filter(|(name, _)| n.chunks > 0 || !of_chunks(name));
+    fields.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn milliseconds(time: Duration) -> String {
@@ -96,6 +102,10 @@ fn node(n: &NodeSnapshot) -> String {
     if n.reads > 0 {
         text += &format!(" reads={} bytes={}", n.reads, n.read_bytes);
         text += &format!(" wait={}", milliseconds(Duration::from_nanos(n.wait_ns)));
+    }
+    if n.chunks > 0 {
+        text += &format!(" chunks={} of {}", n.chunks - n.chunks_skipped, n.chunks);
+        text += &format!(" vectors={} of {}", n.vectors - n.vectors_skipped, n.vectors);
     }
     if n.memory_max > 0 {
         text += &format!(" memory={}", n.memory_max);

@@ -21,6 +21,7 @@ mod analyze;
 mod block;
 mod catalog;
 mod check;
+mod columns;
 mod comments;
 mod commit;
 mod copy;
@@ -89,7 +90,7 @@ pub use settings::{
     Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,
     settings_markdown,
 };
-pub use sql::catalog::{IndexDef, TableDef};
+pub use sql::catalog::{IndexDef, TableDef, TableStorage};
 pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
     Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,

@@ -46,11 +46,8 @@ impl<'a> TableLoader<'a> {
             Box::pin(async {
                 let right = db.writer(&LockWait::default()).await?;
                 let entry = db.newest().table(table)?.clone();
-                let mut loader = Loader::empty(db, entry.clone(), Cancel::default());
-                if entry.row_count() > 0 {
-                    loader.keep_rows(db, &HashSet::new()).await?;
-                }
-                SqlResult::Ok((loader, right))
+                let (all, cancel) = (HashSet::new(), Cancel::default());
+                SqlResult::Ok((Loader::without(db, entry, &all, cancel).await?, right))
             })
         });
         let (loader, right) = begun?;

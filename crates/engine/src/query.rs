@@ -16,6 +16,7 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
 use crate::catalog::TableEntry;
+use crate::columns::ColumnSource;
 use crate::database::Database;
 use crate::lookup::TableLookup;
 use crate::settings::Settings;
@@ -83,6 +84,9 @@ impl Tables for SnapshotTables {
             return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }
         let entry = self.entry(&scan.table)?;
+        if entry.columns.is_some() {
+            return Ok(Arc::new(ColumnSource::new(self.catalog.snapshot(), entry, scan)?));
+        }
         let Some(access) = &self.access else {
             return Ok(Arc::new(TableSource::new(self.catalog.snapshot(), entry, scan)?));
         };

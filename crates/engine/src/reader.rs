@@ -9,6 +9,7 @@ use types::SqlResult;
 use types::row::BatchBuilder;
 
 use crate::catalog::TableEntry;
+use crate::columns::{self, ChunkRows};
 use crate::fault;
 
 /// The columns at `ordinals` (the hidden row id is one past the table's) of all rows, in the order of
@@ -16,17 +17,29 @@ use crate::fault;
 pub(crate) struct TableRows<'a> {
     entry: &'a TableEntry,
     ordinals: &'a [usize],
+    /// Those that are in chunks come first.
+    chunks: Option<ChunkRows>,
     parts: Vec<RangePart>,
 }
 
 impl<'a> TableRows<'a> {
     pub(crate) fn new(entry: &'a TableEntry, ordinals: &'a [usize]) -> TableRows<'a> {
         let parts = vec![entry.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
-        TableRows { entry, ordinals, parts }
+        TableRows { entry, ordinals, chunks: ChunkRows::new(entry, ordinals), parts }
     }
 
     /// The next rows, never none; `None` at the end.
     pub(crate) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        if let Some(chunks) = &mut self.chunks {
+            let rows = chunks.next().await?;
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
+            if rows.is_some() {
+                return Ok(rows);
+            }
+            self.chunks = None;
+        }
         while let Some(part) = self.parts.pop() {
             let (children, rows) = expand(self.entry, self.ordinals, part).await?;
             self.parts.extend(children.into_iter().rev());
@@ -48,7 +61,8 @@ pub(crate) async fn sample(
     extent_count: usize,
 ) -> SqlResult<Vec<RecordBatch>> {
     let mut parts = vec![entry.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
-    let mut batches = vec![];
+    // An extent has 64 pages of some dozens of rows, two or three vectors.
+    let mut batches = columns::sample(entry, ordinals, 2 * extent_count).await?;
     while !parts.is_empty() && parts.len() < extent_count {
         let mut children = vec![];
         for part in std::mem::take(&mut parts) {

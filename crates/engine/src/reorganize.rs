@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use types::SqlResult;
 
-use crate::catalog::TableEntry;
-use crate::load::{Loader, Rebuilt};
+use crate::load::Loader;
 use crate::writing::Writing;
 
 /// Rebuilds table and indexes from the table's own rows. The new trees take the place of the old
@@ -15,14 +14,13 @@ use crate::writing::Writing;
 pub(crate) async fn reorganize(writing: &Writing<'_>, table: &str) -> SqlResult<()> {
     let entry = writing.entry(table)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let loader = Loader::without(db, entry.clone(), &HashSet::new(), cancel).await?;
-    let Rebuilt { tree_ids, .. } = loader.build(db).await?;
+    let loader = Loader::anew(db, entry.clone(), &HashSet::new(), cancel).await?;
+    let rebuilt = loader.build(db).await?;
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
             // The rows are the same, so what is known of their columns stays true.
             let def = (*entry.def).clone();
-            snapshot.put(TableEntry::new(store, def, tree_ids[0], &tree_ids[1..])?);
-            snapshot.abandon(&entry.tree_ids());
+            snapshot.put_over(&entry, rebuilt.entry(store, def)?);
             Ok(())
         })
     });

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use exec::Mode;
+use sql::catalog::TableStorage;
 use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -81,6 +82,8 @@ pub struct Settings {
     pub enable_indexscan: bool,
     /// `enable_indexonlyscan`
     pub enable_indexonlyscan: bool,
+    /// `default_table_storage`
+    pub default_table_storage: TableStorage,
     /// `application_name`: kept for clients that set it.
     pub application_name: String,
     /// `statement_timeout`; 0 is none. Kept by the server.
@@ -130,6 +133,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         enable_seqscan: false,
         enable_indexscan: false,
         enable_indexonlyscan: false,
+        default_table_storage: TableStorage::default(),
         application_name: String::new(),
         statement_timeout_ms: 0,
         lock_timeout_ms: 0,

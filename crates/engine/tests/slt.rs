@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::DataType;
 use engine::{
     Database, ExecutionMode, Options, ResultSet, RingKind, Session, SqlError, StatementResult,
+    TransactionStatus,
 };
 use sqllogictest::{
     ColumnType, DB, DBOutput, DefaultColumnType, MakeConnection, Normalizer, Runner,
@@ -92,6 +93,28 @@ fn sql_files_ooo_with_pages_of_16_kb() {
     run(Circumstances { mode, ring, with: None, page_bytes: Some(16_384) });
 }
 
+#[test]
+fn sql_files_serial_with_column_tables() {
+    run_with_column_tables(ExecutionMode::Serial);
+}
+
+#[test]
+fn sql_files_static_with_column_tables() {
+    run_with_column_tables(ExecutionMode::Static);
+}
+
+#[test]
+fn sql_files_ooo_with_column_tables() {
+    run_with_column_tables(ExecutionMode::OutOfOrder);
+}
+
+/// Tables without keys are column tables, and after each statement that inserts into one all its
+/// rows are in chunks.
+fn run_with_column_tables(mode: ExecutionMode) {
+    let with = Some((STORAGE, "column"));
+    run(Circumstances { mode, ring: RingKind::Threads, with, page_bytes: None });
+}
+
 fn run_all(mode: ExecutionMode, ring: RingKind) {
     run(Circumstances { mode, ring, with: None, page_bytes: None });
 }
@@ -106,6 +129,12 @@ fn run_with_little_memory(mode: ExecutionMode) {
     let with = Some(("work_mem", "64kB"));
     run(Circumstances { mode, ring: RingKind::Threads, with, page_bytes: None });
 }
+
+/// The setting that makes column tables.
+const STORAGE: &str = "default_table_storage";
+
+/// Files whose tables get keys and indexes later, which column tables do not take.
+const NEED_KEYS: [&str; 3] = ["ddl/alter.slt", "ddl/temporary.slt", "reference/statements.slt"];
 
 /// The stack of a thread that runs statements, as workers and the program have it.
 const STACK_BYTES: usize = 8 << 20;
@@ -133,6 +162,11 @@ fn run_files(circumstances: Circumstances) {
     find(&root, &mut files);
     files.sort();
     assert!(!files.is_empty(), "no files in {}", root.display());
+    if circumstances.with.is_some_and(|(name, _)| name == STORAGE) {
+        let count = files.len();
+        files.retain(|file| !NEED_KEYS.iter().any(|name| file.ends_with(name)));
+        assert_eq!(count - files.len(), NEED_KEYS.len(), "files have other names");
+    }
     let failures: Vec<String> = files
         .iter()
         .enumerate()
@@ -173,7 +207,9 @@ fn run_file(
             let mut session = open.session();
             session.settings().execution_mode = circumstances.mode;
             let set = circumstances.with.map(|(name, to)| session.settings().set(name, to));
-            let opened = set.transpose().map_err(Failure).map(|_| Connection { session });
+            let in_chunks = circumstances.with.is_some_and(|(name, _)| name == STORAGE);
+            let opened = set.transpose().map_err(Failure);
+            let opened = opened.map(|_| Connection { session, in_chunks });
             async move { opened }
         });
         runner.with_validator(same_rows);
@@ -227,6 +263,26 @@ impl Drop for Folder {
 
 struct Connection {
     session: Session,
+    /// Rows that come are put into chunks.
+    in_chunks: bool,
+}
+
+impl Connection {
+    /// Puts the rows that a statement has inserted into chunks, unless a block is open.
+    fn put_into_chunks(&mut self, sql: &str) -> Result<(), Failure> {
+        let mut words = sql.split(|c: char| c.is_whitespace() || c == '(');
+        let is = |word: Option<&str>, what| word.is_some_and(|w| w.eq_ignore_ascii_case(what));
+        let inserts = is(words.next(), "insert") && is(words.next(), "into");
+        // A name in quotes may be more than one word.
+        let is_plain = |table: &&str| inserts && self.in_chunks && !table.starts_with('"');
+        let table = words.next().filter(is_plain);
+        let idle = self.session.transaction_status() == TransactionStatus::Idle;
+        if let Some(table) = table.filter(|_| idle) {
+            let all = format!("reorganize table {table}");
+            self.session.execute(&all).map_err(Failure)?;
+        }
+        Ok(())
+    }
 }
 
 /// A [`SqlError`] as the runner wants it.
@@ -247,6 +303,7 @@ impl DB for Connection {
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
         let result = self.session.execute(sql).map_err(Failure)?.pop();
+        self.put_into_chunks(sql)?;
         let _entered = types::zone::enter(self.session.context());
         match result {
             Some(StatementResult::Rows(result)) => Ok(rows_of(&result)),

@@ -8,6 +8,7 @@ use types::SqlResult;
 use crate::batch;
 use crate::lookup::LookupOp;
 use crate::shared::spawn_lookup;
+use crate::source::Access;
 use crate::stage::{Map, Op, Stage, breathe, busy, timed};
 
 /// The batches that one task has in hand.
@@ -150,7 +151,8 @@ impl Flow {
         chunk: RecordBatch,
     ) -> SqlResult<()> {
         let figures = self.stage.run.query.progress.node(op.node());
-        let out = busy(&figures.busy_ns, op.look_up(&chunk, self.stage.depth, &figures.io)).await?;
+        let access = Access { depth: self.stage.depth, io: &figures.io, skips: &figures.skips };
+        let out = busy(&figures.busy_ns, op.look_up(&chunk, access)).await?;
         if out.num_rows() > 0 {
             figures.produced(out.num_rows());
             self.stack.push((at + 1, out));

@@ -51,4 +51,4 @@ pub use progress::{
 };
 pub use query::{LOOKUP_BATCH_ROWS, Mode, Output, PARTS_PER_WORKER, Query, RESULT_BATCH_ROWS};
 pub use run::execute;
-pub use source::{Access, Depth, LocalFuture, Lookup, Matches, Part, Source, Step, Tables};
+pub use source::{Access, Depth, LocalFuture, Lookup, Matches, Part, Skips, Source, Step, Tables};

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::{Array, BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::{Field, Schema, SchemaRef};
-use runtime::IoCounters;
 use sql::expr::Expr;
 use sql::plan::{LookupJoin, LookupKind, Node};
 use types::{SqlError, SqlResult};
@@ -12,7 +11,7 @@ use types::{SqlError, SqlResult};
 use crate::batch;
 use crate::groups::evaluate_all;
 use crate::pairs::{PairShape, keep_pairs};
-use crate::source::{Access, Depth, Lookup, Matches};
+use crate::source::{Access, Lookup, Matches};
 
 /// A look-up join, ready to run.
 pub(crate) struct LookupOp {
@@ -52,12 +51,11 @@ impl LookupOp {
     pub(crate) async fn look_up(
         &self,
         outer: &RecordBatch,
-        depth: Depth,
-        io: &IoCounters,
+        access: Access<'_>,
     ) -> SqlResult<RecordBatch> {
         let columns = evaluate_all(&self.keys, outer)?;
         let keys = batch::make(&self.key_schema, columns, outer.num_rows())?;
-        let found = self.lookup.lookup(&keys, Access { depth, io }).await?;
+        let found = self.lookup.lookup(&keys, access).await?;
         self.join(outer, found)
     }
 

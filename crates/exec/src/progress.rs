@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use runtime::IoCounters;
 
+use crate::source::Skips;
+
 /// Counters of one worker's tasks, on cache lines of their own.
 #[derive(Default)]
 #[repr(align(128))]
@@ -37,6 +39,8 @@ pub struct NodeFigures {
     pub spilled: AtomicU64,
     /// Requests to the device on behalf of the node.
     pub io: IoCounters,
+    /// What a scan of chunks need not read.
+    pub skips: Skips,
 }
 
 /// How long one partition of a static execution took.
@@ -99,6 +103,14 @@ pub struct NodeSnapshot {
     pub waits: u64,
     /// Nanoseconds that tasks waited for reads, summed over tasks.
     pub wait_ns: u64,
+    /// Chunks of columns.
+    pub chunks: u64,
+    /// Those of which nothing but the header was read.
+    pub chunks_skipped: u64,
+    /// Stored vectors, those of one column counted, of the other chunks.
+    pub vectors: u64,
+    /// Such vectors of which nothing was read.
+    pub vectors_skipped: u64,
 }
 
 /// All figures at one moment.
@@ -201,6 +213,10 @@ impl NodeFigures {
             read_bytes: self.io.read_bytes.load(Relaxed),
             waits: self.io.waits.load(Relaxed),
             wait_ns: self.io.wait_ns.load(Relaxed),
+            chunks: self.skips.chunks.load(Relaxed),
+            chunks_skipped: self.skips.chunks_skipped.load(Relaxed),
+            vectors: self.skips.vectors.load(Relaxed),
+            vectors_skipped: self.skips.vectors_skipped.load(Relaxed),
         }
     }
 }

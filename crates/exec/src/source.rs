@@ -5,6 +5,7 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::{RecordBatch, UInt32Array};
 use runtime::IoCounters;
@@ -30,6 +31,21 @@ pub struct Access<'a> {
     pub depth: Depth,
     /// Where reads are counted.
     pub io: &'a IoCounters,
+    /// Where a scan of chunks counts what it need not read.
+    pub skips: &'a Skips,
+}
+
+/// What there was to scan in chunks of columns, and what bounds alone have answered.
+#[derive(Default)]
+pub struct Skips {
+    /// Chunks.
+    pub chunks: AtomicU64,
+    /// Chunks of which nothing but the header was read.
+    pub chunks_skipped: AtomicU64,
+    /// Stored vectors, those of one column counted, of the other chunks.
+    pub vectors: AtomicU64,
+    /// Such vectors of which nothing was read.
+    pub vectors_skipped: AtomicU64,
 }
 
 /// A piece of a source's work: an extent, the range under an inner node, a batch of keys to fetch.
@@ -37,7 +53,7 @@ pub struct Part(pub Box<dyn Any + Send>);
 
 /// What became of a part: rows, or smaller parts, or both.
 pub struct Step {
-    /// Rows, of the scan's `columns`, unfiltered.
+    /// Rows, of the scan's `columns`, for which its `restrictions` hold; not filtered otherwise.
     pub rows: Option<RecordBatch>,
     /// Smaller parts in order.
     pub parts: Vec<Part>,

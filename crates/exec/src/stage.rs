@@ -147,7 +147,7 @@ impl Stage {
     pub(crate) async fn step(&self, part: Part) -> SqlResult<(Option<RecordBatch>, Vec<Part>)> {
         let Some(driver) = &self.driver else { return Ok((None, vec![])) };
         let figures = self.run.query.progress.node(driver.node);
-        let access = Access { depth: self.depth, io: &figures.io };
+        let access = Access { depth: self.depth, io: &figures.io, skips: &figures.skips };
         let step = busy(&figures.busy_ns, driver.source.step(part, access)).await?;
         if driver.is_scan {
             self.parts_known(step.parts.len());

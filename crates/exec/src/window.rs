@@ -85,7 +85,7 @@ async fn pump(
     parts.reverse();
     while let Some(part) = parts.pop() {
         go_on(scope).await?;
-        let access = Access { depth, io: &figures.io };
+        let access = Access { depth, io: &figures.io, skips: &figures.skips };
         let step = busy(&figures.busy_ns, source.step(part, access)).await?;
         parts.extend(step.parts.into_iter().rev());
         if let Some(rows) = step.rows {

@@ -388,23 +388,23 @@ fn a_snapshot_holds_for_queries_of_both_protocols_and_cursors() {
     let served = serve("snapshot", RingKind::Auto);
     let (mut client, mut other) = (served.filled(), served.client());
     run(&mut client, "begin isolation level repeatable read").expect("begun");
-    run(&mut client, "declare c cursor for select id, v from t order by id").expect("declared");
-    run(&mut other, "update t set v = v + 1").expect("written");
+    run(&mut client, "declare c cursor for select a, b from t order by a").expect("declared");
+    run(&mut other, "update t set b = b + 1").expect("written");
     run(&mut other, "insert into t values (7, 70)").expect("written");
     assert_eq!(rows(&mut client, "fetch all from c"), "1,10 2,20 3,30");
-    assert_eq!(rows(&mut client, "select id, v from t order by id"), "1,10 2,20 3,30");
-    let point = client.prepare("select v from t where id = $1").expect("prepared");
+    assert_eq!(rows(&mut client, "select a, b from t order by a"), "1,10 2,20 3,30");
+    let point = client.prepare("select b from t where a = $1").expect("prepared");
     let found: Vec<i32> =
         client.query(&point, &[&1]).expect("found").iter().map(|row| row.get(0)).collect();
     assert_eq!(found, [10]);
-    let range = client.prepare("select count(*) from t where id > $1").expect("prepared");
+    let range = client.prepare("select count(*) from t where a > $1").expect("prepared");
     assert_eq!(client.query_one(&range, &[&0]).expect("found").get::<_, i64>(0), 3);
-    let error = client.batch_execute("update t set v = 0 where id = 1").expect_err("outdated");
+    let error = client.batch_execute("update t set b = 0 where a = 1").expect_err("outdated");
     let error = error.as_db_error().expect("of the server");
     assert_eq!(error.code(), &SqlState::T_R_SERIALIZATION_FAILURE);
     assert!(error.hint().is_some(), "{error:?}");
     run(&mut client, "rollback").expect("ended");
-    assert_eq!(rows(&mut client, "select id, v from t order by id"), "1,11 2,21 3,31 7,70");
+    assert_eq!(rows(&mut client, "select a, b from t order by a"), "1,11 2,21 3,31 7,70");
 }
 
 /// A client that sends messages as it likes.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
-use types::{LogicalType, Schema, SqlResult};
+use types::{LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::constraints::Constraints;
 use crate::view::ViewDef;
@@ -46,6 +46,8 @@ pub struct TableDef {
     pub name: String,
     /// The columns.
     pub schema: Schema,
+    /// How its rows are kept.
+    pub storage: TableStorage,
     /// Ordinals of the primary key's columns, in key order; empty when there is none.
     pub primary_key: Vec<usize>,
     /// The secondary indexes.
@@ -54,6 +56,42 @@ pub struct TableDef {
     pub statistics: Arc<TableStatistics>,
     /// What rows must fulfil, and what fills in missing values.
     pub constraints: Arc<Constraints>,
+}
+
+/// How the rows of a table are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TableStorage {
+    /// In the leaves of a tree.
+    #[default]
+    Row,
+    /// In chunks of columns (`docs/format/block.md`); those that came last in a tree.
+    Column,
+}
+
+impl TableStorage {
+    /// As statements and settings name them.
+    pub const NAMES: &'static [&'static str] = &["row", "column"];
+
+    /// As statements name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableStorage::Row => "row",
+            TableStorage::Column => "column",
+        }
+    }
+
+    /// The one of that name.
+    ///
+    /// # Errors
+    /// 22023 when there is none.
+    pub fn of_name(name: &str) -> SqlResult<TableStorage> {
+        let known = [TableStorage::Row, TableStorage::Column];
+        known.into_iter().find(|s| s.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let message = format!("invalid value for option \"storage\": \"{name}\"");
+            SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+                .with_hint("Tables are stored as \"row\" or \"column\".")
+        })
+    }
 }
 
 /// A secondary index: entries hold the indexed columns, then the primary key (or row id), and the
@@ -110,10 +148,12 @@ impl TableDef {
 pub struct TableStatistics {
     /// Rows.
     pub row_count: u64,
-    /// Leaf pages of the clustered tree.
+    /// Leaf pages of the clustered tree; of a column table those of its chunks, too.
     pub leaf_pages: u64,
     /// Leaf pages of each secondary index, in the order of `TableDef::indexes`.
     pub index_leaf_pages: Vec<u64>,
+    /// Bytes that each column takes in chunks; empty where rows are kept in trees alone.
+    pub column_bytes: Vec<u64>,
     /// One per column; empty until `ANALYZE` ran.
     pub columns: Arc<[ColumnStatistics]>,
 }

@@ -13,6 +13,10 @@ const DISABLED_US: f64 = 1e12;
 mod cpu {
     /// A row that a scan decodes and tests.
     pub const SCAN_ROW: f64 = 0.10;
+    /// A row of a batch of columns.
+    pub const COLUMN_ROW: f64 = 0.002;
+    /// A value that is decoded from a chunk of columns.
+    pub const COLUMN_VALUE: f64 = 0.005;
     /// A key that is descended in a tree.
     pub const DESCEND: f64 = 0.80;
     /// A row that is taken from a leaf after a descent.
@@ -82,6 +86,14 @@ impl Costs<'_> {
     pub fn full_scan(&self, rows: f64, pages: f64) -> f64 {
         self.sequential(pages)
             + self.cpu(rows * cpu::SCAN_ROW)
+            + self.allowed(self.0.enable_seqscan)
+    }
+
+    /// A scan of the chunks of a column table: `columns` columns that take so many bytes.
+    pub fn column_scan(&self, rows: f64, columns: f64, bytes: f64) -> f64 {
+        let pages = bytes / self.0.device.page_bytes;
+        self.sequential(pages)
+            + self.cpu(rows * (cpu::COLUMN_ROW + columns * cpu::COLUMN_VALUE))
             + self.allowed(self.0.enable_seqscan)
     }
 

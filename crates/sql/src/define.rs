@@ -5,7 +5,7 @@ use std::sync::Arc;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::bind::table_not_found;
-use crate::catalog::{Catalog, TableDef, TableId};
+use crate::catalog::{Catalog, TableDef, TableId, TableStorage};
 use crate::constraints::{Check, ColumnDefault, Constraints, ForeignKey};
 use crate::dml::is_assignable;
 use crate::parse::{ColumnSpec, ConstraintSpec, CreateTable, ForeignKeySpec};
@@ -79,6 +79,7 @@ impl Draft {
             id: self.id,
             name: self.name.clone(),
             schema: self.schema.clone(),
+            storage: old.storage,
             primary_key: self.primary_key.clone(),
             indexes: old.indexes.clone(),
             statistics: old.statistics.clone(),
@@ -307,6 +308,7 @@ impl Draft {
             id: self.id,
             name: String::new(),
             schema: Schema::default(),
+            storage: TableStorage::default(),
             primary_key: vec![],
             indexes: vec![],
             statistics: Arc::default(),

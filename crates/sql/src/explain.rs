@@ -4,6 +4,7 @@ mod masked;
 
 use std::ops::Bound;
 
+use crate::catalog::TableStorage;
 use crate::plan::{
     Access, HashJoinKind, IndexRef, KeyRange, LookupJoin, LookupKind, Node, Operator, Plan, Scan,
     SortKey,
@@ -136,6 +137,9 @@ fn title(operator: &Operator) -> String {
 fn scan_title(scan: &Scan) -> String {
     let table = &scan.table.name;
     match &scan.access {
+        Access::Full if scan.table.storage == TableStorage::Column => {
+            format!("Column Scan on {table}")
+        }
         Access::Full => format!("Full Scan on {table}"),
         Access::Range { index, fetch, .. } => {
             let only = if *fetch || matches!(index, IndexRef::Primary) { "" } else { "Only " };
@@ -187,6 +191,11 @@ fn details(operator: &Operator) -> Vec<(&'static str, String)> {
                 lines.push(("Index Cond", ranges_text(scan, index, ranges)));
             }
             lines.extend(scan.first.map(|first| ("First Rows", first.count.to_string())));
+            if !scan.restrictions.is_empty() {
+                let texts: Vec<&str> =
+                    scan.restrictions.iter().map(|r| r.predicate.text()).collect();
+                lines.push(("Restrictions", texts.join(" AND ")));
+            }
             lines.extend(scan.filter.iter().map(|f| ("Filter", f.text().to_string())));
         }
         Operator::Filter { predicate, .. } => lines.push(("Filter", predicate.text().to_string())),

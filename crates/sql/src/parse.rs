@@ -245,6 +245,8 @@ pub struct CreateTable {
     pub query: Option<Query>,
     /// Only its session sees it.
     pub temporary: bool,
+    /// How its rows are kept, if the statement says so.
+    pub storage: Option<crate::catalog::TableStorage>,
 }
 
 /// `CREATE INDEX`.

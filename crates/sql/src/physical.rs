@@ -23,6 +23,7 @@ mod lookup_join;
 mod narrow;
 mod ranges;
 mod recursion;
+mod restrictions;
 mod rows;
 mod scan;
 mod semi_join;

@@ -192,13 +192,44 @@ pub struct Scan {
     pub access: Access,
     /// Table ordinals that are read, ascending.
     pub columns: Vec<usize>,
-    /// Boolean over `columns` (by position in `columns`): what the access path does not already guarantee.
+    /// What the source tests: it gives only rows for which all of these are true. Empty for tables whose
+    /// rows are kept in trees.
+    pub restrictions: Vec<Restriction>,
+    /// Boolean over `columns` (by position in `columns`): what access path and restrictions do not
+    /// already guarantee.
     pub filter: Option<Expr>,
     /// Positions in `columns` that are produced, in order.
     pub output: Vec<usize>,
     /// Only the first rows in the order of the index are wanted, in whatever order they come. There
     /// is one range then, and no filter.
     pub first: Option<First>,
+}
+
+/// A condition on one column of a table that its source tests (decision K4).
+#[derive(Clone, Debug)]
+pub struct Restriction {
+    /// Table ordinal.
+    pub column: usize,
+    /// What the column's values are compared with.
+    pub test: RestrictionTest,
+    /// The same as an expression, over a row of that column alone.
+    pub predicate: Expr,
+}
+
+/// What the values of a column are compared with; of the column's Arrow type, never null. Nulls qualify
+/// for `IsNull` alone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RestrictionTest {
+    /// One of these.
+    OneOf(Vec<ScalarValue>),
+    /// Between bounds.
+    Between(Bound<ScalarValue>, Bound<ScalarValue>),
+    /// Any but this.
+    NotEqual(ScalarValue),
+    /// Null.
+    IsNull,
+    /// Anything but null.
+    IsNotNull,
 }
 
 /// The first entries of a range.

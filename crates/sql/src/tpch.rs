@@ -8,7 +8,7 @@ use datafusion_common::ScalarValue;
 use types::Schema;
 
 use crate::catalog::{
-    Catalog, ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics,
+    Catalog, ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics, TableStorage,
 };
 use crate::parse::{Statement, parse};
 
@@ -84,6 +84,7 @@ impl Tpch {
                     let id = TableId(i as u32);
                     let draft = crate::Draft::of(&t, vec![], id, &crate::bind::NoTables).unwrap();
                     let def = TableDef {
+                        storage: TableStorage::Row,
                         constraints: Arc::default(),
                         id,
                         statistics: Arc::new(statistics(&draft.schema, rows, pages)),
@@ -122,7 +123,13 @@ fn size(table: &str) -> (u64, u64) {
 
 fn statistics(schema: &Schema, rows: u64, pages: u64) -> TableStatistics {
     let columns = schema.columns.iter().map(|c| column(&c.name, &c.ty.arrow(), rows)).collect();
-    TableStatistics { row_count: rows, leaf_pages: pages, index_leaf_pages: vec![], columns }
+    TableStatistics {
+        row_count: rows,
+        leaf_pages: pages,
+        index_leaf_pages: vec![],
+        column_bytes: vec![],
+        columns,
+    }
 }
 
 /// A column with values spread evenly over numbers.

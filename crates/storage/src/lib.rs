@@ -32,6 +32,6 @@ pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
 pub use store::{Problem, Store, StoreOptions, TreeId, VerifyReport};
 pub use tree::{
-    BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, RangePart, Tree,
-    TreeReport, TreeStats, VisitRange,
+    BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, LongValue, RangePart,
+    Tree, TreeReport, TreeStats, VisitRange,
 };

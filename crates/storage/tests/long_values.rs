@@ -1,6 +1,7 @@
 //! Values that are longer than a leaf takes: every way to read them, and their pages.
 
 use std::ops::Bound;
+use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::sim::Disk;
 use runtime::{Config, IoCounters, RingChoice, Runtime};
@@ -46,6 +47,16 @@ async fn check_rows(tree: &Tree) {
     for (key, value) in &all {
         assert_eq!(tree.get(key, &io, <[u8]>::to_vec).await.unwrap().as_ref(), Some(value));
     }
+    for (key, value) in &all {
+        let long = tree.long_value(key, &io).await.unwrap().unwrap();
+        assert_eq!((long.len(), long.is_empty()), (value.len(), false));
+        let end = value.len();
+        for range in [0..end, 0..0, end..end, end / 3..end / 3 + 1, end / 2..end, 0..end / 2] {
+            long.prefetch(range.clone(), &io);
+            assert!(long.read(range.clone(), &io).await.unwrap() == value[range.clone()]);
+        }
+    }
+    assert!(tree.long_value(&key(ROW_COUNT), &io).await.unwrap().is_none());
     for direction in [Direction::Forward, Direction::Backward] {
         let (mut rows, mut key) = (Vec::new(), Vec::new());
         let mut cursor = tree.range(Bound::Unbounded, Bound::Unbounded, direction);
@@ -268,5 +279,22 @@ fn readers_see_whole_values_while_others_replace_them() {
         store.quiesce().await;
         store.verify().await.unwrap();
         runtime::fs::remove(&path).await.unwrap();
+    });
+}
+
+#[test]
+fn a_part_of_a_value_is_one_request() {
+    check(4096, |store| async move {
+        let (tree, io) = (new_tree(&store).await, IoCounters::default());
+        let value: Vec<u8> = (0..1_000_000u32).map(|at| (at / 3) as u8).collect();
+        tree.insert(b"k", &value).await.unwrap();
+        store.checkpoint().await.unwrap();
+        store.drop_cache().await;
+        let long = tree.long_value(b"k", &io).await.unwrap().unwrap();
+        let before = io.reads.load(Relaxed);
+        // 16 pages at most: a quarter of the frames.
+        let part = long.read(300_000..360_000, &io).await.unwrap();
+        assert!(part == value[300_000..360_000]);
+        assert_eq!(io.reads.load(Relaxed) - before, 1);
     });
 }

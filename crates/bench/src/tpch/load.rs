@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use engine::{Database, SqlResult};
+use engine::{Database, SqlResult, TableStorage};
 
 use super::generate::{Table, generate, row_count};
-use super::schema::{INDEXES, TABLES, TableSchema};
+use super::schema::{INDEXES, TABLES, TableSchema, in_columns};
 
 /// What a load is doing, for progress bars.
 #[derive(Clone, Debug)]
@@ -26,13 +26,22 @@ pub enum LoadEvent<'a> {
 /// Batches that may wait between generator and loader: bounds memory at some 20 MB.
 const BATCHES_WAITING: usize = 8;
 
-/// Loads all tables at `scale` into an empty database.
-pub fn load(db: &Database, scale: f64, mut event: impl FnMut(LoadEvent<'_>)) -> SqlResult<()> {
+/// Loads all tables at `scale` into an empty database. Column tables have neither keys nor indexes.
+pub fn load(
+    db: &Database,
+    scale: f64,
+    storage: TableStorage,
+    mut event: impl FnMut(LoadEvent<'_>),
+) -> SqlResult<()> {
     let mut session = db.session();
     for table in &TABLES {
-        session.execute(table.ddl)?;
+        match storage {
+            TableStorage::Row => session.execute(table.ddl)?,
+            TableStorage::Column => session.execute(&in_columns(table.ddl))?,
+        };
     }
-    for (_, ddl) in INDEXES {
+    let indexes = INDEXES.iter().filter(|_| storage == TableStorage::Row);
+    for (_, ddl) in indexes {
         session.execute(ddl)?;
     }
     for table in &TABLES {

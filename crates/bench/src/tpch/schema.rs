@@ -95,3 +95,11 @@ pub const INDEXES: [(&str, &str); 9] = [
     ("lineitem_suppkey", "create index lineitem_suppkey on lineitem (l_suppkey)"),
     ("lineitem_shipdate", "create index lineitem_shipdate on lineitem (l_shipdate)"),
 ];
+
+/// The definition of a table as that of a column table without its key.
+pub fn in_columns(ddl: &str) -> String {
+    let ddl = ddl.replace(" primary key,", ",");
+    let columns = ddl.split(", primary key (").next().unwrap_or(&ddl);
+    let open = columns.matches('(').count() > columns.matches(')').count();
+    format!("{columns}{} with (storage = column)", if open { ")" } else { "" })
+}

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId, TableDef, TableStatistics};
+use sql::catalog::{IndexDef, IndexId, TableDef, TableStatistics, TableStorage};
 use sql::plan::IndexRef;
 use storage::{Store, Tree, TreeId};
 use types::SqlResult;
 use types::row::RowLayout;
 
 use super::row_ids::RowIds;
+use crate::columns::{Columns, StoredColumns};
 use crate::fault;
 
 /// A table with its trees.
@@ -20,6 +21,8 @@ pub(crate) struct TableEntry {
     pub(crate) layout: Arc<RowLayout>,
     /// In the order of `def.indexes`.
     pub(crate) indexes: Vec<IndexEntry>,
+    /// Of a column table.
+    pub(crate) columns: Option<Columns>,
     pub(super) row_ids: RowIds,
 }
 
@@ -57,8 +60,30 @@ impl TableEntry {
             tree,
             layout,
             indexes,
+            columns: None,
             row_ids: RowIds::default(),
         })
+    }
+
+    /// The same with the trees that a column table has besides.
+    ///
+    /// # Errors
+    /// XX001 for trees that there are not.
+    pub(crate) fn with_columns(
+        self,
+        store: &Store,
+        stored: Option<&StoredColumns>,
+    ) -> SqlResult<TableEntry> {
+        let Some(stored) = stored else { return Ok(self) };
+        let columns = Some(Columns::open(store, stored)?);
+        let mut def = self.def;
+        Arc::make_mut(&mut def).storage = TableStorage::Column;
+        Ok(TableEntry { def, columns, ..self })
+    }
+
+    /// What a record says of those.
+    pub(crate) fn stored_columns(&self) -> Option<StoredColumns> {
+        self.columns.as_ref().map(Columns::stored)
     }
 
     /// The tree that an access path names, with its layout.
@@ -75,23 +100,32 @@ impl TableEntry {
 
     /// Its rows, those too that nobody sees yet.
     pub(crate) fn row_count(&self) -> u64 {
-        self.tree.stats().entries
+        self.tree.stats().entries + self.columns.as_ref().map_or(0, Columns::row_count)
     }
 
     /// The definition with the counts of the moment, as planning wants it.
     pub(crate) fn current(&self) -> Arc<TableDef> {
         let (known, now) = (&self.def.statistics, self.tree.stats());
         let index_leaf_pages = || self.indexes.iter().map(|index| index.tree.stats().leaf_pages);
-        if known.row_count == now.entries
-            && known.leaf_pages == now.leaf_pages
+        let row_count = self.row_count();
+        let column_count = self.def.schema.columns.len();
+        let (column_pages, column_bytes) = match &self.columns {
+            None => (0, vec![]),
+            Some(columns) => (columns.page_count(), columns.column_bytes(column_count)),
+        };
+        let leaf_pages = now.leaf_pages + column_pages;
+        if known.row_count == row_count
+            && known.column_bytes == column_bytes
+            && known.leaf_pages == leaf_pages
             && known.index_leaf_pages.iter().copied().eq(index_leaf_pages())
         {
             return self.def.clone();
         }
         let statistics = TableStatistics {
-            row_count: now.entries,
-            leaf_pages: now.leaf_pages,
+            row_count,
+            leaf_pages,
             index_leaf_pages: index_leaf_pages().collect(),
+            column_bytes,
             columns: known.columns.clone(),
         };
         let mut def = (*self.def).clone();
@@ -104,9 +138,10 @@ impl TableEntry {
         TableEntry { def: Arc::new(def), ..self.clone() }
     }
 
-    /// All its trees: the clustered one, then those of the indexes.
+    /// All its trees: the clustered one, then those of the indexes, then those of its columns.
     pub(crate) fn trees(&self) -> impl Iterator<Item = TreeId> {
-        std::iter::once(self.tree_id).chain(self.index_trees())
+        let columns = self.columns.iter().flat_map(Columns::trees);
+        std::iter::once(self.tree_id).chain(self.index_trees()).chain(columns)
     }
 
     /// The same as a list.

@@ -15,6 +15,7 @@ use types::{SqlError, SqlResult};
 use super::legacy;
 use super::records::{Key, Kind, Records, all, damaged, fixed};
 use super::{Numbered, SequenceKey, Snapshot, TableEntry};
+use crate::columns::StoredColumns;
 use crate::comments::Subject;
 use crate::fault;
 
@@ -102,7 +103,7 @@ fn changes(saved: &Snapshot, next: &Snapshot) -> SqlResult<Vec<Change>> {
         changes.push(Change::Put(Key::only(Kind::Head), bytes));
     }
     if !saved.tables.is_same(&next.tables) {
-        table_changes(saved, next, &mut changes);
+        table_changes(saved, next, &mut changes)?;
     }
     if !Arc::ptr_eq(&saved.sequences, &next.sequences) {
         sequence_changes(saved, next, &mut changes)?;
@@ -121,9 +122,10 @@ fn changes(saved: &Snapshot, next: &Snapshot) -> SqlResult<Vec<Change>> {
     Ok(changes)
 }
 
-fn table_changes(saved: &Snapshot, next: &Snapshot, changes: &mut Vec<Change>) {
+fn table_changes(saved: &Snapshot, next: &Snapshot, changes: &mut Vec<Change>) -> SqlResult<()> {
     for id in saved.tables.ids().filter(|id| next.tables.by_id(*id).is_none()) {
         changes.push(Change::Remove(Key::table(id.0)));
+        changes.push(Change::Remove(Key::columns(id.0)));
         changes.push(Change::RemoveNumbers(id.0));
     }
     for entry in next.tables.values() {
@@ -132,9 +134,13 @@ fn table_changes(saved: &Snapshot, next: &Snapshot, changes: &mut Vec<Change>) {
             continue;
         }
         changes.push(Change::Put(Key::table(id.0), table_record(entry)));
+        if let Some(columns) = entry.stored_columns() {
+            changes.push(Change::Put(Key::columns(id.0), encoded(&columns)?));
+        }
         changes.push(Change::RemoveNumbers(id.0));
         changes.extend(Numbered::of_table(&entry.def).map(put_number));
     }
+    Ok(())
 }
 
 fn sequence_changes(saved: &Snapshot, next: &Snapshot, changes: &mut Vec<Change>) -> SqlResult<()> {
@@ -222,6 +228,12 @@ async fn read(store: &Store) -> SqlResult<Snapshot> {
         match key.kind {
             Kind::Head => snapshot.next_id = u32::from_le_bytes(fixed(&bytes)?),
             Kind::Table => snapshot.put(table(store, &bytes)?),
+            Kind::Columns => {
+                let entry = snapshot.tables.by_id(TableId(key.id)).cloned();
+                let entry = entry.ok_or_else(|| damaged("columns belong to no table"))?;
+                let columns: StoredColumns = decoded(&bytes)?;
+                snapshot.put(TableEntry::clone(&entry).with_columns(store, Some(&columns))?);
+            }
             Kind::Number => numbers.push((SequenceKey(key.id, key.number), bytes)),
             kind => snapshot.take_record(kind, &bytes)?,
         }
@@ -253,7 +265,7 @@ impl Snapshot {
                 self.comments = Arc::new(comments.into_iter().collect());
             }
             Kind::Access => self.access = Arc::new(decoded(bytes)?),
-            Kind::Head | Kind::Table | Kind::Number => {
+            Kind::Head | Kind::Table | Kind::Number | Kind::Columns => {
                 return Err(damaged("a record is misplaced"));
             }
         }

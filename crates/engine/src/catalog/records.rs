@@ -27,9 +27,11 @@ pub(super) enum Kind {
     Comments = 6,
     /// Roles and privileges.
     Access = 7,
+    /// The trees that a column table has besides those of every table.
+    Columns = 8,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind::Head,
     Kind::Table,
     Kind::Number,
@@ -37,6 +39,7 @@ const KINDS: [Kind; 7] = [
     Kind::Sequences,
     Kind::Comments,
     Kind::Access,
+    Kind::Columns,
 ];
 
 /// Bytes of a key: the kind, an id and a number, big-endian. The catalogs of earlier programs have keys
@@ -61,6 +64,10 @@ impl Key {
 
     pub(super) fn table(id: u32) -> Key {
         Key { kind: Kind::Table, id, number: 0 }
+    }
+
+    pub(super) fn columns(id: u32) -> Key {
+        Key { kind: Kind::Columns, id, number: 0 }
     }
 
     pub(super) fn number(SequenceKey(id, number): SequenceKey) -> Key {

@@ -15,6 +15,7 @@ use types::SqlResult;
 use types::row::row_id_of;
 
 use super::TableEntry;
+use crate::columns::Columns;
 use crate::fault;
 
 /// The first one.
@@ -47,7 +48,11 @@ impl TableEntry {
             return Ok(FIRST_ROW_ID);
         }
         match self.row_ids.0.load(Ordering::Relaxed) {
-            0 => Ok(self.last_row_id().await?.map_or(FIRST_ROW_ID, |last| last + 1)),
+            0 => {
+                let behind_rows = self.last_row_id().await?.map(|last| last + 1);
+                let behind_parts = self.columns.as_ref().and_then(Columns::next_row_id);
+                Ok(behind_rows.max(behind_parts).unwrap_or(FIRST_ROW_ID))
+            }
             next => Ok(next),
         }
     }

@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use sql::catalog::TableDef;
 use sql::parse::{AlterTable, Alteration};
+use storage::{Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::check_definition;
 use crate::load::Rebuilt;
 use crate::writing::Writing;
 
@@ -37,6 +39,7 @@ pub(crate) async fn alter_table(writing: &Writing<'_>, alter: &AlterTable) -> Sq
     }
     altered.finish(writing)?;
     let def = altered.definition();
+    check_definition(&def)?;
     let renamed_view = |v: &&Arc<sql::ViewDef>| v.relations.contains(&alter.table);
     let viewed = snapshot.views.values().find(renamed_view);
     if let Some(view) = viewed {
@@ -99,11 +102,10 @@ async fn publish(
     let change = writing.change(move |store, snapshot: &mut Snapshot| {
         Box::pin(async move {
             snapshot.next_id = snapshot.next_id.max(next_id);
-            let trees = match &rebuilt {
-                None => entry.tree_ids(),
-                Some(rebuilt) => rebuilt.tree_ids.clone(),
+            let new = match &rebuilt {
+                None => same_trees(&entry, store, def)?,
+                Some(rebuilt) => rebuilt.entry(store, def)?,
             };
-            let new = TableEntry::new(store, def, trees[0], &trees[1..])?;
             snapshot.tables.remove(&entry.def.name);
             for (old, place) in entry.def.schema.columns.iter().zip(&remap) {
                 let column = place.and_then(|place| new.def.schema.columns.get(place));
@@ -115,14 +117,18 @@ async fn publish(
                 sequence::follow_column(snapshot, entry.def.id.0, &old.name, new);
             }
             refer_anew(snapshot, entry.def.id.0, &remap, &dropped_references);
-            snapshot.put(new);
-            if rebuilt.is_some() {
-                snapshot.abandon(&entry.tree_ids());
-            }
+            snapshot.put_over(&entry, new);
             Ok(())
         })
     });
     change.await
+}
+
+/// A table of another definition with the trees that it has.
+fn same_trees(entry: &TableEntry, store: &Store, def: TableDef) -> SqlResult<TableEntry> {
+    let indexes: Vec<TreeId> = entry.index_trees().collect();
+    let new = TableEntry::new(store, def, entry.tree_id, &indexes)?;
+    new.with_columns(store, entry.stored_columns().as_ref())
 }
 
 /// Corrects what other tables say of the table's columns: `remap` has the new place of each.

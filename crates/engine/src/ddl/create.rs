@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use sql::Draft;
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
+use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
 use sql::parse::CreateTable;
 use storage::TreeId;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
@@ -14,6 +14,7 @@ use super::exists;
 use super::sequence::name_sequences;
 use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::{StoredColumns, check_definition};
 use crate::database::Database;
 use crate::fault;
 use crate::load::{Loader, drop_trees};
@@ -52,9 +53,13 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
             return Err(exists(&unique.name));
         }
     }
-    let def = defined(&draft, &mut ids);
-    let placeholders = new_trees(writing.db, 1 + def.indexes.len()).await?;
-    let entry = TableEntry::new(writing.db.store(), def, placeholders[0], &placeholders[1..])?;
+    let def = stored_as(create.storage, writing, defined(&draft, &mut ids))?;
+    let (index_count, is_column) = (def.indexes.len(), def.storage == TableStorage::Column);
+    let placeholders = new_trees(writing.db, 1 + index_count + usize::from(is_column)).await?;
+    let (store, (indexes, deleted)) = (writing.db.store(), placeholders[1..].split_at(index_count));
+    let columns = deleted.first().map(|deleted| StoredColumns::empty(*deleted));
+    let entry = TableEntry::new(store, def, placeholders[0], indexes)?;
+    let entry = entry.with_columns(store, columns.as_ref())?;
     let filled = match &mut rows {
         None => Ok(None),
         Some(rows) => filled(writing, &entry, rows).await,
@@ -100,6 +105,7 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
         id: draft.id,
         name: String::new(),
         schema: draft.schema.clone(),
+        storage: TableStorage::Row,
         primary_key: vec![],
         indexes: vec![],
         statistics: Arc::default(),
@@ -112,6 +118,25 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
         def.indexes.push(Arc::new(IndexDef { id, name, columns, included, unique: true }));
     }
     def
+}
+
+/// The definition with the storage that the statement says, or the default: tables that cannot be kept
+/// in columns are kept as rows then.
+///
+/// # Errors
+/// 0A000 when the statement says what cannot be.
+fn stored_as(
+    said: Option<TableStorage>,
+    writing: &Writing<'_>,
+    def: TableDef,
+) -> SqlResult<TableDef> {
+    let storage = said.unwrap_or(writing.settings.default_table_storage);
+    let stored = TableDef { storage, ..def.clone() };
+    match check_definition(&stored) {
+        Err(error) if said.is_some() => Err(error),
+        Err(_) => Ok(def),
+        Ok(()) => Ok(stored),
+    }
 }
 
 /// The columns of a result, as a table has them.
@@ -154,9 +179,7 @@ async fn filled(
         return Ok(None);
     }
     let built = loader.build(db).await?;
-    let (tree, indexes) = (built.tree_ids[0], &built.tree_ids[1..]);
-    let def = (*entry.def).clone();
-    Ok(Some((TableEntry::new(db.store(), def, tree, indexes)?, count)))
+    Ok(Some((built.entry(db.store(), (*entry.def).clone())?, count)))
 }
 
 async fn publish(

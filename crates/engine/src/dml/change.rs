@@ -83,7 +83,7 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
             if let Err(error) = done {
                 for one in &ready {
                     if let How::Rebuilt(rebuilt) = &one.how {
-                        drop_trees(store, &rebuilt.tree_ids).await?;
+                        drop_trees(store, &rebuilt.made).await?;
                     }
                 }
                 return Err(error);
@@ -127,7 +127,7 @@ fn has_room(db: &Database, entry: &TableEntry, entries: &[Entries]) -> bool {
 async fn discard(store: &Store, ready: Vec<Ready>) -> SqlResult<()> {
     for one in ready {
         if let How::Rebuilt(rebuilt) = one.how {
-            drop_trees(store, &rebuilt.tree_ids).await?;
+            drop_trees(store, &rebuilt.made).await?;
         }
     }
     Ok(())
@@ -181,11 +181,9 @@ impl Ready {
     /// Puts trees that were written anew in the place of the old ones. What was changed in place changes no
     /// definition.
     fn publish(self, store: &Store, snapshot: &mut Snapshot) -> SqlResult<()> {
-        let How::Rebuilt(Rebuilt { tree_ids, .. }) = self.how else { return Ok(()) };
+        let How::Rebuilt(rebuilt) = self.how else { return Ok(()) };
         let entry = self.change.entry;
-        let def = (*entry.def).clone();
-        snapshot.put(TableEntry::new(store, def, tree_ids[0], &tree_ids[1..])?);
-        snapshot.abandon(&entry.tree_ids());
+        snapshot.put_over(&entry, rebuilt.entry(store, (*entry.def).clone())?);
         Ok(())
     }
 }

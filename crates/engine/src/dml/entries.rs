@@ -10,6 +10,7 @@ use types::row::RowLayout;
 use types::text::format_value;
 use types::{SqlError, SqlResult};
 
+use super::in_parts::InParts;
 use super::rows::Rows;
 use crate::block::{Noted, noted_bytes};
 use crate::catalog::TableEntry;
@@ -74,9 +75,15 @@ impl Entries {
             changes: BTreeMap::new(),
             added: added.clone(),
         };
+        let in_parts = InParts::of(entry, removed)?;
         let mut clustered = new(&entry.tree, key, unique);
-        clustered.fill(removed, added, &entry.layout, cancel).await?;
+        clustered.fill(in_parts.others(removed), added, &entry.layout, cancel).await?;
         let mut all = vec![clustered];
+        if let Some((tree, keys)) = in_parts.deleted() {
+            let mut deleted = new(tree, entry.layout.key.clone(), None);
+            deleted.note_deleted(keys);
+            all.push(deleted);
+        }
         for (index, stored) in def.indexes.iter().zip(&entry.indexes) {
             let key = stored.layout.key.clone();
             let (count, name) = (index.columns.len(), index.name.clone());
@@ -88,6 +95,13 @@ impl Entries {
         }
         all.iter().try_for_each(Entries::check_added)?;
         Ok(all)
+    }
+
+    /// Rows of parts go by an entry of their row id, which has no value.
+    fn note_deleted(&mut self, keys: &[Vec<u8>]) {
+        for (row, key) in keys.iter().enumerate() {
+            self.changes.entry(key.clone()).or_default().new = Some((vec![], row));
+        }
     }
 
     async fn fill(

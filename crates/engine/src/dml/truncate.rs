@@ -9,6 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::referring;
 use crate::catalog::TableEntry;
+use crate::columns::StoredColumns;
 use crate::fault;
 use crate::writing::Writing;
 
@@ -28,6 +29,13 @@ pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlR
                 for _ in &entry.indexes {
                     indexes.push(store.create_tree().await.map_err(fault::storage)?);
                 }
+                let columns = match &entry.columns {
+                    None => None,
+                    Some(_) => {
+                        let deleted = store.create_tree().await.map_err(fault::storage)?;
+                        Some(StoredColumns::empty(deleted))
+                    }
+                };
                 let mut def = (*entry.def).clone();
                 def.statistics = Arc::default();
                 if restart {
@@ -39,8 +47,8 @@ pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlR
                     }
                     def.constraints = Arc::new(constraints);
                 }
-                snapshot.put(TableEntry::new(store, def, tree, &indexes)?);
-                snapshot.abandon(&entry.tree_ids());
+                let new = TableEntry::new(store, def, tree, &indexes)?;
+                snapshot.put_over(&entry, new.with_columns(store, columns.as_ref())?);
             }
             Ok(())
         })

@@ -31,7 +31,11 @@ pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<
         new.push(after);
         give_way(&writing.cancel).await?;
     }
-    let (old, new) = (Rows::all(&entry, &old)?, Rows::all(&entry, &new)?);
+    let (old, mut new) = (Rows::all(&entry, &old)?, Rows::all(&entry, &new)?);
+    if entry.columns.is_some() {
+        // The ids of a part are those of its rows alone.
+        new.ids = entry.take_row_ids(new.len()).await?;
+    }
     let (count, rows) = (old.len(), new.batch.clone());
     let changes = foreign::enforce(writing, Change::new(&entry, old, new)).await?;
     let result = outcome("UPDATE", count, returning, &rows)?;

@@ -6,17 +6,18 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use runtime::sync::Cancel;
-use storage::TreeId;
-use types::SqlResult;
+use sql::catalog::{TableDef, TableStorage};
+use storage::{Store, TreeId};
 use types::key::KeyEncoder;
+use types::{LogicalType, SqlResult};
 
 use super::sorting::{Sorting, TreeSpec};
-use super::{LoadReport, key_arrays};
+use super::{LoadReport, drop_trees, key_arrays};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
+use crate::columns::{ColumnLoad, StoredColumns, StoredPart};
 use crate::database::Database;
-use crate::isolation;
-use crate::reader;
 use crate::write_lock::WriteRight;
+use crate::{fault, isolation, reader};
 
 /// Rows that a task of the sort takes at once.
 const BATCH_ROWS: usize = 4096;
@@ -25,28 +26,66 @@ const BATCH_ROWS: usize = 4096;
 /// the table as it was.
 pub(crate) struct Loader {
     entry: Arc<TableEntry>,
-    sorting: Sorting,
+    filling: Filling,
     next_row_id: i64,
+    /// Rows that it was given.
     row_count: u64,
+}
+
+/// What the rows become.
+enum Filling {
+    /// Trees in the place of those of the table.
+    Rows(Sorting),
+    /// The only part of a column table.
+    OnlyPart(ColumnLoad),
+    /// One more part of a column table.
+    LastPart(ColumnLoad),
 }
 
 /// The trees of a table written anew, not part of it yet.
 pub(crate) struct Rebuilt {
     /// The clustered tree, then those of the indexes.
     pub(crate) tree_ids: Vec<TreeId>,
+    /// Of a column table.
+    pub(crate) columns: Option<StoredColumns>,
+    /// The trees that were made for it: they go if it does not become part of the table.
+    pub(crate) made: Vec<TreeId>,
+    /// Rows of the table.
     pub(crate) row_count: u64,
 }
 
 impl Loader {
     /// A loader of a table that keeps none of its rows; call it in a task.
     pub(crate) fn empty(db: &Database, entry: Arc<TableEntry>, cancel: Cancel) -> Loader {
-        let trees = TreeSpec::of_table(&entry);
-        let sorting = Sorting::begin(db, trees, cancel);
-        Loader { entry, sorting, next_row_id: FIRST_ROW_ID, row_count: 0 }
+        let filling = match entry.def.storage {
+            TableStorage::Row => {
+                Filling::Rows(Sorting::begin(db, TreeSpec::of_table(&entry), cancel))
+            }
+            TableStorage::Column => {
+                Filling::OnlyPart(ColumnLoad::begin(db, types(&entry), FIRST_ROW_ID, cancel))
+            }
+        };
+        Loader { entry, filling, next_row_id: FIRST_ROW_ID, row_count: 0 }
     }
 
-    /// A loader that keeps the rows whose clustered keys are not in `gone`.
+    /// A loader that keeps the rows whose clustered keys are not in `gone`. If that is all of them,
+    /// those of a column table are left where they are.
     pub(crate) async fn without(
+        db: &Database,
+        entry: Arc<TableEntry>,
+        gone: &HashSet<Vec<u8>>,
+        cancel: Cancel,
+    ) -> SqlResult<Loader> {
+        if entry.columns.is_none() || !gone.is_empty() {
+            return Loader::anew(db, entry, gone, cancel).await;
+        }
+        let next_row_id = entry.next_row_id().await?;
+        let load = ColumnLoad::begin(db, types(&entry), next_row_id, cancel);
+        Ok(Loader { entry, filling: Filling::LastPart(load), next_row_id, row_count: 0 })
+    }
+
+    /// The same, with all rows written again.
+    pub(crate) async fn anew(
         db: &Database,
         entry: Arc<TableEntry>,
         gone: &HashSet<Vec<u8>>,
@@ -57,14 +96,11 @@ impl Loader {
         Ok(loader)
     }
 
-    pub(super) async fn keep_rows(
-        &mut self,
-        db: &Database,
-        gone: &HashSet<Vec<u8>>,
-    ) -> SqlResult<()> {
+    async fn keep_rows(&mut self, db: &Database, gone: &HashSet<Vec<u8>>) -> SqlResult<()> {
         let entry = self.entry.clone();
         // What others have added since a snapshot would be seen in the new trees.
-        isolation::check_tree(&db.newest().read_view, entry.tree_id)?;
+        let view = &db.newest().read_view;
+        entry.trees().try_for_each(|tree| isolation::check_tree(view, tree))?;
         self.next_row_id = entry.next_row_id().await?;
         let job = db.start_job("reading", entry.row_count());
         let column_count = entry.def.schema.columns.len();
@@ -107,7 +143,11 @@ impl Loader {
         ids: &ArrayRef,
     ) -> SqlResult<()> {
         self.row_count += batch.num_rows() as u64;
-        self.sorting.push(batch.clone(), ids.clone()).await
+        match &mut self.filling {
+            Filling::Rows(sorting) => sorting.push(batch.clone(), ids.clone()).await,
+            // Their ids are those of the places that they get.
+            Filling::OnlyPart(load) | Filling::LastPart(load) => load.push(batch).await,
+        }
     }
 
     /// Writes the trees and puts them in the place of the old ones.
@@ -118,14 +158,14 @@ impl Loader {
     ) -> SqlResult<LoadReport> {
         let old = self.entry.clone();
         db.versions().note_numbers_of(&old.def);
-        let Rebuilt { tree_ids, row_count } = self.build(db).await?;
+        let rebuilt = self.build(db).await?;
+        let row_count = rebuilt.row_count;
         db.change(right, move |store, snapshot| {
             Box::pin(async move {
                 let mut def = (*old.def).clone();
                 // What was known of the columns is that of other rows.
                 def.statistics = Arc::default();
-                snapshot.put(TableEntry::new(store, def, tree_ids[0], &tree_ids[1..])?);
-                snapshot.abandon(&old.tree_ids());
+                snapshot.put_over(&old, rebuilt.entry(store, def)?);
                 Ok(())
             })
         })
@@ -135,10 +175,63 @@ impl Loader {
 
     /// Writes the trees, which the caller puts in the place of the old ones.
     pub(crate) async fn build(self, db: &Database) -> SqlResult<Rebuilt> {
-        let row_count = self.row_count;
-        let tree_ids = self.sorting.write(db).await?;
-        Ok(Rebuilt { tree_ids, row_count })
+        let (store, row_count) = (db.store(), self.row_count);
+        match self.filling {
+            Filling::Rows(sorting) => {
+                let tree_ids = sorting.write(db).await?;
+                Ok(Rebuilt { made: tree_ids.clone(), tree_ids, columns: None, row_count })
+            }
+            Filling::OnlyPart(load) => {
+                let part = load.finish().await?;
+                let (tree, deleted) = empty_trees(store, &part).await?;
+                let mut columns = StoredColumns::empty(deleted);
+                columns.parts.extend(part);
+                let made = columns.trees().chain([tree]).collect();
+                Ok(Rebuilt { tree_ids: vec![tree], columns: Some(columns), made, row_count })
+            }
+            Filling::LastPart(load) => {
+                let part = load.finish().await?;
+                let made = part.iter().map(StoredPart::tree_id).collect();
+                let mut columns = self.entry.stored_columns();
+                columns.iter_mut().for_each(|columns| columns.parts.extend(part.clone()));
+                let tree_ids = vec![self.entry.tree_id];
+                let row_count = row_count + self.entry.row_count();
+                Ok(Rebuilt { tree_ids, columns, made, row_count })
+            }
+        }
     }
+}
+
+impl Rebuilt {
+    /// The table with these trees.
+    ///
+    /// # Errors
+    /// XX001 for trees that there are not.
+    pub(crate) fn entry(&self, store: &Store, def: TableDef) -> SqlResult<TableEntry> {
+        let entry = TableEntry::new(store, def, self.tree_ids[0], &self.tree_ids[1..])?;
+        entry.with_columns(store, self.columns.as_ref())
+    }
+}
+
+/// The other trees of a column table whose only part this is. Without them the part goes, too.
+async fn empty_trees(store: &Store, part: &Option<StoredPart>) -> SqlResult<(TreeId, TreeId)> {
+    let mut made: Vec<TreeId> = part.iter().map(StoredPart::tree_id).collect();
+    for _ in 0..2 {
+        match store.create_tree().await {
+            Ok(tree) => made.push(tree),
+            Err(error) => {
+                // The error that led here is the one to report.
+                drop_trees(store, &made).await.ok();
+                return Err(fault::storage(error));
+            }
+        }
+    }
+    let [.., tree, deleted] = made[..] else { unreachable!("two trees were made") };
+    Ok((tree, deleted))
+}
+
+fn types(entry: &TableEntry) -> Vec<LogicalType> {
+    entry.def.schema.columns.iter().map(|column| column.ty).collect()
 }
 
 /// The rows whose clustered keys are not in `gone`.

@@ -1,5 +1,6 @@
 //! Settings that each session may change for itself.
 
+use sql::catalog::TableStorage;
 use types::text::IntervalStyle;
 use types::zone::Zone;
 
@@ -145,6 +146,17 @@ pub(super) const SETTINGS: &[Setting] = &[
         "heap",
         Home::Fixed(&["heap"]),
         "How tables are kept; the name that clients expect."
+    ),
+    setting!(
+        "default_table_storage",
+        CLIENTS,
+        Kind::Choice(TableStorage::NAMES),
+        "row",
+        Home::Field(
+            |s| Value::Text(s.default_table_storage.name().to_owned()),
+            |s, v| s.default_table_storage = TableStorage::of_name(v.text()).unwrap_or_default()
+        ),
+        "How new tables are kept that do not say it; those with keys as rows all the same."
     ),
     setting!(
         "default_transaction_deferrable",

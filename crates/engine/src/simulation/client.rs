@@ -7,6 +7,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use runtime::time;
+use sql::catalog::TableStorage;
 use stdx::Prng;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -49,6 +50,7 @@ pub(super) struct Client {
     db: Database,
     session: Session,
     number: usize,
+    storage: TableStorage,
     prng: Prng,
     notes: Notes,
     machine: Machine,
@@ -75,8 +77,14 @@ impl Client {
         notes: Notes,
         machine: Machine,
     ) -> Client {
-        let (session, prng) = (db.session(), Prng::new(seed));
-        Client { db, session, number, prng, notes, machine, report: Report::default() }
+        let (session, prng, report) = (db.session(), Prng::new(seed), Report::default());
+        let storage = TableStorage::Row;
+        Client { db, session, number, storage, prng, notes, machine, report }
+    }
+
+    /// The same with another kind of table.
+    pub(super) fn of(self, storage: TableStorage) -> Client {
+        Client { storage, ..self }
     }
 
     /// Makes the table, then runs `count` random steps.
@@ -86,7 +94,7 @@ impl Client {
     }
 
     async fn steps(&mut self, count: usize) -> Result<(), Stop> {
-        for sql in model::setup(self.number) {
+        for sql in model::setup(self.number, self.storage) {
             let done = self.session.run_all(&sql).await.map(drop);
             let is_done = done.is_ok();
             self.must(&sql, done)?;
@@ -106,11 +114,11 @@ impl Client {
         match self.prng.below(12) {
             0..6 => {
                 let rows = lock(&self.notes).certain.clone();
-                let step = model::change(&mut self.prng, self.number, &rows);
+                let step = model::change(&mut self.prng, self.number, self.storage, &rows);
                 self.change(step).await
             }
             6 | 7 => {
-                let sql = model::definition(&mut self.prng, self.number);
+                let sql = model::definition(&mut self.prng, self.number, self.storage);
                 if self.prng.chance(0.2) {
                     let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
                     return match self.dropped_after(patience, &sql).await {
@@ -248,7 +256,7 @@ impl Client {
         let before = lock(&self.notes).certain.clone();
         let (mut rows, mut texts) = (before.clone(), vec![]);
         for _ in 0..=self.prng.below(3) {
-            let step = model::change(&mut self.prng, self.number, &rows);
+            let step = model::change(&mut self.prng, self.number, self.storage, &rows);
             if let Some(next) = step.next {
                 rows = next;
                 texts.push(step.sql);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use sql::catalog::TableStorage;
 use stdx::Prng;
 
 /// Keys are below this: few, so that statements meet.
@@ -19,11 +20,16 @@ pub(super) struct Step {
 }
 
 /// Statements that make the table of client `number`.
-pub(super) fn setup(number: usize) -> [String; 3] {
-    [
+pub(super) fn setup(number: usize, storage: TableStorage) -> Vec<String> {
+    let sequence = format!("create sequence q{number}");
+    if storage == TableStorage::Column {
+        let columns = "(k bigint, v bigint, s text) with (storage = column)";
+        return vec![format!("create table t{number} {columns}"), sequence];
+    }
+    vec![
         format!("create table t{number} (k bigint primary key, v bigint, s text)"),
         format!("create index t{number}_v on t{number} (v)"),
-        format!("create sequence q{number}"),
+        sequence,
     ]
 }
 
@@ -37,8 +43,18 @@ pub(super) fn by_number(number: usize, value: i64) -> String {
     format!("select k, v, length(s) from t{number} where v = {value} order by k")
 }
 
-/// A statement that changes rows.
-pub(super) fn change(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
+/// A statement that changes rows. A column table has no key that would refuse one.
+pub(super) fn change(prng: &mut Prng, number: usize, storage: TableStorage, rows: &Rows) -> Step {
+    loop {
+        let step = keyed_change(prng, number, rows);
+        let needs_key = step.next.is_none() || step.sql.contains("on conflict");
+        if storage == TableStorage::Row || !needs_key {
+            return step;
+        }
+    }
+}
+
+fn keyed_change(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     match prng.below(9) {
         0 | 1 => insert(prng, number, rows),
         2 => upsert(prng, number, rows),
@@ -55,8 +71,9 @@ pub(super) fn change(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
 }
 
 /// A statement that changes no row, whatever else it does.
-pub(super) fn definition(prng: &mut Prng, number: usize) -> String {
+pub(super) fn definition(prng: &mut Prng, number: usize, storage: TableStorage) -> String {
     match prng.below(8) {
+        2 | 3 if storage == TableStorage::Column => format!("reorganize table t{number}"),
         0 => format!("reorganize table t{number}"),
         1 => format!("analyze t{number}"),
         2 => format!("create index if not exists t{number}_s on t{number} (v, k) include (s)"),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use runtime::sim::{Disk, FaultPlan};
+use sql::catalog::TableStorage;
 use stdx::Prng;
 use types::SqlState;
 
@@ -59,12 +60,21 @@ fn play(
     defect.map_or(Ok((disk, known, report)), Err)
 }
 
+/// Tables of both kinds stand side by side.
+fn storage_of(seed: u64, number: usize) -> TableStorage {
+    match (seed + number as u64).is_multiple_of(2) {
+        true => TableStorage::Row,
+        false => TableStorage::Column,
+    }
+}
+
 type Played = (Report, Result<(), Stop>);
 
 fn run_clients(db: &Database, seed: u64, notes: &[Notes], machine: Machine) -> Vec<Played> {
     let mut prng = Prng::new(seed);
     let client = |(number, notes): (usize, &Notes)| {
-        Client::new(db.clone(), number, prng.next_u64(), notes.clone(), machine)
+        let client = Client::new(db.clone(), number, prng.next_u64(), notes.clone(), machine);
+        client.of(storage_of(seed, number))
     };
     let clients: Vec<Client> = notes.iter().enumerate().map(client).collect();
     door::wait(&db.handle(), || {

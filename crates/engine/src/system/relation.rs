@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use sql::catalog::{TableDef, TableId, TableStatistics};
+use sql::catalog::{TableDef, TableId, TableStatistics, TableStorage};
 use stdx::HashMap;
 use types::{Column, LogicalType, Schema};
 
@@ -127,6 +127,7 @@ fn definition(schema: &str, name: &str, oid: u32, columns: &[RelationColumn]) ->
     };
     let row_count = if filled { ROWS_GUESSED } else { 0 };
     TableDef {
+        storage: TableStorage::Row,
         constraints: Arc::default(),
         id: TableId(TableId::SYSTEM + oid),
         name: name.to_owned(),

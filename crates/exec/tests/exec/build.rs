@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId};
+use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
 use sql::expr::{AggregateExpr, Expr};
 use sql::plan::{
     Access, HashJoin, HashJoinKind, IndexRef, LookupJoin, LookupKind, NestedLoopJoin, Node,
@@ -37,6 +37,7 @@ pub fn table(name: &str) -> Arc<TableDef> {
         unique: false,
     };
     Arc::new(TableDef {
+        storage: TableStorage::Row,
         constraints: Arc::default(),
         id: TableId(1),
         name: name.into(),
@@ -81,8 +82,15 @@ pub fn scan_of(name: &str, filter: Option<&str>, output: Vec<usize>) -> Node {
     let read = table_schema().project(&columns);
     let filter = filter.map(|f| Expr::parse(f, &read).unwrap());
     let types = output.iter().map(|&i| read.field(i).data_type().clone()).collect();
-    let scan =
-        Scan { table: table(name), access: Access::Full, columns, filter, output, first: None };
+    let scan = Scan {
+        table: table(name),
+        access: Access::Full,
+        columns,
+        restrictions: vec![],
+        filter,
+        output,
+        first: None,
+    };
     node(Operator::Scan(scan), types)
 }
 

@@ -10,20 +10,45 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 use super::{
     CreateIndex, CreateTable, Drop, DropObject, Query, constraint, identifier, name, type_names,
 };
+use crate::catalog::TableStorage;
 
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
 
-/// Whether the options say nothing but how full pages are to be, which is the engine's choice.
-fn fill_only(options: &ast::CreateTableOptions) -> bool {
-    let fill = |option: &ast::SqlOption| {
-        matches!(option, ast::SqlOption::KeyValue { key, .. }
-            if identifier(key) == "fillfactor")
+/// What the options say of the table's storage. How full pages are to be is the engine's choice.
+fn storage(options: &ast::CreateTableOptions) -> SqlResult<Option<TableStorage>> {
+    let unsupported = |what: &str| {
+        Err(SqlError::unsupported(format!("CREATE TABLE with {what}"))
+            .with_hint("The options of a table are storage and fillfactor."))
     };
-    match options {
-        ast::CreateTableOptions::None => true,
-        ast::CreateTableOptions::With(options) => options.iter().all(fill),
-        _ => false,
+    let options = match options {
+        ast::CreateTableOptions::None => return Ok(None),
+        ast::CreateTableOptions::With(options) => options,
+        _ => return unsupported("these options"),
+    };
+    let mut storage = None;
+    for option in options {
+        let ast::SqlOption::KeyValue { key, value } = option else {
+            return unsupported("an option that has no value");
+        };
+        match identifier(key).as_str() {
+            "fillfactor" => {}
+            "storage" => storage = Some(TableStorage::of_name(&option_text(value))?),
+            other => return unsupported(&format!("the option \"{other}\"")),
+        }
+    }
+    Ok(storage)
+}
+
+/// The value of an option, which may be a word or a text.
+fn option_text(value: &ast::Expr) -> String {
+    match value {
+        ast::Expr::Identifier(word) => identifier(word),
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) => text.clone(),
+            other => other.to_string(),
+        },
+        other => other.to_string(),
     }
 }
 
@@ -32,8 +57,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         && create.like.is_none()
         && create.inherits.is_none()
         && create.partition_of.is_none()
-        && create.partition_by.is_none()
-        && fill_only(&create.table_options);
+        && create.partition_by.is_none();
     if !plain {
         return Err(SqlError::unsupported("this form of CREATE TABLE")
             .with_hint("partitioned and inheriting tables do not exist yet"));
@@ -49,6 +73,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         constraints: Vec::new(),
         query: create.query.map(super::query).transpose()?,
         temporary,
+        storage: storage(&create.table_options)?,
     };
     for def in &create.columns {
         let spec = match table.query {
@@ -99,6 +124,7 @@ pub(super) fn select_into(into: &ast::SelectInto, query: Query) -> SqlResult<Cre
         constraints: vec![],
         query: Some(query),
         temporary: into.temporary || in_temporary_schema(&into.name),
+        storage: None,
     })
 }
 

@@ -11,9 +11,10 @@ use types::{SqlError, SqlResult};
 
 use super::base::tree_pages;
 use super::ranges::{Demand, Ranges, demands, ranges};
+use super::restrictions::restrictions;
 use super::{Built, Physical, WantedFirst, built_as};
 use crate::bind::{CatalogTable, WorkTable};
-use crate::catalog::{IndexDef, TableDef};
+use crate::catalog::{IndexDef, TableDef, TableStorage};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
 use crate::expr::Expr;
@@ -30,9 +31,9 @@ struct Path {
 }
 
 /// Everything about one scan that path selection needs.
-struct Wanted<'a> {
-    def: &'a Arc<TableDef>,
-    predicates: Vec<&'a Logical>,
+pub(super) struct Wanted<'a> {
+    pub(super) def: &'a Arc<TableDef>,
+    pub(super) predicates: Vec<&'a Logical>,
     columns: Vec<usize>,
     names: DFSchema,
     profile: Profile,
@@ -45,6 +46,11 @@ impl Wanted<'_> {
             IndexRef::Primary => false,
             IndexRef::Secondary(def) => !self.is_covered_by(def),
         }
+    }
+
+    /// Bytes of a column in the chunks of a column table.
+    fn column_bytes(&self, column: usize) -> f64 {
+        self.def.statistics.column_bytes.get(column).map_or(0.0, |bytes| *bytes as f64)
     }
 
     /// Whether nothing but a secondary index is read.
@@ -76,7 +82,9 @@ impl Physical<'_> {
             None => (0..def.schema.columns.len()).collect(),
         };
         let wanted = wanted(def, scan, &produced)?;
-        let path = self.cheapest(&wanted);
+        let mut path = self.cheapest(&wanted);
+        let (restrictions, tested) = restrictions(&wanted, &scan.table_name)?;
+        path.guaranteed.extend(tested);
         let mut profile = restricted(&wanted, &produced);
         if let Some(first) = path.first {
             profile.rows = profile.rows.min(first.count as f64);
@@ -89,6 +97,7 @@ impl Physical<'_> {
             table: Arc::clone(def),
             access: path.access,
             columns,
+            restrictions,
             filter,
             output,
             first: path.first,
@@ -101,12 +110,14 @@ impl Physical<'_> {
     fn cheapest(&self, wanted: &Wanted) -> Path {
         let rows = wanted.def.statistics.row_count as f64;
         let pages = tree_pages(wanted.def, &IndexRef::Primary);
-        let full = Path {
-            access: Access::Full,
-            guaranteed: vec![],
-            first: None,
-            cost: self.costs.full_scan(rows, pages),
+        let cost = match wanted.def.storage {
+            TableStorage::Row => self.costs.full_scan(rows, pages),
+            TableStorage::Column => {
+                let bytes = wanted.columns.iter().map(|&c| wanted.column_bytes(c)).sum();
+                self.costs.column_scan(rows, wanted.columns.len() as f64, bytes)
+            }
         };
+        let full = Path { access: Access::Full, guaranteed: vec![], first: None, cost };
         let predicates = wanted.predicates.iter().enumerate();
         let demands: Vec<Demand> =
             predicates.flat_map(|(i, p)| demands(p, i, wanted.def)).collect();

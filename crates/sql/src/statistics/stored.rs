@@ -10,7 +10,9 @@ use types::parse::ColumnParser;
 use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
-use crate::catalog::{ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics};
+use crate::catalog::{
+    ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics, TableStorage,
+};
 use crate::constraints::Constraints;
 
 /// Versions of the form; a file of a later one is refused. The second has included columns, and is
@@ -114,6 +116,7 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         row_count: stored.row_count,
         leaf_pages: stored.leaf_pages,
         index_leaf_pages: stored.index_leaf_pages,
+        column_bytes: vec![],
         columns: pairs.map(|(c, s)| decode_statistics(c, s)).collect::<SqlResult<_>>()?,
     };
     let index = |i: StoredIndex| {
@@ -121,6 +124,7 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         Arc::new(IndexDef { id: IndexId(id), name, columns, included, unique })
     };
     Ok(TableDef {
+        storage: TableStorage::Row,
         id: TableId(stored.id),
         name: stored.name,
         schema: Schema { columns },

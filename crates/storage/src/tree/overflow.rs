@@ -83,7 +83,7 @@ impl Tree {
     }
 
     /// What the leaf of `key` holds now.
-    async fn find_now(&self, key: &[u8], io: &IoCounters) -> Result<Option<Found>> {
+    pub(super) async fn find_now(&self, key: &[u8], io: &IoCounters) -> Result<Option<Found>> {
         loop {
             let leaf = self.leaf_for(key, io).await?;
             let look = |page: &[u8]| match self.step(page, key) {

@@ -1,7 +1,7 @@
 //! Relations, columns, indexes, constraints and types.
 
 use sql::SystemValue;
-use sql::catalog::TableDef;
+use sql::catalog::{TableDef, TableStorage};
 use types::{LogicalType, SqlResult};
 
 use crate::system::builtin::{self, type_by_oid};
@@ -35,7 +35,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             Object::Table(table) => (row_type_oid(table), !indexes(table).is_empty()),
             _ => (0, false),
         };
-        let storage = if kind == "v" { 0 } else { object.oid() };
+        let file = if kind == "v" { 0 } else { object.oid() };
         rows.push([
             ("oid", object.oid().into()),
             ("relname", object.name().into()),
@@ -43,7 +43,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("reltype", row_type.into()),
             ("relowner", view.owner(&object).into()),
             ("relam", method.into()),
-            ("relfilenode", storage.into()),
+            ("relfilenode", file.into()),
             ("relpages", pages.into()),
             ("reltuples", SystemValue::Float(tuples)),
             ("relhasindex", has_index.into()),
@@ -55,6 +55,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("relnatts", (columns as i64).into()),
             ("relispopulated", true.into()),
             ("relacl", view.acl(&object)),
+            ("reloptions", options(&object)),
             ("relreplident", if kind == "r" { "d" } else { "n" }.into()),
         ]);
     }
@@ -74,6 +75,17 @@ fn rules_of(table: &TableDef, constraints: &[Constraint<'_>]) -> (i64, bool) {
         }
     }
     (checks, upheld)
+}
+
+/// What a table was created with; null for nothing.
+fn options(object: &Object) -> SystemValue {
+    match object {
+        Object::Table(table) if table.storage == TableStorage::Column => {
+            let option = format!("storage={}", table.storage.name());
+            SystemValue::List(vec![SystemValue::Text(option)])
+        }
+        _ => SystemValue::Null,
+    }
 }
 
 /// Pages and rows; -1 rows is PostgreSQL's "unknown".

@@ -1,0 +1,104 @@
+//! Column tables: rows in chunks of columns (`crates/columnar`), read column by column.
+//!
+//! A column table is a table without primary key, so each of its rows has a hidden row id. Its rows
+//! lie in three places, each a tree of the store, so that snapshots, transaction blocks, checkpoints
+//! and space are those of all trees (`docs/format/columns.md`):
+//!
+//! - *Parts*, each a tree of chunks that one load wrote. A part is never changed. Its rows have
+//!   consecutive row ids, so that a row is found by its id.
+//! - The *delta*: the clustered tree that every table has. Rows that come a few at a time are there.
+//! - The *deleted* rows of parts: their row ids, without values.
+//!
+//! A version of the catalog names the parts of its tables, and its read view says what it sees of the
+//! delta and of the deleted rows; so a query sees its snapshot.
+
+mod check;
+mod chunk;
+mod deleted;
+mod load;
+mod morsel;
+mod part;
+mod refused;
+mod restricted;
+mod rows;
+mod source;
+mod stored;
+
+pub(crate) use check::damage;
+pub(crate) use load::ColumnLoad;
+pub(crate) use part::Part;
+pub(crate) use refused::{check_definition, refuse_index};
+pub(crate) use rows::{ChunkRows, sample};
+pub(crate) use source::ColumnSource;
+pub(crate) use stored::{StoredColumns, StoredPart};
+
+use std::sync::Arc;
+
+use storage::{Store, Tree, TreeId};
+use types::SqlResult;
+
+use crate::fault;
+
+/// What a column table has beside its delta.
+#[derive(Clone)]
+pub(crate) struct Columns {
+    /// In the order of their row ids.
+    pub(crate) parts: Arc<[Part]>,
+    /// The row ids of rows of parts that are no more.
+    pub(crate) deleted: Tree,
+}
+
+impl Columns {
+    /// Those that a record names.
+    ///
+    /// # Errors
+    /// XX001 for trees that there are not.
+    pub(crate) fn open(store: &Store, stored: &StoredColumns) -> SqlResult<Columns> {
+        let parts = stored.parts.iter().map(|part| Part::open(store, part));
+        let parts = parts.collect::<SqlResult<_>>()?;
+        let deleted = store.tree(TreeId(stored.deleted)).map_err(fault::storage)?;
+        Ok(Columns { parts, deleted })
+    }
+
+    /// What a record says of them.
+    pub(crate) fn stored(&self) -> StoredColumns {
+        let parts = self.parts.iter().map(Part::stored).collect();
+        StoredColumns { deleted: self.deleted.id().0, parts }
+    }
+
+    /// All their trees.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = TreeId> {
+        self.parts.iter().map(|part| part.tree.id()).chain([self.deleted.id()])
+    }
+
+    /// Rows of parts, those left out that are no more.
+    pub(crate) fn row_count(&self) -> u64 {
+        let rows: u64 = self.parts.iter().map(|part| part.row_count).sum();
+        rows.saturating_sub(self.deleted.stats().entries)
+    }
+
+    /// Bytes that each column takes, headers left out.
+    pub(crate) fn column_bytes(&self, column_count: usize) -> Vec<u64> {
+        let bytes = |column: usize| {
+            self.parts.iter().filter_map(|part| part.column_bytes.get(column)).sum()
+        };
+        (0..column_count).map(bytes).collect()
+    }
+
+    /// Pages of all parts.
+    pub(crate) fn page_count(&self) -> u64 {
+        let stats = self.parts.iter().map(|part| part.tree.stats());
+        stats.map(|stats| stats.leaf_pages + stats.inner_pages + stats.overflow_pages).sum()
+    }
+
+    /// The row id behind those of all parts; `None` without parts.
+    pub(crate) fn next_row_id(&self) -> Option<i64> {
+        self.parts.last().map(Part::end)
+    }
+
+    /// Whether the row with this id is, or was, in a part.
+    pub(crate) fn has(&self, row_id: i64) -> bool {
+        let behind = self.parts.partition_point(|part| part.first_row <= row_id);
+        behind.checked_sub(1).is_some_and(|at| row_id < self.parts[at].end())
+    }
+}

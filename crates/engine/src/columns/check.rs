@@ -1,0 +1,36 @@
+//! Looks at every chunk of a table, for `CHECK DATABASE`.
+
+use runtime::IoCounters;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::Columns;
+use super::chunk::Chunk;
+use super::part::Part;
+
+/// What is wrong with the first chunk that is damaged: its header, a checksum of its body, or a vector
+/// that cannot be decoded.
+///
+/// # Errors
+/// Those of storage that are no damage.
+pub(crate) async fn damage(columns: &Columns, column_count: usize) -> SqlResult<Option<String>> {
+    for part in columns.parts.iter() {
+        match check(part, column_count).await {
+            Err(error) if error.state == SqlState::DATA_CORRUPTED => return Ok(Some(text(&error))),
+            other => other?,
+        }
+    }
+    Ok(None)
+}
+
+fn text(error: &SqlError) -> String {
+    error.to_string()
+}
+
+async fn check(part: &Part, column_count: usize) -> SqlResult<()> {
+    let io = IoCounters::default();
+    for rows in part.chunks(&io).await? {
+        let chunk = Chunk::open(&part.tree, rows, column_count, &io).await?;
+        chunk.verify(&io).await?;
+    }
+    Ok(())
+}

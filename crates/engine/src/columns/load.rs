@@ -1,0 +1,253 @@
+//! Rows on their way into a new part: collected to chunks, encoded beside the workers, several at
+//! once, and written in their order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use columnar::{Chunk, ChunkHeader, VECTOR_ROWS};
+use runtime::sync::Cancel;
+use runtime::{Aborted, RemoteHandle};
+use storage::Store;
+use types::{LogicalType, SqlError, SqlResult};
+
+use super::part::{COUNTS, Kind, block_error, key};
+use super::stored::StoredPart;
+use crate::database::{Database, Job};
+use crate::fault;
+use crate::load::drop_trees;
+use crate::pipe::{PipeReceiver, PipeSender, pipe};
+use crate::waiting::{give_way, unless_cancelled};
+
+/// Bytes of a body that a load aims at: some segments of each column of a wide table, and some chunks
+/// for each worker of a table of 100 MB.
+const BODY_BYTES: usize = 4 << 20;
+
+/// Rows of a chunk at most.
+const CHUNK_ROWS_MAX: usize = 1 << 18;
+
+/// Rows of the first chunk, while nobody knows how many bytes they take.
+const FIRST_CHUNK_ROWS: usize = 1 << 16;
+
+/// Memory of rows that are collected or encoded, at least: a chunk of few rows costs more than it
+/// saves.
+const WAITING_BYTES_MIN: usize = 1 << 20;
+
+/// Chunks that wait to be written: the next one while one is written.
+const CHUNKS_WAITING: usize = 1;
+
+/// A load of a column table.
+pub(crate) struct ColumnLoad {
+    types: Vec<LogicalType>,
+    cancel: Cancel,
+    waiting: Vec<RecordBatch>,
+    waiting_rows: usize,
+    waiting_bytes: usize,
+    /// Rows that the next chunk takes, as far as those before tell.
+    rows_wanted: usize,
+    bytes_max: usize,
+    encoding: VecDeque<Encoding>,
+    encoding_max: usize,
+    chunks: PipeSender<Chunk>,
+    writer: RemoteHandle<SqlResult<Option<StoredPart>>>,
+}
+
+/// A chunk that is being encoded.
+struct Encoding {
+    rows: usize,
+    chunk: RemoteHandle<Result<columnar::Result<Chunk>, Aborted>>,
+}
+
+impl ColumnLoad {
+    /// Begins a part of columns of these types whose first row has this id; call it in a task.
+    pub(crate) fn begin(
+        db: &Database,
+        types: Vec<LogicalType>,
+        first_row: i64,
+        cancel: Cancel,
+    ) -> ColumnLoad {
+        let (chunks, written) = pipe(CHUNKS_WAITING);
+        let writing = Writing {
+            store: db.store().clone(),
+            job: db.start_job("writing", 0),
+            cancel: cancel.clone(),
+            first_row,
+            column_count: types.len(),
+        };
+        let writer = runtime::spawn_on(runtime::worker(), move || writing.run(written));
+        let encoding_max = runtime::worker_count();
+        // One chunk is collected, so many are encoded, each there twice for a moment.
+        let bytes_max = (db.shares().sort() / (2 * encoding_max + 1)).max(WAITING_BYTES_MIN);
+        ColumnLoad {
+            types,
+            cancel,
+            waiting: vec![],
+            waiting_rows: 0,
+            waiting_bytes: 0,
+            rows_wanted: FIRST_CHUNK_ROWS,
+            bytes_max,
+            encoding: VecDeque::new(),
+            encoding_max,
+            chunks,
+            writer,
+        }
+    }
+
+    /// Adds rows: all columns of the table in order.
+    ///
+    /// # Errors
+    /// What is wrong with these or earlier ones.
+    pub(crate) async fn push(&mut self, batch: &RecordBatch) -> SqlResult<()> {
+        let mut at = 0;
+        while at < batch.num_rows() {
+            let count = (self.rows_wanted - self.waiting_rows).min(batch.num_rows() - at);
+            let rows = batch.slice(at, count);
+            self.waiting_bytes += bytes_of(&rows);
+            self.waiting.push(rows);
+            (self.waiting_rows, at) = (self.waiting_rows + count, at + count);
+            if self.waiting_rows >= self.rows_wanted || self.waiting_bytes >= self.bytes_max {
+                self.encode_waiting().await?;
+            }
+            give_way(&self.cancel).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins to encode the rows that wait.
+    async fn encode_waiting(&mut self) -> SqlResult<()> {
+        while self.encoding.len() >= self.encoding_max {
+            self.write_first().await?;
+        }
+        let (batches, types) = (std::mem::take(&mut self.waiting), self.types.clone());
+        let rows = std::mem::take(&mut self.waiting_rows);
+        self.waiting_bytes = 0;
+        let work = move || runtime::offload(move || encoded(&types, &batches));
+        let chunk = runtime::spawn_on(runtime::worker(), work);
+        self.encoding.push_back(Encoding { rows, chunk });
+        Ok(())
+    }
+
+    /// Hands the chunk that was begun first to the writer.
+    async fn write_first(&mut self) -> SqlResult<()> {
+        let Some(Encoding { rows, chunk }) = self.encoding.pop_front() else { return Ok(()) };
+        let chunk = unless_cancelled(&self.cancel, chunk).await?;
+        let aborted = |_| SqlError::internal("the encoding of a chunk was aborted");
+        let chunk = chunk.map_err(aborted)?.map_err(aborted)?.map_err(block_error)?;
+        let fitting = BODY_BYTES as u128 * rows as u128 / chunk.body.len().max(1) as u128;
+        let fitting = usize::try_from(fitting).unwrap_or(CHUNK_ROWS_MAX);
+        // At least what waits already: whole vectors, except in the last chunk of a part.
+        let fitting = fitting.max(self.waiting_rows + 1).min(CHUNK_ROWS_MAX);
+        self.rows_wanted = fitting.next_multiple_of(VECTOR_ROWS);
+        // Who does not take it says why at the end.
+        self.chunks.send(chunk).await.ok();
+        Ok(())
+    }
+
+    /// Writes what is left; the part, unless there are no rows.
+    ///
+    /// # Errors
+    /// What was wrong with rows, and those of storage; there is no part then.
+    pub(crate) async fn finish(mut self) -> SqlResult<Option<StoredPart>> {
+        if self.waiting_rows > 0 {
+            self.encode_waiting().await?;
+        }
+        while !self.encoding.is_empty() {
+            self.write_first().await?;
+        }
+        self.chunks.finish();
+        let aborted = |_| Err(SqlError::internal("the writing of chunks was aborted"));
+        self.writer.await.unwrap_or_else(aborted)
+    }
+}
+
+/// What rows take in memory, about: slices share their buffers.
+fn bytes_of(rows: &RecordBatch) -> usize {
+    let bytes = |column: &ArrayRef| match column.data_type().primitive_width() {
+        Some(width) => width * column.len(),
+        None => column.to_data().get_slice_memory_size().unwrap_or(0).max(16 * column.len()),
+    };
+    rows.columns().iter().map(bytes).sum()
+}
+
+/// Encodes rows, those of all columns together.
+fn encoded(types: &[LogicalType], batches: &[RecordBatch]) -> columnar::Result<Chunk> {
+    let column = |ordinal: usize| {
+        let arrays: Vec<&dyn Array> = batches.iter().map(|b| b.column(ordinal).as_ref()).collect();
+        let whole = arrow_select::concat::concat(&arrays);
+        whole.map_err(|error| columnar::Error::Mismatch(error.to_string()))
+    };
+    let columns = (0..types.len()).map(column).collect::<columnar::Result<Vec<_>>>()?;
+    columnar::encode(types, &columns)
+}
+
+/// The task that writes chunks into a tree.
+struct Writing {
+    store: Store,
+    job: Arc<Job>,
+    cancel: Cancel,
+    first_row: i64,
+    column_count: usize,
+}
+
+impl Writing {
+    /// The part, unless no chunk came. On an error there is none.
+    async fn run(self, chunks: PipeReceiver<Chunk>) -> SqlResult<Option<StoredPart>> {
+        let Some(first) = next(&chunks).await? else { return Ok(None) };
+        let tree_id = self.store.create_tree().await.map_err(fault::storage)?;
+        let mut part = StoredPart {
+            tree: tree_id.0,
+            first_row: self.first_row,
+            rows: 0,
+            column_bytes: vec![0; self.column_count],
+        };
+        let filled = self.fill(&mut part, first, &chunks).await;
+        if let Err(error) = filled {
+            chunks.close("a chunk could not be written");
+            // The error that led here is the one to report.
+            drop_trees(&self.store, &[tree_id]).await.ok();
+            return Err(error);
+        }
+        Ok(Some(part))
+    }
+
+    async fn fill(
+        &self,
+        part: &mut StoredPart,
+        first: Chunk,
+        chunks: &PipeReceiver<Chunk>,
+    ) -> SqlResult<()> {
+        let tree = self.store.tree(storage::TreeId(part.tree)).map_err(fault::storage)?;
+        let mut loader = tree.bulk_loader().await.map_err(fault::storage)?;
+        let (mut counts, mut chunk) = (vec![], Some(first));
+        while let Some(Chunk { header, body }) = chunk {
+            give_way(&self.cancel).await?;
+            let at = part.end();
+            let rows = count(part, &header)?;
+            counts.extend(rows.to_le_bytes());
+            for (kind, value) in [(Kind::Header, header), (Kind::Body, body)] {
+                loader.push(&key(at, kind), &value).await.map_err(fault::storage)?;
+            }
+            self.job.done.fetch_add(rows.into(), Relaxed);
+            chunk = next(chunks).await?;
+        }
+        loader.push(&COUNTS, &counts).await.map_err(fault::storage)?;
+        loader.finish().await.map_err(fault::storage)
+    }
+}
+
+/// The next chunk; none comes when the load is wanted no longer.
+async fn next(chunks: &PipeReceiver<Chunk>) -> SqlResult<Option<Chunk>> {
+    chunks.next().await.map_err(|_| SqlError::cancelled())
+}
+
+/// Adds a chunk to the counts of its part; the number of its rows.
+fn count(part: &mut StoredPart, header: &[u8]) -> SqlResult<u32> {
+    let header = ChunkHeader::parse(header).map_err(block_error)?;
+    for (total, column) in part.column_bytes.iter_mut().zip(header.columns()) {
+        let segments = column.segments().iter();
+        *total += segments.map(|segment| segment.bytes.end - segment.bytes.start).sum::<u64>();
+    }
+    part.rows += header.row_count() as u64;
+    u32::try_from(header.row_count()).map_err(|_| block_error(columnar::Error::TooLarge))
+}

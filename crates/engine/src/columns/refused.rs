@@ -1,0 +1,45 @@
+//! What column tables cannot be yet, refused where it is asked for.
+
+use columnar::encode;
+use sql::catalog::{TableDef, TableStorage};
+use types::{SqlError, SqlResult};
+
+use super::part::block_error;
+
+/// Refuses definitions that a column table cannot have.
+///
+/// # Errors
+/// 0A000 for keys, and for columns of types that are not stored in blocks.
+pub(crate) fn check_definition(def: &TableDef) -> SqlResult<()> {
+    if def.storage == TableStorage::Row {
+        return Ok(());
+    }
+    let refused = match () {
+        () if !def.primary_key.is_empty() => "a primary key",
+        () if def.indexes.iter().any(|index| index.unique) => "a unique constraint",
+        () if !def.constraints.foreign_keys.is_empty() => "a foreign key",
+        () => {
+            let types: Vec<_> = def.schema.columns.iter().map(|column| column.ty).collect();
+            let schema = def.schema.arrow();
+            let none = schema.fields().iter().map(|f| arrow_array::new_empty_array(f.data_type()));
+            return encode(&types, &none.collect::<Vec<_>>()).map(drop).map_err(block_error);
+        }
+    };
+    Err(refusal(refused, &def.name))
+}
+
+/// Refuses an index on a column table.
+///
+/// # Errors
+/// 0A000
+pub(crate) fn refuse_index(def: &TableDef) -> SqlResult<()> {
+    match def.storage {
+        TableStorage::Row => Ok(()),
+        TableStorage::Column => Err(refusal("an index", &def.name)),
+    }
+}
+
+fn refusal(what: &str, table: &str) -> SqlError {
+    SqlError::unsupported(format!("{what} on the column table \"{table}\""))
+        .with_hint("Tables that are created WITH (storage = row) have keys and indexes.")
+}

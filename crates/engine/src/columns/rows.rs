@@ -1,0 +1,129 @@
+//! The rows of parts for jobs that need all or a sample of them, in one task, as they are now.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use columnar::VECTOR_ROWS;
+use exec::{Access, Depth, Skips};
+use runtime::IoCounters;
+use types::SqlResult;
+
+use super::chunk::Chunk;
+use super::deleted::Deleted;
+use super::morsel::{Morsel, Selected, Wanted};
+use super::part::Part;
+use crate::catalog::TableEntry;
+
+/// Vectors that are read at once.
+const VECTORS: usize = 8;
+
+/// Rows of parts, read one after the other.
+pub(crate) struct ChunkRows {
+    wanted: Wanted,
+    /// Parts that were not begun.
+    parts: VecDeque<Part>,
+    /// The part in hand, and which of its chunks are left.
+    part: Option<(Part, VecDeque<Range<i64>>)>,
+    /// The chunk in hand, and which of its vectors are left.
+    chunk: Option<(Arc<Chunk>, Range<usize>)>,
+    selected: Option<Selected>,
+}
+
+impl ChunkRows {
+    /// The columns at `ordinals` of all rows of parts; `None` for a table that has none.
+    pub(crate) fn new(entry: &TableEntry, ordinals: &[usize]) -> Option<ChunkRows> {
+        let columns = entry.columns.as_ref()?;
+        let wanted = Wanted {
+            columns: ordinals.to_vec(),
+            column_count: entry.def.schema.columns.len(),
+            restricted: vec![],
+            schema: entry.layout.schema.project(ordinals),
+            deleted: Deleted::Now(columns.deleted.clone()),
+        };
+        let parts = columns.parts.iter().cloned().collect();
+        Some(ChunkRows { wanted, parts, part: None, chunk: None, selected: None })
+    }
+
+    /// The next rows, never none; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of storage; XX001 for damage.
+    pub(crate) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        loop {
+            if let Some(mut selected) = self.selected.take() {
+                let (rows, has_more) = selected.next(&self.wanted).await?;
+                self.selected = has_more.then_some(selected);
+                return Ok(Some(rows));
+            }
+            let Some(morsel) = self.next_morsel().await? else { return Ok(None) };
+            self.selected = select(morsel, &self.wanted).await?;
+        }
+    }
+
+    async fn next_morsel(&mut self) -> SqlResult<Option<Morsel>> {
+        let io = IoCounters::default();
+        loop {
+            if let Some((chunk, left)) = self.chunk.take_if(|(_, left)| left.start < left.end) {
+                let end = left.end.min(left.start + VECTORS);
+                self.chunk = Some((chunk.clone(), end..left.end));
+                return Ok(Some(Morsel::new(chunk, left.start..end)));
+            }
+            let next =
+                self.part.as_mut().and_then(|(part, chunks)| Some((part, chunks.pop_front()?)));
+            if let Some((part, rows)) = next {
+                let chunk = open(part, rows, &self.wanted).await?;
+                let vectors = 0..chunk.header.vector_count();
+                self.chunk = Some((Arc::new(chunk), vectors));
+            } else if let Some(part) = self.parts.pop_front() {
+                let chunks = part.chunks(&io).await?.into();
+                self.part = Some((part, chunks));
+            } else {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Rows of about `vector_count` vectors, evenly spread over all parts.
+///
+/// # Errors
+/// As [`ChunkRows::next`].
+pub(crate) async fn sample(
+    entry: &TableEntry,
+    ordinals: &[usize],
+    vector_count: usize,
+) -> SqlResult<Vec<RecordBatch>> {
+    let (io, mut batches) = (IoCounters::default(), vec![]);
+    let Some(ChunkRows { wanted, parts, .. }) = ChunkRows::new(entry, ordinals) else {
+        return Ok(batches);
+    };
+    let vectors: u64 = parts.iter().map(|part| part.row_count).sum::<u64>() / VECTOR_ROWS as u64;
+    let step = (vectors as usize / vector_count.max(1)).max(1);
+    let mut seen = 0;
+    for part in &parts {
+        for rows in part.chunks(&io).await? {
+            let chunk = Arc::new(open(part, rows, &wanted).await?);
+            let count = chunk.header.vector_count();
+            let first = (step - seen % step) % step;
+            for vector in (first..count).step_by(step) {
+                let morsel = Morsel::new(chunk.clone(), vector..vector + 1);
+                if let Some(mut selected) = select(morsel, &wanted).await? {
+                    batches.push(selected.next(&wanted).await?.0);
+                }
+            }
+            seen += count;
+        }
+    }
+    Ok(batches)
+}
+
+async fn open(part: &Part, rows: Range<i64>, wanted: &Wanted) -> SqlResult<Chunk> {
+    Chunk::open(&part.tree, rows, wanted.column_count, &IoCounters::default()).await
+}
+
+async fn select(morsel: Morsel, wanted: &Wanted) -> SqlResult<Option<Selected>> {
+    let (io, skips) = (IoCounters::default(), Skips::default());
+    morsel.select(wanted, Access { depth: Depth::Many, io: &io, skips: &skips }).await
+}

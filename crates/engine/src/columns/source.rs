@@ -1,0 +1,201 @@
+//! The rows of a scan of a column table: morsels of its chunks, then its delta.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+use columnar::Verdict;
+use exec::{Access, LocalFuture, Source, Step};
+use sql::expr::Expr;
+use sql::plan::Scan;
+use types::{SqlError, SqlResult};
+
+use super::chunk::Chunk;
+use super::deleted::Deleted;
+use super::morsel::{Morsel, Selected, Wanted};
+use super::part::Part;
+use super::restricted::Restricted;
+use crate::catalog::{Snapshot, TableEntry};
+use crate::dml::internal;
+use crate::source::TableSource;
+
+/// Encoded bytes of a morsel, about: what a request reads at most, and all columns of it together what
+/// a part of a scan may hold in memory.
+const MORSEL_BYTES: u64 = 256 << 10;
+
+/// Vectors of a morsel at most: the work of some milliseconds.
+const MORSEL_VECTORS_MAX: usize = 32;
+
+/// The source of a column table.
+pub(crate) struct ColumnSource {
+    parts: Arc<[Part]>,
+    wanted: Wanted,
+    delta: Delta,
+}
+
+/// The rows that are in no part.
+struct Delta {
+    source: TableSource,
+    /// For each restriction where its column stands in the rows of `source`.
+    predicates: Vec<(usize, Expr)>,
+    /// How many of the columns of `source` are produced: the first ones.
+    produced: usize,
+}
+
+enum Work {
+    /// All of a part.
+    Part(usize),
+    /// The chunk of a part with these rows.
+    Chunk(usize, Range<i64>),
+    Morsel(Morsel),
+    Selected(Box<Selected>),
+    Delta(exec::Part),
+}
+
+impl ColumnSource {
+    /// The source of a scan; the entry is that of a column table.
+    ///
+    /// # Errors
+    /// XX000 for a table or restrictions that the planner should not have taken for this.
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        scan: &Scan,
+    ) -> SqlResult<ColumnSource> {
+        let columns = entry.columns.as_ref();
+        let columns = columns.ok_or_else(|| SqlError::internal("a scan of no column table"))?;
+        let schema = &entry.def.schema;
+        let restricted =
+            |r: &sql::plan::Restriction| Restricted::new(schema.columns[r.column].ty, r);
+        let wanted = Wanted {
+            columns: scan.columns.clone(),
+            column_count: schema.columns.len(),
+            restricted: scan.restrictions.iter().map(restricted).collect::<SqlResult<_>>()?,
+            schema: entry.layout.schema.project(&scan.columns),
+            deleted: Deleted::Seen(snapshot.visible(columns.deleted.clone())),
+        };
+        let delta = Delta::new(snapshot, entry, scan)?;
+        Ok(ColumnSource { parts: columns.parts.clone(), wanted, delta })
+    }
+
+    async fn work(&self, work: Work, access: Access<'_>) -> SqlResult<Step> {
+        match work {
+            Work::Part(part) => {
+                let chunks = self.parts[part].chunks(access.io).await?;
+                let chunks = chunks.into_iter().map(|rows| self::part(Work::Chunk(part, rows)));
+                Ok(Step { rows: None, parts: chunks.collect() })
+            }
+            Work::Chunk(part, rows) => self.chunk(part, rows, access).await,
+            Work::Morsel(morsel) => match morsel.select(&self.wanted, access).await? {
+                Some(selected) => self.rows(Box::new(selected)).await,
+                None => Ok(Step { rows: None, parts: vec![] }),
+            },
+            Work::Selected(selected) => self.rows(selected).await,
+            Work::Delta(work) => self.delta.step(work, access).await,
+        }
+    }
+
+    /// Cuts a chunk into morsels, unless its bounds say that no row qualifies.
+    async fn chunk(&self, part: usize, rows: Range<i64>, access: Access<'_>) -> SqlResult<Step> {
+        let tree = &self.parts[part].tree;
+        let chunk = Chunk::open(tree, rows, self.wanted.column_count, access.io).await?;
+        access.skips.chunks.fetch_add(1, Relaxed);
+        let header = &chunk.header;
+        let is_none = |restricted: &Restricted| {
+            let column = &header.columns()[restricted.column];
+            restricted.of_chunk(header.row_count(), column) == Verdict::None
+        };
+        if self.wanted.restricted.iter().any(is_none) {
+            access.skips.chunks_skipped.fetch_add(1, Relaxed);
+            return Ok(Step { rows: None, parts: vec![] });
+        }
+        let vectors = header.vector_count();
+        let (step, chunk) = (self.morsel_vectors(&chunk), Arc::new(chunk));
+        let morsels = (0..vectors).step_by(step).map(|first| {
+            let morsel = Morsel::new(chunk.clone(), first..vectors.min(first + step));
+            self::part(Work::Morsel(morsel))
+        });
+        Ok(Step { rows: None, parts: morsels.collect() })
+    }
+
+    /// How many vectors a morsel of the chunk has.
+    fn morsel_vectors(&self, chunk: &Chunk) -> usize {
+        let produced = self.wanted.columns.iter().copied();
+        let read = produced.chain(self.wanted.restricted.iter().map(|r| r.column));
+        let columns = read.filter_map(|column| chunk.header.columns().get(column));
+        let vectors = columns.flat_map(|column| column.vectors());
+        let bytes: u64 = vectors.map(|vector| vector.bytes.end - vector.bytes.start).sum();
+        let per_vector = bytes / chunk.header.vector_count().max(1) as u64;
+        let fitting = MORSEL_BYTES / per_vector.max(1);
+        usize::try_from(fitting).unwrap_or(MORSEL_VECTORS_MAX).clamp(1, MORSEL_VECTORS_MAX)
+    }
+
+    async fn rows(&self, mut selected: Box<Selected>) -> SqlResult<Step> {
+        let (rows, has_more) = selected.next(&self.wanted).await?;
+        let rest = has_more.then(|| part(Work::Selected(selected)));
+        Ok(Step { rows: Some(rows), parts: rest.into_iter().collect() })
+    }
+}
+
+impl Delta {
+    fn new(snapshot: &Snapshot, entry: &TableEntry, scan: &Scan) -> SqlResult<Delta> {
+        let mut columns = scan.columns.clone();
+        let mut predicates = vec![];
+        for restriction in &scan.restrictions {
+            let known = columns.iter().position(|column| *column == restriction.column);
+            let at = known.unwrap_or(columns.len());
+            if known.is_none() {
+                columns.push(restriction.column);
+            }
+            predicates.push((at, restriction.predicate.clone()));
+        }
+        let produced = scan.columns.len();
+        let source = TableSource::new(snapshot, entry, &Scan { columns, ..scan.clone() })?;
+        Ok(Delta { source, predicates, produced })
+    }
+
+    async fn step(&self, work: exec::Part, access: Access<'_>) -> SqlResult<Step> {
+        let Step { rows, parts } = self.source.step(work, access).await?;
+        let rows = rows.map(|rows| self.restricted(rows)).transpose()?;
+        let parts = parts.into_iter().map(|work| part(Work::Delta(work)));
+        Ok(Step { rows, parts: parts.collect() })
+    }
+
+    /// The rows for which the restrictions hold, in the columns that are produced.
+    fn restricted(&self, mut rows: RecordBatch) -> SqlResult<RecordBatch> {
+        for (at, predicate) in &self.predicates {
+            let column = rows.project(&[*at]).map_err(internal)?;
+            let holds = predicate.evaluate(&column)?;
+            let holds: &BooleanArray = holds
+                .as_any()
+                .downcast_ref()
+                .ok_or_else(|| SqlError::internal("a restriction is no condition"))?;
+            rows = filter_record_batch(&rows, holds).map_err(internal)?;
+        }
+        let produced: Vec<usize> = (0..self.produced).collect();
+        rows.project(&produced).map_err(internal)
+    }
+}
+
+fn part(work: Work) -> exec::Part {
+    exec::Part(Box::new(work))
+}
+
+impl Source for ColumnSource {
+    fn roots(&self) -> Vec<exec::Part> {
+        let parts = (0..self.parts.len()).map(Work::Part);
+        let delta = self.delta.source.roots().into_iter().map(Work::Delta);
+        parts.chain(delta).map(part).collect()
+    }
+
+    fn step<'a>(
+        &'a self,
+        part: exec::Part,
+        access: Access<'a>,
+    ) -> LocalFuture<'a, SqlResult<Step>> {
+        let work = part.0.downcast::<Work>().expect("parts come from this source");
+        Box::pin(self.work(*work, access))
+    }
+}
