@@ -25,7 +25,7 @@ use crate::undo::ReadView;
 
 /// What a transaction promises about what it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isolation {
+pub enum Isolation {
     /// Each statement sees what was committed before it began.
     ReadCommitted,
     /// All statements see what was committed before the first one began.
@@ -37,10 +37,17 @@ pub(crate) enum Isolation {
 impl Isolation {
     /// That of a setting's value.
     pub(crate) fn named(name: &str) -> Isolation {
-        match name {
-            "repeatable read" => Isolation::RepeatableRead,
-            "serializable" => Isolation::Serializable,
-            _ => Isolation::ReadCommitted,
+        let all = [Isolation::RepeatableRead, Isolation::Serializable];
+        let named = all.into_iter().find(|isolation| isolation.name() == name);
+        named.unwrap_or(Isolation::ReadCommitted)
+    }
+
+    /// Its name in SQL.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Serializable => "serializable",
         }
     }
 }

@@ -78,6 +78,7 @@ pub use copy::{CopyFormatter, nothing_returned};
 pub use cursors::CursorInfo;
 pub use database::Database;
 pub use exec::NodeSnapshot;
+pub use isolation::Isolation;
 pub use load::{LoadReport, TableLoader};
 pub use notice::Notice;
 pub use options::{Options, RingKind, Simulation};
@@ -85,7 +86,9 @@ pub use pipe::{PipeReceiver, PipeSender, pipe};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
-pub use session::{COPY_CHUNKS, CancelHandle, Client, Session, TransactionStatus};
+pub use session::{
+    COPY_CHUNKS, CancelHandle, Client, Session, TransactionOptions, TransactionStatus,
+};
 pub use settings::{
     Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,
     settings_markdown,

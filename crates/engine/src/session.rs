@@ -1,12 +1,14 @@
 //! Sessions: statements in, results out.
 
 mod admit;
+mod program;
 mod roles;
 mod run;
 mod shown;
 mod transaction;
 mod write;
 
+pub use program::TransactionOptions;
 pub use transaction::TransactionStatus;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,8 @@
 //! Histories of transactions in the simulation, judged by their graph of dependencies.
 //! `DOVETAIL_SEEDS` sets how many histories of each level, `DOVETAIL_FIRST_SEED` where they begin.
 
-use engine::simulation::history::{History, Level, record};
+use engine::Isolation;
+use engine::simulation::history::{History, record};
 
 /// Histories of each level when the environment says nothing.
 const SEED_COUNT: u64 = 6;
@@ -18,14 +19,14 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + variable("DOVETAIL_SEEDS").unwrap_or(SEED_COUNT)
 }
 
-fn histories(level: Level) -> impl Iterator<Item = (u64, History)> {
+fn histories(level: Isolation) -> impl Iterator<Item = (u64, History)> {
     seeds().map(move |seed| {
         let history = record(seed, level, TRANSACTIONS);
-        (seed, history.unwrap_or_else(|failure| panic!("{level}: {failure}")))
+        (seed, history.unwrap_or_else(|failure| panic!("{level:?}: {failure}")))
     })
 }
 
-fn each_keeps_its_promise(level: Level) -> Vec<History> {
+fn each_keeps_its_promise(level: Isolation) -> Vec<History> {
     let (mut all, mut failures) = (vec![], vec![]);
     for (seed, history) in histories(level) {
         if let Err(what) = history.check(level) {
@@ -35,32 +36,32 @@ fn each_keeps_its_promise(level: Level) -> Vec<History> {
     }
     let committed: usize = all.iter().map(|history| history.committed.len()).sum();
     let conflicts: u64 = all.iter().map(|history| history.conflicts).sum();
-    println!("{level}: {} histories, {committed} transactions, {conflicts} conflicts", all.len());
+    println!("{level:?}: {} histories, {committed} transactions, {conflicts} conflicts", all.len());
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(committed > all.len() * TRANSACTIONS / 2, "most transactions are committed");
     all
 }
 
 /// That the histories have what a stronger level forbids shows that the check can fail.
-fn some_break(level: Level, histories: &[History]) {
+fn some_break(level: Isolation, histories: &[History]) {
     let breaks = histories.iter().filter(|history| history.check(level).is_err()).count();
-    println!("  {breaks} of {} are not {level}", histories.len());
-    assert!(breaks > 0, "no history breaks {level}");
+    println!("  {breaks} of {} are not {level:?}", histories.len());
+    assert!(breaks > 0, "no history breaks {level:?}");
 }
 
 #[test]
 fn read_committed_keeps_its_promise() {
-    let histories = each_keeps_its_promise(Level::ReadCommitted);
-    some_break(Level::Snapshot, &histories);
+    let histories = each_keeps_its_promise(Isolation::ReadCommitted);
+    some_break(Isolation::RepeatableRead, &histories);
 }
 
 #[test]
 fn repeatable_read_keeps_its_promise() {
-    let histories = each_keeps_its_promise(Level::Snapshot);
-    some_break(Level::Serializable, &histories);
+    let histories = each_keeps_its_promise(Isolation::RepeatableRead);
+    some_break(Isolation::Serializable, &histories);
 }
 
 #[test]
 fn serializable_keeps_its_promise() {
-    each_keeps_its_promise(Level::Serializable);
+    each_keeps_its_promise(Isolation::Serializable);
 }

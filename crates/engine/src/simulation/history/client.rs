@@ -6,8 +6,9 @@ use arrow_array::types::Int32Type;
 use stdx::Prng;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::{Access, GROUPS, History, KEYS, Level, Transaction};
+use super::{Access, GROUPS, History, KEYS, Transaction};
 use crate::database::Database;
+use crate::isolation::Isolation;
 use crate::result::StatementResult;
 use crate::session::Session;
 
@@ -23,7 +24,7 @@ const NUMBERS: u32 = 1_000_000;
 pub(super) struct Client {
     session: Session,
     prng: Prng,
-    level: Level,
+    level: Isolation,
     /// The next number to be appended.
     next: u32,
     history: History,
@@ -36,7 +37,7 @@ enum Ended {
 }
 
 impl Client {
-    pub(super) fn new(db: &Database, number: usize, seed: u64, level: Level) -> Client {
+    pub(super) fn new(db: &Database, number: usize, seed: u64, level: Isolation) -> Client {
         let (session, prng) = (db.session(), Prng::new(seed));
         let next = number as u32 * NUMBERS + 1;
         Client { session, prng, level, next, history: History::default() }
@@ -64,7 +65,7 @@ impl Client {
 
     /// One transaction; whether it was committed.
     async fn transaction(&mut self, done: &mut Transaction) -> Result<bool, Ended> {
-        self.run(&format!("begin isolation level {}", self.level)).await?;
+        self.run(&format!("begin isolation level {}", self.level.name())).await?;
         for _ in 0..1 + self.prng.below(4) {
             self.step(done).await?;
         }

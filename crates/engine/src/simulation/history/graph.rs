@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{History, Level};
+use super::History;
+use crate::isolation::Isolation;
 
 /// What a transaction has done, in its order.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +45,7 @@ enum Edge {
 /// By transaction: those that depend on it.
 type Edges = BTreeMap<usize, BTreeSet<(usize, Edge)>>;
 
-pub(super) fn check(history: &History, level: Level) -> Result<(), String> {
+pub(super) fn check(history: &History, level: Isolation) -> Result<(), String> {
     let writers = writers(history)?;
     for (number, transaction) in history.committed.iter().enumerate() {
         check_reads(history, &writers, number, transaction, level)?;
@@ -56,14 +57,14 @@ pub(super) fn check(history: &History, level: Level) -> Result<(), String> {
         .collect();
     acyclic(history, &dependencies, "of dependencies (G1c)")?;
     match level {
-        Level::ReadCommitted => Ok(()),
-        Level::Snapshot => acyclic(
+        Isolation::ReadCommitted => Ok(()),
+        Isolation::RepeatableRead => acyclic(
             history,
             &with_single_anti(&dependencies, &edges),
             "with one \
              anti-dependency, or several that do not follow each other (G-single, long fork)",
         ),
-        Level::Serializable => {
+        Isolation::Serializable => {
             acyclic(history, &edges, "of dependencies and anti-dependencies (G2)")
         }
     }
@@ -101,7 +102,7 @@ fn check_reads(
     writers: &HashMap<u32, usize>,
     own: usize,
     transaction: &Transaction,
-    level: Level,
+    level: Isolation,
 ) -> Result<(), String> {
     let mut added: HashMap<usize, Vec<u32>> = HashMap::new();
     let mut seen: HashMap<usize, Vec<u32>> = HashMap::new();
@@ -129,7 +130,7 @@ fn check_reads(
         }
         let before = seen.insert(key, others.to_vec());
         let has_changed = before.is_some_and(|before| before != others);
-        if has_changed && level != Level::ReadCommitted {
+        if has_changed && level != Isolation::ReadCommitted {
             return Err(format!("{own} has seen key {key} change to {list:?} (not repeatable)"));
         }
     }

@@ -10,7 +10,6 @@
 mod client;
 mod graph;
 
-use std::fmt;
 use std::path::Path;
 
 use runtime::sim::{Disk, FaultPlan};
@@ -19,30 +18,10 @@ use stdx::Prng;
 use super::{Failure, attempt};
 use crate::database::Database;
 use crate::door;
+use crate::isolation::Isolation;
 use crate::options::{Options, Simulation};
 
 pub use graph::{Access, Transaction};
-
-/// The level at which all transactions of a history run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// `READ COMMITTED`
-    ReadCommitted,
-    /// `REPEATABLE READ`: snapshot isolation.
-    Snapshot,
-    /// `SERIALIZABLE`
-    Serializable,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Level::ReadCommitted => "read committed",
-            Level::Snapshot => "repeatable read",
-            Level::Serializable => "serializable",
-        })
-    }
-}
 
 /// A history: what each transaction that was committed has read and written, and what there is in the end.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +41,7 @@ impl History {
     ///
     /// # Errors
     /// The first anomaly, with the transactions that are part of it.
-    pub fn check(&self, level: Level) -> Result<(), String> {
+    pub fn check(&self, level: Isolation) -> Result<(), String> {
         graph::check(self, level)
     }
 }
@@ -75,11 +54,11 @@ const GROUPS: usize = 4;
 ///
 /// # Errors
 /// A statement that failed with something else than a conflict.
-pub fn record(seed: u64, level: Level, transactions: usize) -> Result<History, Failure> {
+pub fn record(seed: u64, level: Isolation, transactions: usize) -> Result<History, Failure> {
     attempt(seed, || play(seed, level, transactions))
 }
 
-fn play(seed: u64, level: Level, transactions: usize) -> Result<History, String> {
+fn play(seed: u64, level: Isolation, transactions: usize) -> Result<History, String> {
     let disk = Disk::new(seed);
     disk.faults(FaultPlan::short_and_late());
     let options = Options {

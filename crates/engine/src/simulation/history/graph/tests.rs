@@ -19,7 +19,7 @@ fn history(committed: &[&[Access]], lists: &[&[u32]]) -> History {
 
 /// The levels that allow a history, from the weakest on.
 fn allowed(history: &History) -> usize {
-    let levels = [Level::ReadCommitted, Level::Snapshot, Level::Serializable];
+    let levels = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
     let allows: Vec<bool> = levels.iter().map(|level| history.check(*level).is_ok()).collect();
     let count = allows.iter().filter(|allows| **allows).count();
     assert!(allows[..count].iter().all(|allows| *allows), "a stronger level allows less");
