@@ -164,7 +164,9 @@ impl Network {
     /// Puts an operation about a socket under way.
     pub(super) fn start(&self, worker: usize, key: Key, op: &Op) {
         let (node, interest) = match op {
-            Op::Ready(node, interest) => (node, Some(*interest)),
+            Op::Ready(node, interest, _) => (node, Some(*interest)),
+            Op::Recv(incoming) => (&incoming.node, Some(Interest::Read)),
+            Op::Connect(attempt) => (&attempt.node, Some(Interest::Write)),
             Op::Send(outgoing) => (&outgoing.node, None),
             _ => unreachable!("files are the disk's"),
         };
