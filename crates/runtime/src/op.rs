@@ -74,7 +74,7 @@ pub(crate) enum Op {
     Ready(Arc<Node>, Interest, Purpose),
     /// Bytes for a socket, as many as it has room for now.
     Send(Outgoing),
-    /// Bytes from a socket into memory of the operation, until it is full.
+    /// Bytes from a socket into memory of the operation, as many as have come once some have.
     Recv(Incoming),
     /// A connection attempt.
     Connect(Attempt),
@@ -95,7 +95,7 @@ impl Outgoing {
     }
 }
 
-/// Memory for bytes of a socket, of which `filled` is filled and everything up to `end` wanted.
+/// Memory for bytes of a socket, from `start` to `end`; it is filled up to `filled`.
 pub(crate) struct Incoming {
     pub(crate) node: Arc<Node>,
     pub(crate) purpose: Purpose,
@@ -108,14 +108,14 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Memory and length of what is still wanted.
+    /// Memory and length of what is wanted.
     pub(crate) fn wanted(&self) -> (*mut u8, usize) {
-        assert!(self.filled <= self.end && self.end <= self.buf.len(), "bytes go into the buffer");
+        assert!(self.start <= self.end && self.end <= self.buf.len(), "bytes go into the buffer");
         // SAFETY: in bounds by the assertion.
-        (unsafe { self.buf.as_ptr().add(self.filled) }, self.end - self.filled)
+        (unsafe { self.buf.as_ptr().add(self.start) }, self.end - self.start)
     }
 
-    /// Takes what has come, where no ring does so; `None` when there is more to wait for.
+    /// Takes what has come, where no ring does so; `None` when nothing has.
     pub(crate) fn take(&mut self) -> Option<io::Result<usize>> {
         while self.filled < self.end {
             let into = &mut self.buf.as_mut_slice()[self.filled..self.end];
@@ -123,16 +123,14 @@ impl Incoming {
                 Ok(0) => return Some(Ok(self.count())),
                 Ok(count) => self.filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                Err(error) => return Some(self.ended_by(error)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return (self.count() > 0).then(|| Ok(self.count()));
+                }
+                Err(_) if self.count() > 0 => return Some(Ok(self.count())),
+                Err(error) => return Some(Err(error)),
             }
         }
         Some(Ok(self.count()))
-    }
-
-    /// As with the ring, what has come before an error is told first.
-    pub(crate) fn ended_by(&self, error: io::Error) -> io::Result<usize> {
-        if self.count() > 0 { Ok(self.count()) } else { Err(error) }
     }
 
     fn count(&self) -> usize {

@@ -63,8 +63,8 @@ fn bytes_land_where_they_are_to_be() {
             client.wake_at(100_000.min(COUNT + 10 - filled)).expect("set");
             let end = (filled + 700_000).min(COUNT + 10);
             let (count, back) = client.recv_into(buf, filled..end, later()).await;
-            assert_eq!(count.expect("received"), end - filled, "all that was asked for comes");
-            (buf, filled) = (back, end);
+            (buf, filled) = (back, filled + count.expect("received"));
+            assert!(filled <= end, "no more than was asked for comes");
         }
         assert_eq!(buf.as_slice().as_ptr(), place, "the same memory comes back");
         assert!(buf.as_slice()[10..COUNT + 10].iter().enumerate().all(|(i, b)| *b == byte(i)));
@@ -80,10 +80,16 @@ fn the_end_of_the_stream_is_told() {
         let (client, server) = pair().await;
         server.send_all(&[7; 1000]).await.expect("sent");
         server.shutdown(Shutdown::Write).expect("open");
-        let (count, buf) = client.recv_into(IoBuf::alloc(5000), 0..5000, later()).await;
-        assert_eq!(count.expect("received"), 1000);
-        let (count, _) = client.recv_into(buf, 0..5000, later()).await;
-        assert_eq!(count.expect("the end"), 0);
+        let (mut buf, mut filled) = (IoBuf::alloc(5000), 0);
+        loop {
+            let (count, back) = client.recv_into(buf, filled..5000, later()).await;
+            buf = back;
+            match count.expect("received") {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        assert_eq!(filled, 1000);
     });
 }
 
@@ -109,8 +115,8 @@ fn a_deadline_gives_back_what_has_come() {
         assert_eq!((buf.as_slice()[299], buf.as_slice()[300]), (9, 0));
         // The socket goes on as if nothing had happened.
         server.send_all(&[8; 100]).await.expect("sent");
-        let (count, buf) = client.recv_into(buf, 300..400, later()).await;
-        assert_eq!((count.expect("received"), buf.as_slice()[399]), (100, 8));
+        let (count, buf) = client.recv_into(buf, 300..301, later()).await;
+        assert_eq!((count.expect("received"), buf.as_slice()[300]), (1, 8));
     });
 }
 
@@ -163,8 +169,12 @@ fn the_account_pays_for_what_is_received() {
         let account = Account::new();
         let (client, server) = pair().await;
         server.send_all(&[5; 20_000]).await.expect("sent");
-        let received = client.recv_into(IoBuf::alloc(20_000), 0..20_000, later());
-        account.enter(received).await.0.expect("received");
+        let (mut buf, mut filled) = (IoBuf::alloc(20_000), 0);
+        while filled < 20_000 {
+            let received = client.recv_into(buf, filled..20_000, later());
+            let (count, back) = account.enter(received).await;
+            (buf, filled) = (back, filled + count.expect("received"));
+        }
         assert_eq!(account.snapshot().received_bytes, 20_000);
         assert_eq!(account.snapshot().inflight, 0);
         let client = client.with_purpose(Purpose::Transfer);

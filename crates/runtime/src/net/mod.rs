@@ -12,6 +12,7 @@
 mod address;
 mod attempt;
 mod listener;
+mod names;
 mod node;
 mod socket;
 
@@ -22,6 +23,7 @@ pub use address::Address;
 pub(crate) use attempt::Attempt;
 pub(crate) use listener::BACKLOG;
 pub use listener::{Listener, Spare};
+pub use names::resolve;
 pub(crate) use node::Node;
 pub use socket::{Shutdown, Socket};
 

@@ -99,12 +99,10 @@ impl Socket {
         retry(&self.node, Interest::Read, self.purpose, || self.node.recv(into)).await
     }
 
-    /// Receives into `buf` until `range` of it is full, the stream has ended, or `deadline` has come.
-    /// The kernel puts the bytes where they are to be, and answers once for all of them. Gives the
-    /// memory back with the count of bytes received, less than asked for at the end of the stream, at
-    /// the deadline, or before an error that the next call tells; 0 is the end of the stream. Begins
-    /// when first polled; dropped, it may still take bytes off the stream, so the socket is of no use
-    /// any more.
+    /// Receives into `range` of `buf` what has come, once that is as much as [`Socket::wake_at`] says,
+    /// where the kernel puts it without a copy by the worker. Gives the memory back with the count of
+    /// bytes; 0 is the end of the stream. Begins when first polled; dropped, it may still take bytes
+    /// off the stream, so the socket is of no use any more.
     ///
     /// # Errors
     /// `TimedOut` when nothing came until the deadline; `ConnectionReset` and what else the kernel
@@ -132,7 +130,8 @@ impl Socket {
     }
 
     /// Has whoever waits to receive wake when so many bytes have come, or no more will, instead of at
-    /// each segment. More bytes than that may be on their way by then. 1 is what sockets begin with.
+    /// each segment; fewer do when the kernel has no room for more. Whoever waits for the last bytes of
+    /// something must not ask for more than those. 1 is what sockets begin with.
     ///
     /// # Errors
     /// What the kernel says.

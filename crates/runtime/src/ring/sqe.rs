@@ -44,13 +44,11 @@ pub(super) fn entry(op: &mut Op, places: Places, poll_first: bool) -> squeue::En
     }
 }
 
-/// One request for all that is wanted: the kernel comes back to it as bytes come, without an answer
-/// for each part.
 fn recv(incoming: &mut Incoming, poll_first: bool) -> squeue::Entry {
     let (fd, (place, len)) = (types::Fd(incoming.node.raw_fd()), incoming.wanted());
     let len = len.min(TRANSFER_BYTES_MAX) as u32;
     let order = if poll_first { POLL_FIRST } else { 0 };
-    opcode::Recv::new(fd, place, len).ioprio(order).flags(libc::MSG_WAITALL).build()
+    opcode::Recv::new(fd, place, len).ioprio(order).build()
 }
 
 /// The descriptor, or the place that stands for it.

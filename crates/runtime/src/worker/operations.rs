@@ -85,7 +85,7 @@ impl Worker {
     }
 
     /// What was waited for where no ring goes on by itself: a socket that is ready is received from
-    /// now, and waited for again until the operation has all that it wants.
+    /// now, and waited for again when nothing has come after all.
     pub(crate) fn arrived(&self, key: Key, outcome: Outcome) {
         let ended = {
             let mut ops = self.ops.borrow_mut();
@@ -179,14 +179,10 @@ fn land(entry: &mut OpEntry, outcome: Outcome) -> Option<Outcome> {
     match (&mut entry.op, outcome) {
         (Op::Recv(incoming), Outcome::Count(Ok(_))) if !entry.orphan => match incoming.take() {
             None if entry.ending => {
-                let cancelled = io::Error::from_raw_os_error(libc::ECANCELED);
-                Some(Outcome::Count(incoming.ended_by(cancelled)))
+                Some(Outcome::Count(Err(io::Error::from_raw_os_error(libc::ECANCELED))))
             }
             taken => taken.map(Outcome::Count),
         },
-        (Op::Recv(incoming), Outcome::Count(Err(error))) => {
-            Some(Outcome::Count(incoming.ended_by(error)))
-        }
         (Op::Connect(attempt), Outcome::Count(Ok(_))) => {
             Some(Outcome::Count(attempt.node.take_error().map(|()| 0)))
         }
@@ -227,3 +223,6 @@ fn count(local: &LocalAccount, op: &Op, outcome: &Outcome, begun_ns: u64) {
         Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Connect(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests;
