@@ -30,6 +30,8 @@ pub(crate) struct Shard {
     pub(crate) cpu_ns: AtomicU64,
     pub(crate) stall_ns: AtomicU64,
     pub(crate) inflight: AtomicU64,
+    pub(crate) received_bytes: AtomicU64,
+    pub(crate) sent_bytes: AtomicU64,
 }
 
 /// Adds to a counter with a single writer: no locked instruction.
@@ -67,6 +69,10 @@ pub struct AccountSnapshot {
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+    /// Bytes that sockets have received into memory of operations.
+    pub received_bytes: u64,
+    /// Bytes that sockets have sent from memory of operations.
+    pub sent_bytes: u64,
     /// Requests in flight now.
     pub inflight: u64,
     /// Time that workers were busy with the account's tasks, nanoseconds.
@@ -115,6 +121,8 @@ impl Account {
             sum.read_bytes += shard.read_bytes.load(Relaxed);
             sum.writes += shard.writes.load(Relaxed);
             sum.write_bytes += shard.write_bytes.load(Relaxed);
+            sum.received_bytes += shard.received_bytes.load(Relaxed);
+            sum.sent_bytes += shard.sent_bytes.load(Relaxed);
             sum.inflight += shard.inflight.load(Relaxed);
             sum.cpu_ns += shard.cpu_ns.load(Relaxed);
             sum.stall_ns += shard.stall_ns.load(Relaxed);

@@ -15,7 +15,8 @@ use stdx::Key;
 use crate::account::LocalAccount;
 use crate::buf::{Arena, IoBuf};
 use crate::fs::{File, OpenOptions};
-use crate::net::{Interest, Node};
+use crate::net::{Attempt, Interest, Node, Purpose};
+use crate::time::{self, Instant};
 use crate::worker;
 
 /// The memory of a transfer.
@@ -69,15 +70,20 @@ pub(crate) enum Op {
     Write(Transfer),
     SyncData(File),
     Meta(Meta),
-    /// A wait for a socket; the only operation that a drop cancels.
-    Ready(Arc<Node>, Interest),
+    /// A wait for a socket.
+    Ready(Arc<Node>, Interest, Purpose),
     /// Bytes for a socket, as many as it has room for now.
     Send(Outgoing),
+    /// Bytes from a socket into memory of the operation, as many as have come once some have.
+    Recv(Incoming),
+    /// A connection attempt.
+    Connect(Attempt),
 }
 
 /// Bytes for a socket, of which `from` have been sent.
 pub(crate) struct Outgoing {
     pub(crate) node: Arc<Node>,
+    pub(crate) purpose: Purpose,
     pub(crate) bytes: Vec<u8>,
     pub(crate) from: usize,
 }
@@ -89,10 +95,71 @@ impl Outgoing {
     }
 }
 
+/// Memory for bytes of a socket, from `start` to `end`; it is filled up to `filled`.
+pub(crate) struct Incoming {
+    pub(crate) node: Arc<Node>,
+    pub(crate) purpose: Purpose,
+    pub(crate) buf: IoBuf,
+    /// Where the first byte goes.
+    pub(crate) start: usize,
+    /// Where the next byte goes.
+    pub(crate) filled: usize,
+    pub(crate) end: usize,
+}
+
+impl Incoming {
+    /// Memory and length of what is wanted.
+    pub(crate) fn wanted(&self) -> (*mut u8, usize) {
+        assert!(self.start <= self.end && self.end <= self.buf.len(), "bytes go into the buffer");
+        // SAFETY: in bounds by the assertion.
+        (unsafe { self.buf.as_ptr().add(self.start) }, self.end - self.start)
+    }
+
+    /// Takes what has come, where no ring does so; `None` when nothing has.
+    pub(crate) fn take(&mut self) -> Option<io::Result<usize>> {
+        while self.filled < self.end {
+            let into = &mut self.buf.as_mut_slice()[self.filled..self.end];
+            match self.node.recv(into) {
+                Ok(0) => return Some(Ok(self.count())),
+                Ok(count) => self.filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return (self.count() > 0).then(|| Ok(self.count()));
+                }
+                Err(_) if self.count() > 0 => return Some(Ok(self.count())),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        Some(Ok(self.count()))
+    }
+
+    fn count(&self) -> usize {
+        self.filled - self.start
+    }
+}
+
 impl Op {
     /// Whether it is about a socket and so takes no place of the disk's.
     pub(crate) fn is_socket(&self) -> bool {
-        matches!(self, Op::Ready(..) | Op::Send(_))
+        matches!(self, Op::Ready(..) | Op::Send(_) | Op::Recv(_) | Op::Connect(_))
+    }
+
+    /// Whether somebody waits for it who wants a short answer. What moves data in bulk over sockets
+    /// is work like reads of a disk.
+    pub(crate) fn is_client(&self) -> bool {
+        let purpose = match self {
+            Op::Ready(_, _, purpose) => *purpose,
+            Op::Send(outgoing) => outgoing.purpose,
+            Op::Recv(incoming) => incoming.purpose,
+            Op::Connect(attempt) => attempt.purpose,
+            Op::Read(_) | Op::Write(_) | Op::SyncData(_) | Op::Meta(_) => return false,
+        };
+        purpose == Purpose::Client
+    }
+
+    /// Whether it may wait for ever, so that who does not want it any more has to end it.
+    pub(crate) fn is_endless(&self) -> bool {
+        matches!(self, Op::Ready(..) | Op::Recv(_) | Op::Connect(_))
     }
 }
 
@@ -222,6 +289,8 @@ pub(crate) struct OpEntry {
     pub(crate) started: bool,
     /// Nobody waits any more.
     pub(crate) orphan: bool,
+    /// It was asked to end early.
+    pub(crate) ending: bool,
     /// When it was begun, for the traces of its account; 0 without one.
     pub(crate) begun_ns: u64,
 }
@@ -232,6 +301,25 @@ pub(crate) struct Pending {
     worker: u32,
     taken: bool,
     local: PhantomData<*const ()>,
+}
+
+impl Pending {
+    /// Waits until `deadline`, then has the operation end early; it gives its memory back in either
+    /// case. True when the time was up.
+    pub(crate) async fn until(mut self, deadline: Instant) -> (Outcome, Op, bool) {
+        let mut sleep = time::sleep_until(deadline);
+        let mut is_late = false;
+        let (outcome, op) = std::future::poll_fn(|cx| {
+            let ended = Pin::new(&mut self).poll(cx);
+            if ended.is_pending() && !is_late && Pin::new(&mut sleep).poll(cx).is_ready() {
+                is_late = true;
+                worker::with(|w| w.end_early(self.key));
+            }
+            ended
+        })
+        .await;
+        (outcome, op, is_late)
+    }
 }
 
 /// Puts an operation under way on the current worker.

@@ -25,7 +25,7 @@ impl fmt::Display for Address {
 }
 
 /// An address as the kernel wants it.
-pub(super) struct Raw {
+pub(crate) struct Raw {
     pub storage: libc::sockaddr_storage,
     pub len: libc::socklen_t,
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::address::Raw;
-use super::{Address, Interest, Node, Socket, checked, retry};
+use super::{Address, Interest, Node, Purpose, Socket, checked, retry};
 use crate::{sim, worker};
 
 /// Connections that the kernel keeps for us before `accept`; the kernel has its own bound below.
@@ -97,7 +97,8 @@ impl Listener {
     /// # Errors
     /// What the kernel says: out of descriptors is likely to pass, and worth a pause.
     pub async fn accept(&self) -> io::Result<(Socket, Address)> {
-        let (node, peer) = retry(&self.node, Interest::Read, || self.node.accept()).await?;
+        let (node, peer) =
+            retry(&self.node, Interest::Read, Purpose::Client, || self.node.accept()).await?;
         Ok((Socket::accepted(node), peer))
     }
 }

@@ -3,14 +3,16 @@
 //! A socket never blocks. Its calls are made at once, into the caller's memory; only when the
 //! kernel has nothing yet does the task wait for *readiness*, which is an operation of the ring (or
 //! of one poll thread where there is no ring). So thousands of silent connections cost neither
-//! threads nor buffers. Only `send_vec` lends memory to the kernel: the answers of many connections
-//! leave with one call.
+//! threads nor buffers. Two calls lend memory to the kernel: `send_vec`, so that the answers of many
+//! connections leave with one call, and `recv_into`, by which data in bulk lands where it is to be.
 //!
 //! Inside of a simulation all of it is asked of the simulated network (`sim::Network`), by the same
 //! types.
 
 mod address;
+mod attempt;
 mod listener;
+mod names;
 mod node;
 mod socket;
 
@@ -18,12 +20,24 @@ use std::io;
 use std::sync::Arc;
 
 pub use address::Address;
+pub(crate) use attempt::Attempt;
 pub(crate) use listener::BACKLOG;
 pub use listener::{Listener, Spare};
+pub use names::resolve;
 pub(crate) use node::Node;
 pub use socket::{Shutdown, Socket};
 
 use crate::op::{Op, begin};
+
+/// What a socket is for. It decides how the scheduler treats what is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Somebody waits for short answers: these go before the work of queries.
+    Client,
+    /// Data in bulk, which is the work of queries itself: it is submitted and waited for like reads
+    /// of a disk.
+    Transfer,
+}
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,20 +62,21 @@ impl Interest {
 }
 
 /// Waits until a socket is ready. Dropping the future ends the wait.
-async fn ready(node: &Arc<Node>, interest: Interest) -> io::Result<()> {
-    begin(Op::Ready(node.clone(), interest)).await.0.into_count().map(drop)
+async fn ready(node: &Arc<Node>, interest: Interest, purpose: Purpose) -> io::Result<()> {
+    begin(Op::Ready(node.clone(), interest, purpose)).await.0.into_count().map(drop)
 }
 
 /// Makes a call that does not block until it has an answer, waiting for readiness in between.
 async fn retry<T>(
     node: &Arc<Node>,
     interest: Interest,
+    purpose: Purpose,
     mut call: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                ready(node, interest).await?
+                ready(node, interest, purpose).await?
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,

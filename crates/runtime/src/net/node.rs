@@ -43,7 +43,7 @@ impl Node {
     }
 
     /// Receives what has come.
-    pub(super) fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
         let fd = match self {
             Node::System(fd) => fd.as_raw_fd(),
             Node::Sim(end) => return end.recv(into),
@@ -71,6 +71,16 @@ impl Node {
         Ok((Node::System(fd), peer))
     }
 
+    /// Has whoever waits to receive wake when so many bytes have come.
+    pub(super) fn wake_at(&self, bytes: usize) -> io::Result<()> {
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+        match self {
+            Node::System(fd) => socket::set_to(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes),
+            // Its receives are woken at each segment, which is allowed.
+            Node::Sim(_) => Ok(()),
+        }
+    }
+
     /// Ends one half of the stream or both.
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let fd = match self {
@@ -87,7 +97,7 @@ impl Node {
     }
 
     /// How a connection attempt ended.
-    pub(super) fn take_error(&self) -> io::Result<()> {
+    pub(crate) fn take_error(&self) -> io::Result<()> {
         let fd = match self {
             Node::System(fd) => fd.as_raw_fd(),
             Node::Sim(end) => return end.take_error(),

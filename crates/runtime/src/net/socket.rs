@@ -1,19 +1,21 @@
 //! Connected sockets.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::address::Raw;
-use super::{Address, Interest, Node, checked, ready, retry};
-use crate::op::{Op, Outgoing, begin};
-use crate::worker;
+use super::{Address, Attempt, Interest, Node, Purpose, checked, ready, retry};
+use crate::buf::IoBuf;
+use crate::op::{Incoming, Op, Outcome, Outgoing, begin};
+use crate::time::Instant;
 
 /// A byte stream. Cloning it gives another handle of the same: one task may receive while another
 /// sends. The last handle closes it. It may be used on any worker.
 #[derive(Clone)]
 pub struct Socket {
     node: Arc<Node>,
+    purpose: Purpose,
 }
 
 /// Which half of a stream ends.
@@ -28,38 +30,65 @@ pub enum Shutdown {
 }
 
 impl Socket {
-    /// Connects to `address`.
+    /// Connects to `address`, for short answers.
     ///
     /// # Errors
     /// `ConnectionRefused`, `TimedOut` and what else the kernel says.
     pub async fn connect(address: &Address) -> io::Result<Socket> {
-        let raw = Raw::of(address)?;
-        if let Some(network) = worker::network() {
-            return Socket::connected(Arc::new(Node::Sim(network.connect(address)?))).await;
+        let attempt = Attempt::new(address, Purpose::Client)?;
+        if let Address::Unix(_) = address {
+            // The other end is there at once or not at all.
+            return Socket::connected_at_once(attempt).await;
         }
-        let fd = open(raw.family())?;
-        prepare(&fd, address)?;
-        // SAFETY: a valid address and its length.
-        let result = unsafe { libc::connect(fd.as_raw_fd(), raw.pointer(), raw.len) };
-        let node = Arc::new(Node::System(fd));
-        match checked(result as isize) {
-            Ok(_) => Ok(Socket { node }),
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
-                Socket::connected(node).await
-            }
-            Err(error) => Err(error),
+        let (outcome, op) = begin(Op::Connect(attempt)).await;
+        Socket::connected(outcome, op).await
+    }
+
+    /// Connects to `address`, for data in bulk, until `deadline` at most.
+    ///
+    /// # Errors
+    /// As [`Socket::connect`]; `TimedOut` at the deadline.
+    pub async fn connect_until(address: &Address, deadline: Instant) -> io::Result<Socket> {
+        let attempt = Attempt::new(address, Purpose::Transfer)?;
+        let (outcome, op, is_late) = begin(Op::Connect(attempt)).until(deadline).await;
+        match Socket::connected(outcome, op).await {
+            Err(_) if is_late => Err(io::ErrorKind::TimedOut.into()),
+            connected => connected,
         }
     }
 
-    /// The socket once its connection attempt has ended.
-    async fn connected(node: Arc<Node>) -> io::Result<Socket> {
-        ready(&node, Interest::Write).await?;
+    async fn connected_at_once(attempt: Attempt) -> io::Result<Socket> {
+        attempt.begin()?;
+        let Attempt { node, purpose, .. } = attempt;
+        ready(&node, Interest::Write, purpose).await?;
         node.take_error()?;
-        Ok(Socket { node })
+        Ok(Socket { node, purpose })
+    }
+
+    /// The socket of an attempt that has ended.
+    async fn connected(outcome: Outcome, op: Op) -> io::Result<Socket> {
+        let Op::Connect(Attempt { node, purpose, .. }) = op else {
+            unreachable!("an attempt stays one")
+        };
+        match outcome.into_count() {
+            Ok(_) => {}
+            // Old kernels leave the waiting to us.
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+                ready(&node, Interest::Write, purpose).await?;
+                node.take_error()?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(Socket { node, purpose })
+    }
+
+    /// The same socket, to be used for `purpose` from now on by this handle and its clones.
+    pub fn with_purpose(self, purpose: Purpose) -> Socket {
+        Socket { purpose, ..self }
     }
 
     pub(super) fn accepted(node: Node) -> Socket {
-        Socket { node: Arc::new(node) }
+        Socket { node: Arc::new(node), purpose: Purpose::Client }
     }
 
     /// Receives up to `into.len()` bytes; 0 is the end of the stream.
@@ -67,7 +96,47 @@ impl Socket {
     /// # Errors
     /// `ConnectionReset` and what else the kernel says.
     pub async fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
-        retry(&self.node, Interest::Read, || self.node.recv(into)).await
+        retry(&self.node, Interest::Read, self.purpose, || self.node.recv(into)).await
+    }
+
+    /// Receives into `range` of `buf` what has come, once that is as much as [`Socket::wake_at`] says,
+    /// where the kernel puts it without a copy by the worker. Gives the memory back with the count of
+    /// bytes; 0 is the end of the stream. Begins when first polled; dropped, it may still take bytes
+    /// off the stream, so the socket is of no use any more.
+    ///
+    /// # Errors
+    /// `TimedOut` when nothing came until the deadline; `ConnectionReset` and what else the kernel
+    /// says.
+    ///
+    /// # Panics
+    /// When the range does not lie within the buffer.
+    pub async fn recv_into(
+        &self,
+        buf: IoBuf,
+        range: Range<usize>,
+        deadline: Instant,
+    ) -> (io::Result<usize>, IoBuf) {
+        assert!(range.start <= range.end && range.end <= buf.len(), "bytes go into the buffer");
+        let (node, purpose) = (self.node.clone(), self.purpose);
+        let (start, end) = (range.start, range.end);
+        let incoming = Incoming { node, purpose, buf, start, filled: start, end };
+        let (outcome, op, is_late) = begin(Op::Recv(incoming)).until(deadline).await;
+        let Op::Recv(incoming) = op else { unreachable!("a receive stays one") };
+        let count = outcome.into_count().map_err(|error| match is_late {
+            true => io::ErrorKind::TimedOut.into(),
+            false => error,
+        });
+        (count, incoming.buf)
+    }
+
+    /// Has whoever waits to receive wake when so many bytes have come, or no more will, instead of at
+    /// each segment; fewer do when the kernel has no room for more. Whoever waits for the last bytes of
+    /// something must not ask for more than those. 1 is what sockets begin with.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn wake_at(&self, bytes: usize) -> io::Result<()> {
+        self.node.wake_at(bytes)
     }
 
     /// Waits until the peer has closed its end, or both; what it has sent is not touched. Dropping the
@@ -76,7 +145,7 @@ impl Socket {
     /// # Errors
     /// What waiting for it says.
     pub async fn hung_up(&self) -> io::Result<()> {
-        ready(&self.node, Interest::HangUp).await
+        ready(&self.node, Interest::HangUp, self.purpose).await
     }
 
     /// Sends some of `bytes`; returns how many.
@@ -84,7 +153,7 @@ impl Socket {
     /// # Errors
     /// `BrokenPipe` when the peer is gone, and what else the kernel says.
     pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        retry(&self.node, Interest::Write, || self.node.send(bytes)).await
+        retry(&self.node, Interest::Write, self.purpose, || self.node.send(bytes)).await
     }
 
     /// Sends all of `bytes`, together with what else this worker asks of the kernel next: later than
@@ -97,7 +166,7 @@ impl Socket {
     pub async fn send_vec(&self, mut bytes: Vec<u8>) -> (io::Result<()>, Vec<u8>) {
         let mut from = 0;
         while from < bytes.len() {
-            let outgoing = Outgoing { node: self.node.clone(), bytes, from };
+            let outgoing = Outgoing { node: self.node.clone(), purpose: self.purpose, bytes, from };
             let (outcome, op) = begin(Op::Send(outgoing)).await;
             let Op::Send(outgoing) = op else { unreachable!("a send stays one") };
             bytes = outgoing.bytes;
@@ -108,7 +177,7 @@ impl Socket {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready(&self.node, Interest::Write).await
+                    ready(&self.node, Interest::Write, self.purpose).await
                 }
                 Err(error) => Err(error),
             };
@@ -125,7 +194,7 @@ impl Socket {
     /// # Errors
     /// What waiting for it says.
     pub async fn readable(&self) -> io::Result<()> {
-        ready(&self.node, Interest::Read).await
+        ready(&self.node, Interest::Read, self.purpose).await
     }
 
     /// Sends all of `bytes`.
@@ -171,8 +240,12 @@ pub(super) fn open(family: i32) -> io::Result<OwnedFd> {
 
 /// Switches an option on.
 pub(super) fn set(fd: &OwnedFd, level: i32, name: i32) -> io::Result<()> {
-    let on = 1i32;
-    let (place, len) = ((&raw const on).cast(), size_of::<i32>() as libc::socklen_t);
+    set_to(fd, level, name, 1)
+}
+
+/// Sets an option to a number.
+pub(super) fn set_to(fd: &OwnedFd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    let (place, len) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
     // SAFETY: a readable integer and its size.
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, place, len) } as isize).map(drop)
 }

@@ -67,9 +67,18 @@ impl Ring {
                 Some(polled) if is_polled(op) => polled.push(key, op, worker),
                 _ => ring.push(key, op, worker),
             },
-            Driver::Threads if let Op::Ready(node, interest) = op => {
+            Driver::Threads if let Op::Ready(node, interest, _) = op => {
                 watch(&mut self.poller, key, node, *interest, worker);
             }
+            Driver::Threads if let Op::Recv(incoming) = op => {
+                watch(&mut self.poller, key, &incoming.node, Interest::Read, worker);
+            }
+            Driver::Threads if let Op::Connect(attempt) = op => match attempt.begin() {
+                Ok(()) => watch(&mut self.poller, key, &attempt.node, Interest::Write, worker),
+                Err(error) => {
+                    worker.inbox().send(Message::Done(key, Outcome::Count(Err(error))));
+                }
+            },
             Driver::Threads if let Op::Send(outgoing) = op => {
                 let sent = outgoing.node.send(outgoing.rest());
                 worker.inbox().send(Message::Done(key, Outcome::Count(sent)));
@@ -80,10 +89,10 @@ impl Ring {
         }
     }
 
-    /// Ends a wait for a socket early; its completion comes all the same.
-    pub(crate) fn cancel(&mut self, key: Key, worker: &Worker) {
+    /// Ends an operation early that waits for a socket; its completion comes all the same.
+    pub(crate) fn cancel(&mut self, key: Key, op: &Op, worker: &Worker) {
         match &mut self.driver {
-            Driver::Uring(ring) => ring.cancel(key, worker.counters()),
+            Driver::Uring(ring) => ring.cancel(key, op, worker.counters()),
             Driver::Threads => self.poller.iter().for_each(|poller| poller.forget(key)),
             Driver::Sim(port) => port.cancel(key),
         }
@@ -116,7 +125,7 @@ impl Ring {
             || self.polled.as_ref().is_some_and(|polled| polled.wants_submit(transfers))
     }
 
-    /// True when something is asked of sockets that the kernel does not know of yet.
+    /// True when something is asked of clients' sockets that the kernel does not know of yet.
     #[inline]
     pub(crate) fn has_answers(&self) -> bool {
         match &self.driver {
@@ -170,7 +179,7 @@ fn on_ring(op: &Op) -> bool {
         Op::Read(transfer) | Op::Write(transfer) => &transfer.file,
         Op::SyncData(file) => file,
         Op::Meta(_) => return false,
-        Op::Ready(..) | Op::Send(_) => return true,
+        Op::Ready(..) | Op::Send(_) | Op::Recv(_) | Op::Connect(_) => return true,
     };
     file.backend().kind == RingKind::Uring
 }

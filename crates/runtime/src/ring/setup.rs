@@ -175,8 +175,15 @@ const TRANSFERS: [u8; 4] =
 const FILES_UPDATE: u8 = 6;
 const BUFFERS_UPDATE: u8 = 16;
 /// What a polled ring cannot do.
-const OTHERS: [u8; 4] =
-    [opcode::Fsync::CODE, opcode::PollAdd::CODE, opcode::PollRemove::CODE, opcode::Send::CODE];
+const OTHERS: [u8; 7] = [
+    opcode::Fsync::CODE,
+    opcode::PollAdd::CODE,
+    opcode::PollRemove::CODE,
+    opcode::Send::CODE,
+    opcode::Recv::CODE,
+    opcode::Connect::CODE,
+    opcode::AsyncCancel::CODE,
+];
 
 /// Allows what this driver does and nothing else: much of io_uring's attack surface lies in
 /// operations that a database never asks for.

@@ -4,21 +4,25 @@ use io_uring::{opcode, squeue, types};
 
 use super::registered::Places;
 use crate::net::SEND_FLAGS;
-use crate::op::{Op, Transfer};
+use crate::op::{Incoming, Op, Transfer};
 
 /// Most bytes of one kernel transfer; longer ones come back short and are continued.
 pub(crate) const TRANSFER_BYTES_MAX: usize = 1 << 30;
 
+/// As the kernel numbers it: to wait before the first look, since what is asked for is hardly ever
+/// there already.
+const POLL_FIRST: u16 = 1;
+
 /// The submission entry of an operation. It points into `op`'s buffers. Only transfers have places
 /// in the ring's tables.
-pub(super) fn entry(op: &mut Op, places: Places) -> squeue::Entry {
+pub(super) fn entry(op: &mut Op, places: Places, poll_first: bool) -> squeue::Entry {
     let entry = match op {
         Op::Read(transfer) => read(transfer, places),
         Op::Write(transfer) => write(transfer, places),
         Op::SyncData(file) => {
             opcode::Fsync::new(types::Fd(file.raw_fd())).flags(types::FsyncFlags::DATASYNC).build()
         }
-        Op::Ready(node, interest) => {
+        Op::Ready(node, interest, _) => {
             let events = interest.events() as u32;
             opcode::PollAdd::new(types::Fd(node.raw_fd()), events).build()
         }
@@ -27,12 +31,24 @@ pub(super) fn entry(op: &mut Op, places: Places) -> squeue::Entry {
             let len = rest.len().min(TRANSFER_BYTES_MAX) as u32;
             opcode::Send::new(fd, rest.as_ptr(), len).flags(SEND_FLAGS).build()
         }
+        Op::Recv(incoming) => recv(incoming, poll_first),
+        Op::Connect(attempt) => {
+            let (fd, address) = (types::Fd(attempt.node.raw_fd()), &attempt.address);
+            opcode::Connect::new(fd, address.pointer(), address.len).build()
+        }
         Op::Meta(_) => unreachable!("file operations go to the pool"),
     };
     match places.file {
         Some(_) => entry.flags(squeue::Flags::FIXED_FILE),
         None => entry,
     }
+}
+
+fn recv(incoming: &mut Incoming, poll_first: bool) -> squeue::Entry {
+    let (fd, (place, len)) = (types::Fd(incoming.node.raw_fd()), incoming.wanted());
+    let len = len.min(TRANSFER_BYTES_MAX) as u32;
+    let order = if poll_first { POLL_FIRST } else { 0 };
+    opcode::Recv::new(fd, place, len).ioprio(order).build()
 }
 
 /// The descriptor, or the place that stands for it.

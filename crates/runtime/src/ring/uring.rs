@@ -32,7 +32,7 @@ const PENDING_NS_MAX: u64 = 200_000;
 /// The `user_data` of the read of the event descriptor; no key has generation 2^32 - 1 and slot
 /// 2^32 - 1.
 const BELL: u64 = u64::MAX;
-/// The `user_data` of what ends a wait for a socket; no key either.
+/// The `user_data` of what ends an operation on a socket; no key either.
 const CANCEL: u64 = u64::MAX - 1;
 
 pub(crate) struct Uring {
@@ -47,8 +47,10 @@ pub(crate) struct Uring {
     /// When the first of them was made, where that matters.
     pending_ns: u64,
     submission: Submission,
-    /// Of the pending entries, those about sockets.
-    socket_pending: u32,
+    /// Of the pending entries, those about the sockets of clients.
+    client_pending: u32,
+    /// Receives wait for bytes before they look for them, where the kernel knows that order.
+    poll_first: bool,
     /// Entries made whose completions have not been collected.
     unfinished: u32,
 }
@@ -81,6 +83,8 @@ impl Uring {
         // With a kernel thread that submits nothing is gained by waiting.
         let sqpoll = opened.ring.params().is_setup_sqpoll();
         let submission = if sqpoll { Submission::AtOnce } else { submission };
+        // The flag came with a kernel (6.0) that knows the order, and there is no other sign of that.
+        let poll_first = opened.ring.params().is_setup_single_issuer();
         Uring {
             ring: opened.ring,
             tables: opened.tables,
@@ -90,7 +94,8 @@ impl Uring {
             pending: 0,
             pending_ns: 0,
             submission,
-            socket_pending: 0,
+            client_pending: 0,
+            poll_first,
             unfinished: 0,
         }
     }
@@ -115,9 +120,9 @@ impl Uring {
             }
             _ => Places::default(),
         };
-        let entry = sqe::entry(op, places).user_data(key.as_u64());
+        let entry = sqe::entry(op, places, self.poll_first).user_data(key.as_u64());
         self.push_entry(&entry, worker.counters());
-        self.socket_pending += u32::from(op.is_socket());
+        self.client_pending += u32::from(op.is_client());
     }
 
     /// Takes a file or an arena that is no more out of the tables.
@@ -125,12 +130,15 @@ impl Uring {
         self.tables.forget(number, &self.ring.submitter());
     }
 
-    /// Ends a wait for a socket early.
-    pub(crate) fn cancel(&mut self, key: Key, counters: &Counters) {
-        let entry = opcode::PollRemove::new(key.as_u64()).build();
+    /// Ends an operation on a socket early.
+    pub(crate) fn cancel(&mut self, key: Key, op: &Op, counters: &Counters) {
+        let entry = match op {
+            Op::Ready(..) => opcode::PollRemove::new(key.as_u64()).build(),
+            _ => opcode::AsyncCancel::new(key.as_u64()).build(),
+        };
         self.push_entry(&entry.user_data(CANCEL), counters);
         // Until it is ended the operation keeps its socket open.
-        self.socket_pending += 1;
+        self.client_pending += u32::from(op.is_client());
     }
 
     fn push_entry(&mut self, entry: &io_uring::squeue::Entry, counters: &Counters) {
@@ -168,9 +176,9 @@ impl Uring {
     /// True when the pending entries should not wait for the end of the ready work.
     #[inline]
     pub(crate) fn wants_submit(&self, transfers: u32) -> bool {
-        // What is asked of sockets goes when all clients have had their turn, or the slice is over:
+        // What is asked of clients' sockets goes when all clients have had their turn, or the slice is over:
         // answers leave together, and the clients that they wake do not each take the core away.
-        let pending = self.pending.saturating_sub(self.socket_pending);
+        let pending = self.pending.saturating_sub(self.client_pending);
         if pending == 0 || pending >= BATCH_COUNT_MAX {
             return pending > 0;
         }
@@ -181,10 +189,10 @@ impl Uring {
         }
     }
 
-    /// True when something is asked of sockets that was not submitted yet.
+    /// True when something is asked of clients' sockets that was not submitted yet.
     #[inline]
     pub(crate) fn has_answers(&self) -> bool {
-        self.socket_pending > 0
+        self.client_pending > 0
     }
 
     /// True when completions wait, in the queue or behind the kernel's door (DEFER_TASKRUN).
@@ -212,7 +220,7 @@ impl Uring {
     }
 
     /// Entries may wait for more as long as others are in flight, and those end soon. A wait for a
-    /// socket cannot stand behind that: others may wait for silent clients for hours, and while a
+    /// client cannot stand behind that: others may wait for silent clients for hours, and while a
     /// query computes the ready work does not run out.
     fn must_enter(&mut self, transfers: u32) -> bool {
         let queue = self.ring.submission();
@@ -220,7 +228,7 @@ impl Uring {
         // kernel keeps until it is asked.
         let asked = queue.taskrun() || queue.cq_overflow();
         drop(queue);
-        asked || self.wants_submit(transfers) || self.socket_pending > 0
+        asked || self.wants_submit(transfers) || self.client_pending > 0
     }
 
     /// Keeps one read of the event descriptor in flight, so that other threads can end a sleep.
@@ -253,7 +261,7 @@ impl Uring {
             false => self.ring.submission().len() as u32,
         };
         // Entries that the kernel did not take may be any.
-        self.socket_pending = self.socket_pending.min(self.pending);
+        self.client_pending = self.client_pending.min(self.pending);
         if let Err(error) = result {
             self.judge(&error);
         }

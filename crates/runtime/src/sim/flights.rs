@@ -90,7 +90,7 @@ fn kind(op: &Op) -> u64 {
         Op::Write(_) => 2,
         Op::SyncData(_) => 3,
         Op::Meta(_) => 4,
-        Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
+        _ => unreachable!("{NO_FILE}"),
     }
 }
 
@@ -98,7 +98,7 @@ fn extent(op: &Op) -> u64 {
     match op {
         Op::Read(t) | Op::Write(t) => t.offset.rotate_left(20) ^ t.len() as u64,
         Op::SyncData(_) | Op::Meta(_) => 0,
-        Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
+        _ => unreachable!("{NO_FILE}"),
     }
 }
 
@@ -127,7 +127,7 @@ impl State {
             Op::Write(_) => self.faults.write_error,
             Op::SyncData(_) => self.faults.sync_error,
             Op::Meta(_) => self.faults.meta_error,
-            Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
+            _ => unreachable!("{NO_FILE}"),
         };
         if self.prng.chance(failure) {
             return Fate::Fail(libc::EIO);
@@ -142,7 +142,7 @@ impl State {
             Op::Write(_) => self.latency.write_ns,
             Op::SyncData(_) => self.latency.sync_ns,
             Op::Meta(_) => self.latency.meta_ns,
-            Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
+            _ => unreachable!("{NO_FILE}"),
         };
         let late = if self.prng.chance(self.faults.late) { self.faults.late_ns } else { 0 };
         base / 2 + self.prng.below(base + base / 2 + 1) + late
@@ -184,11 +184,11 @@ pub(super) fn land(disk: &Disk, flight: &Flight, op: &mut Op, now_ns: u64) -> Ou
             let handle = handle_of(disk, file);
             Outcome::Count(handle.and_then(|handle| land_sync(&mut state, flight, handle.node)))
         }
-        Op::Ready(..) | Op::Send(_) => unreachable!("{NO_FILE}"),
         Op::Meta(meta) => Outcome::Answer(match flight.fate {
             Fate::Fail(error) => Err(io::Error::from_raw_os_error(error)),
             _ => state.answer(disk, meta),
         }),
+        _ => unreachable!("{NO_FILE}"),
     }
 }
 

@@ -159,7 +159,7 @@ impl Machine {
                 Due::Woken(_, _, Some(error)) => Err(io::Error::from_raw_os_error(error)),
                 Due::Lent(..) => send_lent(worker, key),
             };
-            worker.complete(key, Outcome::Count(count));
+            worker.arrived(key, Outcome::Count(count));
             worker.publish();
         }
     }

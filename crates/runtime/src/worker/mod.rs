@@ -90,6 +90,8 @@ pub(crate) struct Worker {
     pub(crate) inflight: Cell<u32>,
     /// Of these, those about sockets.
     sockets: Cell<u32>,
+    /// Of these, those of clients who want short answers.
+    clients: Cell<u32>,
     pub(crate) ring: RefCell<Ring>,
     pub(crate) timers: RefCell<Timers>,
     pub(crate) random: RefCell<Prng>,
@@ -170,6 +172,7 @@ impl Worker {
             backlog: RefCell::default(),
             inflight: Cell::new(0),
             sockets: Cell::new(0),
+            clients: Cell::new(0),
             ring: RefCell::new(ring),
             timers: RefCell::default(),
             random: RefCell::new(seeds.fork()),

@@ -21,8 +21,16 @@ impl Worker {
         let traced = account.as_ref().is_some_and(|local| local.account().trace().is_some());
         let begun_ns = if traced { self.now_ns() } else { 0 };
         let (outcome, waker, is_socket) = (None, None, op.is_socket());
-        let mut entry =
-            OpEntry { op, outcome, waker, account, started: false, orphan: false, begun_ns };
+        let mut entry = OpEntry {
+            op,
+            outcome,
+            waker,
+            account,
+            started: false,
+            orphan: false,
+            ending: false,
+            begun_ns,
+        };
         if self.is_stopping() {
             // Only destructors come here: the drain must not see new work.
             let error = io::Error::from_raw_os_error(libc::ECANCELED);
@@ -60,6 +68,7 @@ impl Worker {
         entry.started = true;
         self.inflight.set(self.inflight.get() + 1);
         self.sockets.set(self.sockets.get() + u32::from(entry.op.is_socket()));
+        self.clients.set(self.clients.get() + u32::from(entry.op.is_client()));
         bump(&self.counters().ops, 1);
         self.ring.borrow_mut().start(key, &mut entry.op, self);
     }
@@ -75,6 +84,23 @@ impl Worker {
         }
     }
 
+    /// What was waited for where no ring goes on by itself: a socket that is ready is received from
+    /// now, and waited for again when nothing has come after all.
+    pub(crate) fn arrived(&self, key: Key, outcome: Outcome) {
+        let ended = {
+            let mut ops = self.ops.borrow_mut();
+            let entry = ops.get_mut(key).expect("a completion of a known operation");
+            let ended = land(entry, outcome);
+            if ended.is_none() {
+                self.ring.borrow_mut().start(key, &mut entry.op, self);
+            }
+            ended
+        };
+        if let Some(outcome) = ended {
+            self.complete(key, outcome);
+        }
+    }
+
     /// The final completion of an operation.
     pub(crate) fn complete(&self, key: Key, outcome: Outcome) {
         assert!(self.inflight.get() > 0, "a completion without an operation in flight");
@@ -84,6 +110,7 @@ impl Worker {
             let entry = ops.get_mut(key).expect("a completion of a known operation");
             assert!(entry.started && entry.outcome.is_none(), "an operation completes once");
             self.sockets.set(self.sockets.get() - u32::from(entry.op.is_socket()));
+            self.clients.set(self.clients.get() - u32::from(entry.op.is_client()));
             if let Some(local) = &entry.account {
                 count(local, &entry.op, &outcome, entry.begun_ns);
             }
@@ -123,16 +150,43 @@ impl Worker {
             entry.orphan = true;
             let waker = entry.waker.take();
             let under_way = entry.started && entry.outcome.is_none();
-            let waits = under_way && matches!(entry.op, Op::Ready(..));
+            let waits = under_way && entry.op.is_endless();
             if let (Some(local), false) = (&entry.account, entry.started) {
                 subtract(&local.shard().inflight, 1);
             }
             (waker, waits, if under_way { None } else { ops.remove(key) })
         };
         if waits {
-            self.ring.borrow_mut().cancel(key, self);
+            self.end_early(key);
         }
         drop((waker, ended));
+    }
+
+    /// Has an operation that may wait for ever end now; its completion comes all the same.
+    pub(crate) fn end_early(&self, key: Key) {
+        let mut ops = self.ops.borrow_mut();
+        let Some(entry) = ops.get_mut(key) else { return };
+        assert!(entry.op.is_endless(), "a transfer with the disk ends by itself");
+        if entry.started && entry.outcome.is_none() && !entry.ending {
+            entry.ending = true;
+            self.ring.borrow_mut().cancel(key, &entry.op, self);
+        }
+    }
+}
+
+/// What becomes of an operation whose socket is ready; `None` when it has to wait for more.
+fn land(entry: &mut OpEntry, outcome: Outcome) -> Option<Outcome> {
+    match (&mut entry.op, outcome) {
+        (Op::Recv(incoming), Outcome::Count(Ok(_))) if !entry.orphan => match incoming.take() {
+            None if entry.ending => {
+                Some(Outcome::Count(Err(io::Error::from_raw_os_error(libc::ECANCELED))))
+            }
+            taken => taken.map(Outcome::Count),
+        },
+        (Op::Connect(attempt), Outcome::Count(Ok(_))) => {
+            Some(Outcome::Count(attempt.node.take_error().map(|()| 0)))
+        }
+        (_, outcome) => Some(outcome),
     }
 }
 
@@ -164,6 +218,11 @@ fn count(local: &LocalAccount, op: &Op, outcome: &Outcome, begun_ns: u64) {
             add(&shard.write_bytes, *bytes as u64);
             note(transfer, true);
         }
-        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Send(_) => {}
+        Op::Recv(_) => add(&shard.received_bytes, *bytes as u64),
+        Op::Send(_) => add(&shard.sent_bytes, *bytes as u64),
+        Op::SyncData(_) | Op::Meta(_) | Op::Ready(..) | Op::Connect(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,7 +58,7 @@ impl Worker {
         for message in self.inbox().take() {
             match message {
                 Message::Wake(task) => self.wake(task),
-                Message::Done(op, outcome) => self.complete(op, outcome),
+                Message::Done(op, outcome) => self.arrived(op, outcome),
                 Message::Forget(number) => self.ring.borrow_mut().forget(number),
                 Message::Stop => self.stopping.set(true),
                 Message::Run(run) => self.run_message(run),
@@ -142,7 +142,7 @@ impl Worker {
     /// The same where connections are waited for.
     #[inline]
     pub(super) fn client_called(&self) -> bool {
-        self.sockets.get() > 0 && self.is_called()
+        self.clients.get() > 0 && self.is_called()
     }
 
     /// A task of a client that waits for a short answer goes before those of queries, which take

@@ -16,6 +16,7 @@ mod waits;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use stdx::{Key, Prng};
@@ -55,6 +56,7 @@ struct State {
     /// The number of the last socket.
     last_id: u64,
     spare_count: usize,
+    names: BTreeMap<String, Vec<IpAddr>>,
     /// The machine has died: nothing passes any more.
     is_down: bool,
 }
@@ -87,6 +89,7 @@ impl Network {
             waits: BTreeMap::new(),
             last_id: 0,
             spare_count: 0,
+            names: BTreeMap::new(),
             is_down: false,
         })))
     }
@@ -104,6 +107,16 @@ impl Network {
     /// What goes wrong from now on.
     pub fn faults(&self, faults: NetworkFaults) {
         self.state().faults = faults;
+    }
+
+    /// By which addresses a host is known from now on; none make it unknown.
+    pub fn name(&self, host: &str, addresses: &[IpAddr]) {
+        self.state().names.insert(host.to_owned(), addresses.to_vec());
+    }
+
+    /// The addresses that a host is known by.
+    pub(crate) fn addresses(&self, host: &str) -> Vec<IpAddr> {
+        self.state().names.get(host).cloned().unwrap_or_default()
     }
 
     /// Sockets that programs hold: listeners, and ends of connections.
@@ -164,7 +177,9 @@ impl Network {
     /// Puts an operation about a socket under way.
     pub(super) fn start(&self, worker: usize, key: Key, op: &Op) {
         let (node, interest) = match op {
-            Op::Ready(node, interest) => (node, Some(*interest)),
+            Op::Ready(node, interest, _) => (node, Some(*interest)),
+            Op::Recv(incoming) => (&incoming.node, Some(Interest::Read)),
+            Op::Connect(attempt) => (&attempt.node, Some(Interest::Write)),
             Op::Send(outgoing) => (&outgoing.node, None),
             _ => unreachable!("files are the disk's"),
         };

@@ -1,0 +1,297 @@
+//! A client: what all stores of a program share, which is connections, addresses, limits and trust.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use rustls::pki_types::ServerName;
+
+use crate::allow::AllowList;
+use crate::backoff::Budget;
+use crate::concurrency::{self, Concurrency};
+use crate::credentials::Credentials;
+use crate::error::{Error, Result};
+use crate::limits::Limits;
+use crate::location::Endpoint;
+use crate::lock;
+use crate::pool::Pool;
+use crate::provider::{Azure, Flavour, Provider, S3};
+use crate::resolve::Resolver;
+use crate::restart::Restarts;
+use crate::store::Store;
+use crate::throttle::Throttle;
+use crate::tls::{self, Trust};
+
+/// What a client is like.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How much, how many, how long.
+    pub limits: Limits,
+    /// Which endpoints may be spoken to.
+    pub allow: AllowList,
+    /// Which authorities are trusted.
+    pub trust: Trust,
+}
+
+/// Connections to stores. Cloning gives another handle of the same; any worker may use it.
+#[derive(Clone)]
+pub struct Client(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) limits: Limits,
+    pub(crate) allow: AllowList,
+    pub(crate) tls: Arc<tls::Config>,
+    pub(crate) pool: Pool,
+    pub(crate) resolver: Resolver,
+    throttles: Mutex<BTreeMap<Endpoint, Arc<Gate>>>,
+    pub(crate) counters: Counters,
+}
+
+/// What the requests of one endpoint have in common.
+pub(crate) struct Gate {
+    pub(crate) throttle: Throttle,
+    pub(crate) concurrency: Concurrency,
+    pub(crate) budget: Budget,
+    pub(crate) restarts: Restarts,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) requests: AtomicU64,
+    pub(crate) attempts: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) restarts: AtomicU64,
+    pub(crate) received_bytes: AtomicU64,
+    pub(crate) sent_bytes: AtomicU64,
+}
+
+/// What a client has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientStats {
+    /// Requests of callers.
+    pub request_count: u64,
+    /// Requests sent for them.
+    pub attempt_count: u64,
+    /// Connections made.
+    pub connection_count: u64,
+    /// Attempts given up for being slow, and begun again elsewhere.
+    pub restart_count: u64,
+    /// Bytes of bodies received.
+    pub received_bytes: u64,
+    /// Bytes of bodies sent.
+    pub sent_bytes: u64,
+    /// Connections that wait for a request now.
+    pub idle_connection_count: usize,
+}
+
+/// Where a bucket's name stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// In the host, unless that is an address or the name has dots (no certificate fits those).
+    #[default]
+    Auto,
+    /// In the path.
+    Path,
+    /// In the host.
+    Virtual,
+}
+
+/// A bucket of S3, or of anything that speaks like it.
+#[derive(Clone, Debug, Default)]
+pub struct S3Options {
+    /// The bucket.
+    pub bucket: String,
+    /// Its region; `us-east-1` where it is empty.
+    pub region: String,
+    /// Where requests go, if not to AWS.
+    pub endpoint: Option<String>,
+    /// Where the bucket's name stands.
+    pub style: Style,
+    /// Who asks.
+    pub credentials: Credentials,
+    /// No checksums are sent or asked for: for servers that refuse them.
+    pub no_checksums: bool,
+}
+
+/// A bucket of Google Cloud Storage, by its XML interface.
+#[derive(Clone, Debug, Default)]
+pub struct GoogleOptions {
+    /// The bucket.
+    pub bucket: String,
+    /// Where requests go, if not to Google.
+    pub endpoint: Option<String>,
+    /// An HMAC key, or a token.
+    pub credentials: Credentials,
+}
+
+/// A container of Azure Blob Storage.
+#[derive(Clone, Debug, Default)]
+pub struct AzureOptions {
+    /// The account.
+    pub account: String,
+    /// The container.
+    pub container: String,
+    /// Where requests go, if not to Azure. An emulator's has the account in its path.
+    pub endpoint: Option<String>,
+    /// The account's name and key, or a token.
+    pub credentials: Credentials,
+}
+
+impl Client {
+    /// A client without connections yet.
+    ///
+    /// # Errors
+    /// `Invalid` for limits of 0 and for certificates that cannot be read.
+    pub fn new(options: Options) -> Result<Client> {
+        let Options { limits, allow, trust } = options;
+        limits.check()?;
+        Ok(Client(Arc::new(Shared {
+            pool: Pool::new(limits.idle_connections_max),
+            resolver: Resolver::new(),
+            throttles: Mutex::default(),
+            counters: Counters::default(),
+            tls: trust.config()?,
+            limits,
+            allow,
+        })))
+    }
+
+    /// A bucket of S3.
+    ///
+    /// # Errors
+    /// `Invalid` for bad names, `Forbidden` for an endpoint that is not allowed.
+    pub fn s3(&self, options: S3Options) -> Result<Store> {
+        let S3Options { bucket, region, endpoint, style, credentials, no_checksums } = options;
+        check_name("bucket", &bucket)?;
+        let region = if region.is_empty() { "us-east-1".to_owned() } else { region };
+        check_name("region", &region)?;
+        let usual = || format!("https://s3.{region}.amazonaws.com");
+        let endpoint = Endpoint::parse(&endpoint.unwrap_or_else(usual))?;
+        let flavour = Flavour::Amazon;
+        let s3 = place(endpoint, bucket, style, region, flavour, !no_checksums)?;
+        self.store(Provider::S3(s3), credentials)
+    }
+
+    /// A bucket of Google Cloud Storage.
+    ///
+    /// # Errors
+    /// As [`Client::s3`].
+    pub fn google(&self, options: GoogleOptions) -> Result<Store> {
+        let GoogleOptions { bucket, endpoint, credentials } = options;
+        check_name("bucket", &bucket)?;
+        let endpoint = endpoint.unwrap_or_else(|| "https://storage.googleapis.com".to_owned());
+        let (endpoint, region) = (Endpoint::parse(&endpoint)?, "auto".to_owned());
+        let s3 = place(endpoint, bucket, Style::Path, region, Flavour::Google, true)?;
+        self.store(Provider::S3(s3), credentials)
+    }
+
+    /// A container of Azure.
+    ///
+    /// # Errors
+    /// As [`Client::s3`].
+    pub fn azure(&self, options: AzureOptions) -> Result<Store> {
+        let AzureOptions { account, container, endpoint, credentials } = options;
+        check_name("account", &account)?;
+        check_name("container", &container)?;
+        let usual = || format!("https://{account}.blob.core.windows.net");
+        let endpoint = Endpoint::parse(&endpoint.unwrap_or_else(usual))?;
+        self.store(Provider::Azure(Azure { endpoint, account, container }), credentials)
+    }
+
+    /// A server of files, whose objects can be read. `url` stands in front of all names.
+    ///
+    /// # Errors
+    /// As [`Client::s3`].
+    pub fn http(&self, url: &str) -> Result<Store> {
+        self.store(Provider::Plain(Endpoint::parse(url)?), Credentials::Anonymous)
+    }
+
+    fn store(&self, provider: Provider, credentials: Credentials) -> Result<Store> {
+        self.0.allow.check_host(provider.endpoint())?;
+        if let Ok(address) = provider.endpoint().host.parse() {
+            self.0.allow.check_address(address)?;
+        }
+        let name = ServerName::try_from(provider.endpoint().host.clone());
+        let name = name.map_err(|_| Error::invalid("the host has no name for TLS"))?;
+        let gate = self.0.gate(provider.endpoint());
+        Ok(Store::new(self.clone(), provider, credentials, name, gate))
+    }
+
+    /// Closes the connections that wait for a request.
+    pub fn close_idle(&self) {
+        self.0.pool.clear();
+    }
+
+    /// What it has done.
+    pub fn stats(&self) -> ClientStats {
+        let counters = &self.0.counters;
+        ClientStats {
+            request_count: counters.requests.load(Relaxed),
+            attempt_count: counters.attempts.load(Relaxed),
+            connection_count: counters.connections.load(Relaxed),
+            restart_count: counters.restarts.load(Relaxed),
+            received_bytes: counters.received_bytes.load(Relaxed),
+            sent_bytes: counters.sent_bytes.load(Relaxed),
+            idle_connection_count: self.0.pool.idle_count(),
+        }
+    }
+}
+
+impl Shared {
+    fn gate(&self, endpoint: &Endpoint) -> Arc<Gate> {
+        let limits = &self.limits;
+        let worth = if limits.adapts { concurrency::FLOOR } else { limits.requests_max };
+        let new = || {
+            Arc::new(Gate {
+                throttle: Throttle::new(limits.requests_max, worth),
+                concurrency: Concurrency::new(),
+                budget: Budget::new(limits.retry_budget, limits.retry_share),
+                restarts: Restarts::new(limits.restart_share),
+            })
+        };
+        lock(&self.throttles).entry(endpoint.clone()).or_insert_with(new).clone()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({:?})", self.stats())
+    }
+}
+
+/// Where a bucket's requests go.
+fn place(
+    endpoint: Endpoint,
+    bucket: String,
+    style: Style,
+    region: String,
+    flavour: Flavour,
+    checksums: bool,
+) -> Result<S3> {
+    let fits_host = !endpoint.is_address() && endpoint.host.contains('.') && !bucket.contains('.');
+    let in_host = match style {
+        Style::Auto => fits_host,
+        Style::Path => false,
+        Style::Virtual => true,
+    };
+    if in_host && endpoint.is_address() {
+        return Err(Error::invalid(
+            "an address has no names below it: the bucket goes into the path",
+        ));
+    }
+    let (endpoint, bucket_in_path) = match in_host {
+        true => (Endpoint::parse(&endpoint.below(&bucket).to_string())?, None),
+        false => (endpoint, Some(bucket)),
+    };
+    Ok(S3 { endpoint, bucket_in_path, region, flavour, checksums })
+}
+
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte);
+    let is_name = (1..=255).contains(&name.len()) && name.bytes().all(is_inside);
+    match is_name && !name.starts_with('.') {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("{name:?} is no name of a {what}"))),
+    }
+}

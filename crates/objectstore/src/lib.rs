@@ -1,0 +1,50 @@
+//! A download manager for object stores, after AnyBlob ("Exploiting Cloud Object Storage for
+//! High-Performance Analytics", section 3): a request is a coroutine on the worker's ring, beside
+//! its disk I/O, so that hundreds in flight need no thread of their own.
+//!
+//! See the crate's README for an example and the rules.
+
+mod allow;
+mod attempt;
+mod backoff;
+mod client;
+mod concurrency;
+mod connection;
+mod credentials;
+mod date;
+mod encode;
+mod error;
+mod get;
+mod http;
+mod limits;
+mod location;
+mod operation;
+mod pool;
+mod provider;
+mod resolve;
+mod restart;
+mod store;
+mod throttle;
+mod tls;
+mod upload;
+mod write;
+mod xml;
+
+pub use allow::AllowList;
+pub use client::{AzureOptions, Client, ClientStats, GoogleOptions, Options, S3Options, Style};
+pub use credentials::{Credentials, Keys, Token};
+pub use error::{Error, ErrorKind, Result};
+pub use get::Object;
+pub use limits::Limits;
+pub use location::Endpoint;
+pub use operation::{Condition, ListPage, ObjectInfo};
+pub use store::Store;
+pub use tls::Trust;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The state behind a lock. Nothing that can panic runs with one held, and none is held across a
+/// suspension.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

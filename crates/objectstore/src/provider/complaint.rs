@@ -1,0 +1,94 @@
+//! What a store says when it does not do what it is asked.
+
+use crate::error::{Error, ErrorKind};
+use crate::http::Head;
+use crate::xml;
+
+/// Characters of a store's message that are passed on.
+const MESSAGE_CHARS_MAX: usize = 300;
+
+/// The error that an answer tells.
+pub(crate) fn complaint(head: &Head, body: &[u8]) -> Error {
+    let said = Said::read(body);
+    let code = said.code.or_else(|| head.get("x-ms-error-code").map(str::to_owned));
+    let ids = ["x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid"];
+    let id = said.request_id.or_else(|| ids.iter().find_map(|n| head.get(n).map(str::to_owned)));
+    let kind = kind(head.status, code.as_deref().unwrap_or_default());
+    let message = said.message.unwrap_or_else(|| default_message(kind, head));
+    Error::new(kind, format!("the store says: {}", clean(&message)))
+        .with_status(head.status)
+        .with_code(code.map(|code| clean(&code)))
+        .with_request_id(id.map(|id| clean(&id)))
+        .with_retry_after(head.number("retry-after"))
+}
+
+/// What the body of an error says.
+#[derive(Default)]
+struct Said {
+    code: Option<String>,
+    message: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Said {
+    fn read(body: &[u8]) -> Said {
+        let mut said = Said::default();
+        let Ok(text) = std::str::from_utf8(body) else { return said };
+        // What cannot be read to its end may have said something by then.
+        let _ = xml::walk(text, |path, text| match path {
+            "Error/Code" => said.code = Some(text),
+            "Error/Message" => said.message = Some(text),
+            "Error/RequestId" => said.request_id = Some(text),
+            _ => {}
+        });
+        said
+    }
+}
+
+fn kind(status: u16, code: &str) -> ErrorKind {
+    match (status, code) {
+        (_, "SlowDown" | "RequestLimitExceeded" | "ServerBusy" | "TooManyRequests") => {
+            ErrorKind::Throttled
+        }
+        (_, "RequestTimeout") => ErrorKind::TimedOut,
+        (_, "BadDigest" | "XAmzContentSHA256Mismatch" | "Md5Mismatch" | "Crc64Mismatch") => {
+            ErrorKind::Corrupt
+        }
+        (409, "BlobAlreadyExists") => ErrorKind::Precondition,
+        // Two writers at the same moment: the store wants to be asked again.
+        (409, "ConditionalRequestConflict" | "OperationAborted") => ErrorKind::Unavailable,
+        (401 | 403, _) => ErrorKind::Denied,
+        (404, _) => ErrorKind::NotFound,
+        (408, _) => ErrorKind::TimedOut,
+        (412, _) => ErrorKind::Precondition,
+        (416, _) => ErrorKind::Invalid,
+        (429 | 503, _) => ErrorKind::Throttled,
+        (500 | 502 | 504, _) => ErrorKind::Unavailable,
+        // An error in an answer that began as a success.
+        (200..=299, "InternalError" | "ServiceUnavailable") => ErrorKind::Unavailable,
+        _ => ErrorKind::Refused,
+    }
+}
+
+fn default_message(kind: ErrorKind, head: &Head) -> String {
+    if (300..400).contains(&head.status) {
+        let region = head.get("x-amz-bucket-region");
+        let region = region.map(|region| format!("; the bucket is in the region {region}"));
+        return format!(
+            "go elsewhere, and redirects are not followed{}",
+            region.unwrap_or_default()
+        );
+    }
+    match kind {
+        ErrorKind::NotFound => "there is no such object".to_owned(),
+        ErrorKind::Precondition => "the condition does not hold".to_owned(),
+        ErrorKind::Denied => "not allowed".to_owned(),
+        ErrorKind::Throttled => "slow down".to_owned(),
+        _ => "nothing but the status".to_owned(),
+    }
+}
+
+/// One line without control characters, of bounded length: it may end in a log.
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(MESSAGE_CHARS_MAX).collect()
+}

@@ -1,0 +1,228 @@
+//! How each kind of store wants to be asked, and how it answers.
+
+mod azure;
+mod complaint;
+mod list;
+mod s3;
+mod shared_key;
+mod sign;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use azure::Azure;
+pub(crate) use complaint::complaint;
+pub(crate) use s3::{Flavour, S3};
+
+use crate::credentials::Credentials;
+use crate::error::{Error, Result};
+use crate::http::{Head, Request};
+use crate::location::Endpoint;
+use crate::operation::{ListPage, ObjectInfo, Operation, Part, parse_crc32c};
+use crate::{date, encode};
+
+/// A request whose path and query are still in parts, as signing needs them.
+#[derive(Clone)]
+pub(crate) struct Draft<'a> {
+    pub(crate) method: &'static str,
+    /// Encoded.
+    pub(crate) path: String,
+    /// Names and values, not encoded.
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: &'a [u8],
+}
+
+impl<'a> Draft<'a> {
+    fn new(method: &'static str, path: String) -> Draft<'a> {
+        Draft { method, path, query: Vec::new(), headers: Vec::new(), body: &[] }
+    }
+
+    fn header(&mut self, name: &str, value: impl Into<String>) {
+        self.headers.push((name.to_owned(), value.into()));
+    }
+
+    fn ask(&mut self, name: &str, value: impl Into<String>) {
+        self.query.push((name.to_owned(), value.into()));
+    }
+
+    /// The query, encoded, in the order of its names.
+    fn canonical_query(&self) -> String {
+        let encoded = |(name, value): &(String, String)| {
+            (encode::percent(name, false), encode::percent(value, false))
+        };
+        let mut pairs: Vec<_> = self.query.iter().map(encoded).collect();
+        pairs.sort();
+        let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        pairs.join("&")
+    }
+
+    /// The request; headers are in the order of their names, as they are signed.
+    fn finish(self) -> Result<Request<'a>> {
+        let query = self.canonical_query();
+        let target = match query.is_empty() {
+            true => self.path,
+            false => format!("{}?{query}", self.path),
+        };
+        for (name, value) in &self.headers {
+            if !crate::http::is_plain(name) || !crate::http::is_plain(value) {
+                return Err(Error::invalid(format!("the header {name} cannot have this value")));
+            }
+        }
+        let (method, headers, body) = (self.method, self.headers, self.body);
+        Ok(Request { method, target, headers, body })
+    }
+}
+
+/// A kind of store, with its names.
+pub(crate) enum Provider {
+    S3(S3),
+    Azure(Azure),
+    /// A server of files: get and head only.
+    Plain(Endpoint),
+}
+
+/// The longest name of an object that any store takes.
+const KEY_BYTES_MAX: usize = 1024;
+
+fn check_key(key: &str) -> Result<()> {
+    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        let what = format!("the name of an object has 1 to {KEY_BYTES_MAX} bytes");
+        return Err(Error::invalid(what));
+    }
+    // Stores take them as they are, but proxies and servers of files resolve them.
+    if key.split('/').any(|part| part == "." || part == "..") {
+        return Err(Error::invalid("no part of an object's name is . or .."));
+    }
+    Ok(())
+}
+
+impl Provider {
+    /// Where its requests go.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        match self {
+            Provider::S3(s3) => &s3.endpoint,
+            Provider::Azure(azure) => &azure.endpoint,
+            Provider::Plain(endpoint) => endpoint,
+        }
+    }
+
+    /// The request for an operation, signed.
+    pub(crate) fn request<'a>(
+        &self,
+        operation: &Operation<'a>,
+        credentials: &Credentials,
+        unix_s: i64,
+    ) -> Result<Request<'a>> {
+        match self {
+            Provider::S3(s3) => s3.request(operation, credentials, unix_s),
+            Provider::Azure(azure) => azure.request(operation, credentials, unix_s),
+            Provider::Plain(endpoint) => plain(endpoint, operation),
+        }
+    }
+
+    /// What the head of an answer says of an object.
+    pub(crate) fn info(&self, key: &str, head: &Head) -> ObjectInfo {
+        let is_google = matches!(self, Provider::S3(s3) if s3.flavour == Flavour::Google);
+        let tag = head.get(if is_google { "x-goog-generation" } else { "etag" });
+        ObjectInfo {
+            key: key.to_owned(),
+            size: match head.content_range() {
+                Some((_, _, size)) => size,
+                None => head.number("content-length").unwrap_or(0),
+            },
+            tag: tag.map(str::to_owned),
+            modified_s: head.get("last-modified").and_then(date::parse),
+        }
+    }
+
+    /// The checksum of the whole object, where the store gives one.
+    pub(crate) fn crc32c(&self, head: &Head) -> Option<u32> {
+        if let Some(hashes) = head.get("x-goog-hash") {
+            let hash = hashes.split(',').find_map(|hash| hash.trim().strip_prefix("crc32c="));
+            return hash.and_then(parse_crc32c);
+        }
+        // That of an object of several parts may be one of their checksums.
+        let is_whole = head.get("x-amz-checksum-type").is_none_or(|kind| kind != "COMPOSITE");
+        head.get("x-amz-checksum-crc32c").filter(|_| is_whole).and_then(parse_crc32c)
+    }
+
+    /// The writer that has stored the object.
+    pub(crate) fn write_id<'a>(&self, head: &'a Head) -> Option<&'a str> {
+        match self {
+            Provider::S3(s3) => head.get(&s3.flavour.header("meta-dovetail-write")),
+            Provider::Azure(_) => head.get("x-ms-meta-dovetailwrite"),
+            Provider::Plain(_) => None,
+        }
+    }
+
+    /// Some objects of a list.
+    pub(crate) fn list(&self, text: &str) -> Result<ListPage> {
+        match self {
+            Provider::S3(_) => list::s3(text),
+            Provider::Azure(_) => list::azure(text),
+            Provider::Plain(_) => Err(unsupported()),
+        }
+    }
+
+    /// The number of an upload that was begun; `text` is the answer.
+    pub(crate) fn upload(&self, text: &str, fresh: &str) -> Result<String> {
+        match self {
+            Provider::S3(_) => list::upload(text),
+            // Blocks are named by the client.
+            Provider::Azure(_) => Ok(fresh.to_owned()),
+            Provider::Plain(_) => Err(unsupported()),
+        }
+    }
+
+    /// Whether an upload has to be begun and can be given up.
+    pub(crate) fn begins_uploads(&self) -> bool {
+        matches!(self, Provider::S3(_))
+    }
+
+    /// The tag of a part that was stored.
+    pub(crate) fn part_tag(&self, upload: &str, number: u32, head: &Head) -> Result<String> {
+        match self {
+            Provider::Azure(_) => Ok(azure::block_id(upload, number)),
+            _ => {
+                let tag = head.get("etag").map(str::to_owned);
+                tag.ok_or_else(|| Error::protocol("a part was stored without a tag"))
+            }
+        }
+    }
+
+    /// What is sent when all parts are there.
+    pub(crate) fn all_parts(&self, parts: &[Part]) -> String {
+        match self {
+            Provider::Azure(_) => list::block_list(parts),
+            Provider::S3(s3) => {
+                list::part_list(parts, s3.checksums && s3.flavour == Flavour::Amazon)
+            }
+            Provider::Plain(_) => String::new(),
+        }
+    }
+}
+
+fn unsupported() -> Error {
+    Error::invalid("a server of files can be asked for whole objects and their parts only")
+}
+
+/// An unsigned request to a server of files.
+fn plain<'a>(endpoint: &Endpoint, operation: &Operation<'a>) -> Result<Request<'a>> {
+    let (method, key) = match operation {
+        Operation::Get { key, .. } => ("GET", key),
+        Operation::Head { key } => ("HEAD", key),
+        _ => return Err(unsupported()),
+    };
+    check_key(key)?;
+    let mut draft = Draft::new(method, format!("{}/{}", endpoint.path, encode::percent(key, true)));
+    draft.header("host", endpoint.authority());
+    if let Operation::Get { range, tag, .. } = operation {
+        if let Some(range) = range {
+            draft.header("range", format!("bytes={}-{}", range.start, range.end - 1));
+        }
+        if let Some(tag) = tag {
+            draft.header("if-match", tag.clone());
+        }
+    }
+    draft.finish()
+}

@@ -1,0 +1,179 @@
+//! Addresses of endpoints: asked for once in a while, all of them used, the fast ones more often.
+//! After the throughput-based resolver of AnyBlob (section 3.3 of the paper).
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
+
+use runtime::sync::Semaphore;
+use runtime::time::{self, Duration, Instant};
+
+use crate::allow::AllowList;
+use crate::error::{Error, ErrorKind, Result};
+use crate::location::Endpoint;
+use crate::lock;
+
+/// The system's resolver does not say how long its answers are good for; a minute is what stores
+/// themselves ask for, or more.
+const FRESH: Duration = Duration::from_secs(60);
+/// An address that failed is left alone for so long, twice as long each time, as there are others.
+const PENALTY: Duration = Duration::from_millis(500);
+const PENALTY_DOUBLINGS_MAX: u32 = 6;
+/// Each is a thread for as long as it takes.
+const ASKED_AT_ONCE_MAX: usize = 4;
+/// How many names are kept.
+const NAME_COUNT_MAX: usize = 256;
+/// An address slower than this share of the best one gets no new connections, but for one in
+/// [`SECOND_CHANCE`] tries.
+const SLOW_SHARE: f64 = 0.5;
+const SECOND_CHANCE: u64 = 16;
+/// The weight of the newest measurement.
+const SMOOTHING: f64 = 0.2;
+
+/// What is known of one address.
+#[derive(Clone, Debug)]
+struct Known {
+    ip: IpAddr,
+    /// Bytes a second of one connection; 0 where nothing was measured.
+    rate: f64,
+    /// Failures since the last success.
+    failures: u32,
+    /// Left alone until then.
+    rests_until: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Name {
+    known: Vec<Known>,
+    asked: Option<Instant>,
+    next: usize,
+}
+
+/// The addresses of all endpoints.
+pub(crate) struct Resolver {
+    names: Mutex<BTreeMap<String, Name>>,
+    asking: Semaphore,
+}
+
+impl Resolver {
+    pub(crate) fn new() -> Resolver {
+        Resolver { names: Mutex::default(), asking: Semaphore::new(ASKED_AT_ONCE_MAX) }
+    }
+
+    /// The address that the next connection goes to.
+    ///
+    /// # Errors
+    /// `Forbidden` for one that must not be spoken to, `Connection` where there is none.
+    pub(crate) async fn choose(
+        &self,
+        endpoint: &Endpoint,
+        allow: &AllowList,
+    ) -> Result<SocketAddr> {
+        if !self.is_fresh(&endpoint.host) {
+            self.ask(&endpoint.host).await?;
+        }
+        let mut names = lock(&self.names);
+        let name = names.entry(endpoint.host.clone()).or_default();
+        name.known.iter().try_for_each(|known| allow.check_address(known.ip))?;
+        let ip = name.choose(time::now(), runtime::random_u64());
+        let ip = ip.ok_or_else(|| no_address(&endpoint.host, "it has no address"))?;
+        Ok(SocketAddr::new(ip, endpoint.port))
+    }
+
+    fn is_fresh(&self, host: &str) -> bool {
+        let names = lock(&self.names);
+        let asked = names.get(host).and_then(|name| name.asked);
+        asked.is_some_and(|asked| asked.elapsed() < FRESH)
+    }
+
+    /// Asks for a host's addresses; where that fails the old ones stay.
+    async fn ask(&self, host: &str) -> Result<()> {
+        let _permit = self.asking.acquire().await;
+        if self.is_fresh(host) {
+            return Ok(());
+        }
+        let found = runtime::net::resolve(host).await;
+        let mut names = lock(&self.names);
+        if names.len() >= NAME_COUNT_MAX && !names.contains_key(host) {
+            names.pop_first();
+        }
+        let name = names.entry(host.to_owned()).or_default();
+        match found {
+            Ok(found) => name.replace(&found),
+            Err(_) if !name.known.is_empty() => {}
+            Err(error) => return Err(no_address(host, &error.to_string())),
+        }
+        name.asked = Some(time::now());
+        Ok(())
+    }
+
+    /// Notes how fast a connection was.
+    pub(crate) fn note_rate(&self, endpoint: &Endpoint, ip: IpAddr, rate: f64) {
+        self.with(endpoint, ip, |known| {
+            known.rate = match known.rate {
+                0.0 => rate,
+                old => old + SMOOTHING * (rate - old),
+            };
+        });
+        self.note_success(endpoint, ip);
+    }
+
+    /// Notes that an address answers.
+    pub(crate) fn note_success(&self, endpoint: &Endpoint, ip: IpAddr) {
+        self.with(endpoint, ip, |known| (known.failures, known.rests_until) = (0, None));
+    }
+
+    /// Notes that an address did not answer.
+    pub(crate) fn note_failure(&self, endpoint: &Endpoint, ip: IpAddr) {
+        self.with(endpoint, ip, |known| {
+            let doublings = known.failures.min(PENALTY_DOUBLINGS_MAX);
+            known.failures += 1;
+            known.rests_until = Some(time::now() + PENALTY * (1 << doublings));
+        });
+    }
+
+    fn with(&self, endpoint: &Endpoint, ip: IpAddr, change: impl FnOnce(&mut Known)) {
+        let mut names = lock(&self.names);
+        let name = names.get_mut(&endpoint.host);
+        let known = name.and_then(|name| name.known.iter_mut().find(|known| known.ip == ip));
+        known.map(change);
+    }
+}
+
+fn no_address(host: &str, why: &str) -> Error {
+    Error::new(ErrorKind::Connection, format!("the host {host:?} cannot be found: {why}"))
+}
+
+impl Name {
+    /// Takes the addresses that there are now; what is known of those that stay is kept.
+    fn replace(&mut self, found: &[IpAddr]) {
+        let known = |ip: &IpAddr| {
+            let old = self.known.iter().find(|known| known.ip == *ip).cloned();
+            old.unwrap_or(Known { ip: *ip, rate: 0.0, failures: 0, rests_until: None })
+        };
+        self.known = found.iter().map(known).collect();
+    }
+
+    /// In turn, leaving out those that rest and, mostly, those that are slow; if that leaves none,
+    /// the one whose rest is over first.
+    fn choose(&mut self, now: Instant, random: u64) -> Option<IpAddr> {
+        let best = self.known.iter().map(|known| known.rate).fold(0.0, f64::max);
+        let forgives = random.is_multiple_of(SECOND_CHANCE);
+        let is_good = |known: &Known| {
+            let is_slow = known.rate > 0.0 && known.rate < SLOW_SHARE * best;
+            known.rests_until.is_none_or(|until| until <= now) && (!is_slow || forgives)
+        };
+        let count = self.known.len();
+        for turn in 0..count {
+            let place = (self.next + turn) % count;
+            if is_good(&self.known[place]) {
+                self.next = place + 1;
+                return Some(self.known[place].ip);
+            }
+        }
+        self.known.iter().min_by_key(|known| known.rests_until).map(|known| known.ip)
+    }
+}
+
+#[cfg(test)]
+mod tests;

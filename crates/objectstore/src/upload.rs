@@ -1,0 +1,123 @@
+//! Large objects in parts.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::operation::{Condition, ObjectInfo, Operation, Part, Payload};
+use crate::store::Store;
+use crate::write::{RECEIPT_BYTES_MAX, write_id};
+
+/// Parts sent at once for one object.
+const PARTS_AT_ONCE: usize = 8;
+/// What stores allow.
+const PART_COUNT_MAX: usize = 10_000;
+/// What S3 wants of all parts but the last.
+pub(crate) const PART_BYTES_MIN: usize = 5 << 20;
+
+type Sent<'a> = Pin<Box<dyn Future<Output = Result<Part>> + 'a>>;
+
+impl Store {
+    /// Stores an object in parts of `part_bytes`, some of them at once, if the condition holds at the
+    /// end. It is there with the last part or not at all.
+    ///
+    /// # Errors
+    /// As [`Store::put_if`]; `Invalid` for parts that are too small or too many.
+    pub async fn put_parts(
+        &self,
+        key: &str,
+        body: &[u8],
+        part_bytes: usize,
+        condition: &Condition,
+    ) -> Result<ObjectInfo> {
+        let part_count = body.len().div_ceil(part_bytes.max(1));
+        if part_bytes < PART_BYTES_MIN || part_count > PART_COUNT_MAX || body.is_empty() {
+            let what = format!("1 to {PART_COUNT_MAX} parts of at least {PART_BYTES_MIN} bytes");
+            return Err(Error::invalid(what));
+        }
+        let id = write_id();
+        let upload = self.begin_upload(key, &id).await?;
+        let done = self.send_parts(key, body, part_bytes, condition, &id, &upload).await;
+        // What may be done is not to be undone.
+        let is_failed = done.as_ref().is_err_and(|e| e.kind() != ErrorKind::OutcomeUnknown);
+        if is_failed && self.provider().begins_uploads() {
+            // The store bills for parts until they are given up; it does so by itself after a time.
+            let _ =
+                self.ask(&Operation::AbortUpload { key, upload: &upload }, RECEIPT_BYTES_MAX).await;
+        }
+        done
+    }
+
+    async fn begin_upload(&self, key: &str, id: &str) -> Result<String> {
+        if !self.provider().begins_uploads() {
+            return self.provider().upload("", id);
+        }
+        let operation = Operation::CreateUpload { key, write_id: id };
+        let (_, document) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;
+        self.provider().upload(&String::from_utf8_lossy(&document), id)
+    }
+
+    async fn send_parts(
+        &self,
+        key: &str,
+        body: &[u8],
+        part_bytes: usize,
+        condition: &Condition,
+        id: &str,
+        upload: &str,
+    ) -> Result<ObjectInfo> {
+        let pieces = body.chunks(part_bytes).zip(1..);
+        let parts = pieces.map(|(bytes, number)| -> Sent<'_> {
+            Box::pin(self.send_part(key, upload, number, bytes))
+        });
+        let mut parts = some_at_once(parts, PARTS_AT_ONCE).await?;
+        parts.sort_by_key(|part| part.number);
+        let list = self.provider().all_parts(&parts);
+        let payload = Payload::of(list.as_bytes(), !self.provider().endpoint().is_secure).await;
+        let operation =
+            Operation::CompleteUpload { key, upload, payload: &payload, condition, write_id: id };
+        let deadline = self.deadline();
+        let head = self.write_once(&operation, key, id, condition, deadline).await?;
+        let info = self.provider().info(key, &head);
+        Ok(ObjectInfo { size: body.len() as u64, ..info })
+    }
+
+    async fn send_part(&self, key: &str, upload: &str, number: u32, bytes: &[u8]) -> Result<Part> {
+        let payload = Payload::of(bytes, !self.provider().endpoint().is_secure).await;
+        let operation = Operation::PutPart { key, upload, number, payload: &payload };
+        let (head, _) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;
+        let tag = self.provider().part_tag(upload, number, &head)?;
+        Ok(Part { number, tag, crc32c: payload.crc32c_base64() })
+    }
+}
+
+/// Runs futures, so many at once, until all have ended or one has failed; the others are dropped then.
+async fn some_at_once<'a>(
+    mut waiting: impl Iterator<Item = Sent<'a>>,
+    count_max: usize,
+) -> Result<Vec<Part>> {
+    let mut running: Vec<Sent<'a>> = waiting.by_ref().take(count_max).collect();
+    let mut done = Vec::new();
+    std::future::poll_fn(|cx| {
+        let mut place = 0;
+        while place < running.len() {
+            match running[place].as_mut().poll(cx) {
+                Poll::Pending => place += 1,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(part)) => {
+                    done.push(part);
+                    match waiting.next() {
+                        Some(next) => running[place] = next,
+                        None => drop(running.swap_remove(place)),
+                    }
+                }
+            }
+        }
+        match running.is_empty() {
+            true => Poll::Ready(Ok(std::mem::take(&mut done))),
+            false => Poll::Pending,
+        }
+    })
+    .await
+}

@@ -1,0 +1,134 @@
+//! Putting objects, on conditions if there are any. A write whose answer is lost is never guessed at.
+
+use std::cell::Cell;
+
+use runtime::time::{self, Instant};
+
+use crate::encode;
+use crate::error::{Error, ErrorKind, Result};
+use crate::http::Head;
+use crate::operation::{Condition, ObjectInfo, Operation, Payload};
+use crate::store::Store;
+
+/// What a store says after a write, at most.
+pub(crate) const RECEIPT_BYTES_MAX: usize = 64 << 10;
+
+impl Store {
+    /// Stores an object, in place of the old one if there is one.
+    ///
+    /// # Errors
+    /// What goes wrong. The object may have been stored all the same unless the error says otherwise.
+    pub async fn put(&self, key: &str, body: &[u8]) -> Result<ObjectInfo> {
+        self.put_if(key, body, &Condition::None).await
+    }
+
+    /// Stores an object if the condition holds. When an answer is lost and the request repeated, the
+    /// store is asked whose object it has.
+    ///
+    /// # Errors
+    /// `Precondition` when the condition does not hold: nothing was stored. `OutcomeUnknown` when
+    /// nobody can say whether it was. What else goes wrong: nothing was stored.
+    pub async fn put_if(
+        &self,
+        key: &str,
+        body: &[u8],
+        condition: &Condition,
+    ) -> Result<ObjectInfo> {
+        let payload = Payload::of(body, !self.provider().endpoint().is_secure).await;
+        let is_plain = *condition == Condition::None;
+        let id = write_id();
+        let write_id = (!is_plain).then_some(id.as_str());
+        let operation = Operation::Put { key, payload: &payload, condition, write_id };
+        let deadline = self.deadline();
+        let stored = match is_plain {
+            true => self.ask(&operation, RECEIPT_BYTES_MAX).await.map(|(head, _)| head),
+            false => self.write_once(&operation, key, &id, condition, deadline).await,
+        };
+        let info = self.provider().info(key, &stored?);
+        Ok(ObjectInfo { size: body.len() as u64, ..info })
+    }
+
+    /// Makes a write that must not be done twice. Once an answer was lost, a refusal is no answer by
+    /// itself: what is stored may be ours.
+    pub(crate) async fn write_once(
+        &self,
+        operation: &Operation<'_>,
+        key: &str,
+        id: &str,
+        condition: &Condition,
+        deadline: Instant,
+    ) -> Result<Head> {
+        let is_unsure = Cell::new(false);
+        let end = self.deadline_of_writing(deadline);
+        let written = self
+            .repeat(end, async || {
+                let asked = self.ask_once(operation, RECEIPT_BYTES_MAX, end).await;
+                let asked = asked.and_then(|(head, body)| receipt(operation, head, &body));
+                if asked.as_ref().is_err_and(may_be_done) {
+                    is_unsure.set(true);
+                }
+                asked
+            })
+            .await;
+        match written {
+            Err(error) if is_unsure.get() => self.settle(error, key, id, condition, deadline).await,
+            written => written,
+        }
+    }
+
+    /// Some of the time is kept for asking what has become of it.
+    fn deadline_of_writing(&self, deadline: Instant) -> Instant {
+        let left = deadline - time::now();
+        time::now() + left * 4 / 5
+    }
+
+    /// Finds out whether a write was done whose answer was lost.
+    async fn settle(
+        &self,
+        error: Error,
+        key: &str,
+        id: &str,
+        condition: &Condition,
+        deadline: Instant,
+    ) -> Result<Head> {
+        let unknown = |why: &str| {
+            let what =
+                format!("whether {key:?} was written is not known: {why}; before that: {error}");
+            Err(Error::new(ErrorKind::OutcomeUnknown, what).with_attempts(error.attempt_count()))
+        };
+        match self.ask_until(&Operation::Head { key }, 0, deadline).await {
+            Ok((head, _)) if self.provider().write_id(&head) == Some(id) => Ok(head),
+            // Whoever has the name first has it for good, as long as nobody removes it.
+            Ok(_) if *condition == Condition::Absent && is_refusal(&error) => Err(error),
+            Ok(_) => unknown("another object is there now"),
+            Err(asked) if asked.kind() == ErrorKind::NotFound => unknown("no object is there now"),
+            Err(asked) => unknown(&asked.to_string()),
+        }
+    }
+}
+
+/// A name that no other write has.
+pub(crate) fn write_id() -> String {
+    encode::hex(&runtime::entropy::<16>())
+}
+
+/// Whether the store may have done what it was asked, though this is no success.
+fn may_be_done(error: &Error) -> bool {
+    let is_unclear = |status: u16| !(300..500).contains(&status) || status == 408;
+    error.is_ambiguous() || error.status().is_some_and(is_unclear)
+}
+
+/// Whether the store has refused because of what is there.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Precondition | ErrorKind::NotFound)
+}
+
+/// The answer to a write. The end of an upload is a success at first, and may turn out to be none.
+fn receipt(operation: &Operation<'_>, head: Head, body: &[u8]) -> Result<Head> {
+    let is_end = matches!(operation, Operation::CompleteUpload { .. });
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    match is_end && text.contains("<Error>") {
+        true => Err(crate::provider::complaint(&head, body)),
+        false => Ok(head),
+    }
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Asks object stores that others wrote for everything that `objectstore` can ask for: moto and versitygw
+# (S3), Azurite (Azure).
+#
+#   tests/objects/run.sh                 all of them
+#   tests/objects/run.sh --only moto     one of them (may be repeated)
+#
+# What is needed is installed under target/objects. A server that cannot be had is a skip that is counted
+# and says why. Exit status: 0 when nothing failed.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cache=${OBJECTS_DIR:-$root/target/objects}
+only=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --only) only+=("$2"); shift ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  esac
+  shift
+done
+mkdir -p "$cache"
+scratch=$(mktemp -d)
+server_pid=
+passed=0 failed=0 skipped=0
+stop() {
+  [ -z "$server_pid" ] || { kill "$server_pid" 2>/dev/null; wait "$server_pid" 2>/dev/null; }
+  server_pid=
+}
+trap 'stop; rm -rf "$scratch"' EXIT
+
+wanted() { [ ${#only[@]} -eq 0 ] || [[ " ${only[*]} " == *" $1 "* ]]; }
+
+skip() {
+  echo "SKIPPED $1: $2"
+  skipped=$((skipped + 1))
+}
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# wait_for PORT: until somebody listens there.
+wait_for() {
+  for _ in $(seq 150); do
+    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+# exercise NAME KIND ENDPOINT BUCKET [ACCOUNT]
+exercise() {
+  local name=$1
+  shift
+  echo "== $name"
+  if "$program" "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+# make_bucket URL: by curl, whose requests are signed by code that is not ours. The hash is that of nothing.
+nothing=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+make_bucket() {
+  curl --silent --fail --output /dev/null --aws-sigv4 aws:amz:us-east-1:s3 \
+    --user "$OBJECTS_ID:$OBJECTS_SECRET" -H "x-amz-content-sha256: $nothing" -X PUT "$1"
+}
+
+moto() {
+  local python=$cache/python/bin
+  if ! [ -x "$python/moto_server" ]; then
+    { python3 -m venv "$cache/python" && "$python/pip" --quiet install 'moto[server]'; } \
+      >"$cache/moto.log" 2>&1 || { skip moto "it cannot be installed ($cache/moto.log)"; return; }
+  fi
+  local port
+  port=$(free_port)
+  "$python/moto_server" -H 127.0.0.1 -p "$port" >"$cache/moto-server.log" 2>&1 &
+  server_pid=$!
+  wait_for "$port" || { skip moto "it does not start ($cache/moto-server.log)"; stop; return; }
+  export OBJECTS_ID=testing OBJECTS_SECRET=testing
+  # It checks no signatures.
+  make_bucket "http://127.0.0.1:$port/bucket" || { skip moto "no bucket can be made"; stop; return; }
+  OBJECTS_LACKS="denied ${MOTO_LACKS-}" exercise moto s3 "http://127.0.0.1:$port" bucket
+  stop
+}
+
+versitygw() {
+  local program_path=$cache/bin/versitygw
+  if ! [ -x "$program_path" ]; then
+    command -v go >/dev/null || { skip versitygw "there is no Go to build it with"; return; }
+    GOBIN=$cache/bin go install github.com/versity/versitygw/cmd/versitygw@latest \
+      >"$cache/versitygw.log" 2>&1 || { skip versitygw "it cannot be built ($cache/versitygw.log)"; return; }
+  fi
+  local port data=$scratch/versitygw
+  port=$(free_port)
+  mkdir -p "$data"
+  "$program_path" --access testing --secret testingtesting --port "127.0.0.1:$port" posix "$data" \
+    >"$cache/versitygw-server.log" 2>&1 &
+  server_pid=$!
+  wait_for "$port" || { skip versitygw "it does not start ($cache/versitygw-server.log)"; stop; return; }
+  export OBJECTS_ID=testing OBJECTS_SECRET=testingtesting
+  make_bucket "http://127.0.0.1:$port/bucket" || { skip versitygw "no bucket can be made"; stop; return; }
+  OBJECTS_LACKS=${VERSITYGW_LACKS-} exercise versitygw s3 "http://127.0.0.1:$port" bucket
+  stop
+}
+
+azurite() {
+  local program_path=$cache/node/node_modules/.bin/azurite-blob
+  if ! [ -x "$program_path" ]; then
+    command -v npm >/dev/null || { skip azurite "there is no npm"; return; }
+    npm install --silent --no-audit --no-fund --prefix "$cache/node" azurite >"$cache/azurite.log" 2>&1 \
+      || { skip azurite "it cannot be installed ($cache/azurite.log)"; return; }
+  fi
+  local port account=devstoreaccount1
+  port=$(free_port)
+  # The account that every such emulator has; its key is published.
+  export OBJECTS_ID=$account
+  export OBJECTS_SECRET=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
+  "$program_path" --silent --inMemoryPersistence --skipApiVersionCheck --blobHost 127.0.0.1 --blobPort "$port" \
+    >"$cache/azurite-server.log" 2>&1 &
+  server_pid=$!
+  wait_for "$port" || { skip azurite "it does not start ($cache/azurite-server.log)"; stop; return; }
+  python3 "$here/make_container.py" "http://127.0.0.1:$port/$account" bucket \
+    || { skip azurite "no container can be made"; stop; return; }
+  OBJECTS_LACKS=${AZURITE_LACKS-} exercise azurite azure "http://127.0.0.1:$port/$account" bucket "$account"
+  stop
+}
+
+[ -n "${OBJECTS_BUILT-}" ] || (cd "$root" && ${CARGO:-cargo} build --quiet -p objectstore --example exercise) || exit 1
+program=${CARGO_TARGET_DIR:-$root/target}/debug/examples/exercise
+for server in moto versitygw azurite; do
+  wanted "$server" && "$server"
+done
+echo "$passed servers passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
