@@ -83,7 +83,8 @@ const ROWS: &str = "create table t (id int, kind int, wide text) with (storage =
 
 /// The number behind a word of a line.
 fn number(line: &str, word: &str) -> u64 {
-    let rest = &line[line.find(word).unwrap_or_else(|| panic!("no {word} in {line}")) + word.len()..];
+    let rest =
+        &line[line.find(word).unwrap_or_else(|| panic!("no {word} in {line}")) + word.len()..];
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
