@@ -23,7 +23,7 @@ mod view;
 mod words;
 mod zone;
 
-pub use chunk::{Chunk, ChunkBuilder, encode};
+pub use chunk::{Chunk, ChunkBuilder, ChunkEncoder, ColumnEncoder, encode};
 pub use error::{Damage, Error, Part, Result};
 pub use header::{
     BODY_BYTES_MAX, ChunkHeader, ColumnHeader, Encoding, SECTOR_BYTES, SEGMENT_BYTES_MAX, Segment,

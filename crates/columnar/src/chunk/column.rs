@@ -17,40 +17,99 @@ use crate::strings::SharedWriter;
 use crate::zone::Zone;
 use crate::{bools, fixed, floats, strings, words};
 
-/// Appends the column's segments to the body.
-pub(super) fn encode(ty: LogicalType, array: &ArrayRef, body: &mut Vec<u8>) -> Result<ColumnParts> {
-    let lists;
-    let (array, raw_ty) = match ty {
-        LogicalType::Array(_) => {
-            lists = lists_as_text(ty, array)?;
-            (&lists, LogicalType::Text)
+/// A column of a chunk that is being encoded, vector by vector ([`super::ChunkEncoder::column`]).
+pub struct ColumnEncoder<'a> {
+    ty: LogicalType,
+    array: &'a ArrayRef,
+    shared: SharedWriter<'a>,
+    segments: Segments<'a>,
+    vectors: Vec<VectorHeader>,
+    done: &'a mut Vec<ColumnParts>,
+}
+
+impl<'a> ColumnEncoder<'a> {
+    /// Looks at all strings of the column; of other types at nothing. `ty` is a stored type that is
+    /// no array.
+    pub(super) fn new(
+        ty: LogicalType,
+        array: &'a ArrayRef,
+        body: &'a mut Vec<u8>,
+        done: &'a mut Vec<ColumnParts>,
+    ) -> Result<ColumnEncoder<'a>> {
+        if *array.data_type() != ty.arrow() {
+            let found = array.data_type();
+            return Err(Error::Mismatch(format!("a vector of {found} for a column of {ty}")));
         }
-        _ => (array, ty),
-    };
-    let whole = Raw::of(raw_ty, array)?;
-    check_digits(ty, array)?;
-    let shared = match &whole {
-        Raw::Strings(values) => {
-            let bytes: usize = values.iter().map(|value| value.len()).sum();
-            if bytes > BODY_BYTES_MAX {
-                return Err(Error::TooLarge);
-            }
-            SharedWriter::of(values)
+        let shared = match Class::of(ty) {
+            Class::Strings => shared_of(&Raw::of(ty, array)?)?,
+            _ => SharedWriter::Nothing,
+        };
+        let vectors = Vec::with_capacity(array.len().div_ceil(VECTOR_ROWS));
+        Ok(ColumnEncoder { ty, array, shared, segments: Segments::new(body), vectors, done })
+    }
+
+    /// Encodes the next vector; whether there are more.
+    ///
+    /// Errors: as [`super::encode`].
+    pub fn step(&mut self) -> Result<bool> {
+        let start = self.vectors.len() * VECTOR_ROWS;
+        let left = self.array.len() - start;
+        if left > 0 {
+            let part = self.array.slice(start, VECTOR_ROWS.min(left));
+            check_digits(self.ty, &part)?;
+            let (mut header, bytes) = encode_vector(self.ty, &part, &self.shared)?;
+            header.bytes = self.segments.push(&bytes, front_len(self.ty, &header));
+            self.vectors.push(header);
         }
-        _ => SharedWriter::Nothing,
-    };
+        Ok(left > VECTOR_ROWS)
+    }
+
+    /// Puts the column behind those before it.
+    pub fn finish(self) {
+        let ColumnEncoder { ty, shared, segments, vectors, done, .. } = self;
+        done.push(parts(ty, &shared, segments, vectors));
+    }
+}
+
+/// Encodes a whole column of arrays.
+pub(super) fn encode_lists(
+    ty: LogicalType,
+    array: &ArrayRef,
+    body: &mut Vec<u8>,
+) -> Result<ColumnParts> {
+    let texts = lists_as_text(ty, array)?;
+    let shared = shared_of(&Raw::of(LogicalType::Text, &texts)?)?;
     let mut segments = Segments::new(body);
-    let mut vectors = Vec::with_capacity(array.len().div_ceil(VECTOR_ROWS));
-    for start in (0..array.len()).step_by(VECTOR_ROWS) {
-        let part = array.slice(start, VECTOR_ROWS.min(array.len() - start));
+    let mut vectors = Vec::with_capacity(texts.len().div_ceil(VECTOR_ROWS));
+    for start in (0..texts.len()).step_by(VECTOR_ROWS) {
+        let part = texts.slice(start, VECTOR_ROWS.min(texts.len() - start));
         let (mut header, bytes) = encode_vector(ty, &part, &shared)?;
         header.bytes = segments.push(&bytes, front_len(ty, &header));
         vectors.push(header);
     }
+    Ok(parts(ty, &shared, segments, vectors))
+}
+
+/// What the vectors of a column of strings share.
+fn shared_of<'a>(whole: &Raw<'a>) -> Result<SharedWriter<'a>> {
+    let Raw::Strings(values) = whole else { return Ok(SharedWriter::Nothing) };
+    let bytes: usize = values.iter().map(|value| value.len()).sum();
+    if bytes > BODY_BYTES_MAX {
+        return Err(Error::TooLarge);
+    }
+    Ok(SharedWriter::of(values))
+}
+
+fn parts(
+    ty: LogicalType,
+    shared: &SharedWriter<'_>,
+    segments: Segments<'_>,
+    vectors: Vec<VectorHeader>,
+) -> ColumnParts {
     let segments = segments.finish();
     let used = vectors.iter().any(|v| matches!(v.encoding, Encoding::Symbols | Encoding::Shared));
     let (shared_kind, shared) = if used { shared.finish() } else { (0, Vec::new()) };
-    Ok(ColumnParts { ty, shared_kind, shared, segments, vectors })
+    ColumnParts { ty, shared_kind, shared, segments, vectors }
 }
 
 /// The header of a vector, without its place, and its bytes.

@@ -4,13 +4,14 @@ mod builder;
 mod column;
 
 pub use builder::ChunkBuilder;
+pub use column::ColumnEncoder;
 
 use arrow_array::{Array, ArrayRef};
 use types::LogicalType;
 
 use crate::class::stored_type;
 use crate::error::{Error, Result};
-use crate::header::{BODY_BYTES_MAX, write};
+use crate::header::{BODY_BYTES_MAX, ColumnParts, write};
 
 /// An encoded chunk: two byte strings that are kept apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +32,64 @@ pub fn encode(types: &[LogicalType], arrays: &[ArrayRef]) -> Result<Chunk> {
     if types.len() != arrays.len() || arrays.iter().any(|array| array.len() != rows) {
         return Err(Error::Mismatch("arrays that are no rows of the columns".to_string()));
     }
-    let row_count = u32::try_from(rows).map_err(|_| Error::TooLarge)?;
-    if types.len() > usize::from(u16::MAX) {
-        return Err(Error::TooLarge);
-    }
-    let (mut body, mut columns) = (Vec::new(), Vec::with_capacity(types.len()));
+    let mut chunk = ChunkEncoder::new(rows)?;
     for (ty, array) in types.iter().zip(arrays) {
-        columns.push(column::encode(stored_type(*ty)?, array, &mut body)?);
+        if let Some(mut column) = chunk.column(*ty, array)? {
+            while column.step()? {}
+            column.finish();
+        }
+    }
+    chunk.finish()
+}
+
+/// Encodes a chunk bit by bit, for who may not compute for long.
+pub struct ChunkEncoder {
+    row_count: u32,
+    body: Vec<u8>,
+    columns: Vec<ColumnParts>,
+}
+
+impl ChunkEncoder {
+    /// Begins a chunk of so many rows.
+    ///
+    /// Errors: [`Error::TooLarge`] above 2^32 rows.
+    pub fn new(rows: usize) -> Result<ChunkEncoder> {
+        let row_count = u32::try_from(rows).map_err(|_| Error::TooLarge)?;
+        Ok(ChunkEncoder { row_count, body: Vec::new(), columns: Vec::new() })
+    }
+
+    /// Begins the next column, whose vectors are then encoded one after the other; `None` for one of
+    /// arrays, which is encoded at once.
+    ///
+    /// Errors: as [`encode`].
+    pub fn column<'a>(
+        &'a mut self,
+        ty: LogicalType,
+        array: &'a ArrayRef,
+    ) -> Result<Option<ColumnEncoder<'a>>> {
+        if array.len() != self.row_count as usize {
+            return Err(Error::Mismatch("arrays that are no rows of the columns".to_string()));
+        }
+        if self.body.len() > BODY_BYTES_MAX || self.columns.len() >= usize::from(u16::MAX) {
+            return Err(Error::TooLarge);
+        }
+        let ty = stored_type(ty)?;
+        if matches!(ty, LogicalType::Array(_)) {
+            let parts = column::encode_lists(ty, array, &mut self.body)?;
+            self.columns.push(parts);
+            return Ok(None);
+        }
+        ColumnEncoder::new(ty, array, &mut self.body, &mut self.columns).map(Some)
+    }
+
+    /// The chunk.
+    ///
+    /// Errors: [`Error::TooLarge`] above 2^30 bytes.
+    pub fn finish(self) -> Result<Chunk> {
+        let ChunkEncoder { row_count, body, columns } = self;
         if body.len() > BODY_BYTES_MAX {
             return Err(Error::TooLarge);
         }
+        Ok(Chunk { header: write(row_count, &columns, &body), body })
     }
-    Ok(Chunk { header: write(row_count, &columns, &body), body })
 }

@@ -1,20 +1,21 @@
-//! Rows on their way into a new part: collected to chunks, encoded beside the workers, several at
-//! once, and written in their order.
+//! Rows on their way into a new part: collected to chunks, encoded by tasks on all workers, and written
+//! in their order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use columnar::{Chunk, ChunkHeader, VECTOR_ROWS};
+use columnar::{Chunk, ChunkEncoder, ChunkHeader, VECTOR_ROWS};
+use runtime::RemoteHandle;
 use runtime::sync::Cancel;
-use runtime::{Aborted, RemoteHandle};
 use storage::Store;
 use types::{LogicalType, SqlError, SqlResult};
 
 use super::part::{COUNTS, Kind, block_error, key};
 use super::stored::StoredPart;
 use crate::database::{Database, Job};
+use crate::dml::internal;
 use crate::fault;
 use crate::load::drop_trees;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
@@ -48,7 +49,8 @@ pub(crate) struct ColumnLoad {
     rows_wanted: usize,
     bytes_max: usize,
     encoding: VecDeque<Encoding>,
-    encoding_max: usize,
+    /// The worker that encodes the next one: each in turn.
+    encoder: usize,
     chunks: PipeSender<Chunk>,
     writer: RemoteHandle<SqlResult<Option<StoredPart>>>,
 }
@@ -56,7 +58,7 @@ pub(crate) struct ColumnLoad {
 /// A chunk that is being encoded.
 struct Encoding {
     rows: usize,
-    chunk: RemoteHandle<Result<columnar::Result<Chunk>, Aborted>>,
+    chunk: RemoteHandle<SqlResult<Chunk>>,
 }
 
 impl ColumnLoad {
@@ -76,9 +78,9 @@ impl ColumnLoad {
             column_count: types.len(),
         };
         let writer = runtime::spawn_on(runtime::worker(), move || writing.run(written));
-        let encoding_max = runtime::worker_count();
         // One chunk is collected, so many are encoded, each there twice for a moment.
-        let bytes_max = (db.shares().sort() / (2 * encoding_max + 1)).max(WAITING_BYTES_MIN);
+        let bytes_max =
+            (db.shares().sort() / (2 * runtime::worker_count() + 1)).max(WAITING_BYTES_MIN);
         ColumnLoad {
             types,
             cancel,
@@ -88,7 +90,7 @@ impl ColumnLoad {
             rows_wanted: FIRST_CHUNK_ROWS,
             bytes_max,
             encoding: VecDeque::new(),
-            encoding_max,
+            encoder: 0,
             chunks,
             writer,
         }
@@ -116,14 +118,16 @@ impl ColumnLoad {
 
     /// Begins to encode the rows that wait.
     async fn encode_waiting(&mut self) -> SqlResult<()> {
-        while self.encoding.len() >= self.encoding_max {
+        while self.encoding.len() >= runtime::worker_count() {
             self.write_first().await?;
         }
         let (batches, types) = (std::mem::take(&mut self.waiting), self.types.clone());
         let rows = std::mem::take(&mut self.waiting_rows);
         self.waiting_bytes = 0;
-        let work = move || runtime::offload(move || encoded(&types, &batches));
-        let chunk = runtime::spawn_on(runtime::worker(), work);
+        let cancel = self.cancel.clone();
+        let work = move || async move { encoded(&types, &batches, &cancel).await };
+        self.encoder = (self.encoder + 1) % runtime::worker_count();
+        let chunk = runtime::spawn_on(self.encoder, work);
         self.encoding.push_back(Encoding { rows, chunk });
         Ok(())
     }
@@ -133,7 +137,7 @@ impl ColumnLoad {
         let Some(Encoding { rows, chunk }) = self.encoding.pop_front() else { return Ok(()) };
         let chunk = unless_cancelled(&self.cancel, chunk).await?;
         let aborted = |_| SqlError::internal("the encoding of a chunk was aborted");
-        let chunk = chunk.map_err(aborted)?.map_err(aborted)?.map_err(block_error)?;
+        let chunk = chunk.map_err(aborted)??;
         let fitting = BODY_BYTES as u128 * rows as u128 / chunk.body.len().max(1) as u128;
         let fitting = usize::try_from(fitting).unwrap_or(CHUNK_ROWS_MAX);
         // At least what waits already: whole vectors, except in the last chunk of a part.
@@ -170,15 +174,25 @@ fn bytes_of(rows: &RecordBatch) -> usize {
     rows.columns().iter().map(bytes).sum()
 }
 
-/// Encodes rows, those of all columns together.
-fn encoded(types: &[LogicalType], batches: &[RecordBatch]) -> columnar::Result<Chunk> {
-    let column = |ordinal: usize| {
+/// Encodes rows, those of all batches together. The task gives way between vectors.
+async fn encoded(
+    types: &[LogicalType],
+    batches: &[RecordBatch],
+    cancel: &Cancel,
+) -> SqlResult<Chunk> {
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    let mut chunk = ChunkEncoder::new(rows).map_err(block_error)?;
+    for (ordinal, ty) in types.iter().enumerate() {
+        give_way(cancel).await?;
         let arrays: Vec<&dyn Array> = batches.iter().map(|b| b.column(ordinal).as_ref()).collect();
-        let whole = arrow_select::concat::concat(&arrays);
-        whole.map_err(|error| columnar::Error::Mismatch(error.to_string()))
-    };
-    let columns = (0..types.len()).map(column).collect::<columnar::Result<Vec<_>>>()?;
-    columnar::encode(types, &columns)
+        let whole = arrow_select::concat::concat(&arrays).map_err(internal)?;
+        let Some(mut column) = chunk.column(*ty, &whole).map_err(block_error)? else { continue };
+        while column.step().map_err(block_error)? {
+            give_way(cancel).await?;
+        }
+        column.finish();
+    }
+    chunk.finish().map_err(block_error)
 }
 
 /// The task that writes chunks into a tree.
