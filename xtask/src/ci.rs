@@ -40,6 +40,7 @@ const STEPS: &[(&str, Work)] = &[
     ("recorded queries", Work::Script("python3", &["tests/sql/compose.py", "--replay"])),
     ("pairs of statements", Work::Script("python3", &["tests/sql/pairs.py", "--quick"])),
     ("attacks", Work::Script("python3", &["tests/deploy/attacks.py"])),
+    ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),
     ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
     ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
     ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),

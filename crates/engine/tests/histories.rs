@@ -1,5 +1,6 @@
 //! Histories of transactions in the simulation, judged by their graph of dependencies.
-//! `DOVETAIL_SEEDS` sets how many histories of each level, `DOVETAIL_FIRST_SEED` where they begin.
+//! `DOVETAIL_SEEDS` sets how many histories there are of all levels together, about;
+//! `DOVETAIL_FIRST_SEED` where they begin.
 
 use engine::Isolation;
 use engine::simulation::history::{History, record};
@@ -16,7 +17,8 @@ fn variable(name: &str) -> Option<u64> {
 
 fn seeds() -> std::ops::Range<u64> {
     let first = variable("DOVETAIL_FIRST_SEED").unwrap_or(0);
-    first..first + variable("DOVETAIL_SEEDS").unwrap_or(SEED_COUNT)
+    let count = variable("DOVETAIL_SEEDS").map_or(SEED_COUNT, |count| count.div_ceil(3));
+    first..first + count
 }
 
 fn histories(level: Isolation) -> impl Iterator<Item = (u64, History)> {
