@@ -164,7 +164,7 @@ fn our_client(url: &str, in_flight: usize, gets: usize) -> Command {
 fn curl(url: &str, in_flight: usize, gets: usize) -> Command {
     let script = format!(
         "TIMEFORMAT='%R %U %S'; {{ time taskset -c 1 curl -s -o /dev/null --parallel --parallel-immediate \
-         --parallel-max {in_flight} '{url}/object?[1-{gets}]' ; }} 2>&1"
+         --parallel-max {in_flight} '{url}/object?[1-{gets}]' 2>/dev/null ; }} 2>&1"
     );
     let mut command = Command::new("bash");
     command.arg("-c").arg(script);

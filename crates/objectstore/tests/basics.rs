@@ -39,7 +39,7 @@ fn store(url: &str) -> Store {
 }
 
 fn bytes(seed: usize, count: usize) -> Vec<u8> {
-    (0..count).map(|i| ((i + seed) * 2_654_435_761 >> 13) as u8).collect()
+    (0..count).map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
 #[test]
