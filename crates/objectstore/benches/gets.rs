@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "a measurement looks at the clock and at processes")]
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -55,22 +55,24 @@ fn answer_all(socket: TcpStream, path: &Path) -> io::Result<()> {
     let mut requests = BufReader::new(socket.try_clone()?);
     let mut socket = socket;
     loop {
-        let mut line = String::new();
+        let (mut line, mut from) = (String::new(), 0);
         while line != "\r\n" {
             line.clear();
             if requests.read_line(&mut line)? == 0 {
                 return Ok(());
             }
+            // All ranges that are asked for go to the end of the object.
+            let range = line.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'));
+            from = range.map_or(from, |(from, _)| from.parse().expect("a number"));
         }
-        // A range of the whole object is the only one that is asked for.
-        let (count, last) = (OBJECT_BYTES, OBJECT_BYTES - 1);
+        let (count, last) = (OBJECT_BYTES - from, OBJECT_BYTES - 1);
         let head = format!(
             "HTTP/1.1 206 Partial Content\r\ncontent-length: {count}\r\n\
-             content-range: bytes 0-{last}/{count}\r\netag: \"one\"\r\n\r\n"
+             content-range: bytes {from}-{last}/{OBJECT_BYTES}\r\netag: \"one\"\r\n\r\n"
         );
         socket.write_all(head.as_bytes())?;
-        file.rewind()?;
-        io::copy(&mut (&file).take(OBJECT_BYTES as u64), &mut socket)?;
+        file.seek(SeekFrom::Start(from as u64))?;
+        io::copy(&mut (&file).take(count as u64), &mut socket)?;
     }
 }
 
@@ -164,7 +166,7 @@ fn our_client(url: &str, in_flight: usize, gets: usize) -> Command {
 fn curl(url: &str, in_flight: usize, gets: usize) -> Command {
     let script = format!(
         "TIMEFORMAT='%R %U %S'; {{ time taskset -c 1 curl -s -o /dev/null --parallel --parallel-immediate \
-         --parallel-max {in_flight} '{url}/object?[1-{gets}]' ; }} 2>&1"
+         --parallel-max {in_flight} '{url}/object?[1-{gets}]' 2>/dev/null ; }} 2>&1"
     );
     let mut command = Command::new("bash");
     command.arg("-c").arg(script);

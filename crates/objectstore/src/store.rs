@@ -19,7 +19,7 @@ use crate::tls;
 
 /// The document that a store answers with, at most: a page of a list has a thousand names of a
 /// thousand bytes, each perhaps encoded.
-const DOCUMENT_BYTES_MAX: usize = 8 << 20;
+const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 /// Answers that are none, after which it is not a fault of the moment.
 const NONSENSE_MAX: u32 = 4;
 /// Names on a page of a list, as many as all stores give.

@@ -39,7 +39,7 @@ fn store(url: &str) -> Store {
 }
 
 fn bytes(seed: usize, count: usize) -> Vec<u8> {
-    (0..count).map(|i| ((i + seed) * 2_654_435_761 >> 13) as u8).collect()
+    (0..count).map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
 #[test]
@@ -178,4 +178,33 @@ fn errors_say_what_the_store_says() {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{key}");
         }
     });
+}
+
+#[test]
+fn any_worker_may_use_a_store() {
+    for ring in [RingChoice::Auto, RingChoice::Threads, RingChoice::Sim(Disk::new(3))] {
+        let config = Config { workers: 2, ring, pin: false, ..Config::default() };
+        let runtime = Runtime::start(config).expect("a runtime");
+        runtime.block_on(move || async move {
+            let (server, url) = Server::start();
+            server.insert("object", bytes(4, 300_000));
+            let store = store(&url);
+            let tasks: Vec<_> = (0..40)
+                .map(|i| {
+                    let store = store.clone();
+                    runtime::spawn_on(i % 2, move || async move {
+                        for _ in 0..5 {
+                            let got = store.get("object").await.expect("got");
+                            assert!(got.body.as_slice() == bytes(4, 300_000));
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.await.expect("ended");
+            }
+            let connections = store.client_stats().connection_count;
+            assert!(connections <= 40, "they are shared: {connections}");
+        });
+    }
 }

@@ -1,3 +1,5 @@
+//! Hosts by their names, addresses by what they are.
+
 use super::*;
 
 fn endpoint(url: &str) -> Endpoint {

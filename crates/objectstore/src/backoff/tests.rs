@@ -1,3 +1,5 @@
+//! Pauses and the budget of repetitions.
+
 use super::*;
 
 #[test]

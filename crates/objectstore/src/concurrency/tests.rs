@@ -1,3 +1,5 @@
+//! The model against a store that is one itself.
+
 use runtime::time;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Where keys come from, and that they are never shown.
+
 use super::*;
 
 #[test]

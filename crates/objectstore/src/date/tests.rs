@@ -1,3 +1,5 @@
+//! Dates of all forms, both ways.
+
 use super::*;
 
 #[test]

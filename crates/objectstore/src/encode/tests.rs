@@ -1,3 +1,5 @@
+//! Names with all characters, both ways.
+
 use proptest::prelude::*;
 
 use super::*;

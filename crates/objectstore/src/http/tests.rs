@@ -1,3 +1,5 @@
+//! Heads that are read, and those that must not be.
+
 use proptest::prelude::*;
 
 use super::body::chunk_length;

@@ -1,3 +1,5 @@
+//! Endpoints that are read, and texts that are none.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Which of several addresses is chosen.
+
 use super::*;
 
 fn ip(last: u8) -> IpAddr {

@@ -1,3 +1,5 @@
+//! What counts as slow, and how often that has consequences.
+
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);

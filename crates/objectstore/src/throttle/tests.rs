@@ -1,3 +1,5 @@
+//! An endpoint that asks to slow down, in simulated time.
+
 use runtime::sim::Disk;
 use runtime::{Config, RingChoice, Runtime};
 

@@ -1,3 +1,5 @@
+//! Documents that are read, and those that are refused.
+
 use proptest::prelude::*;
 
 use super::*;

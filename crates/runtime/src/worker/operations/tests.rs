@@ -1,3 +1,5 @@
+//! Which operations shorten the slices of queries.
+
 use std::time::Duration;
 
 use crate::net::{Address, Listener, Socket};
