@@ -1,3 +1,5 @@
+//! Frames come back, torn and rotten ones are told apart, and nobody can forge one.
+
 use stdx::Prng;
 
 use super::*;
