@@ -291,7 +291,7 @@ impl TreeUndo {
     ) -> impl Iterator<Item = (&Arc<[u8]>, &Vec<Record>)> {
         let is_empty = high.is_some_and(|high| high <= low);
         let high = high.map_or(Bound::Unbounded, Bound::Excluded);
-        let range = (!is_empty).then(|| (Bound::Included(low), high));
+        let range = (!is_empty).then_some((Bound::Included(low), high));
         range.into_iter().flat_map(|range| self.records.range::<[u8], _>(range))
     }
 }

@@ -194,8 +194,8 @@ impl Session {
         }
         let snapshot = self.db.snapshot();
         let is_view = |name: &String| snapshot.views.contains_key(name);
-        let names = lock.tables.iter().filter(|name| !is_view(name));
-        names.map(|name| snapshot.table(name).map(drop)).collect::<SqlResult<()>>()?;
+        let mut names = lock.tables.iter().filter(|name| !is_view(name));
+        names.try_for_each(|name| snapshot.table(name).map(drop))?;
         if lock.mode != TableLock::Writes || self.db.block().is_some() {
             return Ok(());
         }
