@@ -141,6 +141,15 @@ impl Snapshot {
         tables.chain(others).filter(|tree| *tree >= first).collect()
     }
 
+    /// Whether it has trees that the one before it does not have. These were filled by loads, part of
+    /// which no log has and a checkpoint that was made meanwhile may have half.
+    pub(crate) fn has_trees_besides(&self, before: &Snapshot) -> bool {
+        let is_same = self.tables.is_same(&before.tables)
+            && self.temporary_trees().is_empty()
+            && before.temporary_trees().is_empty();
+        !is_same && !self.trees().is_subset(&before.trees())
+    }
+
     /// Whether it has the same tables, views and sequences as the other one.
     pub(crate) fn has_relations_of(&self, other: &Snapshot) -> bool {
         self.tables.is_same(&other.tables)

@@ -234,7 +234,9 @@ impl Database {
     pub fn cached_share(&self) -> f64 {
         let store = self.store();
         let (all, free) = store.page_counts();
-        let used = u64::from(all).saturating_sub(free).max(1);
+        // The log is never read.
+        let log = (store.log_usage().1 / store.page_size()) as u64;
+        let used = u64::from(all).saturating_sub(free + log).max(1);
         (store.cached_pages() as f64 / used as f64).min(1.0)
     }
 

@@ -149,10 +149,11 @@ impl Versions {
     /// in the log. The caller has the right to change.
     pub(crate) fn advance(self: &Arc<Versions>, mut next: Snapshot, record_bytes: usize) {
         let redo = std::mem::take(&mut next.redo);
-        let can_be_logged = self.has_trees_of_checkpoint(&next);
         {
             let mut catalogs = self.catalogs_mut();
             assert!(next.follows(&catalogs.newest), "versions are made one after another");
+            let can_be_logged =
+                next.abandoned.is_empty() && !next.has_trees_besides(&catalogs.newest);
             catalogs.newest = Arc::new(next);
             let pending = &mut catalogs.pending;
             pending.versions += 1;
@@ -162,13 +163,6 @@ impl Versions {
             pending.needs_checkpoint |= !can_be_logged || bytes > self.store.log_room();
         }
         self.request();
-    }
-
-    /// Whether the version has only trees that the last checkpoint has, and lets none go.
-    fn has_trees_of_checkpoint(&self, version: &Snapshot) -> bool {
-        let first_new = self.store.first_new_tree();
-        let has_new = || !version.trees_since(first_new).is_empty();
-        version.abandoned.is_empty() && (self.store.next_tree_id() == first_new || !has_new())
     }
 
     fn catalogs_mut(&self) -> RwLockWriteGuard<'_, Catalogs> {

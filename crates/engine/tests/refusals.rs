@@ -61,7 +61,7 @@ const INSIDE: [&str; 30] = [
 ];
 
 /// What is refused by its name: statements, types, functions and operators of PostgreSQL that are not here.
-const NAMED: [(&str, &str); 52] = [
+const NAMED: [(&str, &str); 51] = [
     ("do $$ begin end $$", "DO"),
     ("cluster t", "CLUSTER"),
     ("reindex table t", "REINDEX"),
@@ -73,7 +73,6 @@ const NAMED: [(&str, &str); 52] = [
     ("alter role x set work_mem = '1MB'", "ALTER ROLE"),
     ("listen x", "LISTEN"),
     ("notify x", "NOTIFY"),
-    ("lock table t", "LOCK"),
     ("create function f() returns int language sql as 'select 1'", "CREATE FUNCTION"),
     ("create or replace function f() returns int language sql as 'select 1'", "CREATE FUNCTION"),
     ("create schema s", "CREATE SCHEMA"),

@@ -166,8 +166,7 @@ async fn apply_all(
         undo(&trees, store).await;
         return reserved;
     }
-    let first_new = store.first_new_tree();
-    trees.iter().for_each(|tree| tree.log(&mut snapshot.redo, first_new));
+    trees.iter().for_each(|tree| tree.log(&mut snapshot.redo));
     Ok(())
 }
 

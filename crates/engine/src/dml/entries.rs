@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use storage::{Depth, Redo, Store, Tree, TreeId};
+use storage::{Depth, Redo, Store, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::RowLayout;
 use types::text::format_value;
@@ -224,10 +224,10 @@ impl Entries {
         })
     }
 
-    /// What the entries are to be, for the log, unless the tree is a new one.
-    pub(crate) fn log(&self, redo: &mut Redo, first_new: TreeId) {
+    /// What the entries are to be, for the log.
+    pub(crate) fn log(&self, redo: &mut Redo) {
         let tree = self.tree.id();
-        for (key, change) in self.changes.iter().filter(|_| tree < first_new) {
+        for (key, change) in &self.changes {
             let new = change.new.as_ref().map(|(value, _)| value.as_slice());
             if new != change.old.as_deref() {
                 redo.push(tree, key, new);

@@ -54,8 +54,8 @@ struct Workload {
     checkpoint: u64,
     /// What has changed since then, or since it was logged last.
     redo: Redo,
-    /// Whether trees were dropped since then.
-    has_dropped: bool,
+    /// Whether trees were made or dropped since then.
+    has_others: bool,
 }
 
 impl Workload {
@@ -67,7 +67,7 @@ impl Workload {
         let trees = state(&[1]);
         let (prng, redo) = (Prng::new(seed), Redo::default());
         let mut this =
-            Workload { store, prng, trees, history, checkpoint: 1, redo, has_dropped: false };
+            Workload { store, prng, trees, history, checkpoint: 1, redo, has_others: false };
         let first = this.load().await?;
         this.insert(TreeId(1), 20).await?;
         this.checkpoint().await?;
@@ -84,7 +84,7 @@ impl Workload {
         this.change(second, 50).await?;
         this.checkpoint().await?;
         this.store.drop_tree(first).await?;
-        this.has_dropped = true;
+        this.has_others = true;
         this.trees.remove(&first);
         this.insert(TreeId(1), 10).await?;
         this.checkpoint().await?;
@@ -112,6 +112,7 @@ impl Workload {
         }
         loader.finish().await?;
         self.trees.insert(id, rows);
+        self.has_others = true;
         Ok(id)
     }
 
@@ -119,6 +120,7 @@ impl Workload {
         let new = rebuild(&self.store, id).await?;
         let rows = self.trees.remove(&id).expect("the tree is known");
         self.trees.insert(new, rows);
+        self.has_others = true;
         Ok(new)
     }
 
@@ -164,8 +166,7 @@ impl Workload {
 
     /// Logs what has changed, if that can be.
     async fn log(&mut self) -> Result<()> {
-        let has_new = self.store.next_tree_id() != self.store.first_new_tree();
-        if has_new || self.has_dropped || self.redo.len() > self.store.log_room() {
+        if self.has_others || self.redo.len() > self.store.log_room() {
             return Ok(());
         }
         let number = self.announce();
@@ -179,7 +180,7 @@ impl Workload {
         assert_eq!(self.store.checkpoint_number(), self.checkpoint, "an unplanned checkpoint");
         self.store.checkpoint().await?;
         self.checkpoint = self.store.checkpoint_number();
-        (self.redo, self.has_dropped) = (Redo::default(), false);
+        (self.redo, self.has_others) = (Redo::default(), false);
         self.history.lock().expect("history").acknowledged = number;
         Ok(())
     }

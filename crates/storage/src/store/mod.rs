@@ -122,8 +122,9 @@ impl Store {
         self.inner.checkpoint().await
     }
 
-    /// Makes changes durable that have been made in trees of the last checkpoint, all or none: after a
-    /// crash the file holds them on top of it. They are logged in the order in which they were made, by
+    /// Makes changes durable that have been made in trees which the last checkpoint has as a whole, all or
+    /// none: after a crash the file holds them on top of it. A tree that was made, or filled by a load,
+    /// while that checkpoint ran is none of these. They are logged in the order in which they were made, by
     /// one caller at a time, and not while a checkpoint runs. Runs to its end even when the caller is
     /// dropped.
     ///
@@ -151,11 +152,6 @@ impl Store {
     /// Bytes of the log since the last checkpoint, and those that it may have.
     pub fn log_usage(&self) -> (usize, usize) {
         self.inner.log.usage()
-    }
-
-    /// The first tree that the last checkpoint does not have: changes in it cannot be logged.
-    pub fn first_new_tree(&self) -> TreeId {
-        TreeId(self.inner.header.lock().expect("header").next_tree)
     }
 
     /// Makes sure of space on the disk for a checkpoint of all that has changed so far, of `pages`
