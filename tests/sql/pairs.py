@@ -146,6 +146,10 @@ class Client:
         end = "rollback" if self.turn % 2 else "commit"
         self.block("select count(*) from t", "select max(id) from t where k = 3", end=end)
 
+    def lock(self):
+        mode = "access share" if self.turn % 2 else "exclusive"
+        self.block(f"lock table t in {mode} mode", "select count(*) from t")
+
     def block(self, *statements, end="commit"):
         self.run("begin")
         try:
@@ -189,7 +193,7 @@ def turns(*statements):
 KINDS = {
     "SELECT": Client.select, "INSERT": Client.insert, "UPDATE": Client.update, "DELETE": Client.delete,
     "TRUNCATE": Client.truncate, "COPY FROM": Client.copy_from, "COPY TO": Client.copy_to, "CURSOR": Client.cursor,
-    "TRANSACTION": Client.transaction, "PREPARE": Client.prepare, "EXECUTE": Client.execute, "ROLE": Client.role,
+    "TRANSACTION": Client.transaction, "LOCK TABLE": Client.lock, "PREPARE": Client.prepare, "EXECUTE": Client.execute, "ROLE": Client.role,
     "DROP": Client.drop,
     "EXPLAIN": turns("explain select * from t where k = 5", "explain analyze select count(*) from t where k = 5"),
     "CREATE TABLE": turns("create table made as select * from t where id < 50", "drop table made"),
