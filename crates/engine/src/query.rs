@@ -203,7 +203,7 @@ impl Run {
     /// Runs it, its rows collected.
     async fn execute(mut self) -> SqlResult<(Vec<RecordBatch>, QueryFigures)> {
         self.admitted().await?;
-        let memory = self.query.memory.reserve("result");
+        let memory = self.query.memory.reserve_collected("result");
         let output = Arc::new(Collect { batches: Mutex::default(), memory });
         let figures = self.push_to(output.clone()).await?;
         let batches =

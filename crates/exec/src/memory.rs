@@ -63,6 +63,7 @@ pub struct Reservation {
     /// Where its peak is noted.
     node: Option<(Arc<Progress>, usize)>,
     name: &'static str,
+    bytes_max: usize,
     used: AtomicUsize,
 }
 
@@ -183,13 +184,21 @@ impl Grant {
         self.reserve_for(name, None)
     }
 
+    /// The same for rows that are collected for whoever asked for them: `work_mem` is for operators, so
+    /// only the limit of all queries holds.
+    pub fn reserve_collected(&self, name: &'static str) -> Arc<Reservation> {
+        let (grant, bytes_max) = (self.clone(), usize::MAX);
+        Arc::new(Reservation { grant, node: None, name, bytes_max, used: AtomicUsize::new(0) })
+    }
+
     /// The same for an operator of a plan, whose node shows its peak.
     pub(crate) fn reserve_for(
         &self,
         name: &'static str,
         node: Option<(Arc<Progress>, usize)>,
     ) -> Arc<Reservation> {
-        Arc::new(Reservation { grant: self.clone(), node, name, used: AtomicUsize::new(0) })
+        let (grant, bytes_max) = (self.clone(), self.0.operator_bytes_max);
+        Arc::new(Reservation { grant, node, name, bytes_max, used: AtomicUsize::new(0) })
     }
 }
 
@@ -204,7 +213,7 @@ impl Reservation {
         let mut used = self.used.load(Relaxed);
         loop {
             let wanted = used.saturating_add(bytes);
-            if wanted > admission.operator_bytes_max {
+            if wanted > self.bytes_max {
                 return false;
             }
             let growth = self.beyond_floor(wanted) - self.beyond_floor(used);
@@ -261,7 +270,7 @@ impl Reservation {
         let format = |bytes: usize| stdx::format_bytes(bytes as u64);
         let (used, more) = (format(self.used()), format(bytes));
         let detail = format!("The {} holds {used} and needs {more} more.", self.name);
-        let hint = match self.used().saturating_add(bytes) > admission.operator_bytes_max {
+        let hint = match self.used().saturating_add(bytes) > self.bytes_max {
             true => "Raise work_mem.".to_owned(),
             false => {
                 let limit = format(admission.governor.limit());
