@@ -1,21 +1,24 @@
-//! Transactions of several statements that write.
+//! Transactions that write.
 //!
-//! A block has a catalog of its own, a copy of the one that all see; nobody else sees what it creates,
-//! empties or writes anew. In trees that others see it changes entries in place: undo records keep
-//! that from readers ([`crate::undo`]), and the block notes what it has to put back. Where that is too
-//! much, the table is written anew. `COMMIT` makes the block's catalog that of all and logs what was
-//! changed, in one frame (or makes one checkpoint, when there are new trees); `ROLLBACK` puts back what
-//! was changed in place and drops the block's trees. No checkpoint comes in between: a crash leaves the
-//! state before the block. The block keeps
-//! the right to write, so that nothing else changes the catalog meanwhile.
+//! A block changes rows in place, beside other blocks: undo records keep that from those who do not see it
+//! ([`crate::undo`]), locks keep others from changing the same ([`crate::locks`]), and it notes what it has
+//! to put back ([`crate::noted`]). `COMMIT` makes a version with its changes and logs them in one frame;
+//! `ROLLBACK` puts back what was changed.
 //!
-//! A savepoint is the block's catalog as it was, and how much there was to put back.
+//! From its first statement that changes definitions, or that changes so much that it writes tables anew,
+//! it writes alone, and has a catalog of its own, a copy of the one that all see. Nobody else sees what it
+//! creates, empties or writes anew. `COMMIT` makes its catalog that of all (by one checkpoint, when there
+//! are new trees), `ROLLBACK` drops the block's trees.
+//!
+//! A crash leaves the state before the block. A savepoint is the block's catalog as it was, and how much
+//! there was to put back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoCounters;
 use sql::Statement;
-use storage::{Redo, Store, Tree, TreeId};
+use storage::{Redo, Store, TreeId};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
@@ -23,39 +26,29 @@ use crate::database::Database;
 use crate::fault;
 use crate::isolation;
 use crate::load::drop_trees;
-use crate::undo::RECORD_BYTES_MAX;
-use crate::versions::Versions;
-use crate::write_lock::{LockWait, WriteRight};
+use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
+use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
+use crate::undo::Stamp;
+use crate::versions::{Ending, Versions};
 
-/// Bytes that a block notes to put back; beyond them it writes tables anew. All of it stays in memory
-/// until the block ends, and a quarter of the undo records leaves room for those of other readers.
-const NOTED_BYTES_MAX: usize = RECORD_BYTES_MAX / 4;
-
-/// An entry as it was before a block changed it.
-#[derive(Clone)]
-pub(crate) struct Noted {
-    pub(crate) tree: Tree,
-    pub(crate) key: Vec<u8>,
-    pub(crate) old: Option<Vec<u8>>,
-}
-
-/// A block that writes.
+/// A transaction that writes.
 pub(crate) struct Block {
-    /// The database as all see it.
+    /// The database as all see it, or as it was when the transaction began.
     public: Database,
+    stamp: Stamp,
+    notes: Arc<Notes>,
     state: Mutex<State>,
-    /// The first tree that was made since it began.
-    first_new: TreeId,
+    /// The statement has to run again: others have changed what it was about to change.
+    runs_again: AtomicBool,
     /// Until what the block did is undone.
     right: Mutex<Option<WriteRight>>,
 }
 
 struct State {
-    snapshot: Arc<Snapshot>,
-    /// The first tree of its own. In those before it changes are noted: others have them, or savepoints.
-    first_own: TreeId,
-    noted: Vec<Noted>,
-    noted_bytes: usize,
+    /// How many of its statements have changed something.
+    step: u32,
+    /// Of one that writes alone.
+    own: Option<Own>,
     /// What it has changed in place, for the log.
     redo: Redo,
     saved: Vec<Saved>,
@@ -63,51 +56,100 @@ struct State {
     left: Vec<TreeId>,
 }
 
+/// What a block has that writes alone.
+struct Own {
+    snapshot: Arc<Snapshot>,
+    /// The catalog when it began to.
+    before: Arc<Snapshot>,
+    /// The first tree that was made since then.
+    first_new: TreeId,
+    /// The first tree of its own. In those before it changes are noted: others have them, or savepoints.
+    first_own: TreeId,
+}
+
 /// A savepoint.
 struct Saved {
     /// How many the transaction had before it.
     depth: usize,
-    snapshot: Arc<Snapshot>,
+    /// Its own catalog, if it had one.
+    snapshot: Option<Arc<Snapshot>>,
     noted: usize,
     logged: usize,
 }
 
 impl Block {
-    /// Begins one; waits for the right to write.
+    /// Begins one, beside others.
     ///
     /// # Errors
-    /// As [`Database::writer`]; 40001 when others have changed what the transaction has read, or
-    /// definitions, since the version that it keeps.
+    /// As [`crate::locks::Locks::share`]; 40001 when others have changed definitions since the version that
+    /// the transaction keeps.
     pub(crate) async fn begin(public: &Database, wait: &LockWait) -> SqlResult<Block> {
-        let right = public.versions().right(wait).await?;
-        // No checkpoint is made before it ends.
-        public.versions().publish_unless_logged().await?;
-        let snapshot = match public.kept() {
-            Some(kept) => isolation::on_top(kept, public.newest())?,
-            None => public.newest(),
-        };
-        let first_new = public.store().next_tree_id();
-        let (noted, noted_bytes, redo) = (vec![], 0, Redo::default());
-        let (saved, left) = (vec![], vec![]);
-        let state = State { snapshot, first_own: first_new, noted, noted_bytes, redo, saved, left };
-        Ok(Block {
+        let versions = public.versions();
+        let right = versions.locks().share(wait).await?;
+        let stamp = versions.visible().read_view.new_stamp();
+        let notes = Arc::<Notes>::default();
+        versions.begin(&notes);
+        let (own, redo, saved, left) = (None, Redo::default(), vec![], vec![]);
+        let block = Block {
             public: public.clone(),
-            state: Mutex::new(state),
-            first_new,
+            stamp,
+            notes,
+            state: Mutex::new(State { step: 0, own, redo, saved, left }),
+            runs_again: AtomicBool::new(false),
             right: Mutex::new(Some(right)),
-        })
+        };
+        block.check_definitions()?;
+        Ok(block)
     }
 
-    /// The catalog as the block sees it.
+    /// Whether definitions are still those of the version that the transaction keeps.
+    fn check_definitions(&self) -> SqlResult<()> {
+        match self.public.kept() {
+            Some(kept) => isolation::check_definitions(kept, &self.public.versions().visible()),
+            None => Ok(()),
+        }
+    }
+
+    /// The catalog as the block sees it: each statement sees what was committed before it began, unless
+    /// the transaction keeps a version.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.state().snapshot.clone()
+        let state = self.state();
+        match &state.own {
+            Some(own) => own.snapshot.clone(),
+            None => self.seen(&self.public.snapshot(), state.step),
+        }
+    }
+
+    /// The catalog with all that was committed before now.
+    pub(crate) fn latest(&self) -> Arc<Snapshot> {
+        let state = self.state();
+        match &state.own {
+            Some(own) => {
+                let newest = &self.public.newest().read_view;
+                own.snapshot.with_view(newest.with_own(&self.stamp, state.step))
+            }
+            None => self.seen(&self.public.newest(), state.step),
+        }
+    }
+
+    fn seen(&self, snapshot: &Snapshot, step: u32) -> Arc<Snapshot> {
+        snapshot.with_view(snapshot.read_view.with_own(&self.stamp, step))
+    }
+
+    /// Whether the transaction sees one version until it ends.
+    pub(crate) fn keeps_version(&self) -> bool {
+        self.public.kept().is_some()
     }
 
     /// The catalog after one of the block's statements.
     pub(crate) fn advance(&self, mut snapshot: Snapshot) {
         let mut state = self.state();
         state.redo.append(&std::mem::take(&mut snapshot.redo));
-        state.snapshot = Arc::new(snapshot);
+        state.step += 1;
+        let step = state.step;
+        if let Some(own) = &mut state.own {
+            own.snapshot = self.seen(&snapshot, step);
+        }
     }
 
     /// The database as all see it.
@@ -119,30 +161,114 @@ impl Block {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn right(&self) -> SqlResult<WriteRight> {
+        let right = self.right.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        right.ok_or_else(|| SqlError::internal("the transaction has ended"))
+    }
+
+    /// A statement that writes begins.
+    ///
+    /// # Errors
+    /// As [`Block::begin`].
+    pub(crate) async fn enter(&self, wait: &LockWait) -> SqlResult<()> {
+        self.right()?.share(wait).await?;
+        self.check_definitions()
+    }
+
+    /// Whether it writes alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.state().own.is_some()
+    }
+
+    /// Writes alone from now on.
+    ///
+    /// # Errors
+    /// As [`WriteRight::exclude`], and 40001 as [`Block::begin`].
+    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        self.right()?.exclude(wait).await?;
+        self.check_definitions()?;
+        let before = self.public.newest();
+        let seen = match self.public.kept() {
+            Some(kept) => before.with_view(kept.read_view.clone()),
+            None => before.clone(),
+        };
+        let mut state = self.state();
+        let first_new = self.public.store().next_tree_id();
+        let snapshot = self.seen(&seen, state.step);
+        state.own = Some(Own { before, snapshot, first_new, first_own: first_new });
+        Ok(())
+    }
+
+    /// Locks keys until the transaction ends.
+    ///
+    /// # Errors
+    /// As [`WriteRight::lock`].
+    pub(crate) async fn lock(
+        &self,
+        keys: Vec<(LockKey, LockMode)>,
+        wait: &LockWait,
+    ) -> SqlResult<()> {
+        self.right()?.lock(keys, wait).await
+    }
+
+    /// Locks those keys that nobody else has locked, in their order, up to a number; their positions.
+    ///
+    /// # Errors
+    /// XX000 when the transaction has ended.
+    pub(crate) fn lock_free(
+        &self,
+        keys: &[(LockKey, LockMode)],
+        count_max: Option<u64>,
+    ) -> SqlResult<Vec<u32>> {
+        let right = self.right()?;
+        let free = (0..).zip(keys).filter(|(_, (key, mode))| right.try_lock(key, *mode));
+        let count_max = count_max.map_or(usize::MAX, |count| count as usize);
+        Ok(free.map(|(position, _)| position).take(count_max).collect())
+    }
+
+    /// The error of a statement that found something which others have changed since: it runs again, if the
+    /// transaction sees what they have committed.
+    pub(crate) fn overtaken(&self) -> SqlError {
+        self.runs_again.store(!self.keeps_version(), Ordering::Relaxed);
+        isolation::concurrent_update()
+    }
+
+    /// Whether the statement that has just failed has to run again.
+    pub(crate) fn take_runs_again(&self) -> bool {
+        self.runs_again.swap(false, Ordering::Relaxed)
+    }
+
     /// Whether the table's trees may be changed in place when so many bytes are to be noted for that.
     pub(crate) fn has_room(&self, entry: &TableEntry, bytes: usize) -> bool {
         let state = self.state();
-        let is_own = entry.trees().all(|tree| tree >= state.first_own);
-        is_own || state.noted_bytes + bytes <= NOTED_BYTES_MAX
+        let is_own = |own: &Own| entry.trees().all(|tree| tree >= own.first_own);
+        let has_room = || state.redo.len() + bytes <= NOTED_BYTES_MAX;
+        state.own.as_ref().is_some_and(is_own)
+            || has_room() && self.public.versions().has_room(bytes)
+    }
+
+    /// Whether it has made the tree: what is in it becomes durable by a checkpoint.
+    pub(crate) fn has_made(&self, tree: TreeId) -> bool {
+        self.state().own.as_ref().is_some_and(|own| tree >= own.first_new)
     }
 
     /// Notes entries that a statement is about to change.
     pub(crate) fn note(&self, entries: impl Iterator<Item = Noted>) {
-        let mut state = self.state();
-        for noted in entries {
-            if noted.tree.id() < state.first_own {
-                state.noted_bytes += noted.bytes();
-                state.noted.push(noted);
-            }
-        }
+        let first_own = self.state().own.as_ref().map(|own| own.first_own);
+        let is_seen = |noted: &Noted| first_own.is_none_or(|first| noted.tree.id() < first);
+        entries.filter(is_seen).for_each(|noted| self.notes.push(noted));
     }
 
     /// Sets a savepoint, behind `depth` others.
     pub(crate) fn save(&self, depth: usize) {
         let mut state = self.state();
-        let (snapshot, noted) = (state.snapshot.clone(), state.noted.len());
-        let logged = state.redo.len();
-        state.first_own = self.public.store().next_tree_id();
+        let (noted, logged) = (self.notes.len(), state.redo.len());
+        let next_tree = self.public.store().next_tree_id();
+        state.own.iter_mut().for_each(|own| own.first_own = next_tree);
+        let snapshot = state.own.as_ref().map(|own| own.snapshot.clone());
         state.saved.push(Saved { depth, snapshot, noted, logged });
     }
 
@@ -159,28 +285,26 @@ impl Block {
             state.saved.retain(|saved| saved.depth <= depth);
             match state.saved.last().filter(|saved| saved.depth == depth) {
                 Some(saved) => (saved.snapshot.clone(), saved.noted, saved.logged),
-                None => (self.public.newest(), 0, 0),
+                None => (None, 0, 0),
             }
         };
-        while let Some(noted) = self.last_noted(kept) {
+        while let Some(noted) = self.notes.last(kept) {
+            let _change = self.public.versions().change_right().await;
             self.put_back(&noted).await?;
-            let mut state = self.state();
-            state.noted.pop();
-            state.noted_bytes -= noted.bytes();
+            self.notes.pop();
         }
         let mut state = self.state();
         state.redo.truncate(logged);
-        let trees = |snapshot: &Snapshot| snapshot.trees_since(self.first_new);
-        let (now, kept) = (trees(&state.snapshot), trees(&before));
-        state.left.extend(now.difference(&kept));
-        let read_view = state.snapshot.read_view.next();
-        state.snapshot = Arc::new(Snapshot { read_view, ..(*before).clone() });
+        state.step += 1;
+        let step = state.step;
+        let State { own: Some(own), left, .. } = &mut *state else { return Ok(()) };
+        let before = before.unwrap_or_else(|| own.before.clone());
+        let trees = |snapshot: &Snapshot| snapshot.trees_since(own.first_new);
+        let (now, kept) = (trees(&own.snapshot), trees(&before));
+        left.extend(now.difference(&kept));
+        let read_view = own.snapshot.read_view.with_own(&self.stamp, step);
+        own.snapshot = before.with_view(read_view);
         Ok(())
-    }
-
-    /// The last entry behind the first `kept` ones.
-    fn last_noted(&self, kept: usize) -> Option<Noted> {
-        self.state().noted[kept..].last().cloned()
     }
 
     /// Puts an entry back for this block, whose cursors go on to see it as it was until now.
@@ -194,6 +318,10 @@ impl Block {
 
     /// Makes what the block did durable and visible to all; in a task of its own, since a block that goes
     /// meanwhile would undo what is being committed.
+    ///
+    /// # Errors
+    /// 40001 when others have changed what a serializable transaction has read; those of storage. Nothing
+    /// of the block stays then.
     pub(crate) async fn commit(self: Arc<Block>) -> SqlResult<()> {
         let committed = runtime::spawn(async move { self.commit_here().await }).await;
         committed.unwrap_or_else(|aborted| {
@@ -201,91 +329,55 @@ impl Block {
         })
     }
 
-    async fn commit_here(&self) -> SqlResult<()> {
-        let mut own = (*self.snapshot()).clone();
-        own.abandon(&self.state().left);
-        own.redo = self.state().redo.clone();
-        let right = self.take_right();
-        let change = self.public.change(right.as_ref(), move |_, snapshot| {
-            Box::pin(async move {
-                *snapshot = own;
-                Ok(())
-            })
-        });
-        if let Err(error) = change.await {
-            *self.right.lock().unwrap_or_else(PoisonError::into_inner) = right;
-            return Err(error);
-        }
-        {
-            // Nothing is left to undo.
-            let mut state = self.state();
-            (state.snapshot, state.noted) = (self.public.newest(), vec![]);
-            state.saved.clear();
-            state.left.clear();
-        }
-        self.public.settle(right).await
+    async fn commit_here(self: Arc<Block>) -> SqlResult<()> {
+        let (versions, right) = (self.public.versions(), self.right()?);
+        let version = match self.is_alone() {
+            true => self.public.define(&right, &self).await?,
+            false => {
+                let _change = versions.change_right().await;
+                let view = self.snapshot().read_view.clone();
+                let redo = std::mem::take(&mut self.state().redo);
+                versions.commit(&self.ending(&view), &redo)?
+            }
+        };
+        // Nothing is left to undo.
+        drop(self.right.lock().unwrap_or_else(PoisonError::into_inner).take());
+        versions.settle(right, version).await
     }
 
-    fn take_right(&self) -> Option<WriteRight> {
-        self.right.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl Noted {
-    fn bytes(&self) -> usize {
-        noted_bytes(&self.key, self.old.as_deref())
-    }
-
-    /// Makes the entry what it was. The store gives up when that fails: what is half undone must not
-    /// become durable.
-    async fn put_back(&self, store: &Store) -> SqlResult<()> {
-        let done = self.set().await;
-        if let Err(error) = &done {
-            store.give_up(&format!("a transaction could not be undone: {error}"));
-        }
-        done
+    /// Its catalog, to be that of all.
+    pub(crate) fn defined(&self) -> Snapshot {
+        let mut state = self.state();
+        let own = state.own.as_ref().expect("it writes alone");
+        let mut defined = (*own.snapshot).clone();
+        defined.abandon(&state.left);
+        defined.redo = std::mem::take(&mut state.redo);
+        defined
     }
 
-    async fn set(&self) -> SqlResult<()> {
-        let (tree, key, io) = (&self.tree, &self.key, IoCounters::default());
-        match &self.old {
-            None => tree.delete(key, &io).await.map(drop),
-            Some(old) => match tree.replace(key, old, &io).await {
-                Ok(false) => tree.insert(key, old).await.map(drop),
-                done => done.map(drop),
-            },
-        }
-        .map_err(fault::storage)
+    /// What has to end with the block.
+    pub(crate) fn ending<'a>(&'a self, view: &'a crate::undo::ReadView) -> Ending<'a> {
+        Ending { stamp: &self.stamp, notes: &self.notes, view }
     }
-}
-
-/// What it takes to note an entry.
-pub(crate) fn noted_bytes(key: &[u8], old: Option<&[u8]>) -> usize {
-    size_of::<Noted>() + key.len() + old.map_or(0, <[u8]>::len)
 }
 
 impl Drop for Block {
     /// Undoes what was not committed; the right to write is kept until then.
     fn drop(&mut self) {
+        let right = self.right.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         // One that was committed has given the right on: what others have done since is not its own.
-        let Some(right) = self.take_right() else { return };
+        let Some(right) = right else { return };
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut own = state.snapshot.trees_since(self.first_new);
-        for saved in &state.saved {
-            own.extend(saved.snapshot.trees_since(self.first_new));
-        }
-        own.extend(&state.left);
-        let own: Vec<TreeId> = own.into_iter().collect();
-        if own.is_empty() && state.noted.is_empty() {
-            return;
-        }
         let undo = Undo {
             store: self.public.store().clone(),
             versions: self.public.versions().clone(),
-            snapshot: state.snapshot.clone(),
-            noted: std::mem::take(&mut state.noted),
-            own,
+            stamp: self.stamp.clone(),
+            notes: self.notes.clone(),
+            own: state.trees(),
         };
+        if undo.own.is_empty() && undo.notes.len() == 0 {
+            return undo.versions.undone(&undo.stamp, &undo.notes);
+        }
         // In a task: this may be a worker's thread, which must not wait.
         self.public.handle().spawn_on(0, move || async move {
             undo.run().await;
@@ -294,26 +386,39 @@ impl Drop for Block {
     }
 }
 
+impl State {
+    /// The trees that the block has made.
+    fn trees(&self) -> Vec<TreeId> {
+        let Some(own) = &self.own else { return vec![] };
+        let mut trees = own.snapshot.trees_since(own.first_new);
+        for saved in self.saved.iter().filter_map(|saved| saved.snapshot.as_ref()) {
+            trees.extend(saved.trees_since(own.first_new));
+        }
+        trees.extend(&self.left);
+        trees.into_iter().collect()
+    }
+}
+
 /// What is left of a block that was not committed. It holds no handle of the database, whose last one
 /// must not be dropped on a worker.
 struct Undo {
     store: Store,
     versions: Arc<Versions>,
-    snapshot: Arc<Snapshot>,
-    noted: Vec<Noted>,
+    stamp: Stamp,
+    notes: Arc<Notes>,
     own: Vec<TreeId>,
 }
 
 impl Undo {
     async fn run(self) {
-        for noted in self.noted.iter().rev() {
+        while let Some(noted) = self.notes.last(0) {
+            let _change = self.versions.change_right().await;
             if noted.put_back(&self.store).await.is_err() {
                 return;
             }
+            self.notes.pop();
         }
-        // The records of the block are no concern of those who read from now on.
-        let read_view = self.snapshot.read_view.next().of_all();
-        self.versions.replace(Snapshot { read_view, ..(*self.versions.newest()).clone() });
+        self.versions.undone(&self.stamp, &self.notes);
         for tree in self.own {
             // An error leaves pages that the next start takes back.
             drop_trees(&self.store, &[tree]).await.ok();

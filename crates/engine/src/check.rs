@@ -14,9 +14,9 @@ use crate::catalog::{IndexEntry, TableEntry, row_ids};
 use crate::columns;
 use crate::database::{Database, Job};
 use crate::load::key_arrays;
+use crate::locks::LockWait;
 use crate::options::Options;
 use crate::reader::TableRows;
-use crate::write_lock::LockWait;
 use crate::{door, fault};
 
 /// The column of `CHECK DATABASE`.

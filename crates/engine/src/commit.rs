@@ -11,9 +11,10 @@ use crate::block::Block;
 use crate::catalog::{self, Snapshot};
 use crate::database::Database;
 use crate::fault;
+use crate::isolation;
 use crate::load::drop_trees;
+use crate::locks::WriteRight;
 use crate::versions::Versions;
-use crate::write_lock::WriteRight;
 
 /// Work on store and catalog.
 pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + 'a>>;
@@ -22,8 +23,8 @@ pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + '
 type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a>;
 
 impl Database {
-    /// Makes a change, which becomes durable and visible soon: [`Versions::settle`] waits for that. In a
-    /// block it stays within the block until that ends.
+    /// Makes a change. In a block it stays within the block until that ends; otherwise it becomes durable
+    /// and visible soon: [`Database::settle`] waits for that.
     ///
     /// It is made in a task of its own, which has a part in the right to write: once begun it goes to its
     /// end, also when nobody waits for it any more.
@@ -32,7 +33,7 @@ impl Database {
     /// Those of `change` and of storage; the catalog stays as it was then.
     ///
     /// # Panics
-    /// Without the right to write, outside of a block.
+    /// Without the right to write alone, outside of a block.
     pub(crate) async fn change(
         &self,
         right: Option<&WriteRight>,
@@ -44,16 +45,40 @@ impl Database {
         let changed = match self.block() {
             Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
             None => {
-                let committing = Committing {
-                    store,
-                    versions: self.versions().clone(),
-                    session: self.session_id(),
-                    _right: right.expect("who changes has the right to write").clone(),
-                };
-                runtime::spawn(committing.run(change)).await
+                let right = right.expect("who changes has the right to write");
+                runtime::spawn(self.committing(right, None).run(change)).await
             }
         };
-        changed.unwrap_or_else(|aborted| {
+        self.unless_aborted(changed)
+    }
+
+    /// Makes the catalog of a block that writes alone that of all; its version.
+    ///
+    /// # Errors
+    /// 40001 when others have changed what a serializable transaction has read; those of storage.
+    pub(crate) async fn define(&self, right: &WriteRight, block: &Arc<Block>) -> SqlResult<u64> {
+        self.store().check_writable().map_err(fault::storage)?;
+        isolation::check_reads(&block.snapshot().read_view)?;
+        let own = block.defined();
+        let change: Box<Change> = Box::new(move |_, snapshot| {
+            Box::pin(async move {
+                *snapshot = own;
+                Ok(())
+            })
+        });
+        let committing = self.committing(right, Some(block.clone()));
+        self.unless_aborted(runtime::spawn(committing.run(change)).await)?;
+        Ok(self.versions().newest().read_view.version())
+    }
+
+    fn committing(&self, right: &WriteRight, block: Option<Arc<Block>>) -> Committing {
+        assert!(right.is_exclusive(), "definitions are changed by one at a time");
+        let (store, versions) = (self.store().clone(), self.versions().clone());
+        Committing { store, versions, session: self.session_id(), block, _right: right.clone() }
+    }
+
+    fn unless_aborted(&self, done: Result<SqlResult<()>, runtime::Aborted>) -> SqlResult<()> {
+        done.unwrap_or_else(|aborted| {
             self.store().give_up(&format!("a statement could not be finished: {aborted}"));
             Err(SqlError::internal(format!("a statement failed: {aborted}")))
         })
@@ -62,12 +87,15 @@ impl Database {
 
 /// Changes what a block sees. On an error nothing of the change stays.
 async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> SqlResult<()> {
-    let (mut snapshot, first_new) = ((*block.snapshot()).clone(), store.next_tree_id());
+    let _change = block.public().versions().change_right().await;
+    let before = block.snapshot();
+    let (mut snapshot, first_new) = ((*before).clone(), store.next_tree_id());
     if let Err(error) = change(&store, &mut snapshot).await {
         drop_new(&store, &snapshot, first_new).await;
         return Err(error);
     }
-    snapshot.read_view = snapshot.read_view.next();
+    let is_same = snapshot.has_definitions_of(&before);
+    assert!(is_same || block.is_alone(), "who writes beside others changes no definitions");
     block.advance(snapshot);
     Ok(())
 }
@@ -78,20 +106,23 @@ async fn drop_new(store: &Store, after: &Snapshot, first_new: TreeId) {
     drop_trees(store, &new).await.ok();
 }
 
-/// A change that becomes durable and visible to all.
+/// A change of definitions that becomes durable and visible to all.
 struct Committing {
     store: Store,
     versions: Arc<Versions>,
     session: Option<u64>,
+    /// That ends with it.
+    block: Option<Arc<Block>>,
     /// Others write when the change is made, not before.
     _right: WriteRight,
 }
 
 impl Committing {
     async fn run(self, change: Box<Change>) -> SqlResult<()> {
-        let Committing { store, versions, session, .. } = &self;
+        let Committing { store, versions, session, block, .. } = &self;
         let _change = versions.change_right().await;
-        let before = versions.newest().for_session(*session);
+        let newest = versions.newest();
+        let before = newest.clone().for_session(*session);
         let (mut snapshot, first_new) = ((*before).clone(), store.next_tree_id());
         let gone = versions.ended();
         change(store, &mut snapshot).await?;
@@ -110,8 +141,10 @@ impl Committing {
                 return Err(error);
             }
         };
-        snapshot.read_view = snapshot.read_view.next().of_all();
-        versions.advance(snapshot, record_bytes);
+        snapshot.read_view = newest.read_view.next();
+        let seen = block.as_ref().map(|block| block.snapshot().read_view.clone());
+        let ending = block.as_ref().zip(seen.as_ref()).map(|(block, view)| block.ending(view));
+        versions.define(snapshot, ending.as_ref(), record_bytes);
         versions.forget_ended(&gone);
         Ok(())
     }

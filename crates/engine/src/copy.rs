@@ -57,9 +57,8 @@ impl Session {
                     .with_hint("Use a file name, or the shell's \\copy."));
             }
         };
-        let writing = self.writing().await?;
-        let copied = copy_from(&writing, copy, &ordinals, Input::new(origin)).await;
-        let count = writing.settle(copied).await?;
+        let writing = self.writing_rows().await?;
+        let count = copy_from(&writing, copy, &ordinals, Input::new(origin)).await?;
         Ok(StatementResult::Command { tag: format!("COPY {count}") })
     }
 
@@ -136,7 +135,7 @@ async fn copy_from(
         }
         Incoming::Many(loader, count) => {
             writing.note_numbers();
-            loader.finish(writing.db, writing.right.as_ref()).await?;
+            loader.finish(writing.db, None).await?;
             Ok(count)
         }
     }

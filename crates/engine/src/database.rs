@@ -17,13 +17,13 @@ use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot};
 use crate::load::TableLoader;
+use crate::locks::{LockWait, WriteRight};
 use crate::memory::Shares;
 use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
 use crate::versions::Versions;
-use crate::write_lock::{LockWait, WriteRight};
 use crate::{door, fault};
 
 /// Page size of new databases, unless they want another: the best of SSDs for random reads
@@ -289,7 +289,7 @@ impl Database {
 
     /// Makes everything durable.
     pub(crate) async fn make_durable(&self, wait: &LockWait) -> SqlResult<()> {
-        let right = self.inner.versions.right(wait).await?;
+        let right = self.inner.versions.locks().share(wait).await?;
         self.inner.versions.checkpoint(&right).await
     }
 
@@ -310,7 +310,8 @@ impl Database {
         door::wait(&self.handle(), || {
             Box::pin(async {
                 self.release_numbers().await?;
-                self.make_durable(&LockWait::default()).await?;
+                let right = self.inner.versions.locks().exclude(&LockWait::default()).await?;
+                self.inner.versions.checkpoint(&right).await?;
                 self.store().clone().close().await;
                 Ok(())
             })
@@ -371,7 +372,7 @@ impl Database {
         self.pinned.as_ref()
     }
 
-    /// The catalog for who has the right to write: what others have done, though it is not durable yet.
+    /// The catalog with all that is committed, though some of it may not be durable yet.
     pub(crate) fn newest(&self) -> Arc<Snapshot> {
         match &self.block {
             Some(block) => block.snapshot(),
@@ -383,27 +384,26 @@ impl Database {
         all.for_session(self.session)
     }
 
-    /// The right to write, held for a whole statement; `None` in a block, which has it already.
+    /// The right to write alone, held for a whole statement; `None` in a block, which has it itself.
     ///
     /// # Errors
-    /// 55P03 or 57014 when the statement waits for it no longer.
+    /// 55P03 or 57014 when the statement waits for it no longer; 40001, 40P01 as [`Block::exclude`].
     pub(crate) async fn writer(&self, wait: &LockWait) -> SqlResult<Option<WriteRight>> {
         match &self.block {
-            Some(_) => Ok(None),
-            None => self.inner.versions.right(wait).await.map(Some),
+            Some(block) => block.exclude(wait).await.map(|()| None),
+            None => self.inner.versions.locks().exclude(wait).await.map(Some),
         }
     }
 
-    /// Gives the right to write on and waits until what was changed is durable; nothing in a block, whose
+    /// Waits until what was changed is durable and gives the right to write on; nothing in a block, whose
     /// end does that.
     ///
     /// # Errors
     /// As [`Versions::settle`].
     pub(crate) async fn settle(&self, right: Option<WriteRight>) -> SqlResult<()> {
-        match right {
-            Some(right) => self.inner.versions.settle(right).await,
-            None => Ok(()),
-        }
+        let Some(right) = right else { return Ok(()) };
+        let version = self.inner.versions.newest().read_view.version();
+        self.inner.versions.settle(right, version).await
     }
 
     /// The open block that writes.

@@ -1,26 +1,20 @@
 //! Transactions that keep one snapshot from their first statement to their end: `REPEATABLE READ`, which
 //! is snapshot isolation, and `SERIALIZABLE`.
 //!
-//! One transaction writes at a time, from its first statement that writes to its end. So a transaction is
-//! put to the test once, when it begins to write on top of the newest version:
-//!
-//! - One that is `SERIALIZABLE` has noted the ranges of keys that it has read. If others have changed,
-//!   added or removed an entry within them since its snapshot, it fails (40001); so phantoms are found as
-//!   well as changes, in tables and in indexes, and a range that was read and not changed is no conflict.
-//!   Otherwise all it has read is as the newest version has it, and so it goes on with that one: it runs
-//!   as if it had begun now, and nobody writes before it ends. One that never writes has seen the state
-//!   between two transactions.
-//! - One with `REPEATABLE READ` goes on to see its snapshot, with what it changes itself. To change an
-//!   entry that others have changed since is refused (40001): the first one wins.
-//!
-//! Definitions are not versioned like rows: where they differ, the transaction fails.
-
-use std::sync::Arc;
+//! - To change an entry that others have changed since the snapshot is refused (40001): the first one to
+//!   update it wins. Locks make the others wait until it is known whether there was a first one.
+//! - One that is `SERIALIZABLE` notes the ranges of keys that it reads. If others have committed a change
+//!   of an entry within them since its snapshot when it commits itself, it fails (40001); so phantoms are
+//!   found as well as changes, in tables and in indexes. Otherwise all that it has read is as the version
+//!   before its own has it: it runs as if it had begun and ended there. One that never writes has seen the
+//!   state between two transactions. That is validation backwards, in the order of commits (H. T. Kung and
+//!   J. T. Robinson, On optimistic methods for concurrency control, section 4).
+//! - Definitions are not versioned like rows: where they differ, the transaction fails.
 
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::undo::ReadView;
 
 /// What a transaction promises about what it reads.
@@ -52,24 +46,29 @@ impl Isolation {
     }
 }
 
-/// The version on which a transaction begins to write that has kept another one until now.
+/// Refuses to write with other definitions than those of the version that a transaction keeps.
 ///
 /// # Errors
-/// 40001 when what others have done since cannot be reconciled with what it has read.
-pub(crate) fn on_top(kept: &Snapshot, newest: Arc<Snapshot>) -> SqlResult<Arc<Snapshot>> {
-    if kept.read_view.version() == newest.read_view.version() {
-        return Ok(newest);
+/// 40001
+pub(crate) fn check_definitions(kept: &Snapshot, visible: &Snapshot) -> SqlResult<()> {
+    let is_same =
+        kept.read_view.version() == visible.read_view.version() || visible.has_definitions_of(kept);
+    match is_same {
+        true => Ok(()),
+        false => Err(conflict("concurrent change of definitions")),
     }
-    if kept.read_view.has_outdated_reads(&newest.read_view) {
-        return Err(conflict("read/write dependencies among transactions"));
+}
+
+/// Refuses to commit what depends on something that others have changed, for a transaction that notes what
+/// it reads.
+///
+/// # Errors
+/// 40001
+pub(crate) fn check_reads(view: &ReadView) -> SqlResult<()> {
+    match view.has_outdated_reads() {
+        true => Err(conflict("read/write dependencies among transactions")),
+        false => Ok(()),
     }
-    if !newest.has_definitions_of(kept) {
-        return Err(conflict("concurrent change of definitions"));
-    }
-    if kept.read_view.notes_reads() {
-        return Ok(newest);
-    }
-    Ok(newest.with_view(kept.read_view.over(&newest.read_view)))
 }
 
 /// Refuses what a query that locks rows has read, if others have changed it since the snapshot that its
@@ -78,7 +77,7 @@ pub(crate) fn on_top(kept: &Snapshot, newest: Arc<Snapshot>) -> SqlResult<Arc<Sn
 /// # Errors
 /// 40001
 pub(crate) fn check_locked(view: &ReadView) -> SqlResult<()> {
-    match view.has_outdated_locks() {
+    match view.is_locking() && view.has_outdated_reads() {
         true => Err(concurrent_update()),
         false => Ok(()),
     }
@@ -89,11 +88,19 @@ pub(crate) fn check_locked(view: &ReadView) -> SqlResult<()> {
 ///
 /// # Errors
 /// 40001
-pub(crate) fn check_tree(view: &ReadView, tree: TreeId) -> SqlResult<()> {
+fn check_tree(view: &ReadView, tree: TreeId) -> SqlResult<()> {
     match view.is_tree_outdated(tree) {
         true => Err(concurrent_update()),
         false => Ok(()),
     }
+}
+
+/// The same of all trees of a table.
+///
+/// # Errors
+/// 40001
+pub(crate) fn check_table(view: &ReadView, entry: &TableEntry) -> SqlResult<()> {
+    entry.trees().try_for_each(|tree| check_tree(view, tree))
 }
 
 /// 40001 for a row that others have changed since the snapshot.

@@ -36,8 +36,10 @@ mod fetch;
 mod isolation;
 mod lifted;
 mod load;
+mod locks;
 mod lookup;
 mod memory;
+mod noted;
 mod notice;
 mod numbers;
 mod options;
@@ -65,7 +67,6 @@ mod versions;
 mod view;
 mod visible;
 mod waiting;
-mod write_lock;
 mod writing;
 
 pub use access::{Credentials, STATEMENT_KINDS, Verifier, statement_kind};

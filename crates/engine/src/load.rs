@@ -18,7 +18,7 @@ use types::key::KeyColumn;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::database::Database;
-use crate::write_lock::{LockWait, WriteRight};
+use crate::locks::{LockWait, WriteRight};
 use crate::{door, fault};
 
 /// Adds many rows to one table.

@@ -4,9 +4,9 @@ use types::SqlResult;
 
 use crate::catalog::SequenceKey;
 use crate::database::Database;
+use crate::locks::LockWait;
 use crate::session::Session;
 use crate::system::Given;
-use crate::write_lock::LockWait;
 
 impl Database {
     /// Makes durable that sequences have given numbers out. In a block its end does that.
@@ -18,20 +18,20 @@ impl Database {
             self.versions().note_given(&given);
             return Ok(());
         }
-        let right = self.writer(wait).await?;
+        let right = self.versions().locks().share(wait).await?;
         // Another statement may have done it meanwhile.
         let given: Vec<Given> = given.into_iter().filter(Given::is_unsaved).collect();
         if given.is_empty() {
             return Ok(());
         }
         self.versions().note_given(&given);
-        self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
-        self.settle(right).await
+        let version = self.versions().save_given();
+        self.versions().settle(right, version).await
     }
 
     /// Sequences go on after an orderly end without the gap that a crash leaves.
     pub(crate) async fn release_numbers(&self) -> SqlResult<()> {
-        let right = self.writer(&LockWait::default()).await?;
+        let right = self.versions().locks().share(&LockWait::default()).await?;
         let newest = self.newest();
         let released = newest.numbers().filter(|numbered| numbered.numbers.release());
         let released: Vec<SequenceKey> = released.map(|numbered| numbered.key).collect();
@@ -39,8 +39,8 @@ impl Database {
             return Ok(());
         }
         self.versions().note_released(&released);
-        self.change(right.as_ref(), |_, _| Box::pin(async { Ok(()) })).await?;
-        self.settle(right).await
+        let version = self.versions().save_given();
+        self.versions().settle(right, version).await
     }
 }
 

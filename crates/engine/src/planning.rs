@@ -155,8 +155,10 @@ impl Session {
     pub(crate) async fn plan(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();
         let is_large = query.is_large(&|name| snapshot.views.contains_key(name));
-        let catalog = match snapshot.read_view.has_base() && query.row_locks().is_some() {
-            true => self.catalog_over(snapshot.with_view(snapshot.read_view.pinned(true))),
+        let keeps_version = self.database().block().is_some_and(|block| block.keeps_version());
+        let notes = keeps_version && !snapshot.read_view.notes_reads();
+        let catalog = match notes && query.row_locks().is_some() {
+            true => self.catalog_over(snapshot.with_view(snapshot.read_view.locking())),
             false => self.system_catalog(),
         };
         let options = self.planner_options_now();

@@ -3,6 +3,8 @@
 mod admit;
 mod program;
 mod roles;
+mod row_locks;
+mod rows;
 mod run;
 mod shown;
 mod transaction;
@@ -19,7 +21,7 @@ use runtime::IoCounters;
 use runtime::sync::Cancel;
 use sql::parse::Statement;
 use sql::plan::Plan;
-use sql::{PlannerOptions, Query, RowLocks};
+use sql::{PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::activity::Activity;
@@ -27,6 +29,7 @@ use crate::catalog::Snapshot;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
 use crate::lifted::Lifted;
+use crate::locks::LockWait;
 use crate::notice::Notice;
 use crate::pipe::{PipeReceiver, PipeSender};
 use crate::prepared::PointExecution;
@@ -38,7 +41,6 @@ use crate::statements::{Executed, Statements};
 use crate::system::{
     Generator, LastNumbers, Monitor, SessionInfo, SettingChange, Sleep, SystemCatalog, View,
 };
-use crate::write_lock::LockWait;
 use crate::writing::Writing;
 use crate::{access, isolation, query};
 
@@ -175,15 +177,6 @@ impl Session {
         LockWait { cancel, timeout: (timeout > 0).then(|| Duration::from_millis(timeout)) }
     }
 
-    /// How long a query waits for those that write, if it locks rows.
-    pub(crate) fn row_locks(&self, query: &Query) -> Option<LockWait> {
-        let wait = self.lock_wait();
-        match query.row_locks()? {
-            RowLocks::Waits => Some(wait),
-            RowLocks::DoesNotWait => Some(wait.without_waiting()),
-        }
-    }
-
     pub(crate) async fn dispatch(
         &mut self,
         statement: Statement,
@@ -192,7 +185,7 @@ impl Session {
     ) -> SqlResult<StatementResult> {
         access::check(&self.db.snapshot(), self.info.role, &statement)?;
         if admit::looks(&statement) {
-            self.look(None).await?;
+            self.look();
         }
         if self.begins_writing(&statement) {
             self.begin_writing(&self.lock_wait()).await?;
@@ -236,7 +229,7 @@ impl Session {
             Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output).await,
             Statement::Copy(copy) => {
                 crate::reserved::check(&Statement::Copy(copy.clone()))?;
-                self.copy_from(&copy, client.input).await
+                self.copy_rows(&copy, client.input).await
             }
             Statement::Role(statement) => self.change_roles(&statement).await,
             Statement::Checkpoint => {
@@ -252,7 +245,7 @@ impl Session {
         point: &PointExecution,
         cancel: Cancel,
     ) -> SqlResult<ResultSet> {
-        self.look(None).await?;
+        self.look();
         let catalog = self.system_catalog();
         let watch = Watch { cancel, activity: &self.activity };
         let (plan, access) = point.planned();
@@ -264,7 +257,11 @@ impl Session {
     /// Runs a statement that writes.
     async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
         crate::reserved::check(&statement)?;
-        let writing = self.writing().await?;
+        let statement = match rows::RowStatement::new(statement) {
+            Ok(statement) => return self.change_rows(statement).await,
+            Err(statement) => statement,
+        };
+        let writing = self.writing_alone().await?;
         let skipped = crate::notice::skipped(writing.snapshot(), &statement);
         let written = write::write(&writing, statement).await;
         let settled = writing.settle(written).await;
@@ -303,27 +300,20 @@ impl Session {
         })
     }
 
-    /// What a statement that writes works with; waits until no other one writes.
-    pub(crate) async fn writing(&self) -> SqlResult<Writing<'_>> {
+    /// What a statement that changes definitions works with; waits until no other one writes.
+    pub(crate) async fn writing_alone(&self) -> SqlResult<Writing<'_>> {
         let wait = self.lock_wait();
         let right = self.db.writer(&wait).await?;
-        let newest = self.db.newest();
-        let catalog = self.catalog_over(newest.clone());
-        let latest = match newest.read_view.has_base() {
-            true => self.catalog_over(newest.with_view(newest.read_view.of_all())),
-            false => catalog.clone(),
-        };
-        Ok(Writing {
-            db: &self.db,
-            settings: &self.settings,
-            options: self.planner_options_now(),
-            catalog,
-            latest,
-            cancel: wait.cancel,
-            activity: &self.activity,
-            planner: self.planner(),
-            right,
-        })
+        Ok(Writing::new(self, wait, right))
+    }
+
+    /// What a statement that changes rows works with, in a block.
+    pub(crate) async fn writing_rows(&self) -> SqlResult<Writing<'_>> {
+        let wait = self.lock_wait();
+        if let Some(block) = self.db.block() {
+            block.enter(&wait).await?;
+        }
+        Ok(Writing::new(self, wait, None))
     }
 
     /// With what is known of the moment.
@@ -346,7 +336,9 @@ impl Session {
     }
 
     async fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
-        self.look(self.row_locks(text)).await?;
+        if let Some(locked) = self.locked(text, &cancel).await? {
+            return Ok(locked);
+        }
         let (catalog, plan, planning) = self.plan(text, &cancel).await?;
         let (db, settings) = (&self.db, &self.settings);
         let watch = Watch { cancel, activity: &self.activity };

@@ -279,7 +279,7 @@ impl Session {
             return Ok(());
         }
         let drop = Drop { object: DropObject::Table, names, if_exists: true, cascade: true };
-        let writing = self.writing().await?;
+        let writing = self.writing_alone().await?;
         let dropped = ddl::drop_tables(&writing, &drop).await;
         writing.settle(dropped).await
     }

@@ -241,9 +241,17 @@ impl Session {
         self.check_not_failed()?;
         let cancel = self.begin();
         let timeout = StatementTimeout::start(&self.settings, &cancel);
-        if let Err(error) = self.look(self.row_locks(query)).await {
-            let failed = timeout.judge(self.activity().end(Err(error), 0));
-            return self.or_fail(failed);
+        match self.locked(query, &cancel).await {
+            Ok(None) => {}
+            Ok(Some(locked)) => {
+                let count = locked.row_count() as u64;
+                let ended = timeout.judge(self.activity().end(Ok(locked), count));
+                return self.or_fail(ended).map(RowStream::collected);
+            }
+            Err(error) => {
+                let failed = timeout.judge(self.activity().end(Err(error), 0));
+                return self.or_fail(failed);
+            }
         }
         match self.plan(query, &cancel).await {
             Ok((catalog, plan, planning)) => {
@@ -264,7 +272,7 @@ impl Session {
     /// What reading says; 25P02 in a failed block.
     pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<RowStream> {
         self.check_not_failed()?;
-        self.look(None).await?;
+        self.look();
         let (plan, access) = point.planned();
         let snapshot = self.database().snapshot();
         if let Some(seek) = Seek::of(plan, access, &snapshot)? {

@@ -1,96 +1,61 @@
-//! Undo records: what entries of trees were before statements changed them in place, for those who
-//! began to read before.
+//! Undo records: what entries of trees were before transactions changed them in place, for those who do
+//! not see these changes.
 //!
-//! Each version of the catalog has a number. Before a statement touches a tree it records what the
-//! entries were, under the number of the version that it makes. Who reads as of an older version
-//! takes the records in place of what the tree holds ([`crate::visible`]); so it sees each statement
-//! whole or not at all, and only when it has been committed. Records go when nobody reads as of an
-//! older version any more. A statement that writes trees anew records nothing: its readers have the
-//! old trees.
+//! A transaction that writes has a [`Stamp`]; its statements that change something are its steps. Before
+//! one of them touches a tree it records what the entries are. Whoever does not see the change takes the
+//! record in place of what the tree holds ([`crate::visible`]). When the transaction ends, its stamp gets
+//! the number of the version that is made with it: those who read as of this version or a later one need
+//! the records no more, and they go when nobody reads as of an older one. So a reader sees each
+//! transaction whole or not at all, and only when it has been committed. One that is undone gets a version
+//! as well, behind what it has put back: then the trees hold what its records say.
 //!
-//! A transaction that keeps its snapshot reads as of one version all the time ([`ReadView::pinned`]). When
-//! it writes, it does so on top of the newest version, and goes on to see the old one with what it has
-//! changed itself ([`ReadView::over`]).
+//! Who writes trees anew records nothing: its readers have the old trees.
 
 mod reads;
+mod records;
+mod stamp;
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
 use reads::ReadSet;
+use records::{Record, UndoLog};
 
-/// Bytes of all records. One statement changes at most a 256th of the pool in place, so this is what
-/// thousands of usual statements replace; a query that is still running after them is told so.
-pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
+pub(crate) use records::RECORD_BYTES_MAX;
+pub(crate) use stamp::Stamp;
 
-/// What a record takes besides its key and its value.
-const RECORD_OVERHEAD_BYTES: usize = 128;
-
-/// The state of the trees that a reader sees: that of a version of the catalog.
+/// The state of the trees that a reader sees: that of a version of the catalog, with what its own
+/// transaction has done.
 #[derive(Clone)]
 pub(crate) struct ReadView(Arc<Registered>);
 
 struct Registered {
     version: u64,
-    /// Of a transaction that keeps its snapshot and writes.
-    base: Option<Base>,
-    /// Of a transaction that is to be serializable: what it has read.
-    reads: Option<ReadSet>,
+    own: Option<Own>,
+    /// Of a transaction that is to be serializable, or of a query that locks rows: what it has read.
+    reads: Option<Arc<ReadSet>>,
+    /// It is of a query that locks rows.
+    locks: bool,
     log: Arc<UndoLog>,
 }
 
-/// The snapshot that a transaction keeps, and the version on top of which it writes: it sees nothing of
-/// what others have changed between the two.
+/// The steps of the own transaction that are seen.
 #[derive(Clone)]
-struct Base {
-    view: ReadView,
-    until: u64,
+struct Own {
+    stamp: Stamp,
+    step: u32,
 }
 
 /// An entry as a reader sees it, or that it sees none.
 pub(crate) type Seen = (Arc<[u8]>, Option<Arc<[u8]>>);
 
-#[derive(Default)]
-struct UndoLog {
-    /// The greatest version that has records: who reads as of it or a newer one need not look.
-    newest: AtomicU64,
-    /// The version that those see who begin to read: newer records are needed.
-    shown: AtomicU64,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// How many read views there are of each version.
-    views: BTreeMap<u64, usize>,
-    trees: HashMap<TreeId, TreeUndo>,
-    /// The keys of the records of each version.
-    keys: BTreeMap<u64, Vec<(TreeId, Arc<[u8]>)>>,
-    bytes: usize,
-}
-
-#[derive(Default)]
-struct TreeUndo {
-    /// By key, then by version.
-    records: BTreeMap<Arc<[u8]>, Vec<Record>>,
-    /// Who reads as of a version before this one misses records.
-    lost: u64,
-}
-
-/// What an entry was until the version.
-struct Record {
-    version: u64,
-    old: Option<Arc<[u8]>>,
-}
-
 impl Default for ReadView {
     fn default() -> ReadView {
-        ReadView::of(Arc::default(), 0)
+        let (reads, log) = (None, Arc::default());
+        ReadView::new(Registered { version: 0, own: None, reads, locks: false, log })
     }
 }
 
@@ -101,40 +66,36 @@ impl Drop for Registered {
 }
 
 impl ReadView {
-    fn of(log: Arc<UndoLog>, version: u64) -> ReadView {
-        ReadView::new(Registered { version, base: None, reads: None, log })
-    }
-
     fn new(registered: Registered) -> ReadView {
-        *registered.log.state().views.entry(registered.version).or_default() += 1;
+        registered.log.enter(registered.version);
         ReadView(Arc::new(registered))
     }
 
-    /// That of the version which a statement on top of this one makes.
+    /// That of the version which is made on top of this one.
     pub(crate) fn next(&self) -> ReadView {
-        let Registered { version, base, log, .. } = &*self.0;
-        let (base, log) = (base.clone(), log.clone());
-        ReadView::new(Registered { version: version + 1, base, reads: None, log })
+        let (version, log) = (self.0.version + 1, self.0.log.clone());
+        ReadView::new(Registered { version, own: None, reads: None, locks: false, log })
     }
 
     /// The same for a transaction that keeps it, and may note what it reads.
     pub(crate) fn pinned(&self, notes_reads: bool) -> ReadView {
-        let Registered { version, base, log, .. } = &*self.0;
-        let (base, log) = (base.clone(), log.clone());
-        let reads = notes_reads.then(ReadSet::default);
-        ReadView::new(Registered { version: *version, base, reads, log })
+        self.noting(notes_reads.then(Arc::default), false)
     }
 
-    /// That of a transaction which keeps this one and begins to write on top of a newer one.
-    pub(crate) fn over(&self, newest: &ReadView) -> ReadView {
-        let (version, log) = (newest.version(), newest.0.log.clone());
-        let base = (self.version() < version).then(|| Base { view: self.clone(), until: version });
-        ReadView::new(Registered { version, base, reads: None, log })
+    /// The same for a query that locks what it reads.
+    pub(crate) fn locking(&self) -> ReadView {
+        self.noting(Some(Arc::default()), true)
     }
 
-    /// That of all who see this version: with what others have changed since a snapshot that is kept.
-    pub(crate) fn of_all(&self) -> ReadView {
-        ReadView::of(self.0.log.clone(), self.0.version)
+    fn noting(&self, reads: Option<Arc<ReadSet>>, locks: bool) -> ReadView {
+        let Registered { version, own, log, .. } = &*self.0;
+        let (own, log) = (own.clone(), log.clone());
+        ReadView::new(Registered { version: *version, own, reads, locks, log })
+    }
+
+    /// Whether it is of a query that locks what it reads.
+    pub(crate) fn is_locking(&self) -> bool {
+        self.0.locks
     }
 
     /// Whether what is read is noted.
@@ -142,9 +103,17 @@ impl ReadView {
         self.0.reads.is_some()
     }
 
-    /// Whether it leaves out what others have changed since a snapshot.
-    pub(crate) fn has_base(&self) -> bool {
-        self.0.base.is_some()
+    /// A transaction that begins to write.
+    pub(crate) fn new_stamp(&self) -> Stamp {
+        self.0.log.new_stamp()
+    }
+
+    /// The same with what a transaction has done up to a step.
+    pub(crate) fn with_own(&self, stamp: &Stamp, step: u32) -> ReadView {
+        let Registered { version, reads, log, .. } = &*self.0;
+        let own = Some(Own { stamp: stamp.clone(), step });
+        let (reads, log) = (reads.clone(), log.clone());
+        ReadView::new(Registered { version: *version, own, reads, locks: false, log })
     }
 
     /// The number of the version.
@@ -157,26 +126,26 @@ impl ReadView {
         self.0.log.shown.fetch_max(self.0.version, Ordering::Release);
     }
 
-    /// Records what entries of a tree are, before the next version changes them. The caller has the
-    /// right to write.
+    /// Records what entries of a tree are, before the next step of the own transaction changes them.
+    ///
+    /// # Panics
+    /// Without one.
     pub(crate) fn record<'a>(
         &self,
         tree: TreeId,
         entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
     ) {
-        let version = self.0.version + 1;
-        let mut state = self.0.log.state();
-        for (key, old) in entries {
-            state.record(tree, version, key, old);
-        }
-        if state.bytes > RECORD_BYTES_MAX {
-            state.lose_before(1 + self.0.log.shown.load(Ordering::Acquire));
-        }
-        self.0.log.newest.store(state.newest(), Ordering::Release);
+        let own = self.0.own.as_ref().expect("who records is a transaction");
+        self.0.log.record(&own.stamp, own.step + 1, tree, entries);
     }
 
-    /// The entries with keys from `low` up to and without `high` that newer versions have changed, as
-    /// they are seen. To be asked after the tree was read: what changes later was not read.
+    /// The transaction has ended with this version, which is the newest one.
+    pub(crate) fn end(&self, stamp: &Stamp, is_undone: bool) {
+        self.0.log.end(stamp, self.0.version, is_undone);
+    }
+
+    /// The entries with keys from `low` up to and without `high` that others have changed, as they are
+    /// seen. To be asked after the tree was read: what changes later was not read.
     ///
     /// # Errors
     /// 72000 when the records are no more.
@@ -186,18 +155,17 @@ impl ReadView {
         low: &[u8],
         high: Option<&[u8]>,
     ) -> SqlResult<Vec<Seen>> {
-        let oldest = self.0.oldest();
-        let log = &self.0.log;
-        if log.newest.load(Ordering::Acquire) <= oldest || high.is_some_and(|high| high <= low) {
+        let (version, log) = (self.0.version, &self.0.log);
+        if log.newest.load(Ordering::Acquire) <= version || high.is_some_and(|high| high <= low) {
             return Ok(vec![]);
         }
         let state = log.state();
-        let Some(undo) = state.trees.get(&tree) else { return Ok(vec![]) };
-        if oldest < undo.lost {
+        let Some(undo) = state.tree(tree) else { return Ok(vec![]) };
+        if version < undo.lost {
             return Err(too_old());
         }
         let seen = undo.within(low, high).filter_map(|(key, records)| {
-            let record = records.iter().find(|record| self.0.hides(record.version))?;
+            let record = self.0.first_hidden(records)?;
             Some((key.clone(), record.old.clone()))
         });
         Ok(seen.collect())
@@ -211,173 +179,77 @@ impl ReadView {
         }
     }
 
-    /// Whether others have changed, up to a newer version, something of what was noted as read.
-    pub(crate) fn has_outdated_reads(&self, newer: &ReadView) -> bool {
-        self.has_read_between(self.version(), newer.version())
-    }
-
-    /// The same of what a transaction that keeps its snapshot has read and wants to be as it is now.
-    pub(crate) fn has_outdated_locks(&self) -> bool {
-        let base = self.0.base.as_ref();
-        base.is_some_and(|base| self.has_read_between(base.view.version(), base.until))
-    }
-
-    /// Whether something was noted as read that versions after the one, up to the other, have changed.
-    fn has_read_between(&self, since: u64, until: u64) -> bool {
-        let Registered { reads: Some(reads), log, .. } = &*self.0 else { return false };
-        if log.newest.load(Ordering::Acquire) <= since {
+    /// Whether others have committed a change of something that was noted as read.
+    pub(crate) fn has_outdated_reads(&self) -> bool {
+        let Registered { version, reads: Some(reads), log, .. } = &*self.0 else { return false };
+        if log.newest.load(Ordering::Acquire) <= *version {
             return false;
         }
         let state = log.state();
         reads.any(|tree, low, high| {
-            state.trees.get(&tree).is_some_and(|undo| {
+            state.tree(tree).is_some_and(|undo| {
                 let mut changed = undo.within(low, high).flat_map(|(_, records)| records);
-                since < undo.lost || changed.any(|r| since < r.version && r.version <= until)
+                *version < undo.lost || changed.any(|record| self.0.is_overtaken_by(record))
             })
         })
     }
 
-    /// Whether others have changed one of the entries since the snapshot that a transaction keeps.
+    /// Whether others have committed a change of one of the entries since the version.
     pub(crate) fn is_outdated<'a>(
         &self,
         tree: TreeId,
         mut keys: impl Iterator<Item = &'a [u8]>,
     ) -> bool {
-        let Registered { base: Some(base), log, .. } = &*self.0 else { return false };
+        let (version, log) = (self.0.version, &self.0.log);
+        if log.newest.load(Ordering::Acquire) <= version {
+            return false;
+        }
         let state = log.state();
-        let Some(undo) = state.trees.get(&tree) else { return false };
-        let changed = |key: &[u8]| {
-            let records = undo.records.get(key);
-            records.is_some_and(|records| records.iter().any(|r| base.hides(r.version)))
-        };
-        base.view.version() < undo.lost || keys.any(changed)
+        let Some(undo) = state.tree(tree) else { return false };
+        let overtaken = |record: &Record| self.0.is_overtaken_by(record);
+        version < undo.lost || keys.any(|key| undo.of_key(key).iter().any(overtaken))
     }
 
-    /// Whether others have changed any entry of the tree since the snapshot that a transaction keeps.
+    /// Whether others have committed a change of any entry of the tree since the version.
     pub(crate) fn is_tree_outdated(&self, tree: TreeId) -> bool {
-        let Registered { base: Some(base), log, .. } = &*self.0 else { return false };
-        let state = log.state();
-        state.trees.get(&tree).is_some_and(|undo| {
-            let mut changed = undo.records.values().flatten();
-            base.view.version() < undo.lost || changed.any(|record| base.hides(record.version))
+        let state = self.0.log.state();
+        state.tree(tree).is_some_and(|undo| {
+            let mut changed = undo.within(b"", None).flat_map(|(_, records)| records);
+            self.0.version < undo.lost || changed.any(|record| self.0.is_overtaken_by(record))
         })
     }
 }
 
 impl Registered {
-    /// The oldest version of which it sees something in place of what newer ones have made of it.
-    fn oldest(&self) -> u64 {
-        self.base.as_ref().map_or(self.version, |base| base.view.version())
+    /// Whether a record is of the own transaction, and if so, whether of a step that is seen.
+    fn sees_own(&self, record: &Record) -> Option<bool> {
+        let own = self.own.as_ref().filter(|own| own.stamp.is(&record.stamp))?;
+        Some(record.step <= own.step)
     }
 
-    /// Whether it does not see what this version has changed.
-    fn hides(&self, version: u64) -> bool {
-        version > self.version || self.base.as_ref().is_some_and(|base| base.hides(version))
-    }
-}
-
-impl Base {
-    fn hides(&self, version: u64) -> bool {
-        self.view.version() < version && version <= self.until
-    }
-}
-
-impl TreeUndo {
-    /// The records of the keys from `low` up to and without `high`.
-    fn within(
-        &self,
-        low: &[u8],
-        high: Option<&[u8]>,
-    ) -> impl Iterator<Item = (&Arc<[u8]>, &Vec<Record>)> {
-        let is_empty = high.is_some_and(|high| high <= low);
-        let high = high.map_or(Bound::Unbounded, Bound::Excluded);
-        let range = (!is_empty).then_some((Bound::Included(low), high));
-        range.into_iter().flat_map(|range| self.records.range::<[u8], _>(range))
-    }
-}
-
-impl UndoLog {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn leave(&self, version: u64) {
-        let mut state = self.state();
-        let count = state.views.get_mut(&version).expect("a read view is registered");
-        *count -= 1;
-        if *count == 0 {
-            state.views.remove(&version);
-            state.forget();
-            self.newest.store(state.newest(), Ordering::Release);
-        }
-    }
-}
-
-impl State {
-    fn newest(&self) -> u64 {
-        self.keys.last_key_value().map_or(0, |(version, _)| *version)
-    }
-
-    fn record(&mut self, tree: TreeId, version: u64, key: &[u8], old: Option<&[u8]>) {
-        let undo = self.trees.entry(tree).or_default();
-        let key: Arc<[u8]> = key.into();
-        let records = undo.records.entry(key.clone()).or_default();
-        // A change that failed has left the same record, and the entry as it was.
-        if records.last().is_some_and(|record| record.version >= version) {
-            return;
-        }
-        self.bytes += size(&key, old);
-        records.push(Record { version, old: old.map(Into::into) });
-        self.keys.entry(version).or_default().push((tree, key));
-    }
-
-    /// Drops the records that no reader needs: those up to the oldest version that is read.
-    fn forget(&mut self) {
-        let oldest = self.views.first_key_value().map_or(u64::MAX, |(version, _)| *version);
-        while self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest) {
-            self.drop_oldest();
-        }
-        self.trees.retain(|_, undo| !undo.records.is_empty() || undo.lost > oldest);
-    }
-
-    /// Drops the oldest records before those of `version`, though there are readers that need them. The
-    /// others stay: what made them is not visible yet, and everybody needs those.
-    fn lose_before(&mut self, version: u64) {
-        let oldest = |state: &State| state.keys.first_key_value().map(|(oldest, _)| *oldest);
-        while let Some(first) = oldest(self).filter(|first| *first < version) {
-            if self.bytes <= RECORD_BYTES_MAX / 2 {
-                return;
-            }
-            for tree in self.drop_oldest() {
-                let undo = self.trees.entry(tree).or_default();
-                undo.lost = undo.lost.max(first);
-            }
+    /// Whether it does not see the change.
+    fn hides(&self, record: &Record) -> bool {
+        match self.sees_own(record) {
+            Some(is_seen) => !is_seen,
+            None => record.stamp.version() > self.version,
         }
     }
 
-    /// Drops the records of the oldest version; the trees they are of.
-    fn drop_oldest(&mut self) -> Vec<TreeId> {
-        let Some((version, keys)) = self.keys.pop_first() else { return vec![] };
-        let mut trees = vec![];
-        for (tree, key) in keys {
-            let undo = self.trees.get_mut(&tree).expect("the tree has records");
-            let records = undo.records.get_mut(&key).expect("the key has records");
-            let at = records.iter().position(|record| record.version == version);
-            let record = records.remove(at.expect("the version has a record"));
-            self.bytes -= size(&key, record.old.as_deref());
-            if records.is_empty() {
-                undo.records.remove(&key);
-            }
-            if trees.last() != Some(&tree) {
-                trees.push(tree);
-            }
-        }
-        trees
+    /// The first change that it does not see. What was undone does not count when another transaction has
+    /// changed the entry afterwards: that has found it as it was before.
+    fn first_hidden<'a>(&self, records: &'a [Record]) -> Option<&'a Record> {
+        let is_over = |at: usize, record: &Record| {
+            let later = records[at + 1..].iter().any(|later| !later.stamp.is(&record.stamp));
+            later && record.stamp.is_undone()
+        };
+        let mut hidden = records.iter().enumerate().filter(|(_, record)| self.hides(record));
+        hidden.find(|(at, record)| !is_over(*at, record)).map(|(_, record)| record)
     }
-}
 
-fn size(key: &[u8], old: Option<&[u8]>) -> usize {
-    RECORD_OVERHEAD_BYTES + key.len() + old.map_or(0, <[u8]>::len)
+    /// Whether the change is one that others have committed since.
+    fn is_overtaken_by(&self, record: &Record) -> bool {
+        self.sees_own(record).is_none() && record.stamp.is_committed_after(self.version)
+    }
 }
 
 fn too_old() -> SqlError {

@@ -10,46 +10,55 @@
 //! on meanwhile; what they commit goes into the next frame (group commit).
 //!
 //! What makes or drops trees, or is more than the log has room for, is published *by a checkpoint*; with
-//! it goes all that was waiting to be logged. Whether that is so is known when the version is made. Such a
-//! publication waits for the right to write like a statement, so behind those that wait for it already. It
-//! does not wait for one that keeps the right for long, which is one that still reads: what must not be
-//! under way is a change, and that has a lock of its own. A transaction block changes trees in place before
-//! it ends; so nothing that needs a checkpoint is left when one begins, and nothing comes before it ends.
+//! it goes all that was waiting to be logged. Trees are changed by one step of a transaction or another at
+//! a time, and a checkpoint comes between them. It may have changes of transactions that have not ended:
+//! what these have replaced goes with it, and recovery puts that back before it looks at the log. A
+//! transaction that ends later logs all that it has changed.
 //!
-//! A block or statement works on versions that may not be durable yet. It is itself durable only after
-//! them, for the log has them in their order.
+//! Whoever writes keeps the right to write until the version with its changes is visible. So who writes
+//! alone finds nothing that is not, and definitions do not change under those who write beside others.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
-use std::time::Duration;
 
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
-use runtime::time;
 use sql::catalog::TableDef;
-use storage::{Redo, Store};
-use types::{SqlError, SqlResult};
+use storage::{Redo, StorageError, Store};
+use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{self, Numbered, Numbers, SequenceKey, Snapshot};
 use crate::fault;
+use crate::isolation;
 use crate::load::drop_trees;
+use crate::locks::{LockWait, Locks, WriteRight};
+use crate::noted::{NOTED_BYTES_MAX, Notes};
 use crate::system::Given;
-use crate::write_lock::{LockWait, WriteLock, WriteRight};
+use crate::undo::{ReadView, Stamp};
 
-/// How long a publication waits for one that has the right to write: some checkpoints.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// Steps of transactions that change trees at a time.
+const CHANGES_MAX: usize = 1 << 10;
 
 /// The versions of a database's catalog, and who may make the next one.
 pub(crate) struct Versions {
     store: Store,
-    write_lock: WriteLock,
-    /// Of the one who makes a change, or a checkpoint.
+    locks: Locks,
+    /// Of those who make a change, or of the one who makes a checkpoint.
     change_lock: Semaphore,
     /// Of the one who publishes.
     publish_lock: Semaphore,
     catalogs: RwLock<Catalogs>,
+    /// What transactions that have not ended have replaced.
+    in_flight: Mutex<Vec<Arc<Notes>>>,
     state: Mutex<State>,
     published: WaitQueue,
+}
+
+/// A transaction that is about to end.
+pub(crate) struct Ending<'a> {
+    pub(crate) stamp: &'a Stamp,
+    pub(crate) notes: &'a Arc<Notes>,
+    /// What it sees.
+    pub(crate) view: &'a ReadView,
 }
 
 struct Catalogs {
@@ -104,14 +113,15 @@ impl Versions {
         let visible = Arc::new(catalog);
         Versions {
             store,
-            write_lock: WriteLock::default(),
-            change_lock: Semaphore::new(1),
+            locks: Locks::default(),
+            change_lock: Semaphore::new(CHANGES_MAX),
             publish_lock: Semaphore::new(1),
             catalogs: RwLock::new(Catalogs {
                 newest: visible.clone(),
                 visible,
                 pending: Pending::default(),
             }),
+            in_flight: Mutex::default(),
             state: Mutex::default(),
             published: WaitQueue::new(),
         }
@@ -131,36 +141,100 @@ impl Versions {
         self.catalogs.read().unwrap_or_else(PoisonError::into_inner).newest.clone()
     }
 
-    /// The right to write.
-    ///
-    /// # Errors
-    /// As [`WriteLock::acquire`].
-    pub(crate) async fn right(&self, wait: &LockWait) -> SqlResult<WriteRight> {
-        self.write_lock.acquire(wait).await
+    /// The right to write beside others, or alone.
+    pub(crate) fn locks(&self) -> &Locks {
+        &self.locks
     }
 
-    /// The right to change trees that others see, for who has the right to write: nothing is published
-    /// meanwhile.
+    /// The right to change trees that others see: no checkpoint is made meanwhile.
     pub(crate) async fn change_right(&self) -> SemaphorePermit {
         self.change_lock.acquire().await
     }
 
-    /// Puts the next version in place; it is published soon. Its records of the catalog take so many bytes
-    /// in the log. The caller has the right to change.
-    pub(crate) fn advance(self: &Arc<Versions>, mut next: Snapshot, record_bytes: usize) {
+    fn in_flight(&self) -> MutexGuard<'_, Vec<Arc<Notes>>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A transaction begins to change rows, and notes what it replaces.
+    pub(crate) fn begin(&self, notes: &Arc<Notes>) {
+        self.in_flight().push(notes.clone());
+    }
+
+    fn forget(&self, notes: &Arc<Notes>) {
+        self.in_flight().retain(|other| !Arc::ptr_eq(other, notes));
+    }
+
+    /// Puts the version in place in which a transaction has ended that has changed rows beside others; it
+    /// is published soon. Its number. The caller has the right to change.
+    ///
+    /// # Errors
+    /// 40001 when others have changed what it has read and wants to have been so until now.
+    pub(crate) fn commit(self: &Arc<Versions>, ending: &Ending<'_>, redo: &Redo) -> SqlResult<u64> {
+        let version = {
+            let mut catalogs = self.catalogs_mut();
+            isolation::check_reads(ending.view)?;
+            let read_view = catalogs.newest.read_view.next();
+            read_view.end(ending.stamp, false);
+            self.forget(ending.notes);
+            if redo.is_empty() && self.state().given.is_empty() {
+                catalogs.replace(read_view);
+                return Ok(0);
+            }
+            let next = catalogs.newest.with_view(read_view);
+            catalogs.advance(next, redo, self.store.log_room())
+        };
+        self.request();
+        Ok(version)
+    }
+
+    /// A version in which nothing has changed but the numbers that sequences have given out; its number.
+    pub(crate) fn save_given(self: &Arc<Versions>) -> u64 {
+        let version = {
+            let mut catalogs = self.catalogs_mut();
+            let next = catalogs.newest.with_view(catalogs.newest.read_view.next());
+            catalogs.advance(next, &Redo::default(), self.store.log_room())
+        };
+        self.request();
+        version
+    }
+
+    /// Whether transactions may note so many bytes more.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let noted: usize = self.in_flight().iter().map(|notes| notes.bytes()).sum();
+        noted + bytes <= NOTED_BYTES_MAX
+    }
+
+    /// Puts the version in place with which a transaction has ended that was undone. The caller has the
+    /// right to change.
+    pub(crate) fn undone(&self, stamp: &Stamp, notes: &Arc<Notes>) {
+        let mut catalogs = self.catalogs_mut();
+        let read_view = catalogs.newest.read_view.next();
+        read_view.end(stamp, true);
+        self.forget(notes);
+        catalogs.replace(read_view);
+    }
+
+    /// Puts the next version in place, with other definitions; it is published soon. Its records of the
+    /// catalog take so many bytes in the log. The caller has the right to change, and to write alone.
+    pub(crate) fn define(
+        self: &Arc<Versions>,
+        mut next: Snapshot,
+        ending: Option<&Ending<'_>>,
+        record_bytes: usize,
+    ) {
         let redo = std::mem::take(&mut next.redo);
         {
             let mut catalogs = self.catalogs_mut();
-            assert!(next.follows(&catalogs.newest), "versions are made one after another");
+            if let Some(Ending { stamp, notes, .. }) = ending {
+                next.read_view.end(stamp, false);
+                self.forget(notes);
+            }
             let can_be_logged =
                 next.abandoned.is_empty() && !next.has_trees_besides(&catalogs.newest);
-            catalogs.newest = Arc::new(next);
             let pending = &mut catalogs.pending;
-            pending.versions += 1;
-            pending.redo.append(&redo);
             pending.record_bytes = pending.record_bytes.max(record_bytes);
-            let bytes = pending.frame_bytes() + pending.logging_bytes;
-            pending.needs_checkpoint |= !can_be_logged || bytes > self.store.log_room();
+            pending.needs_checkpoint |= !can_be_logged;
+            catalogs.advance(Arc::new(next), &redo, self.store.log_room());
         }
         self.request();
     }
@@ -171,18 +245,6 @@ impl Versions {
 
     fn needs_checkpoint(&self) -> bool {
         self.catalogs.read().unwrap_or_else(PoisonError::into_inner).pending.needs_checkpoint
-    }
-
-    /// Puts a version in place whose rows are those of the newest one.
-    pub(crate) fn replace(&self, next: Snapshot) {
-        let next = Arc::new(next);
-        let mut catalogs = self.catalogs_mut();
-        assert!(next.follows(&catalogs.newest), "versions are made one after another");
-        if Arc::ptr_eq(&catalogs.visible, &catalogs.newest) {
-            next.read_view.show();
-            catalogs.visible = next.clone();
-        }
-        catalogs.newest = next;
     }
 
     /// The next publication makes durable that these sequences have given numbers out.
@@ -223,35 +285,7 @@ impl Versions {
             return;
         }
         let versions = self.clone();
-        drop(runtime::spawn(async move {
-            let _right = match versions.needs_checkpoint() {
-                true => versions.turn().await,
-                false => None,
-            };
-            versions.publish().await.ok();
-        }));
-    }
-
-    /// Waits behind those who wait already, unless one of them keeps the right for long.
-    async fn turn(&self) -> Option<WriteRight> {
-        let wait = LockWait::default();
-        let mut right = pin!(self.right(&wait));
-        loop {
-            let taken = self.write_lock.taken();
-            match time::timeout(PATIENCE, right.as_mut()).await {
-                Ok(right) => return right.ok(),
-                Err(_) if self.write_lock.taken() == taken => return None,
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Publishes what cannot be logged. The caller has the right to write.
-    ///
-    /// # Errors
-    /// As [`Versions::publish`].
-    pub(crate) async fn publish_unless_logged(self: &Arc<Versions>) -> SqlResult<()> {
-        if self.needs_checkpoint() { self.publish().await } else { Ok(()) }
+        drop(runtime::spawn(async move { versions.publish().await.ok() }));
     }
 
     /// Makes the newest version durable and visible, if it is not yet; in a task of its own, which goes to
@@ -259,10 +293,22 @@ impl Versions {
     ///
     /// # Errors
     /// Those of storage; the store has given up then, since half of it is done in memory.
-    pub(crate) async fn publish(self: &Arc<Versions>) -> SqlResult<()> {
+    async fn publish(self: &Arc<Versions>) -> SqlResult<()> {
+        self.publish_by(false).await
+    }
+
+    /// Makes everything durable by a checkpoint. The caller has the right to write.
+    ///
+    /// # Errors
+    /// As [`Versions::publish`].
+    pub(crate) async fn checkpoint(self: &Arc<Versions>, _right: &WriteRight) -> SqlResult<()> {
+        self.publish_by(true).await
+    }
+
+    async fn publish_by(self: &Arc<Versions>, checkpoint: bool) -> SqlResult<()> {
         let versions = self.clone();
-        let published = runtime::spawn(async move { versions.publish_here().await }).await;
-        published.unwrap_or_else(|aborted| {
+        let published = runtime::spawn(async move { versions.publish_here(checkpoint).await });
+        published.await.unwrap_or_else(|aborted| {
             let error = SqlError::internal(format!("a publication failed: {aborted}"));
             self.fail(&error);
             Err(error)
@@ -276,12 +322,14 @@ impl Versions {
         self.published.wake_all();
     }
 
-    async fn publish_here(self: &Arc<Versions>) -> SqlResult<()> {
+    async fn publish_here(self: &Arc<Versions>, by_checkpoint: bool) -> SqlResult<()> {
         let _publishing = self.publish_lock.acquire().await;
         self.state().is_requested = false;
         // What was given up before has trees that fit no catalog.
         let done = match self.store.check_writable().map_err(fault::storage) {
-            Ok(()) if self.needs_checkpoint() => self.publish_by_checkpoint().await,
+            Ok(()) if by_checkpoint || self.needs_checkpoint() => {
+                self.publish_by_checkpoint().await
+            }
             Ok(()) => self.publish_by_log().await,
             error => error,
         };
@@ -299,13 +347,14 @@ impl Versions {
     }
 
     async fn publish_by_checkpoint(&self) -> SqlResult<()> {
-        let _change = self.change_right().await;
+        let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
         let mut snapshot = (*self.newest()).clone();
         let numbers = self.numbers_of(&snapshot);
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
         let mut redo = Redo::default();
         catalog::save(&self.store, &self.visible(), &snapshot, &numbers, &mut redo).await?;
-        self.store.checkpoint().await.map_err(fault::storage)?;
+        let replaced = self.replaced_in_flight();
+        self.store.checkpoint_without(replaced).await.map_err(fault::storage)?;
         snapshot.note_saved(&numbers);
         let snapshot = Arc::new(snapshot);
         snapshot.read_view.show();
@@ -314,12 +363,19 @@ impl Versions {
         Ok(())
     }
 
+    /// What the trees hold without the transactions that have not ended.
+    fn replaced_in_flight(&self) -> Redo {
+        let mut replaced = Redo::default();
+        self.in_flight().iter().for_each(|notes| notes.log(&mut replaced));
+        replaced
+    }
+
     async fn publish_by_log(self: &Arc<Versions>) -> SqlResult<()> {
         let Some((visible, snapshot, mut redo)) = self.take_pending() else { return Ok(()) };
         let numbers = self.numbers_of(&snapshot);
         catalog::save(&self.store, &visible, &snapshot, &numbers, &mut redo).await?;
         if !redo.is_empty() {
-            self.store.log(redo).await.map_err(fault::storage)?;
+            self.store.log(redo).await.map_err(in_doubt)?;
         }
         snapshot.note_saved(&numbers);
         {
@@ -363,37 +419,56 @@ impl Versions {
         }
         let versions = self.clone();
         drop(runtime::spawn(async move {
-            if let Ok(right) = versions.right(&LockWait::default()).await {
+            if let Ok(right) = versions.locks.share(&LockWait::default()).await {
                 versions.checkpoint(&right).await.ok();
             }
             versions.state().is_tended = false;
         }));
     }
 
-    /// Makes everything durable by a checkpoint. The caller has the right to write.
+    /// Waits until a version is durable and visible, and gives the right to write on.
     ///
     /// # Errors
-    /// As [`Versions::publish`].
-    pub(crate) async fn checkpoint(self: &Arc<Versions>, _right: &WriteRight) -> SqlResult<()> {
-        self.publish().await?;
-        let _publishing = self.publish_lock.acquire().await;
-        self.store.checkpoint().await.map_err(fault::storage)
-    }
-
-    /// Gives the right to write on, and waits until what was changed under it is durable and visible; and
-    /// what was seen, too.
-    ///
-    /// # Errors
-    /// Why it does not become durable: it has not happened then.
-    pub(crate) async fn settle(&self, right: WriteRight) -> SqlResult<()> {
-        let version = self.newest().read_view.version();
-        drop(right);
+    /// Why it does not become durable; 08007 when it may have become so.
+    pub(crate) async fn settle(&self, right: WriteRight, version: u64) -> SqlResult<()> {
         let settled = || {
             if self.visible().read_view.version() >= version {
                 return Some(Ok(()));
             }
             self.state().failure.clone().map(Err)
         };
-        self.published.wait(settled).await
+        let settled = self.published.wait(settled).await;
+        drop(right);
+        settled
+    }
+}
+
+/// The frame may be in the file or not.
+fn in_doubt(error: StorageError) -> SqlError {
+    SqlError::new(SqlState("08007"), "the outcome of the transaction is not known")
+        .with_detail(format!("Its record in the log could not be made durable: {error}."))
+        .with_hint("Open the database again, and see whether its changes are there.")
+}
+
+impl Catalogs {
+    /// Puts the next version in place, to be published; its number.
+    fn advance(&mut self, next: Arc<Snapshot>, redo: &Redo, room: usize) -> u64 {
+        assert!(next.follows(&self.newest), "versions are made one after another");
+        self.newest = next;
+        let pending = &mut self.pending;
+        pending.versions += 1;
+        pending.redo.append(redo);
+        pending.needs_checkpoint |= pending.frame_bytes() + pending.logging_bytes > room;
+        self.newest.read_view.version()
+    }
+
+    /// Puts a version in place whose rows are those of the newest one.
+    fn replace(&mut self, read_view: ReadView) {
+        let next = self.newest.with_view(read_view);
+        if Arc::ptr_eq(&self.visible, &self.newest) {
+            next.read_view.show();
+            self.visible = next.clone();
+        }
+        self.newest = next;
     }
 }

@@ -10,37 +10,95 @@ use sql::dml::TargetCatalog;
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query};
 use storage::Store;
-use types::SqlResult;
+use types::{SqlError, SqlResult};
 
 use crate::activity::Activity;
+use crate::block::Block;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::commit::StoreFuture;
 use crate::database::Database;
+use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
+use crate::session::Session;
 use crate::settings::Settings;
 use crate::stream::QueryRows;
 use crate::system::SystemCatalog;
-use crate::write_lock::WriteRight;
 
-/// What a statement that writes works with: it holds the right to write from its first look at the
-/// catalog to its end.
+/// What a statement that writes works with: from its first look at the catalog to its end it has the right
+/// to write, beside others in a block, or alone.
 pub(crate) struct Writing<'a> {
+    session: &'a Session,
     pub(crate) db: &'a Database,
     pub(crate) settings: &'a Settings,
     pub(crate) options: PlannerOptions,
     pub(crate) catalog: SystemCatalog,
-    /// The same with what others have changed since the snapshot that its transaction keeps: constraints
-    /// hold for that.
-    pub(crate) latest: SystemCatalog,
     pub(crate) cancel: Cancel,
     pub(crate) activity: &'a Activity,
     pub(crate) planner: Planner,
-    /// `None` in a block, which has it already.
+    wait: LockWait,
+    /// `None` in a block, which has it itself.
     pub(crate) right: Option<WriteRight>,
 }
 
-impl Writing<'_> {
+impl<'a> Writing<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        wait: LockWait,
+        right: Option<WriteRight>,
+    ) -> Writing<'a> {
+        let db = session.database();
+        Writing {
+            session,
+            db,
+            settings: &session.settings,
+            options: session.planner_options_now(),
+            catalog: session.catalog_over(db.newest()),
+            cancel: wait.cancel.clone(),
+            activity: session.activity(),
+            planner: session.planner(),
+            wait,
+            right,
+        }
+    }
+
+    /// The block that changes rows.
+    pub(crate) fn block(&self) -> SqlResult<&'a Arc<Block>> {
+        self.db.block().ok_or_else(|| SqlError::internal("rows are changed in a block"))
+    }
+
+    /// Locks keys until the transaction ends.
+    ///
+    /// # Errors
+    /// 40P01, 55P03, 57014.
+    pub(crate) async fn lock(&self, keys: Vec<(LockKey, LockMode)>) -> SqlResult<()> {
+        match self.db.block() {
+            Some(block) => block.lock(keys, &self.wait).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes alone from now on. One that did not may find what others have done since it began.
+    ///
+    /// # Errors
+    /// As [`Block::exclude`].
+    pub(crate) async fn alone(&self) -> SqlResult<()> {
+        match self.db.block() {
+            Some(block) => block.exclude(&self.wait).await,
+            None => Ok(()),
+        }
+    }
+
+    /// A table as it is now, for who has just begun to write alone.
+    ///
+    /// # Errors
+    /// 40001 when its definition has changed.
+    pub(crate) fn refreshed(&self, entry: &Arc<TableEntry>) -> SqlResult<Arc<TableEntry>> {
+        let newest = self.db.newest();
+        let now = newest.table_by_id(entry.def.id).filter(|now| now.has_shape_of(entry));
+        now.cloned().ok_or_else(|| self.block().map_or_else(|error| error, |b| b.overtaken()))
+    }
+
     /// The catalog before the statement.
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
         self.catalog.snapshot()
@@ -85,19 +143,18 @@ impl Writing<'_> {
         text: &Query,
         target: Option<&str>,
     ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
-        self.batches_of(&self.catalog, text, target).await
+        self.batches_of(self.catalog.clone(), text, target).await
     }
 
     async fn batches_of(
         &self,
-        catalog: &SystemCatalog,
+        catalog: SystemCatalog,
         text: &Query,
         target: Option<&str>,
     ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let plan = self.plan(text, target).await?;
-        let own = catalog.clone();
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
-        let ran = query::run(self.db, own, &plan, self.settings, watch, Duration::ZERO).await?;
+        let ran = query::run(self.db, catalog, &plan, self.settings, watch, Duration::ZERO).await?;
         Ok((plan.root.schema.clone(), ran.0))
     }
 
@@ -107,13 +164,16 @@ impl Writing<'_> {
         crate::dml::concatenated(&schema, &batches)
     }
 
-    /// The rows of a query about the state that constraints hold for, in one batch.
+    /// The rows of a query about the state that constraints hold for, in one batch: with all that others
+    /// have committed before now.
     pub(crate) async fn rows_of_latest(
         &self,
         text: &Query,
         target: &str,
     ) -> SqlResult<RecordBatch> {
-        let (schema, batches) = self.batches_of(&self.latest, text, Some(target)).await?;
+        let latest = self.db.block().map_or_else(|| self.db.newest(), |block| block.latest());
+        let latest = self.session.catalog_over(latest);
+        let (schema, batches) = self.batches_of(latest, text, Some(target)).await?;
         crate::dml::concatenated(&schema, &batches)
     }
 

@@ -95,6 +95,25 @@ fn a_conflict_is_tried_again() {
 }
 
 #[test]
+fn one_that_is_dropped_leaves_nothing() {
+    let opened = Opened::new("dropped");
+    let (db, mut session) = (opened.db(), opened.db().session());
+    db.runtime_handle().block_on(async move || {
+        let options = TransactionOptions::default();
+        let unfinished = session.in_transaction(&options, async |tx| {
+            tx.run_all("set local lock_timeout = 77; update t set v = 1 where id = 1").await?;
+            std::future::pending::<()>().await;
+            Ok(())
+        });
+        let cut = runtime::time::timeout(std::time::Duration::from_millis(200), unfinished).await;
+        assert!(cut.is_err(), "it never ends by itself");
+        assert!(session.is_idle());
+        session.run_all("update t set v = 2 where id = 1").await.unwrap();
+    });
+    assert_eq!(opened.value(), 2);
+}
+
+#[test]
 fn one_that_reads_only_is_refused_to_write() {
     let opened = Opened::new("reads");
     let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };

@@ -1,6 +1,6 @@
 //! What two transactions do to each other at each level of isolation: the cases by which databases are
-//! compared (Hermitage, after Adya), and what is ours. The outcomes are PostgreSQL's, but that who writes
-//! keeps all others who write waiting, not only those of the same row.
+//! compared (Hermitage, after Adya), and what is ours. The outcomes are PostgreSQL's, but that a serializable
+//! transaction fails when it commits and not before, and that rows which a query locks lock all tables.
 #![allow(clippy::disallowed_methods)] // tests prepare files of their own
 
 use std::path::PathBuf;
@@ -179,8 +179,8 @@ fn write_skew_is_for_serializable_transactions_to_prevent() {
             (2, "select sum(v) from t where id in (1, 2)", "30"),
             (1, "update t set v = 11 where id = 1", ""),
             (1, "commit", ""),
-            (2, "update t set v = 21 where id = 2", last),
-            (2, "commit", ""),
+            (2, "update t set v = 21 where id = 2", ""),
+            (2, "commit", last),
         ]);
     };
     skew(REPEATABLE, "");
@@ -197,8 +197,8 @@ fn phantoms_count_as_what_was_read() {
             (2, question, answer),
             (1, "insert into t values (3, 30)", ""),
             (1, "commit", ""),
-            (2, "insert into t values (4, 42)", last),
-            (2, "commit", ""),
+            (2, "insert into t values (4, 42)", ""),
+            (2, "commit", last),
         ]);
     };
     for (question, answer) in [
@@ -224,8 +224,8 @@ fn ranges_of_an_index_are_told_apart() {
             (2, SERIALIZABLE, ""),
             (2, "select count(*) from big where v between 100 and 110", "11"),
             (1, added, ""),
-            (2, "insert into big values (6001, 105)", last),
-            (2, "commit", ""),
+            (2, "insert into big values (6001, 105)", ""),
+            (2, "commit", last),
         ]);
     };
     range("insert into big values (6000, 4000)", "");
@@ -236,15 +236,30 @@ fn ranges_of_an_index_are_told_apart() {
 }
 
 #[test]
-fn serializable_goes_on_with_the_newest_version() {
-    World::new("newest").play(&[
+fn serializable_fails_when_what_it_has_read_is_no_more_so() {
+    for (also, last) in [("select v from t where id = 1", ""), (ALL, "40001")] {
+        let mut world = World::new("newest");
+        world.play(&[
+            (1, SERIALIZABLE, ""),
+            (1, "select v from t where id = 1", "10"),
+            (2, "update t set v = 21 where id = 2", ""),
+            (1, "update t set v = 11 where id = 1", ""),
+        ]);
+        // What it reads after it has written counts as well.
+        world.sessions[1].execute(also).unwrap();
+        world.play(&[(1, "commit", last)]);
+    }
+    // Both at the same time.
+    World::new("both").play(&[
         (1, SERIALIZABLE, ""),
-        (1, "select v from t where id = 1", "10"),
-        (2, "update t set v = 21 where id = 2", ""),
-        (1, "update t set v = 11 where id = 1", ""),
-        // As if it had begun after the other one.
-        (1, ALL, "1,11 2,21"),
+        (2, SERIALIZABLE, ""),
+        (1, "select sum(v) from t", "30"),
+        (2, "select sum(v) from t", "30"),
+        (1, "insert into t values (3, 30)", ""),
+        (2, "insert into t values (4, 30)", ""),
         (1, "commit", ""),
+        (2, "commit", "40001"),
+        (2, ALL, "1,10 2,20 3,30"),
     ]);
 }
 
@@ -351,6 +366,24 @@ fn definitions_and_tables_written_anew_are_conflicts() {
         (1, "rollback", ""),
         (2, "select count(*) from t", "3"),
     ]);
+}
+
+#[test]
+fn trees_that_are_made_in_a_transaction_have_its_rows_alone() {
+    for made in ["create index made on t (v)", "alter table t alter column v type bigint"] {
+        World::new("made").play(&[
+            (1, REPEATABLE, ""),
+            (1, "select count(*) from t", "2"),
+            (2, "insert into t values (3, 30)", ""),
+            (1, made, "40001"),
+            (1, "rollback", ""),
+            (1, REPEATABLE, ""),
+            (1, "select count(*) from t", "3"),
+            (1, made, ""),
+            (1, "select count(*) from t where v >= 0", "3"),
+            (1, "commit", ""),
+        ]);
+    }
 }
 
 #[test]

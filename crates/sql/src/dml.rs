@@ -8,12 +8,14 @@ mod assign;
 mod conflict;
 mod defaults;
 mod expressions;
+mod locked;
 mod target;
 
 pub use assign::{assign, is_assignable, or_null, refuse_nulls};
 pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;
 pub use expressions::{RowExprs, checks, converted, generated, returning};
+pub use locked::LockedQuery;
 pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};
 
 pub(crate) use assign::literal_as;

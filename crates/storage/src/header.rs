@@ -29,6 +29,8 @@ pub(crate) struct Header {
     pub catalog_tree: u32,
     pub journal: Journal,
     pub log: LogPlace,
+    /// Frames of the log that were written before the header.
+    pub log_frames: u32,
 }
 
 /// Where the page images of an unfinished checkpoint lie; no pages: nothing to replay.
@@ -59,6 +61,7 @@ pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
     set_u32(slot, 64, header.log.pid);
     set_u32(slot, 68, header.log.pages);
     set_u64(slot, 72, header.log.salt);
+    set_u32(slot, 80, header.log_frames);
     let sum = crc32c::crc32c(&slot[..CHECKSUM]);
     set_u32(slot, CHECKSUM, sum);
 }
@@ -97,6 +100,7 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
         },
         // Zero in files of earlier versions.
         log: LogPlace { pid: u32_at(slot, 64), pages: u32_at(slot, 68), salt: u64_at(slot, 72) },
+        log_frames: u32_at(slot, 80),
     })
 }
 

@@ -92,6 +92,34 @@ fn a_checkpoint_begins_the_log_anew() {
 }
 
 #[test]
+fn a_checkpoint_leaves_out_what_is_not_to_last_yet() {
+    let disk = Disk::new(9);
+    simulated(&disk, || async {
+        let store = Store::create(PATH.as_ref(), options(true)).await.unwrap();
+        put(&store, &[("kept", Some(b"1")), ("undone", Some(b"1"))]).await.unwrap();
+        // One transaction has changed two entries and added one; another one is logged later.
+        let (tree, io, mut replaced) = (store.catalog(), IoCounters::default(), Redo::default());
+        tree.replace(b"undone", b"22", &io).await.unwrap();
+        tree.replace(b"kept", b"22", &io).await.unwrap();
+        tree.insert(b"new", b"22").await.unwrap();
+        for (key, old) in [("undone", Some(&b"1"[..])), ("kept", Some(b"1")), ("new", None)] {
+            replaced.push(tree.id(), key.as_bytes(), old);
+        }
+        store.checkpoint_without(replaced).await.unwrap();
+        put(&store, &[("kept", Some(b"333"))]).await.unwrap();
+    });
+    let mut disk = disk.crash(9);
+    for round in 0..2 {
+        let found = simulated(&disk, || async {
+            let store = Store::open(PATH.as_ref(), options(true)).await.unwrap();
+            found(&store, &["kept", "undone", "new"]).await
+        });
+        assert_eq!(found, [Some(3), Some(1), None]);
+        disk = disk.crash(round);
+    }
+}
+
+#[test]
 fn a_file_gets_a_log_when_it_is_wanted_and_keeps_it() {
     let disk = Disk::new(3);
     simulated(&disk, || async {

@@ -6,7 +6,7 @@ use sql::catalog::{IndexDef, IndexId, TableDef, TableStatistics, TableStorage};
 use sql::plan::IndexRef;
 use storage::{Store, Tree, TreeId};
 use types::SqlResult;
-use types::row::RowLayout;
+use types::row::{RowLayout, row_id_of};
 
 use super::row_ids::RowIds;
 use crate::columns::{Columns, StoredColumns};
@@ -136,6 +136,21 @@ impl TableEntry {
     /// The same table with another definition (statistics), over the same trees.
     pub(crate) fn with_def(&self, def: TableDef) -> TableEntry {
         TableEntry { def: Arc::new(def), ..self.clone() }
+    }
+
+    /// The tree in which a row goes: one in a part of a column table goes by a mark.
+    pub(crate) fn tree_of_row(&self, key: &[u8]) -> TreeId {
+        let columns = self.columns.as_ref().filter(|columns| columns.has(row_id_of(key)));
+        columns.map_or(self.tree_id, |columns| columns.deleted.id())
+    }
+
+    /// Whether it has the columns and constraints of the other one, which is the same table at another time.
+    pub(crate) fn has_shape_of(&self, other: &TableEntry) -> bool {
+        let indexes =
+            |entry: &TableEntry| entry.def.indexes.iter().map(|i| i.id).collect::<Vec<_>>();
+        self.def.schema == other.def.schema
+            && Arc::ptr_eq(&self.def.constraints, &other.def.constraints)
+            && indexes(self) == indexes(other)
     }
 
     /// All its trees: the clustered one, then those of the indexes, then those of its columns.

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use storage::Store;
+use storage::{Redo, Store};
 use types::SqlResult;
 
 use super::entries::Entries;
@@ -15,7 +15,9 @@ use super::rows::Rows;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
+use crate::isolation;
 use crate::load::{Loader, Rebuilt, drop_trees};
+use crate::undo::ReadView;
 use crate::writing::Writing;
 
 /// Rows of a table that go and rows that come.
@@ -56,9 +58,9 @@ pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
     db.store().frame_count() * db.page_bytes() / 256
 }
 
-/// Makes all changes or none, durably. The caller has the right to write.
+/// Makes all changes or none, in a block. What it changes is locked until that ends.
 ///
-/// Errors: 23505 for keys that are there already, and those of storage.
+/// Errors: 40001 when others have changed the rows meanwhile, 40P01; 23505 for keys that are there already, and those of storage.
 pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlResult<()> {
     let mut ready = vec![];
     for change in changes.into_iter().filter(|c| !c.is_empty()) {
@@ -76,10 +78,11 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
     for one in &ready {
         writing.db.versions().note_numbers_of(&one.change.entry.def);
     }
-    let block = writing.db.block().cloned();
+    let block = writing.block()?.clone();
+    let view = writing.snapshot().read_view.clone();
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
-            let done = apply_all(&ready, store, snapshot, block.as_deref()).await;
+            let done = apply_all(&ready, store, (&view, &mut snapshot.redo), &block).await;
             if let Err(error) = done {
                 for one in &ready {
                     if let How::Rebuilt(rebuilt) = &one.how {
@@ -106,8 +109,12 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
         false => None,
     };
     let how = match in_place.filter(|entries| has_room(db, &change.entry, entries)) {
-        Some(entries) => How::InPlace(entries),
+        Some(entries) => {
+            lock(writing, &entries).await?;
+            How::InPlace(entries)
+        }
         None => {
+            alone(writing, &change).await?;
             let gone: HashSet<Vec<u8>> = removed.keys(&change.entry)?.into_iter().collect();
             let entry = change.entry.clone();
             let mut loader = Loader::without(db, entry, &gone, cancel.clone()).await?;
@@ -116,6 +123,28 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
         }
     };
     Ok(Ready { change, how })
+}
+
+/// Locks what is to be changed, and looks whether it is still what the statement has found.
+async fn lock(writing: &Writing<'_>, entries: &[Entries]) -> SqlResult<()> {
+    writing.lock(entries.iter().flat_map(Entries::locks).collect()).await?;
+    let view = &writing.snapshot().read_view;
+    match entries.iter().any(|tree| tree.is_outdated(view)) {
+        true => Err(writing.block()?.overtaken()),
+        false => Ok(()),
+    }
+}
+
+/// Writes alone from now on, and looks whether the table is still what the statement has found.
+async fn alone(writing: &Writing<'_>, change: &Change) -> SqlResult<()> {
+    writing.alone().await?;
+    let (view, entry) = (&writing.snapshot().read_view, &change.entry);
+    let is_outdated = |tree| view.is_tree_outdated(tree);
+    let is_overtaken = !change.removed.is_empty() && entry.trees().any(is_outdated);
+    match is_overtaken || !Arc::ptr_eq(entry, &writing.refreshed(entry)?) {
+        true => Err(writing.block()?.overtaken()),
+        false => Ok(()),
+    }
 }
 
 /// Whether a block, if there is one, has room to note what it would change in place.
@@ -138,8 +167,8 @@ async fn discard(store: &Store, ready: Vec<Ready>) -> SqlResult<()> {
 async fn apply_all(
     ready: &[Ready],
     store: &Store,
-    snapshot: &mut Snapshot,
-    block: Option<&Block>,
+    (view, redo): (&ReadView, &mut Redo),
+    block: &Block,
 ) -> SqlResult<()> {
     let in_place = ready.iter().filter_map(|one| match &one.how {
         How::InPlace(trees) => Some(trees),
@@ -148,12 +177,14 @@ async fn apply_all(
     let trees: Vec<&Entries> = in_place.flatten().collect();
     for tree in &trees {
         tree.check_stored().await?;
-        tree.check_outdated(&snapshot.read_view)?;
+        if block.keeps_version() && tree.hides_added(view) {
+            return Err(isolation::concurrent_update());
+        }
     }
     // Now the entries are known to be what the statement takes them for.
     for tree in &trees {
-        tree.record(&snapshot.read_view);
-        block.into_iter().for_each(|block| block.note(tree.noted()));
+        tree.record(view);
+        block.note(tree.noted());
     }
     for (done, tree) in trees.iter().enumerate() {
         if let Err(error) = tree.apply(store).await {
@@ -166,7 +197,8 @@ async fn apply_all(
         undo(&trees, store).await;
         return reserved;
     }
-    trees.iter().for_each(|tree| tree.log(&mut snapshot.redo));
+    let logged = trees.iter().filter(|tree| !block.has_made(tree.tree_id()));
+    logged.for_each(|tree| tree.log(redo));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use storage::{Depth, Redo, Store, Tree};
+use storage::{Depth, Redo, Store, Tree, TreeId};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
 use types::row::RowLayout;
 use types::text::format_value;
@@ -12,11 +12,11 @@ use types::{SqlError, SqlResult};
 
 use super::in_parts::InParts;
 use super::rows::Rows;
-use crate::block::{Noted, noted_bytes};
 use crate::catalog::TableEntry;
 use crate::fault;
-use crate::isolation;
 use crate::load::{duplicate_key, key_arrays};
+use crate::locks::{LockKey, LockMode};
+use crate::noted::{Noted, noted_bytes};
 use crate::undo::ReadView;
 use crate::waiting::give_way;
 
@@ -25,6 +25,8 @@ pub(crate) struct Entries {
     tree: Tree,
     key: Vec<KeyColumn>,
     unique: Option<Unique>,
+    /// Whether its keys stand for rows, which are locked by them.
+    is_of_rows: bool,
     /// By key, so that trees are changed in their order.
     changes: BTreeMap<Vec<u8>, EntryChange>,
     added: Rows,
@@ -72,15 +74,18 @@ impl Entries {
             tree: tree.clone(),
             key,
             unique,
+            is_of_rows: false,
             changes: BTreeMap::new(),
             added: added.clone(),
         };
         let in_parts = InParts::of(entry, removed)?;
         let mut clustered = new(&entry.tree, key, unique);
+        clustered.is_of_rows = true;
         clustered.fill(in_parts.others(removed), added, &entry.layout, cancel).await?;
         let mut all = vec![clustered];
         if let Some((tree, keys)) = in_parts.deleted() {
             let mut deleted = new(tree, entry.layout.key.clone(), None);
+            deleted.is_of_rows = true;
             deleted.note_deleted(keys);
             all.push(deleted);
         }
@@ -198,14 +203,31 @@ impl Entries {
         found.map_or(Ok(()), |row| Err(self.violation(row)))
     }
 
-    /// Refuses to change what others have changed since the snapshot that a transaction keeps.
-    ///
-    /// Errors: 40001.
-    pub(crate) fn check_outdated(&self, view: &ReadView) -> SqlResult<()> {
-        match view.is_outdated(self.tree.id(), self.changes.keys().map(Vec::as_slice)) {
-            true => Err(isolation::concurrent_update()),
-            false => Ok(()),
-        }
+    /// What has to be locked: rows that change, and unique keys that come or go.
+    pub(crate) fn locks(&self) -> Vec<(LockKey, LockMode)> {
+        let locked = |key: &[u8], mode| (LockKey { tree: self.tree.id(), key: key.to_vec() }, mode);
+        let lock = |(key, change): (&Vec<u8>, &EntryChange)| {
+            let stays = change.old.is_some() && change.new.is_some();
+            match (self.is_of_rows, stays) {
+                (true, true) => Some(locked(key, LockMode::NoKeyUpdate)),
+                (true, false) => Some(locked(key, LockMode::Update)),
+                (false, true) => None,
+                (false, false) => Some(locked(self.unique_prefix(key)?, LockMode::Update)),
+            }
+        };
+        self.changes.iter().filter_map(lock).collect()
+    }
+
+    /// Whether others have changed, since the statement saw them, rows that go or change.
+    pub(crate) fn is_outdated(&self, view: &ReadView) -> bool {
+        let counts = |change: &EntryChange| self.unique.is_none() || change.old.is_some();
+        let keys = self.changes.iter().filter(|(_, change)| counts(change));
+        view.is_outdated(self.tree.id(), keys.map(|(key, _)| key.as_slice()))
+    }
+
+    /// The same of keys that come, which a transaction that keeps its version would not see.
+    pub(crate) fn hides_added(&self, view: &ReadView) -> bool {
+        view.is_outdated(self.tree.id(), self.changes.keys().map(Vec::as_slice))
     }
 
     /// Records what the entries are, for who reads them as they are.
@@ -222,6 +244,11 @@ impl Entries {
             key: key.clone(),
             old: change.old.clone(),
         })
+    }
+
+    /// The tree.
+    pub(crate) fn tree_id(&self) -> TreeId {
+        self.tree.id()
     }
 
     /// What the entries are to be, for the log.

@@ -16,6 +16,7 @@ use super::references::{Reference, missing_parent, referring, shown_key};
 use super::rows::{Rows, batch};
 use super::{Change, checked};
 use crate::catalog::TableEntry;
+use crate::locks::LockMode;
 use crate::writing::Writing;
 
 /// Rows that one query looks for.
@@ -65,6 +66,7 @@ impl State<'_> {
             if gone.is_empty() {
                 continue;
             }
+            self.lock_gone(table, &key).await?;
             let found = self.referring_rows(&child, &key, &gone).await?;
             if found.is_empty() {
                 continue;
@@ -100,6 +102,18 @@ impl State<'_> {
             }
         }
         gone
+    }
+
+    /// Locks keys that rows of the table had and no row has afterwards: nobody refers to them any more
+    /// unless it is committed.
+    async fn lock_gone(&self, table: TableId, key: &ForeignKey) -> SqlResult<()> {
+        let change = &self.changes[&table];
+        let reference = Reference::new(&change.entry, &key.referenced)?;
+        let kept = reference.prefixes(&change.added.batch)?;
+        let kept: HashSet<&Vec<u8>> = kept.iter().flatten().collect();
+        let removed = reference.prefixes(&change.removed.batch)?;
+        let gone = removed.iter().flatten().filter(|prefix| !kept.contains(prefix));
+        self.writing.lock(reference.locks(gone, LockMode::Update)).await
     }
 
     /// Rows of the child that refer to one of the keys, as they are after the changes so far.
@@ -261,6 +275,9 @@ impl State<'_> {
         let reference = Reference::new(parent, &key.referenced)?;
         let rows = &change.added.batch;
         let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
+        // Whoever takes the key away waits for this one, or has been waited for.
+        let referred = reference.locks(prefixes.iter().flatten(), LockMode::KeyShare);
+        self.writing.lock(referred).await?;
         let stored = reference.find(&prefixes).await?;
         let other = self.changes.get(&parent.def.id);
         let (mut gone, mut come) = (HashSet::new(), HashSet::new());

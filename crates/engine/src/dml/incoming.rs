@@ -65,6 +65,8 @@ async fn load(
     kept: Vec<RecordBatch>,
     source: &mut impl RowSource,
 ) -> SqlResult<Incoming> {
+    writing.alone().await?;
+    let entry = &writing.refreshed(entry)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
     let mut loader = Loader::without(db, entry.clone(), &HashSet::new(), cancel).await?;
     let job = db.start_job(phase, 0);
@@ -155,7 +157,7 @@ pub(super) async fn insert_query(
         }
         Incoming::Many(loader, count) => {
             writing.note_numbers();
-            loader.finish(writing.db, writing.right.as_ref()).await?;
+            loader.finish(writing.db, None).await?;
             Ok(count)
         }
     }

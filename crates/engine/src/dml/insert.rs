@@ -16,6 +16,7 @@ use super::references::{Reference, stored_rows};
 use super::rows::{Rows, concatenated};
 use super::{Change, checked, commit, foreign, internal, outcome};
 use crate::catalog::TableEntry;
+use crate::locks::{LockKey, LockMode};
 use crate::result::StatementResult;
 use crate::writing::Writing;
 
@@ -129,6 +130,7 @@ async fn resolve(
     for key in &conflict.keys {
         let reference = Reference::new(entry, key)?;
         let prefixes = reference.prefixes(&proposed.batch)?;
+        writing.lock(reference.locks(prefixes.iter().flatten(), LockMode::Update)).await?;
         let stored = reference.find(&prefixes).await?;
         let mut seen = HashSet::new();
         for (row, prefix) in prefixes.iter().enumerate() {
@@ -149,6 +151,9 @@ async fn resolve(
     }
     let (rows, keys): (Vec<u32>, Vec<Vec<u8>>) =
         (0u32..).zip(blocked).filter_map(|(row, key)| key.map(|key| (row, key))).unzip();
+    let lock =
+        |key: &Vec<u8>| (LockKey { tree: entry.tree_id, key: key.clone() }, LockMode::Update);
+    writing.lock(keys.iter().map(lock).collect()).await?;
     let stored = stored_rows(entry, &keys).await?;
     let excluded = proposed.take(&rows)?;
     let (updated, changed) = assignments.apply(&stored.batch, &excluded.batch)?;

@@ -16,6 +16,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::rows::Rows;
 use crate::catalog::TableEntry;
 use crate::fault;
+use crate::locks::{LockKey, LockMode};
 use crate::system::SystemCatalog;
 
 /// The tables that refer to `table`, each with one of its foreign keys that do.
@@ -110,7 +111,18 @@ impl Reference {
         (0..count).map(encode).collect()
     }
 
-    /// For each key, the clustered key of the stored row that has it.
+    /// What locks these keys.
+    pub(crate) fn locks<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a Vec<u8>>,
+        mode: LockMode,
+    ) -> Vec<(LockKey, LockMode)> {
+        let lock = |key: &Vec<u8>| (LockKey { tree: self.tree.id(), key: key.clone() }, mode);
+        keys.map(lock).collect()
+    }
+
+    /// For each key, the clustered key of the stored row that has it. Lock the keys before, for the tree has
+    /// what others have not committed yet.
     pub(crate) async fn find(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<Vec<Option<Vec<u8>>>> {
         let end = |key: &[u8]| successor(key).expect("an encoded value has a successor");
         let wanted = keys.iter().enumerate().filter_map(|(i, k)| k.clone().map(|k| (i, k)));

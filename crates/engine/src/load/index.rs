@@ -9,19 +9,22 @@ use types::row::RowLayout;
 
 use super::sorting::{Sorting, TreeSpec};
 use crate::catalog::{TableEntry, row_ids};
+use crate::isolation;
 use crate::reader;
 use crate::writing::Writing;
 
 /// Builds the tree of a new index over the rows of a table.
 ///
 /// # Errors
-/// 23505 for rows with the same unique key.
+/// 23505 for rows with the same unique key; 40001 when others have changed rows since the snapshot that the
+/// transaction keeps.
 pub(crate) async fn build_index(
     writing: &Writing<'_>,
     entry: &TableEntry,
     index: &IndexDef,
 ) -> SqlResult<TreeId> {
     let (db, def) = (writing.db, &entry.def);
+    isolation::check_table(&writing.snapshot().read_view, entry)?;
     let layout = RowLayout::index(&def.schema, &def.primary_key, &index.columns, &index.included);
     let key = layout.key.iter().map(|k| k.ordinal);
     let columns: Vec<usize> = key.chain(layout.value_columns().iter().copied()).collect();

@@ -16,7 +16,7 @@ use super::{LoadReport, drop_trees, key_arrays};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
 use crate::columns::{ColumnLoad, StoredColumns, StoredPart};
 use crate::database::Database;
-use crate::write_lock::WriteRight;
+use crate::locks::WriteRight;
 use crate::{fault, isolation, reader};
 
 /// Rows that a task of the sort takes at once.
@@ -100,7 +100,7 @@ impl Loader {
         let entry = self.entry.clone();
         // What others have added since a snapshot would be seen in the new trees.
         let view = &db.newest().read_view;
-        entry.trees().try_for_each(|tree| isolation::check_tree(view, tree))?;
+        isolation::check_table(view, &entry)?;
         self.next_row_id = entry.next_row_id().await?;
         let job = db.start_job("reading", entry.row_count());
         let column_count = entry.def.schema.columns.len();

@@ -15,7 +15,7 @@ pub struct TransactionOptions {
     pub isolation: Isolation,
     /// Whether it is refused to write.
     pub read_only: bool,
-    /// How often it is tried when it fails with 40001, at least once.
+    /// How often it is tried when it fails with 40001 or 40P01, at least once.
     pub attempts: u32,
 }
 
@@ -48,9 +48,21 @@ impl Database {
     }
 }
 
+/// What others have brought about, and may not bring about again.
+const RETRIED: [SqlState; 2] = [SqlState("40001"), SqlState("40P01")];
+
+/// The session of a transaction that may be dropped before its end.
+struct Unfinished<'a>(&'a mut Session);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
 impl Session {
     /// Runs `work` in a transaction: what it has done is committed as a whole when it returns `Ok`, and
-    /// undone otherwise. A transaction that fails with 40001, which others have brought about, is undone
+    /// undone otherwise. A transaction that fails with 40001 or 40P01, which others have brought about, is undone
     /// and the work is done again, as often as the options say. Call it in a task of the database's
     /// runtime. Dropped before its end, it leaves nothing.
     ///
@@ -65,21 +77,22 @@ impl Session {
         if !self.is_idle() {
             return Err(SqlError::new(SqlState("25001"), "there is a transaction in progress"));
         }
+        let Unfinished(session) = &mut Unfinished(self);
         let mut attempt = 1;
         loop {
-            self.run_all(&options.begin()).await?;
-            let done = match work(self).await {
-                Ok(value) => self.commit().await.map(|()| value),
+            session.run_all(&options.begin()).await?;
+            let done = match work(session).await {
+                Ok(value) => session.commit().await.map(|()| value),
                 failed => failed,
             };
             let error = match done {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            if self.transaction_status() != TransactionStatus::Idle {
-                self.run_all("rollback").await?;
+            if session.transaction_status() != TransactionStatus::Idle {
+                session.run_all("rollback").await?;
             }
-            if error.state != SqlState("40001") || attempt >= options.attempts {
+            if !RETRIED.contains(&error.state) || attempt >= options.attempts {
                 return Err(error);
             }
             attempt += 1;

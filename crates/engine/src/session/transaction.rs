@@ -7,9 +7,9 @@ use types::{SqlError, SqlResult, SqlState};
 use super::{Session, tag};
 use crate::block::Block;
 use crate::isolation::Isolation;
+use crate::locks::LockWait;
 use crate::notice::Notice;
 use crate::result::StatementResult;
-use crate::write_lock::LockWait;
 
 /// Where a session stands between its statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +91,20 @@ impl Session {
         }
     }
 
+    /// Undoes the transaction that is open, if there is one: nobody waits for its end any more.
+    pub(super) fn abandon(&mut self) {
+        if self.is_idle() {
+            return;
+        }
+        self.transaction = TransactionState::default();
+        self.settings.end_local();
+        self.set_modes(&Modes::default());
+        if let Some(block) = self.db.block().cloned() {
+            self.db = block.public().clone();
+        }
+        self.db = self.db.unpinned();
+    }
+
     /// The result of a statement, whose transaction fails with it.
     pub(crate) fn or_fail<T>(&mut self, result: SqlResult<T>) -> SqlResult<T> {
         if result.is_err() {
@@ -151,14 +165,10 @@ impl Session {
         Ok(tag(if commits { "COMMIT" } else { "ROLLBACK" }))
     }
 
-    /// Takes the snapshot of a transaction that keeps one, before its first statement that looks at rows;
-    /// and the right to write, for a query that locks rows.
-    ///
-    /// # Errors
-    /// As [`Block::begin`]; 55P03 where the query does not wait.
-    pub(crate) async fn look(&mut self, locks: Option<LockWait>) -> SqlResult<()> {
+    /// Takes the snapshot of a transaction that keeps one, before its first statement that looks at rows.
+    pub(crate) fn look(&mut self) {
         if self.transaction.status != TransactionStatus::Open {
-            return Ok(());
+            return;
         }
         self.transaction.has_looked = true;
         let isolation = self.isolation();
@@ -166,13 +176,28 @@ impl Session {
         if keeps && self.db.kept().is_none() && self.db.block().is_none() {
             self.db = self.db.pinned(isolation == Isolation::Serializable);
         }
-        match locks {
-            Some(wait) if self.db.block().is_none() => self.begin_writing(&wait).await,
-            _ => Ok(()),
-        }
+    }
+
+    /// Whether a query that locks rows does so: there is a transaction that goes on.
+    pub(super) fn locks_rows(&self) -> bool {
+        self.transaction.status == TransactionStatus::Open
     }
 
     /// From now on the transaction writes, and others that do wait.
+    ///
+    /// # Errors
+    /// As [`Block::exclude`].
+    pub(super) async fn write_alone(&mut self, wait: &LockWait) -> SqlResult<()> {
+        if self.db.block().is_none() {
+            self.begin_writing(wait).await?;
+        }
+        match self.db.block() {
+            Some(block) => block.exclude(wait).await,
+            None => Ok(()),
+        }
+    }
+
+    /// From now on the transaction writes, beside others.
     ///
     /// # Errors
     /// As [`Block::begin`].
@@ -196,15 +221,15 @@ impl Session {
         let is_view = |name: &String| snapshot.views.contains_key(name);
         let mut names = lock.tables.iter().filter(|name| !is_view(name));
         names.try_for_each(|name| snapshot.table(name).map(drop))?;
-        if lock.mode != TableLock::Writes || self.db.block().is_some() {
+        if lock.mode != TableLock::Writes {
             return Ok(());
         }
         let wait = self.lock_wait();
         let wait = if lock.nowait { wait.without_waiting() } else { wait };
-        self.begin_writing(&wait).await
+        self.write_alone(&wait).await
     }
 
-    fn isolation(&mut self) -> Isolation {
+    pub(super) fn isolation(&mut self) -> Isolation {
         let name = self.settings().show("transaction_isolation").unwrap_or_default();
         Isolation::named(&name)
     }

@@ -1,7 +1,5 @@
 //! What each kind of statement that writes does.
 
-use std::sync::Arc;
-
 use sql::parse::{self, DropObject, Statement, Vacuum};
 use types::{SqlError, SqlResult};
 
@@ -24,9 +22,6 @@ pub(super) async fn write(
         }
         Statement::Vacuum(of) => return Ok((tag("VACUUM"), vacuum(writing, &of).await?)),
         Statement::CheckDatabase => return check_database(writing).await,
-        Statement::Insert(insert) => dml::insert(writing, &Arc::new(insert)).await?,
-        Statement::Update(update) => dml::update(writing, &update).await?,
-        Statement::Delete(delete) => dml::delete(writing, &delete).await?,
         Statement::CreateTable(table) => {
             let count = ddl::create_table(writing, &table).await?;
             match table.query {

@@ -19,15 +19,66 @@ fn record(view: &ReadView, entries: &[(&str, Option<&str>)]) {
     view.record(TREE, entries);
 }
 
+/// A transaction that changes these entries on top of a version; the version with it.
+fn committed(newest: &ReadView, entries: &[(&str, Option<&str>)]) -> ReadView {
+    let stamp = newest.new_stamp();
+    record(&newest.with_own(&stamp, 0), entries);
+    let next = newest.next();
+    next.end(&stamp, false);
+    next
+}
+
 #[test]
 fn a_reader_sees_what_was_first_replaced_after_its_version() {
     let first = ReadView::default();
-    record(&first, &[("a", Some("1")), ("b", None)]);
-    let second = first.next();
-    record(&second, &[("a", Some("2"))]);
-    let third = second.next();
+    let second = committed(&first, &[("a", Some("1")), ("b", None)]);
+    let third = committed(&second, &[("a", Some("2"))]);
     check(&first, &[("a", Some("1")), ("b", None)]);
     check(&second, &[("a", Some("2"))]);
+    check(&third, &[]);
+}
+
+#[test]
+fn transactions_see_their_own_steps_and_nothing_of_each_other() {
+    let first = ReadView::default();
+    let (one, two) = (first.new_stamp(), first.new_stamp());
+    record(&first.with_own(&one, 0), &[("a", Some("1"))]);
+    record(&first.with_own(&two, 0), &[("b", Some("2"))]);
+    record(&first.with_own(&one, 1), &[("a", Some("11")), ("c", None)]);
+    check(&first.with_own(&one, 2), &[("b", Some("2"))]);
+    check(&first.with_own(&one, 1), &[("a", Some("11")), ("b", Some("2")), ("c", None)]);
+    check(&first.with_own(&two, 1), &[("a", Some("1")), ("c", None)]);
+    check(&first, &[("a", Some("1")), ("b", Some("2")), ("c", None)]);
+    // The second one commits, the first one is undone.
+    let second = first.next();
+    second.end(&two, false);
+    assert!(first.is_outdated(TREE, std::iter::once(&b"b"[..])));
+    check(&second, &[("a", Some("1")), ("c", None)]);
+    let third = second.next();
+    third.end(&one, true);
+    assert!(!second.is_outdated(TREE, std::iter::once(&b"a"[..])), "nothing became of it");
+    check(&second, &[("a", Some("1")), ("c", None)]);
+    check(&third, &[]);
+}
+
+#[test]
+fn what_was_undone_hides_nothing_that_came_later() {
+    let first = ReadView::default();
+    let (one, two) = (first.new_stamp(), first.new_stamp());
+    record(&first.with_own(&one, 0), &[("a", Some("1"))]);
+    record(&first.with_own(&one, 1), &[("a", Some("2"))]);
+    check(&first, &[("a", Some("1"))]);
+    let second = first.next();
+    second.end(&one, true);
+    // Who has read what was undone goes on to need it.
+    check(&first, &[("a", Some("1"))]);
+    record(&first.with_own(&two, 0), &[("a", Some("1"))]);
+    check(&first, &[("a", Some("1"))]);
+    check(&first.with_own(&two, 1), &[]);
+    let third = second.next();
+    third.end(&two, false);
+    check(&first, &[("a", Some("1"))]);
+    check(&second, &[("a", Some("1"))]);
     check(&third, &[]);
 }
 
@@ -35,34 +86,32 @@ fn a_reader_sees_what_was_first_replaced_after_its_version() {
 fn records_go_with_their_last_reader() {
     let first = ReadView::default();
     let log = first.0.log.clone();
-    record(&first, &[("a", Some("1"))]);
-    let second = first.next();
-    record(&second, &[("b", Some("2"))]);
-    let third = second.next();
+    let second = committed(&first, &[("a", Some("1"))]);
+    let third = committed(&second, &[("b", Some("2"))]);
     drop(second);
-    assert_eq!(log.state().keys.len(), 2);
+    assert_eq!(log.state().counts().0, 2);
     drop(first);
-    assert_eq!(log.state().bytes, 0);
-    assert!(log.state().trees.is_empty());
+    assert_eq!(log.state().counts(), (0, 0, 0));
     check(&third, &[]);
 }
 
 #[test]
 fn a_change_that_failed_leaves_what_the_next_one_needs() {
     let first = ReadView::default();
-    record(&first, &[("a", Some("1"))]);
-    record(&first, &[("a", Some("1")), ("b", Some("2"))]);
+    let own = first.with_own(&first.new_stamp(), 0);
+    record(&own, &[("a", Some("1"))]);
+    record(&own, &[("a", Some("1")), ("b", Some("2"))]);
     check(&first, &[("a", Some("1")), ("b", Some("2"))]);
 }
 
 #[test]
 fn too_many_records_are_lost_to_older_readers_only() {
     let first = ReadView::default();
-    record(&first, &[("a", Some("1"))]);
-    let second = first.next();
+    let second = committed(&first, &[("a", Some("1"))]);
     second.show();
     let long = "x".repeat(RECORD_BYTES_MAX);
-    record(&second, &[("b", Some(&long))]);
+    let own = second.with_own(&second.new_stamp(), 0);
+    record(&own, &[("b", Some(&long))]);
     let lost = first.replaced(TREE, b"", None).expect_err("its records are lost");
     assert_eq!(lost.state.0, "72000");
     check(&second, &[("b", Some(&long))]);
@@ -72,9 +121,8 @@ fn too_many_records_are_lost_to_older_readers_only() {
 #[test]
 fn what_is_not_visible_yet_is_never_lost() {
     let first = ReadView::default();
-    record(&first, &[("a", Some("1"))]);
-    let second = first.next();
+    let second = committed(&first, &[("a", Some("1"))]);
     let long = "x".repeat(RECORD_BYTES_MAX);
-    record(&second, &[("b", Some(&long))]);
+    record(&second.with_own(&second.new_stamp(), 0), &[("b", Some(&long))]);
     check(&first, &[("a", Some("1")), ("b", Some(&long))]);
 }

@@ -59,7 +59,7 @@ fn a_statement_waits_for_the_writer_as_long_as_it_may() {
     let served = Served::start("locks", options());
     let mut first = served.connect("user=x").expect("connected");
     first.batch_execute("create table t (a int primary key)").expect("created");
-    // COPY keeps the right to write until the client ends it.
+    // COPY keeps the right to write until the client ends it, so nobody has it alone.
     let mut second = served.connect("user=x").expect("connected");
     let writer = first.copy_in("copy t from stdin").expect("begun");
     second.batch_execute("set lock_timeout = '50ms'").expect("set");
@@ -67,14 +67,14 @@ fn a_statement_waits_for_the_writer_as_long_as_it_may() {
     served.eventually(|| {
         let mut probe = served.connect("user=x").expect("connected");
         probe.batch_execute("set lock_timeout = '20ms'").expect("set");
-        probe.batch_execute("insert into t select max(a) + 1 from t having count(*) > 0").err()
+        probe.batch_execute("analyze t").err()
     });
-    let message = code(&mut second, "insert into t values (1000)");
+    let message = code(&mut second, "analyze t");
     assert_eq!(message, "55P03 canceling statement due to lock timeout");
     second.batch_execute("set lock_timeout = 0; set statement_timeout = '50ms'").expect("set");
-    assert!(code(&mut second, "insert into t values (1000)").starts_with("57014"));
+    assert!(code(&mut second, "analyze t").starts_with("57014"));
     writer.finish().expect("copied");
-    second.batch_execute("insert into t values (1000)").expect("nobody else writes");
+    second.batch_execute("analyze t").expect("nobody else writes");
 }
 
 #[test]

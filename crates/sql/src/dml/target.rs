@@ -17,7 +17,7 @@ use crate::parse::{Assignment, Delete, Query, Update};
 use crate::view::ViewDef;
 
 /// What the table that changes is called in its query: no table can have this name.
-const TARGET: &str = "\u{1}target";
+pub(super) const TARGET: &str = "\u{1}target";
 
 /// The hidden row id as a column.
 const ROW_ID: &str = "\u{1}row id";
@@ -55,6 +55,17 @@ impl<'a> TargetCatalog<'a> {
             target.statistics = Arc::new(statistics);
         }
         Ok(TargetCatalog { inner, target: Arc::new(target) })
+    }
+
+    /// The table with its hidden row id.
+    pub(super) fn target(&self) -> &TableDef {
+        &self.target
+    }
+
+    /// How many columns the table has that are not hidden.
+    pub(super) fn own_column_count(&self) -> usize {
+        let hidden = self.target.schema.columns.last().is_some_and(|column| column.name == ROW_ID);
+        self.target.schema.columns.len() - usize::from(hidden)
     }
 }
 

@@ -82,7 +82,8 @@ pub(super) fn read<'a>(bytes: &'a [u8], place: &LogPlace) -> Option<Found<'a>> {
     (checksum(frame, place.salt) == found).then_some(Found { id, checksum: found, changes })
 }
 
-/// All changes of the frames that build on a checkpoint, from the first one on.
+/// All changes of the frames that build on a checkpoint, from the first one on; `known` of them were there
+/// before it was.
 ///
 /// # Errors
 /// The offset at which a frame is missing that was synced.
@@ -90,6 +91,7 @@ pub(super) fn read_all<'a>(
     run: &'a [u8],
     place: &LogPlace,
     checkpoint: u64,
+    known: u32,
 ) -> Result<Vec<&'a [u8]>, usize> {
     let (mut all, mut at, mut next) = (vec![], 0, FrameId::first(checkpoint));
     while let Some(frame) = run.get(at..).and_then(|bytes| read(bytes, place)) {
@@ -101,6 +103,9 @@ pub(super) fn read_all<'a>(
         at += padded(FRAME_HEADER_BYTES + frame.changes.len());
     }
     let later = |id: FrameId| id.checkpoint == checkpoint && id.sequence > next.sequence;
+    if next.sequence < u64::from(known) {
+        return Err(at);
+    }
     let mut rest = (at..run.len()).step_by(8).filter_map(|start| read(&run[start..], place));
     if rest.any(|frame| later(frame.id)) { Err(at) } else { Ok(all) }
 }

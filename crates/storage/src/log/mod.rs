@@ -81,6 +81,25 @@ impl State {
     }
 }
 
+/// What the log of a checkpoint begins with.
+pub(crate) struct Begun {
+    pub place: LogPlace,
+    /// The frame that was written: what comes behind it, where it ends, and the bytes of its last block.
+    first: Option<(FrameId, usize, Vec<u8>)>,
+}
+
+impl Begun {
+    /// With nothing.
+    pub fn empty(place: LogPlace) -> Begun {
+        Begun { place, first: None }
+    }
+
+    /// How many frames that are.
+    pub fn frames(&self) -> u32 {
+        self.first.iter().len() as u32
+    }
+}
+
 /// A frame on its way: where its write begins, its bytes, and what the log is then.
 struct Appending {
     offset: u64,
@@ -97,9 +116,14 @@ impl Log {
         Log { file, page_size: header.page_size as usize, is_wanted, state }
     }
 
-    /// The pages of the run that the file should have, when that is longer than the one which it has.
-    pub fn pages_wanted(&self, header: &Header) -> Option<u32> {
+    /// The pages of the run that the file should have, when that is longer than the one which it has, or
+    /// when the log is to begin with `first`: the run that there is belongs to the last checkpoint.
+    pub fn pages_wanted(&self, header: &Header, first: &Redo) -> Option<u32> {
         let wanted = pages_wanted(header.page_count, header.page_size);
+        if !first.is_empty() {
+            let taken = (FRAME_HEADER_BYTES + first.len()).div_ceil(self.page_size) as u32;
+            return Some(wanted.max(header.log.pages).max(taken.saturating_mul(2)));
+        }
         let is_long_enough = wanted < header.log.pages.saturating_mul(2).max(1);
         (self.is_wanted && !is_long_enough).then_some(wanted)
     }
@@ -109,11 +133,14 @@ impl Log {
     }
 
     /// Begins anew: the checkpoint is durable.
-    pub fn restart(&self, place: LogPlace, checkpoint: u64) {
+    pub fn restart(&self, begun: Begun, checkpoint: u64) {
         let mut state = self.state();
         assert!(!state.is_appending, "nothing is logged during a checkpoint");
         assert!(checkpoint > state.next.checkpoint, "checkpoints follow each other");
-        *state = State::at(place, checkpoint);
+        *state = State::at(begun.place, checkpoint);
+        if let Some((next, end, tail)) = begun.first {
+            (state.next, state.end, state.tail) = (next, end, tail);
+        }
     }
 
     /// Whether nothing was logged since the last checkpoint.
@@ -168,13 +195,29 @@ impl Log {
         Appending { offset, image: IoBuf::copy_of(&bytes), next, end, tail }
     }
 
-    /// Fills a run that no header names yet with zeros.
+    /// Makes a run ready that no header names yet: zeros behind the first frame, if there is one. It
+    /// becomes durable with the next sync.
     ///
     /// # Errors
     /// `Io`.
-    pub async fn clear(&self, run: Extent) -> Result<()> {
-        let mut offset = u64::from(run.start) * self.page_size as u64;
-        let end = offset + u64::from(run.pages) * self.page_size as u64;
+    pub async fn prepare(&self, place: LogPlace, checkpoint: u64, first: &Redo) -> Result<Begun> {
+        let offset = u64::from(place.pid) * self.page_size as u64;
+        self.clear(offset, u64::from(place.pages) * self.page_size as u64).await?;
+        if first.is_empty() {
+            return Ok(Begun::empty(place));
+        }
+        let (mut bytes, id) = (vec![], FrameId::first(checkpoint));
+        let sum = frame::write(&mut bytes, id, place.salt, first.bytes());
+        let end = bytes.len();
+        let tail = bytes[end / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
+        bytes.resize(end.next_multiple_of(BLOCK_BYTES), 0);
+        let written = self.file.write_all_at(IoBuf::copy_of(&bytes), offset).await.0;
+        written.map_err(|error| StorageError::io("write the log", &error))?;
+        Ok(Begun { place, first: Some((id.next(sum), end, tail)) })
+    }
+
+    async fn clear(&self, mut offset: u64, bytes: u64) -> Result<()> {
+        let end = offset + bytes;
         while offset < end {
             let len = ZERO_BYTES.min(end - offset);
             let zeros = IoBuf::alloc(len as usize);

@@ -11,6 +11,7 @@ use runtime::{IoBuf, IoCounters};
 use super::redo::split_first;
 use super::{LogPlace, frame};
 use crate::error::{Damage, Result, StorageError};
+use crate::header::Header;
 use crate::store::{Store, TreeId};
 
 /// Bytes of the log that are read at a time.
@@ -29,19 +30,16 @@ pub(crate) type Entries = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
 ///
 /// # Errors
 /// `Io`; `Corrupt` when a frame has rotted.
-pub(crate) async fn read(
-    file: &File,
-    page_size: u32,
-    place: LogPlace,
-    checkpoint: u64,
-) -> Result<Entries> {
+pub(crate) async fn read(file: &File, header: &Header) -> Result<Entries> {
+    let (page_size, place) = (header.page_size, header.log);
     let run = read_run(file, page_size, place).await?;
     let damaged = |at: usize| StorageError::Corrupt {
         pid: place.pid + (at / page_size as usize) as u32,
         reason: Damage::Log,
     };
     let mut entries = Entries::new();
-    for frame in frame::read_all(&run, &place, checkpoint).map_err(damaged)? {
+    let frames = frame::read_all(&run, &place, header.checkpoint, header.log_frames);
+    for frame in frames.map_err(damaged)? {
         let mut rest = frame;
         while !rest.is_empty() {
             let ((tree, key, value), behind) = split_first(rest).ok_or_else(|| damaged(0))?;

@@ -10,7 +10,7 @@ use super::StoreInner;
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
 use crate::header::{self, FILE_VERSION, Header, Journal};
-use crate::log::LogPlace;
+use crate::log::{Begun, LogPlace, Redo};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::space::{Extent, Space, Take};
@@ -25,21 +25,23 @@ type Dirty = (PageId, u32);
 struct Places {
     meta: Extent,
     log: LogPlace,
+    log_frames: u32,
     directory: Directory,
     /// Pages that the directory accounts for. A bulk load may take more while the checkpoint runs.
     page_count: u32,
 }
 
 impl StoreInner {
-    /// Runs a checkpoint as a task of its own: a caller that is dropped does not stop it halfway.
-    pub async fn checkpoint(self: &Arc<Self>) -> Result<()> {
+    /// Runs a checkpoint as a task of its own: a caller that is dropped does not stop it halfway. Its log
+    /// begins with `first`.
+    pub async fn checkpoint(self: &Arc<Self>, first: Redo) -> Result<()> {
         let store = Arc::clone(self);
-        runtime::spawn(async move { store.run_checkpoint().await })
+        runtime::spawn(async move { store.run_checkpoint(&first).await })
             .await
             .unwrap_or(Err(StorageError::Stopped))
     }
 
-    async fn run_checkpoint(self: Arc<Self>) -> Result<()> {
+    async fn run_checkpoint(self: Arc<Self>, first: &Redo) -> Result<()> {
         let _no_writers = self.writers.alone().await;
         let _no_write_backs = self.pool.writing.alone().await;
         self.check_writable()?;
@@ -48,7 +50,7 @@ impl StoreInner {
         let changed = self.changed.load(Ordering::Relaxed)
             || self.pool.journal.len() > 0
             || !self.log.is_empty();
-        if dirty.is_empty() && !changed {
+        if dirty.is_empty() && !changed && first.is_empty() {
             return Ok(());
         }
         let before = self.header.lock().expect("header").clone();
@@ -57,9 +59,10 @@ impl StoreInner {
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
         // Whatever is short of space up to here leaves everything as it was.
         self.write_journal(&old).await?;
-        let log = self.place_log(&before).await?;
+        let begun = self.place_log(&before, first).await?;
+        let log = begun.place;
         let places = match self.place_directory(&before, log).await {
-            Ok(places) => places,
+            Ok(places) => Places { log_frames: begun.frames(), ..places },
             Err(error) => return Err(self.without_log(&before, log, error)),
         };
         if let Err(error) = self.write_beside(&new, &places).await {
@@ -71,7 +74,7 @@ impl StoreInner {
         // Before any page is freed: a page of a dropped tree may be among them.
         dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
         self.pool.journal.end().await;
-        self.finish(header, &before);
+        self.finish(header, &before, begun);
         self.changed.store(false, Ordering::Relaxed);
         Ok(())
     }
@@ -107,6 +110,7 @@ impl StoreInner {
             next_tree: self.next_tree.load(Ordering::Relaxed),
             journal: self.pool.journal.header(),
             log: places.log,
+            log_frames: places.log_frames,
             ..before.clone()
         };
         if header.journal.pages > 0 {
@@ -123,22 +127,30 @@ impl StoreInner {
         Ok(header)
     }
 
-    /// Where the log is to lie: where it is, or in a longer run of zeros that is taken here. Where there
-    /// is no space for that it stays as it is.
-    async fn place_log(&self, before: &Header) -> Result<LogPlace> {
-        let Some(wanted) = self.log.pages_wanted(before) else { return Ok(before.log) };
+    /// Where the log is to lie: where it is, or in another run of zeros that is taken here, longer or with
+    /// a first frame. Where there is no space for a longer one it stays as it is.
+    async fn place_log(&self, before: &Header, first: &Redo) -> Result<Begun> {
+        let Some(wanted) = self.log.pages_wanted(before, first) else {
+            return Ok(Begun::empty(before.log));
+        };
+        let is_optional = first.is_empty();
         let run = match self.allocator.take(wanted).await {
-            Err(error) if error.is_disk_full() => return Ok(before.log),
+            Err(error) if is_optional && error.is_disk_full() => {
+                return Ok(Begun::empty(before.log));
+            }
             taken => taken?,
         };
-        match self.log.clear(run).await {
-            Ok(()) => {
-                let salt = u64::from_le_bytes(runtime::entropy());
-                Ok(LogPlace { pid: run.start, pages: run.pages, salt })
-            }
+        let salt = u64::from_le_bytes(runtime::entropy());
+        let place = LogPlace { pid: run.start, pages: run.pages, salt };
+        match self.log.prepare(place, before.checkpoint + 1, first).await {
+            Ok(begun) => Ok(begun),
             Err(error) => {
                 self.space().give(run);
-                if error.is_disk_full() { Ok(before.log) } else { Err(self.poisoned_by(error)) }
+                match error.is_disk_full() {
+                    true if is_optional => Ok(Begun::empty(before.log)),
+                    true => Err(error),
+                    false => Err(self.poisoned_by(error)),
+                }
             }
         }
     }
@@ -174,9 +186,10 @@ impl StoreInner {
         };
         let free = space.free_after_restart(freed);
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
-        let page_count = space.page_count();
+        let (page_count, log_frames) = (space.page_count(), 0);
         assert!(page_count <= held, "the file holds all its pages before anything refers to them");
-        Ok(Take::Taken(Places { meta, log, directory: Directory { trees, free }, page_count }))
+        let directory = Directory { trees, free };
+        Ok(Take::Taken(Places { meta, log, log_frames, directory, page_count }))
     }
 
     fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
@@ -252,9 +265,9 @@ impl StoreInner {
     }
 
     /// The new checkpoint exists: what only the old one needed is free.
-    fn finish(&self, header: Header, before: &Header) {
+    fn finish(&self, header: Header, before: &Header, begun: Begun) {
         self.pool.set_epoch(header.checkpoint + 1);
-        self.log.restart(header.log, header.checkpoint);
+        self.log.restart(begun, header.checkpoint);
         let freed = freed_by(before, header.log);
         *self.header.lock().expect("header") = header;
         let mut space = self.space();

@@ -119,7 +119,17 @@ impl Store {
     /// lost, and it may be tried again. `Io` when a write or sync failed otherwise: the store is
     /// poisoned then. `Poisoned` when it already was.
     pub async fn checkpoint(&self) -> Result<()> {
-        self.inner.checkpoint().await
+        self.checkpoint_without(Redo::default()).await
+    }
+
+    /// The same, without changes that have been made in trees and are not to last yet: after a crash the
+    /// entries that `replaced` names are what it says, unless something that is logged later says otherwise
+    /// ([`Store::log`]).
+    ///
+    /// # Errors
+    /// As `checkpoint`.
+    pub async fn checkpoint_without(&self, replaced: Redo) -> Result<()> {
+        self.inner.checkpoint(replaced).await
     }
 
     /// Makes changes durable that have been made in trees which the last checkpoint has as a whole, all or

@@ -54,6 +54,7 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
         catalog_tree: CATALOG.0,
         journal: Journal::default(),
         log: LogPlace::default(),
+        log_frames: 0,
     };
     let store = assemble(file, options, first, Directory::default())?;
     store.inner.create_tree(CATALOG).await?;
@@ -75,7 +76,7 @@ pub(super) async fn open(path: &Path, options: &StoreOptions) -> Result<Store> {
         replay(&file, &header).await?;
     }
     let directory = read_directory(&file, &header).await?;
-    let logged = log::read(&file, header.page_size, header.log, header.checkpoint).await?;
+    let logged = log::read(&file, &header).await?;
     if header.journal.pages > 0 || !alike {
         header.sequence += 1;
         header.journal = Journal::default();

@@ -11,6 +11,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::draft::{Altered, Origin};
 use crate::catalog::TableEntry;
 use crate::dml::{batch_of, check_all, checked, validate_rows};
+use crate::isolation;
 use crate::load::{Loader, Rebuilt};
 use crate::reader::TableRows;
 use crate::writing::Writing;
@@ -22,6 +23,7 @@ pub(super) async fn rebuild(
     def: &TableDef,
 ) -> SqlResult<Rebuilt> {
     let old = &altered.entry;
+    isolation::check_table(&writing.snapshot().read_view, old)?;
     // The trees are those of the old table: a loader asks one only for its limits.
     let trees = vec![old.tree_id; def.indexes.len()];
     let entry = TableEntry::new(writing.db.store(), def.clone(), old.tree_id, &trees)?;

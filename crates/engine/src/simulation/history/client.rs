@@ -134,7 +134,7 @@ impl Client {
 /// What others may do to a transaction: it is to be run again. A row that somebody has inserted who is
 /// not seen is a duplicate, as in PostgreSQL.
 fn is_conflict(error: &SqlError) -> bool {
-    [SqlState("40001"), SqlState::UNIQUE_VIOLATION].contains(&error.state)
+    [SqlState("40001"), SqlState("40P01"), SqlState::UNIQUE_VIOLATION].contains(&error.state)
 }
 
 fn rows(results: &[StatementResult]) -> Vec<(usize, Vec<u32>)> {

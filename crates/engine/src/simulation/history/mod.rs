@@ -32,7 +32,7 @@ pub struct History {
     pub aborted: Vec<u32>,
     /// The lists at the end, by key.
     pub lists: Vec<Vec<u32>>,
-    /// Transactions that were refused with 40001.
+    /// Transactions that were refused because of others.
     pub conflicts: u64,
 }
 

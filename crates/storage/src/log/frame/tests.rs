@@ -26,10 +26,11 @@ fn frames() -> Vec<Vec<u8>> {
 #[test]
 fn frames_come_back_in_order() {
     let (run, _) = run_of(&frames(), 7);
-    assert_eq!(read_all(&run, &PLACE, 7).unwrap(), frames());
-    assert!(read_all(&run, &PLACE, 8).unwrap().is_empty(), "they build on another checkpoint");
+    assert_eq!(read_all(&run, &PLACE, 7, 0).unwrap(), frames());
+    assert_eq!(read_all(&run, &PLACE, 8, 1), Err(0), "one should be there");
+    assert!(read_all(&run, &PLACE, 8, 0).unwrap().is_empty(), "they build on another checkpoint");
     let other = LogPlace { salt: 1, ..PLACE };
-    assert!(read_all(&run, &other, 7).unwrap().is_empty(), "they are of another log");
+    assert!(read_all(&run, &other, 7, 0).unwrap().is_empty(), "they are of another log");
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn a_torn_tail_is_the_end() {
         let mut torn = run.clone();
         let at = starts[5] + prng.below(32 + frames()[5].len() as u64) as usize;
         torn[at] ^= 1 << prng.below(8);
-        assert_eq!(read_all(&torn, &PLACE, 7).unwrap(), frames()[..5]);
+        assert_eq!(read_all(&torn, &PLACE, 7, 0).unwrap(), frames()[..5]);
     }
 }
 
@@ -53,7 +54,7 @@ fn rot_before_the_last_frame_is_told() {
         let victim = prng.below(5) as usize;
         let at = starts[victim] + prng.below(32 + frames()[victim].len() as u64) as usize;
         rotten[at] ^= 1 << prng.below(8);
-        assert_eq!(read_all(&rotten, &PLACE, 7), Err(starts[victim]));
+        assert_eq!(read_all(&rotten, &PLACE, 7, 0), Err(starts[victim]));
     }
 }
 
@@ -63,12 +64,12 @@ fn what_a_user_writes_is_not_taken_for_a_frame() {
     write(&mut forged, FrameId { checkpoint: 7, sequence: 9, previous: 0 }, 0, b"forged");
     let (mut run, _) = run_of(&[vec![1], forged], 7);
     run[56] ^= 1;
-    assert_eq!(read_all(&run, &PLACE, 7).unwrap(), [[1]]);
+    assert_eq!(read_all(&run, &PLACE, 7, 0).unwrap(), [[1]]);
 }
 
 #[test]
 fn a_claimed_length_is_not_believed() {
     let (mut run, starts) = run_of(&frames(), 7);
     crate::le::set_u32(&mut run, starts[2] + LEN, u32::MAX);
-    assert_eq!(read_all(&run, &PLACE, 7), Err(starts[2]));
+    assert_eq!(read_all(&run, &PLACE, 7, 0), Err(starts[2]));
 }

@@ -1,0 +1,260 @@
+//! Who may write, and what of it is locked.
+//!
+//! A transaction that changes rows has the *right to write*, which any number may have beside each other.
+//! What changes definitions, or puts whole trees in the place of others, has it alone: it waits until the
+//! others have ended, and those who come later wait for it. Whoever has the right keeps it until what was
+//! changed is visible.
+//!
+//! Those who write beside each other lock the keys that they change, or that must stay as they are, until
+//! they end. The modes are those of PostgreSQL's row locks. Whoever would wait in a circle fails with
+//! 40P01 instead.
+
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::sync::{Cancel, WaitQueue};
+use runtime::time;
+use storage::TreeId;
+use types::{SqlError, SqlResult, SqlState};
+
+use crate::waiting::unless_cancelled;
+
+use state::State;
+
+/// How long a statement waits for others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LockWait {
+    /// Ends the wait with 57014.
+    pub(crate) cancel: Cancel,
+    /// `lock_timeout`
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl LockWait {
+    /// The same for who fails instead of waiting.
+    pub(crate) fn without_waiting(self) -> LockWait {
+        LockWait { timeout: Some(Duration::ZERO), ..self }
+    }
+
+    /// Waits no longer than the statement may.
+    ///
+    /// # Errors
+    /// Those of `work`; 55P03, 57014.
+    async fn bound<T>(&self, work: impl Future<Output = SqlResult<T>>) -> SqlResult<T> {
+        let waited = unless_cancelled(&self.cancel, work);
+        match self.timeout {
+            None => waited.await?,
+            Some(timeout) => time::timeout(timeout, waited).await.map_err(|_| too_long())??,
+        }
+    }
+}
+
+/// An entry of a tree, or the entries with a unique prefix.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LockKey {
+    pub(crate) tree: TreeId,
+    pub(crate) key: Vec<u8>,
+}
+
+/// How a key is locked, from the weakest to the strongest mode: each keeps out what those that are weaker
+/// keep out, and more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LockMode {
+    /// `FOR KEY SHARE`: others refer to the key.
+    KeyShare,
+    /// `FOR SHARE`: the row stays as it is.
+    Share,
+    /// `FOR NO KEY UPDATE`: the row changes and keeps its key.
+    NoKeyUpdate,
+    /// `FOR UPDATE`: the key comes or goes.
+    Update,
+}
+
+/// The locks of a database.
+#[derive(Clone, Default)]
+pub(crate) struct Locks(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Of those that wait for the right to write.
+    waiting: WaitQueue,
+}
+
+/// The right to write, with the keys that are locked under it, until its last clone goes.
+#[derive(Clone)]
+pub(crate) struct WriteRight(Arc<Held>);
+
+struct Held {
+    locks: Locks,
+    id: u64,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Locks {
+    /// The right to write beside others.
+    ///
+    /// # Errors
+    /// 55P03 when that takes longer than the statement may wait, 57014 when it is cancelled.
+    pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = WriteRight(Arc::new(Held { locks: self.clone(), id: self.0.state().new_id() }));
+        right.share(wait).await?;
+        Ok(right)
+    }
+
+    /// The right to write alone.
+    ///
+    /// # Errors
+    /// As [`Locks::share`].
+    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = WriteRight(Arc::new(Held { locks: self.clone(), id: self.0.state().new_id() }));
+        right.take_alone(wait).await?;
+        Ok(right)
+    }
+}
+
+impl WriteRight {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.locks.0.state()
+    }
+
+    /// Whether nobody else writes.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.state().is_exclusive(self.0.id)
+    }
+
+    /// Has the right, if an attempt to have it alone has lost it.
+    ///
+    /// # Errors
+    /// As [`Locks::share`].
+    pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        let shared = async { Ok(self.0.locks.0.waiting.wait(|| self.state().share(id)).await) };
+        wait.bound(shared).await
+    }
+
+    /// Has it alone from now on. One that has locked nothing lets others go first.
+    ///
+    /// # Errors
+    /// As [`Locks::share`]; 40P01 when another one waits for the same, or for this one.
+    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        if self.is_exclusive() {
+            return Ok(());
+        }
+        if self.state().leave_unlocked(id) {
+            self.0.locks.0.waiting.wake_all();
+            return self.take_alone(wait).await;
+        }
+        if !self.state().begin_upgrade(id) {
+            return Err(deadlock());
+        }
+        let _upgrade = Upgrade(self);
+        let alone = async { Ok(self.0.locks.0.waiting.wait(|| self.state().upgrade(id)).await) };
+        wait.bound(alone).await
+    }
+
+    async fn take_alone(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        self.state().excluding += 1;
+        let _excluding = Excluding(self);
+        let alone = async { Ok(self.0.locks.0.waiting.wait(|| self.state().exclude(id)).await) };
+        wait.bound(alone).await
+    }
+
+    /// Locks keys; in their order, lest two wait for each other.
+    ///
+    /// # Errors
+    /// 40P01, 55P03, 57014. What was locked stays so.
+    pub(crate) async fn lock(
+        &self,
+        mut wanted: Vec<(LockKey, LockMode)>,
+        wait: &LockWait,
+    ) -> SqlResult<()> {
+        if self.is_exclusive() {
+            return Ok(());
+        }
+        wanted.sort_unstable();
+        for (key, mode) in wanted {
+            let others = self.state().take(self.0.id, &key, mode);
+            if let Some(queue) = others {
+                wait.bound(self.wait_for(key, mode, &queue)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks a key if nobody else has.
+    pub(crate) fn try_lock(&self, key: &LockKey, mode: LockMode) -> bool {
+        self.is_exclusive() || self.state().take(self.0.id, key, mode).is_none()
+    }
+
+    async fn wait_for(&self, key: LockKey, mode: LockMode, queue: &WaitQueue) -> SqlResult<()> {
+        let id = self.0.id;
+        if !self.state().begin_wait(id, &key, mode) {
+            return Err(deadlock());
+        }
+        let _waiting = Waiting(self);
+        queue.wait(|| self.state().take(id, &key, mode).is_none().then_some(())).await;
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let queues = self.locks.0.state().leave(self.id);
+        queues.iter().for_each(|queue| queue.wake_all());
+        self.locks.0.waiting.wake_all();
+    }
+}
+
+/// Waits to have the right alone: those that want to share it come later.
+struct Excluding<'a>(&'a WriteRight);
+
+impl Drop for Excluding<'_> {
+    fn drop(&mut self) {
+        self.0.state().excluding -= 1;
+        self.0.0.locks.0.waiting.wake_all();
+    }
+}
+
+/// Has the right and waits to have it alone.
+struct Upgrade<'a>(&'a WriteRight);
+
+impl Drop for Upgrade<'_> {
+    fn drop(&mut self) {
+        self.0.state().upgrading = None;
+        self.0.0.locks.0.waiting.wake_all();
+    }
+}
+
+/// Waits for a key.
+struct Waiting<'a>(&'a WriteRight);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.state().end_wait(self.0.0.id);
+    }
+}
+
+fn too_long() -> SqlError {
+    SqlError::new(SqlState("55P03"), "canceling statement due to lock timeout")
+}
+
+fn deadlock() -> SqlError {
+    SqlError::new(SqlState("40P01"), "deadlock detected")
+        .with_detail(
+            "Another transaction waits for what this one has locked, and holds what it wants.",
+        )
+        .with_hint("The transaction might succeed if retried.")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Who has the right to write, who has locked what, and who waits for whom.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use runtime::sync::WaitQueue;
+
+use super::{LockKey, LockMode};
+
+#[derive(Default)]
+pub(super) struct State {
+    last_id: u64,
+    writers: BTreeMap<u64, Writer>,
+    exclusive: Option<u64>,
+    /// How many wait to write alone and have no right yet.
+    pub(super) excluding: usize,
+    /// Who waits to write alone and has the right.
+    pub(super) upgrading: Option<u64>,
+    locks: HashMap<LockKey, Lock>,
+}
+
+/// One that has the right to write.
+#[derive(Default)]
+struct Writer {
+    locked: Vec<LockKey>,
+    waits_for: Option<(LockKey, LockMode)>,
+}
+
+#[derive(Default)]
+struct Lock {
+    holders: Vec<(u64, LockMode)>,
+    waiting: Arc<WaitQueue>,
+}
+
+impl LockMode {
+    fn conflicts(self, other: LockMode) -> bool {
+        let rank = |mode| match mode {
+            LockMode::KeyShare => 0,
+            LockMode::Share => 1,
+            LockMode::NoKeyUpdate => 2,
+            LockMode::Update => 3,
+        };
+        rank(self) + rank(other) >= 3
+    }
+}
+
+impl Lock {
+    /// Those that keep `id` from locking it so.
+    fn others(&self, id: u64, mode: LockMode) -> impl Iterator<Item = u64> {
+        let in_the_way =
+            move |(holder, held): &&(u64, LockMode)| *holder != id && held.conflicts(mode);
+        self.holders.iter().filter(in_the_way).map(|(holder, _)| *holder)
+    }
+}
+
+impl State {
+    pub(super) fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    pub(super) fn is_exclusive(&self, id: u64) -> bool {
+        self.exclusive == Some(id)
+    }
+
+    /// Gives the right to one that shares it, which may have it already.
+    pub(super) fn share(&mut self, id: u64) -> Option<()> {
+        let is_free = self.exclusive.is_none() && self.excluding == 0 && self.upgrading.is_none();
+        if !self.writers.contains_key(&id) && !is_free {
+            return None;
+        }
+        self.writers.entry(id).or_default();
+        Some(())
+    }
+
+    /// Gives the right to one alone.
+    pub(super) fn exclude(&mut self, id: u64) -> Option<()> {
+        if !self.writers.is_empty() {
+            return None;
+        }
+        assert!(self.exclusive.is_none(), "one that writes alone is among those that write");
+        self.writers.insert(id, Writer::default());
+        self.exclusive = Some(id);
+        Some(())
+    }
+
+    /// Takes the right from one that has locked nothing.
+    pub(super) fn leave_unlocked(&mut self, id: u64) -> bool {
+        let has_locked = self.writers.get(&id).is_some_and(|writer| !writer.locked.is_empty());
+        if !has_locked {
+            self.writers.remove(&id);
+        }
+        !has_locked
+    }
+
+    /// One that has the right waits for all others; not when that would be in a circle.
+    pub(super) fn begin_upgrade(&mut self, id: u64) -> bool {
+        if self.upgrading.is_some() {
+            return false;
+        }
+        self.upgrading = Some(id);
+        let waits_in_vain = self.waits_for_itself(id);
+        if waits_in_vain {
+            self.upgrading = None;
+        }
+        !waits_in_vain
+    }
+
+    pub(super) fn upgrade(&mut self, id: u64) -> Option<()> {
+        if self.writers.len() > 1 {
+            return None;
+        }
+        assert!(self.writers.contains_key(&id), "it keeps the right while it waits");
+        self.exclusive = Some(id);
+        Some(())
+    }
+
+    /// Locks a key, unless others are in the way: then it tells where to wait.
+    pub(super) fn take(
+        &mut self,
+        id: u64,
+        key: &LockKey,
+        mode: LockMode,
+    ) -> Option<Arc<WaitQueue>> {
+        let writer = self.writers.get_mut(&id).expect("who locks has the right to write");
+        let lock = self.locks.entry(key.clone()).or_default();
+        let own = lock.holders.iter().position(|(holder, _)| *holder == id);
+        if own.is_some_and(|at| lock.holders[at].1 >= mode) {
+            return None;
+        }
+        if lock.others(id, mode).next().is_some() {
+            return Some(lock.waiting.clone());
+        }
+        match own {
+            Some(at) => lock.holders[at].1 = mode,
+            None => {
+                lock.holders.push((id, mode));
+                writer.locked.push(key.clone());
+            }
+        }
+        None
+    }
+
+    /// One waits for a key; not when that would be in a circle.
+    pub(super) fn begin_wait(&mut self, id: u64, key: &LockKey, mode: LockMode) -> bool {
+        self.set_wait(id, Some((key.clone(), mode)));
+        let waits_in_vain = self.waits_for_itself(id);
+        if waits_in_vain {
+            self.set_wait(id, None);
+        }
+        !waits_in_vain
+    }
+
+    pub(super) fn end_wait(&mut self, id: u64) {
+        let Some((key, _)) = self.set_wait(id, None) else { return };
+        let is_idle = |lock: &Lock| lock.holders.is_empty() && lock.waiting.is_empty();
+        if self.locks.get(&key).is_some_and(is_idle) {
+            self.locks.remove(&key);
+        }
+    }
+
+    fn set_wait(
+        &mut self,
+        id: u64,
+        wait: Option<(LockKey, LockMode)>,
+    ) -> Option<(LockKey, LockMode)> {
+        let writer = self.writers.get_mut(&id).expect("who waits for a key has the right to write");
+        std::mem::replace(&mut writer.waits_for, wait)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.writers.is_empty() && self.locks.is_empty() && self.exclusive.is_none()
+    }
+
+    /// Takes the right and all locks from one; who may wait for these.
+    pub(super) fn leave(&mut self, id: u64) -> Vec<Arc<WaitQueue>> {
+        if self.exclusive == Some(id) {
+            self.exclusive = None;
+        }
+        let Some(writer) = self.writers.remove(&id) else { return vec![] };
+        let mut queues = vec![];
+        for key in writer.locked {
+            let lock = self.locks.get_mut(&key).expect("what is locked has a lock");
+            lock.holders.retain(|(holder, _)| *holder != id);
+            if !lock.waiting.is_empty() {
+                queues.push(lock.waiting.clone());
+            }
+            if lock.holders.is_empty() && lock.waiting.is_empty() {
+                self.locks.remove(&key);
+            }
+        }
+        queues
+    }
+
+    /// Whether one waits for others that wait, in the end, for it.
+    fn waits_for_itself(&self, id: u64) -> bool {
+        let (mut open, mut seen) = (self.waited_for(id), HashSet::new());
+        while let Some(next) = open.pop() {
+            if next == id {
+                return true;
+            }
+            if seen.insert(next) {
+                open.extend(self.waited_for(next));
+            }
+        }
+        false
+    }
+
+    /// Those for whose end one waits.
+    fn waited_for(&self, id: u64) -> Vec<u64> {
+        if self.upgrading == Some(id) {
+            return self.writers.keys().copied().filter(|other| *other != id).collect();
+        }
+        let wanted = self.writers.get(&id).and_then(|writer| writer.waits_for.as_ref());
+        let held = wanted.and_then(|(key, mode)| Some((self.locks.get(key)?, *mode)));
+        held.map(|(lock, mode)| lock.others(id, mode).collect()).unwrap_or_default()
+    }
+}

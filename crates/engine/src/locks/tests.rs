@@ -1,0 +1,96 @@
+//! How waits for the right to write, and for keys, end.
+
+use runtime::{Config, Runtime};
+
+use super::*;
+
+fn run<T: Send + 'static, F: Future<Output = T> + 'static>(
+    make: impl FnOnce() -> F + Send + 'static,
+) -> T {
+    let config = Config { workers: 1, ..Config::default() };
+    Runtime::start(config).expect("a runtime starts").block_on(make)
+}
+
+fn short() -> LockWait {
+    LockWait { timeout: Some(Duration::from_millis(20)), ..LockWait::default() }
+}
+
+fn key(name: &str, mode: LockMode) -> Vec<(LockKey, LockMode)> {
+    vec![(LockKey { tree: TreeId(1), key: name.into() }, mode)]
+}
+
+fn state<T>(result: SqlResult<T>) -> &'static str {
+    result.err().map_or("ok", |error| error.state.0)
+}
+
+#[test]
+fn a_wait_ends_with_the_right_the_time_or_the_wish() {
+    run(|| async {
+        let locks = Locks::default();
+        let alone = locks.exclude(&short()).await.expect("nobody writes");
+        assert_eq!(state(locks.share(&short()).await), "55P03");
+        assert_eq!(state(locks.exclude(&short().without_waiting()).await), "55P03");
+        let cancelled = LockWait::default();
+        cancelled.cancel.cancel();
+        assert_eq!(state(locks.share(&cancelled).await), "57014");
+        drop(alone);
+        let (one, _two) = (locks.share(&short()).await, locks.share(&short()).await);
+        assert_eq!(state(locks.exclude(&short()).await), "55P03");
+        drop(one);
+    });
+}
+
+#[test]
+fn those_who_come_later_wait_for_one_who_wants_to_write_alone() {
+    run(|| async {
+        let locks = Locks::default();
+        let one = locks.share(&short()).await.expect("nobody writes");
+        let theirs = locks.clone();
+        let alone = runtime::spawn(async move { theirs.exclude(&LockWait::default()).await });
+        runtime::yield_now().await;
+        assert_eq!(state(locks.share(&short()).await), "55P03");
+        drop(one);
+        let alone = alone.await.expect("it goes on").expect("it has the right");
+        assert!(alone.is_exclusive());
+    });
+}
+
+#[test]
+fn locks_are_held_until_their_transaction_ends() {
+    use LockMode::{KeyShare, NoKeyUpdate, Update};
+    run(|| async {
+        let locks = Locks::default();
+        let one = locks.share(&short()).await.expect("nobody writes");
+        let two = locks.share(&short()).await.expect("nobody writes alone");
+        one.lock(key("a", KeyShare), &short()).await.expect("nobody has it");
+        two.lock(key("a", NoKeyUpdate), &short()).await.expect("the key stays");
+        assert_eq!(state(two.lock(key("a", Update), &short()).await), "55P03");
+        assert_eq!(state(one.lock(key("a", NoKeyUpdate), &short()).await), "55P03");
+        drop(one);
+        two.lock(key("a", Update), &short()).await.expect("nobody else has it");
+        drop(two);
+        assert!(locks.0.state().is_idle());
+    });
+}
+
+#[test]
+fn the_last_of_a_circle_fails() {
+    run(|| async {
+        let locks = Locks::default();
+        let one = locks.share(&short()).await.expect("nobody writes");
+        let two = locks.share(&short()).await.expect("nobody writes alone");
+        one.lock(key("a", LockMode::Update), &short()).await.expect("nobody has it");
+        two.lock(key("b", LockMode::Update), &short()).await.expect("nobody has it");
+        let theirs = one.clone();
+        let waits = runtime::spawn(async move {
+            theirs.lock(key("b", LockMode::Update), &LockWait::default()).await
+        });
+        runtime::yield_now().await;
+        let wait = LockWait::default();
+        assert_eq!(state(two.lock(key("a", LockMode::Update), &wait).await), "40P01");
+        assert_eq!(state(two.exclude(&wait).await), "40P01");
+        drop(two);
+        waits.await.expect("it goes on").expect("the other one has ended");
+        one.exclude(&wait).await.expect("nobody else writes");
+    });
+}

@@ -1,0 +1,107 @@
+//! What a transaction has replaced in trees that others see: to put it back, and to leave it out of a
+//! checkpoint.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use runtime::IoCounters;
+use storage::{Redo, Store, Tree};
+use types::SqlResult;
+
+use crate::fault;
+use crate::undo::RECORD_BYTES_MAX;
+
+/// Bytes that transactions note to put back, all together; beyond them tables are written anew. They stay
+/// in memory until the transactions end, and a quarter of the undo records leaves room for those that
+/// others read.
+pub(crate) const NOTED_BYTES_MAX: usize = RECORD_BYTES_MAX / 4;
+
+/// An entry as it was before a step of a transaction changed it.
+#[derive(Clone)]
+pub(crate) struct Noted {
+    pub(crate) tree: Tree,
+    pub(crate) key: Vec<u8>,
+    pub(crate) old: Option<Vec<u8>>,
+}
+
+/// Those of one transaction, in the order of its steps.
+#[derive(Default)]
+pub(crate) struct Notes(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    noted: Vec<Noted>,
+    bytes: usize,
+}
+
+impl Notes {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of all.
+    pub(crate) fn bytes(&self) -> usize {
+        self.state().bytes
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.state().noted.len()
+    }
+
+    /// One more.
+    pub(crate) fn push(&self, noted: Noted) {
+        let mut state = self.state();
+        state.bytes += noted_bytes(&noted.key, noted.old.as_deref());
+        state.noted.push(noted);
+    }
+
+    /// The last one behind the first `kept`.
+    pub(crate) fn last(&self, kept: usize) -> Option<Noted> {
+        self.state().noted[kept..].last().cloned()
+    }
+
+    /// The last one has been put back.
+    pub(crate) fn pop(&self) {
+        let mut state = self.state();
+        if let Some(noted) = state.noted.pop() {
+            state.bytes -= noted_bytes(&noted.key, noted.old.as_deref());
+        }
+    }
+
+    /// Says what the entries were before the transaction: the first note of an entry counts, as the last
+    /// change in a log does.
+    pub(crate) fn log(&self, replaced: &mut Redo) {
+        for noted in self.state().noted.iter().rev() {
+            replaced.push(noted.tree.id(), &noted.key, noted.old.as_deref());
+        }
+    }
+}
+
+impl Noted {
+    /// Makes the entry what it was. The store gives up when that fails: what is half undone must not
+    /// become durable.
+    pub(crate) async fn put_back(&self, store: &Store) -> SqlResult<()> {
+        let done = self.set().await;
+        if let Err(error) = &done {
+            store.give_up(&format!("a transaction could not be undone: {error}"));
+        }
+        done
+    }
+
+    async fn set(&self) -> SqlResult<()> {
+        let (tree, key, io) = (&self.tree, &self.key, IoCounters::default());
+        match &self.old {
+            None => tree.delete(key, &io).await.map(drop),
+            Some(old) => match tree.replace(key, old, &io).await {
+                Ok(false) => tree.insert(key, old).await.map(drop),
+                done => done.map(drop),
+            },
+        }
+        .map_err(fault::storage)
+    }
+}
+
+/// What it takes to note an entry.
+pub(crate) fn noted_bytes(key: &[u8], old: Option<&[u8]>) -> usize {
+    size_of::<Noted>() + key.len() + old.map_or(0, <[u8]>::len)
+}

@@ -1,0 +1,178 @@
+//! Queries that lock the rows that they return, in a transaction: `FOR UPDATE` and its kin.
+//!
+//! The rows of one table are locked one by one. What locks rows of several tables, or of groups, is given
+//! the right to write alone.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use runtime::sync::Cancel;
+use sql::dml::{LockedQuery, TargetCatalog};
+use sql::plan::Plan;
+use sql::{Query, RowLocks};
+use types::key::KeyEncoder;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::Session;
+use crate::catalog::TableEntry;
+use crate::dml::{concatenated, internal};
+use crate::locks::{LockKey, LockMode, LockWait};
+use crate::query::{self, Watch};
+use crate::result::ResultSet;
+use crate::system::SystemCatalog;
+
+/// Rows that are looked at for each that is wanted, where locked ones are skipped.
+const ROWS_PER_WANTED: u64 = 4;
+
+/// Rows that a query has found, with what locks them.
+struct Found {
+    schema: SchemaRef,
+    rows: RecordBatch,
+    locks: Vec<(LockKey, LockMode)>,
+}
+
+impl Session {
+    /// Runs a query that locks rows of one table; `None` when it is none, which nothing has been done about
+    /// but that its transaction may write alone now.
+    ///
+    /// # Errors
+    /// Those of the query; 55P03 for `NOWAIT`; 40001, 40P01.
+    pub(crate) async fn locked(
+        &mut self,
+        query: &Query,
+        cancel: &Cancel,
+    ) -> SqlResult<Option<ResultSet>> {
+        let Some(kind) = query.row_locks().filter(|_| self.locks_rows()) else {
+            self.look();
+            return Ok(None);
+        };
+        self.look();
+        let wait = match kind {
+            RowLocks::Waits => self.lock_wait(),
+            RowLocks::DoesNotWait => self.lock_wait().without_waiting(),
+        };
+        let Some(locked) = LockedQuery::of(query, &self.system_catalog())? else {
+            self.write_alone(&wait).await?;
+            return Ok(None);
+        };
+        if !self.has_written() {
+            self.begin_writing(&wait).await?;
+        }
+        let result = self.lock_rows(&locked, &wait, cancel).await;
+        result.map_err(|error| of_nowait(error, kind, &locked.table)).map(Some)
+    }
+
+    /// Finds rows and locks them, until they are as they were found.
+    async fn lock_rows(
+        &mut self,
+        locked: &LockedQuery,
+        wait: &LockWait,
+        cancel: &Cancel,
+    ) -> SqlResult<ResultSet> {
+        let limit = locked.skips.and_then(|(limit, offset)| Some(limit?.saturating_add(offset)));
+        let mut looked_at = limit.map(|limit| limit.saturating_mul(ROWS_PER_WANTED).max(1));
+        loop {
+            let block = self.db.block().cloned();
+            let block = block.ok_or_else(|| SqlError::internal("rows are locked in a block"))?;
+            block.enter(wait).await?;
+            let catalog = self.system_catalog();
+            let found = self.found(locked, looked_at, &catalog, cancel).await?;
+            let kept = match locked.skips {
+                None => {
+                    block.lock(found.locks.clone(), wait).await?;
+                    (0..found.rows.num_rows() as u32).collect()
+                }
+                Some(_) => block.lock_free(&found.locks, limit)?,
+            };
+            let view = &catalog.snapshot().read_view;
+            let is_outdated = kept.iter().any(|row| {
+                let (key, _) = &found.locks[*row as usize];
+                view.is_outdated(key.tree, std::iter::once(key.key.as_slice()))
+            });
+            if is_outdated {
+                let overtaken = block.overtaken();
+                if !block.take_runs_again() {
+                    return Err(overtaken);
+                }
+                continue;
+            }
+            let is_all = looked_at.is_none_or(|count| (found.rows.num_rows() as u64) < count);
+            if !is_all && limit.is_some_and(|limit| (kept.len() as u64) < limit) {
+                looked_at = looked_at.map(|count| count.saturating_mul(ROWS_PER_WANTED));
+                continue;
+            }
+            self.save_numbers(catalog.given()).await?;
+            self.change_settings(&catalog)?;
+            return found.result(&kept, locked);
+        }
+    }
+
+    /// The rows of the query as its transaction sees them now.
+    async fn found(
+        &self,
+        locked: &LockedQuery,
+        count_max: Option<u64>,
+        catalog: &SystemCatalog,
+        cancel: &Cancel,
+    ) -> SqlResult<Found> {
+        let (query, theirs, options) =
+            (locked.query(count_max), catalog.clone(), self.planner_options_now());
+        let table = locked.table.clone();
+        let work = move || {
+            let target = TargetCatalog::new(&theirs, &table)?;
+            sql::plan_query(&query, &target, &options)
+        };
+        let plan: Arc<Plan> = Arc::new(self.planner().plan(false, cancel, work).await?);
+        let watch = Watch { cancel: cancel.clone(), activity: &self.activity };
+        let planning = std::time::Duration::ZERO;
+        let ran = query::run(&self.db, catalog.clone(), &plan, &self.settings, watch, planning);
+        let (batches, _) = ran.await?;
+        let rows = concatenated(&plan.root.schema, &batches)?;
+        let entry = catalog.snapshot().table(&locked.table)?;
+        let mode = if locked.shares { LockMode::Share } else { LockMode::Update };
+        let locks = locks_of(entry, &rows, locked.key_count, mode)?;
+        Ok(Found { schema: plan.root.schema.clone(), rows, locks })
+    }
+}
+
+impl Found {
+    /// The rows at these positions, without what `OFFSET` leaves out and without their keys.
+    fn result(self, kept: &[u32], locked: &LockedQuery) -> SqlResult<ResultSet> {
+        let (_, offset) = locked.skips.unwrap_or_default();
+        let kept = kept.get(offset as usize..).unwrap_or_default();
+        let columns: Vec<usize> = (0..self.rows.num_columns() - locked.key_count).collect();
+        let fields: Vec<_> = columns.iter().map(|at| self.schema.fields()[*at].clone()).collect();
+        let positions = arrow_array::UInt32Array::from(kept.to_vec());
+        let rows = self.rows.project(&columns).map_err(internal)?;
+        let rows = arrow_select::take::take_record_batch(&rows, &positions).map_err(internal)?;
+        let metadata = self.schema.metadata().clone();
+        let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let tag = format!("SELECT {}", rows.num_rows());
+        Ok(ResultSet { schema, batches: vec![rows], tag, figures: None })
+    }
+}
+
+/// What locks the rows whose keys are the last columns.
+fn locks_of(
+    entry: &TableEntry,
+    rows: &RecordBatch,
+    key_count: usize,
+    mode: LockMode,
+) -> SqlResult<Vec<(LockKey, LockMode)>> {
+    let first = rows.num_columns() - key_count;
+    let encoder = KeyEncoder::new(&entry.layout.key, &rows.columns()[first..]);
+    let lock = |row: usize| {
+        let mut key = vec![];
+        encoder.encode(row, &mut key)?;
+        Ok((LockKey { tree: entry.tree_of_row(&key), key }, mode))
+    };
+    (0..rows.num_rows()).map(lock).collect()
+}
+
+fn of_nowait(error: SqlError, kind: RowLocks, table: &str) -> SqlError {
+    if kind != RowLocks::DoesNotWait || error.state != SqlState("55P03") {
+        return error;
+    }
+    SqlError::new(error.state, format!("could not obtain lock on row in relation \"{table}\""))
+}

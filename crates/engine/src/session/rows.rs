@@ -1,0 +1,109 @@
+//! Statements that change rows: each in a block, which is its own where no transaction is open.
+
+use std::sync::Arc;
+
+use sql::parse::{Copy, Delete, Insert, Statement, Update};
+use types::SqlResult;
+
+use super::Session;
+use crate::dml;
+use crate::isolation::Isolation;
+use crate::pipe::PipeReceiver;
+use crate::result::StatementResult;
+use crate::writing::Writing;
+
+/// A statement that changes rows, and may run several times.
+pub(super) enum RowStatement {
+    Insert(Arc<Insert>),
+    Update(Update),
+    Delete(Delete),
+}
+
+impl RowStatement {
+    /// The statement as one that changes rows, or as it is.
+    pub(super) fn new(statement: Statement) -> Result<RowStatement, Statement> {
+        match statement {
+            Statement::Insert(insert) => Ok(RowStatement::Insert(Arc::new(insert))),
+            Statement::Update(update) => Ok(RowStatement::Update(update)),
+            Statement::Delete(delete) => Ok(RowStatement::Delete(delete)),
+            other => Err(other),
+        }
+    }
+
+    async fn run(&self, writing: &Writing<'_>) -> SqlResult<StatementResult> {
+        match self {
+            RowStatement::Insert(insert) => dml::insert(writing, insert).await,
+            RowStatement::Update(update) => dml::update(writing, update).await,
+            RowStatement::Delete(delete) => dml::delete(writing, delete).await,
+        }
+    }
+}
+
+impl Session {
+    /// Runs a statement that changes rows.
+    ///
+    /// # Errors
+    /// Those of the statement, and of its commit where it is a transaction of its own.
+    pub(super) async fn change_rows(
+        &mut self,
+        statement: RowStatement,
+    ) -> SqlResult<StatementResult> {
+        let is_alone = self.begin_rows().await?;
+        let changed = self.changed(&statement).await;
+        self.end_rows(is_alone, changed).await
+    }
+
+    /// Runs it until nobody has changed meanwhile what it found: what it has locked stays so, hence nobody
+    /// can for long.
+    async fn changed(&self, statement: &RowStatement) -> SqlResult<StatementResult> {
+        loop {
+            let writing = self.writing_rows().await?;
+            let changed = statement.run(&writing).await;
+            if changed.is_ok() || !writing.block()?.take_runs_again() {
+                return changed;
+            }
+        }
+    }
+
+    /// Runs `COPY .. FROM`; `input` is what the client sends.
+    ///
+    /// # Errors
+    /// As [`Session::change_rows`].
+    pub(crate) async fn copy_rows(
+        &mut self,
+        copy: &Copy,
+        input: Option<PipeReceiver<Vec<u8>>>,
+    ) -> SqlResult<StatementResult> {
+        let is_alone = self.begin_rows().await?;
+        let copied = self.copy_from(copy, input).await;
+        self.end_rows(is_alone, copied).await
+    }
+
+    /// Begins a block for one statement, unless there is one.
+    async fn begin_rows(&mut self) -> SqlResult<bool> {
+        if self.has_written() {
+            return Ok(false);
+        }
+        let isolation = self.isolation();
+        if isolation != Isolation::ReadCommitted && self.db.kept().is_none() {
+            self.db = self.db.pinned(isolation == Isolation::Serializable);
+        }
+        let begun = self.begin_writing(&self.lock_wait()).await;
+        if begun.is_err() {
+            self.db = self.db.unpinned();
+        }
+        begun.map(|()| true)
+    }
+
+    /// Ends the block of one statement.
+    async fn end_rows(
+        &mut self,
+        is_alone: bool,
+        done: SqlResult<StatementResult>,
+    ) -> SqlResult<StatementResult> {
+        let Some(block) = self.db.block().filter(|_| is_alone).cloned() else { return done };
+        self.db = block.public().unpinned();
+        let done = done?;
+        block.commit().await.map(|()| done)
+    }
+}

@@ -1,0 +1,210 @@
+//! The records, and how long they stay.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use storage::TreeId;
+
+use super::Stamp;
+
+/// Bytes of all records. One statement changes at most a 256th of the pool in place, so this is what
+/// thousands of usual statements replace; a query that is still running after them is told so.
+pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
+
+/// What a record takes besides its key and its value.
+const RECORD_OVERHEAD_BYTES: usize = 128;
+
+#[derive(Default)]
+pub(super) struct UndoLog {
+    /// The greatest version that has records: who reads as of it or a newer one need not look. While a
+    /// transaction that has records has not ended, everybody has to.
+    pub(super) newest: AtomicU64,
+    /// The version that those see who begin to read: newer records are needed.
+    pub(super) shown: AtomicU64,
+    last_stamp: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// How many read views there are of each version.
+    views: BTreeMap<u64, usize>,
+    trees: HashMap<TreeId, TreeUndo>,
+    /// The keys of the records of each version.
+    keys: BTreeMap<u64, Vec<RecordKey>>,
+    /// Those of each transaction that has not ended.
+    in_flight: HashMap<u64, Vec<RecordKey>>,
+    bytes: usize,
+}
+
+type RecordKey = (TreeId, Arc<[u8]>);
+
+#[derive(Default)]
+pub(super) struct TreeUndo {
+    /// By key, then in the order of the changes.
+    records: BTreeMap<Arc<[u8]>, Vec<Record>>,
+    /// Who reads as of a version before this one misses records.
+    pub(super) lost: u64,
+}
+
+/// What an entry was until a step of a transaction.
+pub(super) struct Record {
+    pub(super) stamp: Stamp,
+    pub(super) step: u32,
+    pub(super) old: Option<Arc<[u8]>>,
+}
+
+impl UndoLog {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn new_stamp(&self) -> Stamp {
+        Stamp::new(self.last_stamp.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// One more reads as of the version.
+    pub(super) fn enter(&self, version: u64) {
+        *self.state().views.entry(version).or_default() += 1;
+    }
+
+    /// One reads no more as of the version.
+    pub(super) fn leave(&self, version: u64) {
+        let mut state = self.state();
+        let count = state.views.get_mut(&version).expect("a read view is registered");
+        *count -= 1;
+        if *count == 0 {
+            state.views.remove(&version);
+            state.forget();
+            self.newest.store(state.newest(), Ordering::Release);
+        }
+    }
+
+    pub(super) fn record<'a>(
+        &self,
+        stamp: &Stamp,
+        step: u32,
+        tree: TreeId,
+        entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+    ) {
+        let mut state = self.state();
+        for (key, old) in entries {
+            state.record(stamp, step, tree, key, old);
+        }
+        if state.bytes > RECORD_BYTES_MAX {
+            state.lose_before(1 + self.shown.load(Ordering::Acquire));
+        }
+        self.newest.store(state.newest(), Ordering::Release);
+    }
+
+    /// A transaction has ended with a version, which nobody reads as of yet.
+    pub(super) fn end(&self, stamp: &Stamp, version: u64, is_undone: bool) {
+        let mut state = self.state();
+        stamp.end(version, is_undone);
+        if let Some(keys) = state.in_flight.remove(&stamp.id()) {
+            state.keys.entry(version).or_default().extend(keys);
+        }
+        self.newest.store(state.newest(), Ordering::Release);
+    }
+}
+
+impl State {
+    pub(super) fn tree(&self, tree: TreeId) -> Option<&TreeUndo> {
+        self.trees.get(&tree)
+    }
+
+    fn newest(&self) -> u64 {
+        match self.in_flight.is_empty() {
+            true => self.keys.last_key_value().map_or(0, |(version, _)| *version),
+            false => u64::MAX,
+        }
+    }
+
+    fn record(&mut self, stamp: &Stamp, step: u32, tree: TreeId, key: &[u8], old: Option<&[u8]>) {
+        let undo = self.trees.entry(tree).or_default();
+        let key: Arc<[u8]> = key.into();
+        let records = undo.records.entry(key.clone()).or_default();
+        // A change that failed has left the same record, and the entry as it was.
+        let is_there = |record: &Record| record.stamp.is(stamp) && record.step >= step;
+        if records.last().is_some_and(is_there) {
+            return;
+        }
+        self.bytes += size(&key, old);
+        records.push(Record { stamp: stamp.clone(), step, old: old.map(Into::into) });
+        self.in_flight.entry(stamp.id()).or_default().push((tree, key));
+    }
+
+    /// Drops the records that no reader needs: those up to the oldest version that is read.
+    fn forget(&mut self) {
+        let oldest = self.views.first_key_value().map_or(u64::MAX, |(version, _)| *version);
+        while self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest) {
+            self.drop_oldest();
+        }
+        self.trees.retain(|_, undo| !undo.records.is_empty() || undo.lost > oldest);
+    }
+
+    /// Drops the oldest records before those of `version`, though there are readers that need them. The
+    /// others stay: what made them is not visible yet, and everybody needs those.
+    fn lose_before(&mut self, version: u64) {
+        let oldest = |state: &State| state.keys.first_key_value().map(|(oldest, _)| *oldest);
+        while let Some(first) = oldest(self).filter(|first| *first < version) {
+            if self.bytes <= RECORD_BYTES_MAX / 2 {
+                return;
+            }
+            for tree in self.drop_oldest() {
+                let undo = self.trees.entry(tree).or_default();
+                undo.lost = undo.lost.max(first);
+            }
+        }
+    }
+
+    /// Drops the records of the oldest version; the trees they are of.
+    fn drop_oldest(&mut self) -> Vec<TreeId> {
+        let Some((version, keys)) = self.keys.pop_first() else { return vec![] };
+        let mut trees = vec![];
+        for (tree, key) in keys {
+            let undo = self.trees.get_mut(&tree).expect("the tree has records");
+            let records = undo.records.get_mut(&key).expect("the key has records");
+            let at = records.iter().position(|record| record.stamp.version() == version);
+            let record = records.remove(at.expect("the version has a record"));
+            self.bytes -= size(&key, record.old.as_deref());
+            if records.is_empty() {
+                undo.records.remove(&key);
+            }
+            if trees.last() != Some(&tree) {
+                trees.push(tree);
+            }
+        }
+        trees
+    }
+
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        (self.keys.len(), self.trees.len(), self.bytes)
+    }
+}
+
+impl TreeUndo {
+    /// The records of the keys from `low` up to and without `high`.
+    pub(super) fn within(
+        &self,
+        low: &[u8],
+        high: Option<&[u8]>,
+    ) -> impl Iterator<Item = (&Arc<[u8]>, &Vec<Record>)> {
+        let is_empty = high.is_some_and(|high| high <= low);
+        let high = high.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = (!is_empty).then_some((Bound::Included(low), high));
+        range.into_iter().flat_map(|range| self.records.range::<[u8], _>(range))
+    }
+
+    /// Those of one key.
+    pub(super) fn of_key(&self, key: &[u8]) -> &[Record] {
+        self.records.get(key).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn size(key: &[u8], old: Option<&[u8]>) -> usize {
+    RECORD_OVERHEAD_BYTES + key.len() + old.map_or(0, <[u8]>::len)
+}
