@@ -5,6 +5,7 @@
 //! reads is the state before it, and an error leaves nothing to undo but I/O errors do.
 
 mod change;
+mod compiled;
 mod constraints;
 mod delete;
 mod entries;
@@ -37,13 +38,14 @@ pub(crate) use update::update;
 fn outcome(
     verb: &str,
     count: usize,
-    returning: Option<RowExprs>,
+    returning: Option<&RowExprs>,
     rows: &RecordBatch,
 ) -> SqlResult<StatementResult> {
     let tag = format!("{verb} {count}");
     let Some(returning) = returning else { return Ok(StatementResult::Command { tag }) };
     let batches = vec![returning.evaluate(rows)?];
-    Ok(StatementResult::Rows(ResultSet { schema: returning.schema, batches, tag, figures: None }))
+    let schema = returning.schema.clone();
+    Ok(StatementResult::Rows(ResultSet { schema, batches, tag, figures: None }))
 }
 
 pub(crate) fn internal(error: arrow_schema::ArrowError) -> SqlError {

@@ -1,16 +1,18 @@
-//! Look-ups that come as text with another key each time: the key is lifted out of the text, and
-//! what is left has been planned before.
+//! Look-ups and changes of single rows that come as text with other values each time: the values are
+//! lifted out of the text, and what is left has been planned or compiled before.
+
+mod write;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sql::{Parameter, Shape, Template};
+use sql::{Parameter, Shape, Statement, Template};
 use types::LogicalType;
 
 use crate::prepared::{PointExecution, Prepared};
 use crate::session::Session;
 
-/// Longer texts are no look-ups.
+/// Longer texts are looked at no further.
 const TEXT_BYTES_MAX: usize = 1024;
 
 /// Texts that a session remembers.
@@ -28,8 +30,24 @@ impl Session {
     /// nothing about the text.
     pub fn known_look_up(&mut self, text: &str) -> Option<(PointExecution, Arc<Shape>)> {
         let (without, keys) = lift(text)?;
+        let (prepared, shape) = self.known(without, text)?;
+        // Errors are reported of the text as it was written.
+        let point = self.point(&prepared, &keys).ok().flatten()?;
+        Some((point, shape))
+    }
+
+    /// The statement that changes rows which `text` is, when it is compiled for all values; `None` says
+    /// nothing about the text.
+    pub fn known_write(&mut self, text: &str) -> Option<(Statement, Arc<Shape>)> {
+        let (without, values) = write::lift(text)?;
+        let (prepared, shape) = self.known(without, text)?;
+        Some((self.compiled(&prepared, &values, Some(text))?, shape))
+    }
+
+    /// What is known of a text without its values; `whole` is one that has some.
+    fn known(&mut self, without: String, whole: &str) -> Option<Known> {
         if !self.lifted.0.contains_key(&without) {
-            let known = only(&without).zip(only(text)).map(|(without, whole)| {
+            let known = only(&without).zip(only(whole)).map(|(without, whole)| {
                 (Arc::new(Prepared::new(without)), Arc::new(whole.shape()))
             });
             if self.lifted.0.len() >= TEXT_COUNT_MAX {
@@ -37,10 +55,7 @@ impl Session {
             }
             self.lifted.0.insert(without.clone(), known);
         }
-        let (prepared, shape) = self.lifted.0.get(&without)?.clone()?;
-        // Errors are reported of the text as it was written.
-        let point = self.point(&prepared, &keys).ok().flatten()?;
-        Some((point, shape))
+        self.lifted.0.get(&without)?.clone()
     }
 }
 
@@ -53,19 +68,8 @@ fn only(text: &str) -> Option<Template> {
 /// A query's text with a placeholder for each literal that stands alone behind an equals sign, and
 /// these literals.
 fn lift(text: &str) -> Option<(String, Vec<Parameter>)> {
-    let text = text.trim().trim_end_matches(';');
+    let text = plain(text, &["select "])?;
     let bytes = text.as_bytes();
-    let is_query = bytes.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"select "));
-    // What has comments, placeholders, escapes or several statements is not looked at further.
-    let odd = |b: &u8| matches!(b, b'$' | b';' | b'\\' | 0) || !b.is_ascii();
-    if !is_query
-        || bytes.len() > TEXT_BYTES_MAX
-        || bytes.iter().any(odd)
-        || text.contains("--")
-        || text.contains("/*")
-    {
-        return None;
-    }
     let (mut without, mut keys) = (String::with_capacity(bytes.len()), vec![]);
     let mut at = 0;
     while at < bytes.len() {
@@ -87,6 +91,24 @@ fn lift(text: &str) -> Option<(String, Vec<Parameter>)> {
         at += len;
     }
     (!keys.is_empty()).then_some((without, keys))
+}
+
+/// The one statement that a text seems to be, which begins with one of these words. What has comments,
+/// placeholders, escapes or several statements is not looked at further.
+fn plain<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
+    let text = text.trim().trim_end_matches(';');
+    let bytes = text.as_bytes();
+    let begins = |word: &&str| {
+        let start = bytes.get(..word.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let odd = |b: &u8| matches!(b, b'$' | b';' | b'\\' | 0) || !b.is_ascii();
+    let is_plain = words.iter().any(begins)
+        && bytes.len() <= TEXT_BYTES_MAX
+        && !bytes.iter().any(odd)
+        && !text.contains("--")
+        && !text.contains("/*");
+    is_plain.then_some(text)
 }
 
 /// Length of what stands in quotes; a quote in it is doubled.

@@ -4,13 +4,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::SchemaRef;
 use sql::catalog::TableDef;
+use sql::dml::Compiled;
 use sql::plan::{Access, Plan};
-use sql::{Parameter, PointQuery, Template};
+use sql::{Parameter, PointQuery, Statement, Template};
 use types::SqlResult;
 use types::zone::Zone;
 
 use crate::access::{self, RoleId};
 use crate::session::Session;
+
+/// Types of values that a statement is compiled for at once.
+const COMPILED_MAX: usize = 4;
 
 /// A statement with the plan that its last execution left.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ enum Planned {
     EachTime,
     /// Its plan is good for all values.
     Point(Arc<Cached>),
+    /// It changes rows, and is compiled for values of several types.
+    Compiled(Vec<Arc<Compiled>>),
 }
 
 /// A plan, and what it depends on besides the table.
@@ -82,6 +88,45 @@ impl Prepared {
 }
 
 impl Session {
+    /// A prepared statement with its values, when it changes rows and can be compiled for all values;
+    /// `None` for all others. `text` is where the values were taken from, if they were.
+    pub(crate) fn compiled(
+        &self,
+        prepared: &Prepared,
+        parameters: &[Parameter],
+        text: Option<&str>,
+    ) -> Option<Statement> {
+        if !prepared.template.changes_rows() {
+            return None;
+        }
+        let mut known = match prepared.planned() {
+            Planned::Compiled(known) => known,
+            Planned::Nothing => vec![],
+            Planned::EachTime | Planned::Point(_) => return None,
+        };
+        let _entered = types::zone::enter(self.context());
+        let fits = |compiled: &&Arc<Compiled>| self.is_current(compiled, parameters);
+        if let Some(compiled) = known.iter().find(fits) {
+            return Some(compiled.statement(parameters, text));
+        }
+        // What is wrong with it is told when it is planned.
+        let compiled = Compiled::of(&prepared.template, parameters, &self.system_catalog());
+        let Some(compiled) = compiled.ok().flatten().map(Arc::new) else {
+            prepared.keep(Planned::EachTime);
+            return None;
+        };
+        known.truncate(COMPILED_MAX - 1);
+        known.insert(0, compiled.clone());
+        prepared.keep(Planned::Compiled(known));
+        Some(compiled.statement(parameters, text))
+    }
+
+    fn is_current(&self, compiled: &Compiled, parameters: &[Parameter]) -> bool {
+        let snapshot = self.database().snapshot();
+        let entry = snapshot.table(compiled.table_name());
+        entry.is_ok_and(|entry| compiled.fits(&entry.def, parameters))
+    }
+
     /// A prepared statement with its values, when it is a look-up by key; `None` for all others, which
     /// are bound, planned and run as any statement.
     ///
@@ -94,7 +139,7 @@ impl Session {
     ) -> SqlResult<Option<PointExecution>> {
         let _entered = types::zone::enter(self.context());
         let cached = match prepared.planned() {
-            Planned::EachTime => return Ok(None),
+            Planned::EachTime | Planned::Compiled(_) => return Ok(None),
             Planned::Point(cached) if self.fits(&cached) => Some(cached),
             _ => self.plan_point(prepared, parameters)?,
         };

@@ -202,10 +202,13 @@ impl Session {
     /// # Errors
     /// What parsing and planning say.
     pub fn bound(&self, prepared: &Prepared, values: &[Parameter]) -> SqlResult<Executed> {
-        if self.transaction_status() != TransactionStatus::Failed
-            && let Some(point) = self.point(prepared, values)?
-        {
-            return Ok(Executed::Point(Box::new(point)));
+        if self.transaction_status() != TransactionStatus::Failed {
+            if let Some(statement) = self.compiled(prepared, values, None) {
+                return Ok(Executed::Statement(Box::new(statement)));
+            }
+            if let Some(point) = self.point(prepared, values)? {
+                return Ok(Executed::Point(Box::new(point)));
+            }
         }
         Ok(Executed::Statement(Box::new(prepared.template().bind(values)?)))
     }

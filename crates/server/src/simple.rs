@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use engine::{Announced, Shape, SqlResult, Statement, Template};
+use engine::{Announced, Shape, SqlError, SqlResult, Statement, Template};
 
 use crate::connection::{Answer, Connection};
 use crate::message::Reader;
@@ -30,10 +30,16 @@ impl Connection {
             Ok(text) => text,
             Err(error) => return Ok(Err(error)),
         };
-        let statements = match self.beside(text, read).await {
+        let known = self.session.known_write(text);
+        let statements = match known {
+            Some((statement, shape)) => Ok(vec![Read { template: None, statement, shape }]),
+            None => self.beside(text, read).await,
+        };
+        let statements = match statements {
             Ok(statements) => statements,
             Err(error) => return Ok(Err(error)),
         };
+        let whole = text;
         let text = Announced::from(text);
         self.session.activity().announce(&text);
         self.text = Some(text.shown().clone());
@@ -50,7 +56,7 @@ impl Connection {
             self.session.expect_more(number < last);
             let tag = match self.run_one(statement).await? {
                 Ok(tag) => tag,
-                Err(error) => return Ok(Err(template.located(error))),
+                Err(error) => return Ok(Err(located(template, whole, error))),
             };
             if number == last
                 && let Err(error) = self.end_implicit().await?
@@ -102,9 +108,19 @@ impl Connection {
 
 /// A statement as it was read.
 struct Read {
-    template: Template,
+    /// `None` of a statement whose text has not been read: it is compiled.
+    template: Option<Template>,
     statement: Statement,
     shape: Arc<Shape>,
+}
+
+/// An error with its place in the text of its statement, which is the whole text if it has no template.
+fn located(template: Option<Template>, whole: &str, error: SqlError) -> SqlError {
+    let template = template.or_else(|| Template::all(whole).ok()?.pop());
+    match template {
+        Some(template) => template.located(error),
+        None => error,
+    }
 }
 
 /// The statements of a message. What does not parse runs in no part.
@@ -112,7 +128,7 @@ fn read(text: &str) -> SqlResult<Vec<Read>> {
     let one = |template: Template| {
         let statement = template.bind(&[]).map_err(|error| template.located(error))?;
         let shape = Arc::new(template.shape());
-        Ok(Read { template, statement, shape })
+        Ok(Read { template: Some(template), statement, shape })
     };
     Template::all(text)?.into_iter().map(one).collect()
 }

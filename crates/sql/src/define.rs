@@ -327,7 +327,7 @@ impl Draft {
         let table = Arc::new(table);
         crate::dml::Defaults::new(&table, catalog)?;
         let none = arrow_array::RecordBatch::new_empty(crate::incoming_schema(&table).arrow());
-        crate::dml::generated(&table, none, catalog).map(|_| ())
+        crate::dml::RowRules::of(&table, catalog)?.filled(&table, none).map(|_| ())
     }
 }
 

@@ -5,6 +5,7 @@
 //! in such a query under a name of its own, with the hidden row id as a column where it has one.
 
 mod assign;
+mod compiled;
 mod conflict;
 mod defaults;
 mod expressions;
@@ -12,11 +13,13 @@ mod locked;
 mod target;
 
 pub use assign::{assign, is_assignable, or_null, refuse_nulls};
+pub use compiled::{Compiled, Execution, RowRules};
 pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;
-pub use expressions::{RowExprs, checks, converted, generated, returning};
+pub use expressions::{RowExprs, converted, returning};
 pub use locked::LockedQuery;
 pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};
 
 pub(crate) use assign::literal_as;
+pub(crate) use expressions::checks;
 pub(crate) use target::{is_default, parsed};

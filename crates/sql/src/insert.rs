@@ -18,6 +18,8 @@ use crate::error::{from_arrow, nearest};
 use crate::expr::{Expr, bind_scalar};
 use crate::parse::{Insert, InsertSource, Overriding, Query};
 
+const DIFFERENT_LENGTHS: &str = "VALUES lists must all be the same length";
+
 /// The rows of an `INSERT`.
 pub enum InsertRows {
     /// All columns of the table in order.
@@ -43,8 +45,7 @@ pub fn insert_rows(
     match &insert.source {
         InsertSource::Defaults => rows(&table, &targets, &[vec![]], insert, catalog, defaults),
         InsertSource::Values(values) if values.windows(2).any(|w| w[0].len() != w[1].len()) => {
-            let message = "VALUES lists must all be the same length";
-            Err(SqlError::new(SqlState::SYNTAX_ERROR, message))
+            Err(SqlError::new(SqlState::SYNTAX_ERROR, DIFFERENT_LENGTHS))
         }
         InsertSource::Values(values) if !values.iter().flatten().any(has_query) => {
             values.iter().try_for_each(|row| fits(row, &targets, insert))?;
@@ -142,7 +143,11 @@ pub fn rows_of_query(
 }
 
 /// Whether a column takes the values that are given; 428C9 for one that always makes its own.
-fn takes_values(table: &TableDef, ordinal: usize, overriding: Overriding) -> SqlResult<bool> {
+pub(crate) fn takes_values(
+    table: &TableDef,
+    ordinal: usize,
+    overriding: Overriding,
+) -> SqlResult<bool> {
     let (kind, hint) = match (table.constraints.default_of(ordinal), overriding) {
         (Some(ColumnDefault::Generated(_)), _) => ("a generated column", None),
         (Some(ColumnDefault::Identity(i)), Overriding::User) if i.standard => return Ok(false),
@@ -219,6 +224,24 @@ pub(crate) fn check_targets(insert: &Insert, catalog: &dyn Catalog) -> SqlResult
         InsertSource::Values(rows) => rows.iter().try_for_each(|row| fits(row, &targets, insert)),
         _ => Ok(()),
     }
+}
+
+/// The ordinals that the values of a row go to, if `rows` are as long as they should be.
+///
+/// Errors: 42703, 42701 and 42601.
+pub(crate) fn targets_of(
+    insert: &Insert,
+    table: &TableDef,
+    rows: &[Vec<ast::Expr>],
+) -> SqlResult<Vec<usize>> {
+    let targets = targets(insert, table)?;
+    if rows.windows(2).any(|w| w[0].len() != w[1].len()) {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, DIFFERENT_LENGTHS));
+    }
+    if matches!(insert.source, InsertSource::Values(_)) {
+        rows.iter().try_for_each(|row| fits(row, &targets, insert))?;
+    }
+    Ok(targets)
 }
 
 /// The ordinals that the values of a row go to.

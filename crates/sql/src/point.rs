@@ -112,7 +112,7 @@ impl PointQuery {
 }
 
 /// A parameter as a value of a column's type, where that is beyond doubt.
-fn value(parameter: &Parameter, ty: LogicalType) -> Option<ScalarValue> {
+pub(crate) fn value(parameter: &Parameter, ty: LogicalType) -> Option<ScalarValue> {
     let text = parameter.value.as_deref()?;
     let (given, wanted) = (parameter.ty, ty.arrow());
     match wanted {
@@ -186,7 +186,7 @@ fn looked_up(query: &ast::Query, parameter_count: usize) -> Option<(String, Vec<
     Some((crate::parse::name(name).ok()?, columns))
 }
 
-fn conjuncts(condition: &ast::Expr, visit: &mut impl FnMut(&ast::Expr)) {
+pub(crate) fn conjuncts(condition: &ast::Expr, visit: &mut impl FnMut(&ast::Expr)) {
     match condition {
         ast::Expr::BinaryOp { left, op: ast::BinaryOperator::And, right } => {
             conjuncts(left, visit);
@@ -210,7 +210,7 @@ fn equality(conjunct: &ast::Expr) -> Option<(usize, String)> {
     Some((number, column_name(column)?))
 }
 
-fn placeholder(expr: &ast::Expr) -> Option<usize> {
+pub(crate) fn placeholder(expr: &ast::Expr) -> Option<usize> {
     let ast::Expr::Value(value) = expr else { return None };
     let ast::Value::Placeholder(name) = &value.value else { return None };
     name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)

@@ -3,6 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use sql::catalog::{Catalog, TableDef};
+use sql::dml::RowRules;
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -17,8 +18,17 @@ pub(crate) fn checked(
     if def.constraints.is_empty() {
         return Ok(rows);
     }
-    let rows = sql::dml::generated(def, rows, catalog)?;
-    validate(def, catalog, &rows, false)?;
+    checked_by(&RowRules::of(def, catalog)?, def, rows)
+}
+
+/// The same by rules that were compiled before.
+pub(super) fn checked_by(
+    rules: &RowRules,
+    def: &TableDef,
+    rows: RecordBatch,
+) -> SqlResult<RecordBatch> {
+    let rows = rules.filled(def, rows)?;
+    validate(rules, def, &rows, false)?;
     Ok(rows)
 }
 
@@ -28,16 +38,11 @@ pub(crate) fn validate_rows(
     catalog: &dyn Catalog,
     rows: &RecordBatch,
 ) -> SqlResult<()> {
-    validate(def, catalog, rows, true)
+    validate(&RowRules::of(def, catalog)?, def, rows, true)
 }
 
-fn validate(
-    def: &TableDef,
-    catalog: &dyn Catalog,
-    rows: &RecordBatch,
-    existing: bool,
-) -> SqlResult<()> {
-    for (name, condition) in sql::dml::checks(def, catalog)? {
+fn validate(rules: &RowRules, def: &TableDef, rows: &RecordBatch, existing: bool) -> SqlResult<()> {
+    for (name, condition) in rules.checks() {
         let held = condition.evaluate(rows)?;
         if held.data_type().is_null() {
             continue;
@@ -51,14 +56,14 @@ fn validate(
                 "check constraint \"{name}\" of relation \"{table}\" is violated by some row"
             );
             let error = SqlError::new(SqlState::CHECK_VIOLATION, message);
-            return Err(error.of_table(table).of_constraint(&name));
+            return Err(error.of_table(table).of_constraint(name));
         }
         let message =
             format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
         return Err(SqlError::new(SqlState::CHECK_VIOLATION, message)
             .with_detail(format!("Failing row contains ({}).", shown(rows, row)))
             .of_table(table)
-            .of_constraint(&name));
+            .of_constraint(name));
     }
     Ok(())
 }

@@ -3,17 +3,29 @@
 use std::collections::HashSet;
 
 use sql::dml::{TargetCatalog, delete_query, returning};
-use sql::parse::Delete;
-use types::SqlResult;
+use sql::parse::{Delete, Statement};
+use types::{SqlError, SqlResult};
 
 use super::rows::Rows;
-use super::{Change, commit, foreign, outcome};
+use super::{Change, commit, compiled, foreign, outcome};
 use crate::result::StatementResult;
 use crate::waiting::give_way;
 use crate::writing::Writing;
 
 /// Deletes rows, and what refers to them where a constraint says so.
 pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
+    let Some(execution) = &delete.execution else { return planned(writing, delete).await };
+    if let Some(result) = compiled::delete(writing, execution).await? {
+        return Ok(result);
+    }
+    match execution.planned()? {
+        Statement::Delete(delete) => planned(writing, &delete).await,
+        _ => Err(SqlError::internal("a statement is another one now")),
+    }
+}
+
+/// The same by a query that finds the rows.
+async fn planned(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
     let target = TargetCatalog::new(&writing.catalog, &delete.table)?;
     let returning = returning(delete, &writing.catalog)?;
     let query = delete_query(delete, &target)?;
@@ -29,7 +41,7 @@ pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<
     let (count, rows) = (removed.len(), removed.batch.clone());
     let none = Rows::none(&entry);
     let changes = foreign::enforce(writing, Change::new(&entry, removed, none)).await?;
-    let result = outcome("DELETE", count, returning, &rows)?;
+    let result = outcome("DELETE", count, returning.as_ref(), &rows)?;
     commit(writing, changes).await?;
     Ok(result)
 }

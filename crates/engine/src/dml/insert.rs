@@ -6,15 +6,15 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, RecordBatch, UInt32Array};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
-use sql::dml::{Conflict, ConflictAction, Defaults, returning};
-use sql::parse::Insert;
+use sql::dml::{Conflict, ConflictAction, Defaults, RowExprs, returning};
+use sql::parse::{Insert, Statement};
 use sql::{InsertRows, insert_rows, rows_of_query};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::incoming::{Source, insert_query, may_stream};
 use super::references::{Reference, stored_rows};
 use super::rows::{Rows, concatenated};
-use super::{Change, checked, commit, foreign, internal, outcome};
+use super::{Change, checked, commit, compiled, foreign, internal, outcome};
 use crate::catalog::TableEntry;
 use crate::locks::{LockKey, LockMode};
 use crate::result::StatementResult;
@@ -28,6 +28,18 @@ pub(crate) async fn insert(
     writing: &Writing<'_>,
     insert: &Arc<Insert>,
 ) -> SqlResult<StatementResult> {
+    let Some(execution) = &insert.execution else { return planned(writing, insert).await };
+    if let Some(result) = compiled::insert(writing, execution).await? {
+        return Ok(result);
+    }
+    match execution.planned()? {
+        Statement::Insert(insert) => planned(writing, &Arc::new(insert)).await,
+        _ => Err(SqlError::internal("a statement is another one now")),
+    }
+}
+
+/// The same with its values bound anew.
+async fn planned(writing: &Writing<'_>, insert: &Arc<Insert>) -> SqlResult<StatementResult> {
     let catalog = &writing.catalog;
     // Views and system relations take no rows.
     sql::dml::TargetCatalog::new(catalog, &insert.table)?;
@@ -59,12 +71,23 @@ pub(crate) async fn insert(
         }
     };
     let rows = checked(&entry.def, catalog, rows)?;
+    write(writing, &entry, rows, conflict.as_ref(), returning.as_ref()).await
+}
+
+/// Inserts whole rows, which fulfil what single rows must.
+pub(super) async fn write(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    rows: RecordBatch,
+    conflict: Option<&Conflict>,
+    returning: Option<&RowExprs>,
+) -> SqlResult<StatementResult> {
     let planned = match conflict {
-        None => Planned::all(&entry, rows),
-        Some(conflict) => resolve(writing, &entry, rows, &conflict).await?,
+        None => Planned::all(entry, rows),
+        Some(conflict) => resolve(writing, entry, rows, conflict).await?,
     };
     let order = planned.order.clone();
-    let (written, change) = planned.change(&entry).await?;
+    let (written, change) = planned.change(entry).await?;
     let count = written.num_rows();
     let written = match order {
         Some(order) => take_record_batch(&written, &UInt32Array::from(order)).map_err(internal)?,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
 use sql::dml::{TargetCatalog, assign, or_null, refuse_nulls, returning, update_query};
-use sql::parse::Update;
-use types::SqlResult;
+use sql::parse::{Statement, Update};
+use types::{SqlError, SqlResult};
 
 use super::delete::firsts;
 use super::rows::{Rows, batch};
-use super::{Change, checked, commit, foreign, outcome};
+use super::{Change, checked, commit, compiled, foreign, outcome};
 use crate::catalog::TableEntry;
 use crate::result::StatementResult;
 use crate::waiting::give_way;
@@ -19,6 +19,18 @@ use crate::writing::Writing;
 
 /// Changes rows, and what refers to their keys where a constraint says so.
 pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
+    let Some(execution) = &update.execution else { return planned(writing, update).await };
+    if let Some(result) = compiled::update(writing, execution).await? {
+        return Ok(result);
+    }
+    match execution.planned()? {
+        Statement::Update(update) => planned(writing, &update).await,
+        _ => Err(SqlError::internal("a statement is another one now")),
+    }
+}
+
+/// The same by a query that finds the rows.
+async fn planned(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
     let target = TargetCatalog::new(&writing.catalog, &update.table)?;
     let returning = returning(update, &writing.catalog)?;
     let (query, ordinals) = update_query(update, &target)?;
@@ -38,7 +50,7 @@ pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<
     }
     let (count, rows) = (old.len(), new.batch.clone());
     let changes = foreign::enforce(writing, Change::new(&entry, old, new)).await?;
-    let result = outcome("UPDATE", count, returning, &rows)?;
+    let result = outcome("UPDATE", count, returning.as_ref(), &rows)?;
     commit(writing, changes).await?;
     Ok(result)
 }

@@ -51,6 +51,12 @@ impl Session {
             };
             return self.watched(look_up).await.map(|result| vec![result]);
         }
+        if let Some((statement, shape)) = self.known_write(text) {
+            self.activity.announce_shape(shape);
+            let result = self.run(statement, Client::default()).await;
+            self.end_transaction();
+            return result.map(|result| vec![result]);
+        }
         let statements = Template::all(text)?.into_iter();
         let bound = statements.map(|template| {
             template.bind(&[]).map(|statement| (statement, Arc::new(template.shape())))

@@ -35,8 +35,21 @@ impl Defaults {
     ///
     /// Errors: what binding the expressions says.
     pub fn new(table: &Arc<TableDef>, catalog: &dyn Catalog) -> SqlResult<Defaults> {
-        let count = table.schema.columns.len();
-        let columns = (0..count).map(|i| Filling::new(table, i, catalog));
+        Defaults::of_some(table, catalog, &vec![true; table.schema.columns.len()])
+    }
+
+    /// The defaults of the columns that are `wanted`; the others are null.
+    ///
+    /// Errors: as [`Defaults::new`].
+    pub(crate) fn of_some(
+        table: &Arc<TableDef>,
+        catalog: &dyn Catalog,
+        wanted: &[bool],
+    ) -> SqlResult<Defaults> {
+        let columns = wanted.iter().enumerate().map(|(ordinal, wanted)| match wanted {
+            true => Filling::new(table, ordinal, catalog),
+            false => Ok(Filling::Same(None)),
+        });
         Ok(Defaults { table: Arc::clone(table), columns: columns.collect::<SqlResult<_>>()? })
     }
 

@@ -128,7 +128,7 @@ pub fn returning(statement: &impl Returning, catalog: &dyn Catalog) -> SqlResult
 }
 
 /// The conditions that rows of the table must not make false, with their constraints' names.
-pub fn checks(table: &TableDef, catalog: &dyn Catalog) -> SqlResult<Vec<(String, Expr)>> {
+pub(crate) fn checks(table: &TableDef, catalog: &dyn Catalog) -> SqlResult<Vec<(String, Expr)>> {
     let schema = qualified(table, &table.name)?;
     let check = |c: &crate::constraints::Check| {
         let expr = compiled(parsed(&c.expression)?, &schema, catalog)?;
@@ -144,28 +144,20 @@ pub fn checks(table: &TableDef, catalog: &dyn Catalog) -> SqlResult<Vec<(String,
     table.constraints.checks.iter().map(check).collect()
 }
 
-/// The columns of the table that are computed from the others, filled in.
-///
-/// Errors: what computing them says.
-pub fn generated(
+/// The columns of the table that are computed from the others, by their ordinals.
+pub(super) fn generated_columns(
     table: &TableDef,
-    batch: RecordBatch,
     catalog: &dyn Catalog,
-) -> SqlResult<RecordBatch> {
+) -> SqlResult<Vec<(usize, Expr)>> {
     let schema = qualified(table, &table.name)?;
-    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
-    let mut changed = false;
-    for (ordinal, column) in table.schema.columns.iter().enumerate() {
-        if let Some(ColumnDefault::Generated(text)) = table.constraints.default_of(ordinal) {
-            let expr = compiled(parsed(text)?, &schema, catalog)?;
-            columns[ordinal] = super::assign(&expr.evaluate(&batch)?, column)?;
-            changed = true;
+    let column = |ordinal: usize| match table.constraints.default_of(ordinal) {
+        Some(ColumnDefault::Generated(text)) => {
+            let expr = parsed(text).and_then(|expr| compiled(expr, &schema, catalog));
+            Some(expr.map(|expr| (ordinal, expr)))
         }
-    }
-    match changed {
-        true => RecordBatch::try_new(table.schema.arrow(), columns).map_err(from_arrow),
-        false => Ok(batch),
-    }
+        _ => None,
+    };
+    (0..table.schema.columns.len()).filter_map(column).collect()
 }
 
 /// The values of an expression over the table's columns, as a column's type.

@@ -10,6 +10,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::Overriding;
 use super::{Query, identifier, name, query};
+use crate::dml::Execution;
 
 /// `INSERT`.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Insert {
     pub(crate) source: InsertSource,
     pub(crate) conflict: Option<OnConflict>,
     pub(crate) returning: Vec<SelectItem>,
+    /// How it is run if it is compiled: its own values are still parameters then.
+    pub execution: Option<Execution>,
 }
 
 impl Insert {
@@ -80,6 +83,8 @@ pub struct Update {
     pub(crate) from: Vec<TableWithJoins>,
     pub(crate) selection: Option<ast::Expr>,
     pub(crate) returning: Vec<SelectItem>,
+    /// How it is run if it is compiled: its own values are still parameters then.
+    pub execution: Option<Execution>,
 }
 
 /// `DELETE`.
@@ -92,6 +97,8 @@ pub struct Delete {
     pub(crate) using: Vec<TableWithJoins>,
     pub(crate) selection: Option<ast::Expr>,
     pub(crate) returning: Vec<SelectItem>,
+    /// How it is run if it is compiled: its own values are still parameters then.
+    pub execution: Option<Execution>,
 }
 
 /// `TRUNCATE`.
@@ -174,7 +181,8 @@ pub(super) fn insert(insert: ast::Insert) -> SqlResult<Insert> {
     let columns = insert.columns.iter().map(name).collect::<SqlResult<_>>()?;
     let returning = insert.returning.unwrap_or_default();
     let overriding = Overriding::Nothing;
-    Ok(Insert { table: name(table)?, columns, overriding, alias, source, conflict, returning })
+    let (table, execution) = (name(table)?, None);
+    Ok(Insert { table, columns, overriding, alias, source, conflict, returning, execution })
 }
 
 fn source(ast: Box<ast::Query>) -> SqlResult<InsertSource> {
@@ -298,7 +306,8 @@ pub(super) fn update(update: ast::Update, with: Option<ast::With>) -> SqlResult<
     let returning = update.returning.unwrap_or_default();
     returns_own(&returning, &from)?;
     let assignments = assignments(update.assignments)?;
-    Ok(Update { table, alias, with, assignments, from, selection: update.selection, returning })
+    let (selection, execution) = (update.selection, None);
+    Ok(Update { table, alias, with, assignments, from, selection, returning, execution })
 }
 
 pub(super) fn delete(delete: ast::Delete, with: Option<ast::With>) -> SqlResult<Delete> {
@@ -313,7 +322,8 @@ pub(super) fn delete(delete: ast::Delete, with: Option<ast::With>) -> SqlResult<
     let using = delete.using.unwrap_or_default();
     let returning = delete.returning.unwrap_or_default();
     returns_own(&returning, &using)?;
-    Ok(Delete { table, alias, with, using, selection: delete.selection, returning })
+    let (selection, execution) = (delete.selection, None);
+    Ok(Delete { table, alias, with, using, selection, returning, execution })
 }
 
 /// `RETURNING` gives the columns of the table that changes; `*` would be those of other relations too.

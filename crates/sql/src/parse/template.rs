@@ -67,6 +67,13 @@ impl Template {
         Ok(Template { text: text.clone(), tokens, parameter_count })
     }
 
+    /// Whether it is an `INSERT`, an `UPDATE` or a `DELETE` without a `WITH`.
+    pub fn changes_rows(&self) -> bool {
+        let first = self.tokens.first().map(|token| &token.token);
+        let changes = |k| matches!(k, Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE);
+        matches!(first, Some(Token::Word(word)) if changes(word.keyword))
+    }
+
     /// What it consists of.
     pub(super) fn tokens(&self) -> &Tokens {
         &self.tokens

@@ -1,0 +1,235 @@
+//! The expressions that are the same on both roads, whatever the moment, the session and the catalog.
+//!
+//! Planning computes what is constant even where no row is found; so nothing that is computed is
+//! constant here, where there may be no row.
+
+use std::cell::Cell;
+
+use datafusion_sql::sqlparser::ast::{
+    self, BinaryOperator, CastKind, DataType, FunctionArg, FunctionArgExpr, FunctionArguments,
+    SelectItem, UnaryOperator,
+};
+use types::LogicalType;
+
+use super::values::Values;
+use crate::catalog::TableDef;
+use crate::parse::{OnConflict, identifier};
+use crate::point::placeholder;
+
+/// Parts of an expression; larger ones are planned, beside the workers.
+const PARTS_MAX: usize = 64;
+
+/// Functions whose value follows from their arguments alone.
+const FUNCTIONS: &[&str] =
+    &["abs", "coalesce", "greatest", "least", "length", "lower", "nullif", "upper"];
+
+/// What an expression may name.
+pub(super) struct Scope<'a> {
+    pub(super) table: &'a TableDef,
+    /// The names of rows of the table.
+    pub(super) names: &'a [&'a str],
+    /// Parameters, where there may be some.
+    pub(super) values: Option<&'a Values>,
+    /// Whether what is computed may be constant.
+    pub(super) may_be_constant: bool,
+}
+
+impl<'a> Scope<'a> {
+    /// Expressions over rows alone.
+    pub(super) fn of_row(table: &'a TableDef, names: &'a [&'a str]) -> Scope<'a> {
+        Scope { table, names, values: None, may_be_constant: true }
+    }
+
+    /// Whether an expression is one of those.
+    pub(super) fn admits(&self, expr: &ast::Expr) -> bool {
+        Look { scope: self, parts: Cell::new(0) }.at(expr).is_some()
+    }
+
+    /// The same of what is returned.
+    pub(super) fn admits_item(&self, item: &SelectItem) -> bool {
+        match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                self.admits(expr)
+            }
+            SelectItem::Wildcard(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The same of what happens to rows that are in the way.
+    pub(super) fn admits_conflict(&self, conflict: &OnConflict) -> bool {
+        let Some((assignments, condition)) = &conflict.update else { return true };
+        let values = assignments.iter().map(|assignment| &assignment.value);
+        values.chain(condition).all(|expr| self.admits(expr))
+    }
+
+    /// The ordinal of the column that an expression is.
+    pub(super) fn column(&self, expr: &ast::Expr) -> Option<usize> {
+        let column = match expr {
+            ast::Expr::Identifier(column) => column,
+            ast::Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [name, column] if self.names.contains(&identifier(name).as_str()) => column,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.table.schema.ordinal(&identifier(column))
+    }
+}
+
+/// A look at an expression.
+struct Look<'a> {
+    scope: &'a Scope<'a>,
+    parts: Cell<usize>,
+}
+
+impl Look<'_> {
+    /// Whether it depends on a column; `None` for what is not admitted.
+    fn at(&self, expr: &ast::Expr) -> Option<bool> {
+        use ast::Expr as E;
+        self.parts.set(self.parts.get() + 1);
+        if self.parts.get() > PARTS_MAX {
+            return None;
+        }
+        if number(expr).is_some() {
+            return Some(false);
+        }
+        match expr {
+            E::Identifier(_) | E::CompoundIdentifier(_) => self.scope.column(expr).map(|_| true),
+            E::Value(value) => self.value(expr, &value.value).then_some(false),
+            E::Nested(inner) => self.at(inner),
+            E::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Not, expr } => {
+                self.computed([&**expr])
+            }
+            E::BinaryOp { left, op, right } if is_plain(op) => self.computed([&**left, right]),
+            E::IsNull(inner)
+            | E::IsNotNull(inner)
+            | E::IsTrue(inner)
+            | E::IsNotTrue(inner)
+            | E::IsFalse(inner)
+            | E::IsNotFalse(inner) => self.computed([&**inner]),
+            E::IsDistinctFrom(left, right) | E::IsNotDistinctFrom(left, right) => {
+                self.computed([&**left, right])
+            }
+            E::Between { expr, low, high, .. } => self.computed([&**expr, low, high]),
+            E::InList { expr, list, .. } => self.computed(std::iter::once(&**expr).chain(list)),
+            E::Case { operand, conditions, else_result, .. } => {
+                let branches = conditions.iter().flat_map(|when| [&when.condition, &when.result]);
+                let ends = operand.iter().chain(else_result).map(|expr| &**expr);
+                self.computed(branches.chain(ends))
+            }
+            E::Cast { kind, expr, data_type, array: false, format: None }
+                if matches!(kind, CastKind::Cast | CastKind::DoubleColon) =>
+            {
+                self.cast(expr, data_type)
+            }
+            E::Function(function) => self.computed(arguments(function)?),
+            _ => None,
+        }
+    }
+
+    fn computed<'e>(&self, parts: impl IntoIterator<Item = &'e ast::Expr>) -> Option<bool> {
+        let mut has_column = false;
+        for part in parts {
+            has_column |= self.at(part)?;
+        }
+        (has_column || self.scope.may_be_constant).then_some(has_column)
+    }
+
+    fn value(&self, expr: &ast::Expr, value: &ast::Value) -> bool {
+        match value {
+            ast::Value::Boolean(_) | ast::Value::Null => true,
+            ast::Value::SingleQuotedString(text) => !speaks_of_now(text),
+            ast::Value::Placeholder(_) => {
+                let number = placeholder(expr).zip(self.scope.values);
+                number.is_some_and(|(number, values)| values.type_of(number).is_some())
+            }
+            _ => false,
+        }
+    }
+
+    /// A parameter may be cast to the type that it has.
+    fn cast(&self, inner: &ast::Expr, to: &DataType) -> Option<bool> {
+        let to = cast_type(to)?;
+        let has_column = self.at(inner)?;
+        let given = placeholder(inner).and_then(|number| self.scope.values?.type_of(number));
+        (has_column || self.scope.may_be_constant || given == Some(to)).then_some(has_column)
+    }
+}
+
+/// A number as it is written, with its sign.
+pub(super) fn number(expr: &ast::Expr) -> Option<String> {
+    let plain = |expr: &ast::Expr| match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Number(text, _) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    match expr {
+        ast::Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            plain(expr).map(|text| format!("-{text}"))
+        }
+        other => plain(other),
+    }
+}
+
+/// Whether a text may be read as a time that depends on the moment.
+pub(super) fn speaks_of_now(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.contains(word))
+}
+
+fn is_plain(op: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(
+        op,
+        B::Plus
+            | B::Minus
+            | B::Multiply
+            | B::Divide
+            | B::Modulo
+            | B::Eq
+            | B::NotEq
+            | B::Lt
+            | B::LtEq
+            | B::Gt
+            | B::GtEq
+            | B::And
+            | B::Or
+            | B::StringConcat
+    )
+}
+
+/// Types that a cast to depends on nothing but the value.
+fn cast_type(data_type: &DataType) -> Option<LogicalType> {
+    Some(match data_type {
+        DataType::SmallInt(None) | DataType::Int2(None) => LogicalType::Int16,
+        DataType::Int(None) | DataType::Integer(None) | DataType::Int4(None) => LogicalType::Int32,
+        DataType::BigInt(None) | DataType::Int8(None) => LogicalType::Int64,
+        DataType::Boolean | DataType::Bool => LogicalType::Bool,
+        DataType::DoublePrecision | DataType::Float8 => LogicalType::Float64,
+        DataType::Text => LogicalType::Text,
+        _ => return None,
+    })
+}
+
+/// The arguments of a function that is one of [`FUNCTIONS`].
+fn arguments(function: &ast::Function) -> Option<Vec<&ast::Expr>> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let is_plain = FUNCTIONS.contains(&name.as_str())
+        && function.over.is_none()
+        && function.filter.is_none()
+        && function.null_treatment.is_none()
+        && function.within_group.is_empty()
+        && matches!(function.parameters, FunctionArguments::None);
+    let FunctionArguments::List(list) = &function.args else { return None };
+    if !is_plain || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
+        return None;
+    }
+    let argument = |argument| match argument {
+        &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref expr)) => Some(expr),
+        _ => None,
+    };
+    list.args.iter().map(argument).collect()
+}
