@@ -337,12 +337,12 @@ impl Block {
                 let _change = versions.change_right().await;
                 let view = self.snapshot().read_view.clone();
                 let redo = std::mem::take(&mut self.state().redo);
-                versions.commit(&self.ending(&view), &redo)?
+                versions.commit(&self.ending(&view), &redo, right)?
             }
         };
         // Nothing is left to undo.
         drop(self.right.lock().unwrap_or_else(PoisonError::into_inner).take());
-        versions.settle(right, version).await
+        versions.settle(version).await
     }
 
     /// Its catalog, to be that of all.

@@ -46,7 +46,8 @@ impl Database {
             Some(block) => runtime::spawn(change_block(store, block.clone(), change)).await,
             None => {
                 let right = right.expect("who changes has the right to write");
-                runtime::spawn(self.committing(right, None).run(change)).await
+                let committing = self.committing(right, None);
+                runtime::spawn(async move { committing.run(change).await.map(drop) }).await
             }
         };
         self.unless_aborted(changed)
@@ -67,17 +68,16 @@ impl Database {
             })
         });
         let committing = self.committing(right, Some(block.clone()));
-        self.unless_aborted(runtime::spawn(committing.run(change)).await)?;
-        Ok(self.versions().newest().read_view.version())
+        self.unless_aborted(runtime::spawn(committing.run(change)).await)
     }
 
     fn committing(&self, right: &WriteRight, block: Option<Arc<Block>>) -> Committing {
         assert!(right.is_exclusive(), "definitions are changed by one at a time");
         let (store, versions) = (self.store().clone(), self.versions().clone());
-        Committing { store, versions, session: self.session_id(), block, _right: right.clone() }
+        Committing { store, versions, session: self.session_id(), block, right: right.clone() }
     }
 
-    fn unless_aborted(&self, done: Result<SqlResult<()>, runtime::Aborted>) -> SqlResult<()> {
+    fn unless_aborted<T>(&self, done: Result<SqlResult<T>, runtime::Aborted>) -> SqlResult<T> {
         done.unwrap_or_else(|aborted| {
             self.store().give_up(&format!("a statement could not be finished: {aborted}"));
             Err(SqlError::internal(format!("a statement failed: {aborted}")))
@@ -113,13 +113,14 @@ struct Committing {
     session: Option<u64>,
     /// That ends with it.
     block: Option<Arc<Block>>,
-    /// Others write when the change is made, not before.
-    _right: WriteRight,
+    /// Others write when the change is visible, not before.
+    right: WriteRight,
 }
 
 impl Committing {
-    async fn run(self, change: Box<Change>) -> SqlResult<()> {
-        let Committing { store, versions, session, block, .. } = &self;
+    /// Its version.
+    async fn run(self, change: Box<Change>) -> SqlResult<u64> {
+        let Committing { store, versions, session, block, right } = &self;
         let _change = versions.change_right().await;
         let newest = versions.newest();
         let before = newest.clone().for_session(*session);
@@ -144,8 +145,8 @@ impl Committing {
         snapshot.read_view = newest.read_view.next();
         let seen = block.as_ref().map(|block| block.snapshot().read_view.clone());
         let ending = block.as_ref().zip(seen.as_ref()).map(|(block, view)| block.ending(view));
-        versions.define(snapshot, ending.as_ref(), record_bytes);
+        let version = versions.define(snapshot, ending.as_ref(), record_bytes, right.clone());
         versions.forget_ended(&gone);
-        Ok(())
+        Ok(version)
     }
 }

@@ -401,9 +401,12 @@ impl Database {
     /// # Errors
     /// As [`Versions::settle`].
     pub(crate) async fn settle(&self, right: Option<WriteRight>) -> SqlResult<()> {
-        let Some(right) = right else { return Ok(()) };
+        if right.is_none() {
+            return Ok(());
+        }
         let version = self.inner.versions.newest().read_view.version();
-        self.inner.versions.settle(right, version).await
+        drop(right);
+        self.inner.versions.settle(version).await
     }
 
     /// The open block that writes.

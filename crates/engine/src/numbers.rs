@@ -25,8 +25,8 @@ impl Database {
             return Ok(());
         }
         self.versions().note_given(&given);
-        let version = self.versions().save_given();
-        self.versions().settle(right, version).await
+        let version = self.versions().save_given(right);
+        self.versions().settle(version).await
     }
 
     /// Sequences go on after an orderly end without the gap that a crash leaves.
@@ -39,8 +39,8 @@ impl Database {
             return Ok(());
         }
         self.versions().note_released(&released);
-        let version = self.versions().save_given();
-        self.versions().settle(right, version).await
+        let version = self.versions().save_given(right);
+        self.versions().settle(version).await
     }
 }
 

@@ -15,7 +15,7 @@
 //! what these have replaced goes with it, and recovery puts that back before it looks at the log. A
 //! transaction that ends later logs all that it has changed.
 //!
-//! Whoever writes keeps the right to write until the version with its changes is visible. So who writes
+//! The right to write is kept until the version with the changes is visible, also when nobody waits for it. So who writes
 //! alone finds nothing that is not, and definitions do not change under those who write beside others.
 
 use std::collections::BTreeMap;
@@ -80,6 +80,8 @@ struct Pending {
     logging_bytes: usize,
     /// They cannot be logged.
     needs_checkpoint: bool,
+    /// The rights under which they were made, until they are visible.
+    rights: Vec<WriteRight>,
 }
 
 impl Pending {
@@ -169,7 +171,12 @@ impl Versions {
     ///
     /// # Errors
     /// 40001 when others have changed what it has read and wants to have been so until now.
-    pub(crate) fn commit(self: &Arc<Versions>, ending: &Ending<'_>, redo: &Redo) -> SqlResult<u64> {
+    pub(crate) fn commit(
+        self: &Arc<Versions>,
+        ending: &Ending<'_>,
+        redo: &Redo,
+        right: WriteRight,
+    ) -> SqlResult<u64> {
         let version = {
             let mut catalogs = self.catalogs_mut();
             isolation::check_reads(ending.view)?;
@@ -181,18 +188,18 @@ impl Versions {
                 return Ok(0);
             }
             let next = catalogs.newest.with_view(read_view);
-            catalogs.advance(next, redo, self.store.log_room())
+            catalogs.advance(next, redo, right, self.store.log_room())
         };
         self.request();
         Ok(version)
     }
 
     /// A version in which nothing has changed but the numbers that sequences have given out; its number.
-    pub(crate) fn save_given(self: &Arc<Versions>) -> u64 {
+    pub(crate) fn save_given(self: &Arc<Versions>, right: WriteRight) -> u64 {
         let version = {
             let mut catalogs = self.catalogs_mut();
             let next = catalogs.newest.with_view(catalogs.newest.read_view.next());
-            catalogs.advance(next, &Redo::default(), self.store.log_room())
+            catalogs.advance(next, &Redo::default(), right, self.store.log_room())
         };
         self.request();
         version
@@ -214,16 +221,17 @@ impl Versions {
         catalogs.replace(read_view);
     }
 
-    /// Puts the next version in place, with other definitions; it is published soon. Its records of the
+    /// Puts the next version in place, with other definitions; it is published soon. Its number. Its records of the
     /// catalog take so many bytes in the log. The caller has the right to change, and to write alone.
     pub(crate) fn define(
         self: &Arc<Versions>,
         mut next: Snapshot,
         ending: Option<&Ending<'_>>,
         record_bytes: usize,
-    ) {
+        right: WriteRight,
+    ) -> u64 {
         let redo = std::mem::take(&mut next.redo);
-        {
+        let version = {
             let mut catalogs = self.catalogs_mut();
             if let Some(Ending { stamp, notes, .. }) = ending {
                 next.read_view.end(stamp, false);
@@ -234,9 +242,10 @@ impl Versions {
             let pending = &mut catalogs.pending;
             pending.record_bytes = pending.record_bytes.max(record_bytes);
             pending.needs_checkpoint |= !can_be_logged;
-            catalogs.advance(Arc::new(next), &redo, self.store.log_room());
-        }
+            catalogs.advance(Arc::new(next), &redo, right, self.store.log_room())
+        };
         self.request();
+        version
     }
 
     fn catalogs_mut(&self) -> RwLockWriteGuard<'_, Catalogs> {
@@ -319,6 +328,9 @@ impl Versions {
     fn fail(&self, error: &SqlError) {
         self.store.give_up(&format!("a statement could not be finished: {error}"));
         self.state().failure = Some(error.clone());
+        // Those who wait to write learn that there is nothing to wait for.
+        let rights = std::mem::take(&mut self.catalogs_mut().pending.rights);
+        drop(rights);
         self.published.wake_all();
     }
 
@@ -348,7 +360,10 @@ impl Versions {
 
     async fn publish_by_checkpoint(&self) -> SqlResult<()> {
         let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
-        let mut snapshot = (*self.newest()).clone();
+        let (mut snapshot, published) = {
+            let mut catalogs = self.catalogs_mut();
+            ((*catalogs.newest).clone(), std::mem::take(&mut catalogs.pending))
+        };
         let numbers = self.numbers_of(&snapshot);
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
         let mut redo = Redo::default();
@@ -356,10 +371,9 @@ impl Versions {
         let replaced = self.replaced_in_flight();
         self.store.checkpoint_without(replaced).await.map_err(fault::storage)?;
         snapshot.note_saved(&numbers);
-        let snapshot = Arc::new(snapshot);
-        snapshot.read_view.show();
-        *self.catalogs_mut() =
-            Catalogs { visible: snapshot.clone(), newest: snapshot, pending: Pending::default() };
+        self.catalogs_mut().show(snapshot);
+        // Now others may write alone.
+        drop(published);
         Ok(())
     }
 
@@ -371,7 +385,8 @@ impl Versions {
     }
 
     async fn publish_by_log(self: &Arc<Versions>) -> SqlResult<()> {
-        let Some((visible, snapshot, mut redo)) = self.take_pending() else { return Ok(()) };
+        let Some((visible, snapshot, published)) = self.take_pending() else { return Ok(()) };
+        let Pending { mut redo, rights, .. } = published;
         let numbers = self.numbers_of(&snapshot);
         catalog::save(&self.store, &visible, &snapshot, &numbers, &mut redo).await?;
         if !redo.is_empty() {
@@ -386,13 +401,14 @@ impl Versions {
             catalogs.visible = if is_newest { catalogs.newest.clone() } else { snapshot };
             catalogs.visible.read_view.show();
         }
+        drop(rights);
         self.tend();
         Ok(())
     }
 
-    /// What is to be logged: what all see, the newest version, and what has been changed in place. Nothing
+    /// What is to be logged: what all see, the newest version, and what it takes to make that visible. Nothing
     /// when it needs a checkpoint since a moment ago, for which another publication is on its way.
-    fn take_pending(&self) -> Option<(Arc<Snapshot>, Arc<Snapshot>, Redo)> {
+    fn take_pending(&self) -> Option<(Arc<Snapshot>, Arc<Snapshot>, Pending)> {
         let mut catalogs = self.catalogs_mut();
         if catalogs.pending.versions == 0 || catalogs.pending.needs_checkpoint {
             return None;
@@ -400,7 +416,7 @@ impl Versions {
         let logging_bytes = catalogs.pending.frame_bytes();
         let pending = Pending { logging_bytes, ..Pending::default() };
         let taken = std::mem::replace(&mut catalogs.pending, pending);
-        Some((catalogs.visible.clone(), catalogs.newest.clone(), taken.redo))
+        Some((catalogs.visible.clone(), catalogs.newest.clone(), taken))
     }
 
     /// Numbers of sequences that are to be saved with a version. Asked for behind it: its own are noted
@@ -426,20 +442,18 @@ impl Versions {
         }));
     }
 
-    /// Waits until a version is durable and visible, and gives the right to write on.
+    /// Waits until a version is durable and visible.
     ///
     /// # Errors
     /// Why it does not become durable; 08007 when it may have become so.
-    pub(crate) async fn settle(&self, right: WriteRight, version: u64) -> SqlResult<()> {
+    pub(crate) async fn settle(&self, version: u64) -> SqlResult<()> {
         let settled = || {
             if self.visible().read_view.version() >= version {
                 return Some(Ok(()));
             }
             self.state().failure.clone().map(Err)
         };
-        let settled = self.published.wait(settled).await;
-        drop(right);
-        settled
+        self.published.wait(settled).await
     }
 }
 
@@ -452,14 +466,29 @@ fn in_doubt(error: StorageError) -> SqlError {
 
 impl Catalogs {
     /// Puts the next version in place, to be published; its number.
-    fn advance(&mut self, next: Arc<Snapshot>, redo: &Redo, room: usize) -> u64 {
+    fn advance(&mut self, next: Arc<Snapshot>, redo: &Redo, right: WriteRight, room: usize) -> u64 {
         assert!(next.follows(&self.newest), "versions are made one after another");
         self.newest = next;
         let pending = &mut self.pending;
         pending.versions += 1;
         pending.redo.append(redo);
+        pending.rights.push(right);
         pending.needs_checkpoint |= pending.frame_bytes() + pending.logging_bytes > room;
         self.newest.read_view.version()
+    }
+
+    /// A version is durable. Newer ones may be there meanwhile: they have the same definitions.
+    fn show(&mut self, published: Snapshot) {
+        let published = Arc::new(published);
+        if self.newest.read_view.version() == published.read_view.version() {
+            self.newest = published.clone();
+        } else {
+            let abandoned = vec![];
+            self.newest = Arc::new(Snapshot { abandoned, ..(*self.newest).clone() });
+        }
+        let is_newest = self.pending.versions == 0;
+        self.visible = if is_newest { self.newest.clone() } else { published };
+        self.visible.read_view.show();
     }
 
     /// Puts a version in place whose rows are those of the newest one.

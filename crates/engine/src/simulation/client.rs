@@ -156,7 +156,7 @@ impl Client {
             self.report.full += 1;
             return Ok(());
         }
-        if error.state != SqlState::IO_ERROR {
+        if ![SqlState::IO_ERROR, SqlState("08007")].contains(&error.state) {
             return Err(Stop::Defect(format!("{sql}: {error}")));
         }
         self.report.failures += 1;

@@ -231,7 +231,7 @@ impl Player {
     fn refused(&mut self, sql: &str, refusal: &wire::Refusal) -> Result<(), Stop> {
         match refusal.state.as_str() {
             // The server or its disk is gone.
-            "57P01" | "57P03" | "58030" if self.is_mortal => Err(Stop::Server),
+            "57P01" | "57P03" | "58030" | "08007" if self.is_mortal => Err(Stop::Server),
             _ => Err(Stop::Defect(format!("{sql}: {refusal:?}"))),
         }
     }
