@@ -18,6 +18,8 @@
 //! The right to write is kept until the version with the changes is visible, also when nobody waits for it. So who writes
 //! alone finds nothing that is not, and definitions do not change under those who write beside others.
 
+mod pending;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
@@ -34,6 +36,8 @@ use crate::locks::{LockWait, Locks, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Notes};
 use crate::system::Given;
 use crate::undo::{ReadView, Stamp};
+
+use pending::{Catalogs, Pending};
 
 /// Steps of transactions that change trees at a time.
 const CHANGES_MAX: usize = 1 << 10;
@@ -60,40 +64,6 @@ pub(crate) struct Ending<'a> {
     /// What it sees.
     pub(crate) view: &'a ReadView,
 }
-
-struct Catalogs {
-    visible: Arc<Snapshot>,
-    newest: Arc<Snapshot>,
-    pending: Pending,
-}
-
-/// What is not durable yet.
-#[derive(Default)]
-struct Pending {
-    /// How many versions nobody has begun to publish.
-    versions: usize,
-    /// What they have changed in place.
-    redo: Redo,
-    /// Bytes that their records of the catalog take in the log, at most.
-    record_bytes: usize,
-    /// Bytes of the frame that is on its way to the log, at most.
-    logging_bytes: usize,
-    /// They cannot be logged.
-    needs_checkpoint: bool,
-    /// The rights under which they were made, until they are visible.
-    rights: Vec<WriteRight>,
-}
-
-impl Pending {
-    /// Bytes that the next frame takes.
-    fn frame_bytes(&self) -> usize {
-        self.redo.len() + self.record_bytes + NUMBER_BYTES
-    }
-}
-
-/// What the numbers of sequences take in a frame, at most, with the frame's own head: there are some
-/// thousand sequences that give numbers between two publications.
-const NUMBER_BYTES: usize = 64 << 10;
 
 #[derive(Default)]
 struct State {
@@ -389,8 +359,15 @@ impl Versions {
         let Pending { mut redo, rights, .. } = published;
         let numbers = self.numbers_of(&snapshot);
         catalog::save(&self.store, &visible, &snapshot, &numbers, &mut redo).await?;
-        if !redo.is_empty() {
-            self.store.log(redo).await.map_err(in_doubt)?;
+        match redo.len() <= self.store.log_room() {
+            true if redo.is_empty() => {}
+            true => self.store.log(redo).await.map_err(in_doubt)?,
+            // There are more numbers than was thought.
+            false => {
+                let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
+                let replaced = self.replaced_in_flight();
+                self.store.checkpoint_without(replaced).await.map_err(fault::storage)?;
+            }
         }
         snapshot.note_saved(&numbers);
         {
@@ -462,42 +439,4 @@ fn in_doubt(error: StorageError) -> SqlError {
     SqlError::new(SqlState("08007"), "the outcome of the transaction is not known")
         .with_detail(format!("Its record in the log could not be made durable: {error}."))
         .with_hint("Open the database again, and see whether its changes are there.")
-}
-
-impl Catalogs {
-    /// Puts the next version in place, to be published; its number.
-    fn advance(&mut self, next: Arc<Snapshot>, redo: &Redo, right: WriteRight, room: usize) -> u64 {
-        assert!(next.follows(&self.newest), "versions are made one after another");
-        self.newest = next;
-        let pending = &mut self.pending;
-        pending.versions += 1;
-        pending.redo.append(redo);
-        pending.rights.push(right);
-        pending.needs_checkpoint |= pending.frame_bytes() + pending.logging_bytes > room;
-        self.newest.read_view.version()
-    }
-
-    /// A version is durable. Newer ones may be there meanwhile: they have the same definitions.
-    fn show(&mut self, published: Snapshot) {
-        let published = Arc::new(published);
-        if self.newest.read_view.version() == published.read_view.version() {
-            self.newest = published.clone();
-        } else {
-            let abandoned = vec![];
-            self.newest = Arc::new(Snapshot { abandoned, ..(*self.newest).clone() });
-        }
-        let is_newest = self.pending.versions == 0;
-        self.visible = if is_newest { self.newest.clone() } else { published };
-        self.visible.read_view.show();
-    }
-
-    /// Puts a version in place whose rows are those of the newest one.
-    fn replace(&mut self, read_view: ReadView) {
-        let next = self.newest.with_view(read_view);
-        if Arc::ptr_eq(&self.visible, &self.newest) {
-            next.read_view.show();
-            self.visible = next.clone();
-        }
-        self.newest = next;
-    }
 }

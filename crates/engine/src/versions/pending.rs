@@ -1,0 +1,88 @@
+//! Versions that are not published yet.
+
+use std::sync::Arc;
+
+use storage::Redo;
+
+use crate::catalog::Snapshot;
+use crate::locks::WriteRight;
+use crate::undo::ReadView;
+
+/// The version that all see, and what comes behind it.
+pub(super) struct Catalogs {
+    pub(super) visible: Arc<Snapshot>,
+    pub(super) newest: Arc<Snapshot>,
+    pub(super) pending: Pending,
+}
+
+/// What is not durable yet.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// How many versions nobody has begun to publish.
+    pub(super) versions: usize,
+    /// What they have changed in place.
+    pub(super) redo: Redo,
+    /// Bytes that their records of the catalog take in the log, at most.
+    pub(super) record_bytes: usize,
+    /// Bytes of the frame that is on its way to the log, at most.
+    pub(super) logging_bytes: usize,
+    /// They cannot be logged.
+    pub(super) needs_checkpoint: bool,
+    /// The rights under which they were made, until they are visible.
+    pub(super) rights: Vec<WriteRight>,
+}
+
+impl Pending {
+    /// Bytes that the next frame takes.
+    pub(super) fn frame_bytes(&self) -> usize {
+        self.redo.len() + self.record_bytes + NUMBER_BYTES
+    }
+}
+
+/// What the numbers of sequences take in a frame, at most, with the frame's own head: there are some
+/// thousand sequences that give numbers between two publications.
+const NUMBER_BYTES: usize = 64 << 10;
+
+impl Catalogs {
+    /// Puts the next version in place, to be published; its number.
+    pub(super) fn advance(
+        &mut self,
+        next: Arc<Snapshot>,
+        redo: &Redo,
+        right: WriteRight,
+        room: usize,
+    ) -> u64 {
+        assert!(next.follows(&self.newest), "versions are made one after another");
+        self.newest = next;
+        let pending = &mut self.pending;
+        pending.versions += 1;
+        pending.redo.append(redo);
+        pending.rights.push(right);
+        pending.needs_checkpoint |= pending.frame_bytes() + pending.logging_bytes > room;
+        self.newest.read_view.version()
+    }
+
+    /// A version is durable. Newer ones may be there meanwhile: they have the same definitions.
+    pub(super) fn show(&mut self, published: Snapshot) {
+        let published = Arc::new(published);
+        if self.newest.read_view.version() == published.read_view.version() {
+            self.newest = published.clone();
+        } else {
+            let abandoned = vec![];
+            self.newest = Arc::new(Snapshot { abandoned, ..(*self.newest).clone() });
+        }
+        let is_newest = self.pending.versions == 0;
+        self.visible = if is_newest { self.newest.clone() } else { published };
+        self.visible.read_view.show();
+    }
+
+    /// Puts a version in place whose rows are those of the newest one.
+    pub(super) fn replace(&mut self, read_view: ReadView) {
+        let next = self.newest.with_view(read_view);
+        if Arc::ptr_eq(&self.visible, &self.newest) {
+            next.read_view.show();
+            self.visible = next.clone();
+        }
+        self.newest = next;
+    }
+}
