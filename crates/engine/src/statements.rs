@@ -228,11 +228,16 @@ impl Session {
     /// # Errors
     /// What binding its `RETURNING` says.
     pub fn returned(&self, statement: &Statement) -> SqlResult<Option<SchemaRef>> {
-        let catalog = self.system_catalog();
         let columns = match statement {
-            Statement::Insert(insert) => sql::dml::returning(insert, &catalog)?,
-            Statement::Update(update) => sql::dml::returning(update, &catalog)?,
-            Statement::Delete(delete) => sql::dml::returning(delete, &catalog)?,
+            Statement::Insert(insert) if insert.returns_rows() => {
+                sql::dml::returning(insert, &self.system_catalog())?
+            }
+            Statement::Update(update) if update.returns_rows() => {
+                sql::dml::returning(update, &self.system_catalog())?
+            }
+            Statement::Delete(delete) if delete.returns_rows() => {
+                sql::dml::returning(delete, &self.system_catalog())?
+            }
             _ => None,
         };
         Ok(columns.map(|columns| columns.schema))

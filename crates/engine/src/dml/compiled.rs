@@ -1,17 +1,16 @@
-//! Statements that change single rows and are compiled: the row is found by one descent, without a
-//! plan.
+//! Statements that change few rows and are compiled: their rows are found by a key, without a plan.
 //!
 //! Nothing happens before `commit`, so whatever is in doubt is left to the planned road, and so is each
 //! error: both see the same state, and the planned road says what is wrong. Only where an `INSERT` has
 //! taken numbers of a sequence, its errors are told as they are.
 
+mod find;
+
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use runtime::IoCounters;
 use sql::dml::Execution;
 use types::SqlResult;
-use types::row::BatchBuilder;
 
 use super::constraints::checked_by;
 use super::insert::write;
@@ -19,28 +18,41 @@ use super::rows::Rows;
 use super::{Change, commit, foreign, outcome};
 use crate::catalog::TableEntry;
 use crate::result::StatementResult;
-use crate::source::encode;
-use crate::visible::Entries;
 use crate::writing::Writing;
 
-/// Changes the row of an `UPDATE`; `None` where it has to be planned.
+/// Changes the rows of an `UPDATE`; `None` where it has to be planned.
 pub(super) async fn update(
     writing: &Writing<'_>,
     execution: &Execution,
 ) -> SqlResult<Option<StatementResult>> {
-    let Some((entry, old)) = found(writing, execution).await? else { return Ok(None) };
-    let Ok(new) = changed(execution, &entry, &old) else { return Ok(None) };
-    apply(writing, execution, "UPDATE", Change::new(&entry, old, new)).await.map(Some)
+    let Some(entry) = entry(writing, execution) else { return Ok(None) };
+    let Ok(values) = execution.values(&writing.catalog) else { return Ok(None) };
+    let old = meant(writing, &entry, execution, &values).await?;
+    let Some(old) = old else { return Ok(None) };
+    let Ok(new) = changed(execution, &entry, &old, &values) else { return Ok(None) };
+    let (count, returned) = (old.len(), new.batch.clone());
+    let change = Change::new(&entry, old, new);
+    let changes = foreign::enforce(writing, change).await?;
+    let result = outcome("UPDATE", count, execution.returning(), &returned)?;
+    commit(writing, changes).await?;
+    Ok(Some(result))
 }
 
-/// Deletes the row of a `DELETE`; `None` where it has to be planned.
+/// Deletes the rows of a `DELETE`; `None` where it has to be planned.
 pub(super) async fn delete(
     writing: &Writing<'_>,
     execution: &Execution,
 ) -> SqlResult<Option<StatementResult>> {
-    let Some((entry, old)) = found(writing, execution).await? else { return Ok(None) };
-    let none = Rows::none(&entry);
-    apply(writing, execution, "DELETE", Change::new(&entry, old, none)).await.map(Some)
+    let Some(entry) = entry(writing, execution) else { return Ok(None) };
+    let Ok(values) = execution.values(&writing.catalog) else { return Ok(None) };
+    let old = meant(writing, &entry, execution, &values).await?;
+    let Some(old) = old else { return Ok(None) };
+    let (count, returned) = (old.len(), old.batch.clone());
+    let change = Change::new(&entry, old, Rows::none(&entry));
+    let changes = foreign::enforce(writing, change).await?;
+    let result = outcome("DELETE", count, execution.returning(), &returned)?;
+    commit(writing, changes).await?;
+    Ok(Some(result))
 }
 
 /// Inserts the rows of an `INSERT .. VALUES`; `None` where they have to be bound anew.
@@ -61,80 +73,35 @@ fn entry(writing: &Writing<'_>, execution: &Execution) -> Option<Arc<TableEntry>
     execution.fits(&entry.def).then(|| entry.clone())
 }
 
-/// The row that a statement is about, or none, in its table.
-async fn found(
+/// The rows that a statement is about.
+async fn meant(
     writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
     execution: &Execution,
-) -> SqlResult<Option<(Arc<TableEntry>, Rows)>> {
-    let Some(entry) = entry(writing, execution) else { return Ok(None) };
-    let Some(key) = execution.key() else { return Ok(None) };
-    let row = stored(writing, &entry, &encode(&entry.layout.key, &key)?).await?;
-    let row = match row.num_rows() {
-        0 => row,
-        _ => match execution.holds(&row) {
-            Ok(true) => row,
-            Ok(false) => row.slice(0, 0),
-            Err(_) => return Ok(None),
-        },
+    values: &RecordBatch,
+) -> SqlResult<Option<Rows>> {
+    let Some((index, key)) = execution.key() else { return Ok(None) };
+    let found = find::rows(writing.snapshot(), entry, index, &key).await?;
+    let Some(found) = found else { return Ok(None) };
+    let meant = match found.num_rows() {
+        0 => Ok(found),
+        _ => execution.meant(&found, values),
     };
-    let rows = Rows::found(&entry, &row)?;
-    Ok(Some((entry, rows)))
+    let Ok(meant) = meant else { return Ok(None) };
+    Rows::found(entry, &meant).map(Some)
 }
 
-/// The row of a whole primary key as the statement sees it, or none.
-async fn stored(writing: &Writing<'_>, entry: &TableEntry, key: &[u8]) -> SqlResult<RecordBatch> {
-    let tree = writing.snapshot().visible(entry.tree.clone());
-    let mut found = Found { entry, row: Found::none(entry) };
-    tree.get(key, &IoCounters::default(), &mut found).await?;
-    Ok(found.row.finish())
-}
-
-/// The row as it becomes.
-fn changed(execution: &Execution, entry: &TableEntry, old: &Rows) -> SqlResult<Rows> {
+/// The rows as they become.
+fn changed(
+    execution: &Execution,
+    entry: &TableEntry,
+    old: &Rows,
+    values: &RecordBatch,
+) -> SqlResult<Rows> {
     if old.is_empty() {
         return Ok(old.clone());
     }
-    let new = execution.updated(&old.batch)?;
+    let new = execution.updated(&old.batch, values)?;
     let batch = checked_by(execution.rules(), &entry.def, new)?;
     Ok(Rows { batch, ids: old.ids.clone() })
-}
-
-/// Checks the change against other tables and makes it.
-async fn apply(
-    writing: &Writing<'_>,
-    execution: &Execution,
-    verb: &str,
-    change: Change,
-) -> SqlResult<StatementResult> {
-    let (count, returned) = match verb {
-        "DELETE" => (change.removed.len(), change.removed.batch.clone()),
-        _ => (change.added.len(), change.added.batch.clone()),
-    };
-    let changes = foreign::enforce(writing, change).await?;
-    let result = outcome(verb, count, execution.returning(), &returned)?;
-    commit(writing, changes).await?;
-    Ok(result)
-}
-
-/// The row, if it was found.
-struct Found<'a> {
-    entry: &'a TableEntry,
-    row: BatchBuilder,
-}
-
-impl Found<'_> {
-    fn none(entry: &TableEntry) -> BatchBuilder {
-        let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-        BatchBuilder::new(entry.layout.clone(), &ordinals, 1)
-    }
-}
-
-impl Entries for Found<'_> {
-    fn restart(&mut self) {
-        self.row = Found::none(self.entry);
-    }
-
-    fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
-        self.row.push(key, value);
-    }
 }

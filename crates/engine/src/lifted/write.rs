@@ -24,6 +24,12 @@ pub(super) fn lift(text: &str) -> Option<(String, Vec<Parameter>)> {
             _ => 1,
         };
         let piece = &text[at..at + len];
+        // What follows has no parameters where it is compiled.
+        let is_end = ["conflict", "returning"].iter().any(|w| piece.eq_ignore_ascii_case(w));
+        if is_end {
+            without.push_str(&text[at..]);
+            break;
+        }
         match lifted(piece, &without, &bytes[at + len..]) {
             Some((value, signed)) => {
                 if signed {
@@ -84,3 +90,6 @@ fn ends(rest: &[u8], is_text: bool) -> bool {
         Some(b) => apart && b.is_ascii_alphabetic(),
     }
 }
+
+#[cfg(test)]
+mod tests;

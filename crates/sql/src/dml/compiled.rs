@@ -1,5 +1,5 @@
-//! Statements that change single rows, bound and compiled once for all values of their parameters:
-//! `UPDATE` and `DELETE` by the whole primary key, `INSERT .. VALUES`.
+//! Statements that change few rows, bound and compiled once for all values of their parameters:
+//! `UPDATE` and `DELETE` by a key or the first columns of one, `INSERT .. VALUES`.
 //!
 //! A parameter is a column of one row beside the table's own, so nothing of a value is in what was
 //! compiled; where a value stands alone for a column it goes there as text. What is compiled is what
@@ -18,8 +18,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take;
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_sql::sqlparser::ast::{self, SelectItem};
 use types::zone::{self, Zone};
@@ -32,6 +34,7 @@ use crate::catalog::{Catalog, TableDef, TableStorage};
 use crate::error::{from_arrow, from_library};
 use crate::expr::Expr;
 use crate::parse::{Assignment, Delete, Insert, Parameter, Statement, Template, Update};
+use crate::plan::IndexRef;
 use admitted::Scope;
 use inserted::Inserted;
 use key::Key;
@@ -156,6 +159,7 @@ fn is_same(now: &Arc<TableDef>, then: &Arc<TableDef>) -> bool {
         || now.id == then.id
             && now.name == then.name
             && now.schema == then.schema
+            && now.storage == then.storage
             && now.primary_key == then.primary_key
             && now.indexes.len() == then.indexes.len()
             && indexes()
@@ -241,8 +245,9 @@ impl Draft<'_> {
         Ok(Some((Work::Insert { rows, conflict }, self.values)))
     }
 
-    /// The key of the one row that a condition is about, and what else it asks of the row.
+    /// The key of the rows that a condition is about, and what else it asks of them.
     fn found_by(&self, condition: Option<&ast::Expr>) -> SqlResult<Option<(Key, Option<Expr>)>> {
+        // Rows of the others have ids, which such a row has none of.
         if self.table.storage != TableStorage::Row || self.table.primary_key.is_empty() {
             return Ok(None);
         }
@@ -295,11 +300,13 @@ impl Execution {
         }
     }
 
-    /// The primary key of the row that is changed, in the order of the key; `None` where only planning
-    /// tells what the values mean.
-    pub fn key(&self) -> Option<Vec<ScalarValue>> {
+    /// The key of the rows that are changed: an index of the table and the values of its first columns;
+    /// `None` where only planning tells what the values mean.
+    pub fn key(&self) -> Option<(&IndexRef, Vec<ScalarValue>)> {
         match &self.compiled.work {
-            Work::Update { key, .. } | Work::Delete { key, .. } => key.values(&self.values),
+            Work::Update { key, .. } | Work::Delete { key, .. } => {
+                Some((&key.index, key.values(&self.values)?))
+            }
             Work::Insert { .. } => None,
         }
     }
@@ -322,30 +329,30 @@ impl Execution {
         }
     }
 
-    /// Whether the row with the key is one that the statement is about. `row` has all columns of the
-    /// table, and one row.
+    /// Those of the rows with the key that the statement is about. `rows` have all columns of the table;
+    /// `values` are those of [`Execution::values`].
     ///
     /// # Errors
     /// What computing says.
-    pub fn holds(&self, row: &RecordBatch) -> SqlResult<bool> {
+    pub fn meant(&self, rows: &RecordBatch, values: &RecordBatch) -> SqlResult<RecordBatch> {
         let (Work::Update { condition, .. } | Work::Delete { condition, .. }) = &self.compiled.work
         else {
-            return Ok(false);
+            return Err(SqlError::internal("an INSERT finds no rows"));
         };
-        let Some(condition) = condition else { return Ok(true) };
-        let held = condition.evaluate(&self.inputs(row)?)?;
+        let Some(condition) = condition else { return Ok(rows.clone()) };
+        let held = condition.evaluate(&self.inputs(rows, values)?)?;
         let held = held.as_boolean_opt().ok_or_else(|| SqlError::internal("no condition"))?;
-        Ok(held.is_valid(0) && held.value(0))
+        filter_record_batch(rows, held).map_err(from_arrow)
     }
 
-    /// The row as it becomes, but for generated columns. `row` is as in [`Execution::holds`].
+    /// The rows as they become, but for generated columns. Both are as in [`Execution::meant`].
     ///
     /// # Errors
     /// What computing and assigning the values says; 23502.
-    pub fn updated(&self, row: &RecordBatch) -> SqlResult<RecordBatch> {
-        let Work::Update { assignments, .. } = &self.compiled.work else { return Ok(row.clone()) };
-        let (table, inputs) = (&self.compiled.table, self.inputs(row)?);
-        let mut columns = row.columns().to_vec();
+    pub fn updated(&self, rows: &RecordBatch, values: &RecordBatch) -> SqlResult<RecordBatch> {
+        let Work::Update { assignments, .. } = &self.compiled.work else { return Ok(rows.clone()) };
+        let (table, inputs) = (&self.compiled.table, self.inputs(rows, values)?);
+        let mut columns = rows.columns().to_vec();
         for (ordinal, value) in assignments {
             let column = or_null(&table.schema.columns[*ordinal]);
             columns[*ordinal] = assign(&value.evaluate(&inputs)?, &column)?;
@@ -361,21 +368,31 @@ impl Execution {
     /// What defaults say; 23502.
     pub fn inserted(&self, catalog: &dyn Catalog) -> SqlResult<Option<RecordBatch>> {
         let Work::Insert { rows, .. } = &self.compiled.work else { return Ok(None) };
-        let Ok(values) = self.values() else { return Ok(None) };
+        let Ok(values) = self.values(catalog) else { return Ok(None) };
         rows.rows(&self.compiled.table, &values, &self.values, catalog)
     }
 
     /// The values as columns of one row.
-    fn values(&self) -> SqlResult<RecordBatch> {
-        self.compiled.values.row(&self.values)
+    ///
+    /// # Errors
+    /// 22P02 and 22003 for what is no value of its type.
+    pub fn values(&self, catalog: &dyn Catalog) -> SqlResult<RecordBatch> {
+        self.compiled.values.row(&self.values, catalog.now_us())
     }
 
-    /// A row of the table with the values beside it.
-    fn inputs(&self, row: &RecordBatch) -> SqlResult<RecordBatch> {
-        let values = self.values()?;
-        let columns: Vec<ArrayRef> =
-            row.columns().iter().chain(values.columns()).cloned().collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(row.num_rows()));
+    /// Rows of the table with the values beside each.
+    fn inputs(&self, rows: &RecordBatch, values: &RecordBatch) -> SqlResult<RecordBatch> {
+        let count = rows.num_rows();
+        let of_each = UInt32Array::from(vec![0; count]);
+        let beside = |value: &ArrayRef| match count {
+            1 => Ok(value.clone()),
+            _ => take(value, &of_each, None).map_err(from_arrow),
+        };
+        let mut columns = rows.columns().to_vec();
+        for value in values.columns() {
+            columns.push(beside(value)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
         let inputs = self.compiled.inputs.clone();
         RecordBatch::try_new_with_options(inputs, columns, &options).map_err(from_arrow)
     }

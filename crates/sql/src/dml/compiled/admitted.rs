@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use types::LogicalType;
 
-use super::values::Values;
+use super::values::{Values, is_now};
 use crate::catalog::TableDef;
 use crate::parse::{OnConflict, identifier};
 use crate::point::placeholder;
@@ -123,6 +123,7 @@ impl Look<'_> {
             {
                 self.cast(expr, data_type)
             }
+            E::Function(_) if is_now(expr) => self.scope.values.map(|_| false),
             E::Function(function) => self.computed(arguments(function)?),
             _ => None,
         }

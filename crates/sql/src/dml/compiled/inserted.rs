@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
-use datafusion_sql::sqlparser::ast::{self, FunctionArguments};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion_sql::sqlparser::ast;
 use types::parse::ColumnParser;
 use types::text::format_value;
-use types::{Column, LogicalType, Schema, SqlError, SqlResult};
+use types::{Column, Schema, SqlError, SqlResult};
 
 use super::admitted::{Scope, number, speaks_of_now};
-use super::values::{Values, placed};
+use super::values::{Values, is_now, placed};
 use crate::catalog::{Catalog, TableDef};
 use crate::constraints::ColumnDefault;
 use crate::dml::expressions::compiled;
@@ -17,7 +17,7 @@ use crate::dml::{Defaults, assign, is_default, literal_as, or_null, parsed, refu
 use crate::error::from_arrow;
 use crate::expr::Expr;
 use crate::insert::{cell, incoming_schema, takes_values, targets_of};
-use crate::parse::{Insert, InsertSource, Parameter, last_name};
+use crate::parse::{Insert, InsertSource, Parameter};
 use crate::point::placeholder;
 
 /// Values that are compiled; more are computed each time.
@@ -41,8 +41,6 @@ enum Cell {
     Parameter(usize),
     /// An expression over the values.
     Computed(Expr),
-    /// The beginning of the statement.
-    Now,
     /// The column's default.
     Default,
 }
@@ -88,7 +86,7 @@ impl Inserted {
     ) -> SqlResult<Option<RecordBatch>> {
         let columns = self.schema.columns.iter().map(or_null);
         let mut parsers: Vec<ColumnParser> = columns.map(|c| ColumnParser::new(&c)).collect();
-        let source = Source { values, parameters, now_us: catalog.now_us() };
+        let source = Source { values, parameters };
         // Before any number of a sequence is taken.
         for (ordinal, parser) in parsers.iter_mut().enumerate() {
             let column = &table.schema.columns[ordinal];
@@ -135,7 +133,6 @@ impl Inserted {
 struct Source<'a> {
     values: &'a RecordBatch,
     parameters: &'a [Parameter],
-    now_us: Option<i64>,
 }
 
 impl Source<'_> {
@@ -147,16 +144,9 @@ impl Source<'_> {
                 return Ok(self.parameters.get(*number).and_then(|p| p.value.clone()));
             }
             Cell::Computed(expr) => expr.evaluate(self.values)?,
-            Cell::Now => self.now()?,
             Cell::Default => return Err(SqlError::internal("a default is no value")),
         };
         Ok(format_value(&assign(&value, column)?, 0))
-    }
-
-    fn now(&self) -> SqlResult<ArrayRef> {
-        let now = self.now_us.ok_or_else(|| SqlError::internal("no clock"))?;
-        let ty = LogicalType::TimestampTz.arrow();
-        Ok(Arc::new(TimestampMicrosecondArray::from(vec![now]).with_data_type(ty)))
     }
 }
 
@@ -194,9 +184,6 @@ impl Draft<'_> {
         {
             return Ok(Some(Cell::Parameter(number)));
         }
-        if is_now(expr) {
-            return Ok(Some(Cell::Now));
-        }
         if is_literal(expr) {
             return cell(expr, column, self.catalog).map(|text| Some(Cell::Text(text)));
         }
@@ -204,9 +191,12 @@ impl Draft<'_> {
         if !scope.admits(expr) {
             return Ok(None);
         }
-        let schema = self.values.schema()?;
-        let expr = literal_as(placed(expr.clone()), column)?;
-        compiled(expr, &schema, self.catalog).map(|expr| Some(Cell::Computed(expr)))
+        self.computed(expr.clone(), column).map(Some)
+    }
+
+    fn computed(&self, expr: ast::Expr, column: &Column) -> SqlResult<Cell> {
+        let expr = literal_as(placed(expr), column)?;
+        compiled(expr, &self.values.schema()?, self.catalog).map(Cell::Computed)
     }
 
     /// What a column has without a value; what does not change is found out now.
@@ -218,7 +208,7 @@ impl Draft<'_> {
             Some(ColumnDefault::Expression(text)) => {
                 let expr = parsed(text)?;
                 if is_now(&expr) {
-                    return Ok(Cell::Now);
+                    return self.computed(expr, column);
                 }
                 let is_stable = is_literal(&expr) && !speaks_of_now(text);
                 if !is_stable {
@@ -246,18 +236,4 @@ fn is_literal(expr: &ast::Expr) -> bool {
             | ast::Value::Number(..)
             | ast::Value::SingleQuotedString(_)
     )
-}
-
-/// Whether an expression is the beginning of the statement, and nothing else.
-fn is_now(expr: &ast::Expr) -> bool {
-    let ast::Expr::Function(function) = expr else { return false };
-    let plain = match &function.args {
-        FunctionArguments::None => true,
-        FunctionArguments::List(list) => list.args.is_empty(),
-        FunctionArguments::Subquery(_) => false,
-    };
-    let name = last_name(&function.name);
-    plain
-        && function.over.is_none()
-        && matches!(name.as_str(), "now" | "current_timestamp" | "transaction_timestamp")
 }

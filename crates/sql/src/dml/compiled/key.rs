@@ -1,4 +1,6 @@
-//! The primary key of the one row that a statement is about.
+//! The keys of the rows that a statement is about: a primary key, a unique one, or a part of one.
+
+use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
 use datafusion_sql::sqlparser::ast;
@@ -6,10 +8,14 @@ use types::LogicalType;
 
 use super::admitted::{Scope, number};
 use crate::parse::Parameter;
+use crate::plan::IndexRef;
 use crate::point::{conjuncts, placeholder, value};
 
-/// The values that a primary key is equal to, in the order of the key, with the types of its columns.
-pub(super) struct Key(Vec<(Part, LogicalType)>);
+/// The values that the first columns of a key are equal to, in its order, with the types of the columns.
+pub(super) struct Key {
+    pub(super) index: IndexRef,
+    parts: Vec<(Part, LogicalType)>,
+}
 
 enum Part {
     Parameter(usize),
@@ -17,26 +23,33 @@ enum Part {
 }
 
 impl Key {
-    /// The key that a condition asks for, and what else it asks for.
+    /// The key that a condition asks for, and what else it asks for: that of one row if there is one,
+    /// and else the one with the most columns.
     pub(super) fn of(condition: &ast::Expr, scope: &Scope<'_>) -> Option<(Key, Option<ast::Expr>)> {
         let mut open = vec![];
         conjuncts(condition, &mut |conjunct| open.push(conjunct.clone()));
-        let mut parts = vec![];
-        for &ordinal in &scope.table.primary_key {
-            let found = open
-                .iter()
-                .enumerate()
-                .find_map(|(at, conjunct)| equal(conjunct, ordinal, scope).map(|part| (at, part)));
-            let (at, part) = found?;
-            open.remove(at);
-            parts.push((part, scope.table.schema.columns[ordinal].ty));
+        let table = scope.table;
+        let primary = Some(IndexRef::Primary).filter(|_| !table.primary_key.is_empty());
+        let others = table.indexes.iter().map(|index| IndexRef::Secondary(Arc::clone(index)));
+        let used = primary.into_iter().chain(others).map(|index| Used::of(index, &open, scope));
+        // The last of those that are as good comes out of `max`.
+        let used =
+            used.collect::<Vec<_>>().into_iter().rev().max_by_key(|used| used.rank(scope))?;
+        if used.parts.is_empty() {
+            return None;
         }
+        let mut at = 0;
+        open.retain(|_| {
+            at += 1;
+            !used.conjuncts.contains(&(at - 1))
+        });
         let and = |left, right| ast::Expr::BinaryOp {
             left: Box::new(left),
             op: ast::BinaryOperator::And,
             right: Box::new(right),
         };
-        Some((Key(parts), open.into_iter().reduce(and)))
+        let key = Key { index: used.index, parts: used.parts };
+        Some((key, open.into_iter().reduce(and)))
     }
 
     /// The values of an execution; `None` where one is null, or not beyond doubt a value of its column.
@@ -45,8 +58,49 @@ impl Key {
             Part::Parameter(number) => value(parameters.get(*number)?, *ty),
             Part::Literal(literal) => value(literal, *ty),
         };
-        self.0.iter().map(one).collect()
+        self.parts.iter().map(one).collect()
     }
+}
+
+/// What a condition says of an index.
+struct Used {
+    index: IndexRef,
+    parts: Vec<(Part, LogicalType)>,
+    /// The positions of the conjuncts that say it.
+    conjuncts: Vec<usize>,
+}
+
+impl Used {
+    fn of(index: IndexRef, open: &[ast::Expr], scope: &Scope<'_>) -> Used {
+        let (mut parts, mut conjuncts) = (vec![], vec![]);
+        for &ordinal in index.key_columns(scope.table) {
+            let ty = scope.table.schema.columns[ordinal].ty;
+            let equal = |(at, conjunct): (usize, &ast::Expr)| {
+                equal(conjunct, ordinal, scope).map(|part| (at, part))
+            };
+            let found = open.iter().enumerate().find_map(equal).filter(|_| has_values(ty));
+            let Some((at, part)) = found else { break };
+            parts.push((part, ty));
+            conjuncts.push(at);
+        }
+        Used { index, parts, conjuncts }
+    }
+
+    /// Better keys have a greater one.
+    fn rank(&self, scope: &Scope<'_>) -> (bool, bool, usize) {
+        let is_whole = self.parts.len() == self.index.key_columns(scope.table).len();
+        let (is_primary, is_unique) = match &self.index {
+            IndexRef::Primary => (true, true),
+            IndexRef::Secondary(index) => (false, index.unique),
+        };
+        (is_whole && is_unique, is_whole && is_primary, self.parts.len())
+    }
+}
+
+/// Whether it is known what a parameter means as a value of the type.
+fn has_values(ty: LogicalType) -> bool {
+    use LogicalType as T;
+    matches!(ty, T::Int16 | T::Int32 | T::Int64 | T::Text | T::Varchar(_))
 }
 
 /// What the column at `ordinal` is equal to.

@@ -3,19 +3,22 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
 use arrow_schema::{Field, Schema};
 use datafusion_common::DFSchema;
-use datafusion_sql::sqlparser::ast::{self, Ident, visit_expressions_mut};
+use datafusion_sql::sqlparser::ast::{self, FunctionArguments, Ident, visit_expressions_mut};
 use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlResult, oid};
 
 use crate::error::{from_arrow, from_library};
-use crate::parse::Parameter;
+use crate::parse::{Parameter, last_name};
 use crate::point::placeholder;
 
 /// What the row of the values is called: no table can have this name.
 const VALUES: &str = "\u{1}values";
+
+/// The column of the beginning of the statement.
+const NOW: &str = "now";
 
 /// The types of a statement's parameters.
 pub(super) struct Values {
@@ -78,14 +81,19 @@ impl Values {
         let field = |(number, ty): (usize, &Option<LogicalType>)| {
             Field::new(name(number), ty.unwrap_or(LogicalType::Text).arrow(), true)
         };
-        Schema::new(self.types.iter().enumerate().map(field).collect::<Vec<_>>())
+        let now = Field::new(NOW, LogicalType::TimestampTz.arrow(), true);
+        Schema::new(self.types.iter().enumerate().map(field).chain([now]).collect::<Vec<_>>())
     }
 
-    /// The values as a row.
+    /// The values as a row, with the beginning of the statement.
     ///
     /// # Errors
     /// 22P02 and 22003 for what is no value of its type.
-    pub(super) fn row(&self, parameters: &[Parameter]) -> SqlResult<RecordBatch> {
+    pub(super) fn row(
+        &self,
+        parameters: &[Parameter],
+        now_us: Option<i64>,
+    ) -> SqlResult<RecordBatch> {
         let array = |(parameter, ty): (&Parameter, &Option<LogicalType>)| {
             let (text, ty) = match ty {
                 Some(ty) => (parameter.value.as_deref(), *ty),
@@ -96,7 +104,11 @@ impl Values {
             parser.push(text)?;
             SqlResult::Ok(parser.finish())
         };
-        let arrays = parameters.iter().zip(&self.types).map(array).collect::<SqlResult<_>>()?;
+        let now = TimestampMicrosecondArray::from(vec![now_us])
+            .with_data_type(LogicalType::TimestampTz.arrow());
+        let arrays = parameters.iter().zip(&self.types).map(array);
+        let now: SqlResult<ArrayRef> = Ok(Arc::new(now));
+        let arrays = arrays.chain([now]).collect::<SqlResult<_>>()?;
         let one_row = RecordBatchOptions::new().with_row_count(Some(1));
         RecordBatch::try_new_with_options(Arc::new(self.arrow()), arrays, &one_row)
             .map_err(from_arrow)
@@ -128,16 +140,30 @@ fn name(number: usize) -> String {
     format!("{}", number + 1)
 }
 
-/// The expression with columns of the values in the places of its parameters.
+/// The expression with columns of the values in the places of its parameters and of the clock.
 pub(super) fn placed(mut expr: ast::Expr) -> ast::Expr {
     // The visit itself never stops.
     let _ = visit_expressions_mut(&mut expr, |expr| {
-        if let Some(number) = placeholder(expr) {
-            let parts = [VALUES.to_owned(), name(number)];
-            let quoted = parts.map(|part| Ident::with_quote('"', part));
+        let column = placeholder(expr).map(name);
+        if let Some(column) = column.or_else(|| is_now(expr).then(|| NOW.to_owned())) {
+            let quoted = [VALUES.to_owned(), column].map(|part| Ident::with_quote('"', part));
             *expr = ast::Expr::CompoundIdentifier(quoted.into());
         }
         ControlFlow::<()>::Continue(())
     });
     expr
+}
+
+/// Whether an expression is the beginning of the statement.
+pub(super) fn is_now(expr: &ast::Expr) -> bool {
+    let ast::Expr::Function(function) = expr else { return false };
+    let plain = match &function.args {
+        FunctionArguments::None => true,
+        FunctionArguments::List(list) => list.args.is_empty(),
+        FunctionArguments::Subquery(_) => false,
+    };
+    let name = last_name(&function.name);
+    plain
+        && function.over.is_none()
+        && matches!(name.as_str(), "now" | "current_timestamp" | "transaction_timestamp")
 }
