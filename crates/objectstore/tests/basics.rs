@@ -148,6 +148,8 @@ fn lists_go_on_page_by_page() {
 }
 
 #[test]
+        let matches = Condition::Matches(put.tag.expect("a tag"));
+        store.put_if("big", b"small", &matches).await.expect("it is the one");
 fn large_objects_go_in_parts() {
     check(|server, store| async move {
         let body = bytes(9, 12 << 20);

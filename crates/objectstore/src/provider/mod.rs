@@ -211,6 +211,24 @@ fn plain<'a>(endpoint: &Endpoint, operation: &Operation<'a>) -> Result<Request<'
     let (method, key) = match operation {
         Operation::Get { key, .. } => ("GET", key),
         Operation::Head { key } => ("HEAD", key),
+    /// Whether an upload has ended well, which a status of success alone does not say: S3 begins to
+    /// answer before it knows. The object's tag, where it is told.
+    ///
+    /// # Errors
+    /// What the store complains of. `Protocol`, and nobody knows whether the object is there, when it
+    /// says neither.
+    pub(crate) fn end_of_upload(&self, head: &Head, body: &[u8]) -> Result<Option<String>> {
+        let Provider::S3(s3) = self else { return Ok(None) };
+        match list::end_of_upload(body) {
+            // Google's tags are generations, which its header has.
+            list::End::Done(tag) => Ok(tag.filter(|_| s3.flavour == Flavour::Amazon)),
+            list::End::Failed => Err(complaint(head, body)),
+            list::End::Unknown => {
+                Err(Error::protocol("the store does not say how the upload has ended").ambiguous())
+            }
+        }
+    }
+
         _ => return Err(unsupported()),
     };
     check_key(key)?;
