@@ -74,7 +74,8 @@ pub(crate) async fn exchange(
     if sent.is_err() {
         times.first_byte = times.first_byte.min(COMPLAINT_WAIT);
     }
-    let head = match (receive_head(connection, &times).await, sent) {
+    let is_sent = sent.is_ok();
+    let head = match (head_in_time(connection, &times).await, sent) {
         (Ok(head), Ok(())) => head,
         // An error can be told before all was sent; a success cannot.
         (Ok(head), Err(_)) if head.status >= 300 => head,
@@ -83,7 +84,8 @@ pub(crate) async fn exchange(
     let received = receive(connection, request, &head, sink, &times, admit).await;
     match received {
         Ok(Body { complaint, is_whole }) => {
-            let keeps = head.keeps && is_whole && connection.is_clean();
+            // What was not sent would be missing in front of the next request.
+            let keeps = head.keeps && is_sent && is_whole && connection.is_clean();
             Ok(Answer { head, complaint, keeps })
         }
         Err(error) => {

@@ -41,7 +41,7 @@ impl Socket {
             return Socket::connected_at_once(attempt).await;
         }
         let (outcome, op) = begin(Op::Connect(attempt)).await;
-        Socket::connected(outcome, op).await
+        Socket::connected(outcome, op, None).await
     }
 
     /// Connects to `address`, for data in bulk, until `deadline` at most.
@@ -102,6 +102,20 @@ impl Socket {
     /// `ConnectionReset` and what else the kernel says.
     pub async fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
         retry(&self.node, Interest::Read, self.purpose, || self.node.recv(into)).await
+    }
+
+    /// Receives what has come by now, up to `into.len()` bytes, without waiting; 0 is the end of the
+    /// stream.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing has come; as [`Socket::recv`].
+    pub fn recv_now(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.node.recv(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                received => return received,
+            }
+        }
     }
 
     /// Receives into `range` of `buf` what has come, once that is as much as [`Socket::wake_at`] says,
