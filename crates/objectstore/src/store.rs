@@ -162,6 +162,10 @@ impl Store {
             objects.extend(page.objects);
             if objects.len() > count_max {
                 let what = format!("the list has more than {count_max} objects");
+            empty += u32::from(page.objects.is_empty());
+            if empty > EMPTY_PAGES_MAX {
+                return Err(Error::protocol("the list goes on and on without objects"));
+            }
                 return Err(Error::new(ErrorKind::TooLarge, what));
             }
             match page.next {
@@ -205,7 +209,7 @@ impl Store {
             }
             _ => 0,
         };
-        let until = Until { request: deadline, restart: None, byte_count };
+        let until = Until { request: deadline, turn: None, byte_count };
         let mut sink = Sink::growing(body_bytes_max);
         let answer = self.attempt(operation, &mut sink, &until, |_, _| Ok(())).await;
         let answer = answer.map_err(|(error, _)| error)?;
