@@ -8,7 +8,10 @@ Clients transfer amounts between accounts in blocks, note them in a ledger of th
 acknowledged, in one of their own; others insert rows one by one; one makes tables, indexes and checkpoints. After each
 SIGKILL the server is started on the file as it is. Then: each acknowledged transfer and row is in the ledger; the
 accounts are what all transfers of the ledger make of them; `CHECK DATABASE` finds nothing; and the time from the
-start to the first answer is printed.
+start to the first answer is printed. A server that ends before it is killed is a failure.
+
+The process is killed, not the machine: what was written and not synced stays with the kernel. That commits are synced
+is tested in the simulation.
 """
 
 import argparse
@@ -57,9 +60,12 @@ class Server:
         self.ready_s = time.monotonic() - started
 
     def kill(self):
+        """Ends it; how it had ended before, if it had."""
+        ended = self.process.poll()
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.log.close()
+        return None if ended is None else f"the server ended by itself, with status {ended}"
 
 
 class Client(threading.Thread):
@@ -158,7 +164,10 @@ def main():
             for client in clients:
                 client.start()
             time.sleep(rng.uniform(0.05, 1.5))
-            server.kill()
+            died = server.kill()
+            if died:
+                failed, broken = failed + 1, broken | {number}
+                print(f"FAILED   round {number} (seed {args.seed}): {died}")
             for client in clients:
                 client.join()
                 if client.defect:

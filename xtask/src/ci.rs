@@ -44,6 +44,7 @@ const STEPS: &[(&str, Work)] = &[
     ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
     ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
     ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),
+    ("object stores", Work::Script("bash", &["tests/objects/run.sh", "--gate"])),
 ];
 
 /// Runs all steps; the exit code is 0 only if every check passed.

@@ -1,5 +1,6 @@
 //! Which endpoints may be spoken to. A location can come from a statement of a user: it must not
-//! reach what only the machine may reach.
+//! reach the services that give out a machine's own credentials. Loopback and private addresses are
+//! allowed, since stores stand there; who lets users choose locations lists the hosts that are meant.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::location::Endpoint;
 
 /// Addresses of services that give out a machine's own credentials, beside the link-local ones.
-const METADATA: [IpAddr; 4] = [
+const METADATA: [IpAddr; 5] = [
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
@@ -22,7 +24,8 @@ pub struct AllowList {
 }
 
 impl AllowList {
-    /// All hosts, but no link-local and no metadata addresses.
+    /// All hosts, those of this machine and its network too, but no link-local and no metadata
+    /// addresses.
     pub fn any() -> AllowList {
         AllowList::default()
     }
@@ -59,7 +62,7 @@ impl AllowList {
             pattern.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical() == canonical)
         };
         let is_listed = self.hosts.as_ref().is_some_and(|hosts| hosts.iter().any(listed));
-        match is_private_to_machine(canonical) && !is_listed {
+        match is_for_the_machine_alone(canonical) && !is_listed {
             true => {
                 let what = format!("the address {address} is link-local or a metadata service's");
                 Err(Error::new(ErrorKind::Forbidden, what))
@@ -89,7 +92,7 @@ fn canonical(address: IpAddr) -> IpAddr {
     }
 }
 
-fn is_private_to_machine(address: IpAddr) -> bool {
+fn is_for_the_machine_alone(address: IpAddr) -> bool {
     let is_bad = match address {
         IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast(),
         IpAddr::V6(v6) => v6.segments()[0] & 0xffc0 == 0xfe80,

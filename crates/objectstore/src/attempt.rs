@@ -7,32 +7,39 @@ use runtime::time::{self, Duration, Instant};
 
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::http::{self, Answer, Head, Request, Sink, Times};
+use crate::http::{self, Answer, Head, Pace, Request, Sink, Times};
 use crate::operation::Operation;
 use crate::provider::complaint;
+use crate::restart::Turn;
 use crate::store::Store;
 
 /// When an attempt must be over.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Until {
+pub(crate) struct Until<'a> {
     /// The end of the request.
     pub(crate) request: Instant,
-    /// The attempt is given up then for another one that may be faster.
-    pub(crate) restart: Option<Instant>,
-    /// Bytes that go one way or the other.
+    /// When the attempt may be given up for another one that may be faster.
+    pub(crate) turn: Option<&'a Turn<'a>>,
+    /// Bytes that go one way or the other, as far as that is known.
     pub(crate) byte_count: u64,
 }
 
-impl Until {
-    fn times(&self, store: &Store) -> Times {
+impl<'a> Until<'a> {
+    fn times(&self, store: &Store) -> Times<'a> {
         let limits = &store.client().limits;
         let now = time::now();
         let bytes_time = Duration::from_secs_f64(self.byte_count as f64 / limits.rate_min as f64);
-        let attempt = now + (limits.attempt_timeout + bytes_time);
-        let deadline = self.request.min(attempt).min(self.restart.unwrap_or(self.request));
-        let (first_byte, stall) = (limits.first_byte_timeout, limits.stall_timeout);
-        let rate_min = limits.rate_min;
-        Times { first_byte, deadline, stall, rate_min, wake_bytes: limits.wake_bytes }
+        let deadline = self.request.min(now + (limits.attempt_timeout + bytes_time));
+        let pace = Pace {
+            deadline,
+            latest: self.request,
+            counted: self.byte_count,
+            turn: self.turn,
+            stall: limits.stall_timeout,
+            rate_min: limits.rate_min,
+            wake_bytes: limits.wake_bytes,
+        };
+        Times { first_byte: limits.first_byte_timeout, pace }
     }
 }
 
@@ -42,7 +49,7 @@ impl Store {
         &self,
         operation: &Operation<'_>,
         sink: &mut Sink,
-        until: &Until,
+        until: &Until<'_>,
         admit: impl Fn(&Head, &mut Sink) -> Result<()>,
     ) -> std::result::Result<Answer, (Error, Option<Head>)> {
         let unix_s = time::unix_us().div_euclid(1_000_000);
@@ -86,7 +93,7 @@ impl Store {
         mut connection: Connection,
         request: &Request<'_>,
         sink: &mut Sink,
-        until: &Until,
+        until: &Until<'_>,
         admit: impl Fn(&Head, &mut Sink) -> Result<()>,
     ) -> std::result::Result<Answer, ((Error, Option<Head>), bool)> {
         let (client, endpoint) = (self.client(), self.provider().endpoint());
@@ -130,10 +137,10 @@ impl Store {
     }
 
     /// A new connection.
-    async fn connect(&self, until: &Until) -> Result<Connection> {
+    async fn connect(&self, until: &Until<'_>) -> Result<Connection> {
         let (client, endpoint) = (self.client(), self.provider().endpoint());
         let most = time::now() + client.limits.connect_timeout;
-        let deadline = most.min(until.request).min(until.restart.unwrap_or(most));
+        let deadline = most.min(until.request);
         let chosen = client.resolver.choose(endpoint, &client.allow);
         let Ok(chosen) = time::timeout(deadline - time::now(), chosen).await else {
             let what = format!("the address of {endpoint} was not found in time");
@@ -141,7 +148,14 @@ impl Store {
         };
         let peer = chosen?;
         let secure = endpoint.is_secure.then_some((&client.tls, self.tls_name()));
-        match Connection::open(peer, secure, deadline).await {
+        let opening = Connection::open(peer, secure, deadline);
+        let opened = match until.turn {
+            None => opening.await,
+            Some(turn) => {
+                turn.wait(opening).await.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
+            }
+        };
+        match opened {
             Ok(connection) => {
                 client.counters.connections.fetch_add(1, Relaxed);
                 Ok(connection)
@@ -164,7 +178,7 @@ impl Store {
 const RATED_BYTES_MIN: u64 = 1 << 20;
 
 /// Whether a failure on a connection that was used before is to be tried on a new one at once.
-fn is_stale(operation: &Operation<'_>, error: &Error, until: &Until) -> bool {
+fn is_stale(operation: &Operation<'_>, error: &Error, until: &Until<'_>) -> bool {
     let is_broken = error.kind() == ErrorKind::Connection;
     is_broken && operation.is_idempotent() && until.request > time::now()
 }

@@ -23,6 +23,9 @@ use crate::store::Store;
 use crate::throttle::Throttle;
 use crate::tls::{self, Trust};
 
+/// Endpoints of which it is remembered what their requests were like, once no store is open there.
+const GATE_COUNT_MAX: usize = 1024;
+
 /// What a client is like.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -250,7 +253,11 @@ impl Shared {
                 restarts: Restarts::new(limits.restart_share),
             })
         };
-        lock(&self.throttles).entry(endpoint.clone()).or_insert_with(new).clone()
+        let mut gates = lock(&self.throttles);
+        if gates.len() >= GATE_COUNT_MAX && !gates.contains_key(endpoint) {
+            gates.retain(|_, gate| Arc::strong_count(gate) > 1);
+        }
+        gates.entry(endpoint.clone()).or_insert_with(new).clone()
     }
 }
 

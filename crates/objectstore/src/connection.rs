@@ -133,6 +133,12 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether nothing has come meanwhile, not even the end; otherwise it is of no use any more.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let came = self.socket.recv_now(&mut [0]);
+        came.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// Whether nothing is left over from the last answer.
     pub(crate) fn is_clean(&self) -> bool {
         self.pending.is_empty() && self.channel.as_ref().is_none_or(|channel| channel.is_clean())

@@ -10,6 +10,7 @@ use crate::attempt::Until;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{Head, Sink};
 use crate::operation::{ObjectInfo, Operation, checksum};
+use crate::restart::Turn;
 use crate::store::Store;
 
 /// An object, or a part of one.
@@ -99,18 +100,17 @@ fn length(range: &Range<u64>, room: usize) -> Result<usize> {
 
 impl Progress<'_> {
     /// Makes one attempt, which goes on where the last one has ended; one that takes longer than
-    /// usual is given up for another.
+    /// usual may be given up for another.
     async fn go_on(&mut self, store: &Store, deadline: Instant) -> Result<ObjectInfo> {
         let (begun, restarts) = (time::now(), store.restarts());
         loop {
             let size = self.size();
             let slow = size.and_then(|size| restarts.slow_after(size)).map(|slow| begun + slow);
-            let restart = slow.filter(|slow| *slow > time::now());
-            let done = self.go_on_until(store, deadline, restart).await;
-            let is_slow = restart.is_some_and(|restart| restart <= time::now());
+            let turn = Turn::new(restarts, slow.filter(|slow| *slow > time::now()));
+            let done = self.go_on_until(store, deadline, &turn).await;
             match (&done, size) {
                 (Ok(_), Some(size)) => restarts.note(size, begun.elapsed()),
-                (Err(_), _) if is_slow && time::now() < deadline && restarts.take() => {
+                (Err(_), _) if turn.is_given_up() && time::now() < deadline => {
                     store.client().counters.restarts.fetch_add(1, Relaxed);
                     continue;
                 }
@@ -130,12 +130,12 @@ impl Progress<'_> {
         &mut self,
         store: &Store,
         deadline: Instant,
-        restart: Option<Instant>,
+        turn: &Turn<'_>,
     ) -> Result<ObjectInfo> {
         let (range, tag) = self.rest();
         let operation = Operation::Get { key: self.key, range: range.clone(), tag: tag.clone() };
         let byte_count = range.as_ref().map_or(0, |range| range.end - range.start);
-        let until = Until { request: deadline, restart, byte_count };
+        let until = Until { request: deadline, turn: Some(turn), byte_count };
         let admit = |head: &Head, sink: &mut Sink| {
             let info = store.provider().info(self.key, head);
             admit(range.as_ref(), tag.as_deref(), head, &info, sink)

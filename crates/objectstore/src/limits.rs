@@ -13,7 +13,7 @@ pub struct Limits {
     /// Fewer are in flight where the paper's model says that more are of no use, with the latencies and
     /// the throughput of this endpoint as they are measured.
     pub adapts: bool,
-    /// Connections kept for the next request, for each endpoint.
+    /// Connections kept for the next request, for each endpoint; four times that for all together.
     pub idle_connections_max: usize,
     /// From the call to its end, all attempts together.
     pub request_timeout: Duration,

@@ -21,7 +21,7 @@ impl Endpoint {
     /// # Errors
     /// `Invalid` for anything else: another scheme, user names, queries, bad hosts and ports.
     pub fn parse(url: &str) -> Result<Endpoint> {
-        let wrong = |what: &str| Error::invalid(format!("the endpoint {url:?}: {what}"));
+        let wrong = |what: &str| Error::invalid(format!("the endpoint {:?}: {what}", shown(url)));
         let (is_secure, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(rest), _) => (true, rest),
             (None, Some(rest)) => (false, rest),
@@ -64,6 +64,12 @@ impl Endpoint {
     pub(crate) fn is_address(&self) -> bool {
         self.host.parse::<std::net::IpAddr>().is_ok()
     }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let address = self.host.parse::<std::net::IpAddr>();
+        self.host == "localhost" || address.is_ok_and(|ip| ip.to_canonical().is_loopback())
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -71,6 +77,20 @@ impl fmt::Display for Endpoint {
         let scheme = if self.is_secure { "https" } else { "http" };
         write!(f, "{scheme}://{}{}", self.authority(), self.path)
     }
+}
+
+/// What of a URL that is refused may be shown: scheme, host and port, if it has them. What is refused is
+/// just what has secrets in it: user names, queries, signatures.
+fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "..".to_owned() };
+    let is_http = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    if !is_http || rest.contains('@') {
+        return "..".to_owned();
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_shown = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+    let authority = if authority.bytes().all(is_shown) { authority } else { ".." };
+    format!("{scheme}://{authority}")
 }
 
 /// Host and port; `None` for a bad port.

@@ -1,11 +1,11 @@
 //! Addresses of endpoints: asked for once in a while, all of them used, the fast ones more often.
 //! After the throughput-based resolver of AnyBlob (section 3.3 of the paper).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use runtime::sync::Semaphore;
+use runtime::sync::{Semaphore, WaitQueue};
 use runtime::time::{self, Duration, Instant};
 
 use crate::allow::AllowList;
@@ -19,7 +19,7 @@ const FRESH: Duration = Duration::from_secs(60);
 /// An address that failed is left alone for so long, twice as long each time, as there are others.
 const PENALTY: Duration = Duration::from_millis(500);
 const PENALTY_DOUBLINGS_MAX: u32 = 6;
-/// Each is a thread for as long as it takes.
+/// Each is a thread for as long as it takes, which may be longer than anybody waits.
 const ASKED_AT_ONCE_MAX: usize = 4;
 /// How many names are kept.
 const NAME_COUNT_MAX: usize = 256;
@@ -53,11 +53,26 @@ struct Name {
 pub(crate) struct Resolver {
     names: Mutex<BTreeMap<String, Name>>,
     asking: Semaphore,
+    asked: Arc<Asked>,
+}
+
+/// The hosts that are asked for now: each once, so that one that nobody answers for holds one thread.
+#[derive(Default)]
+struct Asked {
+    hosts: Mutex<BTreeSet<String>>,
+    waiting: WaitQueue,
+}
+
+/// The right to ask for a host; held until there is an answer.
+struct Asking {
+    asked: Arc<Asked>,
+    host: String,
 }
 
 impl Resolver {
     pub(crate) fn new() -> Resolver {
-        Resolver { names: Mutex::default(), asking: Semaphore::new(ASKED_AT_ONCE_MAX) }
+        let asking = Semaphore::new(ASKED_AT_ONCE_MAX);
+        Resolver { names: Mutex::default(), asking, asked: Arc::default() }
     }
 
     /// The address that the next connection goes to.
@@ -88,11 +103,12 @@ impl Resolver {
 
     /// Asks for a host's addresses; where that fails the old ones stay.
     async fn ask(&self, host: &str) -> Result<()> {
-        let _permit = self.asking.acquire().await;
+        let asking = self.asked.waiting.wait(|| self.asked.begin(host)).await;
         if self.is_fresh(host) {
             return Ok(());
         }
-        let found = runtime::net::resolve(host).await;
+        let permit = self.asking.acquire().await;
+        let found = runtime::net::resolve(host, (permit, asking)).await;
         let mut names = lock(&self.names);
         if names.len() >= NAME_COUNT_MAX && !names.contains_key(host) {
             names.pop_first();
@@ -137,6 +153,20 @@ impl Resolver {
         let name = names.get_mut(&endpoint.host);
         let known = name.and_then(|name| name.known.iter_mut().find(|known| known.ip == ip));
         known.map(change);
+    }
+}
+
+impl Asked {
+    fn begin(self: &Arc<Asked>, host: &str) -> Option<Asking> {
+        let is_new = lock(&self.hosts).insert(host.to_owned());
+        is_new.then(|| Asking { asked: self.clone(), host: host.to_owned() })
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        lock(&self.asked.hosts).remove(&self.host);
+        self.asked.waiting.wake_all();
     }
 }
 

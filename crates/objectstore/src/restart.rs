@@ -2,9 +2,11 @@
 //! than nearly all others ("request hedging", section 2.7 of the AnyBlob paper). What has come is kept:
 //! the new request asks for the rest, so that few bytes are sent twice and one buffer is enough.
 
+use std::cell::Cell;
+use std::pin::pin;
 use std::sync::Mutex;
 
-use runtime::time::Duration;
+use runtime::time::{self, Duration, Instant};
 
 use crate::concurrency::{CLASSES, class_of};
 use crate::lock;
@@ -69,8 +71,7 @@ impl Restarts {
 
     /// After so long a get of so many bytes is slow; `None` where that is not known.
     pub(crate) fn slow_after(&self, byte_count: u64) -> Option<Duration> {
-        let state = lock(&self.0);
-        state.classes[class_of(byte_count)].slow.filter(|_| state.budget >= 1.0)
+        lock(&self.0).classes[class_of(byte_count)].slow
     }
 
     /// Takes one from the budget; false when there is none left.
@@ -79,6 +80,55 @@ impl Restarts {
         let has = state.budget >= 1.0;
         state.budget -= if has { 1.0 } else { 0.0 };
         has
+    }
+}
+
+/// The moment at which one get is slow. Whether it is given up is asked then and not before: few are, and
+/// when all are slow the others wait on as if nothing had been asked.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    restarts: &'a Restarts,
+    /// `None` when there is nothing to ask, or no longer.
+    at: Cell<Option<Instant>>,
+    is_given_up: Cell<bool>,
+}
+
+impl<'a> Turn<'a> {
+    /// Without a moment the get is never slow.
+    pub(crate) fn new(restarts: &'a Restarts, at: Option<Instant>) -> Turn<'a> {
+        Turn { restarts, at: Cell::new(at), is_given_up: Cell::new(false) }
+    }
+
+    /// The moment, if it comes before `deadline`.
+    pub(crate) fn cap(&self, deadline: Instant) -> Instant {
+        self.at.get().map_or(deadline, |at| at.min(deadline))
+    }
+
+    /// A wait has ended. True when that is because of the moment, and nothing may be begun again: the
+    /// wait goes on, and is not asked about again.
+    pub(crate) fn goes_on(&self) -> bool {
+        if self.is_given_up.get() || self.at.get().is_none_or(|at| at > time::now()) {
+            return false;
+        }
+        self.at.set(None);
+        self.is_given_up.set(self.restarts.take());
+        !self.is_given_up.get()
+    }
+
+    /// Whether the get is to be begun again.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.is_given_up.get()
+    }
+
+    /// Waits for a future; `None` when it is given up before its end.
+    pub(crate) async fn wait<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        let Some(at) = self.at.get() else { return Some(future.await) };
+        match time::timeout(at - time::now(), future.as_mut()).await {
+            Ok(done) => Some(done),
+            Err(_) if self.goes_on() => Some(future.await),
+            Err(_) => None,
+        }
     }
 }
 

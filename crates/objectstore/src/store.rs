@@ -24,6 +24,8 @@ const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 const NONSENSE_MAX: u32 = 4;
 /// Names on a page of a list, as many as all stores give.
 const PAGE_OBJECTS: u32 = 1000;
+/// Pages of a list without any object, at most: stores give some where objects were removed.
+const EMPTY_PAGES_MAX: u32 = 100;
 
 /// A bucket or container. Cloning gives another handle of the same; any worker may use it.
 #[derive(Clone)]
@@ -154,11 +156,16 @@ impl Store {
     /// All objects whose names begin with `prefix`.
     ///
     /// # Errors
-    /// `TooLarge` when they are more than `count_max`, and what else goes wrong.
+    /// `TooLarge` when they are more than `count_max`, `Protocol` when the pages do not end, and what
+    /// else goes wrong.
     pub async fn list_all(&self, prefix: &str, count_max: usize) -> Result<Vec<ObjectInfo>> {
-        let (mut objects, mut from) = (Vec::new(), None::<String>);
+        let (mut objects, mut from, mut empty) = (Vec::new(), None::<String>, 0);
         loop {
             let page = self.list(prefix, None, from.as_deref()).await?;
+            empty += u32::from(page.objects.is_empty());
+            if empty > EMPTY_PAGES_MAX {
+                return Err(Error::protocol("the list goes on and on without objects"));
+            }
             objects.extend(page.objects);
             if objects.len() > count_max {
                 let what = format!("the list has more than {count_max} objects");
@@ -205,7 +212,7 @@ impl Store {
             }
             _ => 0,
         };
-        let until = Until { request: deadline, restart: None, byte_count };
+        let until = Until { request: deadline, turn: None, byte_count };
         let mut sink = Sink::growing(body_bytes_max);
         let answer = self.attempt(operation, &mut sink, &until, |_, _| Ok(())).await;
         let answer = answer.map_err(|(error, _)| error)?;

@@ -11,6 +11,8 @@ use crate::lock;
 /// The first pause of an endpoint that was told to slow down, doubled by each further time.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
+/// The longest pause that an endpoint may ask for.
+const ASKED_MAX: Duration = Duration::from_secs(300);
 /// After so many successes in a row for each request allowed, one more is.
 const GROWTH_SUCCESSES: u32 = 4;
 /// Requests that are always allowed: with one alone an endpoint would never be seen to be well again.
@@ -133,7 +135,7 @@ impl Pass<'_> {
         }
         let now = time::now();
         let pause = PAUSE.saturating_mul(1 << state.warnings.min(10)).min(PAUSE_MAX);
-        let pause = retry_after.map_or(pause, |asked| asked.min(PAUSE_MAX).max(pause));
+        let pause = retry_after.map_or(pause, |asked| asked.min(ASKED_MAX).max(pause));
         state.warned = Some(now);
         state.warnings += 1;
         state.not_before = Some(now + pause);

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use runtime::net::Socket;
 use runtime::time::{self, Duration, Instant};
-use rustls::client::UnbufferedClientConnection;
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, InsufficientSizeError};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
+};
 pub(crate) use rustls::{ClientConfig as Config, pki_types::ServerName};
 
 use crate::connection::within;
@@ -157,11 +159,7 @@ impl Channel {
                 Need::Flush
             }
             ConnectionState::EncodeTlsData(mut data) => {
-                encode(&mut self.outgoing, |room| match data.encode(room) {
-                    Err(EncodeError::InsufficientSize(size)) => Ok(Err(size)),
-                    Err(error) => Err(wrong(error)),
-                    Ok(count) => Ok(Ok(count)),
-                })?;
+                encode_handshake(&mut self.outgoing, &mut data)?;
                 Need::Flush
             }
             ConnectionState::TransmitTlsData(data) => {
@@ -301,11 +299,7 @@ impl Channel {
                     });
                 }
                 ConnectionState::EncodeTlsData(mut data) => {
-                    encode(&mut self.outgoing, |room| match data.encode(room) {
-                        Err(EncodeError::InsufficientSize(size)) => Ok(Err(size)),
-                        Err(error) => Err(wrong(error)),
-                        Ok(count) => Ok(Ok(count)),
-                    })?;
+                    encode_handshake(&mut self.outgoing, &mut data)?;
                 }
                 ConnectionState::TransmitTlsData(data) => data.done(),
                 other => return Err(wrong(format!("nothing can be sent in state {other:?}"))),
@@ -323,6 +317,18 @@ impl Channel {
     pub(crate) fn is_clean(&self) -> bool {
         !self.is_ended && self.start == self.end
     }
+}
+
+/// Appends a message of the handshake to `out`.
+fn encode_handshake(
+    out: &mut Vec<u8>,
+    data: &mut EncodeTlsData<'_, ClientConnectionData>,
+) -> io::Result<()> {
+    encode(out, |room| match data.encode(room) {
+        Err(EncodeError::InsufficientSize(size)) => Ok(Err(size)),
+        Err(error) => Err(wrong(error)),
+        Ok(count) => Ok(Ok(count)),
+    })
 }
 
 /// Appends what `write` makes to `out`, with as much room as it asks for.

@@ -78,8 +78,7 @@ impl Store {
         let operation =
             Operation::CompleteUpload { key, upload, payload: &payload, condition, write_id: id };
         let deadline = self.deadline();
-        let head = self.write_once(&operation, key, id, condition, deadline).await?;
-        let info = self.provider().info(key, &head);
+        let info = self.write_once(&operation, key, id, condition, deadline).await?;
         Ok(ObjectInfo { size: body.len() as u64, ..info })
     }
 

@@ -6,7 +6,6 @@ use runtime::time::{self, Instant};
 
 use crate::encode;
 use crate::error::{Error, ErrorKind, Result};
-use crate::http::Head;
 use crate::operation::{Condition, ObjectInfo, Operation, Payload};
 use crate::store::Store;
 
@@ -41,15 +40,17 @@ impl Store {
         let operation = Operation::Put { key, payload: &payload, condition, write_id };
         let deadline = self.deadline();
         let stored = match is_plain {
-            true => self.ask(&operation, RECEIPT_BYTES_MAX).await.map(|(head, _)| head),
+            true => {
+                let answer = self.ask(&operation, RECEIPT_BYTES_MAX).await;
+                answer.map(|(head, _)| self.provider().info(key, &head))
+            }
             false => self.write_once(&operation, key, &id, condition, deadline).await,
         };
-        let info = self.provider().info(key, &stored?);
-        Ok(ObjectInfo { size: body.len() as u64, ..info })
+        Ok(ObjectInfo { size: body.len() as u64, ..stored? })
     }
 
-    /// Makes a write that must not be done twice. Once an answer was lost, a refusal is no answer by
-    /// itself: what is stored may be ours.
+    /// Makes a write that must not be done twice; what the store says of the object. Once an answer was
+    /// lost, a refusal is no answer by itself: what is stored may be ours.
     pub(crate) async fn write_once(
         &self,
         operation: &Operation<'_>,
@@ -57,13 +58,22 @@ impl Store {
         id: &str,
         condition: &Condition,
         deadline: Instant,
-    ) -> Result<Head> {
+    ) -> Result<ObjectInfo> {
         let is_unsure = Cell::new(false);
         let end = self.deadline_of_writing(deadline);
         let written = self
             .repeat(end, async || {
                 let asked = self.ask_once(operation, RECEIPT_BYTES_MAX, end).await;
-                let asked = asked.and_then(|(head, body)| receipt(operation, head, &body));
+                let asked = asked.and_then(|(head, body)| {
+                    let info = self.provider().info(key, &head);
+                    match operation {
+                        Operation::CompleteUpload { .. } => {
+                            let tag = self.provider().end_of_upload(&head, &body)?;
+                            Ok(ObjectInfo { tag: tag.or(info.tag), ..info })
+                        }
+                        _ => Ok(info),
+                    }
+                });
                 if asked.as_ref().is_err_and(may_be_done) {
                     is_unsure.set(true);
                 }
@@ -90,14 +100,16 @@ impl Store {
         id: &str,
         condition: &Condition,
         deadline: Instant,
-    ) -> Result<Head> {
+    ) -> Result<ObjectInfo> {
         let unknown = |why: &str| {
             let what =
                 format!("whether {key:?} was written is not known: {why}; before that: {error}");
             Err(Error::new(ErrorKind::OutcomeUnknown, what).with_attempts(error.attempt_count()))
         };
         match self.ask_until(&Operation::Head { key }, 0, deadline).await {
-            Ok((head, _)) if self.provider().write_id(&head) == Some(id) => Ok(head),
+            Ok((head, _)) if self.provider().write_id(&head) == Some(id) => {
+                Ok(self.provider().info(key, &head))
+            }
             // Whoever has the name first has it for good, as long as nobody removes it.
             Ok(_) if *condition == Condition::Absent && is_refusal(&error) => Err(error),
             Ok(_) => unknown("another object is there now"),
@@ -121,14 +133,4 @@ fn may_be_done(error: &Error) -> bool {
 /// Whether the store has refused because of what is there.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Precondition | ErrorKind::NotFound)
-}
-
-/// The answer to a write. The end of an upload is a success at first, and may turn out to be none.
-fn receipt(operation: &Operation<'_>, head: Head, body: &[u8]) -> Result<Head> {
-    let is_end = matches!(operation, Operation::CompleteUpload { .. });
-    let text = std::str::from_utf8(body).unwrap_or_default();
-    match is_end && text.contains("<Error>") {
-        true => Err(crate::provider::complaint(&head, body)),
-        false => Ok(head),
-    }
 }

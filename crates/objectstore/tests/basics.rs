@@ -5,7 +5,7 @@
 #[path = "support/server.rs"]
 mod server;
 
-use objectstore::{Client, Condition, Credentials, ErrorKind, Options, S3Options, Store};
+use objectstore::{Client, Condition, ErrorKind, Options, Store};
 use runtime::sim::{Disk, NetworkFaults};
 use runtime::{Config, IoBuf, RingChoice, Runtime};
 use server::Server;
@@ -28,14 +28,7 @@ fn check<F: Future<Output = ()> + 'static>(
 }
 
 fn store(url: &str) -> Store {
-    let client = Client::new(Options::default()).expect("a client");
-    let options = S3Options {
-        bucket: "bucket".to_owned(),
-        endpoint: Some(url.to_owned()),
-        credentials: Credentials::keys("id", "secret"),
-        ..S3Options::default()
-    };
-    client.s3(options).expect("a store")
+    server::bucket(&Client::new(Options::default()).expect("a client"), url)
 }
 
 fn bytes(seed: usize, count: usize) -> Vec<u8> {
@@ -155,6 +148,8 @@ fn large_objects_go_in_parts() {
         let put = store.put_parts("big", &body, 5 << 20, &none).await.expect("put");
         assert_eq!(put.size, body.len() as u64);
         assert!(*server.object("big").expect("there").bytes == body);
+        let matches = Condition::Matches(put.tag.expect("a tag"));
+        store.put_if("big", b"small", &matches).await.expect("it is the one");
         let error = store.put_parts("big", &body, 5 << 20, &Condition::Absent).await;
         assert_eq!(error.expect_err("it is there").kind(), ErrorKind::Precondition);
         assert_eq!(server.upload_count(), 0, "what failed is given up");

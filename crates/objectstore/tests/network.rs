@@ -157,6 +157,25 @@ fn slow_gets_are_begun_again_elsewhere() {
 }
 
 #[test]
+fn when_all_are_slow_few_are_begun_again_and_none_fails() {
+    simulated(|_| async {
+        let (server, url) = slow_server(0.0);
+        // Nothing may be repeated but what is begun again.
+        let limits = Limits { adapts: false, retry_budget: 0, ..Limits::default() };
+        let store = open(&url, Options { limits, ..Options::default() });
+        run(&store, 64, 2).await;
+        let before = (store.client_stats(), server.request_count());
+        server.speed.borrow_mut().rate /= 2;
+        run(&store, 64, 1).await;
+        let after = store.client_stats();
+        let restarts = after.restart_count - before.0.restart_count;
+        assert!((1..=8).contains(&restarts), "the burst, and no more: {restarts}");
+        assert_eq!(after.attempt_count - before.0.attempt_count, 64 + restarts);
+        assert_eq!(server.request_count() - before.1, 64 + restarts);
+    });
+}
+
+#[test]
 fn the_number_in_flight_finds_itself() {
     let measure = |adapts| {
         simulated(move |_| async move {

@@ -94,6 +94,22 @@ fn the_end_of_the_stream_is_told() {
 }
 
 #[test]
+fn what_has_come_is_taken_without_waiting() {
+    check(|| async {
+        let (client, server) = pair().await;
+        let mut bytes = [0; 4];
+        let nothing = client.recv_now(&mut bytes).expect_err("nothing was sent");
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+        server.send_all(&[7; 2]).await.expect("sent");
+        client.readable().await.expect("something has come");
+        assert!((1..=2).contains(&client.recv_now(&mut bytes).expect("received")));
+        drop(server);
+        while client.recv(&mut bytes).await.is_ok_and(|count| count > 0) {}
+        assert_eq!(client.recv_now(&mut bytes).expect("the end"), 0);
+    });
+}
+
+#[test]
 fn a_deadline_gives_back_what_has_come() {
     check(|| async {
         let (client, server) = pair().await;
@@ -151,7 +167,7 @@ fn a_reset_is_an_error_and_never_bytes() {
 }
 
 #[test]
-fn attempts_are_refused_and_have_deadlines() {
+fn attempts_are_refused() {
     check(|| async {
         let anywhere = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
         let listener = Listener::bind(&anywhere).expect("a free address");
@@ -160,6 +176,24 @@ fn attempts_are_refused_and_have_deadlines() {
         let refused = Socket::connect_until(&address, later()).await;
         let kind = refused.err().expect("nobody listens").kind();
         assert!(matches!(kind, ErrorKind::ConnectionRefused), "{kind:?}");
+    });
+}
+
+#[test]
+fn attempts_have_deadlines() {
+    let disk = Disk::new(4);
+    // Whatever is sent is lost, and sent again, for minutes.
+    disk.network().faults(NetworkFaults { lost: 1.0, ..NetworkFaults::default() });
+    let config = Config { workers: 1, ring: RingChoice::Sim(disk), ..Config::default() };
+    Runtime::start(config).expect("a runtime").block_on(|| async {
+        let anywhere = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+        let listener = Listener::bind(&anywhere).expect("a free address");
+        let begun = time::now();
+        let soon = begun + Duration::from_secs(5);
+        let late = Socket::connect_until(listener.local_address(), soon).await;
+        assert_eq!(late.err().expect("nothing arrives").kind(), ErrorKind::TimedOut);
+        let took = begun.elapsed();
+        assert!((5_000..5_010).contains(&took.as_millis()), "{took:?}");
     });
 }
 

@@ -25,7 +25,7 @@ fn only_listed_hosts_are_allowed() {
 }
 
 #[test]
-fn the_machines_own_services_are_out_of_reach() {
+fn services_with_the_machines_credentials_are_out_of_reach() {
     let list = AllowList::only(["169.254.169.254"]);
     for (address, is_refused) in [
         ("169.254.169.254", true),
@@ -34,6 +34,7 @@ fn the_machines_own_services_are_out_of_reach() {
         ("64:ff9b::a9fe:a9fe", true),
         ("fe80::1", true),
         ("fd00:ec2::254", true),
+        ("fd20:ce::254", true),
         ("100.100.100.200", true),
         ("168.63.129.16", true),
         ("0.0.0.0", true),

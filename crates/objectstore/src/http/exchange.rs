@@ -19,14 +19,11 @@ const TOGETHER_BYTES_MAX: usize = 16 << 10;
 
 /// When an attempt is over.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct Times<'a> {
     /// So long after the request was sent the first byte of the answer has come.
     pub(crate) first_byte: Duration,
-    /// All has come by then.
-    pub(crate) deadline: Instant,
-    pub(crate) stall: Duration,
-    pub(crate) rate_min: u64,
-    pub(crate) wake_bytes: usize,
+    /// And the rest so fast.
+    pub(crate) pace: Pace<'a>,
 }
 
 /// The answer to a request. The body of a success is in the sink, that of an error here.
@@ -66,15 +63,16 @@ pub(crate) async fn exchange(
     connection: &mut Connection,
     request: &Request<'_>,
     sink: &mut Sink,
-    times: &Times,
+    times: &Times<'_>,
     admit: impl FnOnce(&Head, &mut Sink) -> Result<()>,
 ) -> std::result::Result<Answer, Failure> {
     let mut times = *times;
-    let sent = send(connection, request, times.deadline).await;
+    let sent = send(connection, request, times.pace.deadline).await;
     if sent.is_err() {
         times.first_byte = times.first_byte.min(COMPLAINT_WAIT);
     }
-    let head = match (receive_head(connection, &times).await, sent) {
+    let is_sent = sent.is_ok();
+    let head = match (head_in_time(connection, &times).await, sent) {
         (Ok(head), Ok(())) => head,
         // An error can be told before all was sent; a success cannot.
         (Ok(head), Err(_)) if head.status >= 300 => head,
@@ -83,7 +81,8 @@ pub(crate) async fn exchange(
     let received = receive(connection, request, &head, sink, &times, admit).await;
     match received {
         Ok(Body { complaint, is_whole }) => {
-            let keeps = head.keeps && is_whole && connection.is_clean();
+            // What was not sent would be missing in front of the next request.
+            let keeps = head.keeps && is_sent && is_whole && connection.is_clean();
             Ok(Answer { head, complaint, keeps })
         }
         Err(error) => {
@@ -106,8 +105,16 @@ async fn send(connection: &mut Connection, request: &Request<'_>, deadline: Inst
     sent.await.map_err(|error| Error::io("sending the request", &error))
 }
 
-async fn receive_head(connection: &mut Connection, times: &Times) -> Result<Head> {
-    let mut until = times.deadline.min(time::now() + times.first_byte);
+/// The head of the answer, unless the attempt is given up for another one.
+async fn head_in_time(connection: &mut Connection, times: &Times<'_>) -> Result<Head> {
+    let head = receive_head(connection, times);
+    let Some(turn) = times.pace.turn else { return head.await };
+    let slow = || Err(Error::new(ErrorKind::TimedOut, "the answer takes longer than usual"));
+    turn.wait(head).await.unwrap_or_else(slow)
+}
+
+async fn receive_head(connection: &mut Connection, times: &Times<'_>) -> Result<Head> {
+    let mut until = times.pace.deadline.min(time::now() + times.first_byte);
     loop {
         let parsed = match connection.pending().is_empty() {
             true => None,
@@ -129,7 +136,7 @@ async fn receive_head(connection: &mut Connection, times: &Times) -> Result<Head
                 let what = "the connection ended before the answer";
                 return Err(Error::new(ErrorKind::Connection, what));
             }
-            Ok(_) => until = times.deadline.min(time::now() + times.stall),
+            Ok(_) => until = times.pace.until(),
             Err(error) => return Err(Error::io("waiting for the answer", &error)),
         }
     }
@@ -148,11 +155,10 @@ async fn receive(
     request: &Request<'_>,
     head: &Head,
     sink: &mut Sink,
-    times: &Times,
+    times: &Times<'_>,
     admit: impl FnOnce(&Head, &mut Sink) -> Result<()>,
 ) -> Result<Body> {
-    let Times { deadline, stall, rate_min, wake_bytes, .. } = *times;
-    let pace = Pace { deadline, stall, rate_min, wake_bytes };
+    let pace = times.pace;
     let is_success = head.status < 300;
     if is_success {
         admit(head, sink)?;
@@ -165,12 +171,12 @@ async fn receive(
         // An answer without a body may forget to say so.
         let is_whole = head.length != Length::Unknown;
         if is_whole || sink.room() > 0 {
-            body::receive(connection, head.length, sink, &pace).await?;
+            body::receive(connection, head.length, sink, pace).await?;
         }
         return Ok(Body { complaint: Vec::new(), is_whole });
     }
     let mut complaint = Sink::growing(COMPLAINT_BYTES_MAX);
     // The status says enough where the rest cannot be read.
-    let is_whole = body::receive(connection, head.length, &mut complaint, &pace).await.is_ok();
+    let is_whole = body::receive(connection, head.length, &mut complaint, pace).await.is_ok();
     Ok(Body { complaint: complaint.bytes().to_vec(), is_whole })
 }

@@ -8,7 +8,7 @@ mod response;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use body::Sink;
+pub(crate) use body::{Pace, Sink};
 pub(crate) use exchange::{Answer, Stage, Times, exchange};
 pub(crate) use request::{Request, is_plain};
 pub(crate) use response::Head;

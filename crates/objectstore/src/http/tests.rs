@@ -85,6 +85,28 @@ fn lengths_of_chunks_are_read() {
     }
 }
 
+#[test]
+fn memory_comes_with_the_bytes_and_then_at_once() {
+    use runtime::sim::Disk;
+    use runtime::{Config, RingChoice, Runtime};
+
+    const MB: usize = 1 << 20;
+    let ring = RingChoice::Sim(Disk::new(1));
+    let config = Config { workers: 1, ring, ..Config::default() };
+    Runtime::start(config).expect("a runtime").block_on(|| async {
+        let mut sink = Sink::growing(1 << 30);
+        sink.announce(900 * MB);
+        assert_eq!(sink.grow_to(0, 900 * MB).await, 32 * MB, "so much before any byte has come");
+        assert_eq!(sink.grow_to(32 * MB, 868 * MB).await, 900 * MB, "copied once");
+        let mut sink = Sink::growing(3 * MB);
+        let mut sizes = Vec::new();
+        for filled in [0, MB, 2 * MB] {
+            sizes.push(sink.grow_to(filled, MB).await);
+        }
+        assert_eq!(sizes, [MB, 2 * MB, 3 * MB], "no more than is allowed");
+    });
+}
+
 proptest! {
     #[test]
     fn no_head_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

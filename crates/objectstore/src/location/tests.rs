@@ -33,3 +33,26 @@ fn endpoints_are_read() {
         check(wrong, None);
     }
 }
+
+#[test]
+fn what_is_refused_is_not_shown_with_its_secrets() {
+    for url in [
+        "https://user:hidden@host/x",
+        "https://hidden@host:99999",
+        "https://account.example.com/box?sv=1&sig=hidden",
+        "https://host/path#hidden",
+        "https://host?sig=hidden",
+        "http://us er:hidden/@host/a b",
+        "hidden://host",
+        "hidden",
+        "user:hidden@host",
+        "//hidden@host",
+        "https://[hidden]/x",
+        "HTTPS://user:hidden@host/x",
+    ] {
+        let error = Endpoint::parse(url).expect_err(url).to_string();
+        assert!(!error.contains("hidden"), "{url}: {error}");
+    }
+    let error = Endpoint::parse("https://store.example.com:99999/x?y").expect_err("a bad port");
+    assert!(error.to_string().contains("https://store.example.com:99999"), "{error}");
+}

@@ -50,9 +50,7 @@ impl Azure {
         draft.header("x-ms-version", VERSION);
         match credentials {
             Credentials::Anonymous => {}
-            Credentials::Bearer(token) => {
-                draft.header("authorization", format!("Bearer {}", token.0));
-            }
+            Credentials::Bearer(token) => draft.bear(token, &self.endpoint)?,
             Credentials::Keys(keys) => sign(&mut draft, &self.account, keys)?,
         }
         draft.finish()
@@ -76,7 +74,7 @@ impl Azure {
         match operation {
             Operation::Get { range, tag, .. } => {
                 if let Some(range) = range {
-                    draft.header("range", format!("bytes={}-{}", range.start, range.end - 1));
+                    draft.part(range);
                 }
                 if let Some(tag) = tag {
                     draft.header("if-match", tag.clone());

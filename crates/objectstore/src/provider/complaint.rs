@@ -1,8 +1,10 @@
 //! What a store says when it does not do what it is asked.
 
+use runtime::time;
+
 use crate::error::{Error, ErrorKind};
 use crate::http::Head;
-use crate::xml;
+use crate::{date, xml};
 
 /// Characters of a store's message that are passed on.
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -19,7 +21,13 @@ pub(crate) fn complaint(head: &Head, body: &[u8]) -> Error {
         .with_status(head.status)
         .with_code(code.map(|code| clean(&code)))
         .with_request_id(id.map(|id| clean(&id)))
-        .with_retry_after(head.number("retry-after"))
+        .with_retry_after(retry_after_s(head, time::unix_us().div_euclid(1_000_000)))
+}
+
+/// For how many seconds the store is to be left alone: it says a number, or until when.
+pub(super) fn retry_after_s(head: &Head, unix_s: i64) -> Option<u64> {
+    let until = || u64::try_from(date::parse(head.get("retry-after")?)? - unix_s).ok();
+    head.number("retry-after").or_else(until)
 }
 
 /// What the body of an error says.

@@ -102,6 +102,33 @@ pub(super) fn upload(text: &str) -> Result<String> {
     id.filter(|id| !id.is_empty()).ok_or_else(|| unreadable("an upload without a number"))
 }
 
+/// How an upload has ended.
+pub(super) enum End {
+    /// The object is there, and has this tag if one is told.
+    Done(Option<String>),
+    /// It is not; the document says why.
+    Failed,
+    /// The document says neither, or cannot be read to its end.
+    Unknown,
+}
+
+/// What S3 says at the end of an upload.
+pub(super) fn end_of_upload(document: &[u8]) -> End {
+    let (mut end, mut tag) = (End::Unknown, None);
+    let walked = std::str::from_utf8(document).map(|text| {
+        xml::walk(text, |path, text| match path {
+            "CompleteMultipartUploadResult/ETag" => tag = Some(text),
+            "CompleteMultipartUploadResult" => end = End::Done(tag.take()),
+            "Error" => end = End::Failed,
+            _ => {}
+        })
+    });
+    match walked {
+        Ok(Ok(())) => end,
+        _ => End::Unknown,
+    }
+}
+
 /// All parts of an upload, for S3; with their checksums if they were sent with some.
 pub(super) fn part_list(parts: &[Part], checksums: bool) -> String {
     let mut out = String::from("<CompleteMultipartUpload>");

@@ -9,11 +9,13 @@ mod sign;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 pub(crate) use azure::Azure;
 pub(crate) use complaint::complaint;
 pub(crate) use s3::{Flavour, S3};
 
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, Token};
 use crate::error::{Error, Result};
 use crate::http::{Head, Request};
 use crate::location::Endpoint;
@@ -43,6 +45,25 @@ impl<'a> Draft<'a> {
 
     fn ask(&mut self, name: &str, value: impl Into<String>) {
         self.query.push((name.to_owned(), value.into()));
+    }
+
+    /// Names the bearer of a token.
+    ///
+    /// # Errors
+    /// `Invalid` for an endpoint that is neither encrypted nor on this machine: unlike a signature,
+    /// the token is of use to whoever sees it.
+    fn bear(&mut self, token: &Token, endpoint: &Endpoint) -> Result<()> {
+        if !endpoint.is_secure && !endpoint.is_loopback() {
+            let what = format!("a token is not sent in clear to {endpoint}: it needs https");
+            return Err(Error::invalid(what));
+        }
+        self.header("authorization", format!("Bearer {}", token.0));
+        Ok(())
+    }
+
+    /// Asks for a part of an object.
+    fn part(&mut self, range: &Range<u64>) {
+        self.header("range", format!("bytes={}-{}", range.start, range.end - 1));
     }
 
     /// The query, encoded, in the order of its names.
@@ -190,6 +211,24 @@ impl Provider {
         }
     }
 
+    /// Whether an upload has ended well, which a status of success alone does not say: S3 begins to
+    /// answer before it knows. The object's tag, where it is told.
+    ///
+    /// # Errors
+    /// What the store complains of. `Protocol`, and nobody knows whether the object is there, when it
+    /// says neither.
+    pub(crate) fn end_of_upload(&self, head: &Head, body: &[u8]) -> Result<Option<String>> {
+        let Provider::S3(s3) = self else { return Ok(None) };
+        match list::end_of_upload(body) {
+            // Google's tags are generations, which its header has.
+            list::End::Done(tag) => Ok(tag.filter(|_| s3.flavour == Flavour::Amazon)),
+            list::End::Failed => Err(complaint(head, body)),
+            list::End::Unknown => {
+                Err(Error::protocol("the store does not say how the upload has ended").ambiguous())
+            }
+        }
+    }
+
     /// What is sent when all parts are there.
     pub(crate) fn all_parts(&self, parts: &[Part]) -> String {
         match self {
@@ -218,7 +257,7 @@ fn plain<'a>(endpoint: &Endpoint, operation: &Operation<'a>) -> Result<Request<'
     draft.header("host", endpoint.authority());
     if let Operation::Get { range, tag, .. } = operation {
         if let Some(range) = range {
-            draft.header("range", format!("bytes={}-{}", range.start, range.end - 1));
+            draft.part(range);
         }
         if let Some(tag) = tag {
             draft.header("if-match", tag.clone());

@@ -85,9 +85,7 @@ impl S3 {
         draft.header("host", self.endpoint.authority());
         match credentials {
             Credentials::Anonymous => {}
-            Credentials::Bearer(token) => {
-                draft.header("authorization", format!("Bearer {}", token.0));
-            }
+            Credentials::Bearer(token) => draft.bear(token, &self.endpoint)?,
             Credentials::Keys(keys) => {
                 let hash = match payload {
                     None => EMPTY_SHA256,
@@ -109,9 +107,7 @@ impl S3 {
             Operation::Get { key, range, tag } => {
                 let mut draft = object("GET", key)?;
                 match range {
-                    Some(range) => {
-                        draft.header("range", format!("bytes={}-{}", range.start, range.end - 1));
-                    }
+                    Some(range) => draft.part(range),
                     None => self.want_checksum(&mut draft),
                 }
                 if let Some(tag) = tag {

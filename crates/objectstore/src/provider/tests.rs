@@ -144,3 +144,51 @@ fn lists_of_azure_are_read() {
         assert!(provider.list(wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_token_is_not_sent_in_clear() {
+    let get = Operation::Get { key: "k", range: None, tag: None };
+    let token = Credentials::bearer("t");
+    for (url, is_sent) in [
+        ("https://store.example.com", true),
+        ("http://store.example.com", false),
+        ("http://10.0.0.1:9000", false),
+        ("http://localhost.example.com", false),
+        ("http://localhost:9000", true),
+        ("http://127.0.0.1:9000", true),
+        ("http://[::1]:9000", true),
+    ] {
+        let endpoint = Endpoint::parse(url).expect("an endpoint");
+        let (bucket_in_path, region) = (Some("bucket".to_owned()), "auto".to_owned());
+        let flavour = Flavour::Google;
+        let s3 =
+            S3 { endpoint: endpoint.clone(), bucket_in_path, region, flavour, checksums: true };
+        let providers = [Provider::S3(s3), Provider::Azure(Azure { endpoint, ..azure() })];
+        for provider in providers {
+            let request = provider.request(&get, &token, 0);
+            let request =
+                request.map(|request| String::from_utf8_lossy(&request.head()).to_string());
+            match request {
+                Ok(head) => assert!(is_sent && head.contains("Bearer t"), "{url}: {head}"),
+                Err(error) => {
+                    assert!(!is_sent && error.kind() == crate::ErrorKind::Invalid, "{url}: {error}")
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pause_is_asked_for_in_seconds_or_by_a_date() {
+    for (value, seconds) in [
+        ("7", Some(7)),
+        ("Fri, 24 May 2013 00:01:30 GMT", Some(90)),
+        ("Thu, 23 May 2013 00:00:00 GMT", None),
+        ("-1", None),
+        ("soon", None),
+    ] {
+        let head = format!("HTTP/1.1 503 So\r\nretry-after: {value}\r\n\r\n");
+        let (head, _) = Head::parse(head.as_bytes()).expect("a head").expect("all of it");
+        assert_eq!(complaint::retry_after_s(&head, 1_369_353_600), seconds, "{value}");
+    }
+}

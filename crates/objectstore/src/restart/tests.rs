@@ -25,7 +25,6 @@ fn few_are_begun_again() {
     (0..1000).for_each(|_| restarts.note(1 << 20, MS * 10));
     let taken = (0..1000).filter(|_| restarts.take()).count();
     assert_eq!(taken, 8);
-    assert_eq!(restarts.slow_after(1 << 20), None, "there is no budget");
     (0..100).for_each(|_| restarts.note(1 << 20, MS * 10));
     assert!((4..=5).contains(&(0..100).filter(|_| restarts.take()).count()));
 }

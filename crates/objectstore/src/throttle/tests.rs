@@ -26,12 +26,17 @@ fn a_warning_slows_everybody_down() {
         drop(passes);
         let pass = throttle.enter().await;
         assert!(begun.elapsed() >= PAUSE, "nothing is sent meanwhile");
-        pass.warned(Some(Duration::from_secs(2)));
+        assert_eq!(throttle.allowed(), 16);
+        let mut pass = pass;
+        for (asked_s, waited_s) in [(2, 2), (60, 60), (100_000, 300)] {
+            pass.warned(Some(Duration::from_secs(asked_s)));
+            assert!(throttle.allowed() <= 8);
+            drop(pass);
+            let again = time::now();
+            pass = throttle.enter().await;
+            assert_eq!(again.elapsed().as_secs(), waited_s, "as long as the store wishes");
+        }
         assert_eq!(throttle.allowed(), FLOOR);
-        drop(pass);
-        let again = time::now();
-        let pass = throttle.enter().await;
-        assert!(again.elapsed() >= Duration::from_secs(2), "as long as the store wishes");
         for _ in 0..1000 {
             pass.succeeded();
         }

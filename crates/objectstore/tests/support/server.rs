@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use objectstore::{Client, Credentials, S3Options, Store};
 use runtime::net::{Address, Listener, Shutdown, Socket};
 use runtime::{spawn, time};
 
@@ -102,6 +103,17 @@ struct Answer {
     body: Rc<Vec<u8>>,
     from: usize,
     to: usize,
+}
+
+/// The bucket of such a server.
+pub fn bucket(client: &Client, url: &str) -> Store {
+    let options = S3Options {
+        bucket: "bucket".to_owned(),
+        endpoint: Some(url.to_owned()),
+        credentials: Credentials::keys("id", "secret"),
+        ..S3Options::default()
+    };
+    client.s3(options).expect("a store")
 }
 
 fn chance(p: f64) -> bool {

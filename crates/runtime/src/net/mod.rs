@@ -28,6 +28,7 @@ pub(crate) use node::Node;
 pub use socket::{Shutdown, Socket};
 
 use crate::op::{Op, begin};
+use crate::time::Instant;
 
 /// What a socket is for. It decides how the scheduler treats what is asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,20 @@ impl Interest {
 /// Waits until a socket is ready. Dropping the future ends the wait.
 async fn ready(node: &Arc<Node>, interest: Interest, purpose: Purpose) -> io::Result<()> {
     begin(Op::Ready(node.clone(), interest, purpose)).await.0.into_count().map(drop)
+}
+
+/// The same until `deadline` at most; `TimedOut` then.
+async fn ready_until(
+    node: &Arc<Node>,
+    interest: Interest,
+    purpose: Purpose,
+    deadline: Instant,
+) -> io::Result<()> {
+    let waiting = begin(Op::Ready(node.clone(), interest, purpose));
+    match waiting.until(deadline).await {
+        (_, _, true) => Err(io::ErrorKind::TimedOut.into()),
+        (outcome, ..) => outcome.into_count().map(drop),
+    }
 }
 
 /// Makes a call that does not block until it has an answer, waiting for readiness in between.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::{Address, Attempt, Interest, Node, Purpose, checked, ready, retry};
+use super::{Address, Attempt, Interest, Node, Purpose, checked, ready, ready_until, retry};
 use crate::buf::IoBuf;
 use crate::op::{Incoming, Op, Outcome, Outgoing, begin};
 use crate::time::Instant;
@@ -41,7 +41,7 @@ impl Socket {
             return Socket::connected_at_once(attempt).await;
         }
         let (outcome, op) = begin(Op::Connect(attempt)).await;
-        Socket::connected(outcome, op).await
+        Socket::connected(outcome, op, None).await
     }
 
     /// Connects to `address`, for data in bulk, until `deadline` at most.
@@ -51,7 +51,7 @@ impl Socket {
     pub async fn connect_until(address: &Address, deadline: Instant) -> io::Result<Socket> {
         let attempt = Attempt::new(address, Purpose::Transfer)?;
         let (outcome, op, is_late) = begin(Op::Connect(attempt)).until(deadline).await;
-        match Socket::connected(outcome, op).await {
+        match Socket::connected(outcome, op, Some(deadline)).await {
             Err(_) if is_late => Err(io::ErrorKind::TimedOut.into()),
             connected => connected,
         }
@@ -65,8 +65,8 @@ impl Socket {
         Ok(Socket { node, purpose })
     }
 
-    /// The socket of an attempt that has ended.
-    async fn connected(outcome: Outcome, op: Op) -> io::Result<Socket> {
+    /// The socket of an attempt that has ended, or that still goes on: until `deadline` then.
+    async fn connected(outcome: Outcome, op: Op, deadline: Option<Instant>) -> io::Result<Socket> {
         let Op::Connect(Attempt { node, purpose, .. }) = op else {
             unreachable!("an attempt stays one")
         };
@@ -74,7 +74,12 @@ impl Socket {
             Ok(_) => {}
             // Old kernels leave the waiting to us.
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
-                ready(&node, Interest::Write, purpose).await?;
+                match deadline {
+                    Some(deadline) => {
+                        ready_until(&node, Interest::Write, purpose, deadline).await?
+                    }
+                    None => ready(&node, Interest::Write, purpose).await?,
+                }
                 node.take_error()?;
             }
             Err(error) => return Err(error),
@@ -97,6 +102,20 @@ impl Socket {
     /// `ConnectionReset` and what else the kernel says.
     pub async fn recv(&self, into: &mut [u8]) -> io::Result<usize> {
         retry(&self.node, Interest::Read, self.purpose, || self.node.recv(into)).await
+    }
+
+    /// Receives what has come by now, up to `into.len()` bytes, without waiting; 0 is the end of the
+    /// stream.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing has come; as [`Socket::recv`].
+    pub fn recv_now(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.node.recv(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                received => return received,
+            }
+        }
     }
 
     /// Receives into `range` of `buf` what has come, once that is as much as [`Socket::wake_at`] says,
