@@ -40,6 +40,7 @@ mod lookup;
 mod memory;
 mod notice;
 mod numbers;
+mod objects;
 mod options;
 mod pipe;
 mod planning;
@@ -50,6 +51,7 @@ mod reorganize;
 mod reserved;
 mod result;
 mod secrecy;
+mod secrets;
 mod seek;
 mod session;
 mod settings;
@@ -86,6 +88,7 @@ pub use pipe::{PipeReceiver, PipeSender, pipe};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
+pub use secrecy::without_secrets;
 pub use session::{
     COPY_CHUNKS, CancelHandle, Client, Session, TransactionOptions, TransactionStatus,
 };

@@ -24,6 +24,7 @@ use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::activity::Activity;
 use crate::catalog::Snapshot;
+use crate::columns::check_writable;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
 use crate::lifted::Lifted;
@@ -235,7 +236,9 @@ impl Session {
             Statement::Cursor(cursor) => cursors::unserved(&cursor, self.transaction.status),
             Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output).await,
             Statement::Copy(copy) => {
-                crate::reserved::check(&Statement::Copy(copy.clone()))?;
+                let statement = Statement::Copy(copy.clone());
+                crate::reserved::check(&statement)?;
+                check_writable(&self.db.snapshot(), &statement)?;
                 self.copy_from(&copy, client.input).await
             }
             Statement::Role(statement) => self.change_roles(&statement).await,
@@ -265,6 +268,7 @@ impl Session {
     async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
         crate::reserved::check(&statement)?;
         let writing = self.writing().await?;
+        check_writable(writing.snapshot(), &statement)?;
         let skipped = crate::notice::skipped(writing.snapshot(), &statement);
         let written = write::write(&writing, statement).await;
         let settled = writing.settle(written).await;
