@@ -16,10 +16,11 @@ fn filled(stand: &Stand, name: &str) -> Scratch {
     let mut session = scratch.session();
     let create = "create table t (a int, b int, c text, d numeric(12,2)) \
                   with (location = 's3://bucket/x/t')";
-    for text in [stand.secret().as_str(), create, &format!("create table l as {ROWS}")] {
+    let local = "create table l (a int, b int, c text, d numeric(12,2))";
+    let fill = format!("insert into l {ROWS}");
+    for text in [&stand.secret(), create, local, &fill, "insert into t select * from l"] {
         session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
-    session.execute("insert into t select * from l").unwrap();
     drop(session);
     scratch
 }
@@ -274,4 +275,50 @@ fn locations_need_a_store_a_scope_and_a_privilege() {
     refused(&mut session, &create("s3://bucket/n"), "42501");
     refused(&mut session, "create secret m (type s3, key_id 'a', secret 'canary')", "42501");
     refused(&mut session, "drop secret s", "42501");
+}
+
+#[test]
+fn secrets_are_shown_nowhere() {
+    let scratch = Scratch::new("secrets");
+    let (mut session, mut other) = (scratch.session(), scratch.session());
+    let create =
+        "create secret s (type s3, key_id 'canary', secret 'canary', session_token 'canary')";
+    session.execute(create).unwrap();
+    let looks = [
+        "select query from pg_stat_activity",
+        "select query from pg_stat_statements",
+        "select * from pg_settings",
+        "select statement from pg_prepared_statements",
+    ];
+    for look in looks {
+        let shown = rows(&mut other, look);
+        assert!(!shown.contains("canary"), "{look}: {shown}");
+    }
+    assert!(rows(&mut other, looks[0]).contains("create secret"), "the statement itself is shown");
+    for (text, state) in [
+        (create, "42710"),
+        ("create secret n (type s3, key_id 'canary')", "22023"),
+        ("create secret n (type s3, key_id canary)", "42601"),
+        ("create secret n (type s3, secret 'canary' secret 'canary')", "42601"),
+        ("create secret n (type s3, secret 'canary', secret 'canary')", "42601"),
+        ("create secret n (type canary, secret 'canary', key_id 'x')", "22023"),
+        ("create secret n (type s3, 'canary')", "42601"),
+        ("create secret n (type s3, key_id 'x', secret 'canary', endpoint 'canary')", "22023"),
+        ("create secret n (type s3, key_id 'x', secret 'a canary')", "22023"),
+        ("create secret n (type s3, key_id 'x', secret 'canary') as x", "42601"),
+        ("drop secret n", "42704"),
+        ("explain create secret n (type s3, key_id 'canary', secret 'canary')", "0A000"),
+    ] {
+        if text.contains("endpoint") {
+            // The endpoint is no secret.
+            assert_eq!(session.execute(text).unwrap_err().state.0, state);
+            continue;
+        }
+        refused(&mut session, text, state);
+    }
+    session.execute("create or replace secret s (type gcs, session_token 'canary')").unwrap();
+    session.execute("create secret if not exists s (type s3, key_id 'a', secret 'b')").unwrap();
+    session
+        .execute("begin; drop secret s; rollback; drop secret s; drop secret if exists s")
+        .unwrap();
 }

@@ -19,6 +19,7 @@ use crate::database::Database;
 use crate::fault;
 use crate::load::{Loader, drop_trees};
 use crate::stream::QueryRows;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Creates a table, with an index for each of its unique constraints; the number of rows that its
@@ -58,7 +59,10 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
     }
     let def = stored_as(said_storage(create)?, writing, defined(&draft, &mut ids))?;
     let remote = match &create.location {
-        Some(location) => Some(claim(writing.db, &def, location).await?),
+        Some(location) => {
+            let claimed = claim(writing.db, &def, location);
+            Some(unless_cancelled(&writing.cancel, claimed).await??)
+        }
         None => None,
     };
     let (index_count, is_column) = (def.indexes.len(), def.storage == TableStorage::Column);
@@ -115,7 +119,8 @@ async fn attached(
     let storage = said_storage(create)?.unwrap_or_default();
     let (db, store) = (writing.db, writing.db.store());
     let trees = new_trees(db, 2).await?;
-    let (columns, stored) = match attach(db, location, trees[1]).await {
+    let attached = unless_cancelled(&writing.cancel, attach(db, location, trees[1])).await;
+    let (columns, stored) = match attached.flatten() {
         Ok(attached) => attached,
         Err(error) => {
             drop_trees(store, &trees).await.ok();

@@ -11,6 +11,7 @@ use super::referring;
 use crate::catalog::TableEntry;
 use crate::columns::{StoredColumns, emptied};
 use crate::fault;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Empties tables.
@@ -23,7 +24,7 @@ pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlR
     let restart = truncate.restart_identity;
     let mut remotes = vec![];
     for entry in &entries {
-        remotes.push(emptied(writing.db, entry).await?);
+        remotes.push(unless_cancelled(&writing.cancel, emptied(writing.db, entry)).await??);
     }
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {

@@ -16,6 +16,7 @@ use super::{LoadReport, drop_trees, key_arrays};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
 use crate::columns::{ColumnLoad, StoredColumns, StoredPart, publish, refuse_in_block};
 use crate::database::Database;
+use crate::waiting::unless_cancelled;
 use crate::write_lock::WriteRight;
 use crate::{fault, isolation, reader};
 
@@ -26,6 +27,7 @@ const BATCH_ROWS: usize = 4096;
 /// the table as it was.
 pub(crate) struct Loader {
     entry: Arc<TableEntry>,
+    cancel: Cancel,
     filling: Filling,
     next_row_id: i64,
     /// Rows that it was given.
@@ -64,6 +66,7 @@ impl Loader {
         entry: Arc<TableEntry>,
         cancel: Cancel,
     ) -> SqlResult<Loader> {
+        let stop = cancel.clone();
         let filling = match entry.def.storage {
             TableStorage::Row => {
                 Filling::Rows(Sorting::begin(db, TreeSpec::of_table(&entry), cancel))
@@ -72,7 +75,7 @@ impl Loader {
                 Filling::OnlyPart(column_load(db, &entry, FIRST_ROW_ID, cancel)?)
             }
         };
-        Ok(Loader { entry, filling, next_row_id: FIRST_ROW_ID, row_count: 0 })
+        Ok(Loader { entry, cancel: stop, filling, next_row_id: FIRST_ROW_ID, row_count: 0 })
     }
 
     /// A loader that keeps the rows whose clustered keys are not in `gone`. If that is all of them,
@@ -87,8 +90,9 @@ impl Loader {
             return Loader::anew(db, entry, gone, cancel).await;
         }
         let next_row_id = entry.next_row_id().await?;
-        let load = column_load(db, &entry, next_row_id, cancel)?;
-        Ok(Loader { entry, filling: Filling::LastPart(load), next_row_id, row_count: 0 })
+        let load = column_load(db, &entry, next_row_id, cancel.clone())?;
+        let filling = Filling::LastPart(load);
+        Ok(Loader { entry, cancel, filling, next_row_id, row_count: 0 })
     }
 
     /// The same, with all rows written again.
@@ -113,7 +117,8 @@ impl Loader {
         let column_count = entry.def.schema.columns.len();
         let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
         let mut rows = reader::TableRows::new(&db.newest(), &entry, &ordinals)?;
-        while let Some(batch) = rows.next().await? {
+        let cancel = self.cancel.clone();
+        while let Some(batch) = unless_cancelled(&cancel, rows.next()).await?? {
             job.done.fetch_add(batch.num_rows() as u64, Relaxed);
             let ids = match batch.columns().get(column_count) {
                 Some(ids) => ids.clone(),
@@ -182,10 +187,11 @@ impl Loader {
 
     /// Writes the trees, which the caller puts in the place of the old ones.
     pub(crate) async fn build(self, db: &Database) -> SqlResult<Rebuilt> {
-        let entry = self.entry.clone();
+        let (entry, cancel) = (self.entry.clone(), self.cancel.clone());
         let mut rebuilt = self.write(db).await?;
         if let Some(columns) = &mut rebuilt.columns
-            && let Err(error) = publish(db, &entry.def, columns).await
+            && let Err(error) =
+                unless_cancelled(&cancel, publish(db, &entry.def, columns)).await.flatten()
         {
             // The error that led here is the one to report.
             drop_trees(db.store(), &rebuilt.made).await.ok();

@@ -10,6 +10,7 @@ use crate::check::CHECK_COLUMN;
 use crate::columns::expire;
 use crate::notice::Notice;
 use crate::result::{ResultSet, StatementResult};
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 use crate::{analyze, comments, ddl, dml, reorganize, secrets, view};
 
@@ -103,7 +104,7 @@ async fn vacuum(writing: &Writing<'_>, vacuum: &Vacuum) -> SqlResult<Vec<Notice>
         let entry = writing.entry(table)?;
         let (snapshot, role) = (writing.snapshot(), writing.catalog.role());
         if snapshot.access.owns(role, snapshot.acl(table)?) {
-            expire(writing.db, &entry).await?;
+            unless_cancelled(&writing.cancel, expire(writing.db, &entry)).await??;
         }
     }
     let mut told = analyze::not_vacuumed(writing.snapshot(), writing.catalog.role(), vacuum);

@@ -107,15 +107,21 @@ impl Drop for Scratch {
 
 pub fn options() -> Options {
     let (ring, workers) = (RingKind::Threads, 2);
-    let (memory_bytes, pool_bytes) = (64 << 20, Some(8 << 20));
+    let (memory_bytes, pool_bytes) = (160 << 20, Some(64 << 20));
     Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..Options::default() }
 }
 
 /// The rows of a query, columns and rows with bars and semicolons between them.
 #[track_caller]
 pub fn rows(session: &mut Session, text: &str) -> String {
-    let mut results = session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    let Some(StatementResult::Rows(result)) = results.pop() else { return String::new() };
+    try_rows(session, text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The same of one that may fail.
+pub fn try_rows(session: &mut Session, text: &str) -> Result<String, SqlError> {
+    let Some(StatementResult::Rows(result)) = session.execute(text)?.pop() else {
+        return Ok(String::new());
+    };
     let mut lines = vec![];
     for batch in &result.batches {
         for row in 0..batch.num_rows() {
@@ -124,7 +130,7 @@ pub fn rows(session: &mut Session, text: &str) -> String {
             lines.push(batch.columns().iter().map(value).collect::<Vec<_>>().join("|"));
         }
     }
-    lines.join(";")
+    Ok(lines.join(";"))
 }
 
 #[track_caller]
@@ -142,4 +148,23 @@ pub fn each(session: &mut Session, texts: &str) {
     for text in texts.split("; ") {
         session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
+}
+
+/// Begins to serve on worker 0 of a database's own runtime; the endpoint.
+pub fn serve(handle: &runtime::Handle) -> String {
+    handle.block_on(|| async {
+        let (server, url) = Server::start();
+        SERVER.with(|own| *own.borrow_mut() = Some(server));
+        url
+    })
+}
+
+/// What `look` sees of that server.
+pub fn with_server<T: Send + 'static>(
+    handle: &runtime::Handle,
+    look: impl FnOnce(&Server) -> T + Send + 'static,
+) -> T {
+    handle.block_on(move || async move {
+        SERVER.with(|own| look(own.borrow().as_ref().expect("a server")))
+    })
 }

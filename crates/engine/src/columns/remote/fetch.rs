@@ -26,6 +26,9 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 /// Bytes that are compared with their checksums between two looks at the clock.
 const VERIFIED_BYTES: usize = 64 << 10;
 
+/// How often bytes are asked for that do not fit their checksums.
+const TURNS_MAX: usize = 3;
+
 /// Bytes of a body that are in memory.
 pub(in crate::columns) struct Piece {
     offset: usize,
@@ -117,23 +120,34 @@ impl<'a> Download<'a> {
 
     async fn part(&self, range: Range<usize>, usage: Arc<Usage>) -> SqlResult<Piece> {
         let Bucket { store, location } = self.bucket;
-        let (name, bytes) = (self.name.to_string(), range.start as u64..range.end as u64);
-        let buf = IoBuf::alloc(range.len());
-        let store = store.counted_in(usage);
-        let (got, buf) = store.get_into(&location.key(&name), bytes, buf, 0).await;
-        got.map_err(|error| of_object(&error, location, &name))?;
+        let (store, name) = (store.counted_in(usage), self.name.to_string());
+        let (key, bytes) = (location.key(&name), range.start as u64..range.end as u64);
+        let mut buf = IoBuf::alloc(range.len());
+        for turn in 1.. {
+            let got;
+            (got, buf) = store.get_into(&key, bytes.clone(), buf, 0).await;
+            got.map_err(|error| of_object(&error, location, &name))?;
+            match self.verify(range.start, &buf).await {
+                Ok(()) => break,
+                // It may have been changed on its way only.
+                Err(_) if turn < TURNS_MAX => {}
+                Err(error) => {
+                    let message = format!("object \"{location}/{name}\" was changed: {error}");
+                    return Err(SqlError::new(SqlState::DATA_CORRUPTED, message));
+                }
+            }
+        }
+        Ok(Piece { offset: range.start, bytes: buf, _taken: self.taken.clone() })
+    }
+
+    async fn verify(&self, start: usize, buf: &IoBuf) -> columnar::Result<()> {
         for (at, bytes) in buf.as_slice().chunks(VERIFIED_BYTES).enumerate() {
-            let offset = (range.start + at * VERIFIED_BYTES) as u64;
-            let verified = self.header.verify(offset, bytes);
-            verified.map_err(|error| {
-                let message = format!("object \"{location}/{name}\" was changed: {error}");
-                SqlError::new(SqlState::DATA_CORRUPTED, message)
-            })?;
+            self.header.verify((start + at * VERIFIED_BYTES) as u64, bytes)?;
             if runtime::need_preempt() {
                 runtime::yield_now().await;
             }
         }
-        Ok(Piece { offset: range.start, bytes: buf, _taken: self.taken.clone() })
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::catalog::TableEntry;
 use crate::dml::{batch_of, check_all, checked, validate_rows};
 use crate::load::{Loader, Rebuilt};
 use crate::reader::TableRows;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Writes all rows into new trees.
@@ -32,7 +33,7 @@ pub(super) async fn rebuild(
     let ordinals: Vec<usize> = (0..old.layout.schema.columns.len()).collect();
     let count = old.def.schema.columns.len();
     let mut table = TableRows::new(writing.snapshot(), old, &ordinals)?;
-    while let Some(stored) = table.next().await? {
+    while let Some(stored) = unless_cancelled(&writing.cancel, table.next()).await?? {
         let rows = stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::dml::internal)?;
         let rows = mapped(writing, altered, def, &rows, &mut defaults)?;
         let rows = checked(def, &writing.catalog, rows)?;
