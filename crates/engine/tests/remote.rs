@@ -125,6 +125,10 @@ fn another_database_reads_the_table_and_does_not_write_it() {
     session.execute("create table t with (location = 's3://bucket/x/t')").unwrap();
     let expected = rows(&mut writer.session(), &format!("{SUMS} l"));
     assert_eq!(rows(&mut session, &format!("{SUMS} t")), expected);
+    // Whoever has the objects as files needs no keys.
+    let plain = format!("create table h with (location = '{}/bucket/x/t')", stand.url);
+    session.execute(&plain).unwrap();
+    assert_eq!(rows(&mut session, &format!("{SUMS} h")), expected);
     for text in [
         "insert into t values (1, 1, 'a', 1)",
         "update t set a = 1",
