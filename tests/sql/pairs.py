@@ -209,6 +209,7 @@ KINDS = {
     "SET": turns("set work_mem = '1MB'", "set execution_mode = static"), "SHOW": turns("show work_mem"),
     "RESET": turns("reset work_mem", "reset all"), "CHECK DATABASE": turns("check database"),
     "CHECKPOINT": turns("checkpoint"),
+    "SECRET": turns("create or replace secret made_key (type s3, key_id 'a', secret 'b')", "drop secret if exists made_key"),
     "DEALLOCATE": turns("prepare gone_soon as select count(*) from t", "deallocate gone_soon"),
     "DISCARD": turns("discard all", "discard plans"),
 }

@@ -22,7 +22,7 @@ fn verify(ring: RingKind, storage: TableStorage) {
         }
         Err(error) => panic!("{error}"),
     };
-    tpch::load(&db, 0.01, storage, |_| ()).unwrap();
+    tpch::load(&db, 0.01, storage, None, |_| ()).unwrap();
     let all: Vec<u8> = (1..=22).collect();
     let mut failures = vec![];
     let mut count = 0;

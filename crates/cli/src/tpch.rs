@@ -54,6 +54,10 @@ pub(crate) struct Common {
     /// How tables are kept: row, with keys and indexes, or column
     #[arg(long, default_value = "row", value_parser = parse_storage)]
     pub(crate) storage: TableStorage,
+    /// Keep column tables in an object store, like s3://bucket/prefix; keys, AWS_REGION and
+    /// AWS_ENDPOINT_URL are those of the environment
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) location: Option<String>,
     /// auto, uring or threads
     #[arg(long)]
     pub(crate) ring: Option<RingKind>,
@@ -162,6 +166,11 @@ pub(crate) fn load(common: &Common) -> SqlResult<()> {
         return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, "scale factor out of range")
             .with_hint("Give --sf from 0.001 to 1000."));
     }
+    if common.location.is_some() && common.storage == TableStorage::Row {
+        let message = "tables of rows have no location";
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+            .with_hint("Give --storage column."));
+    }
     if common.path().exists() {
         let message = format!("\"{}\" exists already", common.path().display());
         return Err(SqlError::new(SqlState::OBJECT_IN_USE, message)
@@ -173,11 +182,38 @@ pub(crate) fn load(common: &Common) -> SqlResult<()> {
     let db = Database::create(&partial, common.options())?;
     eprintln!("Loading TPC-H, scale factor {}, ring {}", common.sf, db.file_backend());
     let mut bar = Bar::new(db.clone());
-    let loaded = tpch::load(&db, common.sf, common.storage, |event| bar.event(&event));
+    let location = common.location.as_deref();
+    let loaded = make_secret(&db, location).and_then(|()| {
+        tpch::load(&db, common.sf, common.storage, location, |event| bar.event(&event))
+    });
     bar.finish();
     loaded?;
     db.close()?;
     std::fs::rename(&partial, common.path()).map_err(|e| io_error("rename the file", e))
+}
+
+/// Gives the database the keys of the environment for a location.
+fn make_secret(db: &Database, location: Option<&str>) -> SqlResult<()> {
+    let Some(location) = location else { return Ok(()) };
+    let options = [
+        ("key_id", "AWS_ACCESS_KEY_ID"),
+        ("secret", "AWS_SECRET_ACCESS_KEY"),
+        ("session_token", "AWS_SESSION_TOKEN"),
+        ("region", "AWS_REGION"),
+        ("endpoint", "AWS_ENDPOINT_URL"),
+    ];
+    let given = options.iter().filter_map(|(option, variable)| {
+        let value = std::env::var(variable).ok().filter(|value| !value.is_empty())?;
+        Some(format!("{option} '{}'", value.replace('\'', "''")))
+    });
+    let given: Vec<String> = given.collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let (given, scope) = (given.join(", "), location.replace('\'', "''"));
+    db.session()
+        .execute(&format!("create secret tpch (type s3, scope '{scope}', {given})"))
+        .map(drop)
 }
 
 fn modes_of(mode: Option<ExecutionMode>) -> Vec<ExecutionMode> {

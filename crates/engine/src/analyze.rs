@@ -9,6 +9,7 @@ use crate::access::RoleId;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::notice::Notice;
 use crate::reader;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Extents in a sample: 64 pages each, some 128 thousand rows of 128 bytes; PostgreSQL samples
@@ -51,7 +52,8 @@ pub(crate) async fn analyze(writing: &Writing<'_>, table: Option<&str>) -> SqlRe
     let job = writing.db.start_job("analyzing", names.len() as u64);
     let mut entries = vec![];
     for name in names {
-        entries.push(analyzed(snapshot.table(&name)?).await?);
+        let analyzed = analyzed(snapshot, snapshot.table(&name)?);
+        entries.push(unless_cancelled(&writing.cancel, analyzed).await??);
         job.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
     let change = writing.change(move |_, snapshot| {
@@ -64,9 +66,9 @@ pub(crate) async fn analyze(writing: &Writing<'_>, table: Option<&str>) -> SqlRe
     Ok(others.into_iter().map(skipped).collect())
 }
 
-async fn analyzed(entry: &TableEntry) -> SqlResult<TableEntry> {
+async fn analyzed(snapshot: &Snapshot, entry: &TableEntry) -> SqlResult<TableEntry> {
     let ordinals: Vec<usize> = (0..entry.def.schema.columns.len()).collect();
-    let batches = reader::sample(entry, &ordinals, SAMPLE_EXTENTS).await?;
+    let batches = reader::sample(snapshot, entry, &ordinals, SAMPLE_EXTENTS).await?;
     let mut def = (*entry.def).clone();
     let mut statistics = (*def.statistics).clone();
     statistics.columns =

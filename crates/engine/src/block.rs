@@ -38,6 +38,8 @@ pub(crate) struct Block {
     stamp: Stamp,
     notes: Arc<Notes>,
     state: Mutex<State>,
+    /// The transaction is one statement.
+    is_statement: AtomicBool,
     /// The statement has to run again: others have changed what it was about to change.
     runs_again: AtomicBool,
     /// Until what the block did is undone.
@@ -95,6 +97,7 @@ impl Block {
             stamp,
             notes,
             state: Mutex::new(State { step: 0, own, redo, saved, left }),
+            is_statement: AtomicBool::new(false),
             runs_again: AtomicBool::new(false),
             right: Mutex::new(Some(right)),
         };
@@ -134,6 +137,16 @@ impl Block {
 
     fn seen(&self, snapshot: &Snapshot, step: u32) -> Arc<Snapshot> {
         snapshot.with_view(snapshot.read_view.with_own(&self.stamp, step))
+    }
+
+    /// It ends with the statement for which it was begun.
+    pub(crate) fn ends_with_statement(&self) {
+        self.is_statement.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it ends with the statement for which it was begun.
+    pub(crate) fn is_statement(&self) -> bool {
+        self.is_statement.load(Ordering::Relaxed)
     }
 
     /// Whether the transaction sees one version until it ends.

@@ -21,6 +21,8 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::access::{Access, Relation};
 use crate::comments::Comments;
+use crate::objects::Stores;
+use crate::secrets::Secrets;
 use crate::undo::ReadView;
 use crate::visible::VisibleTree;
 
@@ -43,6 +45,10 @@ pub(crate) struct Snapshot {
     pub(crate) comments: Arc<Comments>,
     /// Roles and privileges.
     pub(crate) access: Arc<Access>,
+    /// Keys of object stores.
+    pub(crate) secrets: Arc<Secrets>,
+    /// The connections to these, which all versions share.
+    pub(crate) stores: Stores,
     /// The next id of a table or index.
     pub(crate) next_id: u32,
     /// Trees that this version no longer needs; they go when it becomes that of all.
@@ -161,6 +167,7 @@ impl Snapshot {
     pub(crate) fn has_definitions_of(&self, other: &Snapshot) -> bool {
         self.has_relations_of(other)
             && Arc::ptr_eq(&self.access, &other.access)
+            && Arc::ptr_eq(&self.secrets, &other.secrets)
             && Arc::ptr_eq(&self.comments, &other.comments)
     }
 

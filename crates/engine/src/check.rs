@@ -149,7 +149,8 @@ impl Database {
         let total = row_count * entry.indexes.len() as u64;
         let job = self.start_job(&format!("checking {}", entry.def.name), total);
         if let Some(columns) = &entry.columns {
-            let problem = columns::damage(columns, entry.def.schema.columns.len()).await?;
+            let (newest, count) = (self.newest(), entry.def.schema.columns.len());
+            let problem = columns::damage(&newest, columns, count).await?;
             let named = problem.map(|what| format!("table \"{}\": {what}", entry.def.name));
             report.problems.extend(named);
         }
@@ -178,7 +179,7 @@ impl Database {
         let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
         let column_count = entry.def.schema.columns.len();
         let (mut missing, mut changed) = (0, 0);
-        let mut table = TableRows::new(entry, &ordinals);
+        let mut table = TableRows::new(&self.newest(), entry, &ordinals)?;
         while let Some(batch) = table.next().await? {
             let ids = match batch.columns().get(column_count) {
                 Some(ids) => ids.clone(),

@@ -19,6 +19,7 @@ mod load;
 mod morsel;
 mod part;
 mod refused;
+mod remote;
 mod restricted;
 mod rows;
 mod source;
@@ -28,6 +29,10 @@ pub(crate) use check::damage;
 pub(crate) use load::ColumnLoad;
 pub(crate) use part::Part;
 pub(crate) use refused::{check_definition, refuse_index};
+pub(crate) use remote::{
+    Leases, Room, StoredRemote, attach, check_writable, claim, emptied, expire, publish,
+    refuse_in_block,
+};
 pub(crate) use rows::{ChunkRows, sample};
 pub(crate) use source::ColumnSource;
 pub(crate) use stored::{StoredColumns, StoredPart};
@@ -37,7 +42,9 @@ use std::sync::Arc;
 use storage::{Store, Tree, TreeId};
 use types::SqlResult;
 
+use crate::catalog::Snapshot;
 use crate::fault;
+use crate::objects::Bucket;
 
 /// What a column table has beside its delta.
 #[derive(Clone)]
@@ -46,6 +53,8 @@ pub(crate) struct Columns {
     pub(crate) parts: Arc<[Part]>,
     /// The row ids of rows of parts that are no more.
     pub(crate) deleted: Tree,
+    /// Where the bodies of chunks are, if not in the parts.
+    pub(crate) remote: Option<StoredRemote>,
 }
 
 impl Columns {
@@ -57,13 +66,21 @@ impl Columns {
         let parts = stored.parts.iter().map(|part| Part::open(store, part));
         let parts = parts.collect::<SqlResult<_>>()?;
         let deleted = store.tree(TreeId(stored.deleted)).map_err(fault::storage)?;
-        Ok(Columns { parts, deleted })
+        Ok(Columns { parts, deleted, remote: stored.remote.clone() })
     }
 
     /// What a record says of them.
     pub(crate) fn stored(&self) -> StoredColumns {
         let parts = self.parts.iter().map(Part::stored).collect();
-        StoredColumns { deleted: self.deleted.id().0, parts }
+        StoredColumns { deleted: self.deleted.id().0, parts, remote: self.remote.clone() }
+    }
+
+    /// The location of bodies, opened; `None` where they are in the parts.
+    ///
+    /// # Errors
+    /// As [`Snapshot::bucket`].
+    pub(crate) fn bucket(&self, snapshot: &Snapshot) -> SqlResult<Option<Bucket>> {
+        self.remote.as_ref().map(|remote| snapshot.bucket(&remote.location)).transpose()
     }
 
     /// All their trees.

@@ -19,6 +19,7 @@ use crate::catalog::{self, Snapshot};
 use crate::load::TableLoader;
 use crate::locks::{LockWait, WriteRight};
 use crate::memory::Shares;
+use crate::objects::Stores;
 use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
 use crate::session::Session;
@@ -93,6 +94,7 @@ impl Database {
         let (page_size, is_wanted) = (page_size(&options)?, options.page_bytes.is_some());
         let store_options =
             StoreOptions { page_size, pool_bytes: shares.pool, direct: options.direct, log: true };
+        let stores = Stores::new(options.configuration.list("object_store_hosts"));
         let file = path.to_owned();
         let opened = door::wait(&runtime.handle(), || {
             Box::pin(async {
@@ -105,7 +107,8 @@ impl Database {
                     has_pages_of(&store, page_size)?;
                 }
                 remove_leftovers(&file).await;
-                let snapshot = catalog::load(&store).await?;
+                let mut snapshot = catalog::load(&store).await?;
+                snapshot.stores = stores;
                 SqlResult::Ok((store, snapshot))
             })
         });

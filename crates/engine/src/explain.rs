@@ -83,9 +83,18 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
         ("Chunks Skipped", n.chunks_skipped.into()),
         ("Vectors", n.vectors.into()),
         ("Vectors Skipped", n.vectors_skipped.into()),
+        ("Requests", n.requests.into()),
+        ("Request Retries", n.retries.into()),
+        ("Request Bytes", n.received_bytes.into()),
+        ("Request Wait Time", milliseconds(n.waited_ns)),
     ];
     let of_chunks = |name: &str| name.starts_with("Chunks") || name.starts_with("Vectors");
-    let fields = fields.into_iter().filter(|(name, _)| n.chunks > 0 || !of_chunks(name));
+    let is_shown = |name: &str| match name {
+        name if of_chunks(name) => n.chunks > 0,
+        name if name.starts_with("Request") => n.requests > 0,
+        _ => true,
+    };
+    let fields = fields.into_iter().filter(|(name, _)| is_shown(name));
     fields.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -106,6 +115,11 @@ fn node(n: &NodeSnapshot) -> String {
     if n.chunks > 0 {
         text += &format!(" chunks={} of {}", n.chunks - n.chunks_skipped, n.chunks);
         text += &format!(" vectors={} of {}", n.vectors - n.vectors_skipped, n.vectors);
+    }
+    if n.requests > 0 {
+        text += &format!(" requests={} received={}", n.requests, n.received_bytes);
+        text += &format!(" retries={}", n.retries);
+        text += &format!(" waited={}", milliseconds(Duration::from_nanos(n.waited_ns)));
     }
     if n.memory_max > 0 {
         text += &format!(" memory={}", n.memory_max);

@@ -42,6 +42,7 @@ mod memory;
 mod noted;
 mod notice;
 mod numbers;
+mod objects;
 mod options;
 mod pipe;
 mod planning;
@@ -52,6 +53,7 @@ mod reorganize;
 mod reserved;
 mod result;
 mod secrecy;
+mod secrets;
 mod seek;
 mod session;
 mod settings;
@@ -87,6 +89,7 @@ pub use pipe::{PipeReceiver, PipeSender, pipe};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use result::{ResultSet, StatementResult};
+pub use secrecy::without_secrets;
 pub use session::{
     COPY_CHUNKS, CancelHandle, Client, Session, TransactionOptions, TransactionStatus,
 };

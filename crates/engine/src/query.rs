@@ -6,8 +6,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use exec::{
-    Governor, LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Reservation, Source, Tables,
-    batch_bytes,
+    Governor, Grant, LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Reservation, Source,
+    Tables, batch_bytes,
 };
 use runtime::sync::{Cancel, Permits};
 use runtime::{Account, AccountSnapshot};
@@ -16,7 +16,7 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
 use crate::catalog::TableEntry;
-use crate::columns::ColumnSource;
+use crate::columns::{ColumnSource, Room};
 use crate::database::Database;
 use crate::lookup::TableLookup;
 use crate::settings::Settings;
@@ -69,6 +69,10 @@ struct SnapshotTables {
     catalog: SystemCatalog,
     /// The access path of the one scan, in place of the plan's.
     access: Option<Access>,
+    /// The memory of the query.
+    memory: Grant,
+    /// That of all operators of all queries.
+    operator_bytes: usize,
 }
 
 impl SnapshotTables {
@@ -84,8 +88,11 @@ impl Tables for SnapshotTables {
             return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }
         let entry = self.entry(&scan.table)?;
-        if entry.columns.is_some() {
-            return Ok(Arc::new(ColumnSource::new(self.catalog.snapshot(), entry, scan)?));
+        if let Some(columns) = &entry.columns {
+            let room = || Room::new(self.memory.reserve("download"), self.operator_bytes);
+            let room = columns.remote.is_some().then(room);
+            let snapshot = self.catalog.snapshot();
+            return Ok(Arc::new(ColumnSource::new(snapshot, entry, scan, room)?));
         }
         let Some(access) = &self.access else {
             return Ok(Arc::new(TableSource::new(self.catalog.snapshot(), entry, scan)?));
@@ -225,7 +232,12 @@ impl Run {
         let output = Arc::new(Delayed { output, catalog: catalog.clone(), cancel: cancel.clone() });
         let account = self.account;
         let started = runtime::time::now();
-        let tables = Arc::new(SnapshotTables { catalog: self.catalog, access: self.access });
+        let tables = Arc::new(SnapshotTables {
+            catalog: self.catalog,
+            access: self.access,
+            memory: self.query.memory.clone(),
+            operator_bytes: self.governor.limit(),
+        });
         let execution = exec::execute(self.plan, tables, Arc::new(self.query), output);
         account.clone().enter(execution).await?;
         unless_cancelled(&cancel, catalog.pay()).await??;

@@ -8,7 +8,7 @@ use storage::{Depth, RangePart};
 use types::SqlResult;
 use types::row::BatchBuilder;
 
-use crate::catalog::TableEntry;
+use crate::catalog::{Snapshot, TableEntry};
 use crate::columns::{self, ChunkRows};
 use crate::fault;
 
@@ -23,9 +23,17 @@ pub(crate) struct TableRows<'a> {
 }
 
 impl<'a> TableRows<'a> {
-    pub(crate) fn new(entry: &'a TableEntry, ordinals: &'a [usize]) -> TableRows<'a> {
+    ///
+    /// # Errors
+    /// Those of opening the location of a table.
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        entry: &'a TableEntry,
+        ordinals: &'a [usize],
+    ) -> SqlResult<TableRows<'a>> {
         let parts = vec![entry.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
-        TableRows { entry, ordinals, chunks: ChunkRows::new(entry, ordinals), parts }
+        let chunks = ChunkRows::new(snapshot, entry, ordinals)?;
+        Ok(TableRows { entry, ordinals, chunks, parts })
     }
 
     /// The next rows, never none; `None` at the end.
@@ -56,13 +64,14 @@ impl<'a> TableRows<'a> {
 
 /// About `extent_count` extents of the table, evenly spread, in the order of the clustered tree.
 pub(crate) async fn sample(
+    snapshot: &Snapshot,
     entry: &TableEntry,
     ordinals: &[usize],
     extent_count: usize,
 ) -> SqlResult<Vec<RecordBatch>> {
     let mut parts = vec![entry.tree.root_part(Bound::Unbounded, Bound::Unbounded)];
     // An extent has 64 pages of some dozens of rows, two or three vectors.
-    let mut batches = columns::sample(entry, ordinals, 2 * extent_count).await?;
+    let mut batches = columns::sample(snapshot, entry, ordinals, 2 * extent_count).await?;
     while !parts.is_empty() && parts.len() < extent_count {
         let mut children = vec![];
         for part in std::mem::take(&mut parts) {

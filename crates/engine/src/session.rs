@@ -26,6 +26,7 @@ use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::activity::Activity;
 use crate::catalog::Snapshot;
+use crate::columns::check_writable;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
 use crate::lifted::Lifted;
@@ -228,7 +229,9 @@ impl Session {
             Statement::Cursor(cursor) => cursors::unserved(&cursor, self.transaction.status),
             Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output).await,
             Statement::Copy(copy) => {
-                crate::reserved::check(&Statement::Copy(copy.clone()))?;
+                let statement = Statement::Copy(copy.clone());
+                crate::reserved::check(&statement)?;
+                check_writable(&self.db.snapshot(), &statement)?;
                 self.copy_rows(&copy, client.input).await
             }
             Statement::Role(statement) => self.change_roles(&statement).await,
@@ -257,6 +260,7 @@ impl Session {
     /// Runs a statement that writes.
     async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
         crate::reserved::check(&statement)?;
+        check_writable(&self.db.snapshot(), &statement)?;
         let statement = match rows::RowStatement::new(statement) {
             Ok(statement) => return self.change_rows(statement).await,
             Err(statement) => statement,

@@ -1,7 +1,7 @@
 //! Waiting that a cancel ends.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use runtime::sync::Cancel;
@@ -32,4 +32,34 @@ pub(crate) async fn give_way(cancel: &Cancel) -> SqlResult<()> {
         true => Err(SqlError::cancelled()),
         false => Ok(()),
     }
+}
+
+/// Work that goes on beside other work of the same task.
+pub(crate) type Beside<'a, T> = Pin<Box<dyn Future<Output = SqlResult<T>> + 'a>>;
+
+/// What all of them give, in order, each going on while others wait. They end with the task that waits
+/// for them.
+///
+/// # Errors
+/// The first one; the others are dropped.
+pub(crate) async fn all<T>(mut work: Vec<Beside<'_, T>>) -> SqlResult<Vec<T>> {
+    let mut done: Vec<Option<T>> = work.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (work, done) in work.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let Poll::Ready(result) = work.as_mut().poll(cx)
+            {
+                match result {
+                    Ok(value) => *done = Some(value),
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+            }
+        }
+        match done.iter().all(Option::is_some) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
+    })
+    .await?;
+    Ok(done.into_iter().flatten().collect())
 }

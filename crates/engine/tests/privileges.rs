@@ -160,6 +160,8 @@ const MATRIX: &[(&str, &str, &str)] = &[
     ("reset execution_mode", "", "yyyy"),
     ("check database", "grant pg_checkpoint to granted", "nnny"),
     ("checkpoint", "grant pg_checkpoint to granted", "nyny"),
+    ("create secret n (type s3, key_id 'a', secret 'b')", "grant own to granted", "nnny"),
+    ("drop secret if exists n", "grant pg_write_server_files to granted", "nnny"),
     ("create role n", "alter role granted createrole", "nyny"),
     ("create role n superuser", "alter role granted createrole", "nnny"),
     ("create role n in role pg_read_server_files", "alter role granted createrole", "nnny"),

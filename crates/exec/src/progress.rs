@@ -111,6 +111,14 @@ pub struct NodeSnapshot {
     pub vectors: u64,
     /// Such vectors of which nothing was read.
     pub vectors_skipped: u64,
+    /// Requests to object stores.
+    pub requests: u64,
+    /// Attempts beyond the first of each.
+    pub retries: u64,
+    /// Bytes received from there.
+    pub received_bytes: u64,
+    /// Nanoseconds that parts waited for them, summed.
+    pub waited_ns: u64,
 }
 
 /// All figures at one moment.
@@ -217,6 +225,10 @@ impl NodeFigures {
             chunks_skipped: self.skips.chunks_skipped.load(Relaxed),
             vectors: self.skips.vectors.load(Relaxed),
             vectors_skipped: self.skips.vectors_skipped.load(Relaxed),
+            requests: self.skips.requests.load(Relaxed),
+            retries: self.skips.retries.load(Relaxed),
+            received_bytes: self.skips.received_bytes.load(Relaxed),
+            waited_ns: self.skips.waited_ns.load(Relaxed),
         }
     }
 }

@@ -35,7 +35,8 @@ pub struct Access<'a> {
     pub skips: &'a Skips,
 }
 
-/// What there was to scan in chunks of columns, and what bounds alone have answered.
+/// What there was to scan in chunks of columns, what bounds alone have answered, and what was asked of
+/// object stores for the rest.
 #[derive(Default)]
 pub struct Skips {
     /// Chunks.
@@ -46,6 +47,14 @@ pub struct Skips {
     pub vectors: AtomicU64,
     /// Such vectors of which nothing was read.
     pub vectors_skipped: AtomicU64,
+    /// Requests to object stores.
+    pub requests: AtomicU64,
+    /// Attempts beyond the first of each.
+    pub retries: AtomicU64,
+    /// Bytes received from there.
+    pub received_bytes: AtomicU64,
+    /// Nanoseconds that parts of the scan waited for them, summed.
+    pub waited_ns: AtomicU64,
 }
 
 /// A piece of a source's work: an extent, the range under an inner node, a batch of keys to fetch.

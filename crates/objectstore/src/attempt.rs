@@ -98,12 +98,12 @@ impl Store {
     ) -> std::result::Result<Answer, ((Error, Option<Head>), bool)> {
         let (client, endpoint) = (self.client(), self.provider().endpoint());
         let (times, peer, begun) = (until.times(self), connection.peer.ip(), time::now());
-        client.counters.attempts.fetch_add(1, Relaxed);
+        self.note(1, 0);
         client.counters.sent_bytes.fetch_add(request.body.len() as u64, Relaxed);
         let before = sink.count();
         let done = http::exchange(&mut connection, request, sink, &times, admit).await;
         let came = (sink.count() - before.min(sink.count())) as u64;
-        client.counters.received_bytes.fetch_add(came, Relaxed);
+        self.note(0, came);
         match done {
             Ok(answer) => {
                 let seconds = begun.elapsed().as_secs_f64();

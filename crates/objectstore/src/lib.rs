@@ -38,7 +38,7 @@ pub use get::Object;
 pub use limits::Limits;
 pub use location::Endpoint;
 pub use operation::{Condition, ListPage, ObjectInfo};
-pub use store::Store;
+pub use store::{Store, Usage};
 pub use tls::Trust;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use runtime::time::{self, Instant};
 
@@ -33,10 +33,21 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     client: Client,
-    provider: Provider,
+    provider: Arc<Provider>,
     credentials: Credentials,
     tls_name: tls::Name,
     gate: Arc<Gate>,
+    /// What this handle and its clones have asked for, where somebody wants to know.
+    usage: Option<Arc<Usage>>,
+}
+
+/// What was sent for one user of a store, who shares its client with others.
+#[derive(Debug, Default)]
+pub struct Usage {
+    /// Requests sent, those that were repeated each time.
+    pub attempt_count: AtomicU64,
+    /// Bytes of bodies received.
+    pub received_bytes: AtomicU64,
 }
 
 impl fmt::Debug for Store {
@@ -53,7 +64,32 @@ impl Store {
         tls_name: tls::Name,
         gate: Arc<Gate>,
     ) -> Store {
-        Store(Arc::new(Inner { client, provider, credentials, tls_name, gate }))
+        let (provider, usage) = (Arc::new(provider), None);
+        Store(Arc::new(Inner { client, provider, credentials, tls_name, gate, usage }))
+    }
+
+    /// Another handle of the same, whose requests are counted in `usage`, too.
+    pub fn counted_in(&self, usage: Arc<Usage>) -> Store {
+        let Inner { client, provider, credentials, tls_name, gate, .. } = &*self.0;
+        Store(Arc::new(Inner {
+            client: client.clone(),
+            provider: provider.clone(),
+            credentials: credentials.clone(),
+            tls_name: tls_name.clone(),
+            gate: gate.clone(),
+            usage: Some(usage),
+        }))
+    }
+
+    /// Counts an attempt, and what came of it.
+    pub(crate) fn note(&self, attempts: u64, received_bytes: u64) {
+        let counters = &self.client().counters;
+        counters.attempts.fetch_add(attempts, Relaxed);
+        counters.received_bytes.fetch_add(received_bytes, Relaxed);
+        if let Some(usage) = &self.0.usage {
+            usage.attempt_count.fetch_add(attempts, Relaxed);
+            usage.received_bytes.fetch_add(received_bytes, Relaxed);
+        }
     }
 
     pub(crate) fn client(&self) -> &Shared {

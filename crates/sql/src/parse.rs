@@ -37,6 +37,7 @@ mod reread;
 mod rewrite;
 mod role;
 mod rows;
+mod secret;
 mod sequence;
 mod setting;
 mod shape;
@@ -69,6 +70,7 @@ pub use lock::{LockTables, RowLocks, TableLock};
 pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
+pub use secret::{CreateSecret, SecretStatement};
 pub use sequence::{AlterSequence, CreateSequence, SequenceChange};
 pub use setting::ISOLATION_LEVELS;
 pub use shape::Shape;
@@ -164,6 +166,8 @@ pub enum Statement {
     Checkpoint,
     /// Roles and privileges.
     Role(RoleStatement),
+    /// Keys of object stores.
+    Secret(SecretStatement),
     /// `BEGIN`, `COMMIT`, `ROLLBACK` and their other names.
     Transaction(Transaction),
     /// `PREPARE`.
@@ -247,6 +251,8 @@ pub struct CreateTable {
     pub temporary: bool,
     /// How its rows are kept, if the statement says so.
     pub storage: Option<crate::catalog::TableStorage>,
+    /// Where its chunks lie, if not in the file.
+    pub location: Option<String>,
 }
 
 /// `CREATE INDEX`.
@@ -322,6 +328,9 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     if let Some(statement) = prepare::statement(text, &tokens) {
         return statement;
+    }
+    if let Some(statement) = secret::statement(text, &tokens) {
+        return statement.map(Statement::Secret);
     }
     if let Some(statement) = role::statement(text, &tokens) {
         return statement.map(Statement::Role);

@@ -26,18 +26,23 @@ pub enum LoadEvent<'a> {
 /// Batches that may wait between generator and loader: bounds memory at some 20 MB.
 const BATCHES_WAITING: usize = 8;
 
-/// Loads all tables at `scale` into an empty database. Column tables have neither keys nor indexes.
+/// Loads all tables at `scale` into an empty database. Column tables have neither keys nor indexes;
+/// where there is a location, each has a folder there.
 pub fn load(
     db: &Database,
     scale: f64,
     storage: TableStorage,
+    location: Option<&str>,
     mut event: impl FnMut(LoadEvent<'_>),
 ) -> SqlResult<()> {
     let mut session = db.session();
     for table in &TABLES {
         match storage {
             TableStorage::Row => session.execute(table.ddl)?,
-            TableStorage::Column => session.execute(&in_columns(table.ddl))?,
+            TableStorage::Column => {
+                let location = location.map(|location| format!("{location}/{}", table.name));
+                session.execute(&in_columns(table.ddl, location.as_deref()))?
+            }
         };
     }
     let indexes = INDEXES.iter().filter(|_| storage == TableStorage::Row);

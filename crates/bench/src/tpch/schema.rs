@@ -97,9 +97,11 @@ pub const INDEXES: [(&str, &str); 9] = [
 ];
 
 /// The definition of a table as that of a column table without its key.
-pub fn in_columns(ddl: &str) -> String {
+/// With a location its chunks lie there.
+pub fn in_columns(ddl: &str, location: Option<&str>) -> String {
     let ddl = ddl.replace(" primary key,", ",");
     let columns = ddl.split(", primary key (").next().unwrap_or(&ddl);
     let open = columns.matches('(').count() > columns.matches(')').count();
-    format!("{columns}{} with (storage = column)", if open { ")" } else { "" })
+    let location = location.map_or(String::new(), |at| format!(", location = '{at}'"));
+    format!("{columns}{} with (storage = column{location})", if open { ")" } else { "" })
 }

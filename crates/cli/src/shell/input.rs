@@ -114,7 +114,7 @@ impl Lines for Terminal {
     }
 
     fn remember(&mut self, statement: &str) {
-        let _ = self.editor.add_history_entry(statement);
+        let _ = self.editor.add_history_entry(engine::without_secrets(statement));
         if let Some(path) = &self.history_path {
             // An unwritable home costs the history, not the session.
             let _ = self.editor.save_history(path);

@@ -67,6 +67,7 @@ kinds! { who:
     Statement::Checkpoint => "CHECKPOINT", who.may_checkpoint();
     // What these need depends on the roles that they name.
     Statement::Role(_) => "ROLE", Ok(());
+    Statement::Secret(_) => "SECRET", who.may_keep_secrets();
     Statement::Transaction(_) => "TRANSACTION", Ok(());
     // What is prepared is asked for when it runs.
     Statement::Prepare(_) => "PREPARE", Ok(());
@@ -167,6 +168,9 @@ impl Who<'_> {
         match create.temporary {
             true => self.may_create_temporary()?,
             false => self.may_create()?,
+        }
+        if create.location.is_some() {
+            self.may_use_locations()?;
         }
         let referenced = create.referenced_tables();
         referenced.iter().try_for_each(|table| self.may(table, Privilege::References))
@@ -325,6 +329,24 @@ impl Who<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Whoever has the keys of a store may do there what their owner may.
+    fn may_keep_secrets(&self) -> SqlResult<()> {
+        match self.access.is_superuser(self.role) {
+            true => Ok(()),
+            false => Err(privilege_error("must be superuser to create or drop secrets")),
+        }
+    }
+
+    /// A location is read and written with the keys that the superuser has given.
+    fn may_use_locations(&self) -> SqlResult<()> {
+        if self.access.has_privileges_of(self.role, WRITE_SERVER_FILES) {
+            return Ok(());
+        }
+        let message = "must be superuser or have privileges of the pg_write_server_files role \
+                       to create a table with a location";
+        Err(privilege_error(message))
     }
 
     /// Rows of all tables are compared with their indexes.

@@ -18,6 +18,7 @@ use super::{Numbered, SequenceKey, Snapshot, TableEntry};
 use crate::columns::StoredColumns;
 use crate::comments::Subject;
 use crate::fault;
+use crate::secrets::Secrets;
 
 /// Pages that a change of a few records takes, once in the tree and once in the journal; and the same
 /// once more for what a statement adds.
@@ -118,6 +119,9 @@ fn changes(saved: &Snapshot, next: &Snapshot) -> SqlResult<Vec<Change>> {
     }
     if !Arc::ptr_eq(&saved.access, &next.access) {
         changes.push(Change::Put(Key::only(Kind::Access), encoded(&*next.access)?));
+    }
+    if !Arc::ptr_eq(&saved.secrets, &next.secrets) {
+        changes.push(Change::Put(Key::only(Kind::Secrets), encoded(&next.secrets.stored())?));
     }
     Ok(changes)
 }
@@ -265,6 +269,7 @@ impl Snapshot {
                 self.comments = Arc::new(comments.into_iter().collect());
             }
             Kind::Access => self.access = Arc::new(decoded(bytes)?),
+            Kind::Secrets => self.secrets = Arc::new(Secrets::of(decoded(bytes)?)),
             Kind::Head | Kind::Table | Kind::Number | Kind::Columns => {
                 return Err(damaged("a record is misplaced"));
             }

@@ -29,9 +29,11 @@ pub(super) enum Kind {
     Access = 7,
     /// The trees that a column table has besides those of every table.
     Columns = 8,
+    /// Keys of object stores.
+    Secrets = 9,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Head,
     Kind::Table,
     Kind::Number,
@@ -40,6 +42,7 @@ const KINDS: [Kind; 8] = [
     Kind::Comments,
     Kind::Access,
     Kind::Columns,
+    Kind::Secrets,
 ];
 
 /// Bytes of a key: the kind, an id and a number, big-endian. The catalogs of earlier programs have keys

@@ -1,33 +1,71 @@
 //! A chunk in its part: the header in memory, the body where it lies until some of it is wanted.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use columnar::{ChunkHeader, Mask, Piece, VECTOR_ROWS, Vector};
 use runtime::IoCounters;
 use storage::{LongValue, Tree};
-use types::SqlResult;
+use types::{SqlError, SqlResult};
 
 use super::part::{Kind, block_error, damaged, key};
+use super::remote::{ChunkName, Download, Piece as Downloaded};
 use crate::fault;
+use crate::objects::Bucket;
 
 /// An open chunk.
 pub(super) struct Chunk {
     pub(super) header: ChunkHeader,
-    body: LongValue,
+    pub(super) body: Body,
     pub(super) first_row: i64,
+}
+
+/// Where a body is.
+pub(super) enum Body {
+    /// In the part.
+    Here(LongValue),
+    /// An object.
+    There(ChunkName),
 }
 
 /// Bytes of a body that were read.
 #[derive(Default)]
 pub(super) struct Bytes {
-    offset: u64,
-    bytes: Vec<u8>,
+    place: Range<usize>,
+    held: Held,
+}
+
+enum Held {
+    Read(Vec<u8>),
+    Downloaded(Arc<Downloaded>),
+}
+
+impl Default for Held {
+    fn default() -> Held {
+        Held::Read(vec![])
+    }
 }
 
 impl Bytes {
     pub(super) fn pieces(&self) -> [Piece<'_>; 1] {
-        [Piece { offset: self.offset, bytes: &self.bytes }]
+        let bytes = match &self.held {
+            Held::Read(bytes) => bytes,
+            Held::Downloaded(piece) => piece.slice(&self.place),
+        };
+        [Piece { offset: self.place.start as u64, bytes }]
+    }
+}
+
+impl Body {
+    async fn open(tree: &Tree, first_row: i64, io: &IoCounters) -> SqlResult<Body> {
+        let here = tree.long_value(&key(first_row, Kind::Body), io).await;
+        if let Some(body) = here.map_err(fault::storage)? {
+            return Ok(Body::Here(body));
+        }
+        let name = tree.get(&key(first_row, Kind::Object), io, ChunkName::of).await;
+        let name = name.map_err(fault::storage)?.flatten();
+        name.map(Body::There).ok_or_else(|| damaged("a chunk has no body"))
     }
 }
 
@@ -47,10 +85,12 @@ impl Chunk {
         let header = header.map_err(fault::storage)?;
         let header =
             header.ok_or_else(|| damaged("a chunk has no header"))?.map_err(block_error)?;
-        let body =
-            tree.long_value(&key(first_row, Kind::Body), io).await.map_err(fault::storage)?;
-        let body = body.ok_or_else(|| damaged("a chunk has no body"))?;
-        let is_whole = header.body_len() == body.len()
+        let body = Body::open(tree, first_row, io).await?;
+        let has_length = match &body {
+            Body::Here(value) => header.body_len() == value.len(),
+            Body::There(_) => true,
+        };
+        let is_whole = has_length
             && header.columns().len() == column_count
             && i64::try_from(header.row_count()).is_ok_and(|count| count == rows.end - rows.start);
         match is_whole {
@@ -61,33 +101,71 @@ impl Chunk {
 
     /// Starts to read what some vectors of a column need, without waiting.
     pub(super) fn prefetch(&self, column: usize, vectors: &Range<usize>, io: &IoCounters) {
-        self.body.prefetch(self.place(column, vectors), io);
+        if let Body::Here(body) = &self.body {
+            body.prefetch(self.place(column, vectors), io);
+        }
     }
 
-    /// Reads what some vectors of a column need.
+    /// Reads what some vectors of a column need, or takes it from what was downloaded.
     pub(super) async fn read(
         &self,
         column: usize,
         vectors: &Range<usize>,
+        download: Option<&Download<'_>>,
         io: &IoCounters,
     ) -> SqlResult<Bytes> {
         let place = self.place(column, vectors);
-        let offset = place.start as u64;
-        let bytes = self.body.read(place, io).await.map_err(fault::storage)?;
-        Ok(Bytes { offset, bytes })
+        let held = match &self.body {
+            Body::Here(body) => {
+                Held::Read(body.read(place.clone(), io).await.map_err(fault::storage)?)
+            }
+            Body::There(_) if place.is_empty() => Held::default(),
+            Body::There(_) => {
+                let piece = download.and_then(|download| download.piece(&place));
+                let missing = || SqlError::internal("a chunk was not downloaded");
+                Held::Downloaded(piece.ok_or_else(missing)?.clone())
+            }
+        };
+        Ok(Bytes { place, held })
+    }
+
+    /// What is to be downloaded of the body, if it is an object.
+    ///
+    /// # Errors
+    /// XX001 for an object of a table that has no location.
+    pub(super) fn download<'a>(
+        &'a self,
+        bucket: Option<&'a Bucket>,
+    ) -> SqlResult<Option<Download<'a>>> {
+        let Body::There(name) = &self.body else { return Ok(None) };
+        let bucket = bucket.ok_or_else(|| damaged("a chunk is an object of no location"))?;
+        Ok(Some(Download::new(bucket, *name, &self.header)))
     }
 
     /// Compares the body with its checksums, and decodes all of it.
     ///
     /// # Errors
     /// XX001 for damage.
-    pub(super) async fn verify(&self, io: &IoCounters) -> SqlResult<()> {
+    pub(super) async fn verify(&self, bucket: Option<&Bucket>, io: &IoCounters) -> SqlResult<()> {
         for (ordinal, column) in self.header.columns().iter().enumerate() {
+            let mut download = self.download(bucket)?;
+            if let Some(download) = &mut download {
+                let all = 0..column.vectors().len();
+                download.get(vec![self.place(ordinal, &all)], None).await?;
+            }
             for segment in column.segments() {
-                let place = segment.bytes.start as usize..segment.bytes.end as usize;
-                let bytes = self.body.read(place, io).await.map_err(fault::storage)?;
-                self.header.verify(segment.bytes.start, &bytes).map_err(block_error)?;
-                let bytes = Bytes { offset: segment.bytes.start, bytes };
+                let bytes = match &self.body {
+                    // What is downloaded is compared with its checksums.
+                    Body::There(_) => {
+                        self.read(ordinal, &segment.vectors, download.as_ref(), io).await?
+                    }
+                    Body::Here(body) => {
+                        let place = segment.bytes.start as usize..segment.bytes.end as usize;
+                        let bytes = body.read(place.clone(), io).await.map_err(fault::storage)?;
+                        self.header.verify(segment.bytes.start, &bytes).map_err(block_error)?;
+                        Bytes { place, held: Held::Read(bytes) }
+                    }
+                };
                 for vector in segment.vectors.clone() {
                     let all = Mask::first(self.header.rows_of(vector));
                     self.take(ordinal, vector, &all, &bytes)?;
@@ -101,7 +179,7 @@ impl Chunk {
     }
 
     /// Where some vectors of a column lie in the body: they adjoin but for padding.
-    fn place(&self, column: usize, vectors: &Range<usize>) -> Range<usize> {
+    pub(super) fn place(&self, column: usize, vectors: &Range<usize>) -> Range<usize> {
         let vectors = &self.header.columns()[column].vectors()[vectors.clone()];
         let with_bytes = || vectors.iter().map(|v| &v.bytes).filter(|bytes| !bytes.is_empty());
         let start = with_bytes().map(|bytes| bytes.start).min().unwrap_or(0);

@@ -13,11 +13,13 @@ use storage::Store;
 use types::{LogicalType, SqlError, SqlResult};
 
 use super::part::{COUNTS, Kind, block_error, key};
+use super::remote::Uploads;
 use super::stored::StoredPart;
 use crate::database::{Database, Job};
 use crate::dml::internal;
 use crate::fault;
 use crate::load::drop_trees;
+use crate::objects::Bucket;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
 use crate::waiting::{give_way, unless_cancelled};
 
@@ -67,6 +69,7 @@ impl ColumnLoad {
         db: &Database,
         types: Vec<LogicalType>,
         first_row: i64,
+        bucket: Option<Bucket>,
         cancel: Cancel,
     ) -> ColumnLoad {
         let (chunks, written) = pipe(CHUNKS_WAITING);
@@ -75,6 +78,7 @@ impl ColumnLoad {
             job: db.start_job("writing", 0),
             cancel: cancel.clone(),
             first_row,
+            bucket,
             column_count: types.len(),
         };
         let writer = runtime::spawn_on(runtime::worker(), move || writing.run(written));
@@ -195,12 +199,13 @@ async fn encoded(
     chunk.finish().map_err(block_error)
 }
 
-/// The task that writes chunks into a tree.
+/// The task that writes chunks into a tree, their bodies into objects where the table has a location.
 struct Writing {
     store: Store,
     job: Arc<Job>,
     cancel: Cancel,
     first_row: i64,
+    bucket: Option<Bucket>,
     column_count: usize,
 }
 
@@ -234,16 +239,26 @@ impl Writing {
         let tree = self.store.tree(storage::TreeId(part.tree)).map_err(fault::storage)?;
         let mut loader = tree.bulk_loader().await.map_err(fault::storage)?;
         let (mut counts, mut chunk) = (vec![], Some(first));
+        let mut uploads = self.bucket.clone().map(Uploads::new);
         while let Some(Chunk { header, body }) = chunk {
             give_way(&self.cancel).await?;
             let at = part.end();
             let rows = count(part, &header)?;
             counts.extend(rows.to_le_bytes());
-            for (kind, value) in [(Kind::Header, header), (Kind::Body, body)] {
-                loader.push(&key(at, kind), &value).await.map_err(fault::storage)?;
-            }
+            loader.push(&key(at, Kind::Header), &header).await.map_err(fault::storage)?;
+            let (kind, value) = match &mut uploads {
+                None => (Kind::Body, body),
+                Some(uploads) => {
+                    let name = unless_cancelled(&self.cancel, uploads.put(body)).await??;
+                    (Kind::Object, name.bytes().to_vec())
+                }
+            };
+            loader.push(&key(at, kind), &value).await.map_err(fault::storage)?;
             self.job.done.fetch_add(rows.into(), Relaxed);
             chunk = next(chunks).await?;
+        }
+        if let Some(uploads) = uploads {
+            unless_cancelled(&self.cancel, uploads.finish()).await??;
         }
         loader.push(&COUNTS, &counts).await.map_err(fault::storage)?;
         loader.finish().await.map_err(fault::storage)

@@ -18,12 +18,18 @@ use types::SqlResult;
 
 use super::chunk::{Bytes, Chunk};
 use super::deleted::Deleted;
+use super::remote::{Download, Room};
 use super::restricted::Restricted;
 use crate::dml::internal;
+use crate::objects::Bucket;
 
 /// Rows of a batch, about: enough that a batch costs little, few enough that the columns of one stay
 /// in a core's cache.
 const BATCH_ROWS: usize = 4096;
+
+/// Bytes of columns that are downloaded with those that restrictions are compared with: what comes while
+/// a second request is on its way.
+const ALONG_BYTES: usize = 512 << 10;
 
 /// What all morsels of a scan have in common.
 pub(super) struct Wanted {
@@ -34,6 +40,10 @@ pub(super) struct Wanted {
     pub(super) restricted: Vec<Restricted>,
     pub(super) schema: SchemaRef,
     pub(super) deleted: Deleted,
+    /// Where chunks are downloaded from, if they are.
+    pub(super) bucket: Option<Bucket>,
+    /// The memory for that; without one a single morsel is in work.
+    pub(super) room: Option<Arc<Room>>,
 }
 
 /// Some vectors of a chunk.
@@ -72,8 +82,10 @@ impl Morsel {
         let rows = chunk.row_of(vectors.start)
             ..chunk.row_of(vectors.end).min(chunk.first_row + chunk.header.row_count() as i64);
         let mut masks = wanted.deleted.remaining(rows, access.io).await?;
-        let mut tested = Tested { chunk: &chunk, vectors: &vectors, access, read: 0 };
+        let download = chunk.download(wanted.bucket.as_ref())?;
+        let mut tested = Tested { chunk: &chunk, vectors: &vectors, access, read: 0, download };
         tested.ask_bounds(wanted, &mut masks);
+        tested.download_first(wanted, &masks).await?;
         if access.depth == Depth::Many {
             wanted.restricted.iter().for_each(|restricted| tested.prefetch(restricted, &masks));
         }
@@ -83,6 +95,7 @@ impl Morsel {
         let bytes = tested.read_columns(wanted, &masks).await?;
         let all = vectors.len() * (wanted.restricted.len() + bytes.len());
         let read = tested.read;
+        drop(tested);
         access.skips.vectors.fetch_add(all as u64, Relaxed);
         access.skips.vectors_skipped.fetch_add(all.saturating_sub(read) as u64, Relaxed);
         let found = masks.iter().any(|mask| !mask.is_empty());
@@ -97,6 +110,8 @@ struct Tested<'a> {
     access: Access<'a>,
     /// Vectors that were read, those of one column counted.
     read: usize,
+    /// Of a chunk that is an object.
+    download: Option<Download<'a>>,
 }
 
 impl Tested<'_> {
@@ -136,11 +151,38 @@ impl Tested<'_> {
         self.chunk.prefetch(restricted.column, &vectors, self.access.io);
     }
 
+    /// Where the produced columns of some vectors are in the body.
+    fn places_of_columns(&self, wanted: &Wanted, vectors: &Range<usize>) -> Vec<Range<usize>> {
+        let stored = wanted.columns.iter().filter(|column| **column < wanted.column_count);
+        stored.map(|column| self.chunk.place(*column, vectors)).collect()
+    }
+
+    /// Downloads what restrictions are compared with. The other columns come along when they are small
+    /// beside the time of a request, or when nothing is left to be compared.
+    async fn download_first(&mut self, wanted: &Wanted, masks: &[Mask]) -> SqlResult<()> {
+        let Some(mut download) = self.download.take() else { return Ok(()) };
+        let undecided = |r: &Restricted| self.chunk.place(r.column, &self.undecided(r, masks));
+        let mut now: Vec<Range<usize>> = wanted.restricted.iter().map(undecided).collect();
+        let later = self.places_of_columns(wanted, &self.needed(masks, |_| true));
+        let all = [now.clone(), later.clone()].concat();
+        if let Some(room) = &wanted.room {
+            download.reserve(room, &all).await;
+        }
+        let later_bytes: usize = later.iter().map(Range::len).sum();
+        if later_bytes <= ALONG_BYTES || now.iter().all(Range::is_empty) {
+            now = all;
+        }
+        download.get(now, Some(self.access)).await?;
+        self.download = Some(download);
+        Ok(())
+    }
+
     /// Leaves the rows that a restriction leaves.
     async fn test(&mut self, restricted: &Restricted, masks: &mut [Mask]) -> SqlResult<()> {
         let vectors = self.undecided(restricted, masks);
         self.read += vectors.len();
-        let bytes = self.chunk.read(restricted.column, &vectors, self.access.io).await?;
+        let (download, io) = (self.download.as_ref(), self.access.io);
+        let bytes = self.chunk.read(restricted.column, &vectors, download, io).await?;
         let pieces = bytes.pieces();
         for vector in vectors {
             let mask = &mut masks[vector - self.vectors.start];
@@ -164,10 +206,15 @@ impl Tested<'_> {
             let stored = wanted.columns.iter().filter(is_stored);
             stored.for_each(|column| chunk.prefetch(*column, &vectors, io));
         }
+        let places = self.places_of_columns(wanted, &vectors);
+        if let Some(download) = &mut self.download {
+            download.get(places, Some(self.access)).await?;
+            download.finish();
+        }
         let mut bytes = vec![];
         for column in &wanted.columns {
             bytes.push(match is_stored(&column) {
-                true => chunk.read(*column, &vectors, io).await?,
+                true => chunk.read(*column, &vectors, self.download.as_ref(), io).await?,
                 false => Bytes::default(),
             });
             self.read += vectors.len();

@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Header = 0,
     /// The body of a chunk.
     Body = 1,
+    /// The name of the object that is the body.
+    Object = 2,
 }
 
 /// The key of the last entry: the number of rows of each chunk, in 4 bytes.

@@ -14,7 +14,7 @@ use super::chunk::Chunk;
 use super::deleted::Deleted;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
-use crate::catalog::TableEntry;
+use crate::catalog::{Snapshot, TableEntry};
 
 /// Vectors that are read at once.
 const VECTORS: usize = 8;
@@ -33,17 +33,26 @@ pub(crate) struct ChunkRows {
 
 impl ChunkRows {
     /// The columns at `ordinals` of all rows of parts; `None` for a table that has none.
-    pub(crate) fn new(entry: &TableEntry, ordinals: &[usize]) -> Option<ChunkRows> {
-        let columns = entry.columns.as_ref()?;
+    ///
+    /// # Errors
+    /// As [`Snapshot::bucket`].
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        ordinals: &[usize],
+    ) -> SqlResult<Option<ChunkRows>> {
+        let Some(columns) = &entry.columns else { return Ok(None) };
         let wanted = Wanted {
             columns: ordinals.to_vec(),
             column_count: entry.def.schema.columns.len(),
             restricted: vec![],
             schema: entry.layout.schema.project(ordinals),
             deleted: Deleted::Now(columns.deleted.clone()),
+            bucket: columns.bucket(snapshot)?,
+            room: None,
         };
         let parts = columns.parts.iter().cloned().collect();
-        Some(ChunkRows { wanted, parts, part: None, chunk: None, selected: None })
+        Ok(Some(ChunkRows { wanted, parts, part: None, chunk: None, selected: None }))
     }
 
     /// The next rows, never none; `None` at the end.
@@ -66,7 +75,8 @@ impl ChunkRows {
         let io = IoCounters::default();
         loop {
             if let Some((chunk, left)) = self.chunk.take_if(|(_, left)| left.start < left.end) {
-                let end = left.end.min(left.start + VECTORS);
+                let vectors = if self.wanted.bucket.is_some() { usize::MAX } else { VECTORS };
+                let end = left.end.min(left.start.saturating_add(vectors));
                 self.chunk = Some((chunk.clone(), end..left.end));
                 return Ok(Some(Morsel::new(chunk, left.start..end)));
             }
@@ -91,12 +101,13 @@ impl ChunkRows {
 /// # Errors
 /// As [`ChunkRows::next`].
 pub(crate) async fn sample(
+    snapshot: &Snapshot,
     entry: &TableEntry,
     ordinals: &[usize],
     vector_count: usize,
 ) -> SqlResult<Vec<RecordBatch>> {
     let (io, mut batches) = (IoCounters::default(), vec![]);
-    let Some(ChunkRows { wanted, parts, .. }) = ChunkRows::new(entry, ordinals) else {
+    let Some(ChunkRows { wanted, parts, .. }) = ChunkRows::new(snapshot, entry, ordinals)? else {
         return Ok(batches);
     };
     let vectors: u64 = parts.iter().map(|part| part.row_count).sum::<u64>() / VECTOR_ROWS as u64;

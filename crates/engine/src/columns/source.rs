@@ -16,6 +16,7 @@ use super::chunk::Chunk;
 use super::deleted::Deleted;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
+use super::remote::Room;
 use super::restricted::Restricted;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::dml::internal;
@@ -24,6 +25,10 @@ use crate::source::TableSource;
 /// Encoded bytes of a morsel, about: what a request reads at most, and all columns of it together what
 /// a part of a scan may hold in memory.
 const MORSEL_BYTES: u64 = 256 << 10;
+
+/// The same of what is downloaded: as much as a request is worth (AnyBlob paper, section 2.4). It is a
+/// whole chunk as a rule.
+const DOWNLOADED_BYTES: u64 = 8 << 20;
 
 /// Vectors of a morsel at most: the work of some milliseconds.
 const MORSEL_VECTORS_MAX: usize = 32;
@@ -63,6 +68,7 @@ impl ColumnSource {
         snapshot: &Snapshot,
         entry: &TableEntry,
         scan: &Scan,
+        room: Option<Arc<Room>>,
     ) -> SqlResult<ColumnSource> {
         let columns = entry.columns.as_ref();
         let columns = columns.ok_or_else(|| SqlError::internal("a scan of no column table"))?;
@@ -75,6 +81,8 @@ impl ColumnSource {
             restricted: scan.restrictions.iter().map(restricted).collect::<SqlResult<_>>()?,
             schema: entry.layout.schema.project(&scan.columns),
             deleted: Deleted::Seen(snapshot.visible(columns.deleted.clone())),
+            bucket: columns.bucket(snapshot)?,
+            room,
         };
         let delta = Delta::new(snapshot, entry, scan)?;
         Ok(ColumnSource { parts: columns.parts.clone(), wanted, delta })
@@ -128,8 +136,12 @@ impl ColumnSource {
         let vectors = columns.flat_map(|column| column.vectors());
         let bytes: u64 = vectors.map(|vector| vector.bytes.end - vector.bytes.start).sum();
         let per_vector = bytes / chunk.header.vector_count().max(1) as u64;
-        let fitting = MORSEL_BYTES / per_vector.max(1);
-        usize::try_from(fitting).unwrap_or(MORSEL_VECTORS_MAX).clamp(1, MORSEL_VECTORS_MAX)
+        let (bytes_max, vectors_max) = match self.wanted.bucket {
+            None => (MORSEL_BYTES, MORSEL_VECTORS_MAX),
+            Some(_) => (DOWNLOADED_BYTES, usize::MAX),
+        };
+        let fitting = bytes_max / per_vector.max(1);
+        usize::try_from(fitting).unwrap_or(vectors_max).clamp(1, vectors_max)
     }
 
     async fn rows(&self, mut selected: Box<Selected>) -> SqlResult<Step> {

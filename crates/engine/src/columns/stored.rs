@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use storage::TreeId;
 
+use super::remote::StoredRemote;
+
 /// The trees of a column table beside its clustered one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredColumns {
@@ -10,12 +12,15 @@ pub(crate) struct StoredColumns {
     pub(crate) deleted: u32,
     /// In the order of their row ids.
     pub(crate) parts: Vec<StoredPart>,
+    /// Where the bodies of chunks are, if not in the parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) remote: Option<StoredRemote>,
 }
 
 impl StoredColumns {
     /// No parts, and a tree of deleted row ids.
     pub(crate) fn empty(deleted: TreeId) -> StoredColumns {
-        StoredColumns { deleted: deleted.0, parts: vec![] }
+        StoredColumns { deleted: deleted.0, parts: vec![], remote: None }
     }
 
     /// All its trees.

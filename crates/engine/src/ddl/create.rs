@@ -14,11 +14,12 @@ use super::exists;
 use super::sequence::name_sequences;
 use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::{StoredColumns, check_definition};
+use crate::columns::{StoredColumns, attach, check_definition, claim};
 use crate::database::Database;
 use crate::fault;
 use crate::load::{Loader, drop_trees};
 use crate::stream::QueryRows;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Creates a table, with an index for each of its unique constraints; the number of rows that its
@@ -44,6 +45,9 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
         }
     };
     same_persistence(snapshot, create)?;
+    if let Some(location) = create.location.as_ref().filter(|_| is_attached(create)) {
+        return attached(writing, create, location, id).await;
+    }
     let mut draft = Draft::of(create, columns, id, &writing.catalog)?;
     if !create.temporary {
         name_sequences(&mut draft, snapshot);
@@ -53,11 +57,19 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
             return Err(exists(&unique.name));
         }
     }
-    let def = stored_as(create.storage, writing, defined(&draft, &mut ids))?;
+    let def = stored_as(said_storage(create)?, writing, defined(&draft, &mut ids))?;
+    let remote = match &create.location {
+        Some(location) => {
+            let claimed = claim(writing.db, &def, location);
+            Some(unless_cancelled(&writing.cancel, claimed).await??)
+        }
+        None => None,
+    };
     let (index_count, is_column) = (def.indexes.len(), def.storage == TableStorage::Column);
     let placeholders = new_trees(writing.db, 1 + index_count + usize::from(is_column)).await?;
     let (store, (indexes, deleted)) = (writing.db.store(), placeholders[1..].split_at(index_count));
-    let columns = deleted.first().map(|deleted| StoredColumns::empty(*deleted));
+    let columns = deleted.first();
+    let columns = columns.map(|deleted| StoredColumns { remote, ..StoredColumns::empty(*deleted) });
     let entry = TableEntry::new(store, def, placeholders[0], indexes)?;
     let entry = entry.with_columns(store, columns.as_ref())?;
     let filled = match &mut rows {
@@ -75,6 +87,50 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
             publish(writing, create, filled, placeholders, ids.0).await.map(|()| count)
         }
     }
+}
+
+/// What the statement says of the storage: where there is a location, columns.
+fn said_storage(create: &CreateTable) -> SqlResult<Option<TableStorage>> {
+    match (&create.location, create.storage) {
+        (None, said) => Ok(said),
+        (Some(_), Some(TableStorage::Row)) => {
+            Err(SqlError::unsupported("a table of rows with a location")
+                .with_hint("Tables that have a location are stored in columns."))
+        }
+        (Some(_), _) if create.temporary => {
+            Err(SqlError::unsupported("a temporary table with a location"))
+        }
+        (Some(_), _) => Ok(Some(TableStorage::Column)),
+    }
+}
+
+/// Whether the columns are those of the table at the location.
+fn is_attached(create: &CreateTable) -> bool {
+    create.columns.is_empty() && create.constraints.is_empty() && create.query.is_none()
+}
+
+/// Creates a table that is read from where another database wrote it.
+async fn attached(
+    writing: &Writing<'_>,
+    create: &CreateTable,
+    location: &str,
+    id: TableId,
+) -> SqlResult<u64> {
+    let storage = said_storage(create)?.unwrap_or_default();
+    let (db, store) = (writing.db, writing.db.store());
+    let trees = new_trees(db, 2).await?;
+    let attached = unless_cancelled(&writing.cancel, attach(db, location, trees[1])).await;
+    let (columns, stored) = match attached.flatten() {
+        Ok(attached) => attached,
+        Err(error) => {
+            drop_trees(store, &trees).await.ok();
+            return Err(error);
+        }
+    };
+    let draft = Draft::of(create, columns, id, &writing.catalog)?;
+    let def = TableDef { storage, ..defined(&draft, &mut Ids(id.0)) };
+    let entry = TableEntry::new(store, def, trees[0], &[])?.with_columns(store, Some(&stored))?;
+    publish(writing, create, entry, vec![], id.0).await.map(|()| 0)
 }
 
 /// Temporary tables refer to such tables only, and permanent ones to permanent ones.
@@ -165,7 +221,7 @@ async fn filled(
 ) -> SqlResult<Option<(TableEntry, u64)>> {
     let schema = entry.def.schema.arrow();
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let mut loader = Loader::empty(db, Arc::new(entry.clone()), cancel);
+    let mut loader = Loader::empty(db, Arc::new(entry.clone()), cancel)?;
     let mut count = 0;
     while let Some(batch) = rows.next().await? {
         let typed = batch.columns().iter().zip(&entry.def.schema.columns);

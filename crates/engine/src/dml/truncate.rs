@@ -9,8 +9,9 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::referring;
 use crate::catalog::TableEntry;
-use crate::columns::StoredColumns;
+use crate::columns::{StoredColumns, emptied};
 use crate::fault;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Empties tables.
@@ -21,9 +22,13 @@ pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlR
         truncate.tables.iter().map(|t| writing.entry(t)).collect::<SqlResult<Vec<_>>>()?;
     let entries = closure(writing, entries, truncate.cascade)?;
     let restart = truncate.restart_identity;
+    let mut remotes = vec![];
+    for entry in &entries {
+        remotes.push(unless_cancelled(&writing.cancel, emptied(writing.db, entry)).await??);
+    }
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
-            for entry in entries {
+            for (entry, remote) in entries.into_iter().zip(remotes) {
                 let tree = store.create_tree().await.map_err(fault::storage)?;
                 let mut indexes = vec![];
                 for _ in &entry.indexes {
@@ -33,7 +38,7 @@ pub(crate) async fn truncate(writing: &Writing<'_>, truncate: &Truncate) -> SqlR
                     None => None,
                     Some(_) => {
                         let deleted = store.create_tree().await.map_err(fault::storage)?;
-                        Some(StoredColumns::empty(deleted))
+                        Some(StoredColumns { remote, ..StoredColumns::empty(deleted) })
                     }
                 };
                 let mut def = (*entry.def).clone();

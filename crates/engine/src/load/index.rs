@@ -32,7 +32,7 @@ pub(crate) async fn build_index(
     let spec = TreeSpec::of_entries(&entry.tree, layout, unique);
     let mut sorting = Sorting::begin(db, vec![spec], writing.cancel.clone());
     let job = db.start_job("reading", entry.row_count());
-    let mut rows = reader::TableRows::new(entry, &columns);
+    let mut rows = reader::TableRows::new(writing.snapshot(), entry, &columns)?;
     while let Some(batch) = rows.next().await? {
         job.done.fetch_add(batch.num_rows() as u64, Relaxed);
         let ids = row_ids(0, batch.num_rows());

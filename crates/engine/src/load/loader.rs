@@ -14,9 +14,10 @@ use types::{LogicalType, SqlResult};
 use super::sorting::{Sorting, TreeSpec};
 use super::{LoadReport, drop_trees, key_arrays};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
-use crate::columns::{ColumnLoad, StoredColumns, StoredPart};
+use crate::columns::{ColumnLoad, StoredColumns, StoredPart, publish, refuse_in_block};
 use crate::database::Database;
 use crate::locks::WriteRight;
+use crate::waiting::unless_cancelled;
 use crate::{fault, isolation, reader};
 
 /// Rows that a task of the sort takes at once.
@@ -26,6 +27,7 @@ const BATCH_ROWS: usize = 4096;
 /// the table as it was.
 pub(crate) struct Loader {
     entry: Arc<TableEntry>,
+    cancel: Cancel,
     filling: Filling,
     next_row_id: i64,
     /// Rows that it was given.
@@ -56,16 +58,24 @@ pub(crate) struct Rebuilt {
 
 impl Loader {
     /// A loader of a table that keeps none of its rows; call it in a task.
-    pub(crate) fn empty(db: &Database, entry: Arc<TableEntry>, cancel: Cancel) -> Loader {
+    ///
+    /// # Errors
+    /// Those of opening the location of a table; 25001 for such a table in a block.
+    pub(crate) fn empty(
+        db: &Database,
+        entry: Arc<TableEntry>,
+        cancel: Cancel,
+    ) -> SqlResult<Loader> {
+        let stop = cancel.clone();
         let filling = match entry.def.storage {
             TableStorage::Row => {
                 Filling::Rows(Sorting::begin(db, TreeSpec::of_table(&entry), cancel))
             }
             TableStorage::Column => {
-                Filling::OnlyPart(ColumnLoad::begin(db, types(&entry), FIRST_ROW_ID, cancel))
+                Filling::OnlyPart(column_load(db, &entry, FIRST_ROW_ID, cancel)?)
             }
         };
-        Loader { entry, filling, next_row_id: FIRST_ROW_ID, row_count: 0 }
+        Ok(Loader { entry, cancel: stop, filling, next_row_id: FIRST_ROW_ID, row_count: 0 })
     }
 
     /// A loader that keeps the rows whose clustered keys are not in `gone`. If that is all of them,
@@ -80,8 +90,9 @@ impl Loader {
             return Loader::anew(db, entry, gone, cancel).await;
         }
         let next_row_id = entry.next_row_id().await?;
-        let load = ColumnLoad::begin(db, types(&entry), next_row_id, cancel);
-        Ok(Loader { entry, filling: Filling::LastPart(load), next_row_id, row_count: 0 })
+        let load = column_load(db, &entry, next_row_id, cancel.clone())?;
+        let filling = Filling::LastPart(load);
+        Ok(Loader { entry, cancel, filling, next_row_id, row_count: 0 })
     }
 
     /// The same, with all rows written again.
@@ -91,7 +102,7 @@ impl Loader {
         gone: &HashSet<Vec<u8>>,
         cancel: Cancel,
     ) -> SqlResult<Loader> {
-        let mut loader = Loader::empty(db, entry, cancel);
+        let mut loader = Loader::empty(db, entry, cancel)?;
         loader.keep_rows(db, gone).await?;
         Ok(loader)
     }
@@ -105,8 +116,9 @@ impl Loader {
         let job = db.start_job("reading", entry.row_count());
         let column_count = entry.def.schema.columns.len();
         let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-        let mut rows = reader::TableRows::new(&entry, &ordinals);
-        while let Some(batch) = rows.next().await? {
+        let mut rows = reader::TableRows::new(&db.newest(), &entry, &ordinals)?;
+        let cancel = self.cancel.clone();
+        while let Some(batch) = unless_cancelled(&cancel, rows.next()).await?? {
             job.done.fetch_add(batch.num_rows() as u64, Relaxed);
             let ids = match batch.columns().get(column_count) {
                 Some(ids) => ids.clone(),
@@ -175,6 +187,20 @@ impl Loader {
 
     /// Writes the trees, which the caller puts in the place of the old ones.
     pub(crate) async fn build(self, db: &Database) -> SqlResult<Rebuilt> {
+        let (entry, cancel) = (self.entry.clone(), self.cancel.clone());
+        let mut rebuilt = self.write(db).await?;
+        if let Some(columns) = &mut rebuilt.columns
+            && let Err(error) =
+                unless_cancelled(&cancel, publish(db, &entry.def, columns)).await.flatten()
+        {
+            // The error that led here is the one to report.
+            drop_trees(db.store(), &rebuilt.made).await.ok();
+            return Err(error);
+        }
+        Ok(rebuilt)
+    }
+
+    async fn write(self, db: &Database) -> SqlResult<Rebuilt> {
         let (store, row_count) = (db.store(), self.row_count);
         match self.filling {
             Filling::Rows(sorting) => {
@@ -186,6 +212,7 @@ impl Loader {
                 let (tree, deleted) = empty_trees(store, &part).await?;
                 let mut columns = StoredColumns::empty(deleted);
                 columns.parts.extend(part);
+                columns.remote = self.entry.stored_columns().and_then(|columns| columns.remote);
                 let made = columns.trees().chain([tree]).collect();
                 Ok(Rebuilt { tree_ids: vec![tree], columns: Some(columns), made, row_count })
             }
@@ -230,8 +257,20 @@ async fn empty_trees(store: &Store, part: &Option<StoredPart>) -> SqlResult<(Tre
     Ok((tree, deleted))
 }
 
-fn types(entry: &TableEntry) -> Vec<LogicalType> {
-    entry.def.schema.columns.iter().map(|column| column.ty).collect()
+/// A part of the table whose first row has this id.
+fn column_load(
+    db: &Database,
+    entry: &TableEntry,
+    first_row: i64,
+    cancel: Cancel,
+) -> SqlResult<ColumnLoad> {
+    let types: Vec<LogicalType> = entry.def.schema.columns.iter().map(|c| c.ty).collect();
+    let columns = entry.columns.as_ref();
+    let bucket = columns.map(|columns| columns.bucket(&db.newest())).transpose()?.flatten();
+    if bucket.is_some() {
+        refuse_in_block(db)?;
+    }
+    Ok(ColumnLoad::begin(db, types, first_row, bucket, cancel))
 }
 
 /// The rows whose clustered keys are not in `gone`.

@@ -11,6 +11,15 @@ fn passwords_are_left_out_and_other_texts_stay() {
         ("alter role a password /* x */ 'canary'", "alter role a password'********'"),
         ("alter role a password null", "alter role a password null"),
         ("select password from users", "select password from users"),
+        ("create secret s (type s3, key_id 'canary')", "create secret'********'"),
+        ("CREATE OR REPLACE SECRET s(secret $$canary$$)", "CREATE OR REPLACE SECRET'********'"),
+        ("create /* a */ secret s (x 'canary')", "create /* a */ secret'********'"),
+        ("create secret if not exists \"s\" (key_id canary)", "create secret'********'"),
+        ("creat secret s (type s3, secret 'canary')", "creat secret s (type s3, secret'********'"),
+        ("x key_id = 'canary'", "x key_id'********'"),
+        ("x session_token := E'canary'", "x session_token'********'"),
+        ("drop secret s", "drop secret s"),
+        ("select secret from t where a = 'x'", "select secret from t where a = 'x'"),
     ];
     for (text, expected) in table {
         let kept = without_passwords(text.into());

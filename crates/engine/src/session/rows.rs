@@ -89,8 +89,9 @@ impl Session {
             self.db = self.db.pinned(isolation == Isolation::Serializable);
         }
         let begun = self.begin_writing(&self.lock_wait()).await;
-        if begun.is_err() {
-            self.db = self.db.unpinned();
+        match self.db.block() {
+            Some(block) => block.ends_with_statement(),
+            None => self.db = self.db.unpinned(),
         }
         begun.map(|()| true)
     }

@@ -5,10 +5,12 @@ use types::{SqlError, SqlResult};
 
 use super::tag;
 use crate::check::CHECK_COLUMN;
+use crate::columns::expire;
 use crate::notice::Notice;
 use crate::result::{ResultSet, StatementResult};
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
-use crate::{analyze, comments, ddl, dml, reorganize, view};
+use crate::{analyze, comments, ddl, dml, reorganize, secrets, view};
 
 /// Runs a statement; its result, and what there is to tell.
 pub(super) async fn write(
@@ -59,6 +61,7 @@ async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'stat
         Statement::Comment(comment) => {
             comments::comment(writing, comment).await.map(|()| "COMMENT")
         }
+        Statement::Secret(statement) => secrets::change(writing, &statement).await,
         Statement::Reorganize { table } => {
             reorganize::reorganize(writing, &table).await.map(|()| "REORGANIZE")
         }
@@ -89,10 +92,15 @@ async fn check_database(writing: &Writing<'_>) -> SqlResult<(StatementResult, Ve
     Ok((StatementResult::Rows(result), told.into_iter().collect()))
 }
 
-/// Space is taken back when rows go; only statistics are left to do.
+/// Space is taken back when rows go; only statistics are left to do, and objects of tables that have a
+/// location.
 async fn vacuum(writing: &Writing<'_>, vacuum: &Vacuum) -> SqlResult<Vec<Notice>> {
     for table in &vacuum.tables {
-        writing.entry(table)?;
+        let entry = writing.entry(table)?;
+        let (snapshot, role) = (writing.snapshot(), writing.catalog.role());
+        if snapshot.access.owns(role, snapshot.acl(table)?) {
+            unless_cancelled(&writing.cancel, expire(writing.db, &entry)).await??;
+        }
     }
     let mut told = analyze::not_vacuumed(writing.snapshot(), writing.catalog.role(), vacuum);
     let tables = vacuum.tables.iter().map(|table| Some(table.as_str()));

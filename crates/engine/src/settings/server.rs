@@ -135,6 +135,14 @@ pub(super) const SERVER: &[Setting] = &[
         "Addresses for health, metrics and the console in a browser."
     ),
     server!(
+        "object_store_hosts",
+        CONNECTIONS,
+        Start,
+        List,
+        Is(""),
+        "Endpoints of object stores that statements may name: HOST, HOST:PORT or *.DOMAIN; empty for all."
+    ),
+    server!(
         "console_writes",
         CONNECTIONS,
         Start,

@@ -145,6 +145,14 @@ impl Server {
         self.state.borrow().objects.get(key).cloned()
     }
 
+    pub fn keys(&self) -> Vec<String> {
+        self.state.borrow().objects.keys().cloned().collect()
+    }
+
+    pub fn remove(&self, key: &str) {
+        self.state.borrow_mut().objects.remove(key);
+    }
+
     pub fn insert(&self, key: &str, bytes: Vec<u8>) {
         self.state.borrow_mut().store(key, bytes, None);
     }

@@ -15,29 +15,37 @@ use crate::catalog::TableStorage;
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
 
-/// What the options say of the table's storage. How full pages are to be is the engine's choice.
-fn storage(options: &ast::CreateTableOptions) -> SqlResult<Option<TableStorage>> {
+/// What the options say of a table.
+#[derive(Default)]
+struct Options {
+    storage: Option<TableStorage>,
+    location: Option<String>,
+}
+
+/// Reads the options. How full pages are to be is the engine's choice.
+fn options(options: &ast::CreateTableOptions) -> SqlResult<Options> {
     let unsupported = |what: &str| {
         Err(SqlError::unsupported(format!("CREATE TABLE with {what}"))
-            .with_hint("The options of a table are storage and fillfactor."))
+            .with_hint("The options of a table are storage, location and fillfactor."))
     };
     let options = match options {
-        ast::CreateTableOptions::None => return Ok(None),
+        ast::CreateTableOptions::None => return Ok(Options::default()),
         ast::CreateTableOptions::With(options) => options,
         _ => return unsupported("these options"),
     };
-    let mut storage = None;
+    let mut said = Options::default();
     for option in options {
         let ast::SqlOption::KeyValue { key, value } = option else {
             return unsupported("an option that has no value");
         };
         match identifier(key).as_str() {
             "fillfactor" => {}
-            "storage" => storage = Some(TableStorage::of_name(&option_text(value))?),
+            "storage" => said.storage = Some(TableStorage::of_name(&option_text(value))?),
+            "location" => said.location = Some(option_text(value)),
             other => return unsupported(&format!("the option \"{other}\"")),
         }
     }
-    Ok(storage)
+    Ok(said)
 }
 
 /// The value of an option, which may be a word or a text.
@@ -66,6 +74,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         return Err(SqlError::unsupported("ON COMMIT other than PRESERVE ROWS"));
     }
     let temporary = create.temporary || in_temporary_schema(&create.name);
+    let Options { storage, location } = options(&create.table_options)?;
     let mut table = CreateTable {
         name: name(&create.name)?,
         if_not_exists: create.if_not_exists,
@@ -73,7 +82,8 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         constraints: Vec::new(),
         query: create.query.map(super::query).transpose()?,
         temporary,
-        storage: storage(&create.table_options)?,
+        storage,
+        location,
     };
     for def in &create.columns {
         let spec = match table.query {
@@ -90,7 +100,9 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         table.constraints.push(constraint::table_constraint(constraint)?);
     }
     match table.columns.len() {
-        0 if table.query.is_none() => Err(SqlError::unsupported("a table without columns")),
+        0 if table.query.is_none() && table.location.is_none() => {
+            Err(SqlError::unsupported("a table without columns"))
+        }
         n if n > COLUMNS_MAX => {
             Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "too many columns"))
         }
@@ -125,6 +137,7 @@ pub(super) fn select_into(into: &ast::SelectInto, query: Query) -> SqlResult<Cre
         query: Some(query),
         temporary: into.temporary || in_temporary_schema(&into.name),
         storage: None,
+        location: None,
     })
 }
 

@@ -14,6 +14,7 @@ use crate::dml::{batch_of, check_all, checked, validate_rows};
 use crate::isolation;
 use crate::load::{Loader, Rebuilt};
 use crate::reader::TableRows;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Writes all rows into new trees.
@@ -26,14 +27,15 @@ pub(super) async fn rebuild(
     isolation::check_table(&writing.snapshot().read_view, old)?;
     // The trees are those of the old table: a loader asks one only for its limits.
     let trees = vec![old.tree_id; def.indexes.len()];
-    let entry = TableEntry::new(writing.db.store(), def.clone(), old.tree_id, &trees)?;
-    let entry = Arc::new(entry);
-    let mut loader = Loader::empty(writing.db, entry.clone(), writing.cancel.clone());
+    let store = writing.db.store();
+    let entry = TableEntry::new(store, def.clone(), old.tree_id, &trees)?;
+    let entry = Arc::new(entry.with_columns(store, old.stored_columns().as_ref())?);
+    let mut loader = Loader::empty(writing.db, entry.clone(), writing.cancel.clone())?;
     let mut defaults = Defaults::new(&entry.def, &writing.catalog)?;
     let ordinals: Vec<usize> = (0..old.layout.schema.columns.len()).collect();
     let count = old.def.schema.columns.len();
-    let mut table = TableRows::new(old, &ordinals);
-    while let Some(stored) = table.next().await? {
+    let mut table = TableRows::new(writing.snapshot(), old, &ordinals)?;
+    while let Some(stored) = unless_cancelled(&writing.cancel, table.next()).await?? {
         let rows = stored.project(&(0..count).collect::<Vec<_>>()).map_err(crate::dml::internal)?;
         let rows = mapped(writing, altered, def, &rows, &mut defaults)?;
         let rows = checked(def, &writing.catalog, rows)?;
@@ -130,7 +132,7 @@ pub(super) async fn validate(
     }
     let ordinals: Vec<usize> = (0..def.schema.columns.len()).collect();
     let entry = Arc::new(old.with_def(def.clone()));
-    let mut table = TableRows::new(old, &ordinals);
+    let mut table = TableRows::new(writing.snapshot(), old, &ordinals)?;
     while let Some(rows) = table.next().await? {
         if let Some(&bad) = not_null.iter().find(|&&i| rows.column(i).null_count() > 0) {
             return Err(contains_nulls(def, &def.schema.columns[bad].name));

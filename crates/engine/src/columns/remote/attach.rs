@@ -1,0 +1,94 @@
+//! A table that another database wrote, to be read: its columns and the headers of its chunks are those
+//! that the list has at this moment.
+
+use std::sync::Arc;
+
+use columnar::ChunkHeader;
+use storage::{Store, TreeId};
+use types::{Column, SqlResult};
+
+use super::super::part::{COUNTS, Kind, block_error, key};
+use super::super::stored::{StoredColumns, StoredPart};
+use super::list::{self, LIST, List, ListedPart};
+use super::publish::definition;
+use super::stored::StoredRemote;
+use crate::database::Database;
+use crate::fault;
+use crate::load::drop_trees;
+use crate::objects::{Bucket, of_object};
+
+/// Reads the list of a location; the columns of the table, and its parts as trees that no catalog knows
+/// yet.
+///
+/// # Errors
+/// Those of the store, XX001 for what is no list, and those of storage.
+pub(crate) async fn attach(
+    db: &Database,
+    location: &str,
+    deleted: TreeId,
+) -> SqlResult<(Vec<Column>, StoredColumns)> {
+    let bucket = db.newest().bucket(location)?;
+    let (found, tag) = read(&bucket).await?;
+    let columns = definition(&found)?.schema.columns;
+    let remote = StoredRemote {
+        location: bucket.location.to_string(),
+        writer: None,
+        sequence: found.sequence,
+        tag,
+        lease: Arc::default(),
+    };
+    let mut stored = StoredColumns { deleted: deleted.0, parts: vec![], remote: Some(remote) };
+    for part in &found.parts {
+        if let Err(error) = add(db.store(), part, columns.len(), &mut stored).await {
+            let made: Vec<TreeId> = stored.parts.iter().map(StoredPart::tree_id).collect();
+            // The error that led here is the one to report.
+            drop_trees(db.store(), &made).await.ok();
+            return Err(error);
+        }
+    }
+    Ok((columns, stored))
+}
+
+/// The list that is there now, and its tag.
+pub(super) async fn read(bucket: &Bucket) -> SqlResult<(List, String)> {
+    let key = bucket.location.key(LIST);
+    let got = bucket.store.get(&key).await;
+    let object = got.map_err(|error| of_object(&error, &bucket.location, LIST))?;
+    let bytes = object.body.as_slice();
+    list::verify(bytes).await?;
+    Ok((List::decode(bytes)?, object.info.tag.unwrap_or_default()))
+}
+
+/// Writes the headers of a part into a tree, as the load of one does.
+async fn add(
+    store: &Store,
+    part: &ListedPart,
+    column_count: usize,
+    stored: &mut StoredColumns,
+) -> SqlResult<()> {
+    let behind = stored.parts.last().map_or(i64::MIN, StoredPart::end);
+    if part.first_row < behind || part.column_bytes.len() != column_count {
+        return Err(list::damaged("its parts do not fit each other"));
+    }
+    let tree = store.create_tree().await.map_err(fault::storage)?;
+    let (first_row, rows) = (part.first_row, part.rows);
+    let column_bytes = part.column_bytes.clone();
+    stored.parts.push(StoredPart { tree: tree.0, first_row, rows, column_bytes });
+    let tree = store.tree(tree).map_err(fault::storage)?;
+    let mut loader = tree.bulk_loader().await.map_err(fault::storage)?;
+    let (mut at, mut counts) = (first_row, vec![]);
+    for chunk in &part.chunks {
+        let header = ChunkHeader::parse(&chunk.header).map_err(block_error)?;
+        if header.row_count() != chunk.rows as usize || header.columns().len() != column_count {
+            return Err(list::damaged("a chunk is not what its header says"));
+        }
+        let entries = [(Kind::Header, &chunk.header[..]), (Kind::Object, chunk.name.bytes())];
+        for (kind, value) in entries {
+            loader.push(&key(at, kind), value).await.map_err(fault::storage)?;
+        }
+        counts.extend(chunk.rows.to_le_bytes());
+        at += i64::from(chunk.rows);
+    }
+    loader.push(&COUNTS, &counts).await.map_err(fault::storage)?;
+    loader.finish().await.map_err(fault::storage)
+}

@@ -1,0 +1,53 @@
+//! Removes objects that no list names: those of statements that failed, and those that `REORGANIZE` and
+//! changes of large parts of a table have replaced.
+
+use std::collections::BTreeSet;
+
+use types::{SqlError, SqlResult};
+
+use super::name::{ChunkName, FOLDER};
+use super::publish::names;
+use crate::catalog::TableEntry;
+use crate::database::Database;
+use crate::objects::{of_object, of_store};
+
+/// Objects that are younger stay: somebody elsewhere may still read by a list that names them.
+const GRACE_S: i64 = 3600;
+
+/// Objects of a location at most.
+const OBJECTS_MAX: usize = 1 << 20;
+
+/// Removes what is left over at the location of a table that writes there; how many objects that were.
+/// While somebody in this process reads an older version of the table, nothing is removed.
+///
+/// # Errors
+/// Those of the store and of storage.
+pub(crate) async fn expire(db: &Database, entry: &TableEntry) -> SqlResult<usize> {
+    let Some(columns) = entry.stored_columns() else { return Ok(0) };
+    let Some(remote) = columns.remote.as_ref().filter(|remote| remote.writer.is_some()) else {
+        return Ok(0);
+    };
+    let newest = db.newest();
+    if newest.stores.leases().are_held(&remote.location) {
+        return Ok(0);
+    }
+    let mut used = BTreeSet::new();
+    for part in &columns.parts {
+        used.extend(names(db.store(), part).await?);
+    }
+    let bucket = newest.bucket(&remote.location)?;
+    let (store, location) = (&bucket.store, &bucket.location);
+    let prefix = location.key("");
+    let found = store.list_all(&location.key(FOLDER), OBJECTS_MAX).await;
+    let now_s = runtime::time::unix_us() / 1_000_000;
+    let mut count = 0;
+    for object in found.map_err(|error| of_store(&error, location))? {
+        let name = object.key.strip_prefix(&prefix).and_then(ChunkName::of_object);
+        let is_old = object.modified_s.is_some_and(|at| now_s.saturating_sub(at) >= GRACE_S);
+        let Some(name) = name.filter(|name| is_old && !used.contains(name)) else { continue };
+        let removed = store.delete(&object.key).await;
+        removed.map_err(|error| -> SqlError { of_object(&error, location, &name.to_string()) })?;
+        count += 1;
+    }
+    Ok(count)
+}

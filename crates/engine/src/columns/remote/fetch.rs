@@ -1,0 +1,176 @@
+//! Downloads what a morsel needs of a chunk's body: ranges of whole sectors, those that lie close
+//! together as one, all at once, each compared with the checksums of its sectors.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use columnar::{ChunkHeader, SECTOR_BYTES};
+use exec::Access;
+use objectstore::Usage;
+use runtime::IoBuf;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::name::ChunkName;
+use super::room::{Room, Taken};
+use crate::objects::{Bucket, of_object};
+use crate::waiting::{Beside, all};
+
+/// Bytes between two ranges that are read along: less than what comes while a request is on its way
+/// (30 ms at 50 MiB/s are 1.5 MiB; AnyBlob paper, section 2.3), more than what costs its checksums.
+const GAP_BYTES: usize = 512 << 10;
+
+/// Bytes of a request at most: beyond 8 to 16 MiB a larger one brings no more (section 2.4).
+const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes that are compared with their checksums between two looks at the clock.
+const VERIFIED_BYTES: usize = 64 << 10;
+
+/// How often bytes are asked for that do not fit their checksums.
+const TURNS_MAX: usize = 3;
+
+/// Bytes of a body that are in memory.
+pub(in crate::columns) struct Piece {
+    offset: usize,
+    bytes: IoBuf,
+    _taken: Option<Arc<Taken>>,
+}
+
+impl Piece {
+    /// The bytes at these places of the body.
+    pub(in crate::columns) fn slice(&self, place: &Range<usize>) -> &[u8] {
+        &self.bytes.as_slice()[place.start - self.offset..place.end - self.offset]
+    }
+
+    fn place(&self) -> Range<usize> {
+        self.offset..self.offset + self.bytes.len()
+    }
+}
+
+/// A chunk of which parts are being downloaded.
+pub(in crate::columns) struct Download<'a> {
+    bucket: &'a Bucket,
+    name: ChunkName,
+    header: &'a ChunkHeader,
+    pieces: Vec<Arc<Piece>>,
+    taken: Option<Arc<Taken>>,
+}
+
+impl<'a> Download<'a> {
+    /// Nothing has been asked for yet.
+    pub(in crate::columns) fn new(
+        bucket: &'a Bucket,
+        name: ChunkName,
+        header: &'a ChunkHeader,
+    ) -> Download<'a> {
+        Download { bucket, name, header, pieces: vec![], taken: None }
+    }
+
+    /// Waits until there is memory for all of these places.
+    pub(in crate::columns) async fn reserve(&mut self, room: &Arc<Room>, places: &[Range<usize>]) {
+        let bytes = requests(places.to_vec()).iter().map(Range::len).sum();
+        if bytes > 0 {
+            self.taken = Some(Arc::new(room.take(bytes).await));
+        }
+    }
+
+    /// Gets these places, as far as they are not there.
+    ///
+    /// # Errors
+    /// Those of the store, with the name of the object; XX001 for bytes that were not written so.
+    pub(in crate::columns) async fn get(
+        &mut self,
+        places: Vec<Range<usize>>,
+        access: Option<Access<'_>>,
+    ) -> SqlResult<()> {
+        let missing = places.into_iter().filter(|place| self.piece(place).is_none()).collect();
+        let ranges = requests(missing);
+        let usage = Arc::new(Usage::default());
+        let (began, count) = (runtime::time::now(), ranges.len() as u64);
+        let get = |range| -> Beside<'_, Piece> { Box::pin(self.part(range, usage.clone())) };
+        let pieces = all(ranges.into_iter().map(get).collect()).await;
+        if let Some(access) = access {
+            let attempts = usage.attempt_count.load(Relaxed);
+            access.skips.requests.fetch_add(count, Relaxed);
+            access.skips.retries.fetch_add(attempts.saturating_sub(count), Relaxed);
+            let received = usage.received_bytes.load(Relaxed);
+            access.skips.received_bytes.fetch_add(received, Relaxed);
+            let waited = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            access.skips.waited_ns.fetch_add(waited, Relaxed);
+        }
+        self.pieces.extend(pieces?.into_iter().map(Arc::new));
+        Ok(())
+    }
+
+    /// Nothing more will be asked for: memory beyond what came is given back.
+    pub(in crate::columns) fn finish(&self) {
+        if let Some(taken) = &self.taken {
+            taken.keep(self.pieces.iter().map(|piece| piece.bytes.len()).sum());
+        }
+    }
+
+    /// The piece that has these places; an empty one is in none.
+    pub(in crate::columns) fn piece(&self, place: &Range<usize>) -> Option<&Arc<Piece>> {
+        let has = |piece: &&Arc<Piece>| {
+            let own = piece.place();
+            own.start <= place.start && place.end <= own.end
+        };
+        self.pieces.iter().find(has)
+    }
+
+    async fn part(&self, range: Range<usize>, usage: Arc<Usage>) -> SqlResult<Piece> {
+        let Bucket { store, location } = self.bucket;
+        let (store, name) = (store.counted_in(usage), self.name.to_string());
+        let (key, bytes) = (location.key(&name), range.start as u64..range.end as u64);
+        let mut buf = IoBuf::alloc(range.len());
+        for turn in 1.. {
+            let got;
+            (got, buf) = store.get_into(&key, bytes.clone(), buf, 0).await;
+            got.map_err(|error| of_object(&error, location, &name))?;
+            match self.verify(range.start, &buf).await {
+                Ok(()) => break,
+                // It may have been changed on its way only.
+                Err(_) if turn < TURNS_MAX => {}
+                Err(error) => {
+                    let message = format!("object \"{location}/{name}\" was changed: {error}");
+                    return Err(SqlError::new(SqlState::DATA_CORRUPTED, message));
+                }
+            }
+        }
+        Ok(Piece { offset: range.start, bytes: buf, _taken: self.taken.clone() })
+    }
+
+    async fn verify(&self, start: usize, buf: &IoBuf) -> columnar::Result<()> {
+        for (at, bytes) in buf.as_slice().chunks(VERIFIED_BYTES).enumerate() {
+            self.header.verify((start + at * VERIFIED_BYTES) as u64, bytes)?;
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The requests for some places: whole sectors, joined where little lies between them, unless they become
+/// too long.
+fn requests(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.retain(|place| !place.is_empty());
+    places.sort_by_key(|place| place.start);
+    let mut joined: Vec<Range<usize>> = vec![];
+    for place in places {
+        let start = place.start / SECTOR_BYTES * SECTOR_BYTES;
+        let end = place.end.next_multiple_of(SECTOR_BYTES);
+        match joined.last_mut() {
+            Some(last)
+                if start <= last.end + GAP_BYTES && end - last.start <= REQUEST_BYTES_MAX =>
+            {
+                last.end = last.end.max(end);
+            }
+            _ => joined.push(start..end),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests;

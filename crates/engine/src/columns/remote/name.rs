@@ -1,0 +1,52 @@
+//! Names of chunks: bytes drawn by chance, so that no two writers ever mean the same object.
+
+use std::fmt;
+
+/// Bytes of a name.
+const NAME_BYTES: usize = 16;
+
+/// What a chunk's object is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::columns) struct ChunkName(pub(super) [u8; NAME_BYTES]);
+
+/// What the names of all chunks begin with, within a location.
+pub(super) const FOLDER: &str = "chunks/";
+
+impl ChunkName {
+    /// A name that nothing has.
+    pub(super) fn new() -> ChunkName {
+        ChunkName(runtime::entropy())
+    }
+
+    /// The name that an entry of a part holds; `None` for what is none.
+    pub(in crate::columns) fn of(bytes: &[u8]) -> Option<ChunkName> {
+        bytes.try_into().ok().map(ChunkName)
+    }
+
+    /// As entries of parts and the list hold it.
+    pub(in crate::columns) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The chunk that an object is, if it is one.
+    pub(super) fn of_object(name: &str) -> Option<ChunkName> {
+        let digits = name.strip_prefix(FOLDER)?;
+        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if digits.len() != 2 * NAME_BYTES || !digits.bytes().all(is_digit) {
+            return None;
+        }
+        let byte = |at: usize| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok();
+        let mut bytes = [0; NAME_BYTES];
+        for (at, place) in bytes.iter_mut().enumerate() {
+            *place = byte(at)?;
+        }
+        Some(ChunkName(bytes))
+    }
+}
+
+impl fmt::Display for ChunkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(FOLDER)?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -1,0 +1,78 @@
+//! Memory for what a scan downloads: taken from the governor before the first request for a chunk, and
+//! given back when its rows have been made. Who finds none waits for chunks of the same scan; a scan
+//! without any gets one in any case, so no scan waits for another one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use exec::Reservation;
+use runtime::sync::WaitQueue;
+
+/// The share of the operators' memory that one scan may hold: the others are joins and sorts.
+const SHARE: usize = 4;
+
+/// The memory of a scan.
+pub(crate) struct Room {
+    reservation: Arc<Reservation>,
+    bytes_max: usize,
+    held: AtomicUsize,
+    freed: WaitQueue,
+}
+
+/// Memory that was taken.
+pub(in crate::columns) struct Taken {
+    room: Arc<Room>,
+    bytes: AtomicUsize,
+}
+
+impl Room {
+    /// Room by a reservation of which all queries together have so many bytes.
+    pub(crate) fn new(reservation: Arc<Reservation>, operator_bytes: usize) -> Arc<Room> {
+        let (held, freed) = (AtomicUsize::new(0), WaitQueue::new());
+        Arc::new(Room { reservation, bytes_max: operator_bytes / SHARE, held, freed })
+    }
+
+    /// Takes memory, when there is some.
+    pub(super) async fn take(self: &Arc<Room>, bytes: usize) -> Taken {
+        self.freed.wait(|| self.try_take(bytes).then_some(())).await;
+        Taken { room: self.clone(), bytes: AtomicUsize::new(bytes) }
+    }
+
+    fn try_take(&self, bytes: usize) -> bool {
+        if self.held.compare_exchange(0, bytes, SeqCst, SeqCst).is_ok() {
+            self.reservation.hold(bytes);
+            return true;
+        }
+        let more = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
+        if self.held.fetch_update(SeqCst, SeqCst, more).is_err() {
+            return false;
+        }
+        let is_taken = self.reservation.try_grow(bytes);
+        if !is_taken {
+            self.held.fetch_sub(bytes, SeqCst);
+        }
+        is_taken
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.reservation.shrink(bytes);
+        self.held.fetch_sub(bytes, SeqCst);
+        self.freed.wake_all();
+    }
+}
+
+impl Taken {
+    /// Gives back what is not needed after all.
+    pub(super) fn keep(&self, bytes: usize) {
+        let before = self.bytes.fetch_min(bytes, SeqCst);
+        if before > bytes {
+            self.room.give_back(before - bytes);
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.room.give_back(*self.bytes.get_mut());
+    }
+}

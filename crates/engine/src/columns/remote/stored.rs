@@ -1,0 +1,50 @@
+//! What the catalog keeps of a table's location, and which versions of it are still read.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use serde::{Deserialize, Serialize};
+
+/// Where the bodies of a table's chunks are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct StoredRemote {
+    /// `s3://bucket/prefix`
+    pub(crate) location: String,
+    /// Who writes there, by a number drawn once for each table; none of a table that is only read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) writer: Option<String>,
+    /// How often the list was written, as far as this database knows.
+    pub(crate) sequence: u64,
+    /// The list's tag at the store.
+    pub(crate) tag: String,
+    /// All versions of the table that share this list have it, so it lives as long as one of them.
+    #[serde(skip)]
+    pub(crate) lease: Arc<()>,
+}
+
+impl PartialEq for StoredRemote {
+    fn eq(&self, other: &StoredRemote) -> bool {
+        (&self.location, &self.writer, self.sequence, &self.tag)
+            == (&other.location, &other.writer, other.sequence, &other.tag)
+    }
+}
+
+impl Eq for StoredRemote {}
+
+/// Lists that were replaced, as long as somebody still reads by them.
+#[derive(Default)]
+pub(crate) struct Leases(Mutex<Vec<(String, Weak<()>)>>);
+
+impl Leases {
+    /// Takes note of a list that is being replaced.
+    pub(super) fn note(&self, replaced: &StoredRemote) {
+        let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        leases.retain(|(_, lease)| lease.strong_count() > 0);
+        leases.push((replaced.location.clone(), Arc::downgrade(&replaced.lease)));
+    }
+
+    /// Whether somebody in this process still reads by a list of the location that was replaced.
+    pub(super) fn are_held(&self, location: &str) -> bool {
+        let leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        leases.iter().any(|(of, lease)| of == location && lease.strong_count() > 0)
+    }
+}

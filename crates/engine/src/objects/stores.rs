@@ -1,0 +1,122 @@
+//! The connections of a database to object stores, and a bucket that was opened with the keys that a
+//! location has.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use objectstore::{
+    AllowList, AzureOptions, Client, Credentials, GoogleOptions, Limits, Options, S3Options, Store,
+    Style,
+};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::{Location, Scheme, of_store};
+use crate::columns::Leases;
+use crate::secrets::StoredSecret;
+
+/// A request with all its repetitions: whoever runs a statement waits no longer for a store that is not
+/// there.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The connections; clones are the same. They are made when the first location is opened.
+#[derive(Clone, Default)]
+pub(crate) struct Stores(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// The hosts that may be spoken to; none stands for all.
+    hosts: Vec<String>,
+    client: OnceLock<Client>,
+    /// Lists of tables that were replaced and are still read by.
+    leases: Leases,
+}
+
+/// A location that was opened.
+#[derive(Clone)]
+pub(crate) struct Bucket {
+    pub(crate) store: Store,
+    pub(crate) location: Location,
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bucket({})", self.location)
+    }
+}
+
+impl Stores {
+    /// Connections to these hosts only; to all, where none is named.
+    pub(crate) fn new(hosts: Vec<String>) -> Stores {
+        Stores(Arc::new(Inner { hosts, ..Inner::default() }))
+    }
+
+    /// Lists of tables that were replaced and are still read by.
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.0.leases
+    }
+
+    fn client(&self) -> SqlResult<&Client> {
+        if let Some(client) = self.0.client.get() {
+            return Ok(client);
+        }
+        let allow = match self.0.hosts.is_empty() {
+            true => AllowList::any(),
+            false => AllowList::only(self.0.hosts.iter().cloned()),
+        };
+        let limits = Limits { request_timeout: REQUEST_TIMEOUT, ..Limits::default() };
+        let client = Client::new(Options { limits, allow, ..Options::default() });
+        let client = client.map_err(|error| SqlError::internal(error.to_string()))?;
+        Ok(self.0.client.get_or_init(|| client))
+    }
+
+    /// Opens a location with the keys that belong to it. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// 42501 for an endpoint that may not be spoken to, 22023 for what no store is named, 28000 where
+    /// keys are needed and there are none.
+    pub(crate) fn open(
+        &self,
+        secret: Option<&StoredSecret>,
+        location: &Location,
+    ) -> SqlResult<Bucket> {
+        let (client, none) = (self.client()?, StoredSecret::default());
+        let secret = secret.unwrap_or(&none);
+        let (bucket, endpoint) = (location.bucket.clone(), secret.endpoint.clone());
+        let credentials = credentials(secret);
+        let store = match location.scheme {
+            Scheme::S3 => client.s3(S3Options {
+                bucket,
+                region: secret.region.clone().unwrap_or_default(),
+                endpoint,
+                style: if secret.path_style { Style::Path } else { Style::Auto },
+                credentials,
+                no_checksums: false,
+            }),
+            Scheme::Google => client.google(GoogleOptions { bucket, endpoint, credentials }),
+            Scheme::Azure => {
+                let account = secret.account.clone().or_else(|| secret.key_id.clone());
+                let Some(account) = account else { return Err(no_account(location)) };
+                client.azure(AzureOptions { account, container: bucket, endpoint, credentials })
+            }
+            Scheme::Http | Scheme::Https => client.http(&location.to_string()),
+        };
+        let store = store.map_err(|error| of_store(&error, location))?;
+        Ok(Bucket { store, location: location.clone() })
+    }
+}
+
+fn credentials(secret: &StoredSecret) -> Credentials {
+    match (&secret.key_id, &secret.secret, &secret.session_token) {
+        (Some(id), Some(key), Some(token)) => Credentials::session(id, key, token),
+        (Some(id), Some(key), None) => Credentials::keys(id, key),
+        (_, _, Some(token)) => Credentials::bearer(token),
+        _ => Credentials::Anonymous,
+    }
+}
+
+fn no_account(location: &Location) -> SqlError {
+    let message = format!("no secret names the account of \"{location}\"");
+    SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
+        .with_hint("CREATE SECRET name (type azure, key_id 'account', secret 'key')")
+}

@@ -1,0 +1,105 @@
+//! The options of `CREATE SECRET`.
+
+use sql::parse::{CreateSecret, Secret};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::StoredSecret;
+use crate::objects::{Location, Scheme};
+
+/// Bytes of a value, at most: tokens of sessions have one or two thousand.
+const VALUE_BYTES_MAX: usize = 16 << 10;
+
+/// The secret that a statement describes.
+///
+/// # Errors
+/// 22023 for options that are not known, missing or do not fit; none repeats a value but that of the
+/// type and the scope.
+pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
+    let mut secret = StoredSecret { name: create.name.clone(), ..StoredSecret::default() };
+    let mut scheme = None;
+    for (name, value) in &create.options {
+        if name == "type" {
+            scheme = Some(scheme_of(value)?);
+            continue;
+        }
+        set(&mut secret, name, value)?;
+    }
+    let Some(scheme) = scheme else { return Err(wrong("a secret has a type: s3, gcs or azure")) };
+    if secret.key_id.is_some() != secret.secret.is_some() {
+        return Err(wrong("the options key_id and secret are of use together only"));
+    }
+    if secret.secret.is_none() && secret.session_token.is_none() && secret.endpoint.is_none() {
+        return Err(wrong("a secret has a key_id and a secret, a session_token, or an endpoint"));
+    }
+    if secret.account.is_some() && scheme != Scheme::Azure {
+        return Err(wrong("only secrets of the type azure have an account"));
+    }
+    if secret.scope.is_empty() {
+        secret.scope = scheme.start().to_owned();
+    }
+    if secret.scope != scheme.start() && Location::parse(&secret.scope)?.scheme != scheme {
+        let message = format!("the scope \"{}\" is not of the secret's type", secret.scope);
+        return Err(wrong(&message));
+    }
+    Ok(secret)
+}
+
+/// A location that the secret is for.
+pub(super) fn example(secret: &StoredSecret) -> SqlResult<Location> {
+    match secret.scope.ends_with("://") {
+        true => Location::parse(&format!("{}bucket", secret.scope)),
+        false => Location::parse(&secret.scope),
+    }
+}
+
+fn scheme_of(value: &Secret) -> SqlResult<Scheme> {
+    match value.expose().to_lowercase().as_str() {
+        "s3" => Ok(Scheme::S3),
+        "gcs" => Ok(Scheme::Google),
+        "azure" => Ok(Scheme::Azure),
+        _ => Err(wrong("the type of a secret is s3, gcs or azure")),
+    }
+}
+
+fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
+    let value = value.expose();
+    let is_printable = value.bytes().all(|byte| byte.is_ascii_graphic());
+    if value.is_empty() || value.len() > VALUE_BYTES_MAX || !is_printable {
+        let message = format!("the value of the option \"{name}\" is empty, too long or no text");
+        return Err(wrong(&message));
+    }
+    let place = match name {
+        "key_id" => &mut secret.key_id,
+        "secret" => &mut secret.secret,
+        "session_token" => &mut secret.session_token,
+        "endpoint" => &mut secret.endpoint,
+        "region" => &mut secret.region,
+        "account" => &mut secret.account,
+        "scope" => {
+            secret.scope = value.to_owned();
+            return Ok(());
+        }
+        "path_style" => {
+            secret.path_style = match value.to_lowercase().as_str() {
+                "true" | "on" => true,
+                "false" | "off" => false,
+                _ => return Err(wrong("path_style is true or false")),
+            };
+            return Ok(());
+        }
+        _ => return Err(unknown(name)),
+    };
+    *place = Some(value.to_owned());
+    Ok(())
+}
+
+fn unknown(name: &str) -> SqlError {
+    wrong(&format!("secrets have no option \"{name}\"")).with_hint(
+        "The options are type, key_id, secret, session_token, endpoint, region, account, \
+         path_style and scope.",
+    )
+}
+
+fn wrong(message: &str) -> SqlError {
+    SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
