@@ -329,13 +329,11 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     if let Some(statement) = prepare::statement(text, &tokens) {
         return statement;
     }
-    if let Some(statement) = secret::statement(text, &tokens) {
-        return statement.map(Statement::Secret);
-    }
     if let Some(statement) = role::statement(text, &tokens) {
         return statement.map(Statement::Role);
     }
-    if let Some(statement) = sequence::statement(text, &tokens) {
+    let of_object = sequence::statement(text, &tokens);
+    if let Some(statement) = of_object.or_else(|| secret::statement(text, &tokens)) {
         return statement;
     }
     table::expand(text, &mut tokens)?;

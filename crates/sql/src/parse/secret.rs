@@ -4,6 +4,7 @@
 use datafusion_sql::sqlparser::tokenizer::Token;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::Statement;
 use super::role::Secret;
 use super::tokens::Tokens;
 use super::words::Words;
@@ -36,8 +37,11 @@ pub struct CreateSecret {
 }
 
 /// The statement, if its first words say so.
-pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<SecretStatement>> {
-    let mut words = Words::new(text, tokens);
+pub(super) fn statement(text: &str, tokens: &Tokens) -> Option<SqlResult<Statement>> {
+    begun(Words::new(text, tokens)).map(|statement| statement.map(Statement::Secret))
+}
+
+fn begun(mut words: Words<'_>) -> Option<SqlResult<SecretStatement>> {
     if words.eat("drop") {
         return words.eat("secret").then(|| drop(words));
     }
