@@ -229,7 +229,7 @@ fn arguments(function: &ast::Function) -> Option<Vec<&ast::Expr>> {
         return None;
     }
     let argument = |argument| match argument {
-        &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref expr)) => Some(expr),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
         _ => None,
     };
     list.args.iter().map(argument).collect()

@@ -23,9 +23,9 @@ enum Part {
 }
 
 impl Key {
-    /// The key that a condition asks for, and what else it asks for: that of one row if there is one,
-    /// and else the one with the most columns.
-    pub(super) fn of(condition: &ast::Expr, scope: &Scope<'_>) -> Option<(Key, Option<ast::Expr>)> {
+    /// The key that a condition asks for, and what else it asks for. The key is that of one row if there
+    /// is one, and else the one with the most columns.
+    pub(super) fn of(condition: &ast::Expr, scope: &Scope<'_>) -> Option<(Key, Vec<ast::Expr>)> {
         let mut open = vec![];
         conjuncts(condition, &mut |conjunct| open.push(conjunct.clone()));
         let table = scope.table;
@@ -43,13 +43,8 @@ impl Key {
             at += 1;
             !used.conjuncts.contains(&(at - 1))
         });
-        let and = |left, right| ast::Expr::BinaryOp {
-            left: Box::new(left),
-            op: ast::BinaryOperator::And,
-            right: Box::new(right),
-        };
         let key = Key { index: used.index, parts: used.parts };
-        Some((key, open.into_iter().reduce(and)))
+        Some((key, open))
     }
 
     /// The values of an execution; `None` where one is null, or not beyond doubt a value of its column.

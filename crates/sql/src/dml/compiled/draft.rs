@@ -1,0 +1,126 @@
+//! A statement while it is compiled.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::DFSchema;
+use datafusion_sql::sqlparser::ast;
+use types::SqlResult;
+
+use super::admitted::Scope;
+use super::inserted::Inserted;
+use super::key::Key;
+use super::values::{Values, placed};
+use super::{FoundBy, Work};
+use crate::catalog::{Catalog, TableDef, TableStorage};
+use crate::dml::Conflict;
+use crate::dml::expressions::{compiled, qualified};
+use crate::dml::target::assigned;
+use crate::error::from_library;
+use crate::expr::Expr;
+use crate::parse::{Assignment, Delete, Insert, Statement, Update};
+
+/// The columns that expressions see.
+pub(super) fn inputs(table: &TableDef, alias: &str, values: &Values) -> SqlResult<DFSchema> {
+    qualified(table, alias)?.join(&values.schema()?).map_err(from_library)
+}
+
+/// A statement while it is compiled.
+pub(super) struct Draft<'a> {
+    pub(super) table: &'a Arc<TableDef>,
+    /// The name that the table goes by.
+    pub(super) alias: &'a str,
+    pub(super) catalog: &'a dyn Catalog,
+    pub(super) values: Values,
+}
+
+/// What is done, and the values with the types that their places gave them; `None` where the statement has
+/// to be planned.
+type Drafted = SqlResult<Option<(Work, Values)>>;
+
+impl Draft<'_> {
+    pub(super) fn work(self, statement: &Statement) -> Drafted {
+        match statement {
+            Statement::Update(update) if update.from.is_empty() && update.with.is_none() => {
+                self.update(update)
+            }
+            Statement::Delete(delete) if delete.using.is_empty() && delete.with.is_none() => {
+                self.delete(delete)
+            }
+            Statement::Insert(insert) => self.insert(insert),
+            _ => Ok(None),
+        }
+    }
+
+    fn update(mut self, update: &Update) -> Drafted {
+        let mut assignments = vec![];
+        for Assignment { column, value } in &update.assignments {
+            let (ordinal, value) = assigned(self.table, column, value)?;
+            self.values.settle(&value, self.table.schema.columns[ordinal].ty);
+            assignments.push((ordinal, value));
+        }
+        let Some(found_by) = self.found_by(update.selection.as_ref())? else { return Ok(None) };
+        let mut compiled = vec![];
+        for (ordinal, value) in assignments {
+            let Some(value) = self.expression(value)? else { return Ok(None) };
+            compiled.push((ordinal, value));
+        }
+        Ok(Some((Work::Update { found_by, assignments: compiled }, self.values)))
+    }
+
+    fn delete(self, delete: &Delete) -> Drafted {
+        let found_by = self.found_by(delete.selection.as_ref())?;
+        Ok(found_by.map(|found_by| (Work::Delete { found_by }, self.values)))
+    }
+
+    fn insert(self, insert: &Insert) -> Drafted {
+        let names = [self.alias, "excluded"];
+        let scope = Scope::of_row(self.table, &names);
+        if !insert.conflict.as_ref().is_none_or(|conflict| scope.admits_conflict(conflict)) {
+            return Ok(None);
+        }
+        let conflict = Conflict::of(insert, self.catalog)?;
+        let Some(rows) = Inserted::of(insert, self.table, &self.values, self.catalog)? else {
+            return Ok(None);
+        };
+        Ok(Some((Work::Insert { rows, conflict }, self.values)))
+    }
+
+    /// The key of the rows that a condition is about, and what else it asks of them.
+    fn found_by(&self, condition: Option<&ast::Expr>) -> SqlResult<Option<FoundBy>> {
+        // Without a primary key rows are known by ids, which are no columns.
+        if self.table.storage != TableStorage::Row || self.table.primary_key.is_empty() {
+            return Ok(None);
+        }
+        let names = [self.alias];
+        let scope = Scope { values: Some(&self.values), ..Scope::of_row(self.table, &names) };
+        let Some((key, rest)) = condition.and_then(|condition| Key::of(condition, &scope)) else {
+            return Ok(None);
+        };
+        let mut conditions = vec![];
+        for condition in rest {
+            match self.expression(condition)? {
+                Some(condition) if *condition.data_type() == DataType::Boolean => {
+                    conditions.push(condition);
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(FoundBy { key, conditions }))
+    }
+
+    /// An expression over a row and the values, if it is one that may be compiled.
+    fn expression(&self, expr: ast::Expr) -> SqlResult<Option<Expr>> {
+        let names = [self.alias];
+        let scope = Scope {
+            values: Some(&self.values),
+            may_be_constant: false,
+            ..Scope::of_row(self.table, &names)
+        };
+        if !scope.admits(&expr) {
+            return Ok(None);
+        }
+        let schema = inputs(self.table, self.alias, &self.values)?;
+        compiled(placed(expr), &schema, self.catalog).map(Some)
+    }
+}
