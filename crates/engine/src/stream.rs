@@ -18,6 +18,7 @@ use sql::Query;
 use sql::plan::Plan;
 use types::{SqlError, SqlResult};
 
+use crate::access;
 use crate::activity::{Activity, StatementActivity};
 use crate::isolation;
 use crate::prepared::PointExecution;
@@ -241,7 +242,12 @@ impl Session {
         self.check_not_failed()?;
         let cancel = self.begin();
         let timeout = StatementTimeout::start(&self.settings, &cancel);
-        if let Err(error) = self.look(self.row_locks(query)).await {
+        let allowed = access::row_locks(&self.database().snapshot(), self.role(), query);
+        let looked = match allowed {
+            Ok(()) => self.look(self.row_locks(query)).await,
+            refused => refused,
+        };
+        if let Err(error) = looked {
             let failed = timeout.judge(self.activity().end(Err(error), 0));
             return self.or_fail(failed);
         }
