@@ -60,7 +60,12 @@ pub(crate) const SUPERUSERS_ONLY: [&str; 2] = ["pg_authid", "pg_shadow"];
 
 /// Whether the system catalog has a relation of this name.
 pub(crate) fn is_system_relation(name: &str) -> bool {
-    relation::find("pg_catalog", name).is_some()
+    is_relation_of("pg_catalog", name)
+}
+
+/// Whether one of the system's own schemas has a relation of this name.
+pub(crate) fn is_relation_of(schema: &str, name: &str) -> bool {
+    relation::find(schema, name).is_some()
 }
 
 /// A snapshot of the catalog with the session that looks at it.

@@ -242,6 +242,37 @@ fn a_load_that_is_taken_back_leaves_nothing() {
     assert!(used < 64, "{used} pages for one row");
 }
 
+/// Text that no encoding makes shorter by much.
+fn noise(seed: &mut u64, count: usize) -> String {
+    let mut next = || {
+        *seed =
+            seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'0' + (*seed >> 58) as u8)
+    };
+    // `\` is the escape of COPY.
+    (0..count).map(|_| next()).map(|c| if c == '\\' { '~' } else { c }).collect()
+}
+
+#[test]
+fn wide_rows_go_into_as_many_chunks_as_they_need() {
+    let scratch = Scratch::new("wide");
+    let rows = scratch.path.with_extension("rows");
+    // More than one value of the store has, in a batch and in a few rows.
+    for (count, width) in [(4096, 20_000), (3, 30 << 20)] {
+        let mut seed = 1;
+        let text: String =
+            (0..count).map(|i| format!("{i}\t{}\n", noise(&mut seed, width))).collect();
+        std::fs::write(&rows, text).unwrap();
+        let mut session = scratch.session();
+        session.execute("create table t (id int, wide text) with (storage = column)").unwrap();
+        session.execute(&format!("copy t from '{}'", rows.display())).unwrap();
+        let found = lines(&mut session, "select count(*), sum(id), sum(length(wide)) from t");
+        assert_eq!(found, [format!("{count}|{}|{}", count * (count - 1) / 2, count * width)]);
+        session.execute("drop table t").unwrap();
+    }
+    std::fs::remove_file(&rows).unwrap();
+}
+
 #[test]
 fn what_column_tables_cannot_be_is_refused() {
     let scratch = Scratch::new("refused");

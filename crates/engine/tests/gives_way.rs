@@ -39,6 +39,9 @@ const STATEMENTS: &[&str] = &[
     "update t set v = v || 'x', k = k + 1 where id % 3 = 0",
     "delete from copied where id % 2 = 0",
     "create index copied_v on copied (v, k)",
+    "create table chunks (id int, words text[], v text) with (storage = column)",
+    "insert into chunks select i, string_to_array(repeat(i::text || ',', 30) || '1', ','), 'value ' || i
+        from generate_series(1, 60000) i",
     "check database",
 ];
 

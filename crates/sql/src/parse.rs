@@ -66,7 +66,7 @@ pub use copy::{
 };
 pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_cursor};
 pub use dml::{Delete, Insert, Truncate, Update};
-pub use lock::{LockTables, RowLocks, TableLock};
+pub use lock::{LockTables, LockedRelation, RowLocks, TableLock};
 pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};

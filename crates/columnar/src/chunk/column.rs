@@ -13,23 +13,33 @@ use crate::header::{
     VectorHeader,
 };
 use crate::raw::{Raw, check_digits, lists_as_text, validity_bytes};
-use crate::strings::SharedWriter;
+use crate::strings::{SharedFinder, SharedWriter};
 use crate::zone::Zone;
 use crate::{bools, fixed, floats, strings, words};
 
-/// A column of a chunk that is being encoded, vector by vector ([`super::ChunkEncoder::column`]).
+/// A column of a chunk that is being encoded, vector by vector ([`super::ChunkEncoder::column`]). Strings
+/// are looked at first, and arrays made texts, a vector at a time as well.
 pub struct ColumnEncoder<'a> {
     ty: LogicalType,
     array: &'a ArrayRef,
-    shared: SharedWriter<'a>,
+    looking: Option<Looking>,
+    /// Arrays as texts, by vector.
+    texts: Vec<ArrayRef>,
+    shared: SharedWriter,
     segments: Segments<'a>,
     vectors: Vec<VectorHeader>,
     done: &'a mut Vec<ColumnParts>,
 }
 
+/// A column of strings before its first vector is encoded.
+struct Looking {
+    finder: SharedFinder,
+    vector: usize,
+    bytes: usize,
+}
+
 impl<'a> ColumnEncoder<'a> {
-    /// Looks at all strings of the column; of other types at nothing. `ty` is a stored type that is
-    /// no array.
+    /// Looks at nothing yet. `ty` is a stored type.
     pub(super) fn new(
         ty: LogicalType,
         array: &'a ArrayRef,
@@ -40,28 +50,67 @@ impl<'a> ColumnEncoder<'a> {
             let found = array.data_type();
             return Err(Error::Mismatch(format!("a vector of {found} for a column of {ty}")));
         }
-        let shared = match Class::of(ty) {
-            Class::Strings => shared_of(&Raw::of(ty, array)?)?,
-            _ => SharedWriter::Nothing,
-        };
+        let is_text = Class::of(ty) == Class::Strings || matches!(ty, LogicalType::Array(_));
+        let finder = || SharedFinder::new(array.len());
+        let looking = is_text.then(|| Looking { finder: finder(), vector: 0, bytes: 0 });
         let vectors = Vec::with_capacity(array.len().div_ceil(VECTOR_ROWS));
-        Ok(ColumnEncoder { ty, array, shared, segments: Segments::new(body), vectors, done })
+        let (texts, shared) = (Vec::new(), SharedWriter::Nothing);
+        let segments = Segments::new(body);
+        Ok(ColumnEncoder { ty, array, looking, texts, shared, segments, vectors, done })
     }
 
-    /// Encodes the next vector; whether there are more.
+    /// Looks at the next vector, or encodes it; whether there is more to do.
     ///
     /// Errors: as [`super::encode`].
     pub fn step(&mut self) -> Result<bool> {
-        let start = self.vectors.len() * VECTOR_ROWS;
-        let left = self.array.len() - start;
-        if left > 0 {
-            let part = self.array.slice(start, VECTOR_ROWS.min(left));
+        match self.looking.take() {
+            Some(looking) => self.look(looking).map(|()| true),
+            None => self.encode_next(),
+        }
+    }
+
+    fn look(&mut self, mut looking: Looking) -> Result<()> {
+        let mut part = self.part(looking.vector);
+        let mut ty = self.ty;
+        if let LogicalType::Array(_) = ty {
+            part = lists_as_text(ty, &part)?;
+            ty = LogicalType::Text;
+            self.texts.push(part.clone());
+        }
+        if let Raw::Strings(values) = Raw::of(ty, &part)? {
+            looking.bytes += values.iter().map(|value| value.len()).sum::<usize>();
+            if looking.bytes > BODY_BYTES_MAX {
+                return Err(Error::TooLarge);
+            }
+            looking.finder.look(&values);
+        }
+        looking.vector += 1;
+        match looking.vector * VECTOR_ROWS < self.array.len() {
+            true => self.looking = Some(looking),
+            false => self.shared = looking.finder.finish(),
+        }
+        Ok(())
+    }
+
+    fn encode_next(&mut self) -> Result<bool> {
+        let vector = self.vectors.len();
+        if vector * VECTOR_ROWS < self.array.len() {
+            let part = match self.texts.get(vector) {
+                Some(texts) => texts.clone(),
+                None => self.part(vector),
+            };
             check_digits(self.ty, &part)?;
             let (mut header, bytes) = encode_vector(self.ty, &part, &self.shared)?;
             header.bytes = self.segments.push(&bytes, front_len(self.ty, &header));
             self.vectors.push(header);
         }
-        Ok(left > VECTOR_ROWS)
+        Ok(self.vectors.len() * VECTOR_ROWS < self.array.len())
+    }
+
+    /// The rows of a vector.
+    fn part(&self, vector: usize) -> ArrayRef {
+        let start = vector * VECTOR_ROWS;
+        self.array.slice(start, VECTOR_ROWS.min(self.array.len() - start))
     }
 
     /// Puts the column behind those before it.
@@ -71,38 +120,9 @@ impl<'a> ColumnEncoder<'a> {
     }
 }
 
-/// Encodes a whole column of arrays.
-pub(super) fn encode_lists(
-    ty: LogicalType,
-    array: &ArrayRef,
-    body: &mut Vec<u8>,
-) -> Result<ColumnParts> {
-    let texts = lists_as_text(ty, array)?;
-    let shared = shared_of(&Raw::of(LogicalType::Text, &texts)?)?;
-    let mut segments = Segments::new(body);
-    let mut vectors = Vec::with_capacity(texts.len().div_ceil(VECTOR_ROWS));
-    for start in (0..texts.len()).step_by(VECTOR_ROWS) {
-        let part = texts.slice(start, VECTOR_ROWS.min(texts.len() - start));
-        let (mut header, bytes) = encode_vector(ty, &part, &shared)?;
-        header.bytes = segments.push(&bytes, front_len(ty, &header));
-        vectors.push(header);
-    }
-    Ok(parts(ty, &shared, segments, vectors))
-}
-
-/// What the vectors of a column of strings share.
-fn shared_of<'a>(whole: &Raw<'a>) -> Result<SharedWriter<'a>> {
-    let Raw::Strings(values) = whole else { return Ok(SharedWriter::Nothing) };
-    let bytes: usize = values.iter().map(|value| value.len()).sum();
-    if bytes > BODY_BYTES_MAX {
-        return Err(Error::TooLarge);
-    }
-    Ok(SharedWriter::of(values))
-}
-
 fn parts(
     ty: LogicalType,
-    shared: &SharedWriter<'_>,
+    shared: &SharedWriter,
     segments: Segments<'_>,
     vectors: Vec<VectorHeader>,
 ) -> ColumnParts {
@@ -116,7 +136,7 @@ fn parts(
 fn encode_vector(
     ty: LogicalType,
     array: &ArrayRef,
-    shared: &SharedWriter<'_>,
+    shared: &SharedWriter,
 ) -> Result<(VectorHeader, Vec<u8>)> {
     let nulls = array.logical_nulls();
     let null_count = nulls.as_ref().map_or(0, |nulls| nulls.null_count());
@@ -140,7 +160,7 @@ fn encode_vector(
 fn encode_values(
     ty: LogicalType,
     raw: &Raw<'_>,
-    shared: &SharedWriter<'_>,
+    shared: &SharedWriter,
     out: &mut Vec<u8>,
 ) -> Encoding {
     match raw {

@@ -34,10 +34,9 @@ pub fn encode(types: &[LogicalType], arrays: &[ArrayRef]) -> Result<Chunk> {
     }
     let mut chunk = ChunkEncoder::new(rows)?;
     for (ty, array) in types.iter().zip(arrays) {
-        if let Some(mut column) = chunk.column(*ty, array)? {
-            while column.step()? {}
-            column.finish();
-        }
+        let mut column = chunk.column(*ty, array)?;
+        while column.step()? {}
+        column.finish();
     }
     chunk.finish()
 }
@@ -58,15 +57,14 @@ impl ChunkEncoder {
         Ok(ChunkEncoder { row_count, body: Vec::new(), columns: Vec::new() })
     }
 
-    /// Begins the next column, whose vectors are then encoded one after the other; `None` for one of
-    /// arrays, which is encoded at once.
+    /// Begins the next column, whose vectors are then encoded one after the other.
     ///
     /// Errors: as [`encode`].
     pub fn column<'a>(
         &'a mut self,
         ty: LogicalType,
         array: &'a ArrayRef,
-    ) -> Result<Option<ColumnEncoder<'a>>> {
+    ) -> Result<ColumnEncoder<'a>> {
         if array.len() != self.row_count as usize {
             return Err(Error::Mismatch("arrays that are no rows of the columns".to_string()));
         }
@@ -74,12 +72,7 @@ impl ChunkEncoder {
             return Err(Error::TooLarge);
         }
         let ty = stored_type(ty)?;
-        if matches!(ty, LogicalType::Array(_)) {
-            let parts = column::encode_lists(ty, array, &mut self.body)?;
-            self.columns.push(parts);
-            return Ok(None);
-        }
-        ColumnEncoder::new(ty, array, &mut self.body, &mut self.columns).map(Some)
+        ColumnEncoder::new(ty, array, &mut self.body, &mut self.columns)
     }
 
     /// The chunk.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fsst::Compressor;
 
 use super::lengths::push_lengths;
-use super::symbols::{compress, push_table, train};
+use super::symbols::{Sample, compress, push_table};
 use crate::header::{Encoding, VECTOR_ROWS};
 use crate::view::{push_count, push_pad8};
 use crate::words::push_unscaled;
@@ -14,25 +14,66 @@ use crate::words::push_unscaled;
 const SHARED_BYTES_MAX: usize = 8 << 10;
 
 /// What the vectors of one column share.
-pub(crate) enum SharedWriter<'a> {
+pub(crate) enum SharedWriter {
     Nothing,
     Symbols(Box<Compressor>),
     /// The entries, ascending.
-    Dictionary(Vec<&'a [u8]>),
+    Dictionary(Vec<Vec<u8>>),
 }
 
-impl<'a> SharedWriter<'a> {
-    /// Looks at all strings of a column.
-    pub fn of(values: &[&'a [u8]]) -> SharedWriter<'a> {
-        if let Some(entries) = few_distinct(values) {
-            return SharedWriter::Dictionary(entries);
+/// Looks at the strings of a column, a vector at a time, for what its vectors may share.
+pub(crate) struct SharedFinder {
+    /// All different strings, unless they are too many for one dictionary to be worth it.
+    entries: Option<BTreeSet<Vec<u8>>>,
+    entry_count_max: usize,
+    entry_bytes: usize,
+    sample: Sample,
+}
+
+impl SharedFinder {
+    /// For a column of so many strings.
+    pub fn new(count: usize) -> SharedFinder {
+        SharedFinder {
+            entries: Some(BTreeSet::new()),
+            entry_count_max: VECTOR_ROWS.min(count / 4),
+            entry_bytes: 0,
+            sample: Sample::new(count),
         }
-        match train(values) {
+    }
+
+    /// Looks at the next strings.
+    pub fn look(&mut self, values: &[&[u8]]) {
+        self.sample.take(values);
+        let mut last: Option<&[u8]> = None;
+        for value in values {
+            let Some(entries) = &mut self.entries else { return };
+            if last == Some(*value) {
+                continue;
+            }
+            last = Some(*value);
+            if !entries.contains(*value) {
+                self.entry_bytes += value.len();
+                entries.insert(value.to_vec());
+            }
+            if entries.len() > self.entry_count_max || self.entry_bytes > SHARED_BYTES_MAX {
+                self.entries = None;
+            }
+        }
+    }
+
+    /// What they share.
+    pub fn finish(self) -> SharedWriter {
+        if let Some(entries) = self.entries {
+            return SharedWriter::Dictionary(entries.into_iter().collect());
+        }
+        match self.sample.train() {
             Some(compressor) => SharedWriter::Symbols(Box::new(compressor)),
             None => SharedWriter::Nothing,
         }
     }
+}
 
+impl SharedWriter {
     /// The kind's number and the bytes of the shared part.
     pub fn finish(&self) -> (u8, Vec<u8>) {
         let mut out = Vec::new();
@@ -53,28 +94,8 @@ impl<'a> SharedWriter<'a> {
     }
 }
 
-/// The different strings, ascending, if one dictionary for all vectors is worth it.
-fn few_distinct<'a>(values: &[&'a [u8]]) -> Option<Vec<&'a [u8]>> {
-    let entry_count_max = VECTOR_ROWS.min(values.len() / 4);
-    let (mut entries, mut bytes) = (BTreeSet::new(), 0);
-    let mut last: Option<&[u8]> = None;
-    for value in values {
-        if last == Some(*value) {
-            continue;
-        }
-        last = Some(*value);
-        if entries.insert(*value) {
-            bytes += value.len();
-        }
-        if entries.len() > entry_count_max || bytes > SHARED_BYTES_MAX {
-            return None;
-        }
-    }
-    Some(entries.into_iter().collect())
-}
-
 /// Appends the strings of one vector in the encoding that takes least.
-pub(crate) fn encode(values: &[&[u8]], shared: &SharedWriter<'_>, out: &mut Vec<u8>) -> Encoding {
+pub(crate) fn encode(values: &[&[u8]], shared: &SharedWriter, out: &mut Vec<u8>) -> Encoding {
     if let SharedWriter::Dictionary(entries) = shared {
         push_unscaled(&codes_of(values, entries), out);
         return Encoding::Shared;
@@ -94,10 +115,10 @@ pub(crate) fn encode(values: &[&[u8]], shared: &SharedWriter<'_>, out: &mut Vec<
     best.0
 }
 
-fn push_plain(values: &[&[u8]], out: &mut Vec<u8>) {
-    let lengths: Vec<u32> = values.iter().map(|value| value.len() as u32).collect();
+fn push_plain(values: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
+    let lengths: Vec<u32> = values.iter().map(|value| value.as_ref().len() as u32).collect();
     push_lengths(&lengths, out);
-    values.iter().for_each(|value| out.extend_from_slice(value));
+    values.iter().for_each(|value| out.extend_from_slice(value.as_ref()));
 }
 
 fn symbols(values: &[&[u8]], compressor: &Compressor) -> Vec<u8> {
@@ -123,7 +144,10 @@ fn dictionary(values: &[&[u8]]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn codes_of(values: &[&[u8]], entries: &[&[u8]]) -> Vec<u16> {
-    let code = |value: &&[u8]| entries.binary_search(value).expect("each string is an entry");
+fn codes_of(values: &[&[u8]], entries: &[impl AsRef<[u8]>]) -> Vec<u16> {
+    let code = |value: &&[u8]| {
+        let found = entries.binary_search_by(|entry| entry.as_ref().cmp(value));
+        found.expect("each string is an entry")
+    };
     values.iter().map(|value| code(value) as u16).collect()
 }

@@ -4,7 +4,7 @@ mod encode;
 mod lengths;
 mod symbols;
 
-pub(crate) use encode::{SharedWriter, encode};
+pub(crate) use encode::{SharedFinder, SharedWriter, encode};
 pub(crate) use symbols::Symbols;
 
 use arrow_buffer::Buffer;

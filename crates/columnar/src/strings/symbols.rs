@@ -20,6 +20,9 @@ const COUNT_MAX: usize = 255;
 /// Bytes of a symbol at most.
 const SYMBOL_BYTES: usize = 8;
 
+/// Bytes of strings that symbols are found for: some milliseconds.
+const SAMPLE_BYTES_MAX: usize = 1 << 20;
+
 /// A symbol table.
 #[derive(Clone, Debug)]
 pub(crate) struct Symbols {
@@ -88,19 +91,44 @@ impl Symbols {
     }
 }
 
-/// The symbols that suit these strings, or `None` if a sample says that they save too little.
-pub(super) fn train(values: &[&[u8]]) -> Option<Compressor> {
-    let sample: Vec<&[u8]> = values
-        .iter()
-        .step_by(values.len().div_ceil(VECTOR_ROWS).max(1))
-        .copied()
-        .filter(|value| !value.is_empty())
-        .collect();
-    let plain: usize = sample.iter().map(|value| value.len()).sum();
-    let compressor = Compressor::train(&sample);
-    let (codes, _) = compress(&compressor, &sample);
-    // The table itself takes some two kilobytes for all vectors.
-    (codes.len() < plain - plain / 8).then_some(compressor)
+/// Some strings of a column, evenly from all of it.
+pub(super) struct Sample {
+    values: Vec<Vec<u8>>,
+    bytes: usize,
+    /// One string of so many is taken.
+    step: usize,
+    seen: usize,
+}
+
+impl Sample {
+    /// Of a column of so many strings.
+    pub fn new(count: usize) -> Sample {
+        let step = count.div_ceil(VECTOR_ROWS).max(1);
+        Sample { values: Vec::new(), bytes: 0, step, seen: 0 }
+    }
+
+    /// Takes from the next strings of the column.
+    pub fn take(&mut self, values: &[&[u8]]) {
+        let first = self.seen.next_multiple_of(self.step) - self.seen;
+        self.seen += values.len();
+        for value in values.iter().skip(first).step_by(self.step) {
+            let room = SAMPLE_BYTES_MAX - self.bytes;
+            let value = &value[..value.len().min(room)];
+            if !value.is_empty() {
+                self.bytes += value.len();
+                self.values.push(value.to_vec());
+            }
+        }
+    }
+
+    /// The symbols that suit these strings, or `None` if they say that too little is saved.
+    pub fn train(&self) -> Option<Compressor> {
+        let sample: Vec<&[u8]> = self.values.iter().map(Vec::as_slice).collect();
+        let compressor = Compressor::train(&sample);
+        let (codes, _) = compress(&compressor, &sample);
+        // The table itself takes some two kilobytes for all vectors.
+        (codes.len() < self.bytes - self.bytes / 8).then_some(compressor)
+    }
 }
 
 /// The codes of all strings, and how many each has.

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use sql::Query;
 use sql::parse::{
     AlterSequence, AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateSequence,
-    CreateTable, Drop, DropObject, LockTables, Privilege, SequenceChange, Statement, TableLock,
-    Truncate,
+    CreateTable, Drop, DropObject, LockTables, LockedRelation, Privilege, SequenceChange,
+    Statement, TableLock, Truncate,
 };
 use sql::sequence::SequenceOptions;
 use types::{SqlError, SqlResult, SqlState};
@@ -15,6 +16,7 @@ use super::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVE
 use super::{Access, RoleId};
 use crate::catalog::{Snapshot, TableEntry};
 use crate::settings::{Kind, Setting};
+use crate::system::is_relation_of;
 
 /// The kinds of statements: their names, which the test of the privilege matrix walks, and what
 /// `who` must be allowed.
@@ -36,8 +38,8 @@ macro_rules! kinds {
 }
 
 kinds! { who:
-    // The names in a query are checked as they are bound.
-    Statement::Query(_) => "SELECT", Ok(());
+    // What a query reads is checked as its names are bound.
+    Statement::Query(query) => "SELECT", who.may_lock_rows(query);
     Statement::Explain(_) => "EXPLAIN", Ok(());
     Statement::CreateTable(create) => "CREATE TABLE", who.may_create_table(create);
     Statement::AlterTable(alter) => "ALTER TABLE", who.may_alter(alter);
@@ -81,6 +83,11 @@ kinds! { who:
 /// 42501 when `role` may not run the statement.
 pub(crate) fn check(snapshot: &Snapshot, role: RoleId, statement: &Statement) -> SqlResult<()> {
     check_kind(&Who { snapshot, access: &snapshot.access, role }, statement)
+}
+
+/// 42501 when `role` may not lock the rows that a query locks, if any.
+pub(crate) fn row_locks(snapshot: &Snapshot, role: RoleId, query: &Query) -> SqlResult<()> {
+    Who { snapshot, access: &snapshot.access, role }.may_lock_rows(query)
 }
 
 /// 42501 when `role` may not use a table or view; nothing is said of one that does not exist.
@@ -220,7 +227,6 @@ impl Who<'_> {
         }
     }
 
-    /// With `CASCADE`, of the tables that refer to these too.
     /// Who may read may keep others from nothing but that; who changes rows keeps others from it.
     fn may_lock(&self, lock: &LockTables) -> SqlResult<()> {
         use Privilege::{Delete, Insert, Select, Truncate, Update};
@@ -235,6 +241,24 @@ impl Who<'_> {
         })
     }
 
+    /// Who locks rows keeps others from changing them; those of the system's own relations are nobody's
+    /// to change.
+    fn may_lock_rows(&self, query: &Query) -> SqlResult<()> {
+        query.locked_relations().iter().try_for_each(|LockedRelation { schema, name }| {
+            let schema = schema.as_deref();
+            let is_own = matches!(schema, None | Some("public" | "pg_temp"));
+            if is_own && self.snapshot.owned(name).is_some() {
+                return self.may(name, Privilege::Update);
+            }
+            let is_system = is_relation_of(schema.unwrap_or("pg_catalog"), name);
+            match is_system && !self.access.is_superuser(self.role) {
+                true => Err(denied("table", name)),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// With `CASCADE`, of the tables that refer to these too.
     fn may_truncate(&self, truncate: &Truncate) -> SqlResult<()> {
         let mut tables = truncate.tables.clone();
         let mut at = 0;

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
 use columnar::{Chunk, ChunkEncoder, ChunkHeader, VECTOR_ROWS};
 use runtime::RemoteHandle;
 use runtime::sync::Cancel;
@@ -32,6 +34,15 @@ const CHUNK_ROWS_MAX: usize = 1 << 18;
 
 /// Rows of the first chunk, while nobody knows how many bytes they take.
 const FIRST_CHUNK_ROWS: usize = 1 << 16;
+
+/// Bytes of the rows of a chunk at most, as they are in memory: its body is one value of the store, and
+/// encoded they may take a little more.
+const CHUNK_BYTES_MAX: usize = storage::VALUE_LEN_MAX / 2;
+
+/// Arrays are stored as text, which takes so many times what they take in memory at most, and some bytes
+/// for each element.
+const TEXT_FACTOR: usize = 3;
+const TEXT_BYTES: usize = 4;
 
 /// Memory of rows that are collected or encoded, at least: a chunk of few rows costs more than it
 /// saves.
@@ -83,8 +94,8 @@ impl ColumnLoad {
         };
         let writer = runtime::spawn_on(runtime::worker(), move || writing.run(written));
         // One chunk is collected, so many are encoded, each there twice for a moment.
-        let bytes_max =
-            (db.shares().sort() / (2 * runtime::worker_count() + 1)).max(WAITING_BYTES_MIN);
+        let share = db.shares().sort() / (2 * runtime::worker_count() + 1);
+        let bytes_max = share.clamp(WAITING_BYTES_MIN, CHUNK_BYTES_MAX);
         ColumnLoad {
             types,
             cancel,
@@ -107,11 +118,16 @@ impl ColumnLoad {
     pub(crate) async fn push(&mut self, batch: &RecordBatch) -> SqlResult<()> {
         let mut at = 0;
         while at < batch.num_rows() {
-            let count = (self.rows_wanted - self.waiting_rows).min(batch.num_rows() - at);
-            let rows = batch.slice(at, count);
-            self.waiting_bytes += bytes_of(&rows);
+            let most = (self.rows_wanted - self.waiting_rows).min(batch.num_rows() - at);
+            let (rows, bytes) = fitting(batch.slice(at, most), self.bytes_max - self.waiting_bytes);
+            // A row that is too wide for what is left waits for the next chunk.
+            if self.waiting_bytes + bytes > self.bytes_max && self.waiting_rows > 0 {
+                self.encode_waiting().await?;
+                continue;
+            }
+            self.waiting_bytes += bytes;
+            (self.waiting_rows, at) = (self.waiting_rows + rows.num_rows(), at + rows.num_rows());
             self.waiting.push(rows);
-            (self.waiting_rows, at) = (self.waiting_rows + count, at + count);
             if self.waiting_rows >= self.rows_wanted || self.waiting_bytes >= self.bytes_max {
                 self.encode_waiting().await?;
             }
@@ -169,13 +185,36 @@ impl ColumnLoad {
     }
 }
 
-/// What rows take in memory, about: slices share their buffers.
+/// As many of the first rows as take at most `room` bytes, about, and one at least; and what they take.
+fn fitting(mut rows: RecordBatch, room: usize) -> (RecordBatch, usize) {
+    let mut bytes = bytes_of(&rows);
+    while bytes > room && rows.num_rows() > 1 {
+        rows = rows.slice(0, rows.num_rows() / 2);
+        bytes = bytes_of(&rows);
+    }
+    (rows, bytes)
+}
+
+/// What rows take, about, in memory or as the text that they are stored as: slices share their buffers.
 fn bytes_of(rows: &RecordBatch) -> usize {
-    let bytes = |column: &ArrayRef| match column.data_type().primitive_width() {
-        Some(width) => width * column.len(),
-        None => column.to_data().get_slice_memory_size().unwrap_or(0).max(16 * column.len()),
-    };
-    rows.columns().iter().map(bytes).sum()
+    rows.columns().iter().map(column_bytes).sum()
+}
+
+fn column_bytes(column: &ArrayRef) -> usize {
+    let of_view = |view: &u128| 16 + *view as u32 as usize;
+    let of_views = |views: &[u128]| views.iter().map(of_view).sum::<usize>();
+    match column.data_type() {
+        DataType::Utf8View => of_views(column.as_string_view().views()),
+        DataType::BinaryView => of_views(column.as_binary_view().views()),
+        DataType::List(_) => {
+            let lists = column.as_list::<i32>();
+            let (first, last) = (lists.offsets()[0], lists.offsets()[lists.len()]);
+            let values = lists.values().slice(first as usize, (last - first) as usize);
+            TEXT_FACTOR * column_bytes(&values) + TEXT_BYTES * values.len() + 16 * lists.len()
+        }
+        DataType::Boolean => column.len(),
+        other => other.primitive_width().unwrap_or(16) * column.len(),
+    }
 }
 
 /// Encodes rows, those of all batches together. The task gives way between vectors.
@@ -190,7 +229,7 @@ async fn encoded(
         give_way(cancel).await?;
         let arrays: Vec<&dyn Array> = batches.iter().map(|b| b.column(ordinal).as_ref()).collect();
         let whole = arrow_select::concat::concat(&arrays).map_err(internal)?;
-        let Some(mut column) = chunk.column(*ty, &whole).map_err(block_error)? else { continue };
+        let mut column = chunk.column(*ty, &whole).map_err(block_error)?;
         while column.step().map_err(block_error)? {
             give_way(cancel).await?;
         }

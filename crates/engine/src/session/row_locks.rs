@@ -15,6 +15,7 @@ use types::key::KeyEncoder;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::Session;
+use crate::access;
 use crate::catalog::TableEntry;
 use crate::dml::{concatenated, internal};
 use crate::locks::{LockKey, LockMode, LockWait};
@@ -37,12 +38,13 @@ impl Session {
     /// but that its transaction may write alone now.
     ///
     /// # Errors
-    /// Those of the query; 55P03 for `NOWAIT`; 40001, 40P01.
+    /// Those of the query; 42501 for rows that may not be changed; 55P03 for `NOWAIT`; 40001, 40P01.
     pub(crate) async fn locked(
         &mut self,
         query: &Query,
         cancel: &Cancel,
     ) -> SqlResult<Option<ResultSet>> {
+        access::row_locks(&self.db.snapshot(), self.info.role, query)?;
         let Some(kind) = query.row_locks().filter(|_| self.locks_rows()) else {
             self.look();
             return Ok(None);

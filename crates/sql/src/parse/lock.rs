@@ -1,11 +1,12 @@
 //! `LOCK TABLE`, and rows that a query locks.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{self, LockTableMode, Visit};
+use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor, Visit};
 use types::SqlResult;
 
-use super::{Query, name};
+use super::{Query, identifier, name};
 
 /// What a query that locks rows does when it cannot have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,25 +39,113 @@ pub enum TableLock {
     Writes,
 }
 
+/// A table or view whose rows a query locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedRelation {
+    /// Its schema, where the query says it.
+    pub schema: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
 impl Query {
-    /// Whether it says `FOR UPDATE` or the like somewhere, and what it does then.
+    /// Whether it says `FOR UPDATE` or the like of some relation, and what it does then.
     pub fn row_locks(&self) -> Option<RowLocks> {
-        self.ast.visit(&mut Locks).break_value()
+        let locks = self.locks();
+        locks.relations.first()?;
+        locks.mode
+    }
+
+    /// What it says `FOR UPDATE` or the like of, in `FROM` and in the queries there; not what its
+    /// `WITH` names, whose rows are nobody's.
+    pub fn locked_relations(&self) -> Vec<LockedRelation> {
+        self.locks().relations
+    }
+
+    fn locks(&self) -> Locks {
+        let mut locks = Locks::default();
+        // It never breaks off.
+        let _ = self.ast.visit(&mut locks);
+        let named = std::mem::take(&mut locks.named);
+        let is_with = |r: &LockedRelation| r.schema.is_none() && named.contains(&r.name);
+        locks.relations.retain(|relation| !is_with(relation));
+        locks
     }
 }
 
-struct Locks;
+#[derive(Default)]
+struct Locks {
+    mode: Option<RowLocks>,
+    relations: Vec<LockedRelation>,
+    /// What is named by a `WITH`.
+    named: BTreeSet<String>,
+}
 
 impl ast::Visitor for Locks {
-    type Break = RowLocks;
+    type Break = ();
 
-    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<RowLocks> {
-        let Some(lock) = query.locks.first() else { return ControlFlow::Continue(()) };
-        ControlFlow::Break(match lock.nonblock {
-            Some(ast::NonBlock::Nowait) => RowLocks::DoesNotWait,
-            Some(ast::NonBlock::SkipLocked) | None => RowLocks::Waits,
-        })
+    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        let with = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.named.extend(with.map(|one| identifier(&one.alias.name)));
+        for lock in &query.locks {
+            let mode = match lock.nonblock {
+                Some(ast::NonBlock::Nowait) => RowLocks::DoesNotWait,
+                Some(ast::NonBlock::SkipLocked) | None => RowLocks::Waits,
+            };
+            self.mode.get_or_insert(mode);
+            let of = lock.of.as_ref().and_then(last_part);
+            self.body(&query.body, of.as_deref());
+        }
+        ControlFlow::Continue(())
     }
+}
+
+impl Locks {
+    /// The relations of a query; of one only, by its name there, if that is said.
+    fn body(&mut self, body: &SetExpr, of: Option<&str>) {
+        match body {
+            SetExpr::Select(select) => select.from.iter().for_each(|from| self.joined(from, of)),
+            SetExpr::Query(query) => self.body(&query.body, of),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.body(left, of);
+                self.body(right, of);
+            }
+            _ => {}
+        }
+    }
+
+    fn joined(&mut self, from: &ast::TableWithJoins, of: Option<&str>) {
+        self.factor(&from.relation, of);
+        from.joins.iter().for_each(|join| self.factor(&join.relation, of));
+    }
+
+    fn factor(&mut self, factor: &TableFactor, of: Option<&str>) {
+        match factor {
+            TableFactor::Table { name, alias, args: None, .. } => {
+                let parts: Vec<String> =
+                    name.0.iter().filter_map(|part| part.as_ident()).map(identifier).collect();
+                let Some((last, schema)) = parts.split_last() else { return };
+                let known = alias.as_ref().map_or(last.clone(), |alias| identifier(&alias.name));
+                if of.is_none_or(|of| of == known) {
+                    let schema = schema.last().cloned();
+                    self.relations.push(LockedRelation { schema, name: last.clone() });
+                }
+            }
+            TableFactor::Derived { subquery, alias, .. } => {
+                let is_meant =
+                    |of: &str| alias.as_ref().is_some_and(|alias| identifier(&alias.name) == of);
+                if of.is_none_or(is_meant) {
+                    self.body(&subquery.body, None);
+                }
+            }
+            TableFactor::NestedJoin { table_with_joins, .. } => self.joined(table_with_joins, of),
+            _ => {}
+        }
+    }
+}
+
+fn last_part(name: &ast::ObjectName) -> Option<String> {
+    name.0.last().and_then(|part| part.as_ident()).map(identifier)
 }
 
 pub(super) fn lock(lock: &ast::Lock) -> SqlResult<LockTables> {

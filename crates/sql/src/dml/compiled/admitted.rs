@@ -228,9 +228,12 @@ fn arguments(function: &ast::Function) -> Option<Vec<&ast::Expr>> {
     if !is_plain || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
         return None;
     }
-    let argument = |argument| match argument {
+    list.args.iter().map(plain_argument).collect()
+}
+
+fn plain_argument(argument: &FunctionArg) -> Option<&ast::Expr> {
+    match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
         _ => None,
-    };
-    list.args.iter().map(argument).collect()
+    }
 }
