@@ -136,7 +136,10 @@ impl WriteRight {
     /// As [`Locks::share`].
     pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<()> {
         let id = self.0.id;
-        let shared = async { Ok(self.0.locks.0.waiting.wait(|| self.state().share(id)).await) };
+        let shared = async {
+            self.0.locks.0.waiting.wait(|| self.state().share(id)).await;
+            Ok(())
+        };
         wait.bound(shared).await
     }
 
@@ -157,7 +160,10 @@ impl WriteRight {
             return Err(deadlock());
         }
         let _upgrade = Upgrade(self);
-        let alone = async { Ok(self.0.locks.0.waiting.wait(|| self.state().upgrade(id)).await) };
+        let alone = async {
+            self.0.locks.0.waiting.wait(|| self.state().upgrade(id)).await;
+            Ok(())
+        };
         wait.bound(alone).await
     }
 
@@ -165,7 +171,10 @@ impl WriteRight {
         let id = self.0.id;
         self.state().excluding += 1;
         let _excluding = Excluding(self);
-        let alone = async { Ok(self.0.locks.0.waiting.wait(|| self.state().exclude(id)).await) };
+        let alone = async {
+            self.0.locks.0.waiting.wait(|| self.state().exclude(id)).await;
+            Ok(())
+        };
         wait.bound(alone).await
     }
 

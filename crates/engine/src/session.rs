@@ -232,13 +232,13 @@ impl Session {
                 let statement = Statement::Copy(copy.clone());
                 crate::reserved::check(&statement)?;
                 check_writable(&self.db.snapshot(), &statement)?;
-                self.copy_rows(&copy, client.input).await
+                Box::pin(self.copy_rows(&copy, client.input)).await
             }
             Statement::Role(statement) => self.change_roles(&statement).await,
             Statement::Checkpoint => {
                 self.db.make_durable(&self.lock_wait()).await.map(|()| tag("CHECKPOINT"))
             }
-            other => self.write(other).await,
+            other => Box::pin(self.write(other)).await,
         }
     }
 
@@ -263,11 +263,11 @@ impl Session {
         check_writable(&self.db.snapshot(), &statement)?;
         let statement = match rows::RowStatement::new(statement) {
             Ok(statement) => return self.change_rows(statement).await,
-            Err(statement) => statement,
+            Err(statement) => *statement,
         };
         let writing = self.writing_alone().await?;
         let skipped = crate::notice::skipped(writing.snapshot(), &statement);
-        let written = write::write(&writing, statement).await;
+        let written = Box::pin(write::write(&writing, statement)).await;
         let settled = writing.settle(written).await;
         self.notices.extend(skipped);
         settled.map(|(result, told)| {
@@ -340,7 +340,7 @@ impl Session {
     }
 
     async fn query(&mut self, text: &Query, cancel: Cancel) -> SqlResult<ResultSet> {
-        if let Some(locked) = self.locked(text, &cancel).await? {
+        if let Some(locked) = Box::pin(self.locked(text, &cancel)).await? {
             return Ok(locked);
         }
         let (catalog, plan, planning) = self.plan(text, &cancel).await?;

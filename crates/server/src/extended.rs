@@ -57,7 +57,7 @@ impl Connection {
             b'B' => self.bind(&frame.body),
             b'D' => self.describe(&frame.body).await,
             b'C' => self.close(&frame.body),
-            _ => self.run_portal(&frame.body).await?,
+            _ => Box::pin(self.run_portal(&frame.body)).await?,
         };
         if let Err(error) = outcome {
             self.fail(&error);

@@ -14,7 +14,7 @@ impl Connection {
     pub(crate) async fn simple_query(&mut self, body: &[u8]) -> io::Result<()> {
         self.skipping = false;
         self.portals.remove("");
-        let outcome = self.run_all(body).await?;
+        let outcome = Box::pin(self.run_all(body)).await?;
         if let Err(error) = outcome {
             self.fail(&error);
         }

@@ -14,12 +14,14 @@ use crate::writing::Writing;
 
 /// Deletes rows, and what refers to them where a constraint says so.
 pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
-    let Some(execution) = &delete.execution else { return planned(writing, delete).await };
+    let Some(execution) = &delete.execution else {
+        return Box::pin(planned(writing, delete)).await;
+    };
     if let Some(result) = compiled::delete(writing, execution).await? {
         return Ok(result);
     }
     match execution.planned()? {
-        Statement::Delete(delete) => planned(writing, &delete).await,
+        Statement::Delete(delete) => Box::pin(planned(writing, &delete)).await,
         _ => Err(SqlError::internal("a statement is another one now")),
     }
 }

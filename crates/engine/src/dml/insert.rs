@@ -28,12 +28,14 @@ pub(crate) async fn insert(
     writing: &Writing<'_>,
     insert: &Arc<Insert>,
 ) -> SqlResult<StatementResult> {
-    let Some(execution) = &insert.execution else { return planned(writing, insert).await };
+    let Some(execution) = &insert.execution else {
+        return Box::pin(planned(writing, insert)).await;
+    };
     if let Some(result) = compiled::insert(writing, execution).await? {
         return Ok(result);
     }
     match execution.planned()? {
-        Statement::Insert(insert) => planned(writing, &Arc::new(insert)).await,
+        Statement::Insert(insert) => Box::pin(planned(writing, &Arc::new(insert))).await,
         _ => Err(SqlError::internal("a statement is another one now")),
     }
 }

@@ -19,12 +19,14 @@ use crate::writing::Writing;
 
 /// Changes rows, and what refers to their keys where a constraint says so.
 pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
-    let Some(execution) = &update.execution else { return planned(writing, update).await };
+    let Some(execution) = &update.execution else {
+        return Box::pin(planned(writing, update)).await;
+    };
     if let Some(result) = compiled::update(writing, execution).await? {
         return Ok(result);
     }
     match execution.planned()? {
-        Statement::Update(update) => planned(writing, &update).await,
+        Statement::Update(update) => Box::pin(planned(writing, &update)).await,
         _ => Err(SqlError::internal("a statement is another one now")),
     }
 }

@@ -21,20 +21,20 @@ pub(super) enum RowStatement {
 
 impl RowStatement {
     /// The statement as one that changes rows, or as it is.
-    pub(super) fn new(statement: Statement) -> Result<RowStatement, Statement> {
+    pub(super) fn new(statement: Statement) -> Result<RowStatement, Box<Statement>> {
         match statement {
             Statement::Insert(insert) => Ok(RowStatement::Insert(Arc::new(insert))),
             Statement::Update(update) => Ok(RowStatement::Update(update)),
             Statement::Delete(delete) => Ok(RowStatement::Delete(delete)),
-            other => Err(other),
+            other => Err(Box::new(other)),
         }
     }
 
     async fn run(&self, writing: &Writing<'_>) -> SqlResult<StatementResult> {
         match self {
-            RowStatement::Insert(insert) => dml::insert(writing, insert).await,
-            RowStatement::Update(update) => dml::update(writing, update).await,
-            RowStatement::Delete(delete) => dml::delete(writing, delete).await,
+            RowStatement::Insert(insert) => Box::pin(dml::insert(writing, insert)).await,
+            RowStatement::Update(update) => Box::pin(dml::update(writing, update)).await,
+            RowStatement::Delete(delete) => Box::pin(dml::delete(writing, delete)).await,
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn write(
                 None => tag("CREATE TABLE"),
             }
         }
-        other => tag(define(writing, other).await?),
+        other => tag(Box::pin(define(writing, other)).await?),
     };
     Ok((result, vec![]))
 }

@@ -118,11 +118,13 @@ impl Look<'_> {
                 let ends = operand.iter().chain(else_result).map(|expr| &**expr);
                 self.computed(branches.chain(ends))
             }
-            E::Cast { kind, expr, data_type, array: false, format: None }
-                if matches!(kind, CastKind::Cast | CastKind::DoubleColon) =>
-            {
-                self.cast(expr, data_type)
-            }
+            E::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                array: false,
+                format: None,
+            } => self.cast(expr, data_type),
             E::Function(_) if is_now(expr) => self.scope.values.map(|_| false),
             E::Function(function) => self.computed(arguments(function)?),
             _ => None,
