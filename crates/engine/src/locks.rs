@@ -192,9 +192,8 @@ impl WriteRight {
         }
         wanted.sort_unstable();
         for (key, mode) in wanted {
-            let others = self.state().take(self.0.id, &key, mode);
-            if let Some(queue) = others {
-                wait.bound(self.wait_for(key, mode, &queue)).await?;
+            if self.state().take(self.0.id, &key, mode).is_some() {
+                wait.bound(self.wait_for(key, mode)).await?;
             }
         }
         Ok(())
@@ -205,14 +204,23 @@ impl WriteRight {
         self.is_exclusive() || self.state().take(self.0.id, key, mode).is_none()
     }
 
-    async fn wait_for(&self, key: LockKey, mode: LockMode, queue: &WaitQueue) -> SqlResult<()> {
+    async fn wait_for(&self, key: LockKey, mode: LockMode) -> SqlResult<()> {
         let id = self.0.id;
         if !self.state().begin_wait(id, &key, mode) {
             return Err(deadlock());
         }
         let _waiting = Waiting(self);
-        queue.wait(|| self.state().take(id, &key, mode).is_none().then_some(())).await;
-        Ok(())
+        loop {
+            let Some(queue) = self.state().take(id, &key, mode) else { return Ok(()) };
+            // The lock may have gone and come again between a call and its answer: with another queue.
+            let taken = || match self.state().take(id, &key, mode) {
+                None => Some(true),
+                Some(other) => (!Arc::ptr_eq(&other, &queue)).then_some(false),
+            };
+            if queue.wait(taken).await {
+                return Ok(());
+            }
+        }
     }
 }
 
