@@ -27,7 +27,7 @@ pub struct Report {
     pub statements: u64,
     /// Those that were refused, as they had to be.
     pub refusals: u64,
-    /// Those that a cancel request ended.
+    /// Those that a cancel request ended, or another transaction.
     pub cancels: u64,
     /// Those whose answer never came.
     pub unknown: u64,
@@ -320,7 +320,8 @@ impl Player {
             (None, _) if heard.is_lost => self.report.unknown += 1,
             (None, _) => return Err(Stop::Defect(format!("{}: not refused", step.sql))),
             (Some(refusal), None) if refusal.state == "23505" => self.report.refusals += 1,
-            (Some(refusal), _) if refusal.state == "57014" => {
+            // Two that have changed rows may both want to write alone, and one of them fails.
+            (Some(refusal), _) if ["57014", "40P01"].contains(&refusal.state.as_str()) => {
                 known.possible = None;
                 self.report.cancels += 1;
             }
