@@ -22,7 +22,6 @@ it only measure. `--load` ends before measuring.
 """
 
 import argparse
-import decimal
 import pathlib
 import re
 import shutil
@@ -30,6 +29,7 @@ import statistics
 import subprocess
 import sys
 
+from rows import normal
 from servers import ROOT, Group, Server, check, figures, in_scratch_folder, prepare
 
 QUERIES = ROOT / "crates/bench/queries"
@@ -137,16 +137,6 @@ class Duck:
 
     def stop(self):
         self.group.remove()
-
-
-def normal(rows):
-    """Rows with numbers in one form, to four digits after the point."""
-    def value(text):
-        try:
-            return decimal.Decimal(text).quantize(decimal.Decimal("0.0001"))
-        except decimal.InvalidOperation:
-            return text.rstrip()
-    return sorted(tuple(map(str, map(value, row.split("|")))) for row in rows)
 
 
 def compare(sides, name, text, rounds):

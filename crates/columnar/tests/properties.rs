@@ -12,8 +12,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, StringViewArray, UInt16Array};
 use arrow_select::take::take;
 use columnar::{
-    ChunkHeader, Comparison, Error, Mask, Piece, Restriction, SECTOR_BYTES, VECTOR_ROWS, Vector,
-    encode,
+    ChunkHeader, Comparison, Error, Gather, Mask, Piece, Restriction, SECTOR_BYTES, VECTOR_ROWS,
+    Vector, encode,
 };
 use stdx::Prng;
 use support::{TYPES, column, order, seeds};
@@ -79,6 +79,50 @@ fn chosen_rows_are_those_of_the_whole_vector() {
             assert_eq!(&vector.take(&rows).unwrap(), &expected.unwrap(), "{rows:?}");
         }
     });
+}
+
+#[test]
+fn gathered_rows_are_those_of_each_vector() {
+    check(40, |ty, array, rng| {
+        let (header, body) = chunk_of(ty, array);
+        let pieces = [Piece { offset: 0, bytes: &body }];
+        let mut gather = Gather::new(ty, 100).unwrap();
+        let mut expected: Vec<ArrayRef> = vec![array.slice(0, 0)];
+        for index in 0..header.vector_count() {
+            let vector = Vector::new(&header, 0, index, &pieces).unwrap();
+            let share = [0.0, 0.01, 0.5, 1.0][rng.below(4) as usize];
+            let rows = (0..vector.rows() as u16).filter(|_| rng.chance(share));
+            let rows: Vec<u16> = rows.collect();
+            let is_whole = rows.len() == vector.rows();
+            gather.add(&vector, (!is_whole).then_some(&rows[..])).unwrap();
+            let rows = UInt16Array::from(rows);
+            expected.push(take(&slice(array, &header, index), &rows, None).unwrap());
+        }
+        let expected: Vec<&dyn Array> = expected.iter().map(|array| array.as_ref()).collect();
+        let found = gather.finish().unwrap();
+        assert_eq!(found.data_type(), &ty.arrow());
+        assert_eq!(&found, &arrow_select::concat::concat(&expected).unwrap());
+    });
+}
+
+#[test]
+fn nothing_gathered_is_an_empty_array() {
+    for ty in TYPES {
+        let found = Gather::new(ty, 0).unwrap().finish().unwrap();
+        assert_eq!((found.data_type(), found.len()), (&ty.arrow(), 0));
+    }
+}
+
+#[test]
+fn rows_and_vectors_that_are_not_the_column_s_are_refused() {
+    let array: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b"]));
+    let (header, body) = chunk_of(LogicalType::Text, &array);
+    let pieces = [Piece { offset: 0, bytes: &body }];
+    let vector = Vector::new(&header, 0, 0, &pieces).unwrap();
+    let mut gather = Gather::new(LogicalType::Text, 2).unwrap();
+    assert!(matches!(gather.add(&vector, Some(&[2])), Err(Error::Mismatch(_))));
+    let mut gather = Gather::new(LogicalType::Int64, 2).unwrap();
+    assert!(matches!(gather.add(&vector, None), Err(Error::Mismatch(_))));
 }
 
 #[test]

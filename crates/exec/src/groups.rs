@@ -1,14 +1,16 @@
 //! A table of groups with the state of their aggregates.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
 use arrow_schema::{Field, Schema, SchemaRef};
-use hashbrown::HashTable;
-use sql::expr::{Accumulator, AggregateExpr, Expr};
+use sql::expr::{Accumulator, AggregateExpr, Expr, Words};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
+use crate::codes::Codes;
+use crate::group_table::{GroupTable, MISSING};
 use crate::keys::{KeyBatch, KeyCoder, Keys};
 use crate::scope::Scope;
 use crate::stage::go_on;
@@ -23,6 +25,10 @@ pub(crate) struct Grouping {
     pub(crate) input: SchemaRef,
     pub(crate) output: SchemaRef,
     coder: Option<KeyCoder>,
+    /// The arguments of the aggregates that take words, each once.
+    words: Vec<Expr>,
+    /// For each aggregate, which of them is its own.
+    words_of: Vec<Option<usize>>,
     /// Columns of the state of each aggregate, once a state was seen.
     widths: OnceLock<Vec<usize>>,
 }
@@ -42,7 +48,15 @@ impl Grouping {
         output: SchemaRef,
     ) -> SqlResult<Grouping> {
         let coder = if group_by.is_empty() { None } else { Some(KeyCoder::of(&group_by, false)?) };
-        Ok(Grouping { group_by, aggregates, input, output, coder, widths: OnceLock::new() })
+        let (mut words, mut words_of) = (vec![], vec![]);
+        for aggregate in &aggregates {
+            words_of.push(match aggregate.args.as_slice() {
+                [arg] if aggregate.accumulator()?.takes_words() => Some(place_of(arg, &mut words)),
+                _ => None,
+            });
+        }
+        let widths = OnceLock::new();
+        Ok(Grouping { group_by, aggregates, input, output, coder, words, words_of, widths })
     }
 
     /// Whether there are group columns.
@@ -57,9 +71,20 @@ impl Grouping {
     }
 }
 
+/// Where `arg` stands among `words`.
+fn place_of(arg: &Expr, words: &mut Vec<Expr>) -> usize {
+    words.iter().position(|known| known == arg).unwrap_or_else(|| {
+        words.push(arg.clone());
+        words.len() - 1
+    })
+}
+
 /// Groups seen so far; group numbers are dense, in the order of first sight.
 pub(crate) struct Groups {
-    table: HashTable<u32>,
+    table: GroupTable,
+    /// While groups are few; made with the first rows.
+    codes: Option<Box<Codes>>,
+    tries_codes: bool,
     keys: Keys,
     hashes: Vec<u64>,
     /// The group of the null key, where keys are integers.
@@ -75,7 +100,9 @@ impl Groups {
     pub(crate) fn new(grouping: &Grouping) -> SqlResult<Groups> {
         let make = AggregateExpr::accumulator;
         let mut groups = Groups {
-            table: HashTable::new(),
+            table: GroupTable::new(),
+            codes: None,
+            tries_codes: true,
             keys: grouping.coder.as_ref().map_or(Keys::Ints(Vec::new()), KeyCoder::empty),
             hashes: Vec::new(),
             null_group: None,
@@ -99,13 +126,19 @@ impl Groups {
             }
             Some(coder) => {
                 let columns = evaluate_all(&grouping.group_by, batch)?;
-                self.number(coder.encode(&columns)?);
+                self.number_rows(coder, &columns)?;
             }
         }
-        for (aggregate, accumulator) in grouping.aggregates.iter().zip(&mut self.accumulators) {
-            let args = evaluate_all(&aggregate.args, batch)?;
+        let words: Vec<Option<Words>> = grouping.words.iter().map(|arg| arg.words(batch)).collect();
+        let aggregates = grouping.aggregates.iter().zip(&grouping.words_of);
+        for ((aggregate, own), accumulator) in aggregates.zip(&mut self.accumulators) {
             let filter = aggregate.filter.as_ref().map(|f| f.evaluate(batch)).transpose()?;
             let filter = filter.as_ref().map(batch::mask).transpose()?;
+            if let Some(words) = own.and_then(|own| words[own].as_ref()) {
+                accumulator.update_words(words, &self.indices, filter, self.count);
+                continue;
+            }
+            let args = evaluate_all(&aggregate.args, batch)?;
             accumulator.update(&args, &self.indices, filter, self.count)?;
         }
         Ok(())
@@ -113,7 +146,8 @@ impl Groups {
 
     /// Bytes that the groups take.
     pub(crate) fn bytes(&self) -> usize {
-        let table = self.table.allocation_size() + self.hashes.capacity() * size_of::<u64>();
+        let codes = self.codes.as_ref().map_or(0, |codes| codes.bytes());
+        let table = self.table.bytes() + codes + self.hashes.capacity() * size_of::<u64>();
         let states: usize = self.accumulators.iter().map(Accumulator::size).sum();
         table + self.keys.bytes() + states
     }
@@ -139,13 +173,16 @@ impl Groups {
         let states = other.accumulators.iter_mut().map(Accumulator::state);
         let states = states.collect::<SqlResult<Vec<_>>>()?;
         let is_grouped = grouping.coder.is_some();
+        let is_null = |i: usize| other.null_group == Some(i);
         for start in (0..other.count).step_by(MERGE_ROWS) {
             go_on(scope).await?;
             let range = start..other.count.min(start + MERGE_ROWS);
-            self.indices.clear();
-            for i in range.clone() {
-                let group = if is_grouped { self.adopt(&other, i) } else { 0 };
-                self.indices.push(group);
+            match is_grouped {
+                true => self.number((&other.keys, &other.hashes), range.clone(), is_null),
+                false => {
+                    self.indices.clear();
+                    self.indices.resize(range.len(), 0);
+                }
             }
             for (accumulator, state) in self.accumulators.iter_mut().zip(&states) {
                 let part: Vec<_> = state.iter().map(|c| c.slice(start, range.len())).collect();
@@ -178,7 +215,7 @@ impl Groups {
         grouping: &Grouping,
         partial: &RecordBatch,
     ) -> SqlResult<()> {
-        self.number(grouping.keys_of(partial)?);
+        self.number_keys(&grouping.keys_of(partial)?);
         let widths = grouping.widths.get().map(Vec::as_slice).unwrap_or_default();
         let mut states = &partial.columns()[grouping.group_by.len()..];
         for (accumulator, &width) in self.accumulators.iter_mut().zip(widths) {
@@ -187,15 +224,6 @@ impl Groups {
             states = others;
         }
         Ok(())
-    }
-
-    /// The group here of group `i` of another table.
-    fn adopt(&mut self, other: &Groups, i: usize) -> usize {
-        if other.null_group == Some(i) {
-            self.null_group(&other.keys, other.hashes[i], i)
-        } else {
-            self.group(&other.keys, other.hashes[i], i)
-        }
     }
 
     /// The group columns, then the aggregates: one row per group.
@@ -211,28 +239,65 @@ impl Groups {
     }
 
     /// Writes the group of each row to `indices`, with new groups for new keys.
-    fn number(&mut self, batch: KeyBatch) {
-        self.indices.clear();
-        self.indices.reserve(batch.hashes.len());
-        let ints = matches!(batch.keys, Keys::Ints(_));
-        for i in 0..batch.hashes.len() {
-            let null = ints && batch.nulls.as_ref().is_some_and(|n| n.is_null(i));
-            let (keys, hash) = (&batch.keys, batch.hashes[i]);
-            let group =
-                if null { self.null_group(keys, hash, i) } else { self.group(keys, hash, i) };
-            self.indices.push(group);
+    fn number_rows(&mut self, coder: &KeyCoder, columns: &[ArrayRef]) -> SqlResult<()> {
+        if std::mem::take(&mut self.tries_codes) {
+            self.codes = Codes::of(coder.types()).map(Box::new);
         }
+        let mut codes = self.codes.take();
+        if let Some(codes) = &mut codes
+            && codes.number(columns)
+        {
+            let unknown = codes.unknown();
+            if !unknown.is_empty() {
+                let at = UInt32Array::from(unknown.clone());
+                let firsts = columns.iter().map(|column| batch::take_column(column, &at));
+                self.number_keys(&coder.encode(&firsts.collect::<SqlResult<Vec<_>>>()?)?);
+                let groups = unknown.iter().zip(&self.indices);
+                groups.for_each(|(row, group)| codes.learn(*row, *group));
+            }
+            self.indices.clear();
+            codes.append_to(&mut self.indices);
+        } else {
+            codes = None;
+            self.number_keys(&coder.encode(columns)?);
+        }
+        self.codes = codes;
+        Ok(())
+    }
+
+    fn number_keys(&mut self, batch: &KeyBatch) {
+        let nulls = batch.nulls.as_ref().filter(|_| matches!(batch.keys, Keys::Ints(_)));
+        let is_null = |i: usize| nulls.is_some_and(|nulls| nulls.is_null(i));
+        self.number((&batch.keys, &batch.hashes), 0..batch.hashes.len(), is_null);
+    }
+
+    /// The same for a range of keys with their hashes; `is_null` says which are the null integer.
+    fn number(
+        &mut self,
+        (keys, hashes): (&Keys, &[u64]),
+        range: Range<usize>,
+        is_null: impl Fn(usize) -> bool,
+    ) {
+        let mut indices = std::mem::take(&mut self.indices);
+        indices.clear();
+        self.table.look_up(&self.keys, (keys, hashes), range.clone(), &mut indices);
+        for (group, i) in indices.iter_mut().zip(range) {
+            if is_null(i) {
+                *group = self.null_group(keys, hashes[i], i);
+            } else if *group == MISSING {
+                *group = self.group(keys, hashes[i], i);
+            }
+        }
+        self.indices = indices;
     }
 
     fn group(&mut self, from: &Keys, hash: u64, i: usize) -> usize {
-        let (keys, hashes) = (&self.keys, &self.hashes);
-        let same = |&g: &u32| hashes[g as usize] == hash && keys.equal(g as usize, from, i);
-        if let Some(&group) = self.table.find(hash, same) {
-            return group as usize;
+        let is_same = |group: usize| self.keys.equal(group, from, i);
+        if let Some(group) = self.table.find(hash, is_same) {
+            return group;
         }
         let group = self.add(from, hash, i);
-        let hashes = &self.hashes;
-        self.table.insert_unique(hash, group as u32, |&g| hashes[g as usize]);
+        self.table.insert(hash, group, &self.hashes);
         group
     }
 

@@ -208,22 +208,12 @@ impl Probe {
 
     /// Finds partners for rows of the batch until they are many.
     fn find(&self, rows: &RecordBatch, keys: &KeyBatch) -> SqlResult<Found> {
-        let enough = PAIR_BATCHES * self.rules.batch_rows;
+        let enough = (PAIR_BATCHES * self.rules.batch_rows).max(1);
         let one_will_do = self.needs_one_partner();
         let mut pairs = Pairs::default();
-        let mut row_count = 0;
-        while row_count < rows.num_rows() && pairs.left.len() < enough {
-            let i = row_count;
-            row_count += 1;
-            if !self.rules.nulls_match && keys.nulls.as_ref().is_some_and(|n| n.is_null(i)) {
-                continue;
-            }
-            self.table.each_match(keys, i, |build| {
-                pairs.left.push(build);
-                pairs.right.push(i as u32);
-                !one_will_do
-            });
-        }
+        let nulls = keys.nulls.as_ref().filter(|_| !self.rules.nulls_match);
+        let passes = |i: usize| nulls.is_none_or(|nulls| nulls.is_valid(i));
+        let row_count = self.table.find(keys, 0, (enough, one_will_do), passes, &mut pairs);
         let (table, batch_rows) = (&self.table.rows, self.rules.batch_rows);
         let pairs = self.rules.shape.passing(table, rows, pairs, batch_rows)?;
         let mut partnered = vec![false; row_count];

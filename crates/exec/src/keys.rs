@@ -1,4 +1,8 @@
-//! Keys of joins and groups: one integer column as it is, everything else as comparable bytes.
+//! Keys of joins and groups: one integer column as it is, everything else as bytes.
+
+mod layout;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -15,13 +19,14 @@ use sql::expr::Expr;
 use types::SqlResult;
 
 use crate::batch::arrow;
+use layout::Layout;
 
 /// Key values, one per row.
 #[derive(Debug)]
 pub(crate) enum Keys {
     /// A single integer or date column; the value of a null is arbitrary.
     Ints(Vec<i64>),
-    /// Any columns in the row format of the vector library.
+    /// Any columns, as bytes that are equal for equal keys.
     Bytes(ByteKeys),
 }
 
@@ -43,7 +48,17 @@ pub(crate) struct KeyBatch {
 /// Encodes key columns of fixed types.
 pub(crate) struct KeyCoder {
     types: Vec<DataType>,
-    converter: Option<RowConverter>,
+    form: Form,
+}
+
+/// How keys are written.
+enum Form {
+    /// The one integer column.
+    Int,
+    /// By our own layout.
+    Bytes(Layout),
+    /// In the row format of the vector library, which has all types.
+    Rows(RowConverter),
 }
 
 impl ByteKeys {
@@ -121,14 +136,20 @@ impl KeyBatch {
 impl KeyCoder {
     /// A coder for columns of `types`. Only with `distinct_nulls` are null keys unlike all others.
     pub(crate) fn new(types: Vec<DataType>, distinct_nulls: bool) -> SqlResult<KeyCoder> {
-        let converter = match types.as_slice() {
-            [one] if is_int(one) && !distinct_nulls => None,
-            _ => {
+        let form = match (types.as_slice(), Layout::of(&types)) {
+            ([one], _) if is_int(one) && !distinct_nulls => Form::Int,
+            (_, Some(layout)) => Form::Bytes(layout),
+            (_, None) => {
                 let fields = types.iter().map(|t| SortField::new(t.clone())).collect();
-                Some(RowConverter::new(fields).map_err(arrow)?)
+                Form::Rows(RowConverter::new(fields).map_err(arrow)?)
             }
         };
-        Ok(KeyCoder { types, converter })
+        Ok(KeyCoder { types, form })
+    }
+
+    /// The types of the columns.
+    pub(crate) fn types(&self) -> &[DataType] {
+        &self.types
     }
 
     /// A coder for the values of expressions.
@@ -144,9 +165,9 @@ impl KeyCoder {
     /// No keys, with room for those of `batches`.
     pub(crate) fn room_for<'a>(&self, batches: impl Iterator<Item = &'a Keys> + Clone) -> Keys {
         let key_count = batches.clone().map(Keys::len).sum();
-        match self.converter {
-            None => Keys::Ints(Vec::with_capacity(key_count)),
-            Some(_) => {
+        match self.form {
+            Form::Int => Keys::Ints(Vec::with_capacity(key_count)),
+            Form::Bytes(_) | Form::Rows(_) => {
                 let bytes = batches.map(|keys| match keys {
                     Keys::Bytes(keys) => keys.bytes.len(),
                     Keys::Ints(_) => 0,
@@ -163,38 +184,45 @@ impl KeyCoder {
     pub(crate) fn encode(&self, columns: &[ArrayRef]) -> SqlResult<KeyBatch> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
         let nulls = columns.iter().fold(None, |all, c| NullBuffer::union(all.as_ref(), c.nulls()));
-        let Some(converter) = &self.converter else {
-            let values = int_values(&columns[0]);
-            let mut hashes: Vec<u64> = values.iter().map(|&v| hash_int(v)).collect();
-            if let Some(nulls) = nulls.as_ref().filter(|n| n.null_count() > 0) {
-                // Null keys are spilled together, whatever their slots hold.
-                let null_rows = hashes.iter_mut().enumerate().filter(|(i, _)| nulls.is_null(*i));
-                null_rows.for_each(|(_, hash)| *hash = hash_int(0));
+        let keys = match &self.form {
+            Form::Int => return Ok(int_keys(&columns[0], nulls)),
+            Form::Bytes(layout) => layout.encode(&columns),
+            Form::Rows(converter) => {
+                let mut keys = ByteKeys::default();
+                let rows = converter.convert_columns(&columns).map_err(arrow)?;
+                rows.iter().for_each(|row| keys.push(row.data()));
+                keys
             }
-            return Ok(KeyBatch { keys: Keys::Ints(values), hashes, nulls });
         };
-        let rows = converter.convert_columns(&columns).map_err(arrow)?;
-        let mut keys = ByteKeys::default();
-        let mut hashes = Vec::with_capacity(rows.num_rows());
-        for row in &rows {
-            keys.push(row.data());
-            hashes.push(hash_bytes(row.data()));
-        }
+        let hashes = (0..keys.len()).map(|i| hash_bytes(keys.get(i))).collect();
         Ok(KeyBatch { keys: Keys::Bytes(keys), hashes, nulls })
     }
 
     /// The columns that `keys` were made of; `null` is the position of the one null integer key.
     pub(crate) fn decode(&self, keys: &Keys, null: Option<usize>) -> SqlResult<Vec<ArrayRef>> {
-        match (keys, &self.converter) {
+        match (keys, &self.form) {
             (Keys::Ints(values), _) => Ok(vec![int_array(&self.types[0], values, null)]),
-            (Keys::Bytes(keys), Some(converter)) => {
+            (Keys::Bytes(keys), Form::Bytes(layout)) => Ok(layout.decode(keys)),
+            (Keys::Bytes(keys), Form::Rows(converter)) => {
                 let parser = converter.parser();
                 let rows = (0..keys.len()).map(|i| parser.parse(keys.get(i)));
                 converter.convert_rows(rows).map_err(arrow)
             }
-            (Keys::Bytes(_), None) => unreachable!("byte keys come from a converter"),
+            (Keys::Bytes(_), Form::Int) => unreachable!("an integer is no byte key"),
         }
     }
+}
+
+/// The keys of one integer column.
+fn int_keys(column: &ArrayRef, nulls: Option<NullBuffer>) -> KeyBatch {
+    let values = int_values(column);
+    let mut hashes: Vec<u64> = values.iter().map(|&v| hash_int(v)).collect();
+    if let Some(nulls) = nulls.as_ref().filter(|n| n.null_count() > 0) {
+        // Null keys are spilled together, whatever their slots hold.
+        let null_rows = hashes.iter_mut().enumerate().filter(|(i, _)| nulls.is_null(*i));
+        null_rows.for_each(|(_, hash)| *hash = hash_int(0));
+    }
+    KeyBatch { keys: Keys::Ints(values), hashes, nulls }
 }
 
 fn is_int(ty: &DataType) -> bool {
@@ -267,7 +295,7 @@ pub(crate) fn canonical(column: &ArrayRef) -> ArrayRef {
 }
 
 /// Folds the 128-bit product: every bit of the input reaches every bit of the result.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let product = u128::from(x ^ 0x9E37_79B9_7F4A_7C15)
         .wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F);
     (product as u64) ^ ((product >> 64) as u64)
@@ -277,7 +305,8 @@ fn hash_int(value: i64) -> u64 {
     mix(value as u64)
 }
 
-fn hash_bytes(bytes: &[u8]) -> u64 {
+/// The hash of bytes.
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
     let (words, tail) = bytes.as_chunks::<8>();
     let mut hash = mix(bytes.len() as u64);
     for word in words {

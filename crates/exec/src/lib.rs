@@ -8,12 +8,14 @@
 mod aggregate;
 mod batch;
 mod bell;
+mod codes;
 mod collect;
 mod cte;
 mod drive;
 mod first;
 mod flow;
 mod footprint;
+mod group_table;
 mod groups;
 mod hash_join;
 mod in_flight;

@@ -27,6 +27,14 @@ pub(crate) struct Pairs {
     pub(crate) right: Vec<u32>,
 }
 
+impl Pairs {
+    #[inline]
+    pub(crate) fn push(&mut self, left: u32, right: u32) {
+        self.left.push(left);
+        self.right.push(right);
+    }
+}
+
 impl PairShape {
     pub(crate) fn new(
         left: &Schema,

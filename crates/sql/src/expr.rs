@@ -28,6 +28,7 @@ mod series;
 #[cfg(test)]
 mod tests;
 mod text_cast;
+mod typed;
 mod window;
 mod zone_cast;
 
@@ -36,6 +37,7 @@ pub use aggregate::AggregateExpr;
 pub(crate) use aggregate::follows_input;
 pub(crate) use exact::STRICT_CAST;
 pub(crate) use from_text::{as_case, bind_scalar};
+pub use ir::Words;
 pub use series::{Series, SeriesPart};
 pub(crate) use text_cast::cast_text;
 pub use window::{Piece, Running, Sorted, WindowExpr};
@@ -80,10 +82,9 @@ impl Expr {
     /// Compiles a bound and coerced expression over rows of `schema`.
     pub(crate) fn compile(expr: &datafusion_expr::Expr, schema: &DFSchema) -> SqlResult<Expr> {
         let text = crate::render::expression(expr);
-        Ok(Expr {
-            text: text.into(),
-            ..Expr::from_physical(compile_physical(expr, schema)?, schema.as_arrow())?
-        })
+        let physical = compile_physical(expr, schema)?;
+        let physical = typed::replace(physical, schema.as_arrow()).map_err(from_library)?;
+        Ok(Expr { text: text.into(), ..Expr::from_physical(physical, schema.as_arrow())? })
     }
 
     pub(crate) fn from_physical(
@@ -126,6 +127,19 @@ impl Expr {
 
     fn as_physical<T: PhysicalExpr>(&self) -> Option<&T> {
         (self.physical.as_ref() as &dyn std::any::Any).downcast_ref::<T>()
+    }
+
+    /// The value for each row of `batch` as words of 64 bits, where it is at hand so and fits them.
+    pub fn words(&self, batch: &RecordBatch) -> Option<Words> {
+        let value = match (self.is_column(), self.as_physical::<typed::Typed>()) {
+            (Some(at), _) => ir::Value::load(batch.columns().get(at)?).ok()?,
+            (_, Some(typed)) => typed.run(batch).ok()?,
+            _ => return None,
+        };
+        match value {
+            ir::Value::Words(words) => Some(words),
+            ir::Value::Truths(_) | ir::Value::Texts(_) => None,
+        }
     }
 
     /// The value for each row of `batch`: an array as long as the batch, of type `data_type()`.

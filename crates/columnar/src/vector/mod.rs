@@ -1,6 +1,7 @@
 //! One vector of a chunk: decoded wholly, at some rows, or asked which rows qualify.
 
 mod arrays;
+mod gather;
 mod read;
 mod select;
 
@@ -12,6 +13,7 @@ use crate::header::{ChunkHeader, ColumnHeader, VectorHeader};
 use crate::mask::Mask;
 use crate::restriction::Restriction;
 use crate::view::{Piece, View};
+pub use gather::Gather;
 use read::Wanted;
 
 /// A vector whose bytes are in some pieces, as far as they are needed.

@@ -26,7 +26,7 @@ pub(super) enum Wanted<'a> {
 
 impl Wanted<'_> {
     /// Whether decoding all rows and choosing is faster than to get each.
-    fn worth_all(self) -> bool {
+    pub(super) fn worth_all(self) -> bool {
         match self {
             Wanted::All => true,
             Wanted::Rows(positions) => positions.len() > ROWS_ALONE_MAX,
@@ -41,7 +41,7 @@ impl Wanted<'_> {
         }
     }
 
-    fn count(self, rows: usize) -> usize {
+    pub(super) fn count(self, rows: usize) -> usize {
         match self {
             Wanted::All => rows,
             Wanted::Rows(positions) => positions.len(),
@@ -166,7 +166,7 @@ impl Vector<'_> {
     }
 
     /// The value of a constant vector of words or bits, which is in the header; 0 for nulls.
-    fn constant_word(&self) -> Option<i64> {
+    pub(super) fn constant_word(&self) -> Option<i64> {
         let word = self.header.zone.map_or(0, |zone| zone.min as i64);
         self.is_constant().then_some(word)
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use columnar::{ChunkHeader, Mask, Piece, VECTOR_ROWS, Vector};
+use columnar::{ChunkHeader, Gather, Mask, Piece, VECTOR_ROWS, Vector};
 use runtime::IoCounters;
 use storage::{LongValue, Tree};
 use types::{SqlError, SqlResult};
@@ -212,6 +212,21 @@ impl Chunk {
             false => values.take(&selected.positions()),
         };
         taken.map_err(block_error)
+    }
+
+    /// Adds the rows of a vector at some positions to those of others.
+    pub(super) fn gather(
+        &self,
+        column: usize,
+        vector: usize,
+        positions: &[u16],
+        bytes: &Bytes,
+        to: &mut Gather,
+    ) -> SqlResult<()> {
+        let pieces = bytes.pieces();
+        let values = self.vector(column, vector, &pieces)?;
+        let positions = Some(positions).filter(|some| some.len() < values.rows());
+        to.add(&values, positions).map_err(block_error)
     }
 
     /// The id of the first row of a vector.

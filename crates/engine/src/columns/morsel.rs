@@ -10,14 +10,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use columnar::{Mask, Verdict};
+use columnar::{Gather, Mask, Verdict};
 use exec::{Access, Depth};
 use types::SqlResult;
 
 use super::chunk::{Bytes, Chunk};
 use super::deleted::Deleted;
+use super::part::block_error;
 use super::remote::{Download, Room};
 use super::restricted::Restricted;
 use crate::dml::internal;
@@ -229,7 +230,9 @@ impl Selected {
     /// # Errors
     /// XX001 for damage.
     pub(super) async fn next(&mut self, wanted: &Wanted) -> SqlResult<(RecordBatch, bool)> {
-        let mut parts: Vec<Vec<ArrayRef>> = vec![vec![]; wanted.columns.len()];
+        let count = self.count_of_next();
+        let parts = wanted.columns.iter().map(|column| self.produced(*column, count));
+        let mut parts: Vec<Produced> = parts.collect::<SqlResult<_>>()?;
         let mut rows = 0;
         while rows < BATCH_ROWS && self.done < self.masks.len() {
             let (mask, vector) = (self.masks[self.done], self.first + self.done);
@@ -237,35 +240,61 @@ impl Selected {
             if mask.is_empty() {
                 continue;
             }
-            rows += mask.count();
+            let positions = mask.positions();
+            rows += positions.len();
             for ((part, &column), bytes) in parts.iter_mut().zip(&wanted.columns).zip(&self.bytes) {
-                part.push(match column < wanted.column_count {
-                    true => self.chunk.take(column, vector, &mask, bytes)?,
-                    false => row_ids(self.chunk.row_of(vector), &mask),
-                });
+                match part {
+                    Produced::Stored(gather) => {
+                        self.chunk.gather(column, vector, &positions, bytes, gather)?;
+                    }
+                    Produced::RowIds(ids) => {
+                        let first = self.chunk.row_of(vector);
+                        ids.extend(positions.iter().map(|row| first + i64::from(*row)));
+                    }
+                }
             }
             if runtime::need_preempt() {
                 runtime::yield_now().await;
             }
         }
         let left = self.masks[self.done..].iter().any(|mask| !mask.is_empty());
-        let columns = parts.iter().map(|part| joined(part)).collect::<SqlResult<Vec<_>>>()?;
+        let columns = parts.into_iter().map(Produced::finish).collect::<SqlResult<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(wanted.schema.clone(), columns, &options);
         Ok((batch.map_err(internal)?, left))
     }
-}
 
-fn joined(arrays: &[ArrayRef]) -> SqlResult<ArrayRef> {
-    if let [array] = arrays {
-        return Ok(array.clone());
+    /// How many rows the next batch has.
+    fn count_of_next(&self) -> usize {
+        let mut rows = 0;
+        for mask in &self.masks[self.done..] {
+            rows += mask.count();
+            if rows >= BATCH_ROWS {
+                break;
+            }
+        }
+        rows
     }
-    let arrays: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref()).collect();
-    arrow_select::concat::concat(&arrays).map_err(internal)
+
+    fn produced(&self, column: usize, rows: usize) -> SqlResult<Produced> {
+        Ok(match self.chunk.header.columns().get(column) {
+            Some(column) => Produced::Stored(Gather::new(column.ty(), rows).map_err(block_error)?),
+            None => Produced::RowIds(vec![]),
+        })
+    }
 }
 
-/// The ids of the selected rows of a vector.
-fn row_ids(first: i64, selected: &Mask) -> ArrayRef {
-    let ids = selected.positions().into_iter().map(|row| first + i64::from(row));
-    Arc::new(Int64Array::from_iter_values(ids))
+/// A column of a batch in the making.
+enum Produced {
+    Stored(Gather),
+    RowIds(Vec<i64>),
+}
+
+impl Produced {
+    fn finish(self) -> SqlResult<ArrayRef> {
+        match self {
+            Produced::Stored(gather) => gather.finish().map_err(block_error),
+            Produced::RowIds(ids) => Ok(Arc::new(Int64Array::from(ids))),
+        }
+    }
 }

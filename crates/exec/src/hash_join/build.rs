@@ -12,7 +12,7 @@ use super::spilled::SpilledJoin;
 use super::{Facts, JoinRules, Probe};
 use crate::batch;
 use crate::footprint::batch_bytes;
-use crate::join_table::{CHAIN_BYTES, JoinTable};
+use crate::join_table::{JoinTable, TABLE_BYTES};
 use crate::keys::KeyBatch;
 use crate::partition::{PARTITION_COUNT, Partitioner};
 use crate::scope::Scope;
@@ -20,9 +20,6 @@ use crate::sink::{Locals, Sink};
 use crate::source::LocalFuture;
 use crate::stage::{breathe, go_on};
 use crate::workspace::{Turns, Workspace};
-
-/// Build rows chained between two looks at the clock.
-const LINK_ROWS: usize = 16_384;
 
 /// Build rows with their keys.
 pub(super) type Keyed = (RecordBatch, KeyBatch);
@@ -49,7 +46,7 @@ pub(crate) enum Built {
 
 /// Bytes that a batch and its keys take in a table.
 pub(super) fn table_bytes(rows: &RecordBatch, keys: &KeyBatch) -> usize {
-    batch_bytes(rows) + keys.bytes() + rows.num_rows() * CHAIN_BYTES
+    batch_bytes(rows) + keys.bytes() + rows.num_rows() * TABLE_BYTES
 }
 
 /// The hash table of all rows.
@@ -75,11 +72,7 @@ pub(super) async fn table_of(rules: &JoinRules, parts: Vec<Keyed>) -> SqlResult<
         all.nulls = Some(valid);
     }
     let rows = batch::concat_owned(&rules.build_schema, rows)?;
-    let mut table = JoinTable::new(rows, all);
-    while table.chain_some(LINK_ROWS, rules.nulls_match) {
-        breathe().await;
-    }
-    Ok(table)
+    Ok(JoinTable::new(rows, all, rules.nulls_match).await)
 }
 
 impl BuildSink {

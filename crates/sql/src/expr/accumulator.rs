@@ -9,11 +9,18 @@ use arrow_schema::DataType;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::GroupsAccumulatorAdapter;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use ir::Words;
 use types::{SqlError, SqlResult};
 
 use super::aggregate::Kind;
 use super::average;
 use crate::error::from_library;
+use totals::Totals;
+
+mod rows;
+#[cfg(test)]
+mod tests;
+mod totals;
 
 /// The state of one aggregate for groups `0..group_count`.
 pub struct Accumulator {
@@ -22,6 +29,8 @@ pub struct Accumulator {
 
 enum State {
     Rows(Vec<i64>),
+    /// Ours, over words and decimals.
+    Totals(Totals),
     Library {
         inner: Box<dyn GroupsAccumulator>,
         /// Type of the result: some of the library's cannot make an empty one.
@@ -37,7 +46,21 @@ enum State {
 }
 
 impl Accumulator {
-    pub(super) fn new(kind: &Kind) -> SqlResult<Accumulator> {
+    /// The state for arguments of these types: of ours where we have one.
+    pub(super) fn new(kind: &Kind, args: &[DataType]) -> SqlResult<Accumulator> {
+        let totals = match (kind, args) {
+            (Kind::Library(function), [arg]) => Totals::of(function, arg),
+            (Kind::Average { sum, .. }, [arg]) => Totals::average_of(sum, arg),
+            _ => None,
+        };
+        match totals {
+            Some(totals) => Ok(Accumulator { state: State::Totals(totals) }),
+            None => Accumulator::of_library(kind),
+        }
+    }
+
+    /// The state as the library has it.
+    fn of_library(kind: &Kind) -> SqlResult<Accumulator> {
         let state = match kind {
             Kind::Rows => State::Rows(Vec::new()),
             Kind::Library(function) => {
@@ -58,6 +81,24 @@ impl Accumulator {
         Ok(Accumulator { state })
     }
 
+    /// Whether the argument is best given by [`Accumulator::update_words`].
+    pub fn takes_words(&self) -> bool {
+        matches!(&self.state, State::Totals(totals) if totals.takes_words())
+    }
+
+    /// As [`Accumulator::update`], of one that takes words.
+    pub fn update_words(
+        &mut self,
+        words: &Words,
+        group_indices: &[usize],
+        filter: Option<&BooleanArray>,
+        total_groups: usize,
+    ) {
+        if let State::Totals(totals) = &mut self.state {
+            totals.add_words(words, group_indices, filter, total_groups);
+        }
+    }
+
     /// Adds rows: `args` are the values of `AggregateExpr::args`, `group_indices` the group of each
     /// row, `filter` the value of `AggregateExpr::filter`. `total_groups` never shrinks.
     pub fn update(
@@ -75,6 +116,12 @@ impl Accumulator {
                     counts[group] += i64::from(kept(i));
                 }
                 Ok(())
+            }
+            State::Totals(totals) => {
+                let [arg] = args else {
+                    return Err(SqlError::internal("an aggregate of one argument has others"));
+                };
+                totals.add(arg, group_indices, filter, total_groups)
             }
             State::Library { inner, total_groups: known, .. } => {
                 *known = total_groups;
@@ -108,6 +155,7 @@ impl Accumulator {
                 }
                 Ok(())
             }
+            State::Totals(totals) => totals.merge(state, group_indices, total_groups),
             State::Library { inner, total_groups: known, .. } => {
                 *known = total_groups;
                 inner.merge_batch(state, group_indices, total_groups).map_err(from_library)
@@ -125,6 +173,7 @@ impl Accumulator {
     pub fn state(&mut self) -> SqlResult<Vec<ArrayRef>> {
         match &mut self.state {
             State::Rows(counts) => Ok(vec![Arc::new(Int64Array::from(std::mem::take(counts)))]),
+            State::Totals(totals) => totals.state(),
             State::Library { state_types, total_groups: 0, .. } => {
                 Ok(state_types.iter().map(new_empty_array).collect())
             }
@@ -141,6 +190,7 @@ impl Accumulator {
     pub fn evaluate(&mut self) -> SqlResult<ArrayRef> {
         match &mut self.state {
             State::Rows(counts) => Ok(Arc::new(Int64Array::from(std::mem::take(counts)))),
+            State::Totals(totals) => totals.evaluate(),
             State::Library { ty, total_groups: 0, .. } => Ok(new_empty_array(ty)),
             State::Library { inner, .. } => inner.evaluate(EmitTo::All).map_err(from_library),
             State::Average { sum, count, .. } => {
@@ -155,6 +205,7 @@ impl Accumulator {
     pub fn size(&self) -> usize {
         match &self.state {
             State::Rows(counts) => counts.capacity() * size_of::<i64>(),
+            State::Totals(totals) => totals.size(),
             State::Library { inner, .. } => inner.size(),
             State::Average { sum, count, .. } => sum.size() + count.size(),
         }

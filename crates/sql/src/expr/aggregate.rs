@@ -121,7 +121,8 @@ impl AggregateExpr {
 
     /// New state for any number of groups.
     pub fn accumulator(&self) -> SqlResult<Accumulator> {
-        Accumulator::new(&self.kind)
+        let args: Vec<DataType> = self.args.iter().map(|arg| arg.data_type().clone()).collect();
+        Accumulator::new(&self.kind, &args)
     }
 
     pub(super) fn kind(&self) -> &Kind {

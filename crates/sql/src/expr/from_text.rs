@@ -36,7 +36,7 @@ impl AggregateExpr {
     }
 }
 
-fn bind(text: &str, schema: &Schema) -> SqlResult<(datafusion_expr::Expr, DFSchema)> {
+pub(super) fn bind(text: &str, schema: &Schema) -> SqlResult<(datafusion_expr::Expr, DFSchema)> {
     let syntax = |e: datafusion_sql::sqlparser::parser::ParserError| {
         SqlError::new(SqlState::SYNTAX_ERROR, e.to_string())
     };

@@ -1,0 +1,26 @@
+//! Expressions as typed programs over vectors, and the interpreter that runs them.
+//!
+//! A [`Program`] is a list of steps, each of which makes one vector of those before it. Whole numbers,
+//! dates and decimals are [`Words`] of 64 bits; what does not fit, or would be an error, ends the run
+//! with [`Refused`], and whoever asked takes a slower way for this vector. So a program has one meaning,
+//! that of the slower way, and no errors of its own. No I/O, no `async fn`.
+
+mod choice;
+mod load;
+mod logic;
+mod program;
+mod run;
+mod store;
+mod texts;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use load::Value;
+pub use program::{Arithmetic, Builder, Comparison, Operand, Program, Register, Text};
+pub use words::Words;
+
+/// The vector needs the slower way: a value that has no 64 bits, or an operation that would fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;

@@ -1,0 +1,245 @@
+//! Sums, counts, averages and extremes of words and decimals, without a call for each row.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use ir::{Value, Words};
+use types::{SqlError, SqlResult};
+
+use super::super::average;
+use super::rows::{Kept, Numbers, count_rows, fold_rows, sum_rows};
+use crate::error::from_library;
+
+/// The state of one aggregate.
+pub(super) struct Totals {
+    kind: Kind,
+    /// The type of the result; of an average, that of its sum.
+    ty: DataType,
+    /// One for each group, in as many bits as the library's, so that both wrap around at the same place.
+    numbers: Vec<i128>,
+    counts: Vec<i64>,
+    seen: Seen,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Count,
+    Sum,
+    Average,
+    Least,
+    Greatest,
+}
+
+/// Which groups have had a value.
+enum Seen {
+    /// All there are.
+    All,
+    These(Vec<bool>),
+}
+
+impl Totals {
+    /// The state of a function of one argument of type `arg`, if it is one of these over words.
+    pub(super) fn of(function: &AggregateFunctionExpr, arg: &DataType) -> Option<Totals> {
+        if function.is_distinct() || function.ignore_nulls() || !function.order_bys().is_empty() {
+            return None;
+        }
+        let ty = function.field().data_type().clone();
+        let kind = match function.fun().name() {
+            "count" if ty == DataType::Int64 => Kind::Count,
+            "sum" if sums_up(arg, &ty) => Kind::Sum,
+            "min" if Value::is_words(arg) && *arg == ty => Kind::Least,
+            "max" if Value::is_words(arg) && *arg == ty => Kind::Greatest,
+            _ => return None,
+        };
+        Some(Totals { kind, ty, numbers: vec![], counts: vec![], seen: Seen::All })
+    }
+
+    /// The state of the average whose sum that function is.
+    pub(super) fn average_of(sum: &AggregateFunctionExpr, arg: &DataType) -> Option<Totals> {
+        let sum = Totals::of(sum, arg).filter(|sum| sum.kind == Kind::Sum)?;
+        Some(Totals { kind: Kind::Average, ..sum })
+    }
+
+    /// Whether the values of the argument matter, or only which are null.
+    pub(super) fn takes_words(&self) -> bool {
+        self.kind != Kind::Count
+    }
+
+    /// Adds the rows of an argument that is words.
+    pub(super) fn add_words(
+        &mut self,
+        words: &Words,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total_groups: usize,
+    ) {
+        let kept = Kept::of(words.nulls.as_ref(), filter);
+        self.add_numbers(Numbers::Words(&words.values), groups, &kept, total_groups);
+        self.add_counts(groups, &kept, total_groups);
+    }
+
+    /// Adds the rows of an argument.
+    pub(super) fn add(
+        &mut self,
+        arg: &ArrayRef,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total_groups: usize,
+    ) -> SqlResult<()> {
+        let nulls = arg.logical_nulls();
+        let kept = Kept::of(nulls.as_ref(), filter);
+        if self.kind != Kind::Count {
+            self.add_array(arg, groups, &kept, total_groups)?;
+        }
+        self.add_counts(groups, &kept, total_groups);
+        Ok(())
+    }
+
+    fn add_array(
+        &mut self,
+        arg: &ArrayRef,
+        groups: &[usize],
+        kept: &Kept,
+        total_groups: usize,
+    ) -> SqlResult<()> {
+        if let Ok(Value::Words(words)) = Value::load(arg) {
+            self.add_numbers(Numbers::Words(&words.values), groups, kept, total_groups);
+            return Ok(());
+        }
+        let wide = arg.as_primitive_opt::<Decimal128Type>().ok_or_else(mismatch)?;
+        self.add_numbers(Numbers::Wide(wide.values()), groups, kept, total_groups);
+        Ok(())
+    }
+
+    fn add_numbers(&mut self, values: Numbers<'_>, groups: &[usize], kept: &Kept, total: usize) {
+        self.see(kept, groups, total);
+        let numbers = &mut self.numbers;
+        match self.kind {
+            Kind::Count => {}
+            Kind::Sum | Kind::Average => sum_rows(numbers, values, groups, kept, total),
+            Kind::Least => fold_rows((numbers, i128::MAX), i128::min, values, groups, kept, total),
+            Kind::Greatest => {
+                fold_rows((numbers, i128::MIN), i128::max, values, groups, kept, total);
+            }
+        }
+    }
+
+    fn add_counts(&mut self, groups: &[usize], kept: &Kept, total: usize) {
+        if matches!(self.kind, Kind::Count | Kind::Average) {
+            count_rows(&mut self.counts, groups, kept, total);
+        }
+    }
+
+    /// Notes which groups have a value now. Each group that a batch is the first to have has a row in it.
+    fn see(&mut self, kept: &Kept, groups: &[usize], total_groups: usize) {
+        let known = self.numbers.len();
+        if let (Seen::All, Kept::Some(_)) = (&self.seen, kept) {
+            self.seen = Seen::These(vec![true; known]);
+        }
+        if let Seen::These(seen) = &mut self.seen {
+            seen.resize(total_groups, false);
+            kept.each(groups.len(), |row| seen[groups[row]] = true);
+        }
+    }
+
+    /// Adds the state of other groups.
+    pub(super) fn merge(
+        &mut self,
+        state: &[ArrayRef],
+        groups: &[usize],
+        total_groups: usize,
+    ) -> SqlResult<()> {
+        let (numbers, counts) = match (self.kind, state) {
+            (Kind::Count, [counts]) => (None, Some(counts)),
+            (Kind::Average, [sums, counts]) => (Some(sums), Some(counts)),
+            (_, [numbers]) => (Some(numbers), None),
+            _ => return Err(mismatch()),
+        };
+        if let Some(counts) = counts {
+            self.counts.resize(total_groups, 0);
+            let more = counts.as_primitive_opt::<Int64Type>().ok_or_else(mismatch)?;
+            for (group, count) in groups.iter().zip(more.values()) {
+                self.counts[*group] += count;
+            }
+        }
+        match numbers {
+            Some(numbers) => {
+                self.add_array(numbers, groups, &Kept::of(numbers.nulls(), None), total_groups)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the state of all groups.
+    pub(super) fn state(&mut self) -> SqlResult<Vec<ArrayRef>> {
+        Ok(match self.kind {
+            Kind::Count => vec![self.take_counts()],
+            Kind::Average => vec![self.take_numbers()?, self.take_counts()],
+            Kind::Sum | Kind::Least | Kind::Greatest => vec![self.take_numbers()?],
+        })
+    }
+
+    /// Takes the result for each group.
+    pub(super) fn evaluate(&mut self) -> SqlResult<ArrayRef> {
+        match self.kind {
+            Kind::Count => Ok(self.take_counts()),
+            Kind::Average => {
+                let sums = self.take_numbers()?;
+                average::divide(&sums, &self.take_counts()).map_err(from_library)
+            }
+            Kind::Sum | Kind::Least | Kind::Greatest => self.take_numbers(),
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn size(&self) -> usize {
+        let seen = match &self.seen {
+            Seen::All => 0,
+            Seen::These(seen) => seen.capacity(),
+        };
+        self.numbers.capacity() * size_of::<i128>()
+            + self.counts.capacity() * size_of::<i64>()
+            + seen
+    }
+
+    fn take_counts(&mut self) -> ArrayRef {
+        Arc::new(Int64Array::from(std::mem::take(&mut self.counts)))
+    }
+
+    fn take_numbers(&mut self) -> SqlResult<ArrayRef> {
+        let numbers = std::mem::take(&mut self.numbers);
+        let nulls = match std::mem::replace(&mut self.seen, Seen::All) {
+            Seen::All => None,
+            Seen::These(seen) => Some(NullBuffer::from(seen)).filter(|n| n.null_count() > 0),
+        };
+        if matches!(self.ty, DataType::Decimal128(..)) {
+            let array = PrimitiveArray::<Decimal128Type>::new(numbers.into(), nulls);
+            return Ok(Arc::new(array.with_data_type(self.ty.clone())));
+        }
+        // A group without a value has a bound that is no value of the type.
+        let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let word = |(row, number): (usize, &i128)| if is_null(row) { 0 } else { *number as i64 };
+        let values: Vec<i64> = numbers.iter().enumerate().map(word).collect();
+        Value::Words(Words { values: values.into(), nulls })
+            .into_array(&self.ty)
+            .map_err(|_| mismatch())
+    }
+}
+
+/// Whether sums of that type are of the other.
+fn sums_up(arg: &DataType, ty: &DataType) -> bool {
+    match (arg, ty) {
+        (DataType::Decimal128(_, from), DataType::Decimal128(_, to)) => from == to,
+        (DataType::Int64, DataType::Int64) => true,
+        _ => false,
+    }
+}
+
+fn mismatch() -> SqlError {
+    SqlError::internal("the values of an aggregate are not of its type")
+}
