@@ -17,3 +17,4 @@ pub mod point;
 pub mod runtime_costs;
 pub mod simulation;
 pub mod tpch;
+pub mod ycsb;

@@ -12,6 +12,7 @@ use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
 use crate::tpch::{Common, print_figure};
+use crate::ycsb::YcsbArgs;
 
 /// Measure: regenerate the figures of the documentation
 #[derive(Args)]
@@ -40,6 +41,8 @@ enum BenchCommand {
     Runtime(RuntimeArgs),
     /// Random tree operations with faults and crashes in the simulator
     Sim(SimArgs),
+    /// Transactions on trees in memory: interleaved in a window against one after the other
+    Ycsb(YcsbArgs),
 }
 
 #[derive(Args)]
@@ -83,12 +86,9 @@ impl ScratchArgs {
         &self,
         bench: impl FnOnce(&Path, usize, &mut dyn FnMut(Figure)) -> SqlResult<()>,
     ) -> SqlResult<ExitCode> {
-        let folder = self.folder.join(format!("bench-{}", std::process::id()));
-        std::fs::create_dir_all(&folder)
-            .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("{}: {e}", folder.display())))?;
-        let done = bench(&folder, self.runs, &mut |figure| print_figure(&figure, self.json));
-        std::fs::remove_dir_all(&folder).ok();
-        done.map(|()| ExitCode::SUCCESS)
+        in_new_folder(&self.folder, |folder| {
+            bench(folder, self.runs, &mut |figure| print_figure(&figure, self.json))
+        })
     }
 }
 
@@ -106,6 +106,19 @@ struct SimArgs {
     /// Print figures as JSON lines
     #[arg(long)]
     json: bool,
+}
+
+/// Calls `bench` with a new folder within `parent`, which is removed afterwards.
+pub fn in_new_folder(
+    parent: &Path,
+    bench: impl FnOnce(&Path) -> SqlResult<()>,
+) -> SqlResult<ExitCode> {
+    let folder = parent.join(format!("bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)
+        .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("{}: {e}", folder.display())))?;
+    let done = bench(&folder);
+    std::fs::remove_dir_all(&folder).ok();
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// `dovetail bench ...`
@@ -133,6 +146,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
                 false => bench::simulation::run(args.first, args.seeds, emit),
             })
         }
+        BenchCommand::Ycsb(args) => crate::ycsb::run(args),
     }
 }
 

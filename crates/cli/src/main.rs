@@ -18,6 +18,7 @@ mod signal;
 mod size;
 mod sql;
 mod tpch;
+mod ycsb;
 
 use std::process::ExitCode;
 

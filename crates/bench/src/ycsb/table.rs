@@ -1,0 +1,89 @@
+//! The table: one tree, all of it in the pool.
+
+use std::path::Path;
+
+use runtime::{IoCounters, Runtime};
+use storage::{Depth, Store, StoreOptions, Tree};
+use types::SqlResult;
+
+use super::failed;
+use super::keys::{KEY_LEN_MAX, KeyForm};
+
+/// Bytes of a row in its leaf besides the key, generously: value, slot, length, and what a leaf leaves free.
+const ROW_BYTES: u64 = 32;
+
+/// Rows whose leaves are read together.
+const ROWS_AT_ONCE: usize = 1 << 18;
+
+pub(super) struct Table {
+    store: Store,
+    pub tree: Tree,
+    pub rows: u64,
+    pub form: KeyForm,
+}
+
+impl Table {
+    /// A new table in a new file.
+    pub fn make(runtime: &Runtime, folder: &Path, rows: u64, form: KeyForm) -> SqlResult<Table> {
+        if rows == 0 {
+            return Err(failed("a table without rows"));
+        }
+        let path = folder.join("ycsb.dovetail");
+        let key_bytes = form.key(0, &mut [0; KEY_LEN_MAX]).len() as u64;
+        let pool_bytes = (rows * (ROW_BYTES + key_bytes)) as usize + (64 << 20);
+        let options = StoreOptions { page_size: 4096, pool_bytes, direct: true, log: false };
+        runtime.block_on(move || async move {
+            let store = Store::create(&path, options).await.map_err(failed)?;
+            let id = store.create_tree().await.map_err(failed)?;
+            let tree = store.tree(id).map_err(failed)?;
+            fill(&tree, rows, form).await?;
+            Ok(Table { store, tree, rows, form })
+        })
+    }
+
+    /// What the table is, in a line.
+    pub fn describe(&self) -> String {
+        let (stats, pool, backend) = (self.tree.stats(), self.store.pool(), self.store.backend());
+        format!(
+            "{} rows in {} leaves and {} inner nodes, height {}; pool of {} pages; {:?}, {} I/O ({})",
+            self.rows,
+            stats.leaf_pages,
+            stats.inner_pages,
+            stats.height,
+            pool.frames,
+            backend.kind,
+            if backend.direct { "direct" } else { "buffered" },
+            backend.reason,
+        )
+    }
+
+    pub fn close(self, runtime: &Runtime) {
+        runtime.block_on(move || async move { self.store.close().await });
+    }
+}
+
+async fn fill(tree: &Tree, rows: u64, form: KeyForm) -> SqlResult<()> {
+    let mut order: Vec<u64> = (0..rows).collect();
+    if form == KeyForm::Scattered {
+        order.sort_unstable_by_key(|row| form.number(*row));
+    }
+    let mut loader = tree.bulk_loader().await.map_err(failed)?;
+    let mut place = [0; KEY_LEN_MAX];
+    for &row in &order {
+        loader.push(form.key(row, &mut place), &row.to_le_bytes()).await.map_err(failed)?;
+    }
+    loader.finish().await.map_err(failed)?;
+    bring_in(tree, &order, form).await
+}
+
+/// Reads all leaves: the load writes them past the pool.
+async fn bring_in(tree: &Tree, order: &[u64], form: KeyForm) -> SqlResult<()> {
+    let (mut place, io) = ([0; KEY_LEN_MAX], IoCounters::default());
+    for rows in order.chunks(ROWS_AT_ONCE) {
+        // Leaves hold more than sixteen rows each: one of sixteen keys finds all of them.
+        let rows = rows.iter().step_by(16);
+        let keys: Vec<_> = rows.map(|row| form.key(*row, &mut place).to_vec()).collect();
+        tree.get_batch(&keys, Depth::Many, &io, &mut |_, _| ()).await.map_err(failed)?;
+    }
+    Ok(())
+}

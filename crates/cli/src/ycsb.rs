@@ -1,0 +1,105 @@
+//! `dovetail bench ycsb`: its options.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bench::ycsb::{self, Distribution, KeyForm, Mix, Options};
+use clap::{Args, ValueEnum};
+use engine::{SqlError, SqlResult, SqlState};
+
+use crate::bench::in_new_folder;
+use crate::tpch::print_figure;
+
+#[derive(Args)]
+pub struct YcsbArgs {
+    /// Print figures as JSON lines
+    #[arg(long)]
+    json: bool,
+    /// Rounds; each measures every window once
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Folder for the file, of up to some gigabytes, which is removed afterwards
+    #[arg(long, default_value = "data")]
+    folder: PathBuf,
+    /// Rows of the table; the pool holds all of them
+    #[arg(long, default_value_t = 30_000_000)]
+    rows: u64,
+    /// How rows are keyed
+    #[arg(long, value_enum, default_value_t = Keys::Dense)]
+    keys: Keys,
+    /// Want rows by Zipf's law with this exponent, below 1, instead of each as often
+    #[arg(long)]
+    zipf: Option<f64>,
+    /// What a transaction does: read1 to read100, update1 to update100, modify (2 changes and 8 reads
+    /// more), scan10 to scan10000
+    #[arg(long, value_delimiter = ',', default_value = "read10", value_parser = mix)]
+    mix: Vec<Mix>,
+    /// Numbers of workers
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
+    workers: Vec<usize>,
+    /// Transactions that take turns on a worker, 1 to 32
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 12, 16, 24, 32])]
+    windows: Vec<usize>,
+    /// Rows read or changed on each worker in one measurement
+    #[arg(long, default_value_t = 1_000_000)]
+    operations: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Keys {
+    /// Eight bytes: the row's number
+    Dense,
+    /// Eight bytes, spread over all numbers
+    Scattered,
+    /// 64 bytes
+    Long,
+}
+
+fn mix(text: &str) -> Result<Mix, String> {
+    let count = |digits: &str, max: usize| {
+        let count = digits.parse().ok().filter(|count| (1..=max).contains(count));
+        count.ok_or_else(|| format!("the number in {text} is not between 1 and {max}"))
+    };
+    if text == "modify" {
+        return Ok(Mix::Modify);
+    }
+    if let Some(digits) = text.strip_prefix("read") {
+        return count(digits, 100).map(Mix::Read);
+    }
+    if let Some(digits) = text.strip_prefix("update") {
+        return count(digits, 100).map(Mix::Update);
+    }
+    match text.strip_prefix("scan") {
+        Some(digits) => count(digits, 10_000).map(Mix::Scan),
+        None => Err("it is read, update or scan with a number, or modify".into()),
+    }
+}
+
+/// `dovetail bench ycsb`
+pub fn run(args: &YcsbArgs) -> SqlResult<ExitCode> {
+    let distribution = match args.zipf {
+        None => Distribution::Uniform,
+        Some(theta) if theta > 0.0 && theta < 1.0 => Distribution::Zipf(theta),
+        Some(_) => {
+            let message = "the exponent of --zipf is above 0 and below 1";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+    };
+    let options = Options {
+        rows: args.rows,
+        key_form: match args.keys {
+            Keys::Dense => KeyForm::Dense,
+            Keys::Scattered => KeyForm::Scattered,
+            Keys::Long => KeyForm::Long,
+        },
+        distribution,
+        mixes: args.mix.clone(),
+        workers: args.workers.clone(),
+        windows: args.windows.clone(),
+        operations: args.operations,
+        rounds: args.runs,
+    };
+    in_new_folder(&args.folder, |folder| {
+        ycsb::run(folder, &options, &mut |figure| print_figure(&figure, args.json))
+    })
+}
