@@ -16,36 +16,20 @@ Everything is made in a scratch folder, which is removed.
 import argparse
 import contextlib
 import pathlib
-import re
 import shutil
 import subprocess
 import tempfile
 import threading
 import time
 
-from servers import PORTS, POSTGRES, ROOT, Server, cpu_s, figures, in_scratch_folder
+from servers import PORTS, ROOT, Measured, compare, figures, in_scratch_folder
 
 ANALYTICAL = """select bid, count(*), sum(abalance), max(filler) from pgbench_accounts
                 group by bid order by 2, 1 limit 10"""
 
 
-class Measured(Server):
-    """A server that `pgbench` measures."""
-
-    def pgbench(self, *args):
-        return self.call(POSTGRES / "pgbench", *args)
-
-    def measure(self, protocol, clients, seconds):
-        """Transactions per second, and microseconds of the server's CPU for each."""
-        pids = [self.process.pid] if self.name == "dovetail" else self.group.pids()
-        before = cpu_s(pids)
-        text = self.pgbench("-S", "-n", "-M", protocol, "-c", clients, "-j", 2, "-T", seconds)
-        # PostgreSQL's processes end after their clients, and are counted when their parent knows.
-        time.sleep(0.3)
-        used = cpu_s(pids) - before
-        tps = float(re.search(r"tps = ([\d.]+)", text).group(1))
-        count = int(re.search(r"transactions actually processed: (\d+)", text).group(1))
-        return tps, used * 1e6 / count
+class Watched(Measured):
+    """A server of whose latencies we know."""
 
     def p99_us(self, seconds):
         """The 99th percentile of the latency of look-ups."""
@@ -74,22 +58,6 @@ class Measured(Server):
         finally:
             over.set()
             thread.join()
-
-
-def compare(servers, limit_mb, protocol, clients, args):
-    runs = {name: [] for name in servers}
-    for _ in range(args.rounds):
-        for name, server in servers.items():
-            runs[name].append(server.measure(protocol, clients, args.seconds))
-    ours, theirs = runs["dovetail"], runs["postgresql"]
-    ratios = [a[0] / b[0] for a, b in zip(ours, theirs)]
-    cpu = [a[1] / b[1] for a, b in zip(ours, theirs)]
-    print(f"{limit_mb:5} MB  {protocol:9} {clients:3} clients", flush=True)
-    for name, side in runs.items():
-        tps, us = [r[0] for r in side], [r[1] for r in side]
-        print(f"    {name:11} {figures(tps)} tps  {figures(us)} us CPU each")
-    print(f"    ratio       {figures([r * 100 for r in ratios])} % tps  "
-          f"{figures([c * 100 for c in cpu])} % CPU each", flush=True)
 
 
 def latencies(servers, limit_mb, args):
@@ -126,16 +94,19 @@ def main():
 def run(folder, args):
     limits = [int(m) for m in args.memory.split(",")]
     for number, limit_mb in enumerate(limits):
-        servers = {name: Measured(name, folder, limit_mb, args.binary) for name in PORTS}
+        servers = {name: Watched(name, folder, limit_mb, args.binary) for name in PORTS}
         try:
             for server in servers.values():
                 if number == 0:
                     server.pgbench("-i", "-q", "-s", args.scale)
                 # What is to be in memory is brought there.
-                server.measure("prepared", 16, args.seconds)
+                server.measure(["-S"], "prepared", 16, args.seconds)
             for protocol in args.protocols.split(","):
                 for clients in map(int, args.clients.split(",")):
-                    compare(servers, limit_mb, protocol, clients, args)
+                    def measure(server):
+                        return server.measure(["-S"], protocol, clients, args.seconds)
+                    title = f"{limit_mb:5} MB  {protocol:9} {clients:3} clients"
+                    compare(servers, title, measure, args.rounds)
             latencies(servers, limit_mb, args)
         finally:
             for server in servers.values():

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import pwd
+import re
 import signal
 import shutil
 import statistics
@@ -138,6 +139,44 @@ class Server:
     def stop(self):
         self.halt()
         self.group.remove()
+
+
+class Measured(Server):
+    """A server that `pgbench` measures."""
+
+    def pgbench(self, *args):
+        return self.call(POSTGRES / "pgbench", *args)
+
+    def measure(self, workload, protocol, clients, seconds):
+        """Transactions per second, and microseconds of the server's CPU for each; `workload` is what
+        `pgbench` is told to run."""
+        pids = [self.process.pid] if self.name == "dovetail" else self.group.pids()
+        before = cpu_s(pids)
+        text = self.pgbench(*workload, "-n", "-M", protocol, "-c", clients, "-j", min(2, clients),
+                            "-T", seconds)
+        # PostgreSQL's processes end after their clients, and are counted when their parent knows.
+        time.sleep(0.3)
+        used = cpu_s(pids) - before
+        tps = float(re.search(r"tps = ([\d.]+)", text).group(1))
+        count = int(re.search(r"transactions actually processed: (\d+)", text).group(1))
+        return tps, used * 1e6 / count
+
+
+def compare(servers, title, measure, rounds):
+    """Measures the sides by turns; prints medians (min-max), and the ratio of each pair."""
+    runs = {name: [] for name in servers}
+    for _ in range(rounds):
+        for name, server in servers.items():
+            runs[name].append(measure(server))
+    ours, theirs = runs["dovetail"], runs["postgresql"]
+    ratios = [a[0] / b[0] for a, b in zip(ours, theirs)]
+    cpu = [a[1] / b[1] for a, b in zip(ours, theirs)]
+    print(title, flush=True)
+    for name, side in runs.items():
+        tps, us = [r[0] for r in side], [r[1] for r in side]
+        print(f"    {name:11} {figures(tps)} tps  {figures(us)} us CPU each")
+    print(f"    ratio       {figures([r * 100 for r in ratios])} % tps  "
+          f"{figures([c * 100 for c in cpu])} % CPU each", flush=True)
 
 
 def initdb(folder):

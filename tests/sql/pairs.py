@@ -124,6 +124,14 @@ class Client:
         self.gone = [int(id) for id, _ in gone]
         self.ledger.note(deleted=self.gone, added=-sum(int(v) for _, v in gone))
 
+    def with_writes(self):
+        ids = self.next_ids(3)
+        rows = ", ".join(f"({id}, {id % 10})" for id in ids)
+        kept = self.run(f"with kept as (insert into t(id, k) values {rows} returning id) select id from kept")
+        if sorted(int(id) for id, in kept) != ids:
+            raise AssertionError(f"a WITH returned {kept} of {ids}")
+        self.ledger.note(inserted=ids)
+
     def truncate(self):
         self.ledger.note(truncated=True)
         self.run("truncate t")
@@ -195,7 +203,10 @@ KINDS = {
     "TRUNCATE": Client.truncate, "COPY FROM": Client.copy_from, "COPY TO": Client.copy_to, "CURSOR": Client.cursor,
     "TRANSACTION": Client.transaction, "LOCK TABLE": Client.lock, "PREPARE": Client.prepare, "EXECUTE": Client.execute, "ROLE": Client.role,
     "DROP": Client.drop,
-    "EXPLAIN": turns("explain select * from t where k = 5", "explain analyze select count(*) from t where k = 5"),
+    "EXPLAIN": turns("explain select * from t where k = 5", "explain analyze select count(*) from t where k = 5",
+                     "explain delete from t", "explain analyze update t set v = v where k = 5"),
+    "WITH": Client.with_writes, "NOTIFY": turns("listen news", "notify news, 'a'", "unlisten news", "notify news"),
+    "SET CONSTRAINTS": turns("set constraints all deferred"),
     "CREATE TABLE": turns("create table made as select * from t where id < 50", "drop table made"),
     "ALTER TABLE": turns("alter table t add column x int default 3", "alter table t drop column x",
                          "alter table t add constraint t_v check (v >= 0)", "alter table t drop constraint t_v"),

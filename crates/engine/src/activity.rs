@@ -19,6 +19,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::RoleId;
 use crate::advisory::AdvisoryLocks;
+use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
 use crate::session::CancelHandle;
 use crate::settings::ExecutionMode;
@@ -133,6 +134,8 @@ pub struct Activities {
     query_count: AtomicU64,
     /// What sessions lock for each other.
     pub(crate) locks: Arc<AdvisoryLocks>,
+    /// Who listens to what.
+    pub(crate) channels: Arc<Channels>,
     /// What was counted over all sessions.
     pub totals: Totals,
     /// The same by shape of the statement.
@@ -191,9 +194,12 @@ impl Activity {
     }
 
     /// The session's transaction has ended: what was locked for it is free.
-    pub(crate) fn end_transaction(&self) {
+    /// How it ended, if something ran in it.
+    pub(crate) fn end_transaction(&self, is_committed: Option<bool>) {
         if let Some(activities) = self.activities.upgrade() {
             activities.locks.end_transaction(self.session_id);
+            let totals = &activities.totals.transactions;
+            is_committed.into_iter().for_each(|is_committed| totals.count(is_committed));
         }
     }
 

@@ -23,6 +23,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
 use crate::database::Database;
+use crate::deferred::{Dangling, DanglingKeys};
 use crate::fault;
 use crate::isolation;
 use crate::load::drop_trees;
@@ -38,6 +39,8 @@ pub(crate) struct Block {
     stamp: Stamp,
     notes: Arc<Notes>,
     state: Mutex<State>,
+    /// What is looked at again before it commits.
+    dangling: Mutex<DanglingKeys>,
     /// The transaction is one statement.
     is_statement: AtomicBool,
     /// The statement has to run again: others have changed what it was about to change.
@@ -49,6 +52,8 @@ pub(crate) struct Block {
 struct State {
     /// How many of its statements have changed something.
     step: u32,
+    /// What the parts of the statement that runs see, which is less.
+    frozen: Option<Arc<Snapshot>>,
     /// Of one that writes alone.
     own: Option<Own>,
     /// What it has changed in place, for the log.
@@ -96,7 +101,8 @@ impl Block {
             public: public.clone(),
             stamp,
             notes,
-            state: Mutex::new(State { step: 0, own, redo, saved, left }),
+            state: Mutex::new(State { step: 0, frozen: None, own, redo, saved, left }),
+            dangling: Mutex::default(),
             is_statement: AtomicBool::new(false),
             runs_again: AtomicBool::new(false),
             right: Mutex::new(Some(right)),
@@ -116,11 +122,33 @@ impl Block {
     /// The catalog as the block sees it: each statement sees what was committed before it began, unless
     /// the transaction keeps a version.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let frozen = self.state().frozen.clone();
+        frozen.unwrap_or_else(|| self.changed())
+    }
+
+    /// The same with all that the block has done.
+    pub(crate) fn changed(&self) -> Arc<Snapshot> {
         let state = self.state();
         match &state.own {
             Some(own) => own.snapshot.clone(),
             None => self.seen(&self.public.snapshot(), state.step),
         }
+    }
+
+    /// Lets what follows see the rows as they are now, until [`Block::thaw`].
+    pub(crate) fn freeze(&self) {
+        let frozen = self.snapshot();
+        self.state().frozen = Some(frozen);
+    }
+
+    /// Lets what follows see what the block has done.
+    pub(crate) fn thaw(&self) {
+        self.state().frozen = None;
+    }
+
+    /// Whether parts of a statement see less than the block has done.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.state().frozen.is_some()
     }
 
     /// The catalog with all that was committed before now.
@@ -163,6 +191,21 @@ impl Block {
         if let Some(own) = &mut state.own {
             own.snapshot = self.seen(&snapshot, step);
         }
+    }
+
+    fn dangling(&self) -> MutexGuard<'_, DanglingKeys> {
+        self.dangling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what is to be looked at again before the block commits.
+    pub(crate) fn note_dangling(&self, keys: impl IntoIterator<Item = Dangling>) {
+        self.dangling().extend(keys);
+    }
+
+    /// What is to be looked at again, of the constraints for which that is asked. It stays noted: going
+    /// back to a savepoint may undo what it refers to.
+    pub(crate) fn dangling_of(&self, is_due: impl Fn(&Dangling) -> bool) -> DanglingKeys {
+        self.dangling().iter().filter(|key| is_due(key)).cloned().collect()
     }
 
     /// The database as all see it.
@@ -249,9 +292,16 @@ impl Block {
         isolation::concurrent_update()
     }
 
-    /// Whether the statement that has just failed has to run again.
+    /// Whether the statement that has just failed has to run again: it sees what others have done since.
     pub(crate) fn take_runs_again(&self) -> bool {
-        self.runs_again.swap(false, Ordering::Relaxed)
+        let runs_again = self.runs_again.swap(false, Ordering::Relaxed);
+        let newer = self.public.snapshot();
+        let State { frozen, own, .. } = &mut *self.state();
+        if let Some(frozen) = frozen.as_mut().filter(|_| runs_again) {
+            let view = frozen.read_view.moved_to(&newer.read_view);
+            *frozen = own.as_ref().map_or(&newer, |own| &own.snapshot).with_view(view);
+        }
+        runs_again
     }
 
     /// Whether the table's trees may be changed in place when so many bytes are to be noted for that.
@@ -273,6 +323,11 @@ impl Block {
         let first_own = self.state().own.as_ref().map(|own| own.first_own);
         let is_seen = |noted: &Noted| first_own.is_none_or(|first| noted.tree.id() < first);
         entries.filter(is_seen).for_each(|noted| self.notes.push(noted));
+    }
+
+    /// Bytes that it has for the log.
+    pub(crate) fn logged_bytes(&self) -> usize {
+        self.state().redo.len()
     }
 
     /// Sets a savepoint, behind `depth` others.

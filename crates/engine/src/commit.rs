@@ -88,7 +88,7 @@ impl Database {
 /// Changes what a block sees. On an error nothing of the change stays.
 async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> SqlResult<()> {
     let _change = block.public().versions().change_right().await;
-    let before = block.snapshot();
+    let before = block.changed();
     let (mut snapshot, first_new) = ((*before).clone(), store.next_tree_id());
     if let Err(error) = change(&store, &mut snapshot).await {
         drop_new(&store, &snapshot, first_new).await;

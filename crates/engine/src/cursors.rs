@@ -18,6 +18,8 @@ pub struct CursorInfo {
     pub text: Announced,
     /// Whether its rows are in binary format.
     pub binary: bool,
+    /// Whether it outlives its transaction.
+    pub is_held: bool,
     /// When it was declared, in microseconds since 1970.
     pub declared_us: i64,
 }
@@ -27,8 +29,8 @@ pub(crate) type Cursors = BTreeMap<String, CursorInfo>;
 
 impl CursorInfo {
     /// A cursor that is declared now.
-    pub fn new(text: Announced, binary: bool) -> CursorInfo {
-        CursorInfo { text, binary, declared_us: runtime::time::unix_us() }
+    pub fn new(text: Announced, binary: bool, is_held: bool) -> CursorInfo {
+        CursorInfo { text, binary, is_held, declared_us: runtime::time::unix_us() }
     }
 }
 

@@ -27,6 +27,7 @@ use crate::result::{ResultSet, StatementResult};
 pub(crate) use change::{Change, commit, in_place_bytes_max};
 pub(crate) use constraints::{checked, validate_rows};
 pub(crate) use delete::delete;
+pub(crate) use foreign::check_dangling;
 pub(crate) use incoming::{Incoming, RowSource, take_all};
 pub(crate) use insert::{insert, insert_batches};
 pub(crate) use references::{check_all, referring};

@@ -1,12 +1,14 @@
-//! `EXPLAIN ANALYZE`: the plan with what each node did, and the totals.
+//! `EXPLAIN ANALYZE`: the plan with what each node did, and the totals; `EXPLAIN` of what changes rows.
 
 use std::time::Duration;
 
 use exec::NodeSnapshot;
+use sql::parse::Explaining;
 use sql::plan::Plan;
 
 use crate::query::QueryFigures;
 use crate::settings::Settings;
+use crate::traced::Traced;
 
 /// The lines of the report.
 pub(crate) fn analyzed(
@@ -40,6 +42,77 @@ pub(crate) fn analyzed(
     lines
 }
 
+/// What a statement that changes rows has done.
+pub(crate) struct Changed {
+    /// Rows that it inserted, changed or deleted itself.
+    pub(crate) rows: u64,
+    /// Bytes that it has for the log.
+    pub(crate) log_bytes: usize,
+    /// How long it took to become durable, where it is a transaction of its own.
+    pub(crate) commit: Option<Duration>,
+    /// All of it.
+    pub(crate) elapsed: Duration,
+}
+
+/// The report of a statement that changes rows, with the queries that it runs.
+pub(crate) fn changed(
+    title: &str,
+    queries: &[Traced],
+    changed: Option<&Changed>,
+    settings: &Settings,
+    options: &Explaining,
+) -> Vec<String> {
+    if options.json {
+        return vec![changed_json(title, queries, changed, settings, options.costs)];
+    }
+    let mut lines = vec![match changed {
+        Some(changed) => format!("{title} (actual rows={})", changed.rows),
+        None => title.to_owned(),
+    }];
+    for query in queries {
+        let text = match &query.figures {
+            Some(figures) => analyzed(&query.plan, figures, settings, options.costs),
+            None => sql::explain_text(&query.plan, None, options.costs),
+        };
+        let indented = text.into_iter().enumerate().map(|(nth, line)| match nth {
+            0 => format!("  ->  {line}"),
+            _ => format!("      {line}"),
+        });
+        lines.extend(indented);
+    }
+    let Some(changed) = changed else { return lines };
+    lines.push(format!("Log: {}", stdx::format_bytes(changed.log_bytes as u64)));
+    lines.extend(changed.commit.map(|time| format!("Commit Time: {}", milliseconds(time))));
+    lines.push(format!("Execution Time: {}", milliseconds(changed.elapsed)));
+    lines
+}
+
+fn changed_json(
+    title: &str,
+    queries: &[Traced],
+    changed: Option<&Changed>,
+    settings: &Settings,
+    costs: bool,
+) -> String {
+    let mut plan = serde_json::Map::new();
+    let (operation, relation) = title.split_once(" on ").unwrap_or((title, ""));
+    plan.insert("Node Type".into(), "ModifyTable".into());
+    plan.insert("Operation".into(), operation.into());
+    plan.insert("Relation Name".into(), relation.into());
+    let plans = queries.iter().map(|q| report(&q.plan, q.figures.as_ref(), settings, costs).into());
+    plan.insert("Plans".into(), serde_json::Value::Array(plans.collect()));
+    let mut whole = serde_json::Map::new();
+    if let Some(changed) = changed {
+        plan.insert("Actual Rows".into(), changed.rows.into());
+        whole.insert("Log Bytes".into(), changed.log_bytes.into());
+        let time = |d: Duration| serde_json::Value::from(d.as_secs_f64() * 1e3);
+        whole.extend(changed.commit.map(|commit| ("Commit Time".to_owned(), time(commit))));
+        whole.insert("Execution Time".into(), time(changed.elapsed));
+    }
+    whole.insert("Plan".into(), plan.into());
+    printed(whole)
+}
+
 /// The report as JSON, of a plan that was run or not.
 pub(crate) fn json(
     plan: &Plan,
@@ -47,6 +120,20 @@ pub(crate) fn json(
     settings: &Settings,
     costs: bool,
 ) -> String {
+    printed(report(plan, figures, settings, costs))
+}
+
+fn printed(report: serde_json::Map<String, serde_json::Value>) -> String {
+    let all = serde_json::Value::Array(vec![report.into()]);
+    serde_json::to_string_pretty(&all).unwrap_or_else(|_| all.to_string())
+}
+
+fn report(
+    plan: &Plan,
+    figures: Option<&QueryFigures>,
+    settings: &Settings,
+    costs: bool,
+) -> serde_json::Map<String, serde_json::Value> {
     let actual = |id: usize| {
         let node = figures.and_then(|f| f.progress.nodes.get(id));
         node.map(node_fields).unwrap_or_default()
@@ -64,8 +151,7 @@ pub(crate) fn json(
         report.insert("Planning Time".into(), time(figures.planning));
         report.insert("Execution Time".into(), time(figures.elapsed));
     }
-    let all = serde_json::Value::Array(vec![report.into()]);
-    serde_json::to_string_pretty(&all).unwrap_or_else(|_| all.to_string())
+    report
 }
 
 fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {

@@ -19,9 +19,12 @@ use runtime::time;
 use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::waiting::unless_cancelled;
+use crate::waiting::{give_way, unless_cancelled};
 
 use state::State;
+
+/// Keys that are locked before other tasks have their turn.
+const KEYS_AT_ONCE: usize = 1 << 10;
 
 /// How long a statement waits for others.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,8 @@ pub(crate) struct LockWait {
     pub(crate) cancel: Cancel,
     /// `lock_timeout`
     pub(crate) timeout: Option<Duration>,
+    /// Whose statement that is.
+    pub(crate) session: Option<u64>,
 }
 
 impl LockWait {
@@ -58,6 +63,14 @@ pub(crate) struct LockKey {
     pub(crate) key: Vec<u8>,
 }
 
+impl LockKey {
+    /// The whole table with this tree: who changes or locks rows of it shares it (`KeyShare`), and
+    /// `LOCK TABLE` has it for itself. No row has so short a key.
+    pub(crate) fn of_table(tree: TreeId) -> LockKey {
+        LockKey { tree, key: vec![] }
+    }
+}
+
 /// How a key is locked, from the weakest to the strongest mode: each keeps out what those that are weaker
 /// keep out, and more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +83,23 @@ pub(crate) enum LockMode {
     NoKeyUpdate,
     /// `FOR UPDATE`: the key comes or goes.
     Update,
+}
+
+/// What one that writes holds, or waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LockShown {
+    /// The right to write, beside others or alone.
+    Right { is_alone: bool },
+    /// Keys of a tree; the strongest mode.
+    Keys(TreeId, LockMode),
+}
+
+/// A lock that is held or waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShownLock {
+    pub(crate) session: Option<u64>,
+    pub(crate) what: LockShown,
+    pub(crate) is_granted: bool,
 }
 
 /// The locks of a database.
@@ -104,7 +134,7 @@ impl Locks {
     /// # Errors
     /// 55P03 when that takes longer than the statement may wait, 57014 when it is cancelled.
     pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<WriteRight> {
-        let right = WriteRight(Arc::new(Held { locks: self.clone(), id: self.0.state().new_id() }));
+        let right = self.new_right();
         right.share(wait).await?;
         Ok(right)
     }
@@ -114,9 +144,23 @@ impl Locks {
     /// # Errors
     /// As [`Locks::share`].
     pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<WriteRight> {
-        let right = WriteRight(Arc::new(Held { locks: self.clone(), id: self.0.state().new_id() }));
+        let right = self.new_right();
         right.take_alone(wait).await?;
         Ok(right)
+    }
+
+    fn new_right(&self) -> WriteRight {
+        WriteRight(Arc::new(Held { locks: self.clone(), id: self.0.state().new_id() }))
+    }
+
+    /// What is held and waited for, to be shown.
+    pub(crate) fn shown(&self) -> Vec<ShownLock> {
+        self.0.state().shown()
+    }
+
+    /// The sessions that a session waits for.
+    pub(crate) fn blocking(&self, session: u64) -> Vec<u64> {
+        self.0.state().blocking(session)
     }
 }
 
@@ -137,7 +181,7 @@ impl WriteRight {
     pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<()> {
         let id = self.0.id;
         let shared = async {
-            self.0.locks.0.waiting.wait(|| self.state().share(id)).await;
+            self.0.locks.0.waiting.wait(|| self.state().share(id, wait.session)).await;
             Ok(())
         };
         wait.bound(shared).await
@@ -169,10 +213,10 @@ impl WriteRight {
 
     async fn take_alone(&self, wait: &LockWait) -> SqlResult<()> {
         let id = self.0.id;
-        self.state().excluding += 1;
+        self.state().excluding.insert(id, wait.session);
         let _excluding = Excluding(self);
         let alone = async {
-            self.0.locks.0.waiting.wait(|| self.state().exclude(id)).await;
+            self.0.locks.0.waiting.wait(|| self.state().exclude(id, wait.session)).await;
             Ok(())
         };
         wait.bound(alone).await
@@ -191,7 +235,10 @@ impl WriteRight {
             return Ok(());
         }
         wanted.sort_unstable();
-        for (key, mode) in wanted {
+        for (nth, (key, mode)) in wanted.into_iter().enumerate() {
+            if nth % KEYS_AT_ONCE == KEYS_AT_ONCE - 1 {
+                give_way(&wait.cancel).await?;
+            }
             if self.state().take(self.0.id, &key, mode).is_some() {
                 wait.bound(self.wait_for(key, mode)).await?;
             }
@@ -237,7 +284,7 @@ struct Excluding<'a>(&'a WriteRight);
 
 impl Drop for Excluding<'_> {
     fn drop(&mut self) {
-        self.0.state().excluding -= 1;
+        self.0.state().excluding.remove(&self.0.0.id);
         self.0.0.locks.0.waiting.wake_all();
     }
 }

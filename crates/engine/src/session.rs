@@ -1,6 +1,10 @@
 //! Sessions: statements in, results out.
 
 mod admit;
+mod before_commit;
+mod constraints;
+mod explained;
+mod notifications;
 mod program;
 mod roles;
 mod row_locks;
@@ -8,6 +12,7 @@ mod rows;
 mod run;
 mod shown;
 mod transaction;
+mod with_writes;
 mod write;
 
 pub use program::TransactionOptions;
@@ -19,7 +24,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use sql::parse::Statement;
+use sql::parse::{OnCommit, Statement};
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
@@ -32,6 +37,7 @@ use crate::database::Database;
 use crate::lifted::Lifted;
 use crate::locks::LockWait;
 use crate::notice::Notice;
+use crate::notifications::Mailbox;
 use crate::pipe::{PipeReceiver, PipeSender};
 use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Watch};
@@ -40,11 +46,14 @@ use crate::seek::Seek;
 use crate::settings::Settings;
 use crate::statements::{Executed, Statements};
 use crate::system::{
-    Generator, LastNumbers, Monitor, SessionInfo, SettingChange, Sleep, SystemCatalog, View,
+    Generator, LastNumbers, Monitor, Results, SessionInfo, SettingChange, Sleep, SystemCatalog,
+    View,
 };
+use crate::traced::Trace;
 use crate::writing::Writing;
 use crate::{access, isolation, query};
 
+use before_commit::Passing;
 use transaction::TransactionState;
 
 /// Settings, a transaction, and one statement at a time. Used from an ordinary thread, which blocks. A
@@ -59,6 +68,8 @@ pub struct Session {
     activity: Arc<Activity>,
     notices: Vec<Notice>,
     transaction: TransactionState,
+    /// Temporary tables of which commits take something.
+    passing: Vec<Passing>,
     /// Whether functions with an effect are refused.
     reads_only: bool,
     /// Look-ups that came as text.
@@ -68,6 +79,11 @@ pub struct Session {
     chance: Arc<Mutex<Option<Generator>>>,
     /// The numbers that sequences gave it last.
     pub(crate) numbers: Arc<LastNumbers>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    /// What parts of the statement that runs have returned.
+    results: Arc<Results>,
+    /// Notes the queries of the statement that runs.
+    trace: Option<Arc<Trace>>,
 }
 
 /// Chunks that wait between a client and its `COPY`.
@@ -94,9 +110,10 @@ impl CancelHandle {
 }
 
 impl std::ops::Drop for Session {
-    /// Its temporary tables go with it.
+    /// Its temporary tables go with it, and nobody is told what it listened to.
     fn drop(&mut self) {
         self.db.forget_session(self.activity.session_id);
+        self.mailbox.unlisten_all();
     }
 }
 
@@ -104,6 +121,7 @@ impl Session {
     pub(crate) fn new(db: Database) -> Session {
         let info = SessionInfo::new(&db);
         let activity = db.activities().enter();
+        let mailbox = Mailbox::new(db.activities().channels.clone(), activity.session_id);
         let db = db.seen_by(activity.session_id);
         let configuration_count = db.configuration_count();
         let settings = Settings::of(&db.configuration());
@@ -116,12 +134,16 @@ impl Session {
             activity,
             notices: vec![],
             transaction: TransactionState::default(),
+            passing: vec![],
             reads_only: false,
             lifted: Lifted::default(),
             statements: Arc::default(),
             cursors: Arc::default(),
             chance: Arc::default(),
             numbers: Arc::default(),
+            mailbox: Arc::new(mailbox),
+            results: Arc::default(),
+            trace: None,
         }
     }
 
@@ -161,6 +183,17 @@ impl Session {
         zone::Context { zone: self.settings.zone.0, now_us: Some(runtime::time::unix_us()) }
     }
 
+    /// Notes the queries of the statement that runs, if somebody wants to know them.
+    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
+        self.trace.as_ref()
+    }
+
+    /// Forgets what belongs to the statement that ran.
+    fn forget_statement(&mut self) {
+        self.results = Arc::default();
+        self.trace = None;
+    }
+
     /// What others see of the session.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
@@ -175,7 +208,11 @@ impl Session {
     pub(crate) fn lock_wait(&self) -> LockWait {
         let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let timeout = self.settings.lock_timeout_ms;
-        LockWait { cancel, timeout: (timeout > 0).then(|| Duration::from_millis(timeout)) }
+        LockWait {
+            cancel,
+            timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
+            session: Some(self.activity.session_id),
+        }
     }
 
     pub(crate) async fn dispatch(
@@ -194,25 +231,22 @@ impl Session {
         match statement {
             Statement::Query(query) => self.query(&query, cancel).await.map(StatementResult::Rows),
             Statement::Explain(e) => self.explain(&e, cancel).await,
-            Statement::Set { name, value: Some(value) } => {
-                self.check_isolation_open(&name, &value)?;
-                self.settings.set(&name, &value).map(|()| tag("SET"))
-            }
-            Statement::SetTransaction(modes) => {
-                for (name, value) in &modes {
-                    self.check_isolation_open(name, value)?;
-                    self.settings.set(name, value)?;
-                }
-                Ok(tag("SET"))
-            }
-            Statement::Set { name, value: None } => self.settings.reset(&name).map(|()| tag("SET")),
+            Statement::WithWrites(with) => Box::pin(self.with_writes(with, cancel)).await,
+            Statement::ExplainWrite(e) => Box::pin(self.explain_write(e)).await,
+            Statement::Set { name, value: Some(value) } => self.set(&[(name, value)]),
+            Statement::SetTransaction(modes) => self.set(&modes),
+            Statement::Set { name, value: None } => self.reset(&name).map(|()| tag("SET")),
             Statement::SetLocal { name, value } => {
                 self.set_local(&name, value.as_deref()).map(|()| tag("SET"))
             }
             Statement::Reset { name } => {
-                self.settings.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
+                self.reset(name.as_deref().unwrap_or("all")).map(|()| tag("RESET"))
             }
             Statement::Show { name } => self.show(&name),
+            Statement::Notification(statement) => self.notification(statement),
+            Statement::SetConstraints(set) => {
+                Box::pin(self.set_constraints(&set)).await.map(|()| tag("SET CONSTRAINTS"))
+            }
             Statement::Lock(lock) => self.lock_tables(&lock).await.map(|()| tag("LOCK TABLE")),
             Statement::Prepare(prepare) => self.prepare(&prepare).map(|()| tag("PREPARE")),
             Statement::Execute(execute) => match self.executed(&execute)? {
@@ -265,15 +299,26 @@ impl Session {
             Ok(statement) => return self.change_rows(statement).await,
             Err(statement) => *statement,
         };
+        let passing = match &statement {
+            Statement::CreateTable(create)
+                if create.on_commit != OnCommit::PreserveRows
+                    && !self.db.newest().is_temporary(&create.name) =>
+            {
+                Some(create.clone())
+            }
+            _ => None,
+        };
         let writing = self.writing_alone().await?;
         let skipped = crate::notice::skipped(writing.snapshot(), &statement);
         let written = Box::pin(write::write(&writing, statement)).await;
         let settled = writing.settle(written).await;
         self.notices.extend(skipped);
-        settled.map(|(result, told)| {
-            self.notices.extend(told);
-            result
-        })
+        let (result, told) = settled?;
+        self.notices.extend(told);
+        match passing {
+            Some(create) => self.note_created(&create).await.map(|()| result),
+            None => Ok(result),
+        }
     }
 
     /// The catalog as this session sees it, with the system's relations and functions.
@@ -282,7 +327,7 @@ impl Session {
     }
 
     pub(crate) fn catalog_over(&self, snapshot: Arc<Snapshot>) -> SystemCatalog {
-        SystemCatalog::new(View {
+        let catalog = SystemCatalog::new(View {
             snapshot,
             session: self.info.clone(),
             settings: self.settings.clone(),
@@ -290,6 +335,7 @@ impl Session {
             cursors: self.cursors.clone(),
             chance: self.chance.clone(),
             numbers: self.numbers.clone(),
+            mailbox: self.mailbox.clone(),
             given: Mutex::default(),
             in_block: self.transaction.status != TransactionStatus::Idle,
             reads_only: self.reads_only,
@@ -300,8 +346,13 @@ impl Session {
             now_us: runtime::time::unix_us(),
             page_bytes: self.db.page_bytes() as u64,
             checkpoint: self.db.store().checkpoint_number(),
-            monitor: Monitor { activities: self.db.activities().clone(), handle: self.db.handle() },
-        })
+            monitor: Monitor {
+                activities: self.db.activities().clone(),
+                handle: self.db.handle(),
+                locks: self.db.versions().locks().clone(),
+            },
+        });
+        catalog.with_results(self.results.clone())
     }
 
     /// What a statement that changes definitions works with; waits until no other one writes.
@@ -384,6 +435,7 @@ impl Session {
     /// What cancels the statement that begins now.
     pub(crate) fn begin(&mut self) -> Cancel {
         self.follow_configuration();
+        self.transaction.is_committed.get_or_insert(true);
         let (info, settings) = (&self.info, &self.settings);
         self.activity.begin(&info.user, &settings.application_name, info.pid);
         let cancel = Cancel::default();

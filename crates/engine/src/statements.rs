@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{Field, SchemaRef};
 use runtime::sync::Cancel;
-use sql::parse::{Discard, Drop, DropObject, Execute, Explain, Prepare};
+use sql::parse::{Discard, Drop, DropObject, Execute, Prepare};
 use sql::{Parameter, Query, Shape, Statement, Template};
 use types::described::wire_type;
 use types::{SqlError, SqlResult, SqlState};
@@ -117,9 +117,8 @@ impl Session {
     /// Finds the types that are open, and names that are not there. Who may do it is asked when it
     /// runs.
     fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<Vec<u32>> {
-        template.bind(&nulls(oids))?;
         let _entered = types::zone::enter(self.context());
-        let catalog = self.system_catalog();
+        let catalog = self.catalog_for(&template.bind(&nulls(oids))?)?;
         let oids = sql::parameter_types(template, oids, &catalog)?;
         match sql::check(&template.bind(&nulls(&oids))?, &catalog) {
             Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
@@ -188,12 +187,8 @@ impl Session {
         let Some(explaining) = execute.explain else {
             return self.bound(prepared, &values);
         };
-        let Statement::Query(query) = prepared.template().bind(&values)? else {
-            return Err(SqlError::unsupported("EXPLAIN of a statement that writes"));
-        };
-        let sql::parse::Explaining { analyze, verbose, json, costs } = explaining;
-        let explain = Explain { analyze, verbose, json, costs, query };
-        Ok(Executed::Statement(Box::new(Statement::Explain(explain))))
+        let explain = explaining.of(prepared.template().bind(&values)?)?;
+        Ok(Executed::Statement(Box::new(explain)))
     }
 
     /// A prepared statement with values for its parameters. In a failed block nothing is planned; what
@@ -264,10 +259,10 @@ impl Session {
                 self.settings.reset("all")?;
                 self.forget_statements(None);
                 self.numbers.forget();
+                self.mailbox.unlisten_all();
                 "DISCARD ALL"
             }
-            // Plans are checked before they are used again, and the others are not to be had.
-            Discard::Channels => "UNLISTEN",
+            // Plans are checked before they are used again.
             Discard::Plans => "DISCARD PLANS",
             Discard::Sequences => {
                 self.numbers.forget();

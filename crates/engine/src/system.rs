@@ -13,6 +13,7 @@ mod objects;
 mod owners;
 mod pg_catalog;
 mod relation;
+mod results;
 mod rows;
 mod sequences;
 mod session_info;
@@ -36,12 +37,15 @@ use crate::advisory::Wish;
 use crate::catalog::Snapshot;
 use crate::cursors::Cursors;
 use crate::database::Database;
+use crate::locks::Locks;
+use crate::notifications::Mailbox;
 use crate::settings::Settings;
 use crate::statements::Statements;
 
 pub(crate) use constraints::{next_of, numbered_by};
 pub(crate) use functions::{Generator, Given, LastNumbers};
 pub(crate) use names::quote_ident;
+pub(crate) use results::Results;
 pub(crate) use session_info::SessionInfo;
 pub(crate) use sleep::Sleep;
 pub(crate) use source::SystemSource;
@@ -72,6 +76,8 @@ pub(crate) fn is_relation_of(schema: &str, name: &str) -> bool {
 #[derive(Clone)]
 pub(crate) struct SystemCatalog {
     view: Arc<View>,
+    /// What parts of the statement have given.
+    results: Arc<Results>,
 }
 
 /// What system relations and functions are made from.
@@ -85,6 +91,8 @@ pub(crate) struct View {
     pub(crate) chance: Arc<Mutex<Option<Generator>>>,
     /// The numbers that sequences gave the session last.
     pub(crate) numbers: Arc<LastNumbers>,
+    /// What the session tells others when its transaction commits.
+    pub(crate) mailbox: Arc<Mailbox>,
     /// The sequences of which a crash would forget what they gave out.
     pub(crate) given: Mutex<Vec<Given>>,
     /// Whether the session is in a transaction block.
@@ -121,11 +129,17 @@ pub(crate) struct SettingChange {
 pub(crate) struct Monitor {
     pub(crate) activities: Arc<Activities>,
     pub(crate) handle: runtime::Handle,
+    pub(crate) locks: Locks,
 }
 
 impl SystemCatalog {
     pub(crate) fn new(view: View) -> SystemCatalog {
-        SystemCatalog { view: Arc::new(view) }
+        SystemCatalog { view: Arc::new(view), results: Arc::default() }
+    }
+
+    /// The same with what parts of the statement have given.
+    pub(crate) fn with_results(&self, results: Arc<Results>) -> SystemCatalog {
+        SystemCatalog { view: self.view.clone(), results }
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -163,6 +177,9 @@ impl SystemCatalog {
 
     /// The rows of a system relation, the columns at `ordinals`.
     pub(crate) fn source(&self, id: TableId, ordinals: &[usize]) -> SqlResult<SystemSource> {
+        if let Some(rows) = self.results.rows(id, ordinals) {
+            return rows.map(SystemSource::new);
+        }
         let relation = relation::by_id(id);
         let relation = relation.ok_or_else(|| SqlError::internal("no such system relation"))?;
         let rows = self.view.rows(relation)?;
@@ -211,7 +228,10 @@ impl Catalog for SystemCatalog {
     }
 
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<TableDef>> {
-        relation::find(schema, name).map(|relation| relation.def.clone())
+        match schema {
+            sql::parse::RESULTS_SCHEMA => self.results.table(name),
+            _ => relation::find(schema, name).map(|relation| relation.def.clone()),
+        }
     }
 
     fn now_us(&self) -> Option<i64> {

@@ -116,6 +116,14 @@ impl ReadView {
         ReadView::new(Registered { version: *version, own, reads, locks: false, log })
     }
 
+    /// With what its own transaction has done as far as it is seen, that of another version.
+    pub(crate) fn moved_to(&self, version: &ReadView) -> ReadView {
+        match &self.0.own {
+            Some(own) => version.with_own(&own.stamp, own.step),
+            None => version.clone(),
+        }
+    }
+
     /// The number of the version.
     pub(crate) fn version(&self) -> u64 {
         self.0.version
@@ -208,6 +216,25 @@ impl ReadView {
         let Some(undo) = state.tree(tree) else { return false };
         let overtaken = |record: &Record| self.0.is_overtaken_by(record);
         version < undo.lost || keys.any(|key| undo.of_key(key).iter().any(overtaken))
+    }
+
+    /// Whether the own transaction has changed one of the entries, in a step that is not seen.
+    pub(crate) fn is_changed_later<'a>(
+        &self,
+        tree: TreeId,
+        mut keys: impl Iterator<Item = &'a [u8]>,
+    ) -> bool {
+        let state = self.0.log.state();
+        let later = |record: &Record| self.0.sees_own(record) == Some(false);
+        state.tree(tree).is_some_and(|undo| keys.any(|key| undo.of_key(key).iter().any(later)))
+    }
+
+    /// The same of any entry of the tree.
+    pub(crate) fn is_tree_changed_later(&self, tree: TreeId) -> bool {
+        let state = self.0.log.state();
+        let later = |record: &Record| self.0.sees_own(record) == Some(false);
+        let undo = state.tree(tree);
+        undo.is_some_and(|undo| undo.within(b"", None).flat_map(|(_, all)| all).any(later))
     }
 
     /// Whether others have committed a change of any entry of the tree since the version.

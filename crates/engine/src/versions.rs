@@ -15,8 +15,9 @@
 //! what these have replaced goes with it, and recovery puts that back before it looks at the log. A
 //! transaction that ends later logs all that it has changed.
 //!
-//! The right to write is kept until the version with the changes is visible, also when nobody waits for it. So who writes
-//! alone finds nothing that is not, and definitions do not change under those who write beside others.
+//! The right to write is kept until the version with the changes is visible, also when nobody waits for
+//! it. So who writes alone finds nothing that is not, and definitions do not change under those who write
+//! beside others.
 
 mod pending;
 
@@ -67,7 +68,7 @@ pub(crate) struct Ending<'a> {
 
 #[derive(Default)]
 struct State {
-    /// A publication waits for the right to write: what changes before it has that is a part of it.
+    /// A publication is about to begin: what is committed before it does is a part of it.
     is_requested: bool,
     /// Why nothing becomes durable any more.
     failure: Option<SqlError>,
@@ -108,7 +109,8 @@ impl Versions {
         self.catalogs.read().unwrap_or_else(PoisonError::into_inner).visible.clone()
     }
 
-    /// The catalog as the next statement that writes finds it.
+    /// The catalog with all that was committed, which is not durable yet. Definitions are changed in it, and
+    /// transactions that write begin on it.
     pub(crate) fn newest(&self) -> Arc<Snapshot> {
         self.catalogs.read().unwrap_or_else(PoisonError::into_inner).newest.clone()
     }
@@ -191,8 +193,10 @@ impl Versions {
         catalogs.replace(read_view);
     }
 
-    /// Puts the next version in place, with other definitions; it is published soon. Its number. Its records of the
-    /// catalog take so many bytes in the log. The caller has the right to change, and to write alone.
+    /// Puts the next version in place, with other definitions; it is published soon. Its number.
+    ///
+    /// Its records of the catalog take `record_bytes` in the log. The caller has the right to change, and to
+    /// write alone.
     pub(crate) fn define(
         self: &Arc<Versions>,
         mut next: Snapshot,
@@ -243,7 +247,7 @@ impl Versions {
         self.state().given.extend(released.iter().map(|key| (*key, false)));
     }
 
-    /// Lets the temporary tables of a session go with the next change of anyone.
+    /// Lets the temporary tables of a session go with the next change of definitions.
     pub(crate) fn note_ended(&self, session: u64) {
         self.state().ended.push(session);
     }

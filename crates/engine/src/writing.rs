@@ -6,6 +6,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
+use sql::catalog::TableId;
+use sql::constraints::ForeignKey;
 use sql::dml::TargetCatalog;
 use sql::plan::Plan;
 use sql::{PlannerOptions, Query};
@@ -99,6 +101,22 @@ impl<'a> Writing<'a> {
         now.cloned().ok_or_else(|| self.block().map_or_else(|error| error, |b| b.overtaken()))
     }
 
+    /// Whether a foreign key is checked when the transaction commits.
+    pub(crate) fn defers(&self, key: &ForeignKey) -> bool {
+        self.session.deferrals().defers(key)
+    }
+
+    /// The table that a foreign key refers to, as it is now.
+    ///
+    /// # Errors
+    /// XX000
+    pub(crate) fn referred(&self, key: &ForeignKey) -> SqlResult<Arc<TableEntry>> {
+        let now = self.db.block().filter(|block| block.is_frozen()).map(|block| block.changed());
+        let now = now.as_ref().unwrap_or(self.snapshot());
+        let table = now.table_by_id(TableId(key.table)).cloned();
+        table.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))
+    }
+
     /// The catalog before the statement.
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
         self.catalog.snapshot()
@@ -154,8 +172,12 @@ impl<'a> Writing<'a> {
     ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let plan = self.plan(text, target).await?;
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
-        let ran = query::run(self.db, catalog, &plan, self.settings, watch, Duration::ZERO).await?;
-        Ok((plan.root.schema.clone(), ran.0))
+        let (batches, figures) =
+            query::run(self.db, catalog, &plan, self.settings, watch, Duration::ZERO).await?;
+        if let Some(trace) = self.session.trace() {
+            trace.note(&plan, Some(figures));
+        }
+        Ok((plan.root.schema.clone(), batches))
     }
 
     /// The same in one batch.
@@ -180,6 +202,9 @@ impl<'a> Writing<'a> {
     /// Begins a query over the state before the statement, whose rows are taken as they come.
     pub(crate) async fn stream(&self, text: &Query) -> SqlResult<QueryRows> {
         let plan = self.plan(text, None).await?;
+        if let Some(trace) = self.session.trace() {
+            trace.note(&plan, None);
+        }
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
         let own = self.catalog.clone();
         let run = Run::new(self.db, own, &plan, self.settings, watch, Duration::ZERO);
@@ -198,7 +223,11 @@ impl<'a> Writing<'a> {
         self.planner.plan(is_large, &self.cancel, work).await
     }
 
-    async fn plan(&self, text: &Query, target: Option<&str>) -> SqlResult<Arc<Plan>> {
+    /// How a query is run, as [`Writing::batches`].
+    ///
+    /// # Errors
+    /// Those of planning; 57014.
+    pub(crate) async fn plan(&self, text: &Query, target: Option<&str>) -> SqlResult<Arc<Plan>> {
         let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
         let (catalog, options) = (self.catalog.clone(), self.options);
         let (query, target) = (text.clone(), target.map(str::to_owned));

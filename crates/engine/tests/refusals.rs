@@ -61,7 +61,7 @@ const INSIDE: [&str; 30] = [
 ];
 
 /// What is refused by its name: statements, types, functions and operators of PostgreSQL that are not here.
-const NAMED: [(&str, &str); 51] = [
+const NAMED: [(&str, &str); 48] = [
     ("do $$ begin end $$", "DO"),
     ("cluster t", "CLUSTER"),
     ("reindex table t", "REINDEX"),
@@ -71,8 +71,6 @@ const NAMED: [(&str, &str); 51] = [
     ("drop owned by x", "DROP OWNED"),
     ("reassign owned by x to y", "REASSIGN OWNED"),
     ("alter role x set work_mem = '1MB'", "ALTER ROLE"),
-    ("listen x", "LISTEN"),
-    ("notify x", "NOTIFY"),
     ("create function f() returns int language sql as 'select 1'", "CREATE FUNCTION"),
     ("create or replace function f() returns int language sql as 'select 1'", "CREATE FUNCTION"),
     ("create schema s", "CREATE SCHEMA"),
@@ -101,7 +99,6 @@ const NAMED: [(&str, &str); 51] = [
     ("create table x (a interval year to month)", "interval"),
     ("select to_json(1)", "to_json"),
     ("select lo_create(0)", "lo_create"),
-    ("select pg_notify('a', 'b')", "pg_notify"),
     ("select json_agg(a) from t", "json_agg"),
     ("select row(1, 2)", "row"),
     ("select array[[1], [2]]", "dimension"),

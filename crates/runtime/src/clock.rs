@@ -10,7 +10,6 @@ pub(crate) fn monotonic_ns() -> u64 {
 }
 
 /// Nanoseconds of processor time that this thread has used.
-#[cfg(debug_assertions)]
 pub(crate) fn thread_ns() -> u64 {
     let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `spec` is a valid place for the answer.

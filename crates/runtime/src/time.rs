@@ -49,6 +49,14 @@ pub fn now() -> Instant {
     Instant(worker::try_with(|w| w.now_ns()).unwrap_or_else(monotonic_ns))
 }
 
+/// Processor time that this thread has used; none in a simulation.
+pub fn thread_cpu() -> Duration {
+    match worker::try_with(Worker::simulated_ns).flatten() {
+        Some(_) => Duration::ZERO,
+        None => Duration::from_nanos(crate::clock::thread_ns()),
+    }
+}
+
 /// Microseconds since 1970 (UTC) by the wall clock; a simulation counts from the start of 2000.
 pub fn unix_us() -> i64 {
     const YEAR_2000_US: i64 = 946_684_800_000_000;

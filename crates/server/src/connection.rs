@@ -1,8 +1,11 @@
 //! One connection: messages in, answers out.
 
 use std::collections::HashMap;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use engine::{
@@ -161,16 +164,37 @@ impl Connection {
             return self.leave(&drain::farewell());
         }
         let next = match self.pause() {
-            None => self.input.next(&mut self.stream).await,
-            Some((pause, error)) => {
-                match time::timeout(pause, self.input.next(&mut self.stream)).await {
-                    Ok(next) => next,
-                    Err(_) => return self.leave(&error),
-                }
-            }
+            None => self.next_input().await,
+            Some((pause, error)) => match time::timeout(pause, self.next_input()).await {
+                Ok(next) => next,
+                Err(_) => return self.leave(&error),
+            },
         };
         self.appear(Doing::Works);
         self.unless_woken(next)
+    }
+
+    /// The next message of a client that rests, which is told meanwhile what it listens to.
+    async fn next_input(&mut self) -> io::Result<Option<Frame>> {
+        while self.session.is_idle() && self.session.listens() {
+            self.pass_notifications();
+            self.flush().await?;
+            let (mut notified, mut readable) =
+                (pin!(self.session.notified()), pin!(self.stream.readable()));
+            let is_notified = poll_fn(|cx| match readable.as_mut().poll(cx) {
+                Poll::Ready(ready) => Poll::Ready(ready.map(|()| false)),
+                Poll::Pending => notified.as_mut().poll(cx).map(|()| Ok(true)),
+            });
+            if !is_notified.await? {
+                break;
+            }
+        }
+        self.input.next(&mut self.stream).await
+    }
+
+    fn pass_notifications(&mut self) {
+        let told = self.session.take_notifications();
+        told.iter().for_each(|told| self.output.notification(told));
     }
 
     /// The end of the stream may be the end of the server.
@@ -276,6 +300,9 @@ impl Connection {
         if self.is_ended() {
             return Ok(());
         }
+        if self.session.is_idle() {
+            self.pass_notifications();
+        }
         self.output.ready(status_byte(self.session.transaction_status()));
         self.rests = true;
         // More of a pipeline may be here already: then one call sends both answers.
@@ -336,6 +363,7 @@ impl Connection {
             other => {
                 if matches!(other, Statement::Discard(Discard::All)) {
                     self.unnamed = None;
+                    self.close_cursors();
                 }
                 self.perform(other).await
             }

@@ -9,7 +9,7 @@ use engine::{
 };
 
 use crate::connection::{Answer, Connection};
-use crate::extended::Portal;
+use crate::extended::{CursorEnd, Portal};
 use crate::rows::{Form, Rows};
 
 /// Rows of a cursor that a `FETCH` is to give.
@@ -46,14 +46,22 @@ impl Connection {
 
     async fn declare(&mut self, declare: DeclareCursor) -> io::Result<SqlResult<Answer>> {
         let DeclareCursor { name, binary, hold, scroll, query, text } = declare;
-        if hold {
-            return Ok(Err(SqlError::unsupported("a cursor WITH HOLD")));
-        }
-        if self.session.transaction_status() == TransactionStatus::Idle {
+        let is_in_block = self.session.transaction_status() != TransactionStatus::Idle;
+        let end = match (hold, is_in_block) {
+            (false, _) => CursorEnd::Transaction,
+            (true, true) => CursorEnd::Rollback,
+            (true, false) => CursorEnd::Session,
+        };
+        if !hold && !is_in_block {
             return Ok(Err(no_block("DECLARE CURSOR")));
         }
         if scroll {
             return Ok(Err(SqlError::unsupported("a SCROLL cursor")));
+        }
+        if hold && query.row_locks().is_some() {
+            let error = SqlError::unsupported("DECLARE CURSOR WITH HOLD ... FOR UPDATE")
+                .with_detail("Holdable cursors must be READ ONLY.");
+            return Ok(Err(error));
         }
         if self.portals.contains_key(&name) {
             let message = format!("cursor \"{name}\" already exists");
@@ -64,7 +72,7 @@ impl Connection {
             Err(error) => return Ok(Err(error)),
         };
         rows.lie_still(&mut self.session);
-        self.session.show_cursor(&name, CursorInfo::new(text.as_str().into(), binary));
+        self.session.show_cursor(&name, CursorInfo::new(text.as_str().into(), binary, hold));
         let bound = Some(Executed::Statement(Box::new(Statement::Query(query))));
         let formats = vec![i16::from(binary)];
         let portal = Portal {
@@ -74,24 +82,31 @@ impl Connection {
             formats,
             rows: Some(rows),
             cursor: true,
+            end,
             source: None,
         };
         self.portals.insert(name, portal);
         Ok(Ok(Answer::Command { tag: "DECLARE CURSOR".to_owned() }))
     }
 
+    /// Closes all cursors.
+    pub(crate) fn close_cursors(&mut self) {
+        self.portals.retain(|_, portal| !portal.cursor);
+        self.session.hide_cursors(None);
+    }
+
     fn close_cursor(&mut self, name: Option<&str>) -> SqlResult<Answer> {
         let tag = match name {
             None => {
-                self.portals.retain(|_, portal| !portal.cursor);
+                self.close_cursors();
                 "CLOSE CURSOR ALL"
             }
             Some(name) => {
                 self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
+                self.session.hide_cursors(Some(name));
                 "CLOSE CURSOR"
             }
         };
-        self.session.hide_cursors(name);
         Ok(Answer::Command { tag: tag.to_owned() })
     }
 
@@ -164,10 +179,22 @@ impl Connection {
         Ok(Ok(format!("FETCH {count}")))
     }
 
-    /// The block has ended, and its cursors with it.
-    pub(crate) fn end_cursors(&mut self) {
-        self.portals.clear();
-        self.session.hide_cursors(None);
+    /// Ends cursors: those that end so, or sooner.
+    pub(crate) fn end_cursors(&mut self, end: CursorEnd) {
+        let ends = |portal: &Portal| match portal.end {
+            CursorEnd::Transaction => true,
+            own => own == end,
+        };
+        for (name, _) in self.portals.extract_if(|_, portal| ends(portal)) {
+            self.session.hide_cursors(Some(&name));
+        }
+    }
+
+    /// The block has committed: its cursors that are `WITH HOLD` stay until they are closed.
+    pub(crate) fn hold_cursors(&mut self) {
+        for portal in self.portals.values_mut().filter(|portal| portal.end == CursorEnd::Rollback) {
+            portal.end = CursorEnd::Session;
+        }
     }
 }
 

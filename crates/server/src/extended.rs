@@ -28,8 +28,21 @@ pub(crate) struct Portal {
     pub rows: Option<Rows>,
     /// Whether `DECLARE` made it.
     pub cursor: bool,
+    /// When it ends.
+    pub end: CursorEnd,
     /// The statement that it was bound from; `None` for a cursor.
     pub source: Option<Arc<NamedStatement>>,
+}
+
+/// When a portal ends that nobody closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CursorEnd {
+    /// With its transaction.
+    Transaction,
+    /// With its transaction, if that does not commit: `WITH HOLD`.
+    Rollback,
+    /// With the session: its transaction has committed.
+    Session,
 }
 
 impl Portal {
@@ -73,7 +86,7 @@ impl Connection {
             self.fail(&error);
         }
         if self.session.transaction_status() == TransactionStatus::Idle {
-            self.end_cursors();
+            self.end_cursors(CursorEnd::Transaction);
         }
         self.ready().await
     }
@@ -138,8 +151,8 @@ impl Connection {
         let bound = bound.map_err(|error| prepared.located(error))?;
         let (text, shape) = (prepared.text.clone(), prepared.shape.clone());
         let (formats, rows, cursor) = (bind.formats, None, false);
-        let source = Some(prepared);
-        let portal = Portal { bound, text, shape, formats, rows, cursor, source };
+        let (end, source) = (CursorEnd::Transaction, Some(prepared));
+        let portal = Portal { bound, text, shape, formats, rows, cursor, end, source };
         self.portals.insert(bind.portal.to_owned(), portal);
         self.output.empty(b'2');
         Ok(())
@@ -200,7 +213,7 @@ impl Connection {
         };
         Ok(match statement {
             Statement::Query(query) => Some(self.described(query).await?),
-            Statement::Explain(_) => texts(&["QUERY PLAN"]),
+            Statement::Explain(_) | Statement::ExplainWrite(_) => texts(&["QUERY PLAN"]),
             Statement::CheckDatabase => texts(&[engine::CHECK_COLUMN]),
             Statement::Show { name } if name.eq_ignore_ascii_case("all") => {
                 texts(&["name", "setting", "description"])
@@ -215,6 +228,7 @@ impl Connection {
                 Executed::Statement(statement) => Box::pin(self.columns(&statement)).await?,
                 Executed::Point(point) => Some(point.schema()),
             },
+            Statement::WithWrites(with) => self.session.describe_with(with).await?,
             other => self.session.returned(other)?,
         })
     }

@@ -2,7 +2,7 @@
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
-use engine::Notice;
+use engine::{Notice, Notification};
 use types::binary::{self, sized};
 use types::text::IntervalStyle;
 use types::zone::{self, Context};
@@ -47,6 +47,14 @@ impl Output {
 
     pub fn command_complete(&mut self, tag: &str) {
         self.message(b'C', |body| string(body, tag));
+    }
+
+    pub fn notification(&mut self, told: &Notification) {
+        self.message(b'A', |body| {
+            body.extend_from_slice(&told.pid.to_be_bytes());
+            string(body, &told.channel);
+            string(body, &told.payload);
+        });
     }
 
     pub fn ready(&mut self, block: u8) {

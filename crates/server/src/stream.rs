@@ -70,6 +70,22 @@ impl Stream {
         }
     }
 
+    /// Waits until there is something to receive. Dropped, it leaves everything as it was.
+    pub async fn readable(&mut self) -> io::Result<()> {
+        if let Some(channel) = &mut self.channel
+            && channel.has_received()
+        {
+            return Ok(());
+        }
+        let socket = self.socket.clone();
+        let mut readable = pin!(async move { socket.readable().await });
+        poll_fn(|cx| match self.poll_sent(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            _ => readable.as_mut().poll(cx),
+        })
+        .await
+    }
+
     /// Receives while what was to be sent soon is sent.
     async fn recv_plain(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let (socket, wait, len) = (self.socket.clone(), self.is_drained, into.len());

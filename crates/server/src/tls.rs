@@ -145,6 +145,13 @@ impl Channel {
         self.connection.process_new_packets().map(drop).map_err(wrong)
     }
 
+    /// Whether bytes have come that nobody has asked for yet.
+    pub fn has_received(&mut self) -> bool {
+        let decrypted = self.connection.process_new_packets();
+        // What is wrong with them is told to who receives.
+        !self.incoming.is_empty() || decrypted.map_or(true, |s| s.plaintext_bytes_to_read() > 0)
+    }
+
     /// Receives some bytes; none at the end of the stream.
     pub async fn recv(&mut self, socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
         loop {

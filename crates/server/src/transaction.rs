@@ -7,6 +7,7 @@ use engine::{
 };
 
 use crate::connection::Connection;
+use crate::extended::CursorEnd;
 
 /// As `ReadyForQuery` says it.
 pub(crate) fn status_byte(status: TransactionStatus) -> u8 {
@@ -24,13 +25,20 @@ impl Connection {
         step: Transaction,
     ) -> io::Result<SqlResult<StatementResult>> {
         let is_end = matches!(step, Transaction::Commit | Transaction::Rollback);
+        let commits = matches!(step, Transaction::Commit)
+            && self.session.transaction_status() != TransactionStatus::Failed;
         if is_end {
-            self.end_cursors();
+            self.end_cursors(CursorEnd::Transaction);
         }
         let has_work = is_end && self.session.has_written();
         let step = Statement::Transaction(step);
         let run = async |session: &mut Session| session.run(step, Client::default()).await;
         let done = self.attended(run).await?;
+        if is_end && commits && done.is_ok() {
+            self.hold_cursors();
+        } else if is_end {
+            self.end_cursors(CursorEnd::Rollback);
+        }
         if has_work {
             self.has_run();
         }

@@ -75,13 +75,30 @@ pub struct ForeignKey {
     pub on_delete: ReferentialAction,
     /// What happens to rows that refer to a key that changes.
     pub on_update: ReferentialAction,
+    /// When a transaction checks it.
+    #[serde(default)]
+    pub deferral: Deferral,
+}
+
+/// When a transaction checks a constraint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deferral {
+    /// At the end of each statement: `NOT DEFERRABLE`.
+    #[default]
+    Never,
+    /// At the end of each statement, unless `SET CONSTRAINTS` defers it: `DEFERRABLE`.
+    Possible,
+    /// When it commits, unless `SET CONSTRAINTS` says otherwise: `INITIALLY DEFERRED`.
+    Initial,
 }
 
 /// What happens to referring rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReferentialAction {
-    /// The statement fails if there are any.
+    /// The statement fails if there are any, or the transaction when the key is deferred: `NO ACTION`.
     Refuse,
+    /// The statement fails if there are any.
+    Restrict,
     /// They are deleted, or changed alike.
     Cascade,
     /// Their columns become null.

@@ -229,7 +229,8 @@ impl Draft {
             comparable(&name, own, other)?;
         }
         let (on_delete, on_update) = (spec.on_delete, spec.on_update);
-        let key = ForeignKey { name, columns, table, referenced, on_delete, on_update };
+        let deferral = spec.deferral;
+        let key = ForeignKey { name, columns, table, referenced, on_delete, on_update, deferral };
         self.constraints.foreign_keys.push(key);
         Ok(())
     }

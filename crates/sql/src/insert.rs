@@ -65,6 +65,21 @@ pub fn insert_rows(
     }
 }
 
+/// The query that gives the rows of an `INSERT`; `None` where they are values.
+///
+/// # Errors
+/// As [`insert_rows`].
+pub fn query_of(insert: &Insert, catalog: &dyn Catalog) -> SqlResult<Option<Query>> {
+    let Some(table) = catalog.table(&insert.table) else {
+        return Err(table_not_found(catalog, &insert.table));
+    };
+    let targets = targets(insert, &table)?;
+    match &insert.source {
+        InsertSource::Query(query) => typed_query(query.clone(), &table, &targets).map(Some),
+        _ => Ok(None),
+    }
+}
+
 fn rows(
     table: &Arc<TableDef>,
     targets: &[usize],

@@ -48,7 +48,7 @@ pub use arguments::arguments;
 pub use datafusion_common::ScalarValue;
 pub use define::{Draft, UniqueDraft, names_column, renamed_in};
 pub use explain::{Actual, explain_json, explain_masked, explain_text};
-pub use insert::{InsertRows, incoming_schema, insert_rows, rows_of_query};
+pub use insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_query};
 pub use library::{function_names, has_function};
 pub use options::{DeviceProfile, PlannerOptions};
 pub use parameters::{check, parameter_types};

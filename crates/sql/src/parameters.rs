@@ -70,6 +70,11 @@ fn of_statement(
     match statement {
         Statement::Query(query) => of_query(&query, catalog, inference, &[]),
         Statement::Explain(explain) => of_query(&explain.query, catalog, inference, &[]),
+        Statement::WithWrites(with) => {
+            let mut parts = with.parts.into_iter().chain([*with.body]);
+            parts.try_for_each(|statement| of_statement(statement, catalog, inference))
+        }
+        Statement::ExplainWrite(explain) => of_statement(*explain.statement, catalog, inference),
         Statement::Cursor(CursorStatement::Declare(declare)) => {
             of_query(&declare.query, catalog, inference, &[])
         }

@@ -13,9 +13,11 @@ mod constraint;
 mod copy;
 mod cursor;
 mod ddl;
+mod deferral;
 pub(crate) mod dialect;
 mod dml;
 mod exclude;
+mod explain;
 mod grouping;
 mod having;
 mod include;
@@ -25,6 +27,7 @@ mod merged;
 mod named;
 mod natural;
 mod needed;
+mod notification;
 mod ordered_set;
 mod overriding;
 mod place;
@@ -54,6 +57,7 @@ mod vacuum;
 mod values;
 mod whole_rows;
 mod windows;
+mod with_writes;
 mod words;
 
 pub use crate::view::CreateView;
@@ -65,8 +69,11 @@ pub use copy::{
     table_query,
 };
 pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_cursor};
+pub use deferral::SetConstraints;
 pub use dml::{Delete, Insert, Truncate, Update};
+pub use explain::{Explain, ExplainWrite};
 pub use lock::{LockTables, LockedRelation, RowLocks, TableLock};
+pub use notification::NotificationStatement;
 pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
 pub use role::{Grant, GrantTarget, Privilege, RoleName, RoleOptions, RoleStatement, Secret};
@@ -76,6 +83,7 @@ pub use setting::ISOLATION_LEVELS;
 pub use shape::Shape;
 pub use template::{Parameter, Template};
 pub use vacuum::Vacuum;
+pub use with_writes::{RESULTS_SCHEMA, WithWrites};
 
 pub(crate) use balance::balance;
 pub(crate) use ddl::column_type;
@@ -153,6 +161,14 @@ pub enum Statement {
         /// Setting.
         name: Option<String>,
     },
+    /// A `WITH` whose queries change rows.
+    WithWrites(WithWrites),
+    /// `EXPLAIN` of what changes rows.
+    ExplainWrite(ExplainWrite),
+    /// `LISTEN`, `UNLISTEN` and `NOTIFY`.
+    Notification(NotificationStatement),
+    /// `SET CONSTRAINTS`.
+    SetConstraints(SetConstraints),
     /// `REORGANIZE [TABLE]`.
     Reorganize {
         /// The table.
@@ -219,19 +235,16 @@ pub struct Query {
     pub(crate) ast: Box<ast::Query>,
 }
 
-/// `EXPLAIN` with its options.
-#[derive(Clone, Debug)]
-pub struct Explain {
-    /// Run the query and show what happened.
-    pub analyze: bool,
-    /// Show more.
-    pub verbose: bool,
-    /// Show it as JSON.
-    pub json: bool,
-    /// Show what the planner expects.
-    pub costs: bool,
-    /// The query.
-    pub query: Query,
+/// What becomes of a temporary table when a transaction commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// Nothing.
+    #[default]
+    PreserveRows,
+    /// It loses its rows.
+    DeleteRows,
+    /// It is dropped.
+    Drop,
 }
 
 /// `CREATE TABLE`.
@@ -249,6 +262,8 @@ pub struct CreateTable {
     pub query: Option<Query>,
     /// Only its session sees it.
     pub temporary: bool,
+    /// What becomes of it when a transaction commits.
+    pub on_commit: OnCommit,
     /// How its rows are kept, if the statement says so.
     pub storage: Option<crate::catalog::TableStorage>,
     /// Where its chunks lie, if not in the file.
@@ -323,10 +338,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     if let Some(statement) = copy::statement(text, &tokens) {
         return statement;
     }
-    if let Some(statement) = cursor::statement(text, &tokens) {
-        return statement;
-    }
-    if let Some(statement) = prepare::statement(text, &tokens) {
+    if let Some(statement) = of_session(text, &tokens) {
         return statement;
     }
     if let Some(statement) = role::statement(text, &tokens) {
@@ -377,12 +389,23 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
 }
 
+/// A statement about the session and its transaction, if it is one.
+fn of_session(text: &str, tokens: &tokens::Tokens) -> Option<SqlResult<Statement>> {
+    let of_constraints = deferral::statement(text, tokens);
+    let of_constraints = of_constraints.map(|set| set.map(Statement::SetConstraints));
+    let notified = || notification::statement(text, tokens).map(|n| n.map(Statement::Notification));
+    of_constraints
+        .or_else(notified)
+        .or_else(|| cursor::statement(text, tokens))
+        .or_else(|| prepare::statement(text, tokens))
+}
+
 fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
     use ast::Statement as S;
     Ok(match statement {
         S::Query(ast) => query_or_change(*ast)?,
         S::Explain { analyze, verbose, statement, format, options, .. } => {
-            explain(analyze, verbose, *statement, format, options)?
+            explain::explain(analyze, verbose, *statement, format, options)?
         }
         S::CreateTable(create) => Statement::CreateTable(ddl::create_table(create)?),
         S::AlterTable(alter) => Statement::AlterTable(alter::alter_table(&alter)?),
@@ -407,7 +430,6 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
             Statement::Transaction(setting::begin(&modes, !begin)?)
         }
         // Nobody listens: there is nothing to be told about.
-        S::UNLISTEN { .. } => Statement::Discard(Discard::Channels),
         S::Commit { chain: false, .. } => Statement::Transaction(Transaction::Commit),
         S::Comment { object_type, object_name, comment: text, if_exists: false } => {
             Statement::Comment(comment::comment(object_type, &object_name, text)?)
@@ -428,6 +450,9 @@ fn dispatch(statement: ast::Statement) -> SqlResult<Statement> {
 
 /// A query, or a change behind a `WITH`.
 fn query_or_change(mut ast: ast::Query) -> SqlResult<Statement> {
+    if let Some(statement) = with_writes::of(&ast)? {
+        return Ok(statement);
+    }
     let with = ast.with.take();
     Ok(match *ast.body {
         ast::SetExpr::Insert(ast::Statement::Insert(insert)) => {
@@ -453,49 +478,6 @@ fn query(ast: Box<ast::Query>) -> SqlResult<Query> {
         | ast::SetExpr::Delete(s)
         | ast::SetExpr::Merge(s) => Err(unsupported(s)),
         _ => Ok(Query { ast }),
-    }
-}
-
-fn explain(
-    mut analyze: bool,
-    mut verbose: bool,
-    statement: ast::Statement,
-    format: Option<ast::AnalyzeFormatKind>,
-    options: Option<Vec<ast::UtilityOption>>,
-) -> SqlResult<Statement> {
-    let mut json = false;
-    if let Some(format) = format {
-        let name = format.to_string().to_lowercase();
-        json = name.ends_with("json");
-        if !json && !name.ends_with("text") {
-            return Err(SqlError::unsupported("this EXPLAIN format"));
-        }
-    }
-    let mut costs = true;
-    for option in options.unwrap_or_default() {
-        let argument = option.arg.map(|a| a.to_string().to_lowercase());
-        let on = !matches!(argument.as_deref(), Some("false" | "off" | "0"));
-        match (option.name.value.to_lowercase().as_str(), argument.as_deref()) {
-            ("analyze", _) => analyze = on,
-            ("verbose", _) => verbose = on,
-            ("costs", _) => costs = on,
-            ("buffers" | "timing" | "summary", _) | ("format", Some("text")) => {}
-            ("format", Some("json")) => json = true,
-            (other, _) => return Err(SqlError::unsupported(format!("EXPLAIN option {other}"))),
-        }
-    }
-    match statement {
-        ast::Statement::Query(ast) => {
-            Ok(Statement::Explain(Explain { analyze, verbose, json, costs, query: query(ast)? }))
-        }
-        ast::Statement::Execute {
-            name: Some(name), parameters, using, immediate: false, ..
-        } if using.is_empty() => {
-            let execute =
-                Explaining { analyze, verbose, json, costs }.execute(&name, parameters)?;
-            Ok(Statement::Execute(execute))
-        }
-        other => Err(SqlError::unsupported(format!("EXPLAIN {}", keywords(&other)))),
     }
 }
 

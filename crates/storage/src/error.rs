@@ -62,7 +62,7 @@ pub enum StorageError {
     NoSuchTree(TreeId),
     /// The file would grow past the greatest page number.
     Full,
-    /// A write or sync failed earlier: open the file again, it recovers to its last checkpoint.
+    /// A write or sync failed earlier: open the file again, it recovers to what was made durable before.
     Poisoned(String),
     /// The runtime was stopped while a page was being read.
     Stopped,

@@ -101,6 +101,8 @@ states! {
     INSUFFICIENT_PRIVILEGE = "42501";
     /// Other objects depend on the one that is to go.
     DEPENDENT_OBJECTS_STILL_EXIST = "2BP01";
+    /// Parts of a statement change the same row.
+    TRIGGERED_DATA_CHANGE = "27000";
     /// A row of another table refers to the row, or the row to none.
     FOREIGN_KEY_VIOLATION = "23503";
     /// A row makes a check false.

@@ -1,6 +1,5 @@
 """Django: its schema editor, its ORM, `inspectdb`, over psycopg in autocommit."""
 
-import contextlib
 import io
 import os
 
@@ -15,7 +14,7 @@ settings.configure(
 django.setup()
 
 from django.core.management import call_command  # noqa: E402
-from django.db import NotSupportedError, connection, models  # noqa: E402
+from django.db import IntegrityError, connection, models, transaction  # noqa: E402
 
 from checks import Checks, equal  # noqa: E402
 
@@ -40,29 +39,88 @@ class Thing(models.Model):
 
 
 def fresh():
-    """The statements of Django's schema editor. It would run them in a block and make the keys
-    deferrable, of which the engine has neither."""
+    """What a migration does: in a block, with keys that are checked when it commits."""
     with connection.cursor() as cursor:
         cursor.execute("drop table if exists shop_thing")
         cursor.execute("drop table if exists shop_kind")
-    editor = connection.schema_editor(collect_sql=True)
-    editor.deferred_sql = []
-    with contextlib.suppress(AttributeError):
-        editor.atomic_migration = False
-    editor.create_model(Kind)
-    editor.create_model(Thing)
-    statements = editor.collected_sql + [str(s) for s in editor.deferred_sql]
-    with connection.cursor() as cursor:
-        for statement in statements:
-            # An index with another operator class serves LIKE there; here each index does.
-            if "varchar_pattern_ops" in statement:
-                continue
-            cursor.execute(statement.replace(" DEFERRABLE INITIALLY DEFERRED", ""))
+    with connection.schema_editor(atomic=True) as editor:
+        editor.create_model(Kind)
+        editor.create_model(Thing)
 
 
 @check
 def schema_editor():
     fresh()
+    with connection.cursor() as cursor:
+        cursor.execute("select condeferrable, condeferred from pg_constraint where contype = 'f'")
+        equal(cursor.fetchall(), [(True, True)])
+
+
+@check
+def keys_are_checked_when_the_block_commits():
+    fresh()
+    with transaction.atomic():
+        thing = Thing(kind_id=7, price=1)
+        thing.save()
+        Kind(id=7, name="late").save()
+    equal(Thing.objects.get().kind.name, "late")
+    try:
+        with transaction.atomic():
+            Thing(kind_id=8, price=1).save()
+    except IntegrityError as error:
+        equal(error.__cause__.sqlstate, "23503")
+    else:
+        raise AssertionError("a key without its row was kept")
+    equal(Thing.objects.count(), 1)
+    try:
+        with transaction.atomic():
+            Thing(kind_id=8, price=1).save()
+            connection.check_constraints()
+    except IntegrityError as error:
+        equal(error.__cause__.sqlstate, "23503")
+    else:
+        raise AssertionError("check_constraints has found nothing")
+
+
+@check
+def blocks_within_blocks():
+    fresh()
+    with transaction.atomic():
+        Kind(name="kept").save()
+        try:
+            with transaction.atomic():
+                Kind(name="undone").save()
+                Kind(name="kept").save()
+        except IntegrityError as error:
+            equal(error.__cause__.sqlstate, "23505")
+        Kind(name="after").save()
+    equal(sorted(Kind.objects.values_list("name", flat=True)), ["after", "kept"])
+    with transaction.atomic():
+        kind = Kind.objects.select_for_update().get(name="kept")
+        kind.name = "changed"
+        kind.save()
+    equal(Kind.objects.filter(name="changed").count(), 1)
+    made, is_new = Kind.objects.get_or_create(name="changed")
+    equal((made.id, is_new), (kind.id, False))
+
+
+@check
+def a_migration_changes_tables():
+    fresh()
+    Kind(name="book").save()
+    field = models.IntegerField(default=3)
+    field.set_attributes_from_name("stock")
+    with connection.schema_editor(atomic=True) as editor:
+        editor.add_field(Kind, field)
+    with connection.cursor() as cursor:
+        cursor.execute("select name, stock from shop_kind")
+        equal(cursor.fetchall(), [("book", 3)])
+    with connection.schema_editor(atomic=True) as editor:
+        editor.remove_field(Kind, field)
+    with connection.schema_editor(atomic=True) as editor:
+        editor.delete_model(Thing)
+        editor.delete_model(Kind)
+    equal(set(connection.introspection.table_names()) & {"shop_kind", "shop_thing"}, set())
 
 
 @check
@@ -71,15 +129,7 @@ def objects():
     book = Kind(name="book")
     book.save()
     things = [Thing(kind=book, price=i) for i in range(20)]
-    try:
-        Thing.objects.bulk_create(things)
-    except NotSupportedError as error:
-        # It writes in a block: until there are transactions that is refused by name, and nothing of
-        # it is kept.
-        equal(error.__cause__.sqlstate, "0A000")
-        equal(Thing.objects.count(), 0)
-        for thing in things:
-            thing.save()
+    Thing.objects.bulk_create(things)
     equal(Thing.objects.count(), 20)
     equal(Thing.objects.filter(price__gte=15, kind__name__startswith="bo").count(), 5)
     equal(Thing.objects.filter(kind__name__icontains="OO").count(), 20)

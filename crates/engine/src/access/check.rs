@@ -7,7 +7,7 @@ use sql::Query;
 use sql::parse::{
     AlterSequence, AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateSequence,
     CreateTable, Drop, DropObject, LockTables, LockedRelation, Privilege, SequenceChange,
-    Statement, TableLock, Truncate,
+    Statement, TableLock, Truncate, WithWrites,
 };
 use sql::sequence::SequenceOptions;
 use types::{SqlError, SqlResult, SqlState};
@@ -41,6 +41,8 @@ kinds! { who:
     // What a query reads is checked as its names are bound.
     Statement::Query(query) => "SELECT", who.may_lock_rows(query);
     Statement::Explain(_) => "EXPLAIN", Ok(());
+    Statement::WithWrites(with) => "WITH", who.may_with(with);
+    Statement::ExplainWrite(explain) => "EXPLAIN", check_kind(who, &explain.statement);
     Statement::CreateTable(create) => "CREATE TABLE", who.may_create_table(create);
     Statement::AlterTable(alter) => "ALTER TABLE", who.may_alter(alter);
     Statement::CreateSequence(create) => "CREATE SEQUENCE", who.may_create_sequence(create);
@@ -63,6 +65,8 @@ kinds! { who:
     Statement::Set { .. } => "SET", Ok(());
     Statement::SetTransaction(_) => "SET", Ok(());
     Statement::SetLocal { .. } => "SET", Ok(());
+    Statement::Notification(_) => "NOTIFY", Ok(());
+    Statement::SetConstraints(_) => "SET CONSTRAINTS", Ok(());
     Statement::Show { .. } => "SHOW", Ok(());
     Statement::Reset { .. } => "RESET", Ok(());
     Statement::CheckDatabase => "CHECK DATABASE", who.may_check();
@@ -130,6 +134,11 @@ struct Who<'a> {
 }
 
 impl Who<'_> {
+    fn may_with(&self, with: &WithWrites) -> SqlResult<()> {
+        let mut parts = with.parts.iter().chain([&*with.body]);
+        parts.try_for_each(|statement| check_kind(self, statement))
+    }
+
     fn may_comment(&self, subject: &Commented) -> SqlResult<()> {
         match subject {
             Commented::Table(name) | Commented::View(name) | Commented::Column(name, _) => {
@@ -233,7 +242,7 @@ impl Who<'_> {
         let enough: &[Privilege] = match lock.mode {
             TableLock::Reads => &[Select, Insert, Update, Delete, Truncate],
             TableLock::ReadsToChange => &[Insert, Update, Delete, Truncate],
-            TableLock::Writes => &[Update, Delete, Truncate],
+            TableLock::Changes | TableLock::Writes => &[Update, Delete, Truncate],
         };
         lock.tables.iter().try_for_each(|name| {
             let refused = enough.iter().map(|privilege| self.may(name, *privilege));

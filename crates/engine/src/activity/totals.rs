@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use types::SqlError;
+
 use crate::settings::ExecutionMode;
 
 /// How a statement ended.
@@ -67,9 +69,56 @@ struct Kind {
     durations: Histogram,
 }
 
+/// How transactions ended.
+#[derive(Default)]
+pub struct TransactionTotals {
+    commits: AtomicU64,
+    rollbacks: AtomicU64,
+    deadlocks: AtomicU64,
+    conflicts: AtomicU64,
+}
+
+impl TransactionTotals {
+    pub(crate) fn count(&self, is_committed: bool) {
+        let count = if is_committed { &self.commits } else { &self.rollbacks };
+        count.fetch_add(1, Relaxed);
+    }
+
+    /// Counts an error that others are the reason of.
+    pub(crate) fn count_error(&self, error: &SqlError) {
+        match error.state.0 {
+            "40P01" => self.deadlocks.fetch_add(1, Relaxed),
+            "40001" => self.conflicts.fetch_add(1, Relaxed),
+            _ => 0,
+        };
+    }
+
+    /// Those that committed; single statements are transactions, too.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Relaxed)
+    }
+
+    /// Those that did not.
+    pub fn rollbacks(&self) -> u64 {
+        self.rollbacks.load(Relaxed)
+    }
+
+    /// Statements that would have waited for each other (40P01).
+    pub fn deadlocks(&self) -> u64 {
+        self.deadlocks.load(Relaxed)
+    }
+
+    /// Statements and commits that others were in the way of (40001).
+    pub fn conflicts(&self) -> u64 {
+        self.conflicts.load(Relaxed)
+    }
+}
+
 /// Counts over all sessions.
 #[derive(Default)]
 pub struct Totals {
+    /// How transactions ended.
+    pub transactions: TransactionTotals,
     modes: [Kind; ExecutionMode::ALL.len()],
     /// Statements that are no queries, and queries that could not be planned.
     other: Kind,

@@ -1,5 +1,5 @@
 //! The catalog on disk: what has changed since the last version that is there is written to its records.
-//! They become durable with the trees of the tables, by one checkpoint.
+//! They become durable with the rows of the tables, in a frame of the log or by a checkpoint.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -7,16 +7,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use storage::{Redo, Store};
-use types::SqlResult;
+use types::{SqlError, SqlResult, SqlState};
 
 use super::entries::Entries;
+use super::internal;
 use super::rows::Rows;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::isolation;
 use crate::load::{Loader, Rebuilt, drop_trees};
+use crate::locks::{LockKey, LockMode};
 use crate::undo::ReadView;
 use crate::writing::Writing;
 
@@ -102,15 +105,18 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
 
 async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
     let (db, cancel) = (writing.db, &writing.cancel);
+    if writing.block()?.is_frozen() {
+        check_same_trees(writing, &change.entry)?;
+    }
     let (removed, added) = (&change.removed, &change.added);
-    let bytes = removed.batch.get_array_memory_size() + added.batch.get_array_memory_size();
+    let bytes = bytes_of(&removed.batch)? + bytes_of(&added.batch)?;
     let in_place = match bytes <= in_place_bytes_max(db) {
         true => Some(Entries::of_table(&change.entry, removed, added, cancel).await?),
         false => None,
     };
     let how = match in_place.filter(|entries| has_room(db, &change.entry, entries)) {
         Some(entries) => {
-            lock(writing, &entries).await?;
+            lock(writing, &change.entry, &entries).await?;
             How::InPlace(entries)
         }
         None => {
@@ -126,11 +132,16 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
 }
 
 /// Locks what is to be changed, and looks whether it is still what the statement has found.
-async fn lock(writing: &Writing<'_>, entries: &[Entries]) -> SqlResult<()> {
-    writing.lock(entries.iter().flat_map(Entries::locks).collect()).await?;
+async fn lock(writing: &Writing<'_>, entry: &TableEntry, entries: &[Entries]) -> SqlResult<()> {
+    let of_table = (LockKey::of_table(entry.tree_id), LockMode::KeyShare);
+    let of_entries = entries.iter().flat_map(Entries::locks);
+    writing.lock(std::iter::once(of_table).chain(of_entries).collect()).await?;
     let view = &writing.snapshot().read_view;
-    match entries.iter().any(|tree| tree.is_outdated(view)) {
-        true => Err(writing.block()?.overtaken()),
+    if entries.iter().any(|tree| tree.is_outdated(view)) {
+        return Err(writing.block()?.overtaken());
+    }
+    match writing.block()?.is_frozen() && entries.iter().any(|tree| tree.is_changed_later(view)) {
+        true => Err(changed_twice(entry)),
         false => Ok(()),
     }
 }
@@ -138,6 +149,7 @@ async fn lock(writing: &Writing<'_>, entries: &[Entries]) -> SqlResult<()> {
 /// Writes alone from now on, and looks whether the table is still what the statement has found.
 async fn alone(writing: &Writing<'_>, change: &Change) -> SqlResult<()> {
     writing.alone().await?;
+    check_writes_anew(writing, &change.entry)?;
     let (view, entry) = (&writing.snapshot().read_view, &change.entry);
     let is_outdated = |tree| view.is_tree_outdated(tree);
     let is_overtaken = !change.removed.is_empty() && entry.trees().any(is_outdated);
@@ -145,6 +157,45 @@ async fn alone(writing: &Writing<'_>, change: &Change) -> SqlResult<()> {
         true => Err(writing.block()?.overtaken()),
         false => Ok(()),
     }
+}
+
+/// Refuses (0A000) to change a table of which another part of the statement has written the trees anew.
+fn check_same_trees(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<()> {
+    let has_same = |newest: &Arc<TableEntry>| newest.trees().eq(entry.trees());
+    match writing.block()?.changed().table_by_id(entry.def.id).is_some_and(has_same) {
+        true => Ok(()),
+        false => Err(too_many_rows(entry)),
+    }
+}
+
+/// Refuses (0A000) to write the trees of a table anew that another part of the statement has changed.
+pub(super) fn check_writes_anew(writing: &Writing<'_>, entry: &TableEntry) -> SqlResult<()> {
+    let view = &writing.snapshot().read_view;
+    match writing.block()?.is_frozen() && entry.trees().any(|tree| view.is_tree_changed_later(tree))
+    {
+        true => Err(too_many_rows(entry)),
+        false => Ok(()),
+    }
+}
+
+fn too_many_rows(entry: &TableEntry) -> SqlError {
+    let what = format!("changing very many rows of table \"{}\" in a WITH twice", entry.def.name);
+    SqlError::unsupported(what)
+        .with_hint("Change the table in statements of their own, in one transaction.")
+}
+
+/// Bytes that rows take.
+pub(crate) fn bytes_of(rows: &RecordBatch) -> SqlResult<usize> {
+    let bytes = |column: &ArrayRef| column.to_data().get_slice_memory_size().map_err(internal);
+    rows.columns().iter().map(bytes).sum()
+}
+
+/// 27000 for a row that another part of the statement has changed.
+fn changed_twice(entry: &TableEntry) -> SqlError {
+    let message =
+        format!("two parts of a statement change the same row of table \"{}\"", entry.def.name);
+    SqlError::new(SqlState::TRIGGERED_DATA_CHANGE, message)
+        .with_hint("Change each row in one query of the WITH, or in statements of their own.")
 }
 
 /// Whether a block, if there is one, has room to note what it would change in place.

@@ -225,6 +225,13 @@ impl Entries {
         view.is_outdated(self.tree.id(), keys.map(|(key, _)| key.as_slice()))
     }
 
+    /// Whether another part of the statement has changed rows that go or change.
+    pub(crate) fn is_changed_later(&self, view: &ReadView) -> bool {
+        let changes = self.changes.iter().filter(|(_, change)| change.old.is_some());
+        self.is_of_rows
+            && view.is_changed_later(self.tree.id(), changes.map(|(key, _)| key.as_slice()))
+    }
+
     /// The same of keys that come, which a transaction that keeps its version would not see.
     pub(crate) fn hides_added(&self, view: &ReadView) -> bool {
         view.is_outdated(self.tree.id(), self.changes.keys().map(Vec::as_slice))

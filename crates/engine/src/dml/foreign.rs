@@ -1,11 +1,16 @@
 //! Foreign keys: rows that refer must find their row, rows referred to must stay or take the others
 //! along. Checked on the state that the whole statement would leave.
 
+mod deferred;
+
+pub(crate) use deferred::check_dangling;
+pub(super) use deferred::note_missing;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, new_null_array};
-use sql::catalog::TableId;
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use sql::catalog::{TableDef, TableId};
 use sql::constraints::{ForeignKey, ReferentialAction};
 use sql::dml::{Defaults, TargetCatalog, assign, rows_with_keys};
 use types::parse::ColumnParser;
@@ -16,6 +21,7 @@ use super::references::{Reference, missing_parent, referring, shown_key};
 use super::rows::{Rows, batch};
 use super::{Change, checked};
 use crate::catalog::TableEntry;
+use crate::deferred::Dangling;
 use crate::locks::LockMode;
 use crate::writing::Writing;
 
@@ -69,6 +75,9 @@ impl State<'_> {
             self.lock_gone(table, &key).await?;
             let found = self.referring_rows(&child, &key, &gone).await?;
             if found.is_empty() {
+                continue;
+            }
+            if self.defers(&child, &key, &gone, &found)? {
                 continue;
             }
             self.act(table, &child, &key, &gone, found)?;
@@ -139,6 +148,42 @@ impl State<'_> {
         found.take(&stays)
     }
 
+    /// Whether nothing happens to the rows that refer to keys which have gone, until the transaction
+    /// commits.
+    fn defers(
+        &self,
+        child: &Arc<TableEntry>,
+        key: &ForeignKey,
+        gone: &HashMap<Key, Option<Key>>,
+        found: &Rows,
+    ) -> SqlResult<bool> {
+        let values = texts(found, &key.columns);
+        let is_refused = Self::action(key, gone, &values) == ReferentialAction::Refuse;
+        if !is_refused || !self.writing.defers(key) {
+            return Ok(false);
+        }
+        self.writing.block()?.note_dangling(values.into_iter().flatten().map(|values| Dangling {
+            table: child.def.id,
+            constraint: key.name.clone(),
+            was_removed: true,
+            values,
+        }));
+        Ok(true)
+    }
+
+    /// What the foreign key asks for with rows that have these values.
+    fn action(
+        key: &ForeignKey,
+        gone: &HashMap<Key, Option<Key>>,
+        values: &[Option<Key>],
+    ) -> ReferentialAction {
+        let is_changed = |value: &Key| gone.get(value).is_some_and(Option::is_some);
+        match values.iter().flatten().any(is_changed) {
+            true => key.on_update,
+            false => key.on_delete,
+        }
+    }
+
     fn act(
         &mut self,
         table: TableId,
@@ -150,10 +195,11 @@ impl State<'_> {
         let values = texts(&found, &key.columns);
         let new_of = |row: usize| values[row].as_ref().and_then(|v| gone.get(v)).cloned().flatten();
         let updated = (0..found.len()).any(|row| new_of(row).is_some());
-        let action = if updated { key.on_update } else { key.on_delete };
+        let action = Self::action(key, gone, &values);
         let added = match action {
-            ReferentialAction::Refuse => {
-                return Err(self.still_referenced(table, child, key, &found));
+            ReferentialAction::Refuse | ReferentialAction::Restrict => {
+                let parent = &self.changes[&table].entry.def;
+                return Err(still_referenced(parent, child, key, &found, 0));
             }
             ReferentialAction::Cascade if !updated => Rows::none(child),
             ReferentialAction::Cascade => self.with_new_keys(child, key, &found, &new_of)?,
@@ -230,33 +276,6 @@ impl State<'_> {
         Ok(Rows { batch: rows, ids: found.ids.clone() })
     }
 
-    fn still_referenced(
-        &self,
-        table: TableId,
-        child: &TableEntry,
-        key: &ForeignKey,
-        found: &Rows,
-    ) -> SqlError {
-        let parent = &self.changes[&table].entry;
-        let message = format!(
-            "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-            parent.def.name, key.name, child.def.name
-        );
-        let values = shown_key(child, &key.columns, &found.batch, 0);
-        let names: Vec<&str> =
-            key.referenced.iter().map(|&i| parent.def.schema.columns[i].name.as_str()).collect();
-        let values = values.split_once(")=").map_or("", |(_, v)| v);
-        let detail = format!(
-            "Key ({})={values} is still referenced from table \"{}\".",
-            names.join(", "),
-            child.def.name
-        );
-        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message)
-            .with_detail(detail)
-            .of_table(&child.def.name)
-            .of_constraint(&key.name)
-    }
-
     /// Refuses rows that are added and refer to no row of the state afterwards.
     async fn check_referring(&self) -> SqlResult<()> {
         for change in self.changes.values() {
@@ -268,10 +287,7 @@ impl State<'_> {
     }
 
     async fn check_key(&self, change: &Change, key: &ForeignKey) -> SqlResult<()> {
-        let snapshot = self.writing.catalog.snapshot();
-        let Some(parent) = snapshot.table_by_id(TableId(key.table)) else {
-            return Err(SqlError::internal("a foreign key refers to no table"));
-        };
+        let parent = &self.writing.referred(key)?;
         let reference = Reference::new(parent, &key.referenced)?;
         let rows = &change.added.batch;
         let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
@@ -288,18 +304,63 @@ impl State<'_> {
         for (row, prefix) in prefixes.iter().enumerate() {
             let Some(prefix) = prefix else { continue };
             let there = stored[row].is_some() && !gone.contains(prefix);
-            if !there && !come.contains(prefix) {
+            if there || come.contains(prefix) {
+                continue;
+            }
+            if !self.writing.defers(key) {
                 return Err(missing_parent(&change.entry, key, parent, rows, row));
             }
+            let dangling = dangling(&change.entry, key, rows, row);
+            self.writing.block()?.note_dangling(dangling);
         }
         Ok(())
     }
 }
 
+/// 23503 for a row of `child` that refers to a row of `parent` which has gone.
+fn still_referenced(
+    parent: &TableDef,
+    child: &TableEntry,
+    key: &ForeignKey,
+    rows: &Rows,
+    row: usize,
+) -> SqlError {
+    let message = format!(
+        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+        parent.name, key.name, child.def.name
+    );
+    let values = shown_key(child, &key.columns, &rows.batch, row);
+    let names: Vec<&str> =
+        key.referenced.iter().map(|&i| parent.schema.columns[i].name.as_str()).collect();
+    let values = values.split_once(")=").map_or("", |(_, v)| v);
+    let detail = format!(
+        "Key ({})={values} is still referenced from table \"{}\".",
+        names.join(", "),
+        child.def.name
+    );
+    SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message)
+        .with_detail(detail)
+        .of_table(&child.def.name)
+        .of_constraint(&key.name)
+}
+
 /// The values of columns as texts, `None` for rows with a null among them.
 fn texts(rows: &Rows, ordinals: &[usize]) -> Vec<Option<Key>> {
-    let text = |row: usize| {
-        ordinals.iter().map(|&i| format_value(rows.batch.column(i), row)).collect::<Option<Key>>()
-    };
-    (0..rows.len()).map(text).collect()
+    (0..rows.len()).map(|row| row_texts(&rows.batch, ordinals, row)).collect()
+}
+
+fn row_texts(rows: &RecordBatch, ordinals: &[usize], row: usize) -> Option<Key> {
+    ordinals.iter().map(|&i| format_value(rows.column(i), row)).collect()
+}
+
+/// What a row with a foreign key that finds no row leaves to be looked at again.
+fn dangling(
+    entry: &TableEntry,
+    key: &ForeignKey,
+    rows: &RecordBatch,
+    row: usize,
+) -> Option<Dangling> {
+    let values = row_texts(rows, &key.columns, row)?;
+    let (table, constraint) = (entry.def.id, key.name.clone());
+    Some(Dangling { table, constraint, was_removed: false, values })
 }

@@ -12,7 +12,8 @@ use sql::dml::Defaults;
 use sql::parse::Insert;
 use types::{SqlError, SqlResult};
 
-use super::{check_all, checked, in_place_bytes_max, insert_batches};
+use super::change::{bytes_of, check_writes_anew};
+use super::{check_all, checked, foreign, in_place_bytes_max, insert_batches};
 use crate::catalog::TableEntry;
 use crate::load::Loader;
 use crate::stream::QueryRows;
@@ -44,7 +45,7 @@ pub(crate) async fn take_all(
 ) -> SqlResult<Incoming> {
     let (mut kept, mut kept_bytes) = (vec![], 0);
     while let Some(batch) = source.next().await? {
-        kept_bytes += batch.get_array_memory_size();
+        kept_bytes += bytes_of(&batch)?;
         kept.push(batch);
         if kept_bytes > in_place_bytes_max(writing.db) && !refers_to_itself(entry) {
             return load(writing, entry, phase, kept, source).await;
@@ -66,6 +67,7 @@ async fn load(
     source: &mut impl RowSource,
 ) -> SqlResult<Incoming> {
     writing.alone().await?;
+    check_writes_anew(writing, entry)?;
     let entry = &writing.refreshed(entry)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
     let mut loader = Loader::without(db, entry.clone(), &HashSet::new(), cancel).await?;
@@ -94,10 +96,12 @@ async fn check_referring(
     rows: &RecordBatch,
 ) -> SqlResult<()> {
     for key in &entry.def.constraints.foreign_keys {
-        let parent = writing.catalog.snapshot().table_by_id(TableId(key.table));
-        let parent =
-            parent.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))?;
-        check_all(entry, key, parent, rows).await?;
+        let parent = &writing.referred(key)?;
+        if writing.defers(key) {
+            foreign::note_missing(writing, entry, key, parent, rows).await?;
+        } else {
+            check_all(entry, key, parent, rows).await?;
+        }
     }
     Ok(())
 }

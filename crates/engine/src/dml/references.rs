@@ -170,11 +170,22 @@ pub(crate) async fn check_all(
     parent: &Arc<TableEntry>,
     rows: &RecordBatch,
 ) -> SqlResult<()> {
+    let missing = without_parent(key, parent, rows).await?;
+    let first = missing.first();
+    first.map_or(Ok(()), |&row| Err(missing_parent(entry, key, parent, rows, row)))
+}
+
+/// The rows whose foreign key finds no row of the table it refers to.
+pub(super) async fn without_parent(
+    key: &ForeignKey,
+    parent: &Arc<TableEntry>,
+    rows: &RecordBatch,
+) -> SqlResult<Vec<usize>> {
     let reference = Reference::new(parent, &key.referenced)?;
     let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
     let found = reference.find(&prefixes).await?;
-    let missing = prefixes.iter().zip(&found).position(|(p, f)| p.is_some() && f.is_none());
-    missing.map_or(Ok(()), |row| Err(missing_parent(entry, key, parent, rows, row)))
+    let is_missing = |&row: &usize| prefixes[row].is_some() && found[row].is_none();
+    Ok((0..prefixes.len()).filter(is_missing).collect())
 }
 
 /// 23503 for a row that refers to none.

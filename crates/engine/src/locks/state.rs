@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use runtime::sync::WaitQueue;
 
-use super::{LockKey, LockMode};
+use storage::TreeId;
+
+use super::{LockKey, LockMode, LockShown, ShownLock};
 
 #[derive(Default)]
 pub(super) struct State {
     last_id: u64,
     writers: BTreeMap<u64, Writer>,
     exclusive: Option<u64>,
-    /// How many wait to write alone and have no right yet.
-    pub(super) excluding: usize,
+    /// Who waits to write alone and has no right yet, each with its session.
+    pub(super) excluding: BTreeMap<u64, Option<u64>>,
     /// Who waits to write alone and has the right.
     pub(super) upgrading: Option<u64>,
     locks: HashMap<LockKey, Lock>,
@@ -22,6 +24,7 @@ pub(super) struct State {
 /// One that has the right to write.
 #[derive(Default)]
 struct Writer {
+    session: Option<u64>,
     locked: Vec<LockKey>,
     waits_for: Option<(LockKey, LockMode)>,
 }
@@ -64,22 +67,23 @@ impl State {
     }
 
     /// Gives the right to one that shares it, which may have it already.
-    pub(super) fn share(&mut self, id: u64) -> Option<()> {
-        let is_free = self.exclusive.is_none() && self.excluding == 0 && self.upgrading.is_none();
+    pub(super) fn share(&mut self, id: u64, session: Option<u64>) -> Option<()> {
+        let is_wanted = !self.excluding.is_empty() || self.upgrading.is_some();
+        let is_free = self.exclusive.is_none() && !is_wanted;
         if !self.writers.contains_key(&id) && !is_free {
             return None;
         }
-        self.writers.entry(id).or_default();
+        self.writers.entry(id).or_default().session = session;
         Some(())
     }
 
     /// Gives the right to one alone.
-    pub(super) fn exclude(&mut self, id: u64) -> Option<()> {
+    pub(super) fn exclude(&mut self, id: u64, session: Option<u64>) -> Option<()> {
         if !self.writers.is_empty() {
             return None;
         }
         assert!(self.exclusive.is_none(), "one that writes alone is among those that write");
-        self.writers.insert(id, Writer::default());
+        self.writers.insert(id, Writer { session, ..Writer::default() });
         self.exclusive = Some(id);
         Some(())
     }
@@ -191,6 +195,56 @@ impl State {
             }
         }
         queues
+    }
+
+    /// What is held and waited for.
+    pub(super) fn shown(&self) -> Vec<ShownLock> {
+        let mut shown = vec![];
+        for (id, writer) in &self.writers {
+            let mut show = |what, is_granted| {
+                shown.push(ShownLock { session: writer.session, what, is_granted });
+            };
+            show(LockShown::Right { is_alone: self.exclusive == Some(*id) }, true);
+            if self.upgrading == Some(*id) {
+                show(LockShown::Right { is_alone: true }, false);
+            }
+            for (tree, mode) in self.trees_of(*id, writer) {
+                show(LockShown::Keys(tree, mode), true);
+            }
+            if let Some((key, mode)) = &writer.waits_for {
+                show(LockShown::Keys(key.tree, *mode), false);
+            }
+        }
+        let what = LockShown::Right { is_alone: true };
+        let excluding = self.excluding.values();
+        shown.extend(excluding.map(|&session| ShownLock { session, what, is_granted: false }));
+        shown
+    }
+
+    /// The trees of which one has locked keys, with the strongest mode.
+    fn trees_of(&self, id: u64, writer: &Writer) -> BTreeMap<TreeId, LockMode> {
+        let mut trees = BTreeMap::new();
+        for key in &writer.locked {
+            let holders = self.locks.get(key).into_iter().flat_map(|lock| &lock.holders);
+            for (_, mode) in holders.filter(|(holder, _)| *holder == id) {
+                let strongest = trees.entry(key.tree).or_insert(*mode);
+                *strongest = (*strongest).max(*mode);
+            }
+        }
+        trees
+    }
+
+    /// The sessions that a session waits for.
+    pub(super) fn blocking(&self, session: u64) -> Vec<u64> {
+        let of_session = |(_, writer): &(&u64, &Writer)| writer.session == Some(session);
+        let own = self.writers.iter().filter(of_session).map(|(id, _)| *id);
+        let mut blocking: Vec<u64> = own.flat_map(|id| self.waited_for(id)).collect();
+        if self.excluding.values().any(|waiting| *waiting == Some(session)) {
+            blocking.extend(self.writers.keys());
+        }
+        blocking.sort_unstable();
+        blocking.dedup();
+        blocking.iter().filter_map(|id| self.writers.get(id)?.session).collect()
     }
 
     /// Whether one waits for others that wait, in the end, for it.

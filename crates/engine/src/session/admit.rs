@@ -135,7 +135,7 @@ fn writes(statement: &Statement) -> bool {
 fn locks(statement: &Statement) -> bool {
     match statement {
         Statement::Query(query) => query.row_locks().is_some(),
-        Statement::Lock(lock) => lock.mode == TableLock::Writes,
+        Statement::Lock(lock) => matches!(lock.mode, TableLock::Changes | TableLock::Writes),
         _ => false,
     }
 }
@@ -147,6 +147,8 @@ pub(super) fn looks(statement: &Statement) -> bool {
         Statement::Set { .. }
             | Statement::SetTransaction(_)
             | Statement::SetLocal { .. }
+            | Statement::SetConstraints(_)
+            | Statement::Notification(_)
             | Statement::Show { .. }
             | Statement::Reset { .. }
             | Statement::Lock(_)
@@ -170,6 +172,8 @@ fn reads_only(statement: &Statement) -> bool {
             | Statement::Set { .. }
             | Statement::SetTransaction(_)
             | Statement::SetLocal { .. }
+            | Statement::SetConstraints(_)
+            | Statement::Notification(_)
             | Statement::Show { .. }
             | Statement::CheckDatabase
             | Statement::Reset { .. }
@@ -177,5 +181,6 @@ fn reads_only(statement: &Statement) -> bool {
             | Statement::Deallocate { .. }
             | Statement::Discard(_)
             | Statement::Cursor(_)
-    ) || matches!(statement, Statement::CopyTo(copy) if !matches!(copy.copied, Copied::Returning(_)))
+    ) || matches!(statement, Statement::ExplainWrite(explain) if !explain.options.analyze)
+        || matches!(statement, Statement::CopyTo(copy) if !matches!(copy.copied, Copied::Returning(_)))
 }

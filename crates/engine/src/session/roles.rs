@@ -39,10 +39,11 @@ impl Session {
     }
 
     /// A statement or a message has ended: unless a block is open, so has its transaction, and with it
-    /// what was locked for it.
-    pub fn end_transaction(&self) {
+    /// what was locked for it; others are told what it has to tell.
+    pub fn end_transaction(&mut self) {
         if self.transaction_status() == TransactionStatus::Idle {
-            self.activity.end_transaction();
+            self.activity.end_transaction(self.transaction.is_committed.take());
+            self.mailbox.commit(self.info.pid);
         }
     }
 

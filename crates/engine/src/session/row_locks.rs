@@ -1,7 +1,7 @@
 //! Queries that lock the rows that they return, in a transaction: `FOR UPDATE` and its kin.
 //!
-//! The rows of one table are locked one by one. What locks rows of several tables, or of groups, is given
-//! the right to write alone.
+//! The rows of one table are locked one by one. What locks rows of several tables, or of groups, locks
+//! these tables; where it names views, it is given the right to write alone.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Session {
             RowLocks::DoesNotWait => self.lock_wait().without_waiting(),
         };
         let Some(locked) = LockedQuery::of(query, &self.system_catalog())? else {
-            self.write_alone(&wait).await?;
+            self.lock_relations(query, &wait).await?;
             return Ok(None);
         };
         if !self.has_written() {
@@ -63,6 +63,13 @@ impl Session {
         }
         let result = self.lock_rows(&locked, &wait, cancel).await;
         result.map_err(|error| of_nowait(error, kind, &locked.table)).map(Some)
+    }
+
+    /// Keeps others from changing the tables whose rows a query locks.
+    async fn lock_relations(&mut self, query: &Query, wait: &LockWait) -> SqlResult<()> {
+        let relations = query.locked_relations();
+        let names: Vec<&str> = relations.iter().map(|relation| relation.name.as_str()).collect();
+        self.lock_whole(&names, LockMode::Update, wait).await
     }
 
     /// Finds rows and locks them, until they are as they were found.
@@ -78,6 +85,8 @@ impl Session {
             let block = self.db.block().cloned();
             let block = block.ok_or_else(|| SqlError::internal("rows are locked in a block"))?;
             block.enter(wait).await?;
+            let table = self.db.snapshot().table(&locked.table)?.tree_id;
+            block.lock(vec![(LockKey::of_table(table), LockMode::KeyShare)], wait).await?;
             let catalog = self.system_catalog();
             let found = self.found(locked, looked_at, &catalog, cancel).await?;
             let kept = match locked.skips {

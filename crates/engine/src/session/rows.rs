@@ -55,7 +55,7 @@ impl Session {
 
     /// Runs it until nobody has changed meanwhile what it found: what it has locked stays so, hence nobody
     /// can for long.
-    async fn changed(&self, statement: &RowStatement) -> SqlResult<StatementResult> {
+    pub(super) async fn changed(&self, statement: &RowStatement) -> SqlResult<StatementResult> {
         loop {
             let writing = self.writing_rows().await?;
             let changed = statement.run(&writing).await;
@@ -80,7 +80,7 @@ impl Session {
     }
 
     /// Begins a block for one statement, unless there is one.
-    async fn begin_rows(&mut self) -> SqlResult<bool> {
+    pub(super) async fn begin_rows(&mut self) -> SqlResult<bool> {
         if self.has_written() {
             return Ok(false);
         }
@@ -97,12 +97,16 @@ impl Session {
     }
 
     /// Ends the block of one statement.
-    async fn end_rows(
+    pub(super) async fn end_rows(
         &mut self,
         is_alone: bool,
         done: SqlResult<StatementResult>,
     ) -> SqlResult<StatementResult> {
         let Some(block) = self.db.block().filter(|_| is_alone).cloned() else { return done };
+        let done = match done {
+            Ok(done) => Box::pin(self.before_commit()).await.map(|()| done),
+            failed => failed,
+        };
         self.db = block.public().unpinned();
         let done = done?;
         block.commit().await.map(|()| done)

@@ -6,8 +6,9 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, tag};
 use crate::block::Block;
+use crate::deferred::Deferrals;
 use crate::isolation::Isolation;
-use crate::locks::LockWait;
+use crate::locks::{LockKey, LockMode, LockWait};
 use crate::notice::Notice;
 use crate::result::StatementResult;
 
@@ -28,13 +29,24 @@ pub enum TransactionStatus {
 pub(super) struct TransactionState {
     pub(super) status: TransactionStatus,
     /// The names of the savepoints, in order.
-    savepoints: Vec<String>,
+    savepoints: Vec<Savepoint>,
+    /// Constraints that it checks when it commits.
+    pub(super) deferrals: Deferrals,
     /// The next statement is followed by others of its transaction, though no block is open.
     pub(super) goes_on: bool,
     /// A statement has run that looks at rows: its isolation is no more to be chosen.
     has_looked: bool,
+    /// How it has ended, or would end now; none where nothing has run.
+    pub(super) is_committed: Option<bool>,
     /// A statement has begun and not ended: it was dropped if another one begins.
     is_running: bool,
+}
+
+struct Savepoint {
+    name: String,
+    deferrals: Deferrals,
+    /// Notifications that were noted before it.
+    notifications: usize,
 }
 
 impl Session {
@@ -84,9 +96,11 @@ impl Session {
         if self.transaction.status == TransactionStatus::Open {
             self.transaction.status = TransactionStatus::Failed;
         }
-        if self.transaction.savepoints.is_empty()
-            && let Some(block) = self.db.block().cloned()
-        {
+        if !self.transaction.savepoints.is_empty() {
+            return;
+        }
+        self.mailbox.forget_after(0);
+        if let Some(block) = self.db.block().cloned() {
             self.db = block.public().clone();
         }
     }
@@ -97,6 +111,7 @@ impl Session {
             return;
         }
         self.transaction = TransactionState::default();
+        self.mailbox.forget_after(0);
         self.settings.end_local();
         self.set_modes(&Modes::default());
         if let Some(block) = self.db.block().cloned() {
@@ -107,8 +122,10 @@ impl Session {
 
     /// The result of a statement, whose transaction fails with it.
     pub(crate) fn or_fail<T>(&mut self, result: SqlResult<T>) -> SqlResult<T> {
-        if result.is_err() {
+        if let Err(error) = &result {
             self.fail();
+            self.transaction.is_committed = Some(false);
+            self.db.activities().totals.transactions.count_error(error);
         }
         result
     }
@@ -118,6 +135,7 @@ impl Session {
     pub(super) fn enter_statement(&mut self) {
         if std::mem::replace(&mut self.transaction.is_running, true) {
             self.transaction.savepoints.clear();
+            self.forget_statement();
             self.fail();
         }
     }
@@ -161,7 +179,14 @@ impl Session {
         let commits = commits && status != TransactionStatus::Failed;
         self.transaction.has_looked = false;
         self.db = self.db.unpinned();
-        self.settle(commits).await?;
+        self.transaction.is_committed = Some(commits);
+        let settled = self.settle(commits).await;
+        self.transaction.deferrals = Deferrals::default();
+        match commits && settled.is_ok() {
+            true => self.mailbox.commit(self.info.pid),
+            false => self.mailbox.forget_after(0),
+        }
+        settled?;
         Ok(tag(if commits { "COMMIT" } else { "ROLLBACK" }))
     }
 
@@ -178,9 +203,10 @@ impl Session {
         }
     }
 
-    /// Whether a query that locks rows does so: there is a transaction that goes on.
+    /// Whether a query that locks rows does so: there is a transaction that goes on, or a statement of
+    /// which the query is a part.
     pub(super) fn locks_rows(&self) -> bool {
-        self.transaction.status == TransactionStatus::Open
+        self.transaction.status == TransactionStatus::Open || self.has_written()
     }
 
     /// From now on the transaction writes, and others that do wait.
@@ -207,8 +233,7 @@ impl Session {
         Ok(())
     }
 
-    /// `LOCK TABLE`: a lock that keeps others from writing is the right to write. The transaction's
-    /// snapshot is taken behind it.
+    /// `LOCK TABLE`. The transaction's snapshot is taken behind it.
     ///
     /// # Errors
     /// 25P01 outside of a block, 42P01, and those of [`Block::begin`].
@@ -221,12 +246,41 @@ impl Session {
         let is_view = |name: &String| snapshot.views.contains_key(name);
         let mut names = lock.tables.iter().filter(|name| !is_view(name));
         names.try_for_each(|name| snapshot.table(name).map(drop))?;
-        if lock.mode != TableLock::Writes {
-            return Ok(());
-        }
+        let mode = match lock.mode {
+            TableLock::Reads | TableLock::ReadsToChange => return Ok(()),
+            TableLock::Changes => LockMode::KeyShare,
+            TableLock::Writes => LockMode::Update,
+        };
         let wait = self.lock_wait();
         let wait = if lock.nowait { wait.without_waiting() } else { wait };
-        self.write_alone(&wait).await
+        let names: Vec<&str> = lock.tables.iter().map(String::as_str).collect();
+        self.lock_whole(&names, mode, &wait).await
+    }
+
+    /// Locks whole tables; where there are views among them, all tables.
+    ///
+    /// # Errors
+    /// As [`Block::begin`] and [`Block::lock`].
+    pub(super) async fn lock_whole(
+        &mut self,
+        names: &[&str],
+        mode: LockMode,
+        wait: &LockWait,
+    ) -> SqlResult<()> {
+        if !self.has_written() {
+            self.begin_writing(wait).await?;
+        }
+        // Nobody makes other trees of them from now on.
+        let snapshot = self.db.newest();
+        let tree = |name: &&str| snapshot.tables.get(name).map(|entry| entry.tree_id);
+        let Some(trees) = names.iter().map(tree).collect::<Option<Vec<_>>>() else {
+            return self.write_alone(wait).await;
+        };
+        let keys = trees.into_iter().map(|tree| (LockKey::of_table(tree), mode)).collect();
+        match self.db.block() {
+            Some(block) => block.lock(keys, wait).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) fn isolation(&mut self) -> Isolation {
@@ -238,7 +292,7 @@ impl Session {
     ///
     /// # Errors
     /// 25001 for the isolation of a transaction that has looked at rows.
-    pub(super) fn check_isolation_open(&mut self, name: &str, value: &str) -> SqlResult<()> {
+    fn check_isolation_open(&mut self, name: &str, value: &str) -> SqlResult<()> {
         let is_it =
             name.eq_ignore_ascii_case("transaction_isolation") && self.transaction.has_looked;
         if !is_it || self.settings().show(name).is_ok_and(|now| now.eq_ignore_ascii_case(value)) {
@@ -252,9 +306,37 @@ impl Session {
     async fn settle(&mut self, commits: bool) -> SqlResult<()> {
         let Some(block) = self.db.block().cloned() else { return Ok(()) };
         self.begin();
+        let ready = if commits { Box::pin(self.before_commit()).await } else { Ok(()) };
         self.db = block.public().unpinned();
-        let settled = if commits { block.commit().await } else { Ok(()) };
+        let settled = match ready {
+            Ok(()) if commits => block.commit().await,
+            ready => ready,
+        };
         self.activity.end(settled, 0)
+    }
+
+    /// `SET` of some settings.
+    pub(super) fn set(&mut self, settings: &[(String, String)]) -> SqlResult<StatementResult> {
+        for (name, value) in settings {
+            self.check_isolation_open(name, value)?;
+            self.settings.set(name, value)?;
+        }
+        self.follow_defaults();
+        Ok(tag("SET"))
+    }
+
+    /// `RESET` of a setting, or of `all`.
+    pub(super) fn reset(&mut self, name: &str) -> SqlResult<()> {
+        self.settings.reset(name)?;
+        self.follow_defaults();
+        Ok(())
+    }
+
+    /// Outside of a block the next transaction has the modes of the session, which may have changed.
+    fn follow_defaults(&mut self) {
+        if self.transaction.status == TransactionStatus::Idle {
+            self.set_modes(&Modes::default());
+        }
     }
 
     /// Gives the transaction its modes: its own, or those of the session.
@@ -280,7 +362,7 @@ impl Session {
         Ok(())
     }
 
-    fn warn(&mut self, state: &'static str, message: &str) {
+    pub(super) fn warn(&mut self, state: &'static str, message: &str) {
         self.notices.push(Notice::warning_of(SqlState(state), message));
     }
 
@@ -290,7 +372,9 @@ impl Session {
         if let Some(block) = self.db.block() {
             block.save(self.transaction.savepoints.len());
         }
-        self.transaction.savepoints.push(name.to_owned());
+        let deferrals = self.transaction.deferrals.clone();
+        let (name, notifications) = (name.to_owned(), self.mailbox.noted());
+        self.transaction.savepoints.push(Savepoint { name, deferrals, notifications });
         Ok(tag("SAVEPOINT"))
     }
 
@@ -311,6 +395,9 @@ impl Session {
             block.go_back(at).await?;
         }
         self.transaction.savepoints.truncate(at + 1);
+        let savepoint = &self.transaction.savepoints[at];
+        self.transaction.deferrals = savepoint.deferrals.clone();
+        self.mailbox.forget_after(savepoint.notifications);
         self.transaction.status = TransactionStatus::Open;
         Ok(tag("ROLLBACK"))
     }
@@ -318,7 +405,7 @@ impl Session {
     /// The place of a savepoint among those that there are.
     fn savepoint(&self, name: &str) -> SqlResult<usize> {
         self.check_in_block()?;
-        self.transaction.savepoints.iter().rposition(|s| s == name).ok_or_else(|| {
+        self.transaction.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
             let message = format!("savepoint \"{name}\" does not exist");
             SqlError::new(SqlState("3B001"), message)
         })

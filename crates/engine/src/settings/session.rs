@@ -339,6 +339,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         Home::Fixed(&["on"]),
         "Whether a backslash in a text is a letter: always."
     ),
+    setting!(
+        "synchronous_commit",
+        CLIENTS,
+        Kind::Choice(&["on", "off", "local", "remote_write", "remote_apply"]),
+        "on",
+        Home::Kept,
+        "Kept; every commit waits until it is durable, for what is not is not visible."
+    ),
     time!(
         "statement_timeout",
         statement_timeout_ms,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::catalog::{TableDef, TableId};
-use sql::constraints::{Check, ColumnDefault, ForeignKey, ReferentialAction};
+use sql::constraints::{Check, ColumnDefault, Deferral, ForeignKey, ReferentialAction};
 
 use super::View;
 use super::names;
@@ -34,6 +34,14 @@ impl Constraint<'_> {
             Rule::Key(_) => "u",
             Rule::Check(_) => "c",
             Rule::Foreign(..) => "f",
+        }
+    }
+
+    /// When a transaction checks it.
+    pub(crate) fn deferral(&self) -> Deferral {
+        match &self.rule {
+            Rule::Foreign(key, _) => key.deferral,
+            _ => Deferral::Never,
         }
     }
 
@@ -85,6 +93,11 @@ impl Constraint<'_> {
                         text.push_str(&format!(" ON {event} {}", action_name(action)));
                     }
                 }
+                text.push_str(match key.deferral {
+                    Deferral::Never => "",
+                    Deferral::Possible => " DEFERRABLE",
+                    Deferral::Initial => " DEFERRABLE INITIALLY DEFERRED",
+                });
                 text
             }
         }
@@ -99,6 +112,7 @@ fn column_names<'t>(table: &'t TableDef, ordinals: &[usize]) -> Vec<&'t str> {
 pub(crate) fn action_name(action: ReferentialAction) -> &'static str {
     match action {
         ReferentialAction::Refuse => "NO ACTION",
+        ReferentialAction::Restrict => "RESTRICT",
         ReferentialAction::Cascade => "CASCADE",
         ReferentialAction::SetNull => "SET NULL",
         ReferentialAction::SetDefault => "SET DEFAULT",
@@ -109,6 +123,7 @@ pub(crate) fn action_name(action: ReferentialAction) -> &'static str {
 pub(crate) fn action_letter(action: ReferentialAction) -> &'static str {
     match action {
         ReferentialAction::Refuse => "a",
+        ReferentialAction::Restrict => "r",
         ReferentialAction::Cascade => "c",
         ReferentialAction::SetNull => "n",
         ReferentialAction::SetDefault => "d",

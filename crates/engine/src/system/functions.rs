@@ -4,6 +4,7 @@ mod advisory;
 mod arrays;
 mod chance;
 mod describe;
+mod notifications;
 mod privileges;
 mod sequences;
 mod session;
@@ -31,11 +32,12 @@ type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
 struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
 
 /// The lists of all modules.
-const LISTS: [&[Definition]; 14] = [
+const LISTS: [&[Definition]; 15] = [
     advisory::FUNCTIONS,
     arrays::FUNCTIONS,
     chance::FUNCTIONS,
     describe::FUNCTIONS,
+    notifications::EFFECTS,
     privileges::FUNCTIONS,
     sequences::EFFECTS,
     sequences::FUNCTIONS,
@@ -62,8 +64,9 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The lists of functions that do something which outlives their statement.
-const EFFECTS: [&[Definition]; 5] = [
+const EFFECTS: [&[Definition]; 6] = [
     advisory::FUNCTIONS,
+    notifications::EFFECTS,
     sequences::EFFECTS,
     session::EFFECTS,
     signals::FUNCTIONS,

@@ -8,7 +8,7 @@ use types::SqlResult;
 
 use super::View;
 use super::builtin::type_by_oid;
-use sql::constraints::ColumnDefault;
+use sql::constraints::{ColumnDefault, Deferral};
 
 use super::constraints::{Constraint, Rule, action_name, condition, default_text};
 use super::objects::{NAMESPACES, OWNER, PUBLIC};
@@ -271,8 +271,8 @@ fn table_constraints(view: &View, rows: &mut Rows) {
             ("table_schema", "public".into()),
             ("table_name", constraint.table.name.as_str().into()),
             ("constraint_type", constraint.type_name().into()),
-            ("is_deferrable", "NO".into()),
-            ("initially_deferred", "NO".into()),
+            ("is_deferrable", yes_no(constraint.deferral() != Deferral::Never)),
+            ("initially_deferred", yes_no(constraint.deferral() == Deferral::Initial)),
             ("enforced", "YES".into()),
             ("nulls_distinct", unique.then_some("YES").into()),
         ]);

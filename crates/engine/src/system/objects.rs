@@ -72,7 +72,7 @@ pub(crate) fn constraint_oid(index_oid: i64) -> i64 {
     index_oid + 2 * KIND
 }
 
-fn index_oid(index: &IndexDef) -> i64 {
+pub(crate) fn index_oid(index: &IndexDef) -> i64 {
     FIRST_OID + i64::from(index.id.0)
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn text(http: &Http) -> String {
     build(&mut page);
     connections(&mut page, http);
     queries(&mut page, &http.shared.db.activities().totals);
+    transactions(&mut page, &http.shared.db.activities().totals);
     errors(&mut page);
     pool(&mut page, http);
     log(&mut page, http);
@@ -63,6 +64,19 @@ fn connections(page: &mut Page, http: &Http) {
     let places = &http.shared.places;
     page.sample(name, "state=\"open\"", places.count());
     page.sample(name, "state=\"limit\"", places.count_max());
+}
+
+/// Transactions by how they ended, and what kept statements from being done.
+fn transactions(page: &mut Page, totals: &Totals) {
+    let totals = &totals.transactions;
+    let name = "dovetail_transactions";
+    page.family(name, "counter", "Transactions that ended; a statement may be one.");
+    page.sample("dovetail_transactions_total", "status=\"committed\"", totals.commits());
+    page.sample("dovetail_transactions_total", "status=\"rolled_back\"", totals.rollbacks());
+    let name = "dovetail_conflicts";
+    page.family(name, "counter", "Errors that other transactions were the reason of.");
+    page.sample("dovetail_conflicts_total", "kind=\"deadlock\"", totals.deadlocks());
+    page.sample("dovetail_conflicts_total", "kind=\"serialization\"", totals.conflicts());
 }
 
 /// Statements by mode and by how they ended; what is no query has no mode.

@@ -8,6 +8,8 @@ mod served;
 mod encrypted;
 mod ending;
 mod logs;
+mod notifications;
 mod promises;
 mod signatures;
 mod versions;
+mod watched;

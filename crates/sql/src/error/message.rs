@@ -89,6 +89,12 @@ fn frequent(text: &str) -> Option<SqlError> {
         let name = name.split('\'').next()?;
         return error(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
     }
+    if let Some(rest) = text.to_lowercase().strip_prefix("source table contains ") {
+        let mut numbers = rest.split(' ').filter_map(|word| word.parse::<usize>().ok());
+        let (there, named) = (numbers.next()?, numbers.next()?);
+        let message = format!("table has {there} columns available but {named} columns specified");
+        return error(SqlState("42P10"), message);
+    }
     if text.starts_with("LIMIT must be >= 0") {
         return error(SqlState("2201W"), "LIMIT must not be negative".into());
     }

@@ -17,6 +17,11 @@ pub fn check(statement: &Statement, catalog: &dyn Catalog) -> SqlResult<()> {
     match statement {
         Statement::Query(query) => of_query(query, catalog),
         Statement::Explain(explain) => of_query(&explain.query, catalog),
+        Statement::WithWrites(with) => {
+            let mut parts = with.parts.iter().chain([&*with.body]);
+            parts.try_for_each(|statement| check(statement, catalog))
+        }
+        Statement::ExplainWrite(explain) => check(&explain.statement, catalog),
         Statement::Cursor(CursorStatement::Declare(declare)) => of_query(&declare.query, catalog),
         Statement::Insert(insert) => of_insert(insert, catalog),
         Statement::Update(update) => {

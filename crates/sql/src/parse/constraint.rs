@@ -10,8 +10,9 @@ use datafusion_sql::sqlparser::ast::{
 use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::ddl::{column_type, index_columns};
+use super::deferral;
 use super::{identifier, include, name};
-use crate::constraints::{ColumnDefault, Identity, ReferentialAction};
+use crate::constraints::{ColumnDefault, Deferral, Identity, ReferentialAction};
 use crate::sequence::{Sequence, SequenceOptions};
 
 /// A constraint whose names are not resolved yet.
@@ -61,6 +62,8 @@ pub struct ForeignKeySpec {
     pub on_delete: ReferentialAction,
     /// What happens when a referenced key changes.
     pub on_update: ReferentialAction,
+    /// When a transaction checks it.
+    pub deferral: Deferral,
 }
 
 /// A column with what its definition says of it.
@@ -116,10 +119,12 @@ fn add_option(
         ColumnOption::Null => {}
         ColumnOption::NotNull => spec.column.nullable = false,
         ColumnOption::Default(expr) => set_default(spec, default(expr)?)?,
-        ColumnOption::PrimaryKey(_) => {
+        ColumnOption::PrimaryKey(key) => {
+            deferral::of_key(key.characteristics.as_ref())?;
             spec.constraints.push(ConstraintSpec::PrimaryKey { name: given, columns });
         }
-        ColumnOption::Unique(_) => {
+        ColumnOption::Unique(key) => {
+            deferral::of_key(key.characteristics.as_ref())?;
             let included = vec![];
             spec.constraints.push(ConstraintSpec::Unique { name: given, columns, included });
         }
@@ -187,6 +192,7 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
     let names = |idents: &[ast::Ident]| idents.iter().map(identifier).collect();
     Ok(match constraint {
         TableConstraint::PrimaryKey(key) => {
+            deferral::of_key(key.characteristics.as_ref())?;
             let (columns, included) = include::split(index_columns(&key.columns)?);
             if !included.is_empty() {
                 return Err(SqlError::unsupported("a primary key with INCLUDE").with_hint(
@@ -196,6 +202,7 @@ pub(super) fn table_constraint(constraint: &TableConstraint) -> SqlResult<Constr
             ConstraintSpec::PrimaryKey { name: key.name.as_ref().map(identifier), columns }
         }
         TableConstraint::Unique(key) => {
+            deferral::of_key(key.characteristics.as_ref())?;
             let (columns, included) = include::split(index_columns(&key.columns)?);
             let name = key.name.as_ref().map(identifier);
             ConstraintSpec::Unique { name, columns, included }
@@ -226,10 +233,6 @@ fn foreign_key(
     {
         return Err(SqlError::unsupported(format!("{kind}")));
     }
-    let deferred = key.characteristics.as_ref();
-    if deferred.is_some_and(|c| c.deferrable == Some(true)) {
-        return Err(SqlError::unsupported("a deferrable constraint"));
-    }
     Ok(ForeignKeySpec {
         name: given,
         columns: vec![],
@@ -237,12 +240,14 @@ fn foreign_key(
         referenced: key.referred_columns.iter().map(identifier).collect(),
         on_delete: action(key.on_delete),
         on_update: action(key.on_update),
+        deferral: deferral::of(key.characteristics.as_ref())?,
     })
 }
 
 fn action(given: Option<Action>) -> ReferentialAction {
     match given {
-        None | Some(Action::NoAction | Action::Restrict) => ReferentialAction::Refuse,
+        None | Some(Action::NoAction) => ReferentialAction::Refuse,
+        Some(Action::Restrict) => ReferentialAction::Restrict,
         Some(Action::Cascade) => ReferentialAction::Cascade,
         Some(Action::SetNull) => ReferentialAction::SetNull,
         Some(Action::SetDefault) => ReferentialAction::SetDefault,

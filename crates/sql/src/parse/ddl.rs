@@ -8,7 +8,8 @@ use types::moment::{DIGITS_MAX, Moment};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::{
-    CreateIndex, CreateTable, Drop, DropObject, Query, constraint, identifier, name, type_names,
+    CreateIndex, CreateTable, Drop, DropObject, OnCommit, Query, constraint, identifier, name,
+    type_names,
 };
 use crate::catalog::TableStorage;
 
@@ -70,10 +71,16 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         return Err(SqlError::unsupported("this form of CREATE TABLE")
             .with_hint("partitioned and inheriting tables do not exist yet"));
     }
-    if create.on_commit.is_some_and(|what| what != ast::OnCommit::PreserveRows) {
-        return Err(SqlError::unsupported("ON COMMIT other than PRESERVE ROWS"));
-    }
     let temporary = create.temporary || in_temporary_schema(&create.name);
+    if create.on_commit.is_some() && !temporary {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    let on_commit = match create.on_commit {
+        None | Some(ast::OnCommit::PreserveRows) => OnCommit::PreserveRows,
+        Some(ast::OnCommit::DeleteRows) => OnCommit::DeleteRows,
+        Some(ast::OnCommit::Drop) => OnCommit::Drop,
+    };
     let Options { storage, location } = options(&create.table_options)?;
     let mut table = CreateTable {
         name: name(&create.name)?,
@@ -82,6 +89,7 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
         constraints: Vec::new(),
         query: create.query.map(super::query).transpose()?,
         temporary,
+        on_commit,
         storage,
         location,
     };
@@ -136,6 +144,7 @@ pub(super) fn select_into(into: &ast::SelectInto, query: Query) -> SqlResult<Cre
         constraints: vec![],
         query: Some(query),
         temporary: into.temporary || in_temporary_schema(&into.name),
+        on_commit: OnCommit::PreserveRows,
         storage: None,
         location: None,
     })
@@ -180,12 +189,40 @@ fn ascending(columns: &[IndexColumn]) -> Vec<IndexColumn> {
 }
 
 pub(super) fn index_columns(columns: &[IndexColumn]) -> SqlResult<Vec<String>> {
-    let column = |c: &IndexColumn| match (&c.column.expr, c.column.options.asc) {
-        (_, Some(false)) => Err(SqlError::unsupported("a descending key column")),
-        (ast::Expr::Identifier(ident), _) if c.operator_class.is_none() => Ok(identifier(ident)),
-        (other, _) => Err(SqlError::unsupported(format!("an index on the expression {other}"))),
+    let column = |c: &IndexColumn| {
+        c.operator_class.as_ref().map_or(Ok(()), operator_class)?;
+        match (&c.column.expr, c.column.options.asc) {
+            (_, Some(false)) => Err(SqlError::unsupported("a descending key column")),
+            (ast::Expr::Identifier(ident), _) => Ok(identifier(ident)),
+            (other, _) => Err(SqlError::unsupported(format!("an index on the expression {other}"))),
+        }
     };
     columns.iter().map(column).collect()
+}
+
+/// Texts are in the order of their bytes in every index, so what serves `LIKE` in PostgreSQL is no other
+/// order here; nor are the classes of single types.
+fn operator_class(class: &ast::ObjectName) -> SqlResult<()> {
+    let name = class.0.last().and_then(|part| part.as_ident()).map(identifier).unwrap_or_default();
+    let pattern = ["text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops"];
+    let own = [
+        "text_ops",
+        "varchar_ops",
+        "bpchar_ops",
+        "int2_ops",
+        "int4_ops",
+        "int8_ops",
+        "date_ops",
+        "timestamp_ops",
+        "timestamptz_ops",
+        "numeric_ops",
+        "uuid_ops",
+        "bool_ops",
+    ];
+    match pattern.iter().chain(&own).any(|known| *known == name) {
+        true => Ok(()),
+        false => Err(SqlError::unsupported(format!("the operator class {name}"))),
+    }
 }
 
 pub(super) fn drop(

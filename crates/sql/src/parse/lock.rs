@@ -35,7 +35,9 @@ pub enum TableLock {
     Reads,
     /// `ROW SHARE`: reading, and locking rows.
     ReadsToChange,
-    /// `ROW EXCLUSIVE` and above: nobody else writes. Who reads is not kept from it.
+    /// `ROW EXCLUSIVE`: changing rows, as others do.
+    Changes,
+    /// Stronger modes: nobody else writes. Who reads is not kept from it.
     Writes,
 }
 
@@ -153,6 +155,7 @@ pub(super) fn lock(lock: &ast::Lock) -> SqlResult<LockTables> {
     let mode = match lock.lock_mode {
         Some(LockTableMode::AccessShare) => TableLock::Reads,
         Some(LockTableMode::RowShare) => TableLock::ReadsToChange,
+        Some(LockTableMode::RowExclusive) => TableLock::Changes,
         _ => TableLock::Writes,
     };
     Ok(LockTables { tables, mode, nowait: lock.nowait })

@@ -58,8 +58,6 @@ pub enum Discard {
     Sequences,
     /// Temporary tables.
     Temporary,
-    /// What the session listens to: `UNLISTEN`.
-    Channels,
 }
 
 /// The words that may begin what is prepared.

@@ -65,19 +65,24 @@ pub(super) struct Found<'a> {
     pub changes: &'a [u8],
 }
 
-/// The intact frame at the beginning of `bytes`, if there is one.
-pub(super) fn read<'a>(bytes: &'a [u8], place: &LogPlace) -> Option<Found<'a>> {
+/// Which frame begins here, as its header says, if one does.
+fn id(bytes: &[u8]) -> Option<FrameId> {
     if bytes.len() < FRAME_HEADER_BYTES || &bytes[..4] != MAGIC {
         return None;
     }
-    let end = FRAME_HEADER_BYTES.checked_add(u32_at(bytes, LEN) as usize)?;
-    let frame = bytes.get(..end)?;
-    let found = u32_at(bytes, CHECKSUM);
-    let id = FrameId {
+    Some(FrameId {
         checkpoint: u64_at(bytes, CHECKPOINT),
         sequence: u64_at(bytes, SEQUENCE),
         previous: u32_at(bytes, PREVIOUS),
-    };
+    })
+}
+
+/// The intact frame at the beginning of `bytes`, if there is one.
+pub(super) fn read<'a>(bytes: &'a [u8], place: &LogPlace) -> Option<Found<'a>> {
+    let id = id(bytes)?;
+    let end = FRAME_HEADER_BYTES.checked_add(u32_at(bytes, LEN) as usize)?;
+    let frame = bytes.get(..end)?;
+    let found = u32_at(bytes, CHECKSUM);
     let changes = &frame[FRAME_HEADER_BYTES..];
     (checksum(frame, place.salt) == found).then_some(Found { id, checksum: found, changes })
 }
@@ -102,12 +107,20 @@ pub(super) fn read_all<'a>(
         next = frame.id.next(frame.checksum);
         at += padded(FRAME_HEADER_BYTES + frame.changes.len());
     }
-    let later = |id: FrameId| id.checkpoint == checkpoint && id.sequence > next.sequence;
+    let frames_max = (run.len() / FRAME_HEADER_BYTES) as u64;
+    let later = |id: FrameId| {
+        id.checkpoint == checkpoint && id.sequence > next.sequence && id.sequence < frames_max
+    };
     if next.sequence < u64::from(known) {
         return Err(at);
     }
-    let mut rest = (at..run.len()).step_by(8).filter_map(|start| read(&run[start..], place));
-    if rest.any(|frame| later(frame.id)) { Err(at) } else { Ok(all) }
+    // Values of users may look like frames: only what could be one that was synced is read whole.
+    let could_be = |start: &usize| id(&run[*start..]).is_some_and(later);
+    let mut rest = (at..run.len()).step_by(8).filter(could_be);
+    match rest.any(|start| read(&run[start..], place).is_some()) {
+        true => Err(at),
+        false => Ok(all),
+    }
 }
 
 #[cfg(test)]

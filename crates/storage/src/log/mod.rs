@@ -122,7 +122,8 @@ impl Log {
         let wanted = pages_wanted(header.page_count, header.page_size);
         if !first.is_empty() {
             let taken = (FRAME_HEADER_BYTES + first.len()).div_ceil(self.page_size) as u32;
-            return Some(wanted.max(header.log.pages).max(taken.saturating_mul(2)));
+            // Else it would be time for the next checkpoint at once.
+            return Some(wanted.max(header.log.pages).max(taken.saturating_mul(4)));
         }
         let is_long_enough = wanted < header.log.pages.saturating_mul(2).max(1);
         (self.is_wanted && !is_long_enough).then_some(wanted)

@@ -1,4 +1,5 @@
-//! The checkpoint (`docs/format/file.md`, section 2): the only way in which changes become durable.
+//! The checkpoint (`docs/format/file.md`, section 2): all pages that have changed become durable, and the
+//! log begins anew.
 
 use std::collections::HashSet;
 use std::sync::Arc;

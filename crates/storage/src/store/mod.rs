@@ -1,4 +1,4 @@
-//! A store: one file of trees, with its pool, its free space and its checkpoints.
+//! A store: one file of trees, with its pool, its free space, its log and its checkpoints.
 
 mod checkpoint;
 mod draft;

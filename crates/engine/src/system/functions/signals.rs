@@ -5,7 +5,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::Definition;
 use crate::access::SIGNAL_BACKEND;
-use crate::activity::Signals;
+use crate::activity::{Activity, Signals};
 use crate::system::View;
 
 const BOOL: LogicalType = LogicalType::Bool;
@@ -20,7 +20,27 @@ pub(super) const FUNCTIONS: &[Definition] = &[
         }
         signal(view, arguments, &TERMINATE, Signals::terminate)
     }),
+    Definition(
+        "pg_blocking_pids",
+        LogicalType::Array(&LogicalType::Int32),
+        1,
+        1,
+        true,
+        blocking_pids,
+    ),
 ];
+
+/// The sessions that keep a session from the lock that it waits for.
+fn blocking_pids(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
+    let sessions = view.monitor.activities.sessions();
+    let pid = |activity: &Activity| Some(i64::from(activity.signals()?.pid));
+    let waiting = sessions.iter().find(|activity| pid(activity) == arguments[0].int());
+    let blocking = waiting.map(|waiting| view.monitor.locks.blocking(waiting.session_id));
+    let blocking = blocking.unwrap_or_default();
+    let of_blocking = sessions.iter().filter(|activity| blocking.contains(&activity.session_id));
+    let pids = of_blocking.filter_map(|activity| pid(activity)).map(SystemValue::Int);
+    Ok(SystemValue::List(pids.collect()))
+}
 
 /// How a refusal says what was wanted.
 struct Words {

@@ -1,12 +1,16 @@
 //! What runs now: sessions, queries, and the workers that run their tasks.
 
+use std::collections::BTreeMap;
+
 use sql::SystemValue;
+use storage::TreeId;
 use types::{SqlResult, oid};
 
 use crate::activity::{Activity, StatementActivity};
 use crate::advisory::Key;
+use crate::locks::{LockMode, LockShown};
 use crate::system::View;
-use crate::system::objects::DATABASE;
+use crate::system::objects::{DATABASE, index_oid, table_oid};
 use crate::system::rows::Rows;
 
 /// What is shown of another role's statement, as PostgreSQL puts it.
@@ -26,14 +30,22 @@ fn text(view: &View, statement: &StatementActivity) -> SystemValue {
 }
 
 pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    for (_, statement) in statements(view) {
+    let waits = waits(view);
+    for (session, statement) in statements(view) {
         let state = if statement.elapsed.is_none() { "active" } else { "idle" };
+        let (wait_type, wait) = match waits.get(&session) {
+            Some(wait) => (Some("Lock"), Some(*wait)),
+            None if state == "idle" => (Some("Client"), Some("ClientRead")),
+            None => (None, None),
+        };
         rows.push([
             ("datid", DATABASE.into()),
             ("datname", view.session.database.as_str().into()),
             ("pid", i64::from(statement.pid).into()),
             ("usename", (&*statement.user).into()),
             ("application_name", (&*statement.application_name).into()),
+            ("wait_event_type", wait_type.into()),
+            ("wait_event", wait.into()),
             ("state", state.into()),
             ("query_id", (statement.query_id as i64).into()),
             ("query", text(view, &statement)),
@@ -43,14 +55,38 @@ pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
     Ok(())
 }
 
-/// Advisory locks; the engine's own are held for moments only.
-pub(super) fn pg_locks(view: &View, rows: &mut Rows) -> SqlResult<()> {
+/// The numbers by which clients know sessions.
+fn pids(view: &View) -> impl Fn(u64) -> SystemValue {
     let sessions = view.monitor.activities.sessions();
-    let pid = |session| {
+    move |session| {
         let activity = sessions.iter().find(|activity| activity.session_id == session);
         let signals = activity.and_then(|activity| activity.signals());
         signals.map_or(SystemValue::Null, |signals| i64::from(signals.pid).into())
-    };
+    }
+}
+
+/// Advisory locks, the right to write, and keys of tables and indexes.
+pub(super) fn pg_locks(view: &View, rows: &mut Rows) -> SqlResult<()> {
+    let pid = pids(view);
+    let relations = trees(view);
+    for lock in view.monitor.locks.shown() {
+        let (kind, relation, mode) = match lock.what {
+            LockShown::Right { is_alone: true } => ("database", None, "AccessExclusiveLock"),
+            LockShown::Right { is_alone: false } => ("transactionid", None, "ExclusiveLock"),
+            LockShown::Keys(tree, mode) => {
+                let kind = if lock.is_granted { "relation" } else { "tuple" };
+                (kind, relations.get(&tree), mode_name(mode, lock.is_granted))
+            }
+        };
+        rows.push([
+            ("locktype", kind.into()),
+            ("database", DATABASE.into()),
+            ("relation", relation.copied().into()),
+            ("pid", lock.session.map_or(SystemValue::Null, &pid)),
+            ("mode", mode.into()),
+            ("granted", lock.is_granted.into()),
+        ]);
+    }
     for lock in view.monitor.activities.locks.shown() {
         let low = |number: i64| number & 0xffff_ffff;
         let (class, object, fields) = match lock.key {
@@ -71,6 +107,45 @@ pub(super) fn pg_locks(view: &View, rows: &mut Rows) -> SqlResult<()> {
     Ok(())
 }
 
+/// The tables and indexes of trees.
+fn trees(view: &View) -> BTreeMap<TreeId, i64> {
+    let mut trees = BTreeMap::new();
+    for entry in view.snapshot.tables.values() {
+        trees.insert(entry.tree_id, table_oid(&entry.def));
+        let indexes = entry.indexes.iter().zip(&entry.def.indexes);
+        trees.extend(indexes.map(|(stored, def)| (stored.tree.id(), index_oid(def))));
+    }
+    trees
+}
+
+/// PostgreSQL's mode of a table of which rows are locked, or of a row that is waited for.
+fn mode_name(mode: LockMode, is_granted: bool) -> &'static str {
+    match (mode, is_granted) {
+        (LockMode::KeyShare | LockMode::Share, true) => "RowShareLock",
+        (LockMode::NoKeyUpdate | LockMode::Update, true) => "RowExclusiveLock",
+        (LockMode::KeyShare, false) => "AccessShareLock",
+        (LockMode::Share, false) => "RowShareLock",
+        (LockMode::NoKeyUpdate, false) => "ExclusiveLock",
+        (LockMode::Update, false) => "AccessExclusiveLock",
+    }
+}
+
+/// What each session that waits for others waits for.
+fn waits(view: &View) -> BTreeMap<u64, &'static str> {
+    let mut waits = BTreeMap::new();
+    for lock in view.monitor.locks.shown().iter().filter(|lock| !lock.is_granted) {
+        let name = match lock.what {
+            LockShown::Right { .. } => "object",
+            LockShown::Keys(..) => "tuple",
+        };
+        waits.extend(lock.session.map(|session| (session, name)));
+    }
+    let advisory = view.monitor.activities.locks.shown();
+    let waiting = advisory.iter().filter(|lock| !lock.granted);
+    waits.extend(waiting.map(|lock| (lock.session, "advisory")));
+    waits
+}
+
 /// The session's own.
 pub(super) fn pg_prepared_statements(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for (name, statement) in view.statements.iter() {
@@ -88,13 +163,13 @@ pub(super) fn pg_prepared_statements(view: &View, rows: &mut Rows) -> SqlResult<
     Ok(())
 }
 
-/// The session's own. None outlives its block, and none goes back.
+/// The session's own. None goes back.
 pub(super) fn pg_cursors(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for (name, cursor) in view.cursors.iter() {
         rows.push([
             ("name", name.as_str().into()),
             ("statement", (**cursor.text.shown()).into()),
-            ("is_holdable", false.into()),
+            ("is_holdable", cursor.is_held.into()),
             ("is_binary", cursor.binary.into()),
             ("is_scrollable", false.into()),
             ("creation_time", cursor.declared_us.into()),

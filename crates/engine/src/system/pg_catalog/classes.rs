@@ -5,7 +5,7 @@ use sql::catalog::{TableDef, TableStorage};
 use types::{LogicalType, SqlResult};
 
 use crate::system::builtin::{self, type_by_oid};
-use sql::constraints::ColumnDefault;
+use sql::constraints::{ColumnDefault, Deferral};
 
 use crate::system::constraints::{Constraint, Rule, action_letter, condition, default_text};
 use crate::system::objects::{Index, KIND, Object, PUBLIC, indexes, row_type_oid, table_oid};
@@ -292,6 +292,8 @@ pub(super) fn pg_constraint(view: &View, rows: &mut Rows) -> SqlResult<()> {
             ("conname", constraint.name.as_str().into()),
             ("connamespace", PUBLIC.into()),
             ("contype", constraint.kind().into()),
+            ("condeferrable", (constraint.deferral() != Deferral::Never).into()),
+            ("condeferred", (constraint.deferral() == Deferral::Initial).into()),
             ("convalidated", true.into()),
             ("conrelid", table_oid(constraint.table).into()),
             ("conindid", index.into()),

@@ -87,6 +87,16 @@ pub(super) fn pg_stat_indexes(view: &View, rows: &mut Rows) -> SqlResult<()> {
 }
 
 pub(super) fn pg_stat_database(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    rows.push([("datid", DATABASE.into()), ("datname", view.session.database.as_str().into())]);
+    let totals = &view.monitor.activities.totals.transactions;
+    let count = |count: u64| (count as i64).into();
+    rows.push([
+        ("datid", DATABASE.into()),
+        ("datname", view.session.database.as_str().into()),
+        ("numbackends", (view.monitor.activities.sessions().len() as i64).into()),
+        ("xact_commit", count(totals.commits())),
+        ("xact_rollback", count(totals.rollbacks())),
+        ("conflicts", count(totals.conflicts())),
+        ("deadlocks", count(totals.deadlocks())),
+    ]);
     Ok(())
 }

@@ -1,0 +1,139 @@
+//! `WITH` whose queries change rows: one after the other, and then what stands behind them. All see the
+//! rows as they were before the statement, and what those before them have given.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use runtime::sync::Cancel;
+use sql::PlannerOptions;
+use sql::parse::{Statement, WithWrites};
+use types::SqlResult;
+
+use super::Session;
+use super::rows::RowStatement;
+use crate::columns::check_writable;
+use crate::result::StatementResult;
+use crate::system::{Results, SystemCatalog};
+
+impl Session {
+    /// Runs all of it.
+    ///
+    /// # Errors
+    /// Those of its parts; nothing of it stays.
+    pub(super) async fn with_writes(
+        &mut self,
+        with: WithWrites,
+        cancel: Cancel,
+    ) -> SqlResult<StatementResult> {
+        let is_alone = self.begin_rows().await?;
+        if let Some(block) = self.db.block() {
+            block.freeze();
+        }
+        let done = self.run_parts(with, cancel).await;
+        self.results = Arc::default();
+        if let Some(block) = self.db.block() {
+            block.thaw();
+        }
+        self.end_rows(is_alone, done).await
+    }
+
+    async fn run_parts(&mut self, with: WithWrites, cancel: Cancel) -> SqlResult<StatementResult> {
+        for part in with.parts {
+            let given = self.run_part(part, &cancel).await?;
+            let mut results = (*self.results).clone();
+            match given {
+                StatementResult::Rows(rows) => results.push(&rows.schema, &rows.batches)?,
+                StatementResult::Command { .. } => results.push_none(),
+            }
+            self.results = Arc::new(results);
+        }
+        self.run_part(*with.body, &cancel).await
+    }
+
+    async fn run_part(
+        &mut self,
+        statement: Statement,
+        cancel: &Cancel,
+    ) -> SqlResult<StatementResult> {
+        if let Statement::Query(query) = &statement {
+            return self.query(query, cancel.clone()).await.map(StatementResult::Rows);
+        }
+        crate::reserved::check(&statement)?;
+        check_writable(&self.db.snapshot(), &statement)?;
+        let statement = RowStatement::new(statement)
+            .map_err(|_| types::SqlError::internal("a part of a WITH that changes no rows"))?;
+        self.changed(&statement).await
+    }
+
+    /// The catalog in which a statement is bound that does not run: what its parts will have given are
+    /// relations without rows.
+    ///
+    /// # Errors
+    /// What binding its parts says.
+    pub(crate) fn catalog_for(&self, statement: &Statement) -> SqlResult<SystemCatalog> {
+        match statement {
+            Statement::WithWrites(with) => {
+                without_rows(with, self.system_catalog(), &self.planner_options_now())
+            }
+            _ => Ok(self.system_catalog()),
+        }
+    }
+
+    /// The columns of what such a statement gives; `None` when it gives no rows.
+    ///
+    /// # Errors
+    /// What planning says, and 57014.
+    pub async fn describe_with(&self, with: &WithWrites) -> SqlResult<Option<SchemaRef>> {
+        let cancel = Cancel::default();
+        self.listen_to(cancel.clone());
+        let (catalog, options) = (self.system_catalog(), self.planner_options_now());
+        let views = self.database().snapshot();
+        let is_view = |name: &str| views.views.contains_key(name);
+        let is_large = match &*with.body {
+            Statement::Query(query) => query.is_large(&is_view),
+            _ => false,
+        };
+        let with = with.clone();
+        let work = move || {
+            let catalog = without_rows(&with, catalog, &options)?;
+            columns(&with.body, &catalog, &options)
+        };
+        self.planner().plan(is_large, &cancel, work).await
+    }
+}
+
+/// The catalog with what the parts will have given.
+fn without_rows(
+    with: &WithWrites,
+    catalog: SystemCatalog,
+    options: &PlannerOptions,
+) -> SqlResult<SystemCatalog> {
+    let mut results = Results::default();
+    for part in &with.parts {
+        let known = catalog.with_results(Arc::new(results.clone()));
+        match columns(part, &known, options)? {
+            Some(schema) => results.push(&schema, &[RecordBatch::new_empty(schema.clone())])?,
+            None => results.push_none(),
+        }
+    }
+    Ok(catalog.with_results(Arc::new(results)))
+}
+
+/// The columns of what a part gives.
+fn columns(
+    part: &Statement,
+    catalog: &SystemCatalog,
+    options: &PlannerOptions,
+) -> SqlResult<Option<SchemaRef>> {
+    let returned = match part {
+        Statement::Query(query) => {
+            return Ok(Some(sql::plan_query(query, catalog, options)?.root.schema.clone()));
+        }
+        Statement::Insert(insert) => sql::dml::returning(insert, catalog)?,
+        Statement::Update(update) => sql::dml::returning(update, catalog)?,
+        Statement::Delete(delete) => sql::dml::returning(delete, catalog)?,
+        _ => None,
+    };
+    Ok(returned.map(|columns| columns.schema))
+}
