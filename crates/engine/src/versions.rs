@@ -416,6 +416,8 @@ impl Versions {
         }
         let versions = self.clone();
         drop(runtime::spawn(async move {
+            // What others do goes on meanwhile; what fails now fails again with the checkpoint.
+            versions.store.flush().await.ok();
             if let Ok(right) = versions.locks.share(&LockWait::default()).await {
                 versions.checkpoint(&right).await.ok();
             }

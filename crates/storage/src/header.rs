@@ -83,7 +83,7 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
     if !intact || version == 0 || !page_size_is_valid(page_size) {
         return Err(StorageError::Corrupt { pid, reason: Damage::Header });
     }
-    Ok(Header {
+    let header = Header {
         version,
         page_size,
         sequence: u64_at(slot, 16),
@@ -101,7 +101,23 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
         // Zero in files of earlier versions.
         log: LogPlace { pid: u32_at(slot, 64), pages: u32_at(slot, 68), salt: u64_at(slot, 72) },
         log_frames: u32_at(slot, 80),
-    })
+    };
+    match header.has_its_runs() {
+        true => Ok(header),
+        false => Err(StorageError::Corrupt { pid, reason: Damage::Header }),
+    }
+}
+
+impl Header {
+    /// Whether the runs that it names lie in the file, behind the slots.
+    fn has_its_runs(&self) -> bool {
+        let Header { meta_pid, meta_pages, journal, log, .. } = *self;
+        let runs = [(meta_pid, meta_pages), (journal.pid, journal.pages), (log.pid, log.pages)];
+        let end = |(pid, pages): (u32, u32)| pid.checked_add(pages);
+        let lies =
+            |run: (u32, u32)| run.0 >= 2 && end(run).is_some_and(|end| end <= self.page_count);
+        runs.into_iter().all(|run| run.1 == 0 || lies(run))
+    }
 }
 
 /// Whether a page size is one that the format allows.

@@ -48,6 +48,12 @@ pub(crate) struct Space {
     freed: Vec<Extent>,
     /// The journal's run, and those that it has moved away from a moment ago.
     journal: Vec<Extent>,
+    /// What the last checkpoint freed: not to be used before the images of its journal are in their places,
+    /// of which these may be some.
+    settling: Vec<Extent>,
+    settling_limbo: Vec<Limbo>,
+    /// The log's run before the last one.
+    spare_log: Option<Extent>,
     /// Pages that bulk loads have taken and not yet tied to a tree, by load.
     unfinished: BTreeMap<u64, Vec<Extent>>,
     load_count: u64,
@@ -62,6 +68,9 @@ impl Space {
             limbo: Vec::new(),
             freed: Vec::new(),
             journal: Vec::new(),
+            settling: Vec::new(),
+            settling_limbo: Vec::new(),
+            spare_log: None,
             unfinished: BTreeMap::new(),
             load_count: 0,
         };
@@ -76,11 +85,13 @@ impl Space {
 
     /// Runs of pages that are not in use, or will not be after the next checkpoint, at most.
     pub fn extent_count(&self) -> usize {
-        let limbo = self.limbo.iter().map(|limbo| limbo.extents.len());
+        let limbo = self.limbo.iter().chain(&self.settling_limbo).map(|limbo| limbo.extents.len());
         let unfinished = self.unfinished.values().map(Vec::len);
         self.free.len()
             + self.freed.len()
             + self.journal.len()
+            + self.settling.len()
+            + self.spare_log.iter().len()
             + limbo.chain(unfinished).sum::<usize>()
     }
 
@@ -160,15 +171,25 @@ impl Space {
         self.freed.push(extent);
     }
 
-    /// After a checkpoint: frees the pages that were cut out of trees, and those of dropped trees
-    /// that nobody holds any more.
+    /// A checkpoint exists: pages that were cut out of trees, those of dropped trees, those of its journal
+    /// and what `also` only the one before needed may be used once it has settled.
+    pub fn begin_settling(&mut self, also: impl IntoIterator<Item = Extent>) {
+        assert!(self.settling.is_empty(), "checkpoints settle one after another");
+        self.settling = std::mem::take(&mut self.freed);
+        self.settling.append(&mut self.journal);
+        self.settling.extend(also);
+        self.settling_limbo = std::mem::take(&mut self.limbo);
+    }
+
+    /// The images of the checkpoint's journal are in their places: what it freed may be used, but trees that
+    /// somebody holds and pages that somebody looks at.
     pub fn settle(&mut self, pool: &Pool) {
-        for extent in merge(std::mem::take(&mut self.freed)) {
+        for extent in merge(std::mem::take(&mut self.settling)) {
             if !self.free_if_idle(extent, pool) {
                 self.freed.push(extent);
             }
         }
-        for mut limbo in std::mem::take(&mut self.limbo) {
+        for mut limbo in std::mem::take(&mut self.settling_limbo) {
             if Arc::strong_count(&limbo.tree) == 1 {
                 limbo.extents.retain(|extent| !self.free_if_idle(*extent, pool));
             }
@@ -239,10 +260,20 @@ impl Space {
         }
     }
 
-    /// A checkpoint has put all images in their places.
-    pub fn end_journal(&mut self) {
-        for extent in std::mem::take(&mut self.journal) {
-            self.give(extent);
+    /// Takes the spare run of the log, if it has so many pages. One with fewer becomes free.
+    pub fn take_spare_log(&mut self, pages: u32) -> Option<Extent> {
+        let spare = self.spare_log.take()?;
+        if spare.pages >= pages {
+            return Some(spare);
+        }
+        self.give(spare);
+        None
+    }
+
+    /// Keeps a run that the log has left, for the next checkpoint: it need not be filled with zeros again.
+    pub fn keep_spare_log(&mut self, run: Extent) {
+        if let Some(before) = self.spare_log.replace(run) {
+            self.give(before);
         }
     }
 
@@ -280,9 +311,12 @@ impl Space {
     pub fn free_after_restart(&self, also: &[Extent]) -> Vec<Extent> {
         let mut all: Vec<Extent> =
             self.free.iter().map(|(&start, &pages)| Extent { start, pages }).collect();
-        all.extend(self.limbo.iter().flat_map(|limbo| &limbo.extents));
+        let limbo = self.limbo.iter().chain(&self.settling_limbo);
+        all.extend(limbo.flat_map(|limbo| &limbo.extents));
         all.extend(&self.freed);
         all.extend(&self.journal);
+        all.extend(&self.settling);
+        all.extend(self.spare_log);
         all.extend(self.unfinished.values().flatten());
         all.extend(also);
         merge(all)

@@ -112,6 +112,7 @@ fn recovered(disk: &Disk, seed: u64, known: &[Known]) -> Result<Report, String> 
     // With the first change goes what nobody knows.
     let made = db.session().execute("create table last (k int primary key)");
     made.map_err(|error| format!("after recovery: {error}"))?;
+    db.checkpoint().map_err(|error| format!("after recovery: {error}"))?;
     let (known, catalog) = (db.newest().trees(), db.store().catalog().id());
     let is_orphan = |id: &storage::TreeId| !known.contains(id) && *id != catalog;
     if let Some(orphan) = db.store().tree_ids().into_iter().find(is_orphan) {

@@ -59,6 +59,8 @@ fn create(disk: &Disk, seed: u64) -> Result<Database, String> {
     let db = Database::create(Path::new(PATH), options(disk, seed));
     let db = db.map_err(|error| format!("create: {error}"))?;
     db.session().execute(model::SETUP).map_err(|error| format!("setup: {error}"))?;
+    // This thread is not of the machine: what it does next must not meet a task that still runs.
+    db.checkpoint().map_err(|error| format!("checkpoint: {error}"))?;
     Ok(db)
 }
 

@@ -196,14 +196,21 @@ impl Log {
         Appending { offset, image: IoBuf::copy_of(&bytes), next, end, tail }
     }
 
-    /// Makes a run ready that no header names yet: zeros behind the first frame, if there is one. It
-    /// becomes durable with the next sync.
+    /// Makes a run ready that no header names yet: zeros, if it `is_new`, and the first frame, if there is
+    /// one. It becomes durable with the next sync. What lies in a run that was a log before has another salt.
     ///
     /// # Errors
     /// `Io`.
-    pub async fn prepare(&self, place: LogPlace, checkpoint: u64, first: &Redo) -> Result<Begun> {
+    pub async fn prepare(
+        &self,
+        (place, is_new): (LogPlace, bool),
+        checkpoint: u64,
+        first: &Redo,
+    ) -> Result<Begun> {
         let offset = u64::from(place.pid) * self.page_size as u64;
-        self.clear(offset, u64::from(place.pages) * self.page_size as u64).await?;
+        if is_new {
+            self.clear(offset, u64::from(place.pages) * self.page_size as u64).await?;
+        }
         if first.is_empty() {
             return Ok(Begun::empty(place));
         }

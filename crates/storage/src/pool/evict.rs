@@ -16,6 +16,9 @@ use crate::page::{self, PageId};
 /// Victims of one sweep: enough to make the sweep's lock and the batch's writes cheap per page.
 const SWEEP_FRAMES: usize = 64;
 
+/// Pages that are written at a time in advance of a checkpoint: a device is busy with them.
+const FLUSHED_FRAMES: usize = 256;
+
 impl Pool {
     /// A sweep in advance, when few frames are left: it spares the next fixes the wait, and feeds
     /// prefetching. Twice around at most, as below; on the average the hand makes one or two steps
@@ -96,6 +99,24 @@ impl Pool {
         drop(hand);
         let some = !victims.is_empty();
         some.then(|| runtime::spawn(write_back(Arc::clone(self), victims, false)))
+    }
+
+    /// Writes what is dirty now and idle when its turn comes, beside those who change pages: new pages to
+    /// their places, old ones to the journal.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full; `Poisoned`.
+    pub(crate) async fn flush(self: &Arc<Self>) -> Result<()> {
+        let is_dirty = |frame: &u32| self.frames[*frame as usize].state.snapshot().is_dirty();
+        let dirty: Vec<u32> = (0..self.frames.len() as u32).filter(is_dirty).collect();
+        for frames in dirty.chunks(FLUSHED_FRAMES) {
+            self.poison().map_or(Ok(()), Err)?;
+            let begins = |frame: &u32| self.frames[*frame as usize].state.try_begin_write();
+            let frames = frames.iter().copied().filter(begins).collect();
+            let written = runtime::spawn(write_back(Arc::clone(self), frames, false)).await;
+            written.unwrap_or(Err(StorageError::Stopped))?;
+        }
+        Ok(())
     }
 
     /// Takes the frame from its page, if nobody uses it. `dirty`: also if the page's changes are

@@ -6,10 +6,13 @@
 //! appends the changed old pages that are still in the pool, and with that the run is the journal
 //! which its header names (`docs/format/file.md`, section 2). Of several images of one page the last
 //! counts.
+//!
+//! Once that header is durable its images are put in their places, while pages change again: then there
+//! are two generations of images, and the newer one is another run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use runtime::IoBuf;
 use runtime::sync::Semaphore;
@@ -37,10 +40,28 @@ pub(crate) struct Journal {
     written: Mutex<Written>,
     /// One append at a time: images follow each other without gaps.
     turn: Semaphore,
-    /// Where the newest image of a page lies; that of a page that is dirty in the pool is outdated.
-    away: RwLock<BTreeMap<PageId, PageId>>,
-    /// Reads of images that are under way.
-    reads: AtomicUsize,
+    away: RwLock<Away>,
+    /// Reads of images that are under way, of even generations and of odd ones.
+    reads: [AtomicUsize; 2],
+}
+
+/// Where the newest image of a page lies; that of a page that is dirty in the pool is outdated.
+#[derive(Default)]
+struct Away {
+    /// Counts the checkpoints, modulo 2.
+    generation: usize,
+    /// Written since the last checkpoint.
+    newer: BTreeMap<PageId, PageId>,
+    /// Those of the last checkpoint, until they are in their places.
+    older: BTreeMap<PageId, PageId>,
+}
+
+/// A read of an image: until it ends, its place is not given away.
+#[derive(Clone, Copy)]
+pub(crate) struct JournalRead {
+    /// The page of the file where the image lies.
+    pub place: PageId,
+    generation: usize,
 }
 
 /// How far the run is filled.
@@ -70,7 +91,7 @@ impl Journal {
             written: Mutex::new(NOTHING),
             turn: Semaphore::new(1),
             away: RwLock::default(),
-            reads: AtomicUsize::new(0),
+            reads: Default::default(),
         }
     }
 
@@ -78,9 +99,13 @@ impl Journal {
         self.written.lock().expect("journal")
     }
 
-    /// Number of pages whose images are here.
+    fn away(&self) -> RwLockReadGuard<'_, Away> {
+        self.away.read().expect("pages away")
+    }
+
+    /// Number of pages whose images were written since the last checkpoint.
     pub fn len(&self) -> usize {
-        self.away.read().expect("pages away").len()
+        self.away().newer.len()
     }
 
     /// Pages that may have to be taken for a checkpoint that appends `pages` more images.
@@ -90,36 +115,34 @@ impl Journal {
     }
 
     /// Where the image of `pid` is, if it is here. Until `end_read` the place is not given away.
-    pub fn begin_read(&self, pid: PageId) -> Option<PageId> {
-        let away = self.away.read().expect("pages away");
-        let place = away.get(&pid).copied();
+    pub fn begin_read(&self, pid: PageId) -> Option<JournalRead> {
+        let away = self.away();
+        let newer = away.newer.get(&pid).map(|place| (*place, away.generation));
+        let read = newer.or_else(|| Some((*away.older.get(&pid)?, 1 - away.generation)));
+        let (place, generation) = read?;
         // Under the lock: who has cleared the list sees all reads that began before.
-        self.reads.fetch_add(usize::from(place.is_some()), Ordering::SeqCst);
-        place
+        self.reads[generation].fetch_add(1, Ordering::SeqCst);
+        Some(JournalRead { place, generation })
     }
 
-    pub fn end_read(&self) {
-        let before = self.reads.fetch_sub(1, Ordering::SeqCst);
+    pub fn end_read(&self, read: JournalRead) {
+        let before = self.reads[read.generation].fetch_sub(1, Ordering::SeqCst);
         assert!(before > 0, "the end of a read that has not begun");
     }
 
     pub fn contains(&self, pid: PageId) -> bool {
-        self.away.read().expect("pages away").contains_key(&pid)
+        let away = self.away();
+        away.newer.contains_key(&pid) || away.older.contains_key(&pid)
     }
 
     /// From now on the images of these pages are read from here.
     fn redirect(&self, places: impl IntoIterator<Item = (PageId, PageId)>) {
-        self.away.write().expect("pages away").extend(places);
+        self.away.write().expect("pages away").newer.extend(places);
     }
 
-    /// All pages whose images are here and not outdated by `dirty` pages, in the order of their
-    /// places.
-    pub fn pages_besides(&self, mut dirty: impl FnMut(PageId) -> bool) -> Vec<(PageId, PageId)> {
-        let away = self.away.read().expect("pages away");
-        let mut pages: Vec<_> = away.iter().map(|(pid, place)| (*pid, *place)).collect();
-        pages.retain(|(pid, _)| !dirty(*pid));
-        pages.sort_unstable_by_key(|(_, place)| *place);
-        pages
+    /// All pages whose images were written since the last checkpoint, in the order of their places.
+    fn pages(&self) -> Vec<(PageId, PageId)> {
+        in_order(&self.away().newer)
     }
 
     /// What the header says of the journal.
@@ -128,14 +151,34 @@ impl Journal {
         header::Journal { pid: extent.start, pages, checksum }
     }
 
-    /// The images are in their places, durably: forgets them, and waits for those who still read.
-    pub async fn end(&self) {
-        self.away.write().expect("pages away").clear();
+    /// The checkpoint exists that has the images: what is written from now on belongs to the next one. The
+    /// pages, in the order of the images' places.
+    pub fn begin_placing(&self) -> Vec<(PageId, PageId)> {
+        let mut away = self.away.write().expect("pages away");
+        assert!(away.older.is_empty(), "the images of the checkpoint before are in their places");
+        away.generation = 1 - away.generation;
+        away.older = std::mem::take(&mut away.newer);
         *self.written() = NOTHING;
-        while self.reads.load(Ordering::SeqCst) > 0 {
+        in_order(&away.older)
+    }
+
+    /// The images are in their places, durably: forgets them, and waits for those who still read.
+    pub async fn end_placing(&self) {
+        let generation = {
+            let mut away = self.away.write().expect("pages away");
+            away.older.clear();
+            1 - away.generation
+        };
+        while self.reads[generation].load(Ordering::SeqCst) > 0 {
             runtime::yield_now().await;
         }
     }
+}
+
+fn in_order(pages: &BTreeMap<PageId, PageId>) -> Vec<(PageId, PageId)> {
+    let mut pages: Vec<_> = pages.iter().map(|(pid, place)| (*pid, *place)).collect();
+    pages.sort_unstable_by_key(|(_, place)| *place);
+    pages
 }
 
 impl Pool {
@@ -203,7 +246,7 @@ impl Pool {
     /// Copies the images that count to another run.
     async fn move_journal(&self, extent: Extent) -> Result<Written> {
         let mut written = Written { extent, ..NOTHING };
-        let pages = self.journal.pages_besides(|_| false);
+        let pages = self.journal.pages();
         let mut places = Vec::with_capacity(pages.len());
         for chunk in pages.chunks(CHUNK_PAGES) {
             let images = self.read_journal(chunk).await?;

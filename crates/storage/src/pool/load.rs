@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 use runtime::{IoBuf, IoCounters};
 
 use super::free::TakeFrame;
+use super::journal::JournalRead;
 use super::memory::Place;
 use super::{Pin, Pool};
 use crate::error::{Damage, Result, StorageError};
@@ -122,7 +123,7 @@ impl Drop for LoadWait<'_> {
 struct Item {
     pid: PageId,
     /// Where its image lies, in the journal instead of its place.
-    in_journal: Option<PageId>,
+    in_journal: Option<JournalRead>,
     load: Arc<Load>,
     frame: Option<u32>,
     /// The operating system may still write into the frame.
@@ -132,7 +133,7 @@ struct Item {
 impl Item {
     /// The page of the file that is read.
     fn place(&self) -> PageId {
-        self.in_journal.unwrap_or(self.pid)
+        self.in_journal.map_or(self.pid, |read| read.place)
     }
 }
 
@@ -230,8 +231,8 @@ impl Pool {
     /// Ends the load of one page: publishes the frame with a pin for each waiter, or frees it and
     /// tells the waiters why.
     fn finish_load(&self, item: Item, outcome: Result<()>) {
-        if item.in_journal.is_some() {
-            self.journal.end_read();
+        if let Some(read) = item.in_journal {
+            self.journal.end_read(read);
         }
         let mut loads = self.shard(item.pid);
         let position = loads.iter().position(|(pid, _)| *pid == item.pid);

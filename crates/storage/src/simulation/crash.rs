@@ -178,7 +178,14 @@ impl Workload {
     async fn checkpoint(&mut self) -> Result<()> {
         let number = self.announce();
         assert_eq!(self.store.checkpoint_number(), self.checkpoint, "an unplanned checkpoint");
-        self.store.checkpoint().await?;
+        if self.prng.chance(0.5) {
+            self.store.flush().await?;
+        }
+        match self.prng.chance(0.3) {
+            true => self.store.checkpoint().await?,
+            // What follows comes while it settles.
+            false => self.store.checkpoint_without(Redo::default()).await?,
+        }
         self.checkpoint = self.store.checkpoint_number();
         (self.redo, self.has_others) = (Redo::default(), false);
         self.history.lock().expect("history").acknowledged = number;

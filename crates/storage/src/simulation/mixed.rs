@@ -11,7 +11,7 @@ use super::{
     PATH, Report, Rows, State, ensure, ensure_quiet, options, random_key, random_rows,
     random_value, state_of, storm, world,
 };
-use crate::{Depth, Direction, Inserted, RangePart, StorageError, Store, Tree, TreeId};
+use crate::{Depth, Direction, Inserted, RangePart, Redo, StorageError, Store, Tree, TreeId};
 
 /// Operations of one run.
 const STEP_COUNT: u32 = 60;
@@ -399,7 +399,11 @@ impl Mixed {
     }
 
     pub async fn checkpoint(&mut self) -> Result<(), String> {
-        self.store().checkpoint().await.map_err(|error| format!("checkpoint: {error}"))?;
+        let done = match self.prng.chance(0.5) {
+            true => self.store().checkpoint().await,
+            false => self.store().checkpoint_without(Redo::default()).await,
+        };
+        done.map_err(|error| format!("checkpoint: {error}"))?;
         self.committed = self.trees.clone();
         self.checkpoints = self.store().checkpoint_number();
         Ok(())

@@ -7,7 +7,7 @@ use stdx::Prng;
 
 use super::mixed::Mixed;
 use super::{ensure, random_key, random_rows, random_value, rows_of};
-use crate::{Depth, Result, StorageError, Store, TreeId};
+use crate::{Depth, Redo, Result, StorageError, Store, TreeId};
 
 /// Tasks of one storm.
 const TASK_COUNT: u64 = 24;
@@ -48,6 +48,9 @@ enum Work {
     /// Writes the tree anew, and drops the old one.
     Rebuild,
     Checkpoint,
+    /// One that settles while others go on.
+    EarlyCheckpoint,
+    Flush,
 }
 
 pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
@@ -61,7 +64,7 @@ pub(super) async fn run(mixed: &mut Mixed) -> std::result::Result<(), String> {
             Some(id) if task == TASK_COUNT / 2 => (id, Work::Rebuild),
             _ => choose(mixed, rebuilt),
         };
-        asked |= matches!(work, Work::Checkpoint);
+        asked |= matches!(work, Work::Checkpoint | Work::EarlyCheckpoint);
         tried.extend(work.outcomes().into_iter().map(|(key, value)| (id, key, value)));
         let there = mixed.prng.chance(0.5);
         let worker = mixed.prng.below(runtime::worker_count() as u64) as usize;
@@ -126,7 +129,10 @@ fn choose(mixed: &mut Mixed, rebuilt: Option<TreeId>) -> (TreeId, Work) {
         let id = mixed.any_tree();
         let work = choose_work(mixed, id);
         // Who writes a tree anew holds writers back.
-        let reads = matches!(work, Work::Batch(..) | Work::Scan(_) | Work::Checkpoint);
+        let reads = !matches!(
+            work,
+            Work::Insert(_) | Work::Replace(_) | Work::Delete(_) | Work::Load(_) | Work::Rebuild
+        );
         if Some(id) != rebuilt || reads {
             return (id, work);
         }
@@ -135,7 +141,7 @@ fn choose(mixed: &mut Mixed, rebuilt: Option<TreeId>) -> (TreeId, Work) {
 
 fn choose_work(mixed: &mut Mixed, id: TreeId) -> Work {
     let depth = if mixed.prng.chance(0.5) { Depth::One } else { Depth::Many };
-    let work = mixed.prng.below(12);
+    let work = mixed.prng.below(14);
     let prng = &mut mixed.prng;
     match work {
         0..3 => Work::Insert(random_rows(prng, 30).into_iter().collect()),
@@ -149,7 +155,9 @@ fn choose_work(mixed: &mut Mixed, id: TreeId) -> Work {
         7..9 => Work::Batch((0..prng.below(100)).map(|_| random_key(prng)).collect(), depth),
         9 => Work::Scan(depth),
         10 => Work::Load(prng.next_u64()),
-        _ => Work::Checkpoint,
+        11 => Work::Checkpoint,
+        12 => Work::EarlyCheckpoint,
+        _ => Work::Flush,
     }
 }
 
@@ -191,6 +199,8 @@ async fn perform(store: Store, id: TreeId, work: Work) -> Result<()> {
         }
         Work::Rebuild => drop(rebuild(&store, id).await?),
         Work::Checkpoint => store.checkpoint().await?,
+        Work::EarlyCheckpoint => store.checkpoint_without(Redo::default()).await?,
+        Work::Flush => store.flush().await?,
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The checkpoint (`docs/format/file.md`, section 2): all pages that have changed become durable, and the
-//! log begins anew.
+//! log begins anew. Nobody changes pages meanwhile; what can be written before or after is
+//! (`Pool::flush`, `settle.rs`).
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,14 +10,14 @@ use runtime::IoBuf;
 use super::StoreInner;
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
-use crate::header::{self, FILE_VERSION, Header, Journal};
+use crate::header::{self, FILE_VERSION, Header};
 use crate::log::{Begun, LogPlace, Redo};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::space::{Extent, Space, Take};
 
 /// Images in memory at a time: 1 MiB of 4 KiB pages.
-const CHUNK_PAGES: usize = 256;
+pub(super) const CHUNK_PAGES: usize = 256;
 
 /// A dirty page and its frame.
 type Dirty = (PageId, u32);
@@ -34,7 +34,7 @@ struct Places {
 
 impl StoreInner {
     /// Runs a checkpoint as a task of its own: a caller that is dropped does not stop it halfway. Its log
-    /// begins with `first`.
+    /// begins with `first`. It is durable then, and settles in another task.
     pub async fn checkpoint(self: &Arc<Self>, first: Redo) -> Result<()> {
         let store = Arc::clone(self);
         runtime::spawn(async move { store.run_checkpoint(&first).await })
@@ -43,6 +43,7 @@ impl StoreInner {
     }
 
     async fn run_checkpoint(self: Arc<Self>, first: &Redo) -> Result<()> {
+        let settling = self.settling.acquire().await;
         let _no_writers = self.writers.alone().await;
         let _no_write_backs = self.pool.writing.alone().await;
         self.check_writable()?;
@@ -70,18 +71,23 @@ impl StoreInner {
             self.space().give(places.meta);
             return Err(self.without_log(&before, log, error));
         }
-        let committed = self.commit(&old, &places, &before).await;
-        let header = committed.map_err(|error| self.poisoned_by(error))?;
-        // Before any page is freed: a page of a dropped tree may be among them.
+        let header = self.commit(&places, &before).await;
+        let header = header.map_err(|error| self.poisoned_by(error))?;
         dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
-        self.pool.journal.end().await;
-        self.finish(header, &before, begun);
-        self.changed.store(false, Ordering::Relaxed);
+        let pages = self.pool.journal.begin_placing();
+        self.begin_next(header.clone(), &before, begun);
+        let store = Arc::clone(&self);
+        drop(runtime::spawn(async move {
+            store.settle(header, &pages).await;
+            // Whoever waits for this may want the file to be let go of.
+            drop(store);
+            drop(settling);
+        }));
         Ok(())
     }
 
     /// The file may hold the old state or the new one: only opening it again can tell.
-    fn poisoned_by(&self, error: StorageError) -> StorageError {
+    pub(super) fn poisoned_by(&self, error: StorageError) -> StorageError {
         self.pool.set_poison(&error);
         match self.check_writable() {
             // Another attempt is of no use, as the kind of the error would say.
@@ -99,9 +105,9 @@ impl StoreInner {
 
     /// Makes the new state the one of the file; returns its header. What is written here has its
     /// space, so a failure is never for the lack of it on a file system that keeps its word.
-    async fn commit(&self, old: &[Dirty], places: &Places, before: &Header) -> Result<Header> {
+    async fn commit(&self, places: &Places, before: &Header) -> Result<Header> {
         self.sync().await?;
-        let mut header = Header {
+        let header = Header {
             version: FILE_VERSION,
             sequence: before.sequence + 1,
             checkpoint: before.checkpoint + 1,
@@ -114,17 +120,7 @@ impl StoreInner {
             log_frames: places.log_frames,
             ..before.clone()
         };
-        if header.journal.pages > 0 {
-            self.write_slot(&header, 0).await?;
-            self.write_pages(old).await?;
-            self.write_pages_away(old).await?;
-            self.sync().await?;
-            header.sequence += 1;
-            header.journal = Journal::default();
-        }
-        // Slot 0 holds the journal's header, or the old one; either is whole until slot 1 holds the
-        // new one.
-        self.write_both_slots(&header, 1).await?;
+        self.write_slot(&header, first_slot(&header)).await?;
         Ok(header)
     }
 
@@ -135,15 +131,20 @@ impl StoreInner {
             return Ok(Begun::empty(before.log));
         };
         let is_optional = first.is_empty();
-        let run = match self.allocator.take(wanted).await {
-            Err(error) if is_optional && error.is_disk_full() => {
-                return Ok(Begun::empty(before.log));
-            }
-            taken => taken?,
+        let spare = self.space().take_spare_log(wanted);
+        let run = match spare {
+            Some(run) => run,
+            None => match self.allocator.take(wanted).await {
+                Err(error) if is_optional && error.is_disk_full() => {
+                    return Ok(Begun::empty(before.log));
+                }
+                taken => taken?,
+            },
         };
         let salt = u64::from_le_bytes(runtime::entropy());
         let place = LogPlace { pid: run.start, pages: run.pages, salt };
-        match self.log.prepare(place, before.checkpoint + 1, first).await {
+        let is_new = spare.is_none();
+        match self.log.prepare((place, is_new), before.checkpoint + 1, first).await {
             Ok(begun) => Ok(begun),
             Err(error) => {
                 self.space().give(run);
@@ -233,18 +234,7 @@ impl StoreInner {
         Ok(())
     }
 
-    /// Writes those changed old pages to their places whose newest images are in the journal alone.
-    async fn write_pages_away(&self, old: &[Dirty]) -> Result<()> {
-        let dirty: HashSet<PageId> = old.iter().map(|(pid, _)| *pid).collect();
-        for chunk in self.pool.journal.pages_besides(|pid| dirty.contains(&pid)).chunks(CHUNK_PAGES)
-        {
-            let images = self.pool.read_journal(chunk).await?;
-            self.pool.write_images(images).await?;
-        }
-        Ok(())
-    }
-
-    async fn sync(&self) -> Result<()> {
+    pub(super) async fn sync(&self) -> Result<()> {
         let synced = self.pool.file().sync_data().await;
         synced.map_err(|error| StorageError::io("sync the database file", &error))
     }
@@ -257,7 +247,7 @@ impl StoreInner {
         self.write_slot(header, 1 - first).await
     }
 
-    async fn write_slot(&self, header: &Header, slot: PageId) -> Result<()> {
+    pub(super) async fn write_slot(&self, header: &Header, slot: PageId) -> Result<()> {
         let mut image = IoBuf::alloc(self.pool.page_size());
         header::encode(header, image.as_mut_slice());
         let written = self.pool.file().write_all_at(image, self.pool.offset(slot)).await.0;
@@ -265,17 +255,28 @@ impl StoreInner {
         self.sync().await
     }
 
-    /// The new checkpoint exists: what only the old one needed is free.
-    fn finish(&self, header: Header, before: &Header, begun: Begun) {
+    /// The new checkpoint exists: what changes from now on is for the next one.
+    fn begin_next(&self, header: Header, before: &Header, begun: Begun) {
         self.pool.set_epoch(header.checkpoint + 1);
         self.log.restart(begun, header.checkpoint);
-        let freed = freed_by(before, header.log);
+        let log = header.log;
         *self.header.lock().expect("header") = header;
+        self.changed.store(false, Ordering::Relaxed);
         let mut space = self.space();
-        space.end_journal();
-        freed.into_iter().for_each(|extent| space.give(extent));
-        space.settle(&self.pool);
+        match before.log.extent().filter(|run| log != before.log && run.pages >= log.pages) {
+            Some(left) => {
+                space.keep_spare_log(left);
+                space.begin_settling(freed_by(before, before.log));
+            }
+            None => space.begin_settling(freed_by(before, log)),
+        }
     }
+}
+
+/// The slot that the header of a checkpoint is written to first: the other one has the same, or the last
+/// one without a journal.
+pub(super) fn first_slot(header: &Header) -> PageId {
+    PageId::from(header.journal.pages == 0)
 }
 
 /// What the checkpoint before needed for itself and the next one, with its log there, does not.

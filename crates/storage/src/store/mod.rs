@@ -1,8 +1,10 @@
 //! A store: one file of trees, with its pool, its free space, its log and its checkpoints.
 
+mod backup;
 mod checkpoint;
 mod draft;
 mod open;
+mod settle;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use runtime::IoCounters;
 use runtime::fs::FileBackend;
+use runtime::sync::Semaphore;
 
+pub use backup::CopyProgress;
 pub(crate) use draft::Draft;
 pub use verify::{Problem, VerifyReport};
 
@@ -85,6 +89,8 @@ pub(crate) struct StoreInner {
     pub structure: Turnstile,
     /// What is durable before the next checkpoint.
     log: Log,
+    /// Of the checkpoint that is made, or whose images are put in their places.
+    settling: Semaphore,
     /// The directory differs from the last checkpoint's.
     changed: AtomicBool,
     /// The header that the file holds now.
@@ -119,12 +125,31 @@ impl Store {
     /// lost, and it may be tried again. `Io` when a write or sync failed otherwise: the store is
     /// poisoned then. `Poisoned` when it already was.
     pub async fn checkpoint(&self) -> Result<()> {
-        self.checkpoint_without(Redo::default()).await
+        self.checkpoint_without(Redo::default()).await?;
+        self.settled().await
     }
 
-    /// The same, without changes that have been made in trees and are not to last yet: after a crash the
-    /// entries that `replaced` names are what it says, unless something that is logged later says otherwise
-    /// ([`Store::log`]).
+    /// Waits until the pages of the last checkpoint are in their places.
+    ///
+    /// # Errors
+    /// `Poisoned` when they cannot be written there.
+    pub async fn settled(&self) -> Result<()> {
+        let _settled = self.inner.settling.acquire().await;
+        self.check_writable()
+    }
+
+    /// Writes what has changed in the pool, while it changes on: the next checkpoint has less to write.
+    ///
+    /// # Errors
+    /// As `checkpoint`.
+    pub async fn flush(&self) -> Result<()> {
+        self.inner.pool.flush().await
+    }
+
+    /// The same as `checkpoint`, without changes that have been made in trees and are not to last yet: after
+    /// a crash the entries that `replaced` names are what it says, unless something that is logged later says
+    /// otherwise ([`Store::log`]). It is durable then; its pages go to their places while others change
+    /// trees again, and the next checkpoint waits for that.
     ///
     /// # Errors
     /// As `checkpoint`.
@@ -300,6 +325,7 @@ impl Store {
 
     /// Waits until no read, write or change that has begun is in progress.
     pub async fn quiesce(&self) {
+        let _settled = self.inner.settling.acquire().await;
         let _no_writers = self.inner.writers.alone().await;
         self.inner.pool.finish_loads().await;
         let _no_writes = self.inner.pool.writing.alone().await;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex};
 
 use runtime::fs::{self, File, OpenOptions};
+use runtime::sync::Semaphore;
 use runtime::{IoBuf, IoCounters};
 
 use super::{Store, StoreInner, StoreOptions, TreeId};
@@ -147,6 +148,7 @@ fn assemble(
         writers: Turnstile::new(),
         structure: Turnstile::new(),
         log,
+        settling: Semaphore::new(1),
         changed: AtomicBool::new(false),
         header: Mutex::new(header),
         io: IoCounters::default(),
