@@ -14,9 +14,11 @@ client is served. Prints each pair that failed, then a line like those of a test
 import argparse
 import collections
 import itertools
+import os
 import pathlib
 import re
 import sys
+import tempfile
 import threading
 import time
 
@@ -177,6 +179,13 @@ class Client:
             self.run("prepare kept(int) as select count(*), max(v) from t where k = $1")
         self.run(f"execute kept({self.turn % 10})")
 
+    def back_up(self):
+        path = pathlib.Path(tempfile.gettempdir()) / f"dovetail-{os.getpid()}-{self.number}-{self.turn}.backup"
+        try:
+            self.run(f"backup database to '{path}'")
+        finally:
+            path.unlink(missing_ok=True)
+
     def role(self):
         self.run("create role made_role")
         self.run("grant select on t to made_role")
@@ -219,7 +228,7 @@ KINDS = {
     "COMMENT": turns("comment on table t is 'a table'", "comment on column t.k is 'a key'", "comment on table t is null"),
     "SET": turns("set work_mem = '1MB'", "set execution_mode = static"), "SHOW": turns("show work_mem"),
     "RESET": turns("reset work_mem", "reset all"), "CHECK DATABASE": turns("check database"),
-    "CHECKPOINT": turns("checkpoint"),
+    "CHECKPOINT": turns("checkpoint"), "BACKUP": Client.back_up,
     "SECRET": turns("create or replace secret made_key (type s3, key_id 'a', secret 'b')", "drop secret if exists made_key"),
     "DEALLOCATE": turns("prepare gone_soon as select count(*) from t", "deallocate gone_soon"),
     "DISCARD": turns("discard all", "discard plans"),

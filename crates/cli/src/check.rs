@@ -1,7 +1,7 @@
 //! `dovetail check`: whether a database file is as it should be.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -39,7 +39,16 @@ pub struct CheckArgs {
 
 /// `dovetail check`
 pub fn run(args: &CheckArgs) -> ExitCode {
-    match check(args) {
+    reported(check(&args.file, args.memory))
+}
+
+/// Checks a file that was just restored.
+pub fn run_on(file: &Path) -> ExitCode {
+    reported(check(file, None))
+}
+
+fn reported(checked: SqlResult<CheckReport>) -> ExitCode {
+    match checked {
         Ok(report) if report.problems.is_empty() => {
             println!("ok: {report}");
             ExitCode::SUCCESS
@@ -55,13 +64,13 @@ pub fn run(args: &CheckArgs) -> ExitCode {
     }
 }
 
-fn check(args: &CheckArgs) -> SqlResult<CheckReport> {
-    let memory_bytes = args.memory.unwrap_or(MEMORY_BYTES);
+fn check(file: &Path, memory: Option<usize>) -> SqlResult<CheckReport> {
+    let memory_bytes = memory.unwrap_or(MEMORY_BYTES);
     let options = Options { memory_bytes, ..Options::default() };
-    if let Some(problem) = probe_damage(&args.file, &options)? {
+    if let Some(problem) = probe_damage(file, &options)? {
         return Ok(CheckReport { problems: vec![problem], ..CheckReport::default() });
     }
-    let db = match Database::open(&args.file, options) {
+    let db = match Database::open(file, options) {
         // The file is open to the storage engine; so it is the catalog in it that cannot be read.
         Err(error) if error.state == engine::SqlState::DATA_CORRUPTED => {
             let problems = vec![format!("catalog: {}", error.message)];
@@ -79,7 +88,7 @@ fn check(args: &CheckArgs) -> SqlResult<CheckReport> {
 }
 
 /// Follows the database's job, on a terminal, after two seconds.
-fn show_progress(db: &Database, over: &AtomicBool) {
+pub fn show_progress(db: &Database, over: &AtomicBool) {
     let started = Instant::now();
     let bar = ProgressBar::hidden();
     let style = "{msg:<28} {bar:40} {percent:>3}% {elapsed}";

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // a program for people: has files, clocks and threads of its own
 
 mod allocator;
+mod backup;
 mod bench;
 mod check;
 mod connections;
@@ -51,6 +52,8 @@ enum Command {
     Tpch(tpch::TpchArgs),
     Bench(bench::BenchArgs),
     Check(check::CheckArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
     Doctor(doctor::DoctorArgs),
 }
 
@@ -74,6 +77,8 @@ fn main() -> ExitCode {
         Command::Tpch(args) => tpch::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Check(args) => Ok(check::run(args)),
+        Command::Backup(args) => Ok(backup::back_up(args)),
+        Command::Restore(args) => Ok(backup::restore(args)),
         Command::Doctor(args) => doctor::run(args),
     };
     result.unwrap_or_else(|error| {

@@ -501,6 +501,7 @@ pub(crate) fn admit(statement: &Statement) -> SqlResult<()> {
     let name = match statement {
         Statement::Vacuum(_) => "VACUUM",
         Statement::Checkpoint => "CHECKPOINT",
+        Statement::Backup { .. } => "BACKUP",
         Statement::Reorganize { .. } => "REORGANIZE",
         _ => return Ok(()),
     };

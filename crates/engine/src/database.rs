@@ -290,10 +290,11 @@ impl Database {
         door::wait(&self.handle(), || Box::pin(self.make_durable(&wait)))
     }
 
-    /// Makes everything durable.
+    /// Makes everything durable, and lets all pages be in their places.
     pub(crate) async fn make_durable(&self, wait: &LockWait) -> SqlResult<()> {
         let right = self.inner.versions.locks().share(wait).await?;
-        self.inner.versions.checkpoint(&right).await
+        self.inner.versions.checkpoint(&right).await?;
+        self.store().settled().await.map_err(fault::storage)
     }
 
     /// Walks every tree and the free space; the report, or what is damaged. From an ordinary thread.

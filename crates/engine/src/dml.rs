@@ -30,7 +30,7 @@ pub(crate) use delete::delete;
 pub(crate) use foreign::check_dangling;
 pub(crate) use incoming::{Incoming, RowSource, take_all};
 pub(crate) use insert::{insert, insert_batches};
-pub(crate) use references::{check_all, referring};
+pub(crate) use references::{Reference, check_all, referring};
 pub(crate) use rows::{batch as batch_of, concatenated};
 pub(crate) use truncate::truncate;
 pub(crate) use update::update;

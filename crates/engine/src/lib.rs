@@ -18,6 +18,7 @@ mod access;
 mod activity;
 mod advisory;
 mod analyze;
+mod backup;
 mod block;
 mod catalog;
 mod check;

@@ -272,6 +272,14 @@ impl Session {
             Statement::Checkpoint => {
                 self.db.make_durable(&self.lock_wait()).await.map(|()| tag("CHECKPOINT"))
             }
+            Statement::Backup { path } => {
+                let path = std::path::Path::new(&path);
+                if !path.is_absolute() {
+                    let message = "relative path not allowed for BACKUP";
+                    return Err(SqlError::new(SqlState("42602"), message));
+                }
+                self.db.copied_to(path, &cancel).await.map(|_| tag("BACKUP"))
+            }
             other => Box::pin(self.write(other)).await,
         }
     }

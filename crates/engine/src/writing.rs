@@ -19,6 +19,8 @@ use crate::block::Block;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::commit::StoreFuture;
 use crate::database::Database;
+use crate::dml::Reference;
+use crate::isolation;
 use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
 use crate::planning::Planner;
 use crate::query::{self, Run, Watch};
@@ -115,6 +117,27 @@ impl<'a> Writing<'a> {
         let now = now.as_ref().unwrap_or(self.snapshot());
         let table = now.table_by_id(TableId(key.table)).cloned();
         table.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))
+    }
+
+    /// Refuses to go by a key that others have taken away since the version which the transaction keeps; if
+    /// not `was_there`, also by one that they have given.
+    ///
+    /// # Errors
+    /// 40001; 72000.
+    pub(crate) fn check_seen(
+        &self,
+        reference: &Reference,
+        key: &[u8],
+        was_there: bool,
+    ) -> SqlResult<()> {
+        if !self.db.block().is_some_and(|block| block.keeps_version()) {
+            return Ok(());
+        }
+        let replaced = reference.replaced(key, &self.snapshot().read_view)?;
+        match replaced.iter().any(|(_, old)| old.is_some() || !was_there) {
+            true => Err(isolation::concurrent_update()),
+            false => Ok(()),
+        }
     }
 
     /// The catalog before the statement.

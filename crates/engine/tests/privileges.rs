@@ -193,6 +193,7 @@ const MATRIX: &[(&str, &str, &str)] = &[
     ("reset execution_mode", "", "yyyy"),
     ("check database", "grant pg_checkpoint to granted", "nnny"),
     ("checkpoint", "grant pg_checkpoint to granted", "nyny"),
+    ("backup database to '{data}.copy'", "grant pg_write_server_files to granted", "nnny"),
     ("create secret n (type s3, key_id 'a', secret 'b')", "grant own to granted", "nnny"),
     ("drop secret if exists n", "grant pg_write_server_files to granted", "nnny"),
     ("create role n", "alter role granted createrole", "nyny"),

@@ -5,6 +5,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
 
 mod alter;
+mod backup;
 mod balance;
 mod clauses;
 mod comment;
@@ -72,7 +73,8 @@ pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_curs
 pub use deferral::SetConstraints;
 pub use dml::{Delete, Insert, Truncate, Update};
 pub use explain::{Explain, ExplainWrite};
-pub use lock::{LockTables, LockedRelation, RowLocks, TableLock};
+pub(crate) use lock::mode_of;
+pub use lock::{LockTables, LockedRelation, RowLockMode, RowLocks, TableLock};
 pub use notification::NotificationStatement;
 pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
@@ -178,6 +180,11 @@ pub enum Statement {
     Comment(Comment),
     /// `CHECK DATABASE`.
     CheckDatabase,
+    /// `BACKUP DATABASE TO`, a file of the server that does not exist yet.
+    Backup {
+        /// Its path.
+        path: String,
+    },
     /// `CHECKPOINT`.
     Checkpoint,
     /// Roles and privileges.
@@ -328,6 +335,9 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     if tokens::are_words(&tokens, &["check", "database"]) {
         return Ok(Statement::CheckDatabase);
+    }
+    if backup::is_backup(&tokens) {
+        return backup::backup(text, &tokens);
     }
     if vacuum::is_vacuum(&tokens) {
         return vacuum::vacuum(text, &tokens).map(Statement::Vacuum);

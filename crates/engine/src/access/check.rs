@@ -71,6 +71,7 @@ kinds! { who:
     Statement::Reset { .. } => "RESET", Ok(());
     Statement::CheckDatabase => "CHECK DATABASE", who.may_check();
     Statement::Checkpoint => "CHECKPOINT", who.may_checkpoint();
+    Statement::Backup { .. } => "BACKUP", who.may_back_up();
     // What these need depends on the roles that they name.
     Statement::Role(_) => "ROLE", Ok(());
     Statement::Secret(_) => "SECRET", who.may_keep_secrets();
@@ -387,6 +388,14 @@ impl Who<'_> {
         match self.access.is_superuser(self.role) {
             true => Ok(()),
             false => Err(privilege_error("must be superuser to check the database")),
+        }
+    }
+
+    /// The copy has the rows of all tables.
+    fn may_back_up(&self) -> SqlResult<()> {
+        match self.access.is_superuser(self.role) {
+            true => Ok(()),
+            false => Err(privilege_error("must be superuser to back up the database")),
         }
     }
 

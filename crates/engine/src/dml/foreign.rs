@@ -307,6 +307,7 @@ impl State<'_> {
             if there || come.contains(prefix) {
                 continue;
             }
+            self.writing.check_seen(&reference, prefix, true)?;
             if !self.writing.defers(key) {
                 return Err(missing_parent(&change.entry, key, parent, rows, row));
             }

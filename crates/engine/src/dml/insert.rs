@@ -159,6 +159,9 @@ async fn resolve(
         let stored = reference.find(&prefixes).await?;
         let mut seen = HashSet::new();
         for (row, prefix) in prefixes.iter().enumerate() {
+            if let Some(prefix) = prefix.as_ref().filter(|_| stored[row].is_some()) {
+                writing.check_seen(&reference, prefix, false)?;
+            }
             blocked[row] = blocked[row].take().or_else(|| stored[row].clone());
             repeated[row] |= prefix.as_ref().is_some_and(|p| !seen.insert(p));
         }

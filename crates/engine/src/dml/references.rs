@@ -18,6 +18,7 @@ use crate::catalog::TableEntry;
 use crate::fault;
 use crate::locks::{LockKey, LockMode};
 use crate::system::SystemCatalog;
+use crate::undo::{ReadView, Seen};
 
 /// The tables that refer to `table`, each with one of its foreign keys that do.
 pub(crate) fn referring(
@@ -119,6 +120,15 @@ impl Reference {
     ) -> Vec<(LockKey, LockMode)> {
         let lock = |key: &Vec<u8>| (LockKey { tree: self.tree.id(), key: key.clone() }, mode);
         keys.map(lock).collect()
+    }
+
+    /// What the view sees of rows with the key that others have changed since.
+    ///
+    /// # Errors
+    /// 72000
+    pub(crate) fn replaced(&self, key: &[u8], view: &ReadView) -> SqlResult<Vec<Seen>> {
+        let end = successor(key);
+        view.replaced(self.tree.id(), key, end.as_deref())
     }
 
     /// For each key, the clustered key of the stored row that has it. Lock the keys before, for the tree has

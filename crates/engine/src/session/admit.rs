@@ -159,6 +159,7 @@ pub(super) fn looks(statement: &Statement) -> bool {
             | Statement::Cursor(_)
             | Statement::Role(_)
             | Statement::Checkpoint
+            | Statement::Backup { .. }
             | Statement::Transaction(_)
     )
 }

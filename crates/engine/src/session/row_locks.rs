@@ -10,7 +10,7 @@ use arrow_schema::{Schema, SchemaRef};
 use runtime::sync::Cancel;
 use sql::dml::{LockedQuery, TargetCatalog};
 use sql::plan::Plan;
-use sql::{Query, RowLocks};
+use sql::{Query, RowLockMode, RowLocks};
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -20,7 +20,7 @@ use crate::catalog::TableEntry;
 use crate::dml::{concatenated, internal};
 use crate::locks::{LockKey, LockMode, LockWait};
 use crate::query::{self, Watch};
-use crate::result::ResultSet;
+use crate::result::{ResultSet, StatementResult};
 use crate::system::SystemCatalog;
 
 /// Rows that are looked at for each that is wanted, where locked ones are skipped.
@@ -35,7 +35,8 @@ struct Found {
 
 impl Session {
     /// Runs a query that locks rows of one table; `None` when it is none, which nothing has been done about
-    /// but that its transaction may write alone now.
+    /// but that its transaction may write alone now. Where no transaction goes on, what it locks is locked
+    /// until it ends: it waits for others, or skips what they have.
     ///
     /// # Errors
     /// Those of the query; 42501 for rows that may not be changed; 55P03 for `NOWAIT`; 40001, 40P01.
@@ -45,24 +46,29 @@ impl Session {
         cancel: &Cancel,
     ) -> SqlResult<Option<ResultSet>> {
         access::row_locks(&self.db.snapshot(), self.info.role, query)?;
-        let Some(kind) = query.row_locks().filter(|_| self.locks_rows()) else {
-            self.look();
-            return Ok(None);
-        };
         self.look();
+        let Some(kind) = query.row_locks() else { return Ok(None) };
         let wait = match kind {
             RowLocks::Waits => self.lock_wait(),
             RowLocks::DoesNotWait => self.lock_wait().without_waiting(),
         };
+        let goes_on = self.locks_rows();
         let Some(locked) = LockedQuery::of(query, &self.system_catalog())? else {
-            self.lock_relations(query, &wait).await?;
+            if goes_on {
+                self.lock_relations(query, &wait).await?;
+            }
             return Ok(None);
         };
-        if !self.has_written() {
+        if !self.has_written() && goes_on {
             self.begin_writing(&wait).await?;
         }
+        let is_alone = !goes_on && self.begin_rows().await?;
         let result = self.lock_rows(&locked, &wait, cancel).await;
-        result.map_err(|error| of_nowait(error, kind, &locked.table)).map(Some)
+        let result = result.map_err(|error| of_nowait(error, kind, &locked.table));
+        match self.end_rows(is_alone, result.map(StatementResult::Rows)).await? {
+            StatementResult::Rows(rows) => Ok(Some(rows)),
+            StatementResult::Command { .. } => Err(SqlError::internal("a query without rows")),
+        }
     }
 
     /// Keeps others from changing the tables whose rows a query locks.
@@ -141,7 +147,12 @@ impl Session {
         let (batches, _) = ran.await?;
         let rows = concatenated(&plan.root.schema, &batches)?;
         let entry = catalog.snapshot().table(&locked.table)?;
-        let mode = if locked.shares { LockMode::Share } else { LockMode::Update };
+        let mode = match locked.mode {
+            RowLockMode::KeyShare => LockMode::KeyShare,
+            RowLockMode::Share => LockMode::Share,
+            RowLockMode::NoKeyUpdate => LockMode::NoKeyUpdate,
+            RowLockMode::Update => LockMode::Update,
+        };
         let locks = locks_of(entry, &rows, locked.key_count, mode)?;
         Ok(Found { schema: plan.root.schema.clone(), rows, locks })
     }

@@ -2,7 +2,7 @@
 //! the keys that the query gives besides.
 
 use datafusion_sql::sqlparser::ast::{
-    self, Expr, GroupByExpr, Ident, LimitClause, LockType, NonBlock, Select, SelectItem, SetExpr,
+    self, Expr, GroupByExpr, Ident, LimitClause, NonBlock, Select, SelectItem, SetExpr,
     TableFactor, Value,
 };
 use types::SqlResult;
@@ -10,7 +10,7 @@ use types::SqlResult;
 use super::TargetCatalog;
 use super::target::TARGET;
 use crate::catalog::Catalog;
-use crate::parse::{Query, name};
+use crate::parse::{Query, RowLockMode, mode_of, name};
 
 /// A query that locks rows of one table, to be planned in a [`TargetCatalog`]. Behind its own columns it
 /// has those of the table's key: the primary key, or the row id.
@@ -19,8 +19,8 @@ pub struct LockedQuery {
     pub table: String,
     /// How many columns the key has.
     pub key_count: usize,
-    /// Whether others may lock the rows in the same way.
-    pub shares: bool,
+    /// In whose way its locks are.
+    pub mode: RowLockMode,
     /// `SKIP LOCKED`, with the numbers of `LIMIT` and `OFFSET`, which count the rows that are not skipped.
     pub skips: Option<(Option<u64>, u64)>,
     ast: Box<ast::Query>,
@@ -36,8 +36,9 @@ impl LockedQuery {
         let mut ast = query.ast.clone();
         let Some((table, alias)) = plain(&ast).and_then(only_table) else { return Ok(None) };
         let lock = ast.locks.remove(0);
+        let (mode, of) = mode_of(&lock);
         let is_other = |of: ast::ObjectName| name(&of).is_ok_and(|of| of != alias.value);
-        if lock.of.is_some_and(is_other) || catalog.table(&table).is_none() {
+        if of.is_some_and(is_other) || catalog.table(&table).is_none() {
             return Ok(None);
         }
         catalog.check_read(&table, false, None)?;
@@ -53,8 +54,7 @@ impl LockedQuery {
         };
         let target = TargetCatalog::new(catalog, &table)?;
         let key_count = add_key(&mut ast, &target, &alias);
-        let shares = lock.lock_type == LockType::Share;
-        Ok(Some(LockedQuery { table, key_count, shares, skips, ast }))
+        Ok(Some(LockedQuery { table, key_count, mode, skips, ast }))
     }
 
     /// The query, for so many rows at most.

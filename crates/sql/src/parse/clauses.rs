@@ -4,6 +4,7 @@
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::lock::KEY_MARK;
 use super::prepare::closing;
 use super::tokens::Tokens;
 
@@ -62,8 +63,7 @@ fn count_len(tokens: &[TokenWithSpan]) -> Option<usize> {
     }
 }
 
-/// `FOR NO KEY UPDATE` and `FOR KEY SHARE` differ from `FOR UPDATE` and `FOR SHARE` in whom they keep
-/// waiting.
+/// `FOR NO KEY UPDATE` and `FOR KEY SHARE` are `FOR UPDATE` and `FOR SHARE` of a name that says so.
 fn lock(tokens: &mut Tokens, at: usize) {
     let next = [1, 2, 3].map(|distance| keyword(tokens, at + distance));
     let extra = match next {
@@ -72,4 +72,11 @@ fn lock(tokens: &mut Tokens, at: usize) {
         _ => return,
     };
     tokens.drain(at + 1..=at + extra);
+    let span = tokens[at].span;
+    let mark = Token::make_word(KEY_MARK, Some('"'));
+    let (place, marked) = match keyword(tokens, at + 2) {
+        Keyword::OF => (at + 3, [mark, Token::Period]),
+        _ => (at + 2, [Token::make_keyword("OF"), mark]),
+    };
+    tokens.splice(place..place, marked.map(|token| TokenWithSpan::new(token, span)));
 }

@@ -41,6 +41,39 @@ pub enum TableLock {
     Writes,
 }
 
+/// In whose way locks of rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowLockMode {
+    /// `FOR KEY SHARE`
+    KeyShare,
+    /// `FOR SHARE`
+    Share,
+    /// `FOR NO KEY UPDATE`
+    NoKeyUpdate,
+    /// `FOR UPDATE`
+    Update,
+}
+
+/// The first part of the name that a clause of locks is of, where it is one of `KEY`.
+pub(super) const KEY_MARK: &str = "\u{1}key";
+
+/// The mode of a clause, and the name that it is of.
+pub(crate) fn mode_of(clause: &ast::LockClause) -> (RowLockMode, Option<ast::ObjectName>) {
+    let mut of = clause.of.clone();
+    let is_mark = |part: &ast::ObjectNamePart| part.as_ident().is_some_and(|i| i.value == KEY_MARK);
+    let is_of_key = of.as_ref().is_some_and(|of| of.0.first().is_some_and(is_mark));
+    if let Some(of) = of.as_mut().filter(|_| is_of_key) {
+        of.0.remove(0);
+    }
+    let mode = match (clause.lock_type, is_of_key) {
+        (ast::LockType::Share, true) => RowLockMode::KeyShare,
+        (ast::LockType::Share, false) => RowLockMode::Share,
+        (ast::LockType::Update, true) => RowLockMode::NoKeyUpdate,
+        (ast::LockType::Update, false) => RowLockMode::Update,
+    };
+    (mode, of.filter(|of| !of.0.is_empty()))
+}
+
 /// A table or view whose rows a query locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockedRelation {
@@ -95,7 +128,7 @@ impl ast::Visitor for Locks {
                 Some(ast::NonBlock::SkipLocked) | None => RowLocks::Waits,
             };
             self.mode.get_or_insert(mode);
-            let of = lock.of.as_ref().and_then(last_part);
+            let of = mode_of(lock).1.as_ref().and_then(last_part);
             self.body(&query.body, of.as_deref());
         }
         ControlFlow::Continue(())

@@ -40,7 +40,7 @@ fn statements_are_dispatched() {
     check("set execution_mode = ooo", "Set");
     check("set x to 'a b'", "Set");
     check("show all; reset all; reset x", "Show Reset Reset");
-    check("checkpoint", "Checkpoint");
+    check("checkpoint; backup database to '/tmp/x'", "Checkpoint Backup");
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! `dovetail backup` and `dovetail restore`: copies of a database file.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use clap::Args;
+use engine::{Database, Options, SqlError, SqlResult, SqlState};
+
+use crate::check::show_progress;
+use crate::shell::{exit, fatal_text};
+
+/// Copy a database file that no server has open; of one that is served, BACKUP DATABASE TO makes a copy
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 the copy is made, 2 it could not be made.")]
+pub struct BackupArgs {
+    /// Database file
+    file: PathBuf,
+    /// The copy, which does not exist yet
+    copy: PathBuf,
+}
+
+/// Make a database file of a backup, and check it
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 the database is as it should be, 1 the backup is damaged, \
+2 it could not be restored.")]
+pub struct RestoreArgs {
+    /// What `dovetail backup` or BACKUP DATABASE TO made
+    backup: PathBuf,
+    /// Database file, which does not exist yet
+    file: PathBuf,
+}
+
+/// `dovetail backup`
+pub fn back_up(args: &BackupArgs) -> ExitCode {
+    ended(copied(args).map(|bytes| {
+        println!("{bytes} bytes");
+        ExitCode::SUCCESS
+    }))
+}
+
+fn copied(args: &BackupArgs) -> SqlResult<u64> {
+    let opened = Database::open(&args.file, Options::default());
+    let db = opened.map_err(|error| match error.state == SqlState::OBJECT_IN_USE {
+        true => error
+            .with_hint("Of a database that is served, ask its server: BACKUP DATABASE TO 'FILE'."),
+        false => error,
+    })?;
+    let over = AtomicBool::new(false);
+    let copied = std::thread::scope(|scope| {
+        scope.spawn(|| show_progress(&db, &over));
+        let copied = db.back_up(&args.copy);
+        over.store(true, Relaxed);
+        copied
+    });
+    db.close()?;
+    copied
+}
+
+/// `dovetail restore`
+pub fn restore(args: &RestoreArgs) -> ExitCode {
+    ended(restored(args))
+}
+
+fn restored(args: &RestoreArgs) -> SqlResult<ExitCode> {
+    let failed = |error: io::Error| {
+        let message = format!("could not copy the backup to \"{}\": {error}", args.file.display());
+        SqlError::new(SqlState::IO_ERROR, message)
+    };
+    copy(&args.backup, &args.file).map_err(failed)?;
+    Ok(crate::check::run_on(&args.file))
+}
+
+/// Nobody else writes either file: plain copying will do.
+#[allow(clippy::disallowed_methods)] // there is no runtime yet
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = File::open(from)?;
+    let mut copy = OpenOptions::new().write(true).create_new(true).open(to)?;
+    let copied = io::copy(&mut from, &mut copy).and_then(|_| copy.sync_all());
+    copied.inspect_err(|_| drop(std::fs::remove_file(to)))
+}
+
+fn ended(done: SqlResult<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        eprint!("dovetail: {}", fatal_text(&error));
+        ExitCode::from(exit::BAD_DATABASE)
+    })
+}
