@@ -14,7 +14,35 @@ pub enum CopyFormat {
     Csv,
     /// The binary form of the protocol.
     Binary,
+    /// Apache Parquet.
+    Parquet,
 }
+
+/// How a Parquet file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParquetOptions {
+    /// How pages are compressed.
+    pub compression: Compression,
+    /// Rows of a row group at most.
+    pub row_group_rows: usize,
+}
+
+/// How pages of a file are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Fast.
+    Snappy,
+    /// Smaller than `Snappy`, and slower to write.
+    Zstd,
+}
+
+/// Rows of a row group unless a statement says how many: as other engines have it (DuckDB).
+const ROW_GROUP_ROWS: usize = 122_880;
+
+/// A row group is kept in memory until it is written.
+const ROW_GROUP_ROWS_MAX: usize = 1 << 24;
 
 /// What is said of the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +85,14 @@ pub struct CopyOptions {
     pub force_not_null: Vec<String>,
     /// Columns in which the text of null in quotes is null too.
     pub force_null: Vec<String>,
+    /// How Parquet is written.
+    pub parquet: ParquetOptions,
+}
+
+impl Default for ParquetOptions {
+    fn default() -> ParquetOptions {
+        ParquetOptions { compression: Compression::Snappy, row_group_rows: ROW_GROUP_ROWS }
+    }
 }
 
 /// The value of an option.
@@ -81,6 +117,8 @@ struct Given {
     force_quote: Option<ForcedColumns>,
     force_not_null: Option<Vec<String>>,
     force_null: Option<Vec<String>>,
+    compression: Option<Compression>,
+    row_group_rows: Option<usize>,
 }
 
 /// Reads what follows the file.
@@ -280,6 +318,8 @@ impl Given {
                 value => once(&mut self.force_quote, ForcedColumns::Named(value.columns(name)?)),
             },
             "force_not_null" => once(&mut self.force_not_null, value.columns(name)?),
+            "compression" => once(&mut self.compression, compression(&value.string(name)?)?),
+            "row_group_size" => once(&mut self.row_group_rows, row_count(&value.string(name)?)?),
             "force_null" => once(&mut self.force_null, value.columns(name)?),
             other => Err(syntax(format!("option \"{other}\" not recognized"))),
         }
@@ -288,6 +328,7 @@ impl Given {
     fn complete(self, is_from: bool) -> SqlResult<CopyOptions> {
         let format = self.format.unwrap_or(CopyFormat::Text);
         let (csv, binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
+        let parquet = self.parquet(format, is_from)?;
         if binary && self.delimiter.is_some() {
             return Err(syntax("cannot specify DELIMITER in BINARY mode"));
         }
@@ -327,6 +368,43 @@ impl Given {
             force_quote: self.force_quote.unwrap_or(ForcedColumns::Named(vec![])),
             force_not_null: self.force_not_null.unwrap_or_default(),
             force_null: self.force_null.unwrap_or_default(),
+            parquet,
+        })
+    }
+
+    /// What is said of Parquet, which has none of the others' options, nor they its own.
+    fn parquet(&self, format: CopyFormat, is_from: bool) -> SqlResult<ParquetOptions> {
+        let own = [("compression", self.compression.is_some()), ("row_group_size", self.row_group_rows.is_some())];
+        let others = [
+            ("delimiter", self.delimiter.is_some()),
+            ("null", self.null.is_some()),
+            ("header", self.header.is_some()),
+            ("quote", self.quote.is_some()),
+            ("escape", self.escape.is_some()),
+            ("encoding", self.encoding.is_some()),
+            ("force_quote", self.force_quote.is_some()),
+            ("force_not_null", self.force_not_null.is_some()),
+            ("force_null", self.force_null.is_some()),
+        ];
+        let given = |options: &[(&'static str, bool)]| {
+            options.iter().find(|(_, is_given)| *is_given).map(|(name, _)| name.to_uppercase())
+        };
+        if format != CopyFormat::Parquet {
+            return match given(&own) {
+                None => Ok(ParquetOptions::default()),
+                Some(name) => Err(not_so(format!("COPY {name} available only in PARQUET mode"))),
+            };
+        }
+        if let Some(name) = given(&others) {
+            return Err(syntax(format!("cannot specify {name} in PARQUET mode")));
+        }
+        if let Some(name) = given(&own).filter(|_| is_from) {
+            return Err(not_so(format!("COPY {name} only available using COPY TO")));
+        }
+        let default = ParquetOptions::default();
+        Ok(ParquetOptions {
+            compression: self.compression.unwrap_or(default.compression),
+            row_group_rows: self.row_group_rows.unwrap_or(default.row_group_rows),
         })
     }
 
@@ -383,6 +461,7 @@ fn format(name: &str) -> SqlResult<CopyFormat> {
         "text" => Ok(CopyFormat::Text),
         "csv" => Ok(CopyFormat::Csv),
         "binary" => Ok(CopyFormat::Binary),
+        "parquet" => Ok(CopyFormat::Parquet),
         other => Err(invalid(format!("COPY format \"{other}\" not recognized"))),
     }
 }
@@ -392,5 +471,21 @@ fn encoding(name: &str) -> SqlResult<()> {
     match name.to_lowercase().replace(['-', '_'], "").as_str() {
         "utf8" | "unicode" => Ok(()),
         _ => Err(SqlError::unsupported(format!("COPY encoding {name}"))),
+    }
+}
+
+fn compression(name: &str) -> SqlResult<Compression> {
+    match name.to_lowercase().as_str() {
+        "none" | "uncompressed" => Ok(Compression::None),
+        "snappy" => Ok(Compression::Snappy),
+        "zstd" => Ok(Compression::Zstd),
+        other => Err(invalid(format!("COPY compression \"{other}\" not recognized"))),
+    }
+}
+
+fn row_count(text: &str) -> SqlResult<usize> {
+    match text.parse() {
+        Ok(count) if (1..=ROW_GROUP_ROWS_MAX).contains(&count) => Ok(count),
+        _ => Err(invalid(format!("ROW_GROUP_SIZE must be between 1 and {ROW_GROUP_ROWS_MAX}"))),
     }
 }
