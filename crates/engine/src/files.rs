@@ -57,6 +57,15 @@ enum Content {
     Csv(csv::CsvFile),
 }
 
+impl Content {
+    fn path(&self) -> &str {
+        match self {
+            Content::Parquet(file) => &file.path,
+            Content::Csv(file) => &file.path,
+        }
+    }
+}
+
 /// What a format tells of its files.
 struct Described {
     columns: Vec<FileColumn>,
@@ -92,6 +101,12 @@ impl FileTables {
     /// The relation of this name, when its files are open.
     pub(crate) fn table(&self, name: &str) -> Option<Arc<TableDef>> {
         Some(self.find(&FileCall::of_relation(name)?)?.def.clone())
+    }
+
+    /// Whether the statement reads the file of this path.
+    pub(crate) fn reads(&self, path: &str) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().any(|(_, table)| table.files.iter().any(|file| file.content.path() == path))
     }
 
     /// What gives the rows of a scan; `None` of what is no file.

@@ -159,6 +159,11 @@ impl SystemCatalog {
         Ok(())
     }
 
+    /// Whether the statement reads the file of this path.
+    pub(crate) fn reads_file(&self, path: &str) -> bool {
+        self.files.reads(path)
+    }
+
     /// What gives the rows of a scan of files; `None` of other scans.
     pub(crate) fn file_source(&self, scan: &Scan) -> Option<SqlResult<FileSource>> {
         self.files.source(scan)

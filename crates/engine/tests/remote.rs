@@ -18,7 +18,8 @@ fn filled(stand: &Stand, name: &str) -> Scratch {
                   with (location = 's3://bucket/x/t')";
     let local = "create table l (a int, b int, c text, d numeric(12,2))";
     let fill = format!("insert into l {ROWS}");
-    for text in [&stand.secret(), create, local, &fill, "insert into t select * from l order by a"] {
+    for text in [&stand.secret(), create, local, &fill, "insert into t select * from l order by a"]
+    {
         session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
     drop(session);

@@ -77,9 +77,14 @@ impl AsRef<[u8]> for Filled {
     }
 }
 
-/// 58030 for a file that could be opened.
+/// What is wrong with a file that could be opened.
 pub(crate) fn read_error(path: &str, error: &Error) -> SqlError {
-    SqlError::new(SqlState::IO_ERROR, format!("could not read file \"{path}\": {error}"))
+    let state = match error.kind() {
+        ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
+        _ => SqlState::IO_ERROR,
+    };
+    let reason = reason(error);
+    SqlError::new(state, format!("could not read file \"{path}\": {reason}"))
 }
 
 /// A file that is written from its beginning; what was in it is gone.
@@ -127,7 +132,12 @@ fn cannot_open(path: &str, what: &str, error: &Error) -> SqlError {
         ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
         _ => SqlState::IO_ERROR,
     };
-    let text = error.to_string();
-    let reason = text.split(" (os error").next().unwrap_or_default();
+    let reason = reason(error);
     SqlError::new(state, format!("could not open file \"{path}\" for {what}: {reason}"))
+}
+
+/// The system's words without its number.
+fn reason(error: &Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -145,6 +145,9 @@ impl Session {
         output: Option<PipeSender<Vec<u8>>>,
     ) -> SqlResult<StatementResult> {
         let (schema, mut rows) = self.copied_rows(&copy.copied, cancel).await?;
+        if let CopyTarget::File(path) = &copy.target {
+            rows.check_target(path)?;
+        }
         if let (CopyFormat::Parquet, CopyTarget::File(path)) = (copy.options.format, &copy.target) {
             let writer = ParquetWriter::new(&schema, copy.options.parquet)?;
             let count = write_parquet(&mut rows, writer, path).await?;
@@ -202,6 +205,17 @@ enum CopiedRows {
 }
 
 impl CopiedRows {
+    /// 55006 for a file that the rows come from, which would be gone.
+    fn check_target(&self, path: &str) -> SqlResult<()> {
+        match self {
+            CopiedRows::Running(_, catalog) if catalog.reads_file(path) => {
+                let message = format!("cannot write to file \"{path}\", which the query reads");
+                Err(SqlError::new(SqlState::OBJECT_IN_USE, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         match self {
             CopiedRows::Running(rows, _) => rows.next().await,

@@ -35,7 +35,7 @@ const OPTIONS: [&str; 9] = [
 /// A CSV file, and how it is read.
 #[derive(Clone, Debug)]
 pub(super) struct CsvFile {
-    path: String,
+    pub(super) path: String,
     format: CopyOptions,
     /// Names of all columns.
     names: Vec<String>,

@@ -39,8 +39,9 @@ impl Partitions {
             (Some(other), Some(true)) => {
                 let message = "files lie in directories of different columns";
                 let detail = format!("One is \"{}\", another one \"{}\".", paths[0], paths[other]);
-                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)
-                    .with_detail(detail));
+                return Err(
+                    SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message).with_detail(detail)
+                );
             }
             (Some(_), _) => return Ok(none()),
         }

@@ -43,7 +43,8 @@ pub(super) async fn describe(
     let columns = partitions.columns(files.first().map(ParquetFile::columns).unwrap_or_default());
     let statistics = statistics(&columns, &files);
     let files = files.into_iter().zip(partitions.values());
-    let files = files.map(|(file, parts)| File { parts, content: Content::Parquet(Arc::new(file)) });
+    let files =
+        files.map(|(file, parts)| File { parts, content: Content::Parquet(Arc::new(file)) });
     Ok(Described { columns, files: files.collect(), statistics })
 }
 
@@ -78,13 +79,14 @@ impl ParquetFile {
     fn in_order_of(mut self, first: &ParquetFile) -> SqlResult<ParquetFile> {
         let (own, theirs) = (self.columns(), first.columns());
         let differs = |what: String| {
-            let message = format!("file \"{}\" has other columns than \"{}\"", self.path, first.path);
+            let message =
+                format!("file \"{}\" has other columns than \"{}\"", self.path, first.path);
             SqlError::new(SqlState("42804"), message).with_detail(what)
         };
         let place = |column: &FileColumn| {
             let found = own.iter().position(|other| other.name == column.name);
-            let found = found
-                .ok_or_else(|| differs(format!("It has no column \"{}\".", column.name)))?;
+            let found =
+                found.ok_or_else(|| differs(format!("It has no column \"{}\".", column.name)))?;
             match own[found].ty == column.ty {
                 true => Ok(found),
                 false => Err(differs(format!("Column \"{}\" has another type.", column.name))),

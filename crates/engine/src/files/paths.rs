@@ -109,11 +109,7 @@ async fn children(
     Ok(found)
 }
 
-async fn existing(
-    directories: Vec<String>,
-    name: &str,
-    cancel: &Cancel,
-) -> SqlResult<Vec<String>> {
+async fn existing(directories: Vec<String>, name: &str, cancel: &Cancel) -> SqlResult<Vec<String>> {
     let mut found = vec![];
     for directory in directories {
         give_way(cancel).await?;
@@ -158,7 +154,8 @@ fn is_match(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
     }
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
         match pattern.get(p) {

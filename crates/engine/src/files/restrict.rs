@@ -35,9 +35,9 @@ pub(super) fn excludes(test: &RestrictionTest, bounds: &Bounds) -> bool {
         RestrictionTest::IsNull => bounds.null_count == Some(0),
         _ if has_nulls_only => true,
         RestrictionTest::IsNotNull | RestrictionTest::NotEqual(_) => false,
-        RestrictionTest::OneOf(values) => {
-            values.iter().all(|value| bounds.is_below(value, false) || bounds.is_above(value, false))
-        }
+        RestrictionTest::OneOf(values) => values
+            .iter()
+            .all(|value| bounds.is_below(value, false) || bounds.is_above(value, false)),
         RestrictionTest::Between(lower, upper) => {
             let below = match lower {
                 Bound::Unbounded => false,

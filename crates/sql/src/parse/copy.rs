@@ -11,9 +11,7 @@ use super::words::Words;
 use super::{Insert, Query, Statement, parse_one};
 use crate::quote::quote_ident;
 
-pub use options::{
-    Compression, CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions,
-};
+pub use options::{Compression, CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions};
 
 /// `COPY .. FROM`.
 #[derive(Clone, Debug, PartialEq, Eq)]

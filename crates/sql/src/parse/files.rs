@@ -147,6 +147,7 @@ fn no_constant_option(function: &str, option: &str) -> SqlError {
 
 fn wrong_arguments(function: &str) -> SqlError {
     let message = format!("function {function} does not exist with these arguments");
-    SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
-        .with_hint("The first argument is a path or an array of paths; options follow as name => value.")
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
+        "The first argument is a path or an array of paths; options follow as name => value.",
+    )
 }

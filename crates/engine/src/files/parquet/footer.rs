@@ -126,8 +126,7 @@ fn readable(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, Parqu
     let plain = ArrowReaderMetadata::try_new(metadata.clone(), plain)?;
     let stored = metadata.file_metadata().schema_descr().root_schema().get_fields();
     let field = |(field, stored): (&Arc<Field>, &Arc<parquet::schema::types::Type>)| {
-        let is_int96 =
-            stored.is_primitive() && stored.get_physical_type() == PhysicalType::INT96;
+        let is_int96 = stored.is_primitive() && stored.get_physical_type() == PhysicalType::INT96;
         let ty = match field.data_type() {
             // Nanoseconds would end in 2262.
             DataType::Timestamp(_, zone) if is_int96 => {

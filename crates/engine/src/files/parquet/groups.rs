@@ -23,11 +23,7 @@ pub(in crate::files) fn is_skipped(
     bounds(file, group, column).is_some_and(|bounds| excludes(test, &bounds))
 }
 
-fn bounds(
-    file: &ParquetFile,
-    group: usize,
-    (number, ty): (usize, LogicalType),
-) -> Option<Bounds> {
+fn bounds(file: &ParquetFile, group: usize, (number, ty): (usize, LogicalType)) -> Option<Bounds> {
     // Bounds of floats leave out what is no number, which is the largest value here.
     if matches!(ty, LogicalType::Float32 | LogicalType::Float64) {
         return None;

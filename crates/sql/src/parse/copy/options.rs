@@ -374,7 +374,10 @@ impl Given {
 
     /// What is said of Parquet, which has none of the others' options, nor they its own.
     fn parquet(&self, format: CopyFormat, is_from: bool) -> SqlResult<ParquetOptions> {
-        let own = [("compression", self.compression.is_some()), ("row_group_size", self.row_group_rows.is_some())];
+        let own = [
+            ("compression", self.compression.is_some()),
+            ("row_group_size", self.row_group_rows.is_some()),
+        ];
         let others = [
             ("delimiter", self.delimiter.is_some()),
             ("null", self.null.is_some()),
