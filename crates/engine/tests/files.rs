@@ -1,120 +1,18 @@
-//! Files as relations: Parquet and CSV, written by `COPY` and by other writers, whole and damaged.
+//! Files as relations: Parquet and CSV, written by `COPY` and by other writers.
 #![allow(clippy::disallowed_methods)] // tests make files of their own
 
-use std::path::PathBuf;
+mod files_support;
+
 use std::sync::Arc;
 
 use arrow_array::types::{Int8Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, BinaryArray, Decimal128Array, FixedSizeBinaryArray, Int32Array, ListArray,
-    PrimitiveArray, RecordBatch, StringArray, StructArray, Time32MillisecondArray,
-    Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-    TimestampNanosecondArray,
+    ArrayRef, BinaryArray, Decimal128Array, FixedSizeBinaryArray, ListArray, PrimitiveArray,
+    StringArray, StructArray, Time32MillisecondArray, Time64NanosecondArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use arrow_schema::{DataType, Field};
-use engine::{Database, Options, Session};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
-
-const MODES: [&str; 3] = ["serial", "static", "ooo"];
-
-struct Opened {
-    folder: PathBuf,
-    db: Database,
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.folder).ok();
-    }
-}
-
-impl Opened {
-    fn path(&self, name: &str) -> String {
-        let path = self.folder.join(name);
-        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-        path.to_str().expect("a path in UTF-8").to_owned()
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.path(name);
-        std::fs::write(&path, bytes).expect("written");
-        path
-    }
-}
-
-fn open(name: &str) -> Opened {
-    let folder = std::env::temp_dir().join(format!("dovetail-files-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let options = Options { memory_bytes: 32 << 20, workers: 2, ..Options::default() };
-    let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
-    Opened { folder, db }
-}
-
-/// The rows of a query as CSV, or what is wrong with it: its state, and its message.
-fn outcome(session: &mut Session, query: &str) -> String {
-    let mut out = vec![];
-    match session.copy_out(&format!("copy ({query}) to stdout (format csv)"), &mut out) {
-        Ok(_) => String::from_utf8(out).expect("UTF-8").trim_end().replace('\n', ";"),
-        Err(error) => format!("! {}: {}", error.state.0, error.message),
-    }
-}
-
-/// What a statement other than a query says.
-fn told(session: &mut Session, text: &str) -> String {
-    match session.execute(text) {
-        Ok(mut results) => match results.pop().expect("a result") {
-            engine::StatementResult::Command { tag } => tag,
-            engine::StatementResult::Rows(rows) => rows.tag,
-        },
-        Err(error) => format!("! {}: {}", error.state.0, error.message),
-    }
-}
-
-/// Queries give the same in all modes; `@` in them and in what is expected is the folder.
-fn check(opened: &Opened, cases: &[(&str, &str)]) {
-    let folder = opened.folder.to_str().expect("a path in UTF-8");
-    let mut wrong = vec![];
-    for mode in MODES {
-        let mut session = opened.db.session();
-        session.execute(&format!("set execution_mode = {mode}")).expect("set");
-        for (query, expected) in cases {
-            let (query, expected) = (query.replace('@', folder), expected.replace('@', folder));
-            let found = outcome(&mut session, &query);
-            if found != expected {
-                wrong.push(format!("{mode}: {query}\n  expected {expected}\n  found    {found}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-fn parquet_bytes(columns: Vec<(&str, ArrayRef)>, row_group_rows: usize) -> Vec<u8> {
-    parquet_with(columns, row_group_rows, Compression::SNAPPY)
-}
-
-fn parquet_with(
-    columns: Vec<(&str, ArrayRef)>,
-    row_group_rows: usize,
-    compression: Compression,
-) -> Vec<u8> {
-    let batch = RecordBatch::try_from_iter(columns).expect("a batch");
-    let properties = WriterProperties::builder()
-        .set_compression(compression)
-        .set_max_row_group_row_count(Some(row_group_rows))
-        .build();
-    let mut bytes = vec![];
-    let mut writer =
-        ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).expect("one");
-    writer.write(&batch).expect("written");
-    writer.close().expect("closed");
-    bytes
-}
-
-fn numbers(values: impl IntoIterator<Item = i32>) -> ArrayRef {
-    Arc::new(Int32Array::from_iter_values(values))
-}
+use files_support::{MODES, check, numbers, open, outcome, parquet_bytes, told};
 
 const ALL_TYPES: &str = "create table a (b boolean, i2 smallint, i4 integer, i8 bigint, f4 real, \
      f8 double precision, d numeric(12,3), d38 numeric(38,10), n numeric, t text, v varchar(10), \
@@ -584,100 +482,4 @@ fn only_who_may_read_files_reads_them() {
     session.execute("reset role; grant pg_read_server_files to r; set role r").expect("granted");
     assert_eq!(outcome(&mut session, &format!("{query} order by i")), "1;2;3");
     assert_eq!(told(&mut session, &format!("copy t from '{path}' (format parquet)")), "COPY 3");
-}
-
-/// Numbers that look random, and are the same in each run.
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
-fn sample_columns() -> Vec<(&'static str, ArrayRef)> {
-    let texts = (0..200).map(|i| (i % 7 > 0).then(|| format!("value {}", i % 11)));
-    let decimals = Decimal128Array::from_iter_values((0..200).map(|i| i * 1_000_000_007));
-    let decimals = decimals.with_precision_and_scale(30, 2).expect("digits");
-    vec![
-        ("i", numbers(0..200)),
-        ("t", Arc::new(texts.collect::<StringArray>())),
-        ("d", Arc::new(decimals)),
-        ("s", Arc::new(TimestampMicrosecondArray::from_iter_values(0..200))),
-    ]
-}
-
-const DAMAGES: usize = 2_000;
-
-/// A damaged file gives rows or an error, and never ends the process or takes memory that it claims.
-#[test]
-fn damaged_files_are_refused_or_read() {
-    let opened = open("damage");
-    let mut session = opened.db.session();
-    let mut state = 0x9e37_79b9_7f4a_7c15;
-    let (mut read, mut refused) = (0, 0);
-    let compressions = [Compression::SNAPPY, Compression::UNCOMPRESSED, Compression::LZ4_RAW];
-    for compression in compressions {
-        let whole = parquet_with(sample_columns(), 100, compression);
-        for round in 0..DAMAGES / compressions.len() {
-            let mut bytes = whole.clone();
-            for _ in 0..=round % 3 {
-                let at = (next(&mut state) % bytes.len() as u64) as usize;
-                bytes[at] ^= (next(&mut state) % 255 + 1) as u8;
-            }
-            if round % 10 == 9 {
-                bytes.truncate((next(&mut state) % whole.len() as u64) as usize);
-            }
-            let path = opened.write("d.parquet", &bytes);
-            let found = outcome(&mut session, &format!("select * from '{path}' where i >= 0"));
-            match found.strip_prefix("! ") {
-                None => read += 1,
-                Some(error) => {
-                    refused += 1;
-                    let known =
-                        ["22P04", "0A000", "42701", "22003", "22008", "54000", "42703", "42883"];
-                    assert!(known.iter().any(|state| error.starts_with(state)), "{round}: {error}");
-                }
-            }
-        }
-    }
-    assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
-    let path = opened.write("d.parquet", &parquet_bytes(sample_columns(), 100));
-    assert_eq!(outcome(&mut session, &format!("select count(*) from '{path}'")), "200");
-}
-
-#[test]
-fn what_is_no_parquet_file_is_told() {
-    let opened = open("none");
-    for (name, bytes) in
-        [("empty", &b""[..]), ("short", b"PAR1PAR1"), ("text", b"this is no such file")]
-    {
-        opened.write(&format!("{name}.parquet"), bytes);
-    }
-    opened.write("huge.parquet", b"PAR1xxxx\xff\xff\xff\x7fPAR1");
-    opened.write("secret.parquet", b"PAR1xxxx\x04\x00\x00\x00PARE");
-    check(
-        &opened,
-        &[
-            (
-                "select * from '@/empty.parquet'",
-                "! 22P04: file \"@/empty.parquet\" is not a valid Parquet file",
-            ),
-            (
-                "select * from '@/short.parquet'",
-                "! 22P04: file \"@/short.parquet\" is not a valid Parquet file",
-            ),
-            (
-                "select * from '@/text.parquet'",
-                "! 22P04: file \"@/text.parquet\" is not a valid Parquet file",
-            ),
-            (
-                "select * from '@/huge.parquet'",
-                "! 22P04: file \"@/huge.parquet\" is not a valid Parquet file",
-            ),
-            (
-                "select * from '@/secret.parquet'",
-                "! 0A000: an encrypted Parquet file is not supported",
-            ),
-        ],
-    );
 }

@@ -7,10 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
 use sql::Query;
-use sql::catalog::TableId;
 use sql::dml::Defaults;
 use sql::parse::Insert;
-use types::{SqlError, SqlResult};
+use types::SqlResult;
 
 use super::change::{bytes_of, check_writes_anew};
 use super::{check_all, checked, foreign, in_place_bytes_max, insert_batches};

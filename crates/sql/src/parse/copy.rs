@@ -1,6 +1,7 @@
 //! `COPY`, read from the tokens: the grammar of PostgreSQL 15, old and new options.
 
 mod options;
+mod parquet;
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -11,7 +12,8 @@ use super::words::Words;
 use super::{Insert, Query, Statement, parse_one};
 use crate::quote::quote_ident;
 
-pub use options::{Compression, CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions};
+pub use options::{CopyFormat, CopyOptions, ForcedColumns, Header};
+pub use parquet::{Compression, ParquetOptions};
 
 /// `COPY .. FROM`.
 #[derive(Clone, Debug, PartialEq, Eq)]

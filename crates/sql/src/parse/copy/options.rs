@@ -3,6 +3,7 @@
 use datafusion_sql::sqlparser::tokenizer::Token;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::parquet::{self, ParquetOptions};
 use crate::parse::words::Words;
 
 /// The format of the data.
@@ -17,32 +18,6 @@ pub enum CopyFormat {
     /// Apache Parquet.
     Parquet,
 }
-
-/// How a Parquet file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParquetOptions {
-    /// How pages are compressed.
-    pub compression: Compression,
-    /// Rows of a row group at most.
-    pub row_group_rows: usize,
-}
-
-/// How pages of a file are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// Fast.
-    Snappy,
-    /// Smaller than `Snappy`, and slower to write.
-    Zstd,
-}
-
-/// Rows of a row group unless a statement says how many: as other engines have it (DuckDB).
-const ROW_GROUP_ROWS: usize = 122_880;
-
-/// A row group is kept in memory until it is written.
-const ROW_GROUP_ROWS_MAX: usize = 1 << 24;
 
 /// What is said of the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +64,6 @@ pub struct CopyOptions {
     pub parquet: ParquetOptions,
 }
 
-impl Default for ParquetOptions {
-    fn default() -> ParquetOptions {
-        ParquetOptions { compression: Compression::Snappy, row_group_rows: ROW_GROUP_ROWS }
-    }
-}
-
 /// The value of an option.
 enum Value {
     None,
@@ -117,8 +86,7 @@ struct Given {
     force_quote: Option<ForcedColumns>,
     force_not_null: Option<Vec<String>>,
     force_null: Option<Vec<String>>,
-    compression: Option<Compression>,
-    row_group_rows: Option<usize>,
+    parquet: parquet::Given,
 }
 
 /// Reads what follows the file.
@@ -318,17 +286,23 @@ impl Given {
                 value => once(&mut self.force_quote, ForcedColumns::Named(value.columns(name)?)),
             },
             "force_not_null" => once(&mut self.force_not_null, value.columns(name)?),
-            "compression" => once(&mut self.compression, compression(&value.string(name)?)?),
-            "row_group_size" => once(&mut self.row_group_rows, row_count(&value.string(name)?)?),
+            "compression" => {
+                once(&mut self.parquet.compression, parquet::compression(&value.string(name)?)?)
+            }
+            "row_group_size" => {
+                once(&mut self.parquet.row_group_rows, parquet::row_count(&value.string(name)?)?)
+            }
             "force_null" => once(&mut self.force_null, value.columns(name)?),
             other => Err(syntax(format!("option \"{other}\" not recognized"))),
         }
     }
 
-    fn complete(self, is_from: bool) -> SqlResult<CopyOptions> {
+    fn complete(mut self, is_from: bool) -> SqlResult<CopyOptions> {
         let format = self.format.unwrap_or(CopyFormat::Text);
         let (csv, binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
-        let parquet = self.parquet(format, is_from)?;
+        let other = self.not_of_parquet();
+        let parquet = std::mem::take(&mut self.parquet);
+        let parquet = parquet.complete(format == CopyFormat::Parquet, is_from, other)?;
         if binary && self.delimiter.is_some() {
             return Err(syntax("cannot specify DELIMITER in BINARY mode"));
         }
@@ -372,43 +346,20 @@ impl Given {
         })
     }
 
-    /// What is said of Parquet, which has none of the others' options, nor they its own.
-    fn parquet(&self, format: CopyFormat, is_from: bool) -> SqlResult<ParquetOptions> {
-        let own = [
-            ("compression", self.compression.is_some()),
-            ("row_group_size", self.row_group_rows.is_some()),
-        ];
+    /// An option that Parquet has not.
+    fn not_of_parquet(&self) -> Option<&'static str> {
         let others = [
-            ("delimiter", self.delimiter.is_some()),
-            ("null", self.null.is_some()),
-            ("header", self.header.is_some()),
-            ("quote", self.quote.is_some()),
-            ("escape", self.escape.is_some()),
-            ("encoding", self.encoding.is_some()),
-            ("force_quote", self.force_quote.is_some()),
-            ("force_not_null", self.force_not_null.is_some()),
-            ("force_null", self.force_null.is_some()),
+            ("DELIMITER", self.delimiter.is_some()),
+            ("NULL", self.null.is_some()),
+            ("HEADER", self.header.is_some()),
+            ("QUOTE", self.quote.is_some()),
+            ("ESCAPE", self.escape.is_some()),
+            ("ENCODING", self.encoding.is_some()),
+            ("FORCE_QUOTE", self.force_quote.is_some()),
+            ("FORCE_NOT_NULL", self.force_not_null.is_some()),
+            ("FORCE_NULL", self.force_null.is_some()),
         ];
-        let given = |options: &[(&'static str, bool)]| {
-            options.iter().find(|(_, is_given)| *is_given).map(|(name, _)| name.to_uppercase())
-        };
-        if format != CopyFormat::Parquet {
-            return match given(&own) {
-                None => Ok(ParquetOptions::default()),
-                Some(name) => Err(not_so(format!("COPY {name} available only in PARQUET mode"))),
-            };
-        }
-        if let Some(name) = given(&others) {
-            return Err(syntax(format!("cannot specify {name} in PARQUET mode")));
-        }
-        if let Some(name) = given(&own).filter(|_| is_from) {
-            return Err(not_so(format!("COPY {name} only available using COPY TO")));
-        }
-        let default = ParquetOptions::default();
-        Ok(ParquetOptions {
-            compression: self.compression.unwrap_or(default.compression),
-            row_group_rows: self.row_group_rows.unwrap_or(default.row_group_rows),
-        })
+        others.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
     fn quotes(&self, csv: bool, delimiter: u8) -> SqlResult<(u8, u8)> {
@@ -474,21 +425,5 @@ fn encoding(name: &str) -> SqlResult<()> {
     match name.to_lowercase().replace(['-', '_'], "").as_str() {
         "utf8" | "unicode" => Ok(()),
         _ => Err(SqlError::unsupported(format!("COPY encoding {name}"))),
-    }
-}
-
-fn compression(name: &str) -> SqlResult<Compression> {
-    match name.to_lowercase().as_str() {
-        "none" | "uncompressed" => Ok(Compression::None),
-        "snappy" => Ok(Compression::Snappy),
-        "zstd" => Ok(Compression::Zstd),
-        other => Err(invalid(format!("COPY compression \"{other}\" not recognized"))),
-    }
-}
-
-fn row_count(text: &str) -> SqlResult<usize> {
-    match text.parse() {
-        Ok(count) if (1..=ROW_GROUP_ROWS_MAX).contains(&count) => Ok(count),
-        _ => Err(invalid(format!("ROW_GROUP_SIZE must be between 1 and {ROW_GROUP_ROWS_MAX}"))),
     }
 }
