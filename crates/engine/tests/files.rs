@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::types::{Int8Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, BinaryArray, Decimal128Array, FixedSizeBinaryArray, ListArray, PrimitiveArray,
-    StringArray, StructArray, Time32MillisecondArray, Time64NanosecondArray,
+    ArrayRef, BinaryArray, Decimal128Array, FixedSizeBinaryArray, ListArray, NullArray,
+    PrimitiveArray, StringArray, StructArray, Time32MillisecondArray, Time64NanosecondArray,
     TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use arrow_schema::{DataType, Field};
@@ -89,6 +89,71 @@ fn tables_of_all_sizes_come_back() {
     }
 }
 
+const COPIES: &[(&str, &str)] = &[
+    ("copy t (a, b) from '@/two.parquet' (format parquet)", "COPY 2"),
+    (
+        "copy t (a, b) from '@/two.parquet' (format parquet)",
+        "! 23505: duplicate key value violates unique constraint \"t_pkey\"",
+    ),
+    (
+        "copy t (a, b) from '@/long.parquet' (format parquet)",
+        "! 22001: value too long for type character varying(3)",
+    ),
+    (
+        "copy t (a, b) from '@/large.parquet' (format parquet)",
+        "! 23514: new row for relation \"t\" violates check constraint \"t_a_check\"",
+    ),
+    (
+        "copy t (a, b) from '@/swapped.parquet' (format parquet)",
+        "! 42804: column \"a\" is of type integer but expression is of type text",
+    ),
+    (
+        "copy t from '@/two.parquet' (format parquet)",
+        "! 22P04: file \"@/two.parquet\" has 2 columns, expected 3",
+    ),
+    (
+        "copy t (a, b) from '@/three.parquet' (format parquet)",
+        "! 22P04: file \"@/three.parquet\" has 3 columns, expected 2",
+    ),
+    (
+        "copy t from '@/none.parquet' (format parquet)",
+        "! 58P01: could not open file \"@/none.parquet\" for reading: No such file or directory",
+    ),
+    ("copy i from '@/two.parquet' (format parquet)", "COPY 2"),
+    (
+        "copy t from '@/two.parquet' (format parquet, delimiter ',')",
+        "! 42601: cannot specify DELIMITER in PARQUET mode",
+    ),
+    (
+        "copy t from '@/two.parquet' (format parquet, compression zstd)",
+        "! 0A000: COPY COMPRESSION only available using COPY TO",
+    ),
+    (
+        "copy t to '@/x.csv' (format csv, row_group_size 5)",
+        "! 0A000: COPY ROW_GROUP_SIZE available only in PARQUET mode",
+    ),
+    (
+        "copy t to '@/x.parquet' (format parquet, compression lzo)",
+        "! 22023: COPY compression \"lzo\" not recognized",
+    ),
+    (
+        "copy t to '@/x.parquet' (format parquet, row_group_size 0)",
+        "! 22023: ROW_GROUP_SIZE must be between 1 and 16777216",
+    ),
+    (
+        "copy (select 1 as a, 2 as a) to '@/x.parquet' (format parquet)",
+        "! 42701: column \"a\" specified more than once",
+    ),
+    (
+        "copy (select array[1] as a) to '@/x.parquet' (format parquet)",
+        "! 0A000: COPY of column \"a\" of type array to Parquet is not supported",
+    ),
+    (
+        "copy t to stdout (format parquet)",
+        "! 0A000: COPY of Parquet from or to a client is not supported",
+    ),
+];
+
 #[test]
 fn copy_from_takes_what_an_insert_takes() {
     let opened = open("copy");
@@ -111,71 +176,7 @@ fn copy_from_takes_what_an_insert_takes() {
     for (name, columns) in files {
         opened.write(&format!("{name}.parquet"), &parquet_bytes(columns, 10));
     }
-    let cases = [
-        ("copy t (a, b) from '@/two.parquet' (format parquet)", "COPY 2"),
-        (
-            "copy t (a, b) from '@/two.parquet' (format parquet)",
-            "! 23505: duplicate key value violates unique constraint \"t_pkey\"",
-        ),
-        (
-            "copy t (a, b) from '@/long.parquet' (format parquet)",
-            "! 22001: value too long for type character varying(3)",
-        ),
-        (
-            "copy t (a, b) from '@/large.parquet' (format parquet)",
-            "! 23514: new row for relation \"t\" violates check constraint \"t_a_check\"",
-        ),
-        (
-            "copy t (a, b) from '@/swapped.parquet' (format parquet)",
-            "! 42804: column \"a\" is of type integer but expression is of type text",
-        ),
-        (
-            "copy t from '@/two.parquet' (format parquet)",
-            "! 22P04: file \"@/two.parquet\" has 2 columns, expected 3",
-        ),
-        (
-            "copy t (a, b) from '@/three.parquet' (format parquet)",
-            "! 22P04: file \"@/three.parquet\" has 3 columns, expected 2",
-        ),
-        (
-            "copy t from '@/none.parquet' (format parquet)",
-            "! 58P01: could not open file \"@/none.parquet\" for reading: No such file or directory",
-        ),
-        ("copy i from '@/two.parquet' (format parquet)", "COPY 2"),
-        (
-            "copy t from '@/two.parquet' (format parquet, delimiter ',')",
-            "! 42601: cannot specify DELIMITER in PARQUET mode",
-        ),
-        (
-            "copy t from '@/two.parquet' (format parquet, compression zstd)",
-            "! 0A000: COPY COMPRESSION only available using COPY TO",
-        ),
-        (
-            "copy t to '@/x.csv' (format csv, row_group_size 5)",
-            "! 0A000: COPY ROW_GROUP_SIZE available only in PARQUET mode",
-        ),
-        (
-            "copy t to '@/x.parquet' (format parquet, compression lzo)",
-            "! 22023: COPY compression \"lzo\" not recognized",
-        ),
-        (
-            "copy t to '@/x.parquet' (format parquet, row_group_size 0)",
-            "! 22023: ROW_GROUP_SIZE must be between 1 and 16777216",
-        ),
-        (
-            "copy (select 1 as a, 2 as a) to '@/x.parquet' (format parquet)",
-            "! 42701: column \"a\" specified more than once",
-        ),
-        (
-            "copy (select array[1] as a) to '@/x.parquet' (format parquet)",
-            "! 0A000: COPY of column \"a\" of type array to Parquet is not supported",
-        ),
-        (
-            "copy t to stdout (format parquet)",
-            "! 0A000: COPY of Parquet from or to a client is not supported",
-        ),
-    ];
-    for (text, expected) in cases {
+    for (text, expected) in COPIES {
         let folder = opened.folder.to_str().expect("a path in UTF-8");
         let found = told(&mut session, &text.replace('@', folder));
         assert_eq!(found, expected.replace('@', folder), "{text}");
@@ -213,6 +214,7 @@ fn types_of_other_writers_are_read() {
         ("s3", Arc::new(TimestampMillisecondArray::from(vec![1, -1]))),
         ("s9", Arc::new(TimestampNanosecondArray::from(vec![1_999, -1_000]))),
         ("z6", Arc::new(TimestampMicrosecondArray::from(vec![0, 1]).with_timezone("Asia/Tokyo"))),
+        ("none", Arc::new(NullArray::new(2))),
         ("l", Arc::new(list)),
         ("Mixed Case", Arc::new(pair)),
     ];
@@ -244,6 +246,7 @@ fn types_of_other_writers_are_read() {
                 "! 0A000: column \"l\" of type list is not supported",
             ),
             ("select count(*) from '@/f.parquet'", "2"),
+            ("select count(*), count(none) from '@/f.parquet' where none is null", "2,0"),
             ("select nothing from '@/f.parquet'", "! 42703: column \"nothing\" does not exist"),
         ],
     );
@@ -283,6 +286,46 @@ fn conditions_and_row_groups_agree() {
     );
 }
 
+const PATTERNS: &[(&str, &str)] = &[
+    ("select * from '@/f/*.parquet' order by i", "1;2"),
+    ("select * from '@/f/?.parquet' order by i", "1;2"),
+    ("select * from read_parquet(array['@/f/2.parquet', '@/f/1.parquet']) order by i", "1;2"),
+    ("select * from '@/h/**/*.parquet' order by i", "1,2023,01;2,2023,01;3,2023,02;4,2024,x"),
+    ("select sum(y) from '@/h/*/*/*.parquet'", "8093"),
+    ("select * from '@/h/y=2023/*/*.parquet' order by i", "1,2023,1;2,2023,1;3,2023,2"),
+    ("select i from '@/h/**/*.parquet' where y = 2023 and m = '02'", "3"),
+    ("select i from '@/h/**/*.parquet' where y > 2030", ""),
+    ("select y, count(*) from '@/h/**/*.parquet' group by y order by y", "2023,3;2024,1"),
+    (
+        "select * from read_parquet('@/h/**/*.parquet', hive_partitioning => false) order by i",
+        "1;2;3;4",
+    ),
+    ("select i from read_parquet(array['@/o/1.parquet', '@/o/2.parquet']) order by i", "6;7"),
+    ("select * from '@/f/x*.parquet'", "! 58P01: no files match the pattern \"@/f/x*.parquet\""),
+    (
+        "select * from read_parquet(array['@/o/1.parquet', '@/o/3.parquet'])",
+        "! 42804: file \"@/o/3.parquet\" has other columns than \"@/o/1.parquet\"",
+    ),
+    (
+        "select * from read_parquet(array['@/o/1.parquet', '@/o/4.parquet'])",
+        "! 42804: file \"@/o/4.parquet\" has other columns than \"@/o/1.parquet\"",
+    ),
+    ("select * from '@/f'", "! 42601: syntax error at or near \"'@/f'\""),
+    ("select * from read_parquet('@/f')", "! 42809: could not read file \"@/f\": Is a directory"),
+    (
+        "select * from read_parquet()",
+        "! 42883: function read_parquet does not exist with these arguments",
+    ),
+    (
+        "select * from read_parquet(i)",
+        "! 0A000: read_parquet of what is no constant is not supported",
+    ),
+    (
+        "select * from read_parquet('@/f/1.parquet', colour => 'red')",
+        "! 22023: option \"colour\" of read_parquet not recognized",
+    ),
+];
+
 #[test]
 fn patterns_and_directories() {
     let opened = open("globs");
@@ -303,63 +346,7 @@ fn patterns_and_directories() {
     let other: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
     opened.write("o/3.parquet", &parquet_bytes(vec![("i", other)], 10));
     opened.write("o/4.parquet", &parquet_bytes(vec![("j", numbers([1]))], 10));
-    check(
-        &opened,
-        &[
-            ("select * from '@/f/*.parquet' order by i", "1;2"),
-            ("select * from '@/f/?.parquet' order by i", "1;2"),
-            (
-                "select * from read_parquet(array['@/f/2.parquet', '@/f/1.parquet']) order by i",
-                "1;2",
-            ),
-            (
-                "select * from '@/h/**/*.parquet' order by i",
-                "1,2023,01;2,2023,01;3,2023,02;4,2024,x",
-            ),
-            ("select sum(y) from '@/h/*/*/*.parquet'", "8093"),
-            ("select * from '@/h/y=2023/*/*.parquet' order by i", "1,2023,1;2,2023,1;3,2023,2"),
-            ("select i from '@/h/**/*.parquet' where y = 2023 and m = '02'", "3"),
-            ("select i from '@/h/**/*.parquet' where y > 2030", ""),
-            ("select y, count(*) from '@/h/**/*.parquet' group by y order by y", "2023,3;2024,1"),
-            (
-                "select * from read_parquet('@/h/**/*.parquet', hive_partitioning => false) order by i",
-                "1;2;3;4",
-            ),
-            (
-                "select i from read_parquet(array['@/o/1.parquet', '@/o/2.parquet']) order by i",
-                "6;7",
-            ),
-            (
-                "select * from '@/f/x*.parquet'",
-                "! 58P01: no files match the pattern \"@/f/x*.parquet\"",
-            ),
-            (
-                "select * from read_parquet(array['@/o/1.parquet', '@/o/3.parquet'])",
-                "! 42804: file \"@/o/3.parquet\" has other columns than \"@/o/1.parquet\"",
-            ),
-            (
-                "select * from read_parquet(array['@/o/1.parquet', '@/o/4.parquet'])",
-                "! 42804: file \"@/o/4.parquet\" has other columns than \"@/o/1.parquet\"",
-            ),
-            ("select * from '@/f'", "! 42601: syntax error at or near \"'@/f'\""),
-            (
-                "select * from read_parquet('@/f')",
-                "! 42809: could not read file \"@/f\": Is a directory",
-            ),
-            (
-                "select * from read_parquet()",
-                "! 42883: function read_parquet does not exist with these arguments",
-            ),
-            (
-                "select * from read_parquet(i)",
-                "! 0A000: read_parquet of what is no constant is not supported",
-            ),
-            (
-                "select * from read_parquet('@/f/1.parquet', colour => 'red')",
-                "! 22023: option \"colour\" of read_parquet not recognized",
-            ),
-        ],
-    );
+    check(&opened, PATTERNS);
 }
 
 #[test]

@@ -17,12 +17,13 @@ use types::{SqlError, SqlResult, SqlState};
 /// Values of a column that are written at once: what a task does before it gives way.
 const WRITE_ROWS: usize = 8192;
 
+/// Bytes of a row group at most, about: it is kept in memory until it is written.
+const ROW_GROUP_BYTES_MAX: usize = 128 << 20;
+
 /// Writes rows as a file.
 pub(super) struct ParquetWriter {
     writer: ArrowWriter<Vec<u8>>,
     schema: SchemaRef,
-    /// Rows that the open row group still takes.
-    room: usize,
     row_group_rows: usize,
 }
 
@@ -59,12 +60,13 @@ impl ParquetWriter {
             .set_compression(compression(options.compression))
             .set_created_by(concat!("dovetail ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_max_row_group_row_count(Some(options.row_group_rows))
+            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES_MAX))
             .build();
         let writer_options =
             ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(vec![], schema.clone(), writer_options);
-        let (writer, room) = (writer.map_err(failed)?, options.row_group_rows);
-        Ok(ParquetWriter { writer, schema, room, row_group_rows: room })
+        let (writer, row_group_rows) = (writer.map_err(failed)?, options.row_group_rows);
+        Ok(ParquetWriter { writer, schema, row_group_rows })
     }
 
     /// Adds rows; what of the file is ready is put behind `out`.
@@ -75,14 +77,14 @@ impl ParquetWriter {
         let mut at = 0;
         while at < batch.num_rows() {
             // Never over the end of a row group: the writer would call itself for each that there is.
-            let count = WRITE_ROWS.min(self.room).min(batch.num_rows() - at);
+            let room = self.row_group_rows - self.writer.in_progress_rows();
+            let count = WRITE_ROWS.min(room).min(batch.num_rows() - at);
             let arrays: Vec<ArrayRef> =
                 batch.columns().iter().map(|array| array.slice(at, count)).collect();
             let rows = RecordBatch::try_new(self.schema.clone(), arrays);
             let rows = rows.map_err(crate::dml::internal)?;
             self.writer.write(&rows).map_err(failed)?;
             at += count;
-            self.room = if self.room == count { self.row_group_rows } else { self.room - count };
             out.append(self.writer.inner_mut());
             if runtime::need_preempt() {
                 runtime::yield_now().await;

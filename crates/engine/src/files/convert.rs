@@ -39,7 +39,10 @@ pub(super) fn logical(ty: &DataType) -> Option<LogicalType> {
         {
             LogicalType::Numeric
         }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,
+        // A column without any value may be of any type.
+        DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            LogicalType::Text
+        }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => LogicalType::Bytea,
         DataType::FixedSizeBinary(_) => LogicalType::Bytea,
         DataType::Date32 => LogicalType::Date,

@@ -55,7 +55,8 @@ pub(super) async fn describe(
     let sample = unless_cancelled(cancel, sample).await??;
     let header = flag(call, "header")?;
     let all_text = flag(call, "all_varchar")?.unwrap_or(false);
-    let guessed = guess::guess(&sample, &format.null, header, all_text)?;
+    let guessed = guess::guess(&sample, &format.null, header, all_text);
+    let guessed = unless_cancelled(cancel, guessed).await??;
     format.header = if guessed.has_header { Header::Yes } else { Header::No };
     let stored = guessed.columns.into_iter().enumerate().map(|(number, (name, ty))| FileColumn {
         name,

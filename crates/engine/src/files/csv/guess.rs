@@ -56,6 +56,7 @@ pub(super) async fn sample(path: &str, format: &CopyOptions, count: usize) -> Sq
         let Some(record) = reader.next().await? else { break };
         bytes += record.iter().map(|field| field.bytes.len() + 1).sum::<usize>();
         records.push(record);
+        give_way().await;
     }
     Ok(Sample { records, bytes: bytes as u64, file_bytes })
 }
@@ -65,7 +66,7 @@ pub(super) async fn sample(path: &str, format: &CopyOptions, count: usize) -> Sq
 ///
 /// # Errors
 /// 22021 for what is no UTF-8.
-pub(super) fn guess(
+pub(super) async fn guess(
     sample: &Sample,
     null: &str,
     header: Option<bool>,
@@ -78,16 +79,23 @@ pub(super) fn guess(
     let texts = texts.collect::<SqlResult<Vec<_>>>()?;
     let has_header = header.unwrap_or_else(|| are_names(&texts));
     let rows = &sample.records[usize::from(has_header)..];
-    let column = |(number, text): (usize, String)| {
+    let mut columns = vec![];
+    for (number, text) in texts.into_iter().enumerate() {
         let name = match has_header && !text.is_empty() {
             true => text,
             false => format!("column{number}"),
         };
-        let ty = if all_text { LogicalType::Text } else { type_of(rows, number, null) };
-        (name, ty)
-    };
-    let columns = texts.into_iter().enumerate().map(column).collect();
+        let ty = if all_text { LogicalType::Text } else { type_of(rows, number, null).await };
+        columns.push((name, ty));
+    }
     Ok(Guessed { columns, has_header })
+}
+
+/// Gives other tasks of the worker their turn.
+async fn give_way() {
+    if runtime::need_preempt() {
+        runtime::yield_now().await;
+    }
 }
 
 fn are_names(texts: &[String]) -> bool {
@@ -99,7 +107,7 @@ fn are_names(texts: &[String]) -> bool {
     texts.iter().enumerate().all(is_name)
 }
 
-fn type_of(rows: &[Vec<Field>], number: usize, null: &str) -> LogicalType {
+async fn type_of(rows: &[Vec<Field>], number: usize, null: &str) -> LogicalType {
     let mut candidates = CANDIDATES.to_vec();
     let mut has_values = false;
     for row in rows {
@@ -108,6 +116,7 @@ fn type_of(rows: &[Vec<Field>], number: usize, null: &str) -> LogicalType {
             continue;
         }
         has_values = true;
+        give_way().await;
         let Ok(text) = field.text() else { return LogicalType::Text };
         candidates.retain(|ty| reads(*ty, text));
         if candidates.is_empty() {

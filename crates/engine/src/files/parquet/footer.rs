@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
@@ -102,6 +102,11 @@ fn check(metadata: &ParquetMetaData, length: u64) -> Result<(), ParquetError> {
             return Err(wrong("a row group has a negative number of rows"));
         }
         for column in group.columns() {
+            if let Compression::BROTLI(_) | Compression::LZO = column.compression() {
+                let codec = column.compression().to_string().to_lowercase();
+                let codec = codec.split('(').next().unwrap_or_default();
+                return Err(ParquetError::NYI(format!("Parquet compressed with {codec}")));
+            }
             let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             let size = column.compressed_size();
             let (Ok(begin), Ok(size)) = (u64::try_from(begin), u64::try_from(size)) else {

@@ -1,3 +1,5 @@
+//! Which names match which patterns.
+
 use super::is_match;
 
 #[test]

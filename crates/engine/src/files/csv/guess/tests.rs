@@ -1,3 +1,5 @@
+//! Which texts look like values of which types.
+
 use types::LogicalType;
 
 use super::{CANDIDATES, reads};
