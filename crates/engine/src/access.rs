@@ -16,7 +16,7 @@ use types::{SqlError, SqlResult, SqlState};
 pub(crate) use acl::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
 pub(crate) use change::change;
 pub use check::{STATEMENT_KINDS, statement_kind};
-pub(crate) use check::{check, denied, examine, privilege_error, relation, row_locks};
+pub(crate) use check::{check, denied, examine, privilege_error, read_files, relation, row_locks};
 pub(crate) use roles::{PREDEFINED, READ_ALL_STATS, SIGNAL_BACKEND};
 pub use verifier::{Credentials, Verifier};
 

@@ -1,4 +1,4 @@
-//! `COPY`: text, CSV and binary as PostgreSQL reads and writes them. A bad row fails the whole statement
+//! `COPY`: text, CSV and binary as PostgreSQL reads and writes them, and Parquet. A bad row fails the whole statement
 //! and the table stays as it was.
 
 mod binary;
@@ -6,6 +6,7 @@ mod csv;
 mod files;
 mod input;
 mod out;
+mod parquet;
 mod tabbed;
 mod to;
 
@@ -13,7 +14,7 @@ use arrow_array::RecordBatch;
 use runtime::sync::Cancel;
 use sql::Statement;
 use sql::dml::Defaults;
-use sql::parse::{Copy, CopyFormat, CopyOptions, CopySource, Header};
+use sql::parse::{Copy, CopyFormat, CopyOptions, CopySource, Header, Insert, file_insert};
 use types::parse::ColumnParser;
 use types::{Schema, SqlError, SqlResult, SqlState, oid};
 
@@ -27,10 +28,10 @@ use crate::waiting::give_way;
 use crate::writing::Writing;
 
 use binary::BinaryReader;
-use csv::{CsvReader, Field};
-use files::FileReader;
-use input::{Input, Origin, Stop};
 
+pub(crate) use csv::{CsvReader, Field};
+pub(crate) use files::{FileReader, RandomFile, read_error};
+pub(crate) use input::{Input, Origin, Stop};
 pub use out::CopyFormatter;
 pub use to::nothing_returned;
 
@@ -90,6 +91,9 @@ impl Session {
 
     /// The columns of `COPY .. FROM`, when it may run.
     fn copied(&self, copy: &Copy) -> SqlResult<Vec<usize>> {
+        if copy.options.format == CopyFormat::Parquet {
+            parquet::check_source(&copy.source)?;
+        }
         let snapshot = self.database().snapshot();
         let ordinals = to::ordinals(&snapshot, &copy.table, &copy.columns)?;
         let entry = snapshot.table(&copy.table)?;
@@ -99,6 +103,28 @@ impl Session {
         to::check_forced("FORCE_NOT_NULL", &options.force_not_null, &names, Some(entry))?;
         to::check_forced("FORCE_NULL", &options.force_null, &names, Some(entry))?;
         Ok(ordinals)
+    }
+
+    /// `COPY .. FROM` of a Parquet file as an `INSERT`, if the file has as many columns as are copied.
+    ///
+    /// # Errors
+    /// 22P04, and those of opening the file.
+    pub(crate) async fn copied_insert(&self, copy: &Copy) -> SqlResult<Insert> {
+        let CopySource::File(path) = &copy.source else { return Err(parquet::refuse_client()) };
+        let (ordinals, snapshot) = (self.copied(copy)?, self.database().snapshot());
+        let schema = &snapshot.table(&copy.table)?.def.schema;
+        let name = |ordinal: &usize| schema.columns[*ordinal].name.as_str();
+        let names: Vec<&str> = ordinals.iter().map(name).collect();
+        let (insert, query) = file_insert(&copy.table, &names, path)?;
+        let found = self.plan(&query, &self.lock_wait().cancel).await?.1.root.schema.fields().len();
+        if found == names.len() {
+            return Ok(insert);
+        }
+        let (table, expected) = (&copy.table, names.len());
+        let message = format!("file \"{path}\" has {found} columns, expected {expected}");
+        Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)
+            .with_hint("Name the columns of the table that the file has, in the order of the file.")
+            .with_context(format!("COPY {table}")))
     }
 
     /// How many columns `COPY .. FROM STDIN` takes. A client is asked for data only when it may run.

@@ -35,6 +35,7 @@ mod door;
 mod explain;
 mod fault;
 mod fetch;
+mod files;
 mod isolation;
 mod lifted;
 mod load;

@@ -161,6 +161,7 @@ impl Session {
             true => self.catalog_over(snapshot.with_view(snapshot.read_view.locking())),
             false => self.system_catalog(),
         };
+        catalog.open_files(query, cancel).await?;
         let options = self.planner_options_now();
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {

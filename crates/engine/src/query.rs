@@ -84,6 +84,9 @@ impl SnapshotTables {
 
 impl Tables for SnapshotTables {
     fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
+        if let Some(files) = self.catalog.file_source(scan) {
+            return Ok(Arc::new(files?));
+        }
         if scan.table.id.is_system() {
             return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }

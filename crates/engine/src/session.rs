@@ -248,7 +248,9 @@ impl Session {
                 Box::pin(self.set_constraints(&set)).await.map(|()| tag("SET CONSTRAINTS"))
             }
             Statement::Lock(lock) => self.lock_tables(&lock).await.map(|()| tag("LOCK TABLE")),
-            Statement::Prepare(prepare) => self.prepare(&prepare).map(|()| tag("PREPARE")),
+            Statement::Prepare(prepare) => {
+                Box::pin(self.prepare(&prepare)).await.map(|()| tag("PREPARE"))
+            }
             Statement::Execute(execute) => match self.executed(&execute)? {
                 Executed::Statement(statement) => {
                     self.admit(&statement)?;

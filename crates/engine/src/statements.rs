@@ -15,6 +15,7 @@ use crate::ddl;
 use crate::prepared::{PointExecution, Prepared};
 use crate::result::StatementResult;
 use crate::session::{Session, TransactionStatus};
+use crate::system::SystemCatalog;
 
 /// A prepared statement.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ impl Session {
     ///
     /// # Errors
     /// What parsing and binding say.
-    pub fn statement(
+    pub async fn statement(
         &self,
         template: Option<Template>,
         mut oids: Vec<u32>,
@@ -105,7 +106,8 @@ impl Session {
         oids.iter_mut().filter(|oid| **oid == types::oid::UNKNOWN).for_each(|oid| *oid = 0);
         if let Some(template) = &template {
             // Reports what cannot be planned now rather than when it runs.
-            oids = self.look_at(template, &oids).map_err(|error| template.located(error))?;
+            let looked = Box::pin(self.look_at(template, &oids)).await;
+            oids = looked.map_err(|error| template.located(error))?;
         }
         let shape = template.as_ref().map(|template| Arc::new(template.shape()));
         let statement = template.map(Prepared::new);
@@ -116,14 +118,37 @@ impl Session {
 
     /// Finds the types that are open, and names that are not there. Who may do it is asked when it
     /// runs.
-    fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<Vec<u32>> {
+    async fn look_at(&self, template: &Template, oids: &[u32]) -> SqlResult<Vec<u32>> {
+        let catalog = self.catalog_with_files(template, oids).await?;
         let _entered = types::zone::enter(self.context());
-        let catalog = self.catalog_for(&template.bind(&nulls(oids))?)?;
         let oids = sql::parameter_types(template, oids, &catalog)?;
         match sql::check(&template.bind(&nulls(&oids))?, &catalog) {
             Err(error) if error.state != SqlState::INSUFFICIENT_PRIVILEGE => Err(error),
             _ => Ok(oids),
         }
+    }
+
+    /// The catalog in which a statement is bound that does not run, with the files that its query names.
+    async fn catalog_with_files(
+        &self,
+        template: &Template,
+        oids: &[u32],
+    ) -> SqlResult<SystemCatalog> {
+        let (catalog, query) = {
+            let _entered = types::zone::enter(self.context());
+            let statement = template.bind(&nulls(oids))?;
+            let catalog = self.catalog_for(&statement)?;
+            let query = match statement {
+                Statement::Query(query) => Some(query),
+                Statement::Insert(insert) => sql::query_of(&insert, &catalog)?,
+                _ => None,
+            };
+            (catalog, query)
+        };
+        if let Some(query) = query {
+            catalog.open_files(&query, &Cancel::default()).await?;
+        }
+        Ok(catalog)
     }
 
     /// Keeps a statement under a name.
@@ -163,14 +188,14 @@ impl Session {
     ///
     /// # Errors
     /// 42P05 for a name that is taken, and what is wrong with the statement.
-    pub fn prepare(&mut self, prepare: &Prepare) -> SqlResult<()> {
+    pub async fn prepare(&mut self, prepare: &Prepare) -> SqlResult<()> {
         if self.statements.contains_key(&prepare.name) {
             let message = format!("prepared statement \"{}\" already exists", prepare.name);
             return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
         }
         let (template, types) = (prepare.template.clone(), prepare.types.clone());
         let text = Announced::from(prepare.text.as_str());
-        let statement = self.statement(Some(template), types, text, true)?;
+        let statement = self.statement(Some(template), types, text, true).await?;
         self.keep_statement(&prepare.name, statement)
     }
 

@@ -26,9 +26,11 @@ mod type_names;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sql::SystemFunction;
+use runtime::sync::Cancel;
 use sql::catalog::{Catalog, NextNumber, TableDef, TableId};
 use sql::parse::Privilege;
+use sql::plan::Scan;
+use sql::{Query, SystemFunction};
 use types::{SqlError, SqlResult};
 
 use crate::access;
@@ -37,6 +39,7 @@ use crate::advisory::Wish;
 use crate::catalog::Snapshot;
 use crate::cursors::Cursors;
 use crate::database::Database;
+use crate::files::{FileSource, FileTables};
 use crate::locks::Locks;
 use crate::notifications::Mailbox;
 use crate::settings::Settings;
@@ -78,6 +81,8 @@ pub(crate) struct SystemCatalog {
     view: Arc<View>,
     /// What parts of the statement have given.
     results: Arc<Results>,
+    /// The files that it reads.
+    files: Arc<FileTables>,
 }
 
 /// What system relations and functions are made from.
@@ -134,12 +139,34 @@ pub(crate) struct Monitor {
 
 impl SystemCatalog {
     pub(crate) fn new(view: View) -> SystemCatalog {
-        SystemCatalog { view: Arc::new(view), results: Arc::default() }
+        SystemCatalog { view: Arc::new(view), results: Arc::default(), files: Arc::default() }
     }
 
     /// The same with what parts of the statement have given.
     pub(crate) fn with_results(&self, results: Arc<Results>) -> SystemCatalog {
-        SystemCatalog { view: self.view.clone(), results }
+        SystemCatalog { results, ..self.clone() }
+    }
+
+    /// Opens the files that a query names, so that it can be planned.
+    ///
+    /// # Errors
+    /// 42501 for who may not read files of the server, and those of the files.
+    pub(crate) async fn open_files(&self, query: &Query, cancel: &Cancel) -> SqlResult<()> {
+        for call in query.files() {
+            access::read_files(self.snapshot(), self.role())?;
+            self.files.open(&call, cancel).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the statement reads the file of this path.
+    pub(crate) fn reads_file(&self, path: &str) -> bool {
+        self.files.reads(path)
+    }
+
+    /// What gives the rows of a scan of files; `None` of other scans.
+    pub(crate) fn file_source(&self, scan: &Scan) -> Option<SqlResult<FileSource>> {
+        self.files.source(scan)
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -230,6 +257,7 @@ impl Catalog for SystemCatalog {
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<TableDef>> {
         match schema {
             sql::parse::RESULTS_SCHEMA => self.results.table(name),
+            sql::FILES_SCHEMA => self.files.table(name),
             _ => relation::find(schema, name).map(|relation| relation.def.clone()),
         }
     }

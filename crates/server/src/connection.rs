@@ -348,7 +348,7 @@ impl Connection {
         let result = match statement {
             Statement::Transaction(step) => self.transact(step).await,
             Statement::Prepare(prepare) => {
-                let prepared = self.session.prepare(&prepare);
+                let prepared = self.session.prepare(&prepare).await;
                 return Ok(prepared.map(|()| Answer::Command { tag: "PREPARE".into() }));
             }
             Statement::Query(query) => {

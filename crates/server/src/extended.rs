@@ -98,7 +98,8 @@ impl Connection {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        let statement = self.session.statement(templates.pop(), oids, text.into(), false)?;
+        let template = templates.pop();
+        let statement = self.session.statement(template, oids, text.into(), false).await?;
         match name {
             "" => self.unnamed = Some(Arc::new(statement)),
             name => self.session.keep_statement(name, statement)?,

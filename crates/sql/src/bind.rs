@@ -14,6 +14,7 @@ use types::{SqlError, SqlState, oid};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
+use crate::files::FILES_SCHEMA;
 use crate::library::{ColumnTypes, LIBRARY, SETS_MARK, aggregate_name, sets_mark};
 use crate::parameters::Inference;
 use crate::view::ViewSource;
@@ -158,6 +159,11 @@ impl ContextProvider for Names<'_> {
                     table.tell_types(self.catalog);
                 }
                 Ok(Arc::new(table))
+            }
+            None if name.schema() == Some(FILES_SCHEMA) => {
+                let error = SqlError::unsupported("files in this place of a statement")
+                    .with_hint("Copy them into a table, or read them in a query of their own.");
+                Err(DataFusionError::External(Box::new(error)))
             }
             None => Err(DataFusionError::External(Box::new(unknown_table(self.catalog, &name)))),
         }

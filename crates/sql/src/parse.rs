@@ -19,6 +19,7 @@ pub(crate) mod dialect;
 mod dml;
 mod exclude;
 mod explain;
+mod files;
 mod grouping;
 mod having;
 mod include;
@@ -66,8 +67,8 @@ pub use alter::{AlterTable, Alteration};
 pub use comment::{Comment, Commented};
 pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use copy::{
-    Copied, Copy, CopyFormat, CopyOptions, CopySource, CopyTarget, CopyTo, ForcedColumns, Header,
-    table_query,
+    Compression, Copied, Copy, CopyFormat, CopyOptions, CopySource, CopyTarget, CopyTo,
+    ForcedColumns, Header, ParquetOptions, file_insert, table_query,
 };
 pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_cursor};
 pub use deferral::SetConstraints;
@@ -381,6 +382,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     }
     balance(&mut statement)?;
     regroup(&mut statement);
+    files::as_relations(&mut statement)?;
     crate::system::normalise(&mut statement);
     let into = match &mut statement {
         ast::Statement::Query(query) => ddl::taken_into(query),

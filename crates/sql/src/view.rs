@@ -48,6 +48,10 @@ impl CreateView {
         if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
             return Err(SqlError::unsupported("this form of CREATE VIEW"));
         }
+        if crate::files::reads_files(&create.query) {
+            return Err(SqlError::unsupported("a view of files")
+                .with_hint("Copy the files into a table, and make a view of that."));
+        }
         let columns = create.columns.iter().map(|c| crate::parse::identifier(&c.name)).collect();
         let name = crate::parse::name(&create.name)?;
         let mut relations = Vec::new();

@@ -117,6 +117,16 @@ pub(crate) fn examine(snapshot: &Snapshot, role: RoleId, setting: &Setting) -> S
     )))
 }
 
+/// 42501 when `role` may not read files of the server.
+pub(crate) fn read_files(snapshot: &Snapshot, role: RoleId) -> SqlResult<()> {
+    match snapshot.access.has_privileges_of(role, READ_SERVER_FILES) {
+        true => Ok(()),
+        false => Err(privilege_error(
+            "must be superuser or have privileges of the pg_read_server_files role to read files",
+        )),
+    }
+}
+
 /// `permission denied for ..`
 pub(crate) fn denied(kind: &str, name: &str) -> SqlError {
     privilege_error(format!("permission denied for {kind} {name}"))

@@ -1,6 +1,7 @@
 //! CSV as PostgreSQL's COPY reads it: records may span lines inside quotes, and a quoted empty
 //! field differs from an unquoted one.
 
+use runtime::sync::Cancel;
 use sql::parse::CopyOptions;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -51,7 +52,7 @@ pub(crate) struct CsvReader {
 }
 
 impl CsvReader {
-    pub(super) fn new(input: Input, options: &CopyOptions) -> Self {
+    pub(crate) fn new(input: Input, options: &CopyOptions) -> Self {
         let CopyOptions { delimiter, quote, escape, .. } = *options;
         CsvReader { input, delimiter, quote, escape, line: 0, next_line: 1 }
     }
@@ -59,6 +60,19 @@ impl CsvReader {
     /// The line on which the last record starts, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// Waits for more of what is read.
+    ///
+    /// # Errors
+    /// 58030 when it cannot be read, 57014.
+    pub(crate) async fn fill(&mut self, cancel: &Cancel) -> SqlResult<()> {
+        self.input.fill(cancel).await
+    }
+
+    /// Bytes that have come.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.input.bytes_read()
     }
 
     /// Whether each of so many records was one line.
@@ -95,7 +109,7 @@ impl CsvReader {
     }
 
     /// The next record; `None` at the end.
-    pub(super) fn next_record(&mut self) -> Result<Option<Vec<Field>>, Stop> {
+    pub(crate) fn next_record(&mut self) -> Result<Option<Vec<Field>>, Stop> {
         self.record(CsvReader::read_record)
     }
 

@@ -1,8 +1,10 @@
 //! Files of the server, read and written through the runtime.
 
 use std::io::{Error, ErrorKind};
+use std::ops::Range;
 use std::path::Path;
 
+use bytes::Bytes;
 use runtime::IoBuf;
 use runtime::fs::{File, OpenOptions};
 use types::{SqlError, SqlResult, SqlState};
@@ -11,13 +13,13 @@ use types::{SqlError, SqlResult, SqlState};
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// A file that is read.
-pub(super) struct FileReader {
+pub(crate) struct FileReader {
     file: File,
     offset: u64,
 }
 
 impl FileReader {
-    pub(super) async fn open(path: &str) -> SqlResult<FileReader> {
+    pub(crate) async fn open(path: &str) -> SqlResult<FileReader> {
         let options = OpenOptions { read: true, ..OpenOptions::default() };
         let file = File::open(Path::new(path), options).await;
         let file = file.map_err(|e| cannot_open(path, "reading", &e))?;
@@ -31,6 +33,58 @@ impl FileReader {
         self.offset += count as u64;
         Ok((count > 0).then(|| buffer.as_slice()[..count].to_vec()))
     }
+}
+
+/// A file of which parts are read.
+pub(crate) struct RandomFile {
+    file: File,
+    length: u64,
+}
+
+impl RandomFile {
+    /// # Errors
+    /// 58P01, 42501 and others when it cannot be opened.
+    pub(crate) async fn open(path: &str) -> SqlResult<RandomFile> {
+        let options = OpenOptions { read: true, ..OpenOptions::default() };
+        let file = File::open(Path::new(path), options).await;
+        let file = file.map_err(|e| cannot_open(path, "reading", &e))?;
+        let length = file.len().await.map_err(|e| cannot_open(path, "reading", &e))?;
+        Ok(RandomFile { file, length })
+    }
+
+    /// Bytes of the file when it was opened.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The bytes of a range, which must lie in the file: no more memory is taken than there are bytes.
+    pub(crate) async fn read(&self, range: Range<u64>) -> std::io::Result<Bytes> {
+        if range.start > range.end || range.end > self.length {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let buffer = IoBuf::alloc((range.end - range.start) as usize);
+        let (result, buffer) = self.file.read_exact_at(buffer, range.start).await;
+        result.map(|()| Bytes::from_owner(Filled(buffer)))
+    }
+}
+
+/// A buffer whose bytes are shared.
+struct Filled(IoBuf);
+
+impl AsRef<[u8]> for Filled {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+/// What is wrong with a file that could be opened.
+pub(crate) fn read_error(path: &str, error: &Error) -> SqlError {
+    let state = match error.kind() {
+        ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
+        _ => SqlState::IO_ERROR,
+    };
+    let reason = reason(error);
+    SqlError::new(state, format!("could not read file \"{path}\": {reason}"))
 }
 
 /// A file that is written from its beginning; what was in it is gone.
@@ -78,7 +132,12 @@ fn cannot_open(path: &str, what: &str, error: &Error) -> SqlError {
         ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
         _ => SqlState::IO_ERROR,
     };
-    let text = error.to_string();
-    let reason = text.split(" (os error").next().unwrap_or_default();
+    let reason = reason(error);
     SqlError::new(state, format!("could not open file \"{path}\" for {what}: {reason}"))
+}
+
+/// The system's words without its number.
+fn reason(error: &Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -11,7 +11,7 @@ use crate::pipe::PipeReceiver;
 use crate::waiting::unless_cancelled;
 
 /// Where the data of a `COPY .. FROM` comes from.
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// A client.
     Client(PipeReceiver<Vec<u8>>),
     /// A file of the server.
@@ -21,7 +21,7 @@ pub(super) enum Origin {
 }
 
 /// Why a record could not be read.
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// It goes on in what has not come yet.
     NeedsMore,
     /// It is wrong.
@@ -35,7 +35,7 @@ impl From<SqlError> for Stop {
 }
 
 /// The data.
-pub(super) struct Input {
+pub(crate) struct Input {
     origin: Origin,
     bytes: Vec<u8>,
     /// Where the record that is read begins.
@@ -44,16 +44,24 @@ pub(super) struct Input {
     position: usize,
     /// Nothing more comes.
     has_ended: bool,
+    /// What has come since it began.
+    bytes_read: u64,
 }
 
 impl Input {
-    pub(super) fn new(origin: Origin) -> Input {
-        Input { origin, bytes: vec![], begin: 0, position: 0, has_ended: false }
+    pub(crate) fn new(origin: Origin) -> Input {
+        Input { origin, bytes: vec![], begin: 0, position: 0, has_ended: false, bytes_read: 0 }
     }
 
     /// Data that is all there.
     pub(super) fn of_bytes(bytes: Vec<u8>) -> Input {
-        Input { origin: Origin::Memory, bytes, begin: 0, position: 0, has_ended: true }
+        let bytes_read = bytes.len() as u64;
+        Input { origin: Origin::Memory, bytes, begin: 0, position: 0, has_ended: true, bytes_read }
+    }
+
+    /// Bytes that have come since it began.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read
     }
 
     /// A record begins here: what is before it is done with.
@@ -112,7 +120,10 @@ impl Input {
         let enough = 2 * self.bytes.len();
         loop {
             match unless_cancelled(cancel, self.origin.next()).await?? {
-                Some(bytes) => self.bytes.extend_from_slice(&bytes),
+                Some(bytes) => {
+                    self.bytes_read += bytes.len() as u64;
+                    self.bytes.extend_from_slice(&bytes);
+                }
                 None => self.has_ended = true,
             }
             if self.has_ended || self.bytes.len() > enough {

@@ -6,6 +6,8 @@ use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header};
 use types::zone::{self, Context};
 use types::{SqlError, SqlResult, SqlState, binary};
 
+use super::parquet::refuse_client;
+
 /// What a binary file begins with; flags and the length of an extension follow.
 pub(super) const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
@@ -24,8 +26,11 @@ impl CopyFormatter {
     /// A formatter for rows of these columns.
     ///
     /// # Errors
-    /// 42703 and 42P10 for columns of an option that are not copied.
+    /// 42703 and 42P10 for columns of an option that are not copied, 0A000 for Parquet, which is no text.
     pub(crate) fn new(options: &CopyOptions, schema: &Schema) -> SqlResult<CopyFormatter> {
+        if options.format == CopyFormat::Parquet {
+            return Err(refuse_client());
+        }
         let columns: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
         let mut quoted = vec![options.force_quote == ForcedColumns::All; columns.len()];
         if let ForcedColumns::Named(names) = &options.force_quote {

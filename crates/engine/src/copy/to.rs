@@ -7,11 +7,12 @@ use arrow_schema::{Schema, SchemaRef};
 use runtime::sync::Cancel;
 use sql::Query;
 use sql::constraints::ColumnDefault;
-use sql::parse::{Copied, CopyTarget, CopyTo, ForcedColumns, table_query};
+use sql::parse::{Copied, CopyFormat, CopyTarget, CopyTo, ForcedColumns, table_query};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::files::FileWriter;
 use super::out::CopyFormatter;
+use super::parquet::ParquetWriter;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::pipe::PipeSender;
 use crate::query::{Run, Watch};
@@ -144,6 +145,14 @@ impl Session {
         output: Option<PipeSender<Vec<u8>>>,
     ) -> SqlResult<StatementResult> {
         let (schema, mut rows) = self.copied_rows(&copy.copied, cancel).await?;
+        if let CopyTarget::File(path) = &copy.target {
+            rows.check_target(path)?;
+        }
+        if let (CopyFormat::Parquet, CopyTarget::File(path)) = (copy.options.format, &copy.target) {
+            let writer = ParquetWriter::new(&schema, copy.options.parquet)?;
+            let count = write_parquet(&mut rows, writer, path).await?;
+            return self.copied_all(&rows, count).await;
+        }
         let formatter = self.copy_formatter(copy, &schema)?;
         let mut output = match (&copy.target, output) {
             (CopyTarget::File(path), _) => Target::File(FileWriter::create(path).await?),
@@ -154,10 +163,15 @@ impl Session {
             }
         };
         let count = write_all(&mut rows, &formatter, &mut output).await?;
-        if let CopiedRows::Running(_, catalog) = &rows {
+        let result = self.copied_all(&rows, count).await?;
+        output.finish();
+        Ok(result)
+    }
+
+    async fn copied_all(&self, rows: &CopiedRows, count: u64) -> SqlResult<StatementResult> {
+        if let CopiedRows::Running(_, catalog) = rows {
             self.save_numbers(catalog.given()).await?;
         }
-        output.finish();
         Ok(StatementResult::Command { tag: format!("COPY {count}") })
     }
 
@@ -191,6 +205,17 @@ enum CopiedRows {
 }
 
 impl CopiedRows {
+    /// 55006 for a file that the rows come from, which would be gone.
+    fn check_target(&self, path: &str) -> SqlResult<()> {
+        match self {
+            CopiedRows::Running(_, catalog) if catalog.reads_file(path) => {
+                let message = format!("cannot write to file \"{path}\", which the query reads");
+                Err(SqlError::new(SqlState::OBJECT_IN_USE, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         match self {
             CopiedRows::Running(rows, _) => rows.next().await,
@@ -244,6 +269,26 @@ async fn write_all(
         }
     }
     formatter.end(&mut block);
+    output.write(&mut block).await?;
+    Ok(count)
+}
+
+/// Writes rows as a Parquet file; their number.
+async fn write_parquet(
+    rows: &mut CopiedRows,
+    mut writer: ParquetWriter,
+    path: &str,
+) -> SqlResult<u64> {
+    let mut output = Target::File(FileWriter::create(path).await?);
+    let (mut block, mut count) = (vec![], 0);
+    while let Some(batch) = rows.next().await? {
+        writer.write(&batch, &mut block).await?;
+        if block.len() > BLOCK_BYTES {
+            output.write(&mut block).await?;
+        }
+        count += batch.num_rows() as u64;
+    }
+    block.extend(writer.finish()?);
     output.write(&mut block).await?;
     Ok(count)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::parse::{Copy, Delete, Insert, Statement, Update};
+use sql::parse::{Copy, CopyFormat, Delete, Insert, Statement, Update};
 use types::SqlResult;
 
 use super::Session;
@@ -75,8 +75,23 @@ impl Session {
         input: Option<PipeReceiver<Vec<u8>>>,
     ) -> SqlResult<StatementResult> {
         let is_alone = self.begin_rows().await?;
-        let copied = self.copy_from(copy, input).await;
+        let copied = match copy.options.format {
+            CopyFormat::Parquet => Box::pin(self.copy_parquet(copy)).await,
+            _ => self.copy_from(copy, input).await,
+        };
         self.end_rows(is_alone, copied).await
+    }
+
+    /// Runs `COPY .. FROM` of a Parquet file: its rows are inserted as those of a query are.
+    async fn copy_parquet(&self, copy: &Copy) -> SqlResult<StatementResult> {
+        let insert = RowStatement::Insert(Arc::new(self.copied_insert(copy).await?));
+        match self.changed(&insert).await? {
+            StatementResult::Command { tag } => {
+                let count = tag.rsplit(' ').next().unwrap_or_default();
+                Ok(StatementResult::Command { tag: format!("COPY {count}") })
+            }
+            rows => Ok(rows),
+        }
     }
 
     /// Begins a block for one statement, unless there is one.

@@ -1,6 +1,7 @@
 //! `COPY`, read from the tokens: the grammar of PostgreSQL 15, old and new options.
 
 mod options;
+mod parquet;
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -8,9 +9,11 @@ use types::{SqlError, SqlResult};
 
 use super::tokens::Tokens;
 use super::words::Words;
-use super::{Query, Statement, parse_one};
+use super::{Insert, Query, Statement, parse_one};
+use crate::quote::quote_ident;
 
 pub use options::{CopyFormat, CopyOptions, ForcedColumns, Header};
+pub use parquet::{Compression, ParquetOptions};
 
 /// `COPY .. FROM`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,5 +203,25 @@ pub fn table_query(schema: Option<&str>, table: &str, columns: &[String]) -> Sql
     match parse_one("", tokens)? {
         Statement::Query(query) => Ok(query),
         _ => Err(SqlError::internal("the columns of a table are no query")),
+    }
+}
+
+/// The `INSERT` that puts the rows of a Parquet file into these columns of a table, and its query.
+///
+/// # Errors
+/// None that names could cause: they are quoted.
+pub fn file_insert(table: &str, columns: &[&str], path: &str) -> SqlResult<(Insert, Query)> {
+    let names: Vec<String> = columns.iter().map(|name| quote_ident(name)).collect();
+    let path = path.replace('\'', "''");
+    let query = format!("select * from read_parquet('{path}', hive_partitioning => false)");
+    // Numbers of rows are values like others here.
+    let insert = format!(
+        "insert into {} ({}) overriding system value {query}",
+        quote_ident(table),
+        names.join(", ")
+    );
+    match (super::parse(&insert)?.pop(), super::parse(&query)?.pop()) {
+        (Some(Statement::Insert(insert)), Some(Statement::Query(query))) => Ok((insert, query)),
+        _ => Err(SqlError::internal("the rows of a file are inserted by no INSERT")),
     }
 }

@@ -1,6 +1,6 @@
 //! Records of CSV and of the text format.
 
-use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header};
+use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions};
 
 use super::*;
 
@@ -18,6 +18,7 @@ fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
         force_quote: ForcedColumns::Named(vec![]),
         force_not_null: vec![],
         force_null: vec![],
+        parquet: ParquetOptions::default(),
     };
     let mut reader = CsvReader::new(Input::of_bytes(bytes), &options);
     let mut records = vec![];

@@ -3,6 +3,7 @@
 use datafusion_sql::sqlparser::tokenizer::Token;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::parquet::{self, ParquetOptions};
 use crate::parse::words::Words;
 
 /// The format of the data.
@@ -14,6 +15,8 @@ pub enum CopyFormat {
     Csv,
     /// The binary form of the protocol.
     Binary,
+    /// Apache Parquet.
+    Parquet,
 }
 
 /// What is said of the first line.
@@ -57,6 +60,8 @@ pub struct CopyOptions {
     pub force_not_null: Vec<String>,
     /// Columns in which the text of null in quotes is null too.
     pub force_null: Vec<String>,
+    /// How Parquet is written.
+    pub parquet: ParquetOptions,
 }
 
 /// The value of an option.
@@ -81,6 +86,7 @@ struct Given {
     force_quote: Option<ForcedColumns>,
     force_not_null: Option<Vec<String>>,
     force_null: Option<Vec<String>>,
+    parquet: parquet::Given,
 }
 
 /// Reads what follows the file.
@@ -280,14 +286,23 @@ impl Given {
                 value => once(&mut self.force_quote, ForcedColumns::Named(value.columns(name)?)),
             },
             "force_not_null" => once(&mut self.force_not_null, value.columns(name)?),
+            "compression" => {
+                once(&mut self.parquet.compression, parquet::compression(&value.string(name)?)?)
+            }
+            "row_group_size" => {
+                once(&mut self.parquet.row_group_rows, parquet::row_count(&value.string(name)?)?)
+            }
             "force_null" => once(&mut self.force_null, value.columns(name)?),
             other => Err(syntax(format!("option \"{other}\" not recognized"))),
         }
     }
 
-    fn complete(self, is_from: bool) -> SqlResult<CopyOptions> {
+    fn complete(mut self, is_from: bool) -> SqlResult<CopyOptions> {
         let format = self.format.unwrap_or(CopyFormat::Text);
         let (csv, binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
+        let other = self.not_of_parquet();
+        let parquet = std::mem::take(&mut self.parquet);
+        let parquet = parquet.complete(format == CopyFormat::Parquet, is_from, other)?;
         if binary && self.delimiter.is_some() {
             return Err(syntax("cannot specify DELIMITER in BINARY mode"));
         }
@@ -327,7 +342,24 @@ impl Given {
             force_quote: self.force_quote.unwrap_or(ForcedColumns::Named(vec![])),
             force_not_null: self.force_not_null.unwrap_or_default(),
             force_null: self.force_null.unwrap_or_default(),
+            parquet,
         })
+    }
+
+    /// An option that Parquet has not.
+    fn not_of_parquet(&self) -> Option<&'static str> {
+        let others = [
+            ("DELIMITER", self.delimiter.is_some()),
+            ("NULL", self.null.is_some()),
+            ("HEADER", self.header.is_some()),
+            ("QUOTE", self.quote.is_some()),
+            ("ESCAPE", self.escape.is_some()),
+            ("ENCODING", self.encoding.is_some()),
+            ("FORCE_QUOTE", self.force_quote.is_some()),
+            ("FORCE_NOT_NULL", self.force_not_null.is_some()),
+            ("FORCE_NULL", self.force_null.is_some()),
+        ];
+        others.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
     fn quotes(&self, csv: bool, delimiter: u8) -> SqlResult<(u8, u8)> {
@@ -383,6 +415,7 @@ fn format(name: &str) -> SqlResult<CopyFormat> {
         "text" => Ok(CopyFormat::Text),
         "csv" => Ok(CopyFormat::Csv),
         "binary" => Ok(CopyFormat::Binary),
+        "parquet" => Ok(CopyFormat::Parquet),
         other => Err(invalid(format!("COPY format \"{other}\" not recognized"))),
     }
 }

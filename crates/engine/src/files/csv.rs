@@ -1,0 +1,110 @@
+//! CSV files, read as `COPY` reads them; the types of their columns are guessed from their first records.
+
+mod guess;
+mod reading;
+
+use runtime::sync::Cancel;
+use sql::FileCall;
+use sql::catalog::TableStatistics;
+use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions};
+use types::{LogicalType, SqlResult};
+
+use super::columns::{ColumnType, FileColumn, Origin};
+use super::hive::Partitions;
+use super::options::{self, byte, count, flag};
+use super::{Content, Described, File};
+use crate::waiting::unless_cancelled;
+
+pub(super) use reading::Reading;
+
+/// Records that types are guessed from, unless the call says how many.
+const SAMPLE_RECORDS: usize = 20_480;
+
+const OPTIONS: [&str; 9] = [
+    "header",
+    "delim",
+    "sep",
+    "quote",
+    "escape",
+    "nullstr",
+    "sample_size",
+    "all_varchar",
+    "hive_partitioning",
+];
+
+/// A CSV file, and how it is read.
+#[derive(Clone, Debug)]
+pub(super) struct CsvFile {
+    pub(super) path: String,
+    format: CopyOptions,
+    /// Names of all columns.
+    names: Vec<String>,
+}
+
+/// The files of a call; the first one says which columns there are, and of which types.
+pub(super) async fn describe(
+    call: &FileCall,
+    paths: &[String],
+    cancel: &Cancel,
+) -> SqlResult<Described> {
+    options::check_known(call, &OPTIONS)?;
+    let partitions = Partitions::of(call, paths)?;
+    let mut format = format(call, &paths[0])?;
+    let sample_count = count(call, "sample_size")?.unwrap_or(SAMPLE_RECORDS);
+    let sample = guess::sample(&paths[0], &format, sample_count);
+    let sample = unless_cancelled(cancel, sample).await??;
+    let header = flag(call, "header")?;
+    let all_text = flag(call, "all_varchar")?.unwrap_or(false);
+    let guessed = guess::guess(&sample, &format.null, header, all_text);
+    let guessed = unless_cancelled(cancel, guessed).await??;
+    format.header = if guessed.has_header { Header::Yes } else { Header::No };
+    let stored = guessed.columns.into_iter().enumerate().map(|(number, (name, ty))| FileColumn {
+        name,
+        ty: ColumnType::Known(ty),
+        origin: Origin::Stored(number),
+    });
+    let stored: Vec<FileColumn> = stored.collect();
+    let names: Vec<String> = stored.iter().map(|column| column.name.clone()).collect();
+    let columns = partitions.columns(stored);
+    let row_count = sample.rows_of_whole().saturating_mul(paths.len() as u64);
+    let statistics = TableStatistics { row_count, ..TableStatistics::default() };
+    let files = paths.iter().zip(partitions.values()).map(|(path, parts)| {
+        let (path, format, names) = (path.clone(), format.clone(), names.clone());
+        File { parts, content: Content::Csv(CsvFile { path, format, names }) }
+    });
+    Ok(Described { columns, files: files.collect(), statistics })
+}
+
+/// How records are written, as far as the call and the name of the file say it.
+fn format(call: &FileCall, path: &str) -> SqlResult<CopyOptions> {
+    let is_tabbed = path.to_ascii_lowercase().ends_with(".tsv");
+    let delimiter = byte(call, "delim")?.or(byte(call, "sep")?);
+    let delimiter = delimiter.unwrap_or(if is_tabbed { b'\t' } else { b',' });
+    let quote = byte(call, "quote")?.unwrap_or(b'"');
+    if quote == delimiter {
+        let message = "delimiter and quote of read_csv must be different";
+        return Err(options::invalid(message.to_owned()));
+    }
+    Ok(CopyOptions {
+        format: CopyFormat::Csv,
+        header: Header::No,
+        delimiter,
+        null: options::text(call, "nullstr").unwrap_or_default().to_owned(),
+        quote,
+        escape: byte(call, "escape")?.unwrap_or(quote),
+        force_quote: ForcedColumns::Named(vec![]),
+        force_not_null: vec![],
+        force_null: vec![],
+        parquet: ParquetOptions::default(),
+    })
+}
+
+impl CsvFile {
+    /// Begins to read it: columns by their numbers, with their types.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub(super) async fn read(&self, columns: &[(usize, LogicalType)]) -> SqlResult<Reading> {
+        Reading::begin(&self.path, &self.format, &self.names, columns).await
+    }
+}
