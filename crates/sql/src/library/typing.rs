@@ -33,7 +33,7 @@ mod zeros;
 
 use super::LIBRARY;
 use crate::parameters::Inference;
-use numbers::{align, is_mixed, product, unify};
+use numbers::{align, align_list, is_mixed, product, unify};
 use operand::typed_operand;
 use zeros::{has_floats, null_if_equal, with_both_zeros};
 
@@ -144,7 +144,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let mut all = vec![*list.expr];
             all.append(&mut list.list);
             settle(&mut all, schema)?;
-            align(&mut all, schema)?;
+            align_list(&mut all, schema)?;
             intervals::compare_by_length(&mut all, schema)?;
             list.expr = Box::new(all.remove(0));
             list.list = all;

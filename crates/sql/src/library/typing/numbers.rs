@@ -1,7 +1,7 @@
 //! Numbers of different types beside each other.
 
 use arrow_schema::DataType;
-use datafusion_common::{DFSchema, Result};
+use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast};
 use types::numeric::{FREE, QUOTIENT};
 
@@ -58,11 +58,21 @@ fn exact(known: &[&DataType]) -> DataType {
     }
 }
 
-/// Gives numbers that are compared or added one type where the library has none for them, because together
-/// they have more digits than the widest: those before the point must do with what is left.
+/// Gives numbers that are compared or added one type where the library has none for them or another one:
+/// beside floats all are double precision, for the library makes exact numbers of floats, which have no
+/// infinity; and together they may have more digits than the widest, so that those before the point must do
+/// with what is left.
 pub(super) fn align(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
     let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let known: Vec<&DataType> = types.iter().filter(|t| **t != DataType::Null).collect();
+    let common = common_number(&known);
+    if let Some(common) = common.filter(DataType::is_floating) {
+        let is_single = |(e, t): (&Expr, &DataType)| *t == DataType::Float32 || is_single(e);
+        let single = common == DataType::Float32 && exprs.iter().zip(&types).all(is_single);
+        let common = if single { DataType::Float32 } else { DataType::Float64 };
+        convert(exprs, &types, &common);
+        return Ok(());
+    }
     let scale = known.iter().map(|t| scale(t)).max().unwrap_or(0);
     let whole = known.iter().map(|t| whole_digits(t)).max().unwrap_or(0);
     let is_exact = |t: &&DataType| is_decimal(t) || t.is_integer();
@@ -70,6 +80,24 @@ pub(super) fn align(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
         convert(exprs, &types, &DataType::Decimal256(76, scale));
     }
     Ok(())
+}
+
+/// The same for a value and those of a list, which have one type: `real` beside what is exact.
+pub(super) fn align_list(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    let known: Vec<&DataType> = types.iter().filter(|t| **t != DataType::Null).collect();
+    match common_number(&known).filter(DataType::is_floating) {
+        Some(common) => convert(exprs, &types, &common),
+        None => align(exprs, schema)?,
+    }
+    Ok(())
+}
+
+/// Whether it is a constant that `real` has, too: an index on a column of that type can find it.
+fn is_single(expr: &Expr) -> bool {
+    let Expr::Literal(value, _) = expr else { return false };
+    let double = value.cast_to(&DataType::Float64);
+    matches!(double, Ok(ScalarValue::Float64(Some(double))) if f64::from(double as f32) == double)
 }
 
 /// Whether there are exact numbers beside those that are not.
