@@ -218,7 +218,14 @@ fn stop(
     // A statement that does not heed its end keeps the right to write; what was acknowledged before
     // is in the file.
     if gone {
-        db.checkpoint()?;
+        match db.checkpoint() {
+            // What was committed is in the log.
+            Err(error) if error.state == SqlState::DISK_FULL => {
+                let said = "The disk is full: the next start recovers from the log.";
+                log.entry(Severity::Warning, said).write();
+            }
+            done => done?,
+        }
     }
     log.note("Stopped.");
     Ok(())

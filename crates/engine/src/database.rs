@@ -313,13 +313,21 @@ impl Database {
     pub fn close(self) -> SqlResult<()> {
         door::wait(&self.handle(), || {
             Box::pin(async {
-                self.release_numbers().await?;
-                let right = self.inner.versions.locks().exclude(&LockWait::default()).await?;
-                self.inner.versions.checkpoint(&right).await?;
+                let settled = self.settle_all().await;
                 self.store().clone().close().await;
-                Ok(())
+                match settled {
+                    // What was committed is in the log: the next start goes on from there.
+                    Err(error) if error.state == SqlState::DISK_FULL => Ok(()),
+                    settled => settled,
+                }
             })
         })
+    }
+
+    async fn settle_all(&self) -> SqlResult<()> {
+        self.release_numbers().await?;
+        let right = self.inner.versions.locks().exclude(&LockWait::default()).await?;
+        self.inner.versions.checkpoint(&right).await
     }
 
     /// Live figures of the query that runs now, or ran last.

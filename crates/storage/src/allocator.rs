@@ -72,8 +72,19 @@ impl Allocator {
             let take = attempt(&mut self.space(), self.held())?;
             match take {
                 Take::Taken(taken) => return Ok(taken),
-                Take::Grow(page_count) => self.grow(page_count).await?,
+                Take::Grow(page_count) => self.make_room(page_count).await?,
             }
+        }
+    }
+
+    /// Lets the file grow; where the disk is full, a run that is kept for later becomes free instead.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full and there is none.
+    async fn make_room(&self, page_count: u32) -> Result<()> {
+        match self.grow(page_count).await {
+            Err(error) if error.is_disk_full() && self.space().give_spare_log() => Ok(()),
+            grown => grown,
         }
     }
 

@@ -51,6 +51,8 @@ pub(crate) struct Space {
     /// What the last checkpoint freed: not to be used before the images of its journal are in their places,
     /// of which these may be some.
     settling: Vec<Extent>,
+    /// Those of these that are no pages of trees.
+    settling_runs: Vec<Extent>,
     settling_limbo: Vec<Limbo>,
     /// The log's run before the last one.
     spare_log: Option<Extent>,
@@ -69,6 +71,7 @@ impl Space {
             freed: Vec::new(),
             journal: Vec::new(),
             settling: Vec::new(),
+            settling_runs: Vec::new(),
             settling_limbo: Vec::new(),
             spare_log: None,
             unfinished: BTreeMap::new(),
@@ -91,6 +94,7 @@ impl Space {
             + self.freed.len()
             + self.journal.len()
             + self.settling.len()
+            + self.settling_runs.len()
             + self.spare_log.iter().len()
             + limbo.chain(unfinished).sum::<usize>()
     }
@@ -176,19 +180,21 @@ impl Space {
     pub fn begin_settling(&mut self, also: impl IntoIterator<Item = Extent>) {
         assert!(self.settling.is_empty(), "checkpoints settle one after another");
         self.settling = std::mem::take(&mut self.freed);
-        self.settling.append(&mut self.journal);
-        self.settling.extend(also);
+        self.settling_runs = std::mem::take(&mut self.journal);
+        self.settling_runs.extend(also);
         self.settling_limbo = std::mem::take(&mut self.limbo);
     }
 
     /// The images of the checkpoint's journal are in their places: what it freed may be used, but trees that
     /// somebody holds and pages that somebody looks at.
     pub fn settle(&mut self, pool: &Pool) {
-        for extent in merge(std::mem::take(&mut self.settling)) {
-            if !self.free_if_idle(extent, pool) {
-                self.freed.push(extent);
+        for page in std::mem::take(&mut self.settling).into_iter().flat_map(Extent::pids) {
+            let page = Extent { start: page, pages: 1 };
+            if !self.free_if_idle(page, pool) {
+                self.freed.push(page);
             }
         }
+        std::mem::take(&mut self.settling_runs).into_iter().for_each(|run| self.give(run));
         for mut limbo in std::mem::take(&mut self.settling_limbo) {
             if Arc::strong_count(&limbo.tree) == 1 {
                 limbo.extents.retain(|extent| !self.free_if_idle(*extent, pool));
@@ -270,6 +276,13 @@ impl Space {
         None
     }
 
+    /// Makes the spare run of the log free; whether there was one.
+    pub fn give_spare_log(&mut self) -> bool {
+        let spare = self.spare_log.take();
+        spare.into_iter().for_each(|run| self.give(run));
+        spare.is_some()
+    }
+
     /// Keeps a run that the log has left, for the next checkpoint: it need not be filled with zeros again.
     pub fn keep_spare_log(&mut self, run: Extent) {
         if let Some(before) = self.spare_log.replace(run) {
@@ -316,6 +329,7 @@ impl Space {
         all.extend(&self.freed);
         all.extend(&self.journal);
         all.extend(&self.settling);
+        all.extend(&self.settling_runs);
         all.extend(self.spare_log);
         all.extend(self.unfinished.values().flatten());
         all.extend(also);

@@ -383,24 +383,32 @@ impl StoreInner {
 
     /// Makes sure of space for a checkpoint of all that has changed and of `pages` new pages.
     async fn reserve(&self, pages: u32) -> Result<()> {
-        let page_count = {
-            let trees = self.trees().len() + 1;
-            let space = self.space();
-            // Each page that is taken or freed meanwhile may cut an extent in two.
-            let extents = space.extent_count() + pages as usize + CHANGED_PAGES_MAX as usize;
-            let capacity = meta::capacity(self.pool.page_size());
-            let directory = encoded_len(trees, extents).div_ceil(capacity) as u32;
-            let changed = self.pool.kept() as u32 + CHANGED_PAGES_MAX;
-            let journal = self.pool.journal.pages_wanted(changed);
-            let needed = journal.saturating_add(directory).saturating_add(pages);
-            // Whatever is taken first comes from another run or from the beginning of this one.
-            let new = if space.longest_run() >= needed { 0 } else { needed };
-            space.page_count().saturating_add(new)
-        };
-        if page_count > PAGE_COUNT_MAX {
-            return Err(StorageError::Full);
+        loop {
+            let page_count = self.pages_with_checkpoint(pages);
+            if page_count > PAGE_COUNT_MAX {
+                return Err(StorageError::Full);
+            }
+            match self.allocator.grow(page_count).await {
+                Err(error) if error.is_disk_full() && self.space().give_spare_log() => {}
+                grown => return grown,
+            }
         }
-        self.allocator.grow(page_count).await
+    }
+
+    /// Pages that the file has then.
+    fn pages_with_checkpoint(&self, pages: u32) -> u32 {
+        let trees = self.trees().len() + 1;
+        let space = self.space();
+        // Each page that is taken or freed meanwhile may cut an extent in two.
+        let extents = space.extent_count() + pages as usize + CHANGED_PAGES_MAX as usize;
+        let capacity = meta::capacity(self.pool.page_size());
+        let directory = encoded_len(trees, extents).div_ceil(capacity) as u32;
+        let changed = self.pool.kept() as u32 + CHANGED_PAGES_MAX;
+        let journal = self.pool.journal.pages_wanted(changed);
+        let needed = journal.saturating_add(directory).saturating_add(pages);
+        // Whatever is taken first comes from another run or from the beginning of this one.
+        let new = if space.longest_run() >= needed { 0 } else { needed };
+        space.page_count().saturating_add(new)
     }
 
     async fn create_tree(self: &Arc<Self>, id: TreeId) -> Result<()> {
