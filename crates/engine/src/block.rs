@@ -27,7 +27,7 @@ use crate::deferred::{Dangling, DanglingKeys};
 use crate::fault;
 use crate::isolation;
 use crate::load::drop_trees;
-use crate::locks::{LockKey, LockMode, LockWait, WriteRight};
+use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
 use crate::undo::Stamp;
 use crate::versions::{Ending, Versions};
@@ -302,6 +302,23 @@ impl Block {
             *frozen = own.as_ref().map_or(&newer, |own| &own.snapshot).with_view(view);
         }
         runs_again
+    }
+
+    /// How many keys the transaction has locked.
+    pub(crate) fn count_locked(&self) -> usize {
+        self.right().map_or(0, |right| right.count_locked())
+    }
+
+    /// Whether a statement that failed has to run again because it stood in a circle of those that wait for
+    /// each other. It does where the transaction has nothing but this statement's locks, for it can let them
+    /// go: one that runs again has locked keys out of order, which is nobody's fault.
+    pub(crate) fn has_let_go(&self, locked_before: usize, error: &SqlError) -> bool {
+        let is_free = locked_before == 0 && self.notes.len() == 0 && !self.is_alone();
+        let lets_go = is_free && error.state == DEADLOCK;
+        if let (true, Ok(right)) = (lets_go, self.right()) {
+            right.let_go();
+        }
+        lets_go
     }
 
     /// Whether the table's trees may be changed in place when so many bytes are to be noted for that.

@@ -23,6 +23,9 @@ use crate::waiting::{give_way, unless_cancelled};
 
 use state::State;
 
+/// Several wait for each other in a circle.
+pub(crate) const DEADLOCK: SqlState = SqlState("40P01");
+
 /// Keys that are locked before other tasks have their turn.
 const KEYS_AT_ONCE: usize = 1 << 10;
 
@@ -251,6 +254,17 @@ impl WriteRight {
         self.is_exclusive() || self.state().take(self.0.id, key, mode).is_none()
     }
 
+    /// How many keys are locked.
+    pub(crate) fn count_locked(&self) -> usize {
+        self.state().count_locked(self.0.id)
+    }
+
+    /// Lets all keys go, and keeps the right.
+    pub(crate) fn let_go(&self) {
+        let queues = self.state().let_go(self.0.id);
+        queues.iter().for_each(|queue| queue.wake_all());
+    }
+
     async fn wait_for(&self, key: LockKey, mode: LockMode) -> SqlResult<()> {
         let id = self.0.id;
         if !self.state().begin_wait(id, &key, mode) {
@@ -313,7 +327,7 @@ fn too_long() -> SqlError {
 }
 
 fn deadlock() -> SqlError {
-    SqlError::new(SqlState("40P01"), "deadlock detected")
+    SqlError::new(DEADLOCK, "deadlock detected")
         .with_detail(
             "Another transaction waits for what this one has locked, and holds what it wants.",
         )

@@ -309,6 +309,10 @@ impl Versions {
     }
 
     async fn publish_here(self: &Arc<Versions>, by_checkpoint: bool) -> SqlResult<()> {
+        // Others commit while the last checkpoint settles, or is copied by a backup.
+        if by_checkpoint || self.needs_checkpoint() {
+            self.store.settled().await.ok();
+        }
         let _publishing = self.publish_lock.acquire().await;
         self.state().is_requested = false;
         // What was given up before has trees that fit no catalog.
@@ -418,6 +422,7 @@ impl Versions {
         drop(runtime::spawn(async move {
             // What others do goes on meanwhile; what fails now fails again with the checkpoint.
             versions.store.flush().await.ok();
+            versions.store.settled().await.ok();
             if let Ok(right) = versions.locks.share(&LockWait::default()).await {
                 versions.checkpoint(&right).await.ok();
             }

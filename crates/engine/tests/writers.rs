@@ -263,6 +263,34 @@ fn one_of_a_circle_fails_and_the_others_go_on() {
     ]);
 }
 
+/// A statement that runs again wants rows that it did not find before, and has others locked: whoever locked
+/// them in order waits for it. It lets go what it has, for nobody who runs single statements has to fail.
+#[test]
+fn who_runs_again_lets_go_what_others_wait_for() {
+    World::new("again").play(&[
+        (0, "begin", ""),
+        (0, "update t set v = 5 where id = 3", ""),
+        (1, "update t set v = v + 100 where v in (20, 30)", WAITING),
+        (2, "update t set v = 20 where id = 1", ""),
+        (3, "update t set v = v + 1 where id in (1, 2)", WAITING),
+        (0, "commit", ""),
+        (3, "", ""),
+        (1, "", ""),
+        (0, "select v from t where id < 4 order by id", "21 21 5"),
+        // The same with a query that locks.
+        (2, "update t set v = id * 10 where id < 4", ""),
+        (0, "begin", ""),
+        (0, "update t set v = 5 where id = 3", ""),
+        (1, "select id from t where v in (20, 30) for update", WAITING),
+        (2, "update t set v = 20 where id = 1", ""),
+        (3, "update t set v = v + 1 where id in (1, 2)", WAITING),
+        (0, "commit", ""),
+        (3, "", ""),
+        (1, "", ""),
+        (0, "select v from t where id < 4 order by id", "21 21 5"),
+    ]);
+}
+
 #[test]
 fn definitions_wait_for_those_who_write_and_they_for_them() {
     World::new("definitions").play(&[

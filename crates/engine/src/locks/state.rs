@@ -182,9 +182,21 @@ impl State {
         if self.exclusive == Some(id) {
             self.exclusive = None;
         }
-        let Some(writer) = self.writers.remove(&id) else { return vec![] };
+        let queues = self.let_go(id);
+        self.writers.remove(&id);
+        queues
+    }
+
+    /// How many keys one has locked.
+    pub(super) fn count_locked(&self, id: u64) -> usize {
+        self.writers.get(&id).map_or(0, |writer| writer.locked.len())
+    }
+
+    /// Takes all locks from one, which keeps the right; who may wait for these.
+    pub(super) fn let_go(&mut self, id: u64) -> Vec<Arc<WaitQueue>> {
+        let Some(writer) = self.writers.get_mut(&id) else { return vec![] };
         let mut queues = vec![];
-        for key in writer.locked {
+        for key in std::mem::take(&mut writer.locked) {
             let lock = self.locks.get_mut(&key).expect("what is locked has a lock");
             lock.holders.retain(|(holder, _)| *holder != id);
             if !lock.waiting.is_empty() {

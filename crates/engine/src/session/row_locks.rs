@@ -87,19 +87,23 @@ impl Session {
     ) -> SqlResult<ResultSet> {
         let limit = locked.skips.and_then(|(limit, offset)| Some(limit?.saturating_add(offset)));
         let mut looked_at = limit.map(|limit| limit.saturating_mul(ROWS_PER_WANTED).max(1));
+        let block = self.db.block().cloned();
+        let block = block.ok_or_else(|| SqlError::internal("rows are locked in a block"))?;
+        let locked_before = block.count_locked();
         loop {
-            let block = self.db.block().cloned();
-            let block = block.ok_or_else(|| SqlError::internal("rows are locked in a block"))?;
             block.enter(wait).await?;
             let table = self.db.snapshot().table(&locked.table)?.tree_id;
             block.lock(vec![(LockKey::of_table(table), LockMode::KeyShare)], wait).await?;
             let catalog = self.system_catalog();
             let found = self.found(locked, looked_at, &catalog, cancel).await?;
             let kept = match locked.skips {
-                None => {
-                    block.lock(found.locks.clone(), wait).await?;
-                    (0..found.rows.num_rows() as u32).collect()
-                }
+                None => match block.lock(found.locks.clone(), wait).await {
+                    Err(error) if block.has_let_go(locked_before, &error) => continue,
+                    locked => {
+                        locked?;
+                        (0..found.rows.num_rows() as u32).collect()
+                    }
+                },
                 Some(_) => block.lock_free(&found.locks, limit)?,
             };
             let view = &catalog.snapshot().read_view;

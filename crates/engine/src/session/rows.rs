@@ -54,13 +54,18 @@ impl Session {
     }
 
     /// Runs it until nobody has changed meanwhile what it found: what it has locked stays so, hence nobody
-    /// can for long.
+    /// can for long. It lets that go only where others would wait for it, and it for them.
     pub(super) async fn changed(&self, statement: &RowStatement) -> SqlResult<StatementResult> {
+        let locked_before = self.db.block().map_or(0, |block| block.count_locked());
         loop {
             let writing = self.writing_rows().await?;
-            let changed = statement.run(&writing).await;
-            if changed.is_ok() || !writing.block()?.take_runs_again() {
-                return changed;
+            let error = match statement.run(&writing).await {
+                Err(error) => error,
+                changed => return changed,
+            };
+            let block = writing.block()?;
+            if !block.take_runs_again() && !block.has_let_go(locked_before, &error) {
+                return Err(error);
             }
         }
     }
