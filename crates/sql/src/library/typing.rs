@@ -28,6 +28,7 @@ mod operand;
 mod outer;
 mod patterns;
 mod refusals;
+mod subqueries;
 mod unions;
 mod zeros;
 
@@ -166,6 +167,8 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             between.expr = Box::new(all.remove(0));
             Expr::Between(between)
         }
+        Expr::InSubquery(test) => Expr::InSubquery(subqueries::member(test, schema)?),
+        Expr::SetComparison(test) => Expr::SetComparison(subqueries::compared(test, schema)?),
         Expr::Case(case) => settled_case(case, schema)?,
         Expr::ScalarFunction(call) => function(call, schema)?,
         Expr::AggregateFunction(given) => {
