@@ -1,5 +1,5 @@
-//! `COPY`: text, CSV and binary as PostgreSQL reads and writes them, and Parquet. A bad row fails the whole statement
-//! and the table stays as it was.
+//! `COPY`: text, CSV and binary as PostgreSQL reads and writes them, and Parquet. A bad row fails the whole
+//! statement and the table stays as it was, unless such rows are to be ignored.
 
 mod binary;
 mod csv;
@@ -7,6 +7,7 @@ mod files;
 mod input;
 mod out;
 mod parquet;
+mod rejects;
 mod tabbed;
 mod to;
 
@@ -29,6 +30,8 @@ use crate::writing::Writing;
 
 use binary::BinaryReader;
 
+pub(crate) use rejects::Rejects;
+
 pub(crate) use csv::{CsvReader, Field};
 pub(crate) use files::{FileReader, RandomFile, read_error};
 pub(crate) use input::{Input, Origin, Stop};
@@ -42,12 +45,12 @@ const BATCH_ROWS: usize = 4096;
 const ROWS_PER_LOOK: usize = 64;
 
 impl Session {
-    /// Runs `COPY .. FROM`; `input` is what the client sends.
+    /// Runs `COPY .. FROM`; `input` is what the client sends. What it ignores is left to be put away.
     pub(crate) async fn copy_from(
         &self,
         copy: &Copy,
         input: Option<PipeReceiver<Vec<u8>>>,
-    ) -> SqlResult<StatementResult> {
+    ) -> SqlResult<(StatementResult, Rejects)> {
         let ordinals = self.copied(copy)?;
         let origin = match (&copy.source, input) {
             (CopySource::File(path), _) => Origin::File(FileReader::open(path).await?),
@@ -59,8 +62,8 @@ impl Session {
             }
         };
         let writing = self.writing_rows().await?;
-        let count = copy_from(&writing, copy, &ordinals, Input::new(origin)).await?;
-        Ok(StatementResult::Command { tag: format!("COPY {count}") })
+        let (count, rejects) = copy_from(&writing, copy, &ordinals, Input::new(origin)).await?;
+        Ok((StatementResult::Command { tag: format!("COPY {count}") }, rejects))
     }
 
     /// Reads the input of a `COPY .. FROM` as the statement would, and keeps nothing; the number of
@@ -102,6 +105,7 @@ impl Session {
         let options = &copy.options;
         to::check_forced("FORCE_NOT_NULL", &options.force_not_null, &names, Some(entry))?;
         to::check_forced("FORCE_NULL", &options.force_null, &names, Some(entry))?;
+        rejects::check_table(options.ignored.as_ref(), &snapshot)?;
         Ok(ordinals)
     }
 
@@ -141,13 +145,13 @@ impl Session {
 }
 
 /// Copies rows of `input` into the columns at `ordinals`, the others take their defaults; the number
-/// of rows.
+/// of rows, and those that were ignored.
 async fn copy_from(
     writing: &Writing<'_>,
     copy: &Copy,
     ordinals: &[usize],
     input: Input,
-) -> SqlResult<u64> {
+) -> SqlResult<(u64, Rejects)> {
     let entry = writing.entry(&copy.table)?;
     let schema = sql::incoming_schema(&entry.def);
     let defaults = Defaults::new(&entry.def, &writing.catalog)?;
@@ -157,12 +161,12 @@ async fn copy_from(
             let count = batches.iter().map(|b| b.num_rows() as u64).sum();
             let inserted = insert_batches(writing, &entry, &batches).await;
             inserted.map_err(|error| rows.at_row(error, count))?;
-            Ok(count)
+            Ok((count, rows.rejects))
         }
         Incoming::Many(loader, count) => {
             writing.note_numbers();
             loader.finish(writing.db, None).await?;
-            Ok(count)
+            Ok((count, rows.rejects))
         }
     }
 }
@@ -177,6 +181,9 @@ struct Rows<'a> {
     defaults: Defaults,
     header: Header,
     cancel: &'a Cancel,
+    rejects: Rejects,
+    /// Of each row of the batch that is read, whether it is to be kept.
+    kept: Vec<bool>,
 }
 
 /// What the records are read from.
@@ -197,10 +204,11 @@ impl Records {
 impl RowSource for Rows<'_> {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         let mut parsers: Vec<_> = self.schema.columns.iter().map(ColumnParser::new).collect();
-        let mut row_count = 0;
-        while row_count < BATCH_ROWS {
+        self.kept.clear();
+        while self.kept.len() < BATCH_ROWS {
             match self.next_row(&mut parsers) {
-                Ok(true) => row_count += 1,
+                Ok(true) => {}
+                // All that were read may have been ignored; others come after them.
                 Ok(false) => break,
                 Err(Stop::Wrong(error)) => return Err(self.at_line(error)),
                 Err(Stop::NeedsMore) => {
@@ -208,14 +216,15 @@ impl RowSource for Rows<'_> {
                     filled.map_err(|error| self.at_line(error))?;
                 }
             }
-            if row_count % ROWS_PER_LOOK == 0 {
+            if self.kept.len().is_multiple_of(ROWS_PER_LOOK) {
                 give_way(self.cancel).await?;
             }
         }
-        if row_count == 0 {
+        if self.kept.is_empty() {
             return Ok(None);
         }
         let arrays = parsers.iter_mut().map(ColumnParser::finish).collect();
+        let arrays = rejects::without(arrays, &self.kept)?;
         let batch = RecordBatch::try_new(self.schema.arrow(), arrays);
         batch.map(Some).map_err(|e| SqlError::internal(e.to_string()))
     }
@@ -240,7 +249,8 @@ impl<'a> Rows<'a> {
             _ => Records::Text(CsvReader::new(input, format)),
         };
         let header = format.header;
-        Rows { table, schema, ordinals, format, records, defaults, header, cancel }
+        let (rejects, kept) = (Rejects::new(format), vec![]);
+        Rows { table, schema, ordinals, format, records, defaults, header, cancel, rejects, kept }
     }
 
     /// Reads a row; false at the end.
@@ -249,6 +259,7 @@ impl<'a> Rows<'a> {
             Records::Binary(reader) => {
                 let Some(values) = reader.next_record()? else { return Ok(false) };
                 self.push_values(parsers, &values)?;
+                self.kept.push(true);
                 return Ok(true);
             }
             Records::Text(csv) => csv,
@@ -270,7 +281,13 @@ impl<'a> Rows<'a> {
             if fields.len() == 1 && fields[0].is_end_marker() {
                 return Ok(false);
             }
-            self.push_record(parsers, &fields)?;
+            let line = csv.line();
+            let pushed = self.push_record(parsers, &fields);
+            self.kept.push(pushed.is_ok());
+            if let Err(error) = pushed {
+                self.rejects.take(error, line, &fields)?;
+                parsers.iter_mut().for_each(|parser| parser.fill(self.kept.len()));
+            }
             return Ok(true);
         }
     }
@@ -307,9 +324,8 @@ impl<'a> Rows<'a> {
     /// Adds the line of the row that the error is about, of `count` rows that were read, where rows and
     /// lines are the same.
     fn at_row(&self, error: SqlError, count: u64) -> SqlError {
-        let Some(row) = error.subject.as_ref().and_then(|subject| subject.row) else {
-            return error;
-        };
+        let row = error.subject.as_ref().and_then(|subject| subject.row);
+        let Some(row) = row.filter(|_| self.rejects.is_empty()) else { return error };
         let before = u64::from(self.format.header != Header::No);
         let line = match &self.records {
             // A record of the text format is one line.

@@ -210,3 +210,127 @@ fn a_copy_that_nobody_reads_any_more_ends() {
     assert_eq!(error.state.0, "58030");
     session.execute("select 1").expect("it goes on");
 }
+
+/// A file beside a database, with as many rows as come in several batches, and the statement for it.
+fn with_file(opened: &Opened, text: &str, options: &str) -> String {
+    let path = opened.0.join("data.csv");
+    std::fs::write(&path, text).expect("a file");
+    format!("copy m from '{}' with (format csv, on_error ignore{options})", path.display())
+}
+
+/// The rows of a query, fields by commas, rows by bars.
+fn rows(session: &mut Session, query: &str) -> String {
+    let mut out = vec![];
+    let text = format!("copy ({query}) to stdout with (format csv)");
+    session.copy_out(&text, &mut out).expect("rows");
+    String::from_utf8(out).expect("text").lines().collect::<Vec<_>>().join("|")
+}
+
+fn with_tables(session: &mut Session) {
+    let tables = "create table m (id int primary key, x double precision not null, tags int[], \
+                  at date default '2020-01-01');
+                  create table rejected (seen timestamptz default now(), line bigint, reason text, data text)";
+    session.execute(tables).expect("set up");
+}
+
+fn told_of(session: &mut Session) -> Vec<String> {
+    session.take_notices().into_iter().map(|notice| notice.message.message).collect()
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_ignored_or_put_into_a_table() {
+    let opened = open("rejects");
+    let mut session = opened.1.session();
+    with_tables(&mut session);
+    let text = "1,1.5,{1},2021-01-01\n2,zwei,{2},2021-01-02\n3,3,\"{3,x}\",2021-01-03\n4,,{},2021-01-04\n\
+                5,5,\"{5}\"\n6,6,{6},2021-02-30\n7,\"7\n7\",{7},2021-01-07\n8,8,\"{8,8}\",2021-01-08\n";
+    let statement = with_file(&opened, text, ", reject_table rejected");
+    session.execute(&statement).expect("copied");
+    assert_eq!(told_of(&mut session), ["6 rows were put into table \"rejected\""]);
+    let kept = rows(&mut session, "select id, x, tags, at from m order by id");
+    assert_eq!(kept, "1,1.5,{1},2021-01-01|8,8,\"{8,8}\",2021-01-08");
+    let lines = rows(&mut session, "select line from rejected order by line");
+    assert_eq!(lines, "2|3|4|5|6|7");
+    let reasons = rows(
+        &mut session,
+        "select reason, data from rejected where line in (2, 4, 5) order by line",
+    );
+    let expected = [
+        "\"invalid input syntax for type double precision: \"\"zwei\"\", column x: \"\"zwei\"\"\",\"2,zwei,{2},2021-01-02\"",
+        "\"null value in column \"\"x\"\" violates not-null constraint\",\"4,,{},2021-01-04\"",
+        "\"missing data for column \"\"at\"\"\",\"5,5,\"\"{5}\"\"\"",
+    ];
+    assert_eq!(reasons, expected.join("|"));
+    // Where nothing takes them, only values that are none of their types are ignored.
+    let few = "11,1,{},2021-01-01\n12,x,{},2021-01-01\n";
+    session.execute(&with_file(&opened, few, "")).expect("copied");
+    assert_eq!(told_of(&mut session), ["1 row was skipped due to data type incompatibility"]);
+    let error = session.execute(&with_file(&opened, text, "")).expect_err("a null");
+    let context = error.context().unwrap_or_default();
+    assert!(error.state.0 == "23502" && context.starts_with("COPY m, line 4"), "{error:?}");
+    assert_eq!(rows(&mut session, "select count(*) from m"), "3", "nothing of it stays");
+}
+
+#[test]
+fn rejected_rows_stay_within_the_limit_and_the_transaction() {
+    let opened = open("reject-limits");
+    let mut session = opened.1.session();
+    with_tables(&mut session);
+    // Batches without any row to keep, and with some.
+    let line = |i: i32| match (i / 5000) % 2 == 1 || i % 1000 == 7 {
+        true => format!("{i},bad '{i}',{{}},2021-01-01\n"),
+        false => format!("{i},{i},{{}},2021-01-01\n"),
+    };
+    let text: String = (1..20_000).map(line).collect();
+    let statement = with_file(&opened, &text, ", reject_table rejected");
+    session.execute(&statement).expect("copied");
+    let bad = (1..20_000).filter(|i| (i / 5000) % 2 == 1 || i % 1000 == 7).count();
+    let count = |session: &mut Session| {
+        rows(session, "select (select count(*) from m), (select count(*) from rejected)")
+    };
+    assert_eq!(count(&mut session), format!("{},{bad}", 19_999 - bad));
+    let matching = "select count(*) from rejected where data = line || ',bad ''' || line || ''',{},2021-01-01'";
+    assert_eq!(rows(&mut session, matching), bad.to_string());
+    // Going back takes the rejected rows along.
+    session.execute("truncate m; truncate rejected; begin").expect("empty");
+    session.execute(&statement).expect("copied");
+    session.execute("rollback").expect("undone");
+    assert_eq!(count(&mut session), "0,0");
+    let limited = with_file(&opened, &text, ", reject_limit 3, reject_table rejected");
+    let error = session.execute(&limited).expect_err("too many");
+    let expected = "skipped more than REJECT_LIMIT (3) rows due to data type incompatibility";
+    assert_eq!((error.state.0, error.message.as_str()), ("22P02", expected));
+    assert_eq!(count(&mut session), "0,0");
+    // A key that is there already is no row that cannot be read.
+    let twice = with_file(
+        &opened,
+        "1,1,{},2021-01-01\n1,x,{},2021-01-01\n1,2,{},2021-01-01\n",
+        ", reject_table rejected",
+    );
+    assert_eq!(session.execute(&twice).expect_err("a key twice").state.0, "23505");
+    assert_eq!(count(&mut session), "0,0");
+}
+
+#[test]
+fn options_for_rejected_rows_are_checked() {
+    let opened = open("reject-options");
+    let mut session = opened.1.session();
+    with_tables(&mut session);
+    session.execute("create table narrow (line bigint, reason text)").expect("made");
+    let mut state = |text: &str| session.execute(text).expect_err(text).state.0;
+    assert_eq!(state("copy m from '/x' with (format csv, reject_table rejected)"), "42601");
+    assert_eq!(state("copy m from '/x' with (format csv, reject_limit 5)"), "42601");
+    assert_eq!(state("copy m from '/x' with (on_error perhaps)"), "22023");
+    assert_eq!(state("copy m from '/x' with (on_error ignore, reject_limit 0)"), "22023");
+    assert_eq!(state("copy m from '/x' with (format binary, on_error ignore)"), "42601");
+    assert_eq!(state("copy m from '/x' with (format parquet, on_error ignore)"), "0A000");
+    assert_eq!(state("copy m to '/x' with (on_error ignore)"), "42601");
+    assert_eq!(state("copy m from '/x' with (on_error ignore, reject_table nowhere)"), "42P01");
+    assert_eq!(state("copy m from '/x' with (on_error ignore, reject_table narrow)"), "42703");
+    session
+        .execute("create role limited; grant insert on m to limited; set role limited")
+        .expect("made");
+    let refused =
+        session.execute("copy m from stdin with (on_error ignore, reject_table rejected)");
+    assert_eq!(refused.expect_err("no right").state.0, "42501");
+}

@@ -68,7 +68,7 @@ pub use comment::{Comment, Commented};
 pub use constraint::{ColumnSpec, ConstraintSpec, ForeignKeySpec};
 pub use copy::{
     Compression, Copied, Copy, CopyFormat, CopyOptions, CopySource, CopyTarget, CopyTo,
-    ForcedColumns, Header, ParquetOptions, file_insert, table_query,
+    ForcedColumns, Header, Ignored, ParquetOptions, file_insert, table_query,
 };
 pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_cursor};
 pub use deferral::SetConstraints;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, Decimal128Builder, Decimal256Builder,
+    ArrayBuilder, BinaryViewBuilder, BooleanBuilder, Decimal128Builder, Decimal256Builder,
     FixedSizeBinaryBuilder, PrimitiveBuilder, StringViewBuilder,
 };
 use arrow_array::types::{
@@ -64,8 +64,15 @@ impl Lists {
     fn push(&mut self, elements: Option<Vec<Option<String>>>) -> SqlResult<()> {
         self.valid.push(elements.is_some());
         let elements = elements.unwrap_or_default();
+        for (nth, element) in elements.iter().enumerate() {
+            if let Err(error) = self.elements.push(element.as_deref()) {
+                // The row has what came before it.
+                self.ends.push(nth);
+                return Err(error);
+            }
+        }
         self.ends.push(elements.len());
-        elements.iter().try_for_each(|e| self.elements.push(e.as_deref()))
+        Ok(())
     }
 
     fn finish(&mut self, ty: LogicalType) -> ArrayRef {
@@ -157,6 +164,46 @@ impl ColumnParser {
             let error = SqlError::new(SqlState::NOT_NULL_VIOLATION, message);
             return Err(error.of_column(&self.name));
         }
+        self.append_null();
+        Ok(())
+    }
+
+    /// Appends a null where there are fewer rows than `rows`, whatever the column allows: for a row that was
+    /// given up halfway, and is taken out later.
+    pub fn fill(&mut self, rows: usize) {
+        if self.len() < rows {
+            self.append_null();
+        }
+        assert_eq!(
+            self.len(),
+            rows,
+            "a row is in all columns or in those before the one that failed"
+        );
+    }
+
+    fn len(&self) -> usize {
+        match &self.values {
+            Values::Bool(b) => b.len(),
+            Values::Int16(b) => b.len(),
+            Values::Int32(b) => b.len(),
+            Values::Int64(b) => b.len(),
+            Values::Oid(b) => b.len(),
+            Values::Float32(b) => b.len(),
+            Values::Float64(b) => b.len(),
+            Values::Decimal(b) => b.len(),
+            Values::Numeric(b) => b.len(),
+            Values::Text(b) => b.len(),
+            Values::Date(b) => b.len(),
+            Values::Timestamp(b) => b.len(),
+            Values::Time(b) => b.len(),
+            Values::Interval(b) => b.len(),
+            Values::Bytes(b) => b.len(),
+            Values::Uuid(b) => b.len(),
+            Values::Array(lists) => lists.ends.len(),
+        }
+    }
+
+    fn append_null(&mut self) {
         match &mut self.values {
             Values::Bool(b) => b.append_null(),
             Values::Int16(b) => b.append_null(),
@@ -174,9 +221,11 @@ impl ColumnParser {
             Values::Interval(b) => b.append_null(),
             Values::Bytes(b) => b.append_null(),
             Values::Uuid(b) => b.append_null(),
-            Values::Array(lists) => lists.push(None)?,
+            Values::Array(lists) => {
+                lists.valid.push(false);
+                lists.ends.push(0);
+            }
         }
-        Ok(())
     }
 
     /// The column so far; the parser is empty afterwards.

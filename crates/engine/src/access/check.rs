@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sql::Query;
 use sql::parse::{
     AlterSequence, AlterTable, Commented, Copy, CopySource, CopyTarget, CopyTo, CreateSequence,
-    CreateTable, Drop, DropObject, LockTables, LockedRelation, Privilege, SequenceChange,
+    CreateTable, Drop, DropObject, Ignored, LockTables, LockedRelation, Privilege, SequenceChange,
     Statement, TableLock, Truncate, WithWrites,
 };
 use sql::sequence::SequenceOptions;
@@ -356,6 +356,9 @@ impl Who<'_> {
                 "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for \
                  anyone.",
             ));
+        }
+        if let Some(Ignored { table: Some(table), .. }) = &copy.options.ignored {
+            self.may(table, Privilege::Insert)?;
         }
         self.may(&copy.table, Privilege::Insert)
     }

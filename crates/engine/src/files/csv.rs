@@ -96,6 +96,7 @@ fn format(call: &FileCall, path: &str) -> SqlResult<CopyOptions> {
         force_not_null: vec![],
         force_null: vec![],
         parquet: ParquetOptions::default(),
+        ignored: None,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::parse::{Copy, CopyFormat, Delete, Insert, Statement, Update};
-use types::SqlResult;
+use types::{SqlError, SqlResult};
 
 use super::Session;
 use crate::dml;
@@ -82,9 +82,25 @@ impl Session {
         let is_alone = self.begin_rows().await?;
         let copied = match copy.options.format {
             CopyFormat::Parquet => Box::pin(self.copy_parquet(copy)).await,
-            _ => self.copy_from(copy, input).await,
+            _ => self.copy_read(copy, input).await,
         };
         self.end_rows(is_alone, copied).await
+    }
+
+    /// Runs `COPY .. FROM` of rows that are read here, and puts away those that could not be.
+    async fn copy_read(
+        &mut self,
+        copy: &Copy,
+        input: Option<PipeReceiver<Vec<u8>>>,
+    ) -> SqlResult<StatementResult> {
+        let (copied, rejects) = self.copy_from(copy, input).await?;
+        for insert in rejects.inserts()? {
+            let insert = RowStatement::new(insert)
+                .map_err(|_| SqlError::internal("an INSERT changes rows"))?;
+            self.changed(&insert).await?;
+        }
+        self.notices.extend(rejects.notice());
+        Ok(copied)
     }
 
     /// Runs `COPY .. FROM` of a Parquet file: its rows are inserted as those of a query are.

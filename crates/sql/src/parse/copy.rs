@@ -12,7 +12,7 @@ use super::words::Words;
 use super::{Insert, Query, Statement, parse_one};
 use crate::quote::quote_ident;
 
-pub use options::{CopyFormat, CopyOptions, ForcedColumns, Header};
+pub use options::{CopyFormat, CopyOptions, ForcedColumns, Header, Ignored};
 pub use parquet::{Compression, ParquetOptions};
 
 /// `COPY .. FROM`.

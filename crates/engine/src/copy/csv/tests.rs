@@ -19,6 +19,7 @@ fn records(text: &str, format: CopyFormat) -> SqlResult<Vec<Fields>> {
         force_not_null: vec![],
         force_null: vec![],
         parquet: ParquetOptions::default(),
+        ignored: None,
     };
     let mut reader = CsvReader::new(Input::of_bytes(bytes), &options);
     let mut records = vec![];

@@ -62,6 +62,17 @@ pub struct CopyOptions {
     pub force_null: Vec<String>,
     /// How Parquet is written.
     pub parquet: ParquetOptions,
+    /// What becomes of rows that cannot be read; `None`: they fail the statement.
+    pub ignored: Option<Ignored>,
+}
+
+/// What becomes of rows that cannot be read (`ON_ERROR ignore`, PostgreSQL 17).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ignored {
+    /// More of them fail the statement (`REJECT_LIMIT`, PostgreSQL 18).
+    pub count_max: Option<u64>,
+    /// The table that they are put into (`REJECT_TABLE`, Dovetail's own).
+    pub table: Option<String>,
 }
 
 /// The value of an option.
@@ -87,6 +98,9 @@ struct Given {
     force_not_null: Option<Vec<String>>,
     force_null: Option<Vec<String>>,
     parquet: parquet::Given,
+    on_error: Option<bool>,
+    reject_limit: Option<u64>,
+    reject_table: Option<String>,
 }
 
 /// Reads what follows the file.
@@ -269,6 +283,19 @@ impl Value {
     }
 }
 
+fn ignores(word: &str) -> SqlResult<bool> {
+    match word.to_lowercase().as_str() {
+        "stop" => Ok(false),
+        "ignore" => Ok(true),
+        _ => Err(invalid(format!("COPY ON_ERROR \"{word}\" not recognized"))),
+    }
+}
+
+fn reject_limit(number: &str) -> SqlResult<u64> {
+    let limit = number.parse::<u64>().ok().filter(|limit| *limit > 0);
+    limit.ok_or_else(|| invalid(format!("REJECT_LIMIT ({number}) must be greater than zero")))
+}
+
 impl Given {
     fn set(&mut self, name: &str, value: Value, is_from: bool) -> SqlResult<()> {
         match name {
@@ -293,13 +320,42 @@ impl Given {
                 once(&mut self.parquet.row_group_rows, parquet::row_count(&value.string(name)?)?)
             }
             "force_null" => once(&mut self.force_null, value.columns(name)?),
+            "on_error" if is_from => once(&mut self.on_error, ignores(&value.string(name)?)?),
+            "reject_limit" if is_from => {
+                once(&mut self.reject_limit, reject_limit(&value.string(name)?)?)
+            }
+            "reject_table" if is_from => once(&mut self.reject_table, value.string(name)?),
+            "on_error" | "reject_limit" | "reject_table" => {
+                let name = name.to_uppercase();
+                Err(syntax(format!("COPY {name} cannot be used with COPY TO")))
+            }
             other => Err(syntax(format!("option \"{other}\" not recognized"))),
+        }
+    }
+
+    /// What becomes of rows that cannot be read.
+    fn ignored(&mut self, format: CopyFormat) -> SqlResult<Option<Ignored>> {
+        let (count_max, table) = (self.reject_limit.take(), self.reject_table.take());
+        let ignores = self.on_error == Some(true);
+        if !ignores && (count_max.is_some() || table.is_some()) {
+            let name = if count_max.is_some() { "REJECT_LIMIT" } else { "REJECT_TABLE" };
+            return Err(syntax(format!("COPY {name} requires ON_ERROR to be set to IGNORE")));
+        }
+        match format {
+            CopyFormat::Binary if ignores => {
+                Err(syntax("only ON_ERROR STOP is allowed in BINARY mode"))
+            }
+            CopyFormat::Parquet if ignores => {
+                Err(not_so("ON_ERROR ignore is not supported for Parquet files"))
+            }
+            _ => Ok(ignores.then_some(Ignored { count_max, table })),
         }
     }
 
     fn complete(mut self, is_from: bool) -> SqlResult<CopyOptions> {
         let format = self.format.unwrap_or(CopyFormat::Text);
         let (csv, binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
+        let ignored = self.ignored(format)?;
         let other = self.not_of_parquet();
         let parquet = std::mem::take(&mut self.parquet);
         let parquet = parquet.complete(format == CopyFormat::Parquet, is_from, other)?;
@@ -343,6 +399,7 @@ impl Given {
             force_not_null: self.force_not_null.unwrap_or_default(),
             force_null: self.force_null.unwrap_or_default(),
             parquet,
+            ignored,
         })
     }
 
