@@ -8,9 +8,11 @@ use clap::{Args, Subcommand};
 use engine::{Database, Options, SqlError, SqlResult, SqlState};
 
 use crate::connections::{self, ConnectionsArgs};
+use crate::ladder::{self, LadderArgs};
 use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
+use crate::tpcc::{self, TpccArgs};
 use crate::tpch::{Common, print_figure};
 use crate::ycsb::YcsbArgs;
 
@@ -29,6 +31,10 @@ enum BenchCommand {
     Cached(OooArgs),
     /// A thousand clients for three minutes; what a crowd of slow ones costs the others
     Connections(ConnectionsArgs),
+    /// The micro-benchmarks of the io_uring paper: batches, task work, block sizes, durable writes
+    Io(ScratchArgs),
+    /// Updates beyond memory, step by step from one at a time to all that io_uring offers
+    Ladder(LadderArgs),
     /// TPC-H with little memory: peak of each query, rows compared with those of plenty
     Memory(MemoryArgs),
     /// Random look-ups with a pool for part of the pages: faults waited for against many at once
@@ -41,6 +47,8 @@ enum BenchCommand {
     Runtime(RuntimeArgs),
     /// Random tree operations with faults and crashes in the simulator
     Sim(SimArgs),
+    /// TPC-C in SQL: terminals as coroutines of one worker against one after the other
+    Tpcc(TpccArgs),
     /// Transactions on trees in memory: interleaved in a window against one after the other
     Ycsb(YcsbArgs),
 }
@@ -127,6 +135,8 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
         BenchCommand::Ooo(args) => ooo(args),
         BenchCommand::Cached(args) => cached(args),
         BenchCommand::Connections(args) => connections::run(args),
+        BenchCommand::Io(args) => args.in_folder(|folder, n, emit| bench::io::run(folder, n, emit)),
+        BenchCommand::Ladder(args) => ladder::run(args),
         BenchCommand::Memory(args) => memory::run(args),
         BenchCommand::Pagefault(args) => {
             args.in_folder(|folder, n, emit| bench::pagefault::run(folder, n, emit))
@@ -146,6 +156,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
                 false => bench::simulation::run(args.first, args.seeds, emit),
             })
         }
+        BenchCommand::Tpcc(args) => tpcc::run(args),
         BenchCommand::Ycsb(args) => crate::ycsb::run(args),
     }
 }

@@ -8,6 +8,7 @@ mod check;
 mod connections;
 mod console;
 mod doctor;
+mod ladder;
 mod location;
 mod memory;
 mod plans;
@@ -18,6 +19,7 @@ mod shell;
 mod signal;
 mod size;
 mod sql;
+mod tpcc;
 mod tpch;
 mod ycsb;
 

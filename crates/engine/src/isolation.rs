@@ -37,7 +37,7 @@ impl Isolation {
     }
 
     /// Its name in SQL.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Isolation::ReadCommitted => "read committed",
             Isolation::RepeatableRead => "repeatable read",

@@ -1,5 +1,6 @@
 //! What this machine offers, for `dovetail doctor` and for the measurements.
 
+mod bare;
 mod device;
 mod durable;
 mod file;
@@ -7,6 +8,10 @@ mod queue;
 mod refusal;
 mod system;
 
+pub use bare::{
+    BATCH_MAX, Durability, RequestCosts, TaskWork, batched_reads, batched_writes, durable_by_ring,
+    nops,
+};
 pub use device::{DeviceReport, device, reads};
 pub use durable::{DurableReport, durable};
 pub use file::{FileReport, file};

@@ -14,22 +14,40 @@ use crate::latch::SharedGuard;
 use crate::page::{self, PageId};
 
 /// Victims of one sweep: enough to make the sweep's lock and the batch's writes cheap per page.
-const SWEEP_FRAMES: usize = 64;
+pub(super) const SWEEP_FRAMES: usize = 64;
 
 /// Pages that are written at a time in advance of a checkpoint: a device is busy with them.
 const FLUSHED_FRAMES: usize = 256;
 
 impl Pool {
+    /// Frames that are taken back, or written, together.
+    fn write_batch(&self) -> usize {
+        self.write_batch.load(Ordering::Relaxed)
+    }
+
+    /// Whether frames are taken back before somebody waits for them.
+    pub(super) fn writes_in_advance(&self) -> bool {
+        self.write_batch() > 1
+    }
+
+    /// Takes frames back, and writes, so many at a time, 1 to 64. With 1 nothing is written in advance:
+    /// whoever needs a frame waits for the write of the page that leaves it.
+    pub(crate) fn write_in_batches_of(&self, frames: usize) {
+        self.write_batch.store(frames.clamp(1, SWEEP_FRAMES), Ordering::Relaxed);
+    }
+
     /// A sweep in advance, when few frames are left: it spares the next fixes the wait, and feeds
     /// prefetching. Twice around at most, as below; on the average the hand makes one or two steps
     /// for a frame.
     pub(super) fn replenish(self: &Arc<Self>) {
-        self.sweep(SWEEP_FRAMES, 2 * self.frames.len());
+        if self.writes_in_advance() {
+            self.sweep(self.write_batch(), 2 * self.frames.len());
+        }
     }
 
     /// A sweep because somebody waits: twice around, so that each page has had its second chance.
     pub(super) fn relieve(self: &Arc<Self>) {
-        let wanted = self.free.waiting().clamp(1, SWEEP_FRAMES);
+        let wanted = self.free.waiting().clamp(1, self.write_batch());
         // Orders the waiter's entry in the queue before the looks at the pins: see
         // `FreeFrames::waiting`.
         fence(Ordering::SeqCst);
@@ -76,7 +94,7 @@ impl Pool {
     /// Begins to write a batch of changed old pages to the journal, such as were not used for a
     /// while first; `None` when all are in use or being written. They stay in the pool.
     pub(super) fn write_kept(self: &Arc<Self>) -> Option<JoinHandle<Result<()>>> {
-        let wanted = (self.frames.len() / 8).min(SWEEP_FRAMES);
+        let wanted = (self.frames.len() / 8).min(self.write_batch());
         let mut victims = Vec::new();
         let mut hand = self.kept_hand.lock().expect("hand over changed old pages");
         for _ in 0..2 * self.frames.len() {

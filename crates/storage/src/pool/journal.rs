@@ -322,6 +322,7 @@ impl Pool {
     /// Begins to write changed old pages to the journal in advance, if they are many.
     pub(crate) fn relieve_ahead(self: &Arc<Self>) {
         if self.kept() >= self.kept_high_water()
+            && self.writes_in_advance()
             && self.poison().is_none()
             && let Some(turn) = self.relieving.try_acquire()
             && let Some(writing) = self.write_kept()

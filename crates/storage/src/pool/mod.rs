@@ -88,6 +88,8 @@ pub struct Pool {
     pub(crate) journal: Journal,
     /// Held by whoever writes changed old pages because they are many.
     relieving: Semaphore,
+    /// Frames that are taken back together; a control for measurements.
+    write_batch: AtomicUsize,
     /// There was no space for the journal: changed old pages stay until a writer finds some.
     journal_is_stuck: AtomicBool,
     /// Gives out pages of the file.
@@ -210,6 +212,7 @@ impl Pool {
             writing: Turnstile::new(),
             journal: Journal::new(),
             relieving: Semaphore::new(1),
+            write_batch: AtomicUsize::new(evict::SWEEP_FRAMES),
             journal_is_stuck: AtomicBool::new(false),
             allocator,
             prefetch_reserve: (frame_count / 16).min(PREFETCH_RESERVE_MAX),
