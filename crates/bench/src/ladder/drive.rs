@@ -209,6 +209,10 @@ impl Work {
                 let mut random = stdx::Prng::new(runtime::random_u64());
                 while !stop.get() {
                     work.transaction(&mut random).await?;
+                    // What finds all pages in the pool does not wait for anything.
+                    if runtime::need_preempt() {
+                        runtime::yield_now().await;
+                    }
                 }
                 SqlResult::Ok(())
             })
