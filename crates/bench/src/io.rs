@@ -169,7 +169,7 @@ fn block_sizes(path: &Path, n: usize, emit: &mut dyn FnMut(Figure)) -> SqlResult
             let (runtime, path) = (started(1)?, path.to_owned());
             let probe = move || async move { probe::reads(path, kib << 10, 8, SLICE).await };
             let report = runtime.block_on(probe).map_err(failed)?;
-            let gib = (report.read_count * (kib as u64) << 10) as f64 / (1u64 << 30) as f64;
+            let gib = (report.read_count * kib as u64 * 1024) as f64 / (1u64 << 30) as f64;
             rates.push(gib / report.elapsed.as_secs_f64());
             costs.push(report.cpu.as_secs_f64() / gib.max(1e-9));
             threads.push(report.kernel_workers as f64);

@@ -83,7 +83,7 @@ pub(super) fn run(
         let run = Rc::new(Run { scale, begin, mix, stop: Cell::new(false), done });
         let terminal = |number| {
             let (run, session) = (run.clone(), own.session());
-            let random = Prng::new(seed << 32 | number as u64);
+            let random = Prng::new((seed << 32) | number as u64);
             runtime::spawn(async move { run.terminal(session, random).await })
         };
         let running: Vec<_> = (0..terminals).map(terminal).collect();

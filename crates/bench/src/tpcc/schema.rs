@@ -81,7 +81,7 @@ fn load_warehouse(session: &mut engine::Session, scale: Scale, w: u64) -> SqlRes
 }
 
 fn load_district(session: &mut engine::Session, scale: Scale, w: u64, d: u64) -> SqlResult<()> {
-    let random = &mut Prng::new(w << 16 | d);
+    let random = &mut Prng::new((w << 16) | d);
     let everyone = 1..=scale.customers;
     copy(session, "customer", everyone.clone().map(|c| customer(random, w, d, c)))?;
     let history =
