@@ -32,7 +32,7 @@ mod xml;
 
 pub use allow::AllowList;
 pub use client::{AzureOptions, Client, ClientStats, GoogleOptions, Options, S3Options, Style};
-pub use credentials::{Credentials, Keys, Token};
+pub use credentials::{CredentialChain, Credentials, Keys, Token};
 pub use error::{Error, ErrorKind, Result};
 pub use get::Object;
 pub use limits::Limits;
