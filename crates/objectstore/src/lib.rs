@@ -23,6 +23,7 @@ mod pool;
 mod provider;
 mod resolve;
 mod restart;
+mod seal;
 mod store;
 mod throttle;
 mod tls;
@@ -38,6 +39,7 @@ pub use get::Object;
 pub use limits::Limits;
 pub use location::Endpoint;
 pub use operation::{Condition, ListPage, ObjectInfo};
+pub use seal::{ChunkPlace, DataKey, FileId, FileOwner, Opener, Sealer, sealed_len};
 pub use store::{Store, Usage};
 pub use tls::Trust;
 
