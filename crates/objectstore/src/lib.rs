@@ -7,6 +7,8 @@
 mod allow;
 mod attempt;
 mod backoff;
+#[cfg(feature = "object_store")]
+mod bridge;
 mod client;
 mod concurrency;
 mod connection;
@@ -32,6 +34,8 @@ mod write;
 mod xml;
 
 pub use allow::AllowList;
+#[cfg(feature = "object_store")]
+pub use bridge::ObjectStoreBridge;
 pub use client::{AzureOptions, Client, ClientStats, GoogleOptions, Options, S3Options, Style};
 pub use credentials::{CredentialChain, Credentials, Keys, Token};
 pub use error::{Error, ErrorKind, Result};
