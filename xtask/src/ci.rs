@@ -33,8 +33,25 @@ const STEPS: &[(&str, Work)] = &[
         Work::Cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
     ),
     (
+        "clippy of the feature object_store",
+        Work::Cargo(&[
+            "clippy",
+            "-p=objectstore",
+            "--all-targets",
+            "--features=object_store",
+            "--quiet",
+            "--",
+            "-Dwarnings",
+        ]),
+    ),
+    (
         "tests and simulation",
         Work::Tests(&["test", "--workspace", "--no-fail-fast", "--", "--skip", SQL_FILES_PREFIX]),
+    ),
+    // The workspace's tests have no feature on that is off by default.
+    (
+        "the public trait of object stores",
+        Work::Tests(&["test", "-p=objectstore", "--features=object_store", "--test=object_store"]),
     ),
     ("SQL files", Work::Tests(&["test", "--workspace", "--test", "slt", "--", SQL_FILES_PREFIX])),
     ("recorded queries", Work::Script("python3", &["tests/sql/compose.py", "--replay"])),

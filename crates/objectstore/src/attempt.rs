@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use runtime::time::{self, Duration, Instant};
 
 use crate::connection::Connection;
+use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{self, Answer, Head, Pace, Request, Sink, Times};
 use crate::operation::Operation;
@@ -44,7 +45,8 @@ impl<'a> Until<'a> {
 }
 
 impl Store {
-    /// Makes one attempt. The answer is a success; all else is an error.
+    /// Makes one attempt, and another one at once when credentials that can be renewed have expired.
+    /// The answer is a success; all else is an error.
     pub(crate) async fn attempt(
         &self,
         operation: &Operation<'_>,
@@ -52,8 +54,30 @@ impl Store {
         until: &Until<'_>,
         admit: impl Fn(&Head, &mut Sink) -> Result<()>,
     ) -> std::result::Result<Answer, (Error, Option<Head>)> {
+        let mut is_first = true;
+        loop {
+            let who = self.credentials().current(until.request).await;
+            let who = who.map_err(|error| (error, None))?;
+            let done = self.attempt_as(who.credentials(), operation, sink, until, &admit).await;
+            match &done {
+                Err((error, _)) if is_first && error.says_expired() && who.renew() => {
+                    is_first = false;
+                }
+                _ => return done,
+            }
+        }
+    }
+
+    async fn attempt_as(
+        &self,
+        credentials: &Credentials,
+        operation: &Operation<'_>,
+        sink: &mut Sink,
+        until: &Until<'_>,
+        admit: impl Fn(&Head, &mut Sink) -> Result<()>,
+    ) -> std::result::Result<Answer, (Error, Option<Head>)> {
         let unix_s = time::unix_us().div_euclid(1_000_000);
-        let request = self.provider().request(operation, self.credentials(), unix_s);
+        let request = self.provider().request(operation, credentials, unix_s);
         let request = request.map_err(|error| (error, None))?;
         let before = sink.count() as u64;
         let mut reused = self.client().pool.take(self.provider().endpoint());

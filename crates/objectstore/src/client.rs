@@ -211,6 +211,10 @@ impl Client {
     }
 
     fn store(&self, provider: Provider, credentials: Credentials) -> Result<Store> {
+        let is_amazon = matches!(&provider, Provider::S3(s3) if s3.flavour == Flavour::Amazon);
+        if !is_amazon && matches!(credentials, Credentials::Fetched(_)) {
+            return Err(Error::invalid("keys that are fetched are those of AWS, for stores of S3"));
+        }
         self.0.allow.check_host(provider.endpoint())?;
         if let Ok(address) = provider.endpoint().host.parse() {
             self.0.allow.check_address(address)?;

@@ -1,13 +1,28 @@
-//! Who asks: keys, given as they are, by the environment, or by a profile of a file.
+//! Who asks: keys, given as they are, by the environment, by a profile of a file, or fetched from a
+//! service and renewed.
 
+mod call;
+mod chain;
+mod container;
+mod issued;
+mod metadata;
 mod profile;
 #[cfg(test)]
 mod tests;
+mod web_identity;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use runtime::time::{self, Instant};
+
+pub use chain::CredentialChain;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The variables of an environment.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A pair of keys, perhaps with the token of a session. Never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +42,31 @@ pub enum Credentials {
     Keys(Keys),
     /// The bearer of a token (OAuth).
     Bearer(Token),
+    /// The holder of keys that are fetched, and renewed before they expire: for stores that speak S3.
+    Fetched(CredentialChain),
+}
+
+/// Who asks at this moment.
+pub(crate) enum Current<'a> {
+    Given(&'a Credentials),
+    Fetched(&'a CredentialChain, Arc<chain::Held>),
+}
+
+impl Current<'_> {
+    pub(crate) fn credentials(&self) -> &Credentials {
+        match self {
+            Current::Given(credentials) => credentials,
+            Current::Fetched(_, held) => &held.credentials,
+        }
+    }
+
+    /// The store calls them expired. Whether there will be others.
+    pub(crate) fn renew(&self) -> bool {
+        match self {
+            Current::Given(_) => false,
+            Current::Fetched(chain, held) => chain.renew(held),
+        }
+    }
 }
 
 /// A text that is never shown.
@@ -42,6 +82,12 @@ impl fmt::Debug for Keys {
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
+    }
+}
+
+impl From<CredentialChain> for Credentials {
+    fn from(chain: CredentialChain) -> Credentials {
+        Credentials::Fetched(chain)
     }
 }
 
@@ -77,16 +123,19 @@ impl Credentials {
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Credentials> {
-        let id = variable("AWS_ACCESS_KEY_ID");
-        match (id, variable("AWS_SECRET_ACCESS_KEY")) {
-            (Some(id), Some(secret)) => {
-                Ok(Credentials::Keys(Keys { id, secret, token: variable("AWS_SESSION_TOKEN") }))
-            }
-            (None, None) => Ok(Credentials::Anonymous),
-            _ => Err(Error::invalid(
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are of use together only",
-            )),
-        }
+        let keys = keys_of_variables(&variable)?;
+        Ok(keys.map_or(Credentials::Anonymous, Credentials::Keys))
+    }
+
+    /// Those to sign with now; fetches some where that is needed, until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// What goes wrong with fetching.
+    pub(crate) async fn current(&self, deadline: Instant) -> Result<Current<'_>> {
+        let Credentials::Fetched(chain) = self else { return Ok(Current::Given(self)) };
+        let late = |_| Error::new(ErrorKind::TimedOut, "no credentials came before the deadline");
+        let held = time::timeout(deadline - time::now(), chain.current()).await.map_err(late)??;
+        Ok(Current::Fetched(chain, held))
     }
 
     /// Those of a profile in a file of the form of `~/.aws/credentials`.
@@ -120,6 +169,19 @@ impl Credentials {
             true => Credentials::from_profile(&path, &profile).await,
             false => Ok(Credentials::Anonymous),
         }
+    }
+}
+
+fn keys_of_variables(variable: Variables<'_>) -> Result<Option<Keys>> {
+    let id = variable("AWS_ACCESS_KEY_ID");
+    match (id, variable("AWS_SECRET_ACCESS_KEY")) {
+        (Some(id), Some(secret)) => {
+            Ok(Some(Keys { id, secret, token: variable("AWS_SESSION_TOKEN") }))
+        }
+        (None, None) => Ok(None),
+        _ => Err(Error::invalid(
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are of use together only",
+        )),
     }
 }
 

@@ -44,6 +44,7 @@ pub enum ErrorKind {
 }
 
 /// Why a request failed.
+#[derive(Clone)]
 pub struct Error(Box<Details>);
 
 #[derive(Clone, Debug)]
@@ -120,6 +121,18 @@ impl Error {
     pub(crate) fn ambiguous(mut self) -> Error {
         self.0.is_ambiguous = true;
         self
+    }
+
+    /// The store says that the credentials of the request have expired. An answer without a body (to
+    /// `HEAD`) has no code: AWS answers 400 then, which it does to nothing else that is well formed.
+    pub(crate) fn says_expired(&self) -> bool {
+        const CODES: [&str; 4] =
+            ["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidTokenId"];
+        match (&self.0.code, self.0.status) {
+            (Some(code), Some(_)) => CODES.contains(&code.as_str()),
+            (None, status) => matches!(status, Some(400 | 401)),
+            (Some(_), None) => false,
+        }
     }
 
     pub(crate) fn is_ambiguous(&self) -> bool {

@@ -27,6 +27,8 @@ struct Progress<'a> {
     key: &'a str,
     /// `None` for the whole object.
     range: Option<Range<u64>>,
+    /// The version that is wanted, where no other one will do.
+    version: Option<&'a str>,
     sink: Sink,
     /// What the store has said of the object.
     info: Option<ObjectInfo>,
@@ -42,7 +44,7 @@ impl Store {
     /// `NotFound` when there is none, `TooLarge`, and what else goes wrong.
     pub async fn get(&self, key: &str) -> Result<Object> {
         let sink = Sink::growing(self.client().limits.body_bytes_max);
-        let (info, body) = self.fetch(key, None, sink).await;
+        let (info, body) = self.fetch(key, None, None, sink).await;
         Ok(Object { info: info?, body })
     }
 
@@ -71,18 +73,30 @@ impl Store {
         at: usize,
     ) -> (Result<ObjectInfo>, IoBuf) {
         match length(&range, buf.len().saturating_sub(at)) {
-            Ok(count) => self.fetch(key, Some(range), Sink::of(buf, at, at + count)).await,
+            Ok(count) => self.fetch(key, Some(range), None, Sink::of(buf, at, at + count)).await,
             Err(error) => (Err(error), buf),
         }
+    }
+
+    /// The bytes `range` of an object as long as it has this tag ([`ObjectInfo::tag`]).
+    ///
+    /// # Errors
+    /// `Precondition` when the object is another one now; as [`Store::get_range`].
+    pub async fn get_version(&self, key: &str, range: Range<u64>, tag: &str) -> Result<Object> {
+        let count = length(&range, self.client().limits.body_bytes_max)?;
+        let sink = Sink::of(IoBuf::alloc(count), 0, count);
+        let (info, body) = self.fetch(key, Some(range), Some(tag), sink).await;
+        Ok(Object { info: info?, body })
     }
 
     async fn fetch(
         &self,
         key: &str,
         range: Option<Range<u64>>,
+        version: Option<&str>,
         sink: Sink,
     ) -> (Result<ObjectInfo>, IoBuf) {
-        let mut progress = Progress { key, range, sink, info: None, crc32c: None };
+        let mut progress = Progress { key, range, version, sink, info: None, crc32c: None };
         let deadline = self.deadline();
         let done = self.repeat(deadline, async || progress.go_on(self, deadline).await).await;
         (done, progress.sink.into_buf())
@@ -152,7 +166,7 @@ impl Progress<'_> {
                 if is_other || error.kind() == ErrorKind::Corrupt {
                     self.start_over();
                 }
-                match is_other {
+                match is_other && self.version.is_none() {
                     true => {
                         Err(Error::new(ErrorKind::Unavailable, "the object was replaced meanwhile"))
                     }
@@ -176,7 +190,7 @@ impl Progress<'_> {
             }
         }
         self.start_over();
-        (self.range.clone(), None)
+        (self.range.clone(), self.version.map(str::to_owned))
     }
 
     fn start_over(&mut self) {

@@ -7,6 +7,8 @@
 mod allow;
 mod attempt;
 mod backoff;
+#[cfg(feature = "object_store")]
+mod bridge;
 mod client;
 mod concurrency;
 mod connection;
@@ -23,6 +25,7 @@ mod pool;
 mod provider;
 mod resolve;
 mod restart;
+mod seal;
 mod store;
 mod throttle;
 mod tls;
@@ -31,13 +34,16 @@ mod write;
 mod xml;
 
 pub use allow::AllowList;
+#[cfg(feature = "object_store")]
+pub use bridge::ObjectStoreBridge;
 pub use client::{AzureOptions, Client, ClientStats, GoogleOptions, Options, S3Options, Style};
-pub use credentials::{Credentials, Keys, Token};
+pub use credentials::{CredentialChain, Credentials, Keys, Token};
 pub use error::{Error, ErrorKind, Result};
 pub use get::Object;
 pub use limits::Limits;
 pub use location::Endpoint;
 pub use operation::{Condition, ListPage, ObjectInfo};
+pub use seal::{ChunkPlace, DataKey, FileId, FileOwner, Opener, Sealer, sealed_len};
 pub use store::{Store, Usage};
 pub use tls::Trust;
 

@@ -41,15 +41,23 @@ impl Store {
         let done = self.send_parts(key, body, part_bytes, condition, &id, &upload).await;
         // What may be done is not to be undone.
         let is_failed = done.as_ref().is_err_and(|e| e.kind() != ErrorKind::OutcomeUnknown);
-        if is_failed && self.provider().begins_uploads() {
+        if is_failed {
             // The store bills for parts until they are given up; it does so by itself after a time.
-            let _ =
-                self.ask(&Operation::AbortUpload { key, upload: &upload }, RECEIPT_BYTES_MAX).await;
+            let _ = self.give_up_upload(key, &upload).await;
         }
         done
     }
 
-    async fn begin_upload(&self, key: &str, id: &str) -> Result<String> {
+    /// Has the store forget the parts that it has, where they are not forgotten by themselves.
+    pub(crate) async fn give_up_upload(&self, key: &str, upload: &str) -> Result<()> {
+        if !self.provider().begins_uploads() {
+            return Ok(());
+        }
+        let operation = Operation::AbortUpload { key, upload };
+        self.ask(&operation, RECEIPT_BYTES_MAX).await.map(drop)
+    }
+
+    pub(crate) async fn begin_upload(&self, key: &str, id: &str) -> Result<String> {
         if !self.provider().begins_uploads() {
             return self.provider().upload("", id);
         }
@@ -71,18 +79,36 @@ impl Store {
         let parts = pieces.map(|(bytes, number)| -> Sent<'_> {
             Box::pin(self.send_part(key, upload, number, bytes))
         });
-        let mut parts = some_at_once(parts, PARTS_AT_ONCE).await?;
+        let parts = some_at_once(parts, PARTS_AT_ONCE).await?;
+        let info = self.finish_upload(key, parts, condition, id, upload).await?;
+        Ok(ObjectInfo { size: body.len() as u64, ..info })
+    }
+
+    /// Makes the object of its parts.
+    pub(crate) async fn finish_upload(
+        &self,
+        key: &str,
+        mut parts: Vec<Part>,
+        condition: &Condition,
+        id: &str,
+        upload: &str,
+    ) -> Result<ObjectInfo> {
         parts.sort_by_key(|part| part.number);
         let list = self.provider().all_parts(&parts);
         let payload = Payload::of(list.as_bytes(), !self.provider().endpoint().is_secure).await;
         let operation =
             Operation::CompleteUpload { key, upload, payload: &payload, condition, write_id: id };
         let deadline = self.deadline();
-        let info = self.write_once(&operation, key, id, condition, deadline).await?;
-        Ok(ObjectInfo { size: body.len() as u64, ..info })
+        self.write_once(&operation, key, id, condition, deadline).await
     }
 
-    async fn send_part(&self, key: &str, upload: &str, number: u32, bytes: &[u8]) -> Result<Part> {
+    pub(crate) async fn send_part(
+        &self,
+        key: &str,
+        upload: &str,
+        number: u32,
+        bytes: &[u8],
+    ) -> Result<Part> {
         let payload = Payload::of(bytes, !self.provider().endpoint().is_secure).await;
         let operation = Operation::PutPart { key, upload, number, payload: &payload };
         let (head, _) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::shared_key::sign;
-use super::{Draft, check_key};
+use super::{Draft, check_key, unresolved};
 use crate::credentials::Credentials;
 use crate::date::Date;
 use crate::encode;
@@ -50,6 +50,7 @@ impl Azure {
         draft.header("x-ms-version", VERSION);
         match credentials {
             Credentials::Anonymous => {}
+            Credentials::Fetched(_) => return Err(unresolved()),
             Credentials::Bearer(token) => draft.bear(token, &self.endpoint)?,
             Credentials::Keys(keys) => sign(&mut draft, &self.account, keys)?,
         }

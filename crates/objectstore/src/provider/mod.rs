@@ -245,6 +245,11 @@ fn unsupported() -> Error {
     Error::invalid("a server of files can be asked for whole objects and their parts only")
 }
 
+/// A request is signed with the keys of the moment, not with the place that they come from.
+fn unresolved() -> Error {
+    Error::invalid("credentials that are fetched sign nothing themselves")
+}
+
 /// An unsigned request to a server of files.
 fn plain<'a>(endpoint: &Endpoint, operation: &Operation<'a>) -> Result<Request<'a>> {
     let (method, key) = match operation {

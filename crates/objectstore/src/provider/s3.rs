@@ -2,7 +2,7 @@
 //! so with other names.
 
 use super::sign::{EMPTY_SHA256, Scope, sign};
-use super::{Draft, check_key};
+use super::{Draft, check_key, unresolved};
 use crate::credentials::Credentials;
 use crate::date::Date;
 use crate::encode;
@@ -85,6 +85,7 @@ impl S3 {
         draft.header("host", self.endpoint.authority());
         match credentials {
             Credentials::Anonymous => {}
+            Credentials::Fetched(_) => return Err(unresolved()),
             Credentials::Bearer(token) => draft.bear(token, &self.endpoint)?,
             Credentials::Keys(keys) => {
                 let hash = match payload {

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every file of tests needs all of it")]
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -70,6 +70,10 @@ struct State {
     fault_count: u64,
     /// What was asked: method and target.
     log: Vec<String>,
+    /// By which keys: their ids.
+    signers: Vec<String>,
+    /// Keys that are no longer good.
+    expired: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -169,6 +173,15 @@ impl Server {
         self.state.borrow().log.clone()
     }
 
+    pub fn signers(&self) -> Vec<String> {
+        self.state.borrow().signers.clone()
+    }
+
+    /// Requests that are signed by this key are refused from now on.
+    pub fn expire(&self, key_id: &str) {
+        self.state.borrow_mut().expired.insert(key_id.to_owned());
+    }
+
     pub fn upload_count(&self) -> usize {
         self.state.borrow().uploads.len()
     }
@@ -178,6 +191,14 @@ impl Server {
         let asked = read(socket).await?;
         self.state.borrow_mut().request_count += 1;
         self.state.borrow_mut().log.push(format!("{} {}", asked.method, asked.path));
+        if self.state.borrow_mut().is_expired(&asked) {
+            let mut answer = error(400, "ExpiredToken");
+            // An answer to HEAD has no body.
+            if asked.method == "HEAD" {
+                (answer.to, answer.headers) = (0, vec![]);
+            }
+            return send(socket, &answer, Speed::default(), None).await;
+        }
         let (faults, speed) = (*self.faults.borrow(), *self.speed.borrow());
         let strikes = |p: f64| {
             let strikes = chance(p);
@@ -254,6 +275,15 @@ impl Answer {
 }
 
 impl State {
+    /// Notes who asks.
+    fn is_expired(&mut self, asked: &Asked) -> bool {
+        let signature = asked.headers.get("authorization");
+        let id = signature.and_then(|text| text.split_once("Credential=")?.1.split('/').next());
+        let id = id.unwrap_or("nobody").to_owned();
+        self.signers.push(id.clone());
+        self.expired.contains(&id)
+    }
+
     fn store(&mut self, key: &str, bytes: Vec<u8>, writer: Option<String>) -> String {
         self.tag_count += 1;
         let tag = format!("\"tag-{}\"", self.tag_count);
