@@ -30,8 +30,7 @@ pub(crate) use load::ColumnLoad;
 pub(crate) use part::Part;
 pub(crate) use refused::{check_definition, refuse_index};
 pub(crate) use remote::{
-    Leases, Room, StoredRemote, attach, check_writable, claim, emptied, expire, publish,
-    refuse_in_block,
+    Leases, StoredRemote, attach, check_writable, claim, emptied, expire, publish, refuse_in_block,
 };
 pub(crate) use rows::{ChunkRows, sample};
 pub(crate) use source::ColumnSource;

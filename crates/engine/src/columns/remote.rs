@@ -12,7 +12,6 @@ mod list;
 mod name;
 mod publish;
 mod put;
-mod room;
 mod stored;
 mod writable;
 
@@ -22,6 +21,5 @@ pub(super) use fetch::{Download, Piece};
 pub(super) use name::ChunkName;
 pub(crate) use publish::{claim, emptied, publish, refuse_in_block};
 pub(super) use put::Uploads;
-pub(crate) use room::Room;
 pub(crate) use stored::{Leases, StoredRemote};
 pub(crate) use writable::check_writable;

@@ -1,6 +1,6 @@
-//! Memory for what a scan downloads: taken from the governor before the first request for a chunk, and
-//! given back when its rows have been made. Who finds none waits for chunks of the same scan; a scan
-//! without any gets one in any case, so no scan waits for another one.
+//! Memory for what a scan downloads: taken from the governor before the first request, and given back when
+//! its rows have been made. Who finds none waits for others of the same scan; a scan without any gets one in
+//! any case, so no scan waits for another one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -20,7 +20,7 @@ pub(crate) struct Room {
 }
 
 /// Memory that was taken.
-pub(in crate::columns) struct Taken {
+pub(crate) struct Taken {
     room: Arc<Room>,
     bytes: AtomicUsize,
 }
@@ -33,8 +33,42 @@ impl Room {
     }
 
     /// Takes memory, when there is some.
-    pub(super) async fn take(self: &Arc<Room>, bytes: usize) -> Taken {
-        self.freed.wait(|| self.try_take(bytes).then_some(())).await;
+    pub(crate) async fn take(self: &Arc<Room>, bytes: usize) -> Taken {
+        self.freed.wait(|| self.try_hold(bytes)).await
+    }
+
+    /// Takes memory, or what `other` gives, whichever is there first. Call [`Room::wake`] when `other` may
+    /// give something.
+    pub(crate) async fn take_or<T>(
+        self: &Arc<Room>,
+        bytes: usize,
+        mut other: impl FnMut() -> Option<T>,
+    ) -> Result<Taken, T> {
+        let mut either = || match self.try_hold(bytes) {
+            Some(taken) => Some(Ok(taken)),
+            None => other().map(Err),
+        };
+        self.freed.wait(&mut either).await
+    }
+
+    /// Has those look again that wait for memory or something else.
+    pub(crate) fn wake(&self) {
+        self.freed.wake_all();
+    }
+
+    /// Takes memory if there is some.
+    pub(crate) fn try_hold(self: &Arc<Room>, bytes: usize) -> Option<Taken> {
+        self.try_take(bytes).then(|| self.taken(bytes))
+    }
+
+    /// Takes memory that cannot be done without.
+    pub(crate) fn hold(self: &Arc<Room>, bytes: usize) -> Taken {
+        self.held.fetch_add(bytes, SeqCst);
+        self.reservation.hold(bytes);
+        self.taken(bytes)
+    }
+
+    fn taken(self: &Arc<Room>, bytes: usize) -> Taken {
         Taken { room: self.clone(), bytes: AtomicUsize::new(bytes) }
     }
 
@@ -63,7 +97,7 @@ impl Room {
 
 impl Taken {
     /// Gives back what is not needed after all.
-    pub(super) fn keep(&self, bytes: usize) {
+    pub(crate) fn keep(&self, bytes: usize) {
         let before = self.bytes.fetch_min(bytes, SeqCst);
         if before > bytes {
             self.room.give_back(before - bytes);
