@@ -4,6 +4,7 @@
 mod fault;
 mod file;
 mod location;
+mod pace;
 mod path;
 mod ranges;
 mod room;

@@ -174,6 +174,7 @@ impl Tested<'_> {
             now = all;
         }
         download.get(now, Some(self.access)).await?;
+        wanted.room.iter().for_each(|room| room.tell(self.access.skips));
         self.download = Some(download);
         Ok(())
     }

@@ -12,7 +12,9 @@ mod list;
 mod name;
 mod publish;
 mod put;
+mod refresh;
 mod stored;
+mod tables;
 mod writable;
 
 pub(crate) use attach::attach;
@@ -21,5 +23,7 @@ pub(super) use fetch::{Download, Piece};
 pub(super) use name::ChunkName;
 pub(crate) use publish::{claim, emptied, publish, refuse_in_block};
 pub(super) use put::Uploads;
+pub(crate) use refresh::{following, is_old, refresh};
 pub(crate) use stored::{Leases, StoredRemote};
+pub(crate) use tables::tables;
 pub(crate) use writable::check_writable;

@@ -194,7 +194,16 @@ impl FileSource {
                             return Ok(Step { rows, parts });
                         }
                     };
-                    decoding.supply(&ranges, taken, access).await?;
+                    let slices = decoding.supply(&ranges, taken, access).await?;
+                    self.room.iter().for_each(|room| room.tell(access.skips));
+                    if !slices.is_empty() {
+                        // The first one is taken up first.
+                        let slices = slices.into_iter().rev().map(Box::new);
+                        let rests = slices.map(|slice| self.rest(number, slice));
+                        let mut parts: Vec<Part> = rests.collect();
+                        parts.reverse();
+                        return Ok(Step { rows: None, parts });
+                    }
                 }
             }
         }
@@ -233,7 +242,9 @@ impl FileSource {
         mut reading: Box<Reading>,
         access: Access<'_>,
     ) -> SqlResult<Step> {
-        let Some((arrays, row_count)) = reading.next(access).await? else {
+        let read = reading.next(access).await?;
+        self.room.iter().for_each(|room| room.tell(access.skips));
+        let Some((arrays, row_count)) = read else {
             return Ok(Step { rows: None, parts: vec![] });
         };
         let rows = self.restricted(number, arrays, row_count)?;

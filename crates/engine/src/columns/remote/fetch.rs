@@ -98,6 +98,7 @@ impl<'a> Download<'a> {
             access.skips.waited_ns.fetch_add(waited, Relaxed);
         }
         self.pieces.extend(pieces?.into_iter().map(Arc::new));
+        self.taken.iter().for_each(|taken| taken.came());
         Ok(())
     }
 

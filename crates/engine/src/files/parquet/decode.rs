@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use bytes::Bytes;
 use exec::Access;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
@@ -21,16 +22,22 @@ pub(super) const BATCH_ROWS: usize = 8192;
 
 /// Rows of a row group that are being decoded.
 pub(in crate::files) struct Decoding {
-    path: String,
-    file: RandomFile,
+    parquet: Arc<ParquetFile>,
+    file: Arc<RandomFile>,
+    group: usize,
+    /// The columns that are wanted, by their numbers in the first file.
+    wanted: Vec<(usize, LogicalType)>,
     decoder: ParquetPushDecoder,
-    /// For each column that is wanted, where it stands in what the decoder gives, and its type.
+    /// For each of them, where it stands in what the decoder gives, and its type.
     columns: Vec<(usize, LogicalType)>,
     /// How many rows are to come, where a part of the group is decoded.
     rows_left: Option<usize>,
     /// The memory of what was downloaded. Rows that refer to some of it are counted by who keeps them.
-    taken: Option<Taken>,
+    taken: Option<Arc<Taken>>,
 }
+
+/// What was read of a file: ranges, each in one piece.
+type Pieces = Vec<(Range<u64>, Bytes)>;
 
 /// What comes next.
 pub(in crate::files) enum Next {
@@ -58,16 +65,27 @@ impl Decoding {
         rows: Option<Range<usize>>,
         columns: &[(usize, LogicalType)],
     ) -> SqlResult<Decoding> {
-        let (file, path) = (parquet.found.open().await?, &parquet.found.path);
+        let file = parquet.found.open().await?;
         if file.length() != parquet.length {
+            let path = &parquet.found.path;
             return Err(damaged("Parquet", path, "It has changed since it was opened."));
         }
-        let mut roots: Vec<usize> = columns.iter().map(|(c, _)| parquet.places[*c]).collect();
-        let wanted = roots.clone();
+        Decoding::of(parquet.clone(), Arc::new(file), group, rows, columns)
+    }
+
+    fn of(
+        parquet: Arc<ParquetFile>,
+        file: Arc<RandomFile>,
+        group: usize,
+        rows: Option<Range<usize>>,
+        wanted: &[(usize, LogicalType)],
+    ) -> SqlResult<Decoding> {
+        let places: Vec<usize> = wanted.iter().map(|(c, _)| parquet.places[*c]).collect();
+        let mut roots = places.clone();
         roots.sort_unstable();
         roots.dedup();
         let mask = ProjectionMask::roots(parquet.schema(), roots.iter().copied());
-        let decoder = guarded(path, || {
+        let decoder = guarded(&parquet.found.path, || {
             let builder = ParquetPushDecoderBuilder::new_with_metadata(parquet.metadata.clone())
                 .with_batch_size(BATCH_ROWS)
                 .with_row_groups(vec![group])
@@ -79,10 +97,10 @@ impl Decoding {
             .build()
         })?;
         let place = |root: &usize| roots.binary_search(root).expect("all roots are in the list");
-        let types = columns.iter().map(|(_, ty)| *ty);
-        let columns = wanted.iter().map(place).zip(types).collect();
-        let rows_left = rows.map(|rows| rows.len());
-        Ok(Decoding { path: path.clone(), file, decoder, columns, rows_left, taken: None })
+        let types = wanted.iter().map(|(_, ty)| *ty);
+        let columns = places.iter().map(place).zip(types).collect();
+        let (wanted, rows_left) = (wanted.to_vec(), rows.map(|rows| rows.len()));
+        Ok(Decoding { parquet, file, group, wanted, decoder, columns, rows_left, taken: None })
     }
 
     /// Whether its bytes come from a store.
@@ -95,7 +113,7 @@ impl Decoding {
     /// # Errors
     /// 22P04
     pub(in crate::files) fn next(&mut self) -> SqlResult<Next> {
-        match guarded(&self.path, || self.decoder.try_decode())? {
+        match guarded(&self.parquet.found.path, || self.decoder.try_decode())? {
             DecodeResult::NeedsData(ranges) => Ok(Next::Wants(ranges)),
             DecodeResult::Finished if self.rows_left.is_none_or(|left| left == 0) => Ok(Next::End),
             DecodeResult::Data(batch) => {
@@ -111,10 +129,11 @@ impl Decoding {
     }
 
     fn has_other_rows(&self) -> types::SqlError {
-        damaged("Parquet", &self.path, "Its pages have other rows than its index of them says.")
+        damaged("Parquet", self.path(), "Its pages have other rows than its index of them says.")
     }
 
-    /// Reads the bytes that are missing; those of an object are counted in `taken`.
+    /// Reads the bytes that are missing; those of an object are counted in `taken`. A large group is cut into
+    /// slices by the pages that are found in it: they are decoded in its place.
     ///
     /// # Errors
     /// 22P04, and those of reading.
@@ -123,20 +142,54 @@ impl Decoding {
         ranges: &[Range<u64>],
         taken: Option<Taken>,
         access: Access<'_>,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<Vec<Decoding>> {
         let tally = Tally::default();
         let read = self.file.read_all(ranges, &tally).await;
-        self.taken = taken;
         tally.tell(access.skips);
-        let (ranges, data): (Vec<Range<u64>>, Vec<_>) = read?.into_iter().unzip();
+        let read = read?;
         if !self.is_of_object() {
-            ranges.iter().for_each(|range| access.io.add_read(range.end - range.start));
+            read.iter().for_each(|(range, _)| access.io.add_read(range.end - range.start));
         }
-        guarded(&self.path, || self.decoder.push_ranges(ranges, data))
+        taken.iter().for_each(Taken::came);
+        let taken = taken.map(Arc::new);
+        let slices = self.cut(&read, taken.as_ref())?;
+        if slices.is_empty() {
+            self.push(read, taken)?;
+        }
+        Ok(slices)
+    }
+
+    fn cut(&self, read: &Pieces, taken: Option<&Arc<Taken>>) -> SqlResult<Vec<Decoding>> {
+        if self.rows_left.is_some() {
+            return Ok(vec![]);
+        }
+        let numbers: Vec<usize> = self.wanted.iter().map(|(number, _)| *number).collect();
+        let indexed =
+            guarded(self.path(), || Ok(self.parquet.indexed(self.group, &numbers, read)))?;
+        let Some(indexed) = indexed.map(Arc::new) else { return Ok(vec![]) };
+        let slices = indexed.slices(self.group, &numbers).unwrap_or_default();
+        let slice = |rows| {
+            let (file, rows) = (self.file.clone(), Some(rows));
+            let mut slice = Decoding::of(indexed.clone(), file, self.group, rows, &self.wanted)?;
+            slice.push(read.clone(), taken.cloned())?;
+            Ok(slice)
+        };
+        slices.into_iter().map(slice).collect()
+    }
+
+    fn push(&mut self, read: Pieces, taken: Option<Arc<Taken>>) -> SqlResult<()> {
+        self.taken = taken;
+        let (ranges, data) = read.into_iter().unzip();
+        let decoder = &mut self.decoder;
+        guarded(&self.parquet.found.path, || decoder.push_ranges(ranges, data))
+    }
+
+    fn path(&self) -> &str {
+        &self.parquet.found.path
     }
 
     fn converted(&self, batch: &RecordBatch) -> SqlResult<Decoded> {
-        let arrays = guarded(&self.path, || {
+        let arrays = guarded(self.path(), || {
             let converted = |(place, ty): &(usize, LogicalType)| {
                 convert::converted(batch.column(*place), *ty).map_err(Into::into)
             };

@@ -1,5 +1,8 @@
 //! The index of pages that a file may have: by it a large row group is read in slices, so that a file of one
-//! row group is decoded by all workers, and a part of it needs a part of the memory.
+//! row group is decoded by all workers, and a part of it needs a part of the memory. Where there is none it is
+//! made of what was read.
+
+mod found;
 
 use std::ops::Range;
 
