@@ -190,7 +190,8 @@ impl Session {
             true => self.catalog_over(snapshot.with_view(snapshot.read_view.locking())),
             false => self.system_catalog(),
         };
-        catalog.open_files(query, cancel).await?;
+        // Boxed: what a store is asked for is a deep future, in a place where futures are deep already.
+        Box::pin(catalog.open_files(query, cancel)).await?;
         let options = self.planner_options_now();
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {

@@ -154,7 +154,7 @@ impl Session {
             let mut output = self.target(path).await?;
             let count = write_parquet(&mut rows, writer, &mut output).await?;
             let result = self.copied_all(&rows, count).await?;
-            output.finish().await?;
+            Box::pin(output.finish()).await?;
             return Ok(result);
         }
         let formatter = self.copy_formatter(copy, &schema)?;
@@ -168,7 +168,7 @@ impl Session {
         };
         let count = write_all(&mut rows, &formatter, &mut output).await?;
         let result = self.copied_all(&rows, count).await?;
-        output.finish().await?;
+        Box::pin(output.finish()).await?;
         Ok(result)
     }
 
