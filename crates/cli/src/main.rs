@@ -4,6 +4,7 @@
 mod allocator;
 mod backup;
 mod bench;
+mod bucket;
 mod check;
 mod connections;
 mod console;

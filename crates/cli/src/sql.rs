@@ -13,6 +13,7 @@ use engine::{
 };
 use types::text::format_value;
 
+use crate::bucket::{self, Scratch};
 use crate::shell::backend::{
     Backend, Heading, Kind, Outcome, Relation, RelationColumn, RelationIndex, Table,
     TransactionBlock,
@@ -31,7 +32,8 @@ const DATABASE_DEFAULT: &str = "main.dovetail";
 #[command(after_help = "Exit codes: 0 ok, 1 the shell or a -c statement failed, \
 2 the database could not be opened, 3 a script failed and ON_ERROR_STOP is set.")]
 pub struct SqlArgs {
-    /// Database file; created when it does not exist
+    /// Database file, created when it does not exist; or a location of objects, s3://bucket/database, whose
+    /// tables are read with the keys of AWS_ACCESS_KEY_ID and its kin
     #[arg(default_value = DATABASE_DEFAULT)]
     database: PathBuf,
     /// Run this and exit; may be repeated
@@ -102,21 +104,25 @@ impl SqlArgs {
         Ok(settings)
     }
 
-    fn open(&self) -> SqlResult<Database> {
+    /// The database; what is opened from a bucket has a file of its own as long as it is open.
+    fn open(&self) -> SqlResult<(Database, Option<Scratch>)> {
         let mut options = Options::default();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
         crate::allocator::fit_into(options.memory_bytes);
         options.page_bytes = self.page_size;
         options.ring = self.ring.unwrap_or(options.ring);
         (options.sqpoll, options.iopoll) = (self.sqpoll, self.iopoll);
+        if let Some(location) = bucket::location_of(&self.database) {
+            return bucket::open(location, options).map(|(db, scratch)| (db, Some(scratch)));
+        }
         if self.database.exists() {
-            return Database::open(&self.database, options);
+            return Database::open(&self.database, options).map(|db| (db, None));
         }
         let db = Database::create(&self.database, options)?;
         if !self.quiet {
             eprintln!("Created {}.", self.database.display());
         }
-        Ok(db)
+        Ok((db, None))
     }
 }
 
@@ -127,14 +133,14 @@ pub fn run(args: &SqlArgs) -> u8 {
         Err(message) => return fail(&message),
     };
     let interrupts = Interrupts::install();
-    let db = match args.open() {
-        Ok(db) => db,
+    let (db, scratch) = match args.open() {
+        Ok(opened) => opened,
         Err(error) => {
             eprint!("dovetail: {}", fatal_text(&error));
             return exit::BAD_DATABASE;
         }
     };
-    let code = run_shell(args, settings, interrupts, &db);
+    let code = run_shell(args, settings, interrupts, &db, scratch.is_some());
     match db.close() {
         Ok(()) => code,
         Err(error) => {
@@ -144,8 +150,17 @@ pub fn run(args: &SqlArgs) -> u8 {
     }
 }
 
-fn run_shell(args: &SqlArgs, settings: Settings, interrupts: Interrupts, db: &Database) -> u8 {
+fn run_shell(
+    args: &SqlArgs,
+    settings: Settings,
+    interrupts: Interrupts,
+    db: &Database,
+    is_bucket: bool,
+) -> u8 {
     let mut session = db.session();
+    if is_bucket && let Err(error) = session.execute("set default_transaction_read_only = on") {
+        return fail(&error.to_string());
+    }
     if let Some(mode) = args.mode {
         session.settings().execution_mode = mode;
     }

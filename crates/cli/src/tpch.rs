@@ -11,9 +11,9 @@ use engine::{
     Database, ExecutionMode, Options, RingKind, SqlError, SqlResult, SqlState, TableStorage,
 };
 
-use crate::location;
 use crate::progress::Bar;
 use crate::size::{parse_bytes, parse_page_bytes};
+use crate::{bucket, location};
 
 /// Load the data of the benchmark TPC-H, run its queries, check their answers
 #[derive(Args)]
@@ -183,37 +183,14 @@ pub(crate) fn load(common: &Common) -> SqlResult<()> {
     eprintln!("Loading TPC-H, scale factor {}, ring {}", common.sf, db.file_backend());
     let mut bar = Bar::new(db.clone());
     let location = common.location.as_deref();
-    let loaded = make_secret(&db, location).and_then(|()| {
+    let secret = location.map_or(Ok(()), |location| bucket::make_secret(&db, location));
+    let loaded = secret.and_then(|()| {
         tpch::load(&db, common.sf, common.storage, location, |event| bar.event(&event))
     });
     bar.finish();
     loaded?;
     db.close()?;
     std::fs::rename(&partial, common.path()).map_err(|e| io_error("rename the file", e))
-}
-
-/// Gives the database the keys of the environment for a location.
-fn make_secret(db: &Database, location: Option<&str>) -> SqlResult<()> {
-    let Some(location) = location else { return Ok(()) };
-    let options = [
-        ("key_id", "AWS_ACCESS_KEY_ID"),
-        ("secret", "AWS_SECRET_ACCESS_KEY"),
-        ("session_token", "AWS_SESSION_TOKEN"),
-        ("region", "AWS_REGION"),
-        ("endpoint", "AWS_ENDPOINT_URL"),
-    ];
-    let given = options.iter().filter_map(|(option, variable)| {
-        let value = std::env::var(variable).ok().filter(|value| !value.is_empty())?;
-        Some(format!("{option} '{}'", value.replace('\'', "''")))
-    });
-    let given: Vec<String> = given.collect();
-    if given.is_empty() {
-        return Ok(());
-    }
-    let (given, scope) = (given.join(", "), location.replace('\'', "''"));
-    db.session()
-        .execute(&format!("create secret tpch (type s3, scope '{scope}', {given})"))
-        .map(drop)
 }
 
 fn modes_of(mode: Option<ExecutionMode>) -> Vec<ExecutionMode> {

@@ -30,8 +30,8 @@ pub(crate) use load::ColumnLoad;
 pub(crate) use part::Part;
 pub(crate) use refused::{check_definition, refuse_index};
 pub(crate) use remote::{
-    Leases, Room, StoredRemote, attach, check_writable, claim, emptied, expire, publish,
-    refuse_in_block,
+    Leases, StoredRemote, attach, check_writable, claim, emptied, expire, following, is_old,
+    publish, refresh, refuse_in_block, tables,
 };
 pub(crate) use rows::{ChunkRows, sample};
 pub(crate) use source::ColumnSource;

@@ -22,10 +22,11 @@ use types::{Schema, SqlError, SqlResult, SqlState, oid};
 use crate::access;
 use crate::dml::{Incoming, RowSource, insert_batches, take_all};
 use crate::door;
+use crate::objects::{ObjectFile, ObjectPath, ObjectStream, Tally, is_object};
 use crate::pipe::PipeReceiver;
 use crate::result::StatementResult;
 use crate::session::Session;
-use crate::waiting::give_way;
+use crate::waiting::{give_way, unless_cancelled};
 use crate::writing::Writing;
 
 use binary::BinaryReader;
@@ -33,7 +34,7 @@ use binary::BinaryReader;
 pub(crate) use rejects::Rejects;
 
 pub(crate) use csv::{CsvReader, Field};
-pub(crate) use files::{FileReader, RandomFile, read_error};
+pub(crate) use files::{FileReader, RandomFile};
 pub(crate) use input::{Input, Origin, Stop};
 pub use out::CopyFormatter;
 pub use to::nothing_returned;
@@ -53,7 +54,7 @@ impl Session {
     ) -> SqlResult<(StatementResult, Rejects)> {
         let ordinals = self.copied(copy)?;
         let origin = match (&copy.source, input) {
-            (CopySource::File(path), _) => Origin::File(FileReader::open(path).await?),
+            (CopySource::File(path), _) => Origin::File(Box::pin(self.file_reader(path)).await?),
             (CopySource::Stdin, Some(input)) => Origin::Client(input),
             (CopySource::Stdin, None) => {
                 let message = "COPY FROM STDIN needs data from the client";
@@ -64,6 +65,17 @@ impl Session {
         let writing = self.writing_rows().await?;
         let (count, rejects) = copy_from(&writing, copy, &ordinals, Input::new(origin)).await?;
         Ok((StatementResult::Command { tag: format!("COPY {count}") }, rejects))
+    }
+
+    /// A file of the server or an object, to be read.
+    async fn file_reader(&self, path: &str) -> SqlResult<FileReader> {
+        if !is_object(path) {
+            return FileReader::open(path).await;
+        }
+        let (path, snapshot) = (ObjectPath::parse(path)?, self.database().snapshot());
+        let object = ObjectFile::open(&snapshot, &path);
+        let object = unless_cancelled(&self.lock_wait().cancel, object).await??;
+        Ok(FileReader::Object(ObjectStream::new(object, None, Tally::default())))
     }
 
     /// Reads the input of a `COPY .. FROM` as the statement would, and keeps nothing; the number of

@@ -94,7 +94,9 @@ impl Database {
         let (page_size, is_wanted) = (page_size(&options)?, options.page_bytes.is_some());
         let store_options =
             StoreOptions { page_size, pool_bytes: shares.pool, direct: options.direct, log: true };
-        let stores = Stores::new(options.configuration.list("object_store_hosts"));
+        let configuration = &options.configuration;
+        let snapshots = configuration.count("object_store_snapshots");
+        let stores = Stores::new(configuration.list("object_store_hosts"), snapshots);
         let file = path.to_owned();
         let opened = door::wait(&runtime.handle(), || {
             Box::pin(async {

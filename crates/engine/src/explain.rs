@@ -173,6 +173,8 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
         ("Request Retries", n.retries.into()),
         ("Request Bytes", n.received_bytes.into()),
         ("Request Wait Time", milliseconds(n.waited_ns)),
+        ("Request Bytes Ahead", n.ahead_bytes_max.into()),
+        ("Request Window", n.window_bytes.into()),
     ];
     let of_chunks = |name: &str| name.starts_with("Chunks") || name.starts_with("Vectors");
     let is_shown = |name: &str| match name {
@@ -206,6 +208,7 @@ fn node(n: &NodeSnapshot) -> String {
         text += &format!(" requests={} received={}", n.requests, n.received_bytes);
         text += &format!(" retries={}", n.retries);
         text += &format!(" waited={}", milliseconds(Duration::from_nanos(n.waited_ns)));
+        text += &format!(" ahead={} of {}", n.ahead_bytes_max, n.window_bytes);
     }
     if n.memory_max > 0 {
         text += &format!(" memory={}", n.memory_max);

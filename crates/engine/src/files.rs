@@ -1,4 +1,4 @@
-//! Files of the server as relations: Parquet and CSV, by paths that may have wildcards.
+//! Files of the server and objects of stores as relations: Parquet and CSV, by paths that may have wildcards.
 //!
 //! A statement opens the files that its query names before the query is planned: their columns, and of
 //! Parquet files what is said at their ends. Rows are read when the plan runs, a few at a time. What is in
@@ -7,6 +7,7 @@
 mod columns;
 mod convert;
 mod csv;
+mod found;
 mod hive;
 mod options;
 mod parquet;
@@ -23,6 +24,10 @@ use sql::{FileCall, FileFormat};
 use types::{Schema, SqlError, SqlResult, SqlState};
 
 use columns::FileColumn;
+use found::Found;
+
+use crate::catalog::Snapshot;
+use crate::objects::Room;
 
 pub(crate) use source::FileSource;
 
@@ -57,12 +62,16 @@ enum Content {
     Csv(csv::CsvFile),
 }
 
-impl Content {
-    fn path(&self) -> &str {
-        match self {
-            Content::Parquet(file) => &file.path,
-            Content::Csv(file) => &file.path,
+impl File {
+    fn found(&self) -> &Found {
+        match &self.content {
+            Content::Parquet(file) => &file.found,
+            Content::Csv(file) => &file.found,
         }
+    }
+
+    fn is_object(&self) -> bool {
+        self.found().is_object()
     }
 }
 
@@ -78,14 +87,19 @@ impl FileTables {
     ///
     /// # Errors
     /// 58P01 and others for files that cannot be read, 22P04 for damaged ones, 22023 for unknown options.
-    pub(crate) async fn open(&self, call: &FileCall, cancel: &Cancel) -> SqlResult<()> {
+    pub(crate) async fn open(
+        &self,
+        snapshot: &Snapshot,
+        call: &FileCall,
+        cancel: &Cancel,
+    ) -> SqlResult<()> {
         if self.find(call).is_some() {
             return Ok(());
         }
-        let paths = paths::expand(&call.paths, cancel).await?;
+        let found = paths::expand(&call.paths, snapshot, cancel).await?;
         let described = match call.format {
-            FileFormat::Parquet => parquet::describe(call, &paths, cancel).await?,
-            FileFormat::Csv => csv::describe(call, &paths, cancel).await?,
+            FileFormat::Parquet => parquet::describe(call, &found, cancel).await?,
+            FileFormat::Csv => csv::describe(call, &found, cancel).await?,
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = FileTable::new(known.len() as u32, call, described)?;
@@ -106,15 +120,20 @@ impl FileTables {
     /// Whether the statement reads the file of this path.
     pub(crate) fn reads(&self, path: &str) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().any(|(_, table)| table.files.iter().any(|file| file.content.path() == path))
+        known.iter().any(|(_, table)| table.files.iter().any(|file| file.found().path == path))
     }
 
-    /// What gives the rows of a scan; `None` of what is no file.
-    pub(crate) fn source(&self, scan: &Scan) -> Option<SqlResult<FileSource>> {
+    /// What gives the rows of a scan, downloads counted in `room`; `None` of what is no file.
+    pub(crate) fn source(
+        &self,
+        scan: &Scan,
+        room: impl FnOnce() -> Arc<Room>,
+    ) -> Option<SqlResult<FileSource>> {
         let number = scan.table.id.0.checked_sub(FIRST_ID)?;
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, table) = known.get(number as usize)?;
-        Some(FileSource::new(table.clone(), scan))
+        let room = table.files.iter().any(File::is_object).then(room);
+        Some(FileSource::new(table.clone(), scan, room))
     }
 }
 

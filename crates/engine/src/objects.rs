@@ -1,9 +1,24 @@
-//! Object stores as statements name them: locations, who opens them, and what their errors become.
+//! Object stores as statements name them: locations, who opens them, objects that are read as files, and
+//! what errors of stores become.
 
 mod fault;
+mod file;
 mod location;
+mod pace;
+mod path;
+mod ranges;
+mod room;
 mod stores;
+mod stream;
+mod tally;
+mod writer;
 
 pub(crate) use fault::{of_object, of_store};
-pub(crate) use location::{Location, Scheme};
+pub(crate) use file::ObjectFile;
+pub(crate) use location::{Location, Scheme, is_within};
+pub(crate) use path::{ObjectPath, is_object};
+pub(crate) use room::{Room, Taken};
 pub(crate) use stores::{Bucket, Stores};
+pub(crate) use stream::ObjectStream;
+pub(crate) use tally::Tally;
+pub(crate) use writer::ObjectWriter;

@@ -15,7 +15,8 @@ use sql::plan::Plan;
 use sql::{Patience, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
 
-use crate::session::Session;
+use crate::columns;
+use crate::session::{Session, TransactionStatus};
 use crate::system::SystemCatalog;
 use crate::waiting::unless_cancelled;
 
@@ -151,8 +152,36 @@ impl Session {
         self.planner().beside(&cancel, work).await
     }
 
-    /// Plans a query.
+    /// Plans a query. Outside of a block, tables that other databases write are brought up to what is there now.
     pub(crate) async fn plan(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
+        let planned = self.plan_over_what_is_known(query, cancel).await?;
+        match Box::pin(self.follow(&planned, cancel)).await? {
+            true => self.plan_over_what_is_known(query, cancel).await,
+            false => Ok(planned),
+        }
+    }
+
+    /// Brings the tables of a plan that other databases write up to what is there now; whether one was old.
+    async fn follow(&self, (catalog, plan, _): &Planned, cancel: &Cancel) -> SqlResult<bool> {
+        let is_in_block = self.transaction_status() != TransactionStatus::Idle;
+        if is_in_block || self.database().block().is_some() {
+            return Ok(false);
+        }
+        let mut was_old = false;
+        for entry in columns::following(&plan.root, catalog.snapshot()) {
+            let is_old = columns::is_old(catalog.snapshot(), &entry);
+            if unless_cancelled(cancel, is_old).await?? {
+                let writing = self.writing_alone().await?;
+                let refreshed = columns::refresh(&writing, &entry.def.name);
+                let refreshed = unless_cancelled(cancel, refreshed).await.flatten();
+                writing.settle(refreshed).await?;
+                was_old = true;
+            }
+        }
+        Ok(was_old)
+    }
+
+    async fn plan_over_what_is_known(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();
         let is_large = query.is_large(&|name| snapshot.views.contains_key(name));
         let keeps_version = self.database().block().is_some_and(|block| block.keeps_version());
@@ -161,7 +190,8 @@ impl Session {
             true => self.catalog_over(snapshot.with_view(snapshot.read_view.locking())),
             false => self.system_catalog(),
         };
-        catalog.open_files(query, cancel).await?;
+        // Boxed: what a store is asked for is a deep future, in a place where futures are deep already.
+        Box::pin(catalog.open_files(query, cancel)).await?;
         let options = self.planner_options_now();
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {

@@ -16,9 +16,10 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
 use crate::catalog::TableEntry;
-use crate::columns::{ColumnSource, Room};
+use crate::columns::ColumnSource;
 use crate::database::Database;
 use crate::lookup::TableLookup;
+use crate::objects::Room;
 use crate::settings::Settings;
 use crate::source::TableSource;
 use crate::system::SystemCatalog;
@@ -84,7 +85,8 @@ impl SnapshotTables {
 
 impl Tables for SnapshotTables {
     fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
-        if let Some(files) = self.catalog.file_source(scan) {
+        let room = || Room::new(self.memory.reserve("download"), self.operator_bytes);
+        if let Some(files) = self.catalog.file_source(scan, room) {
             return Ok(Arc::new(files?));
         }
         if scan.table.id.is_system() {
@@ -92,7 +94,6 @@ impl Tables for SnapshotTables {
         }
         let entry = self.entry(&scan.table)?;
         if let Some(columns) = &entry.columns {
-            let room = || Room::new(self.memory.reserve("download"), self.operator_bytes);
             let room = columns.remote.is_some().then(room);
             let snapshot = self.catalog.snapshot();
             return Ok(Arc::new(ColumnSource::new(snapshot, entry, scan, room)?));

@@ -14,7 +14,7 @@ use sql::parse::{CreateSecret, SecretStatement};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::Snapshot;
-use crate::objects::{Bucket, Location};
+use crate::objects::{Bucket, Location, ObjectPath, is_within};
 use crate::writing::Writing;
 
 /// Secrets of a database, at most: all of them are one record of the catalog.
@@ -63,9 +63,10 @@ impl Secrets {
         self.0.values().collect()
     }
 
-    /// That for a location: of those whose scope it lies in the one with the longest.
-    fn of_location(&self, location: &Location) -> Option<&StoredSecret> {
-        let fitting = self.0.values().filter(|secret| location.is_within(&secret.scope));
+    /// That for a location or the name of an object: of those whose scope it lies in the one with the
+    /// longest.
+    fn of_location(&self, text: &str) -> Option<&StoredSecret> {
+        let fitting = self.0.values().filter(|secret| is_within(text, &secret.scope));
         fitting.max_by_key(|secret| secret.scope.trim_end_matches('/').len())
     }
 }
@@ -77,7 +78,15 @@ impl Snapshot {
     /// As [`crate::objects::Stores::open`], and 22023 for what is no location.
     pub(crate) fn bucket(&self, location: &str) -> SqlResult<Bucket> {
         let location = Location::parse(location)?;
-        self.stores.open(self.secrets.of_location(&location), &location)
+        self.stores.open(self.secrets.of_location(&location.to_string()), &location)
+    }
+
+    /// The bucket of an object, opened with the secret for the object.
+    ///
+    /// # Errors
+    /// As [`crate::objects::Stores::open`].
+    pub(crate) fn bucket_of(&self, path: &ObjectPath) -> SqlResult<Bucket> {
+        self.stores.open(self.secrets.of_location(&path.text), &path.location)
     }
 }
 

@@ -42,6 +42,7 @@ use crate::database::Database;
 use crate::files::{FileSource, FileTables};
 use crate::locks::Locks;
 use crate::notifications::Mailbox;
+use crate::objects::Room;
 use crate::settings::Settings;
 use crate::statements::Statements;
 
@@ -154,7 +155,7 @@ impl SystemCatalog {
     pub(crate) async fn open_files(&self, query: &Query, cancel: &Cancel) -> SqlResult<()> {
         for call in query.files() {
             access::read_files(self.snapshot(), self.role())?;
-            self.files.open(&call, cancel).await?;
+            self.files.open(self.snapshot(), &call, cancel).await?;
         }
         Ok(())
     }
@@ -164,9 +165,13 @@ impl SystemCatalog {
         self.files.reads(path)
     }
 
-    /// What gives the rows of a scan of files; `None` of other scans.
-    pub(crate) fn file_source(&self, scan: &Scan) -> Option<SqlResult<FileSource>> {
-        self.files.source(scan)
+    /// What gives the rows of a scan of files, downloads counted in `room`; `None` of other scans.
+    pub(crate) fn file_source(
+        &self,
+        scan: &Scan,
+        room: impl FnOnce() -> Arc<Room>,
+    ) -> Option<SqlResult<FileSource>> {
+        self.files.source(scan, room)
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {

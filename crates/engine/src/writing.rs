@@ -252,7 +252,7 @@ impl<'a> Writing<'a> {
     /// Those of planning; 57014.
     pub(crate) async fn plan(&self, text: &Query, target: Option<&str>) -> SqlResult<Arc<Plan>> {
         let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
-        self.catalog.open_files(text, &self.cancel).await?;
+        Box::pin(self.catalog.open_files(text, &self.cancel)).await?;
         let (catalog, options) = (self.catalog.clone(), self.options);
         let (query, target) = (text.clone(), target.map(str::to_owned));
         let plan = move || match target {

@@ -4,6 +4,7 @@
 
 mod remote_support;
 
+use engine::{Configuration, Origin};
 use remote_support::{Faults, Scratch, Stand, each, refused, rows};
 
 const ROWS: &str = "select i as a, i % 7 as b, 'text ' || i % 1000 as c, i::numeric(12,2) / 4 as d \
@@ -110,6 +111,7 @@ fn plans_show_what_was_asked_of_the_store() {
     let few = rows(&mut session, "explain analyze select count(c) from t where a = 50000");
     let none = rows(&mut session, "explain analyze select count(c) from t where a < 0");
     assert!(number(&all, "requests=") >= 1, "{all}");
+    assert!(number(&all, "ahead=") > 0 && all.contains(" of "), "{all}");
     assert!(number(&few, "received=") < number(&all, "received="), "{few} {all}");
     assert!(!none.contains("requests="), "{none}");
     let json = rows(&mut session, "explain (analyze, format json) select sum(a) from t");
@@ -142,13 +144,106 @@ fn another_database_reads_the_table_and_does_not_write_it() {
     }
     let taken = "create table v (a int) with (location = 's3://bucket/x/t')";
     refused(&mut session, taken, "42710");
-    // The writer goes on; the reader has the state that it found.
+    // The writer goes on; a block of the reader has the state that it found, and the next statement the new one.
+    let mut in_block = reader.session();
+    in_block.execute("begin").unwrap();
+    assert_eq!(rows(&mut in_block, &format!("{SUMS} t")), expected);
     each(&mut writer.session(), "delete from t where b = 1; reorganize table t");
-    assert_eq!(rows(&mut session, &format!("{SUMS} t")), expected);
-    each(&mut session, "drop table t; create table t with (location = 's3://bucket/x/t')");
+    assert_eq!(rows(&mut in_block, &format!("{SUMS} t")), expected);
     let now = rows(&mut writer.session(), &format!("{SUMS} t"));
-    assert_eq!(rows(&mut session, &format!("{SUMS} t")), now);
+    assert_ne!(now, expected);
+    for mode in ["serial", "static", "ooo"] {
+        session.execute(&format!("set execution_mode = {mode}")).unwrap();
+        assert_eq!(rows(&mut session, &format!("{SUMS} t")), now);
+        assert_eq!(rows(&mut session, &format!("with c as ({SUMS} h) select * from c")), now);
+    }
+    in_block.execute("commit").unwrap();
+    assert_eq!(rows(&mut in_block, &format!("{SUMS} t")), now);
+    each(&mut writer.session(), "alter table t add column e int default 1");
+    let error = refused(&mut session, "select count(*) from t", "55000");
+    assert!(error.hint.unwrap().contains("Drop it"));
+    each(&mut session, "drop table t; create table t with (location = 's3://bucket/x/t')");
+    assert_eq!(rows(&mut session, "select sum(e) = count(*) from t"), "t");
     reader.check();
+}
+
+#[test]
+fn earlier_states_are_read_by_the_lists_that_are_kept() {
+    let stand = Stand::new();
+    let mut configuration = Configuration::default();
+    configuration.give("object_store_snapshots", "3", Origin::Flag).unwrap();
+    let mut writer = Scratch::with("kept", |options| options.configuration = configuration.into());
+    let mut session = writer.session();
+    session.execute(&stand.secret()).unwrap();
+    session.execute("create table t (a int, c text) with (location = 's3://bucket/x/t')").unwrap();
+    for first in [1, 20_001, 40_001, 60_001] {
+        let rows = format!(
+            "select i, md5(i::text) from generate_series({first}, {}) g(i)",
+            first + 19_999
+        );
+        session.execute(&format!("insert into t {rows}")).unwrap();
+    }
+    let kept = |stand: &Stand| -> Vec<u64> {
+        let keys = stand.with(|server| server.keys());
+        let numbers =
+            keys.iter().filter_map(|key| key.strip_prefix("x/t/snapshots/")?.parse().ok());
+        numbers.collect()
+    };
+    assert_eq!(kept(&stand), [1, 2, 3, 4, 5]);
+    let reader = Scratch::new("kept-reader");
+    let mut other = reader.session();
+    other.execute(&stand.secret()).unwrap();
+    for sequence in [2, 3, 5] {
+        let create =
+            format!("create table t{sequence} with (location = 's3://bucket/x/t@{sequence}')");
+        other.execute(&create).unwrap();
+    }
+    let count =
+        |session: &mut _, table: &str| rows(session, &format!("select count(*) from {table}"));
+    for (table, expected) in [("t2", "20000"), ("t3", "40000"), ("t5", "80000")] {
+        assert_eq!(count(&mut other, table), expected);
+    }
+    // What is reorganized has other chunks; those of lists that are kept stay.
+    each(&mut session, "delete from t where a > 79000; reorganize table t; vacuum t");
+    assert_eq!(kept(&stand), [4, 5, 6]);
+    assert_eq!(count(&mut other, "t5"), "80000");
+    refused(&mut other, "insert into t5 values (1, '')", "25006");
+    let error =
+        refused(&mut other, "create table t1 with (location = 's3://bucket/x/t@3')", "58P01");
+    assert!(error.detail.unwrap().contains('6'));
+    other.execute("create table t6 with (location = 's3://bucket/x/t@6')").unwrap();
+    assert_eq!(count(&mut other, "t6"), "79000");
+    drop(session);
+    writer.close();
+    writer.open();
+    let mut session = writer.session();
+    assert_eq!(count(&mut session, "t"), "79000");
+    // A database that keeps none takes away those that there are.
+    session.execute("vacuum t").unwrap();
+    assert!(kept(&stand).is_empty());
+    assert_eq!(count(&mut session, "t"), "79000");
+    refused(&mut other, "select sum(a) from t5", "58P01");
+    writer.check();
+}
+
+#[test]
+fn all_tables_of_a_location_are_opened_at_once() {
+    let stand = Stand::new();
+    let writer = filled(&stand, "all");
+    let mut session = writer.session();
+    session
+        .execute(
+            "create table \"select\" with (location = 's3://bucket/x/select') as select 7 as n",
+        )
+        .unwrap();
+    stand.with(|server| server.insert("x/none/file", b"no list".to_vec()));
+    let reader = Scratch::new("all-reader");
+    let mut other = reader.session();
+    other.execute(&stand.secret()).unwrap();
+    assert_eq!(other.attach_all("s3://bucket/x/").unwrap(), ["select", "t"]);
+    assert_eq!(rows(&mut other, "select n from \"select\""), "7");
+    assert_eq!(rows(&mut other, &format!("{SUMS} t")), rows(&mut session, &format!("{SUMS} l")));
+    assert_eq!(other.attach_all("s3://bucket/y").unwrap_err().state.0, "58P01");
 }
 
 #[test]

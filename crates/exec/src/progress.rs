@@ -119,6 +119,10 @@ pub struct NodeSnapshot {
     pub received_bytes: u64,
     /// Nanoseconds that parts waited for them, summed.
     pub waited_ns: u64,
+    /// The most bytes that were asked for and not used yet.
+    pub ahead_bytes_max: u64,
+    /// How many such bytes the measured speeds allow.
+    pub window_bytes: u64,
 }
 
 /// All figures at one moment.
@@ -229,6 +233,8 @@ impl NodeFigures {
             retries: self.skips.retries.load(Relaxed),
             received_bytes: self.skips.received_bytes.load(Relaxed),
             waited_ns: self.skips.waited_ns.load(Relaxed),
+            ahead_bytes_max: self.skips.ahead_bytes_max.load(Relaxed),
+            window_bytes: self.skips.window_bytes.load(Relaxed),
         }
     }
 }

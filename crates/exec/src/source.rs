@@ -55,6 +55,10 @@ pub struct Skips {
     pub received_bytes: AtomicU64,
     /// Nanoseconds that parts of the scan waited for them, summed.
     pub waited_ns: AtomicU64,
+    /// The most bytes that were asked for and not used yet.
+    pub ahead_bytes_max: AtomicU64,
+    /// How many such bytes the speeds of getting and using allow, as they were measured last.
+    pub window_bytes: AtomicU64,
 }
 
 /// A piece of a source's work: an extent, the range under an inner node, a batch of keys to fetch.

@@ -19,10 +19,10 @@ use types::SqlResult;
 use super::chunk::{Bytes, Chunk};
 use super::deleted::Deleted;
 use super::part::block_error;
-use super::remote::{Download, Room};
+use super::remote::Download;
 use super::restricted::Restricted;
 use crate::dml::internal;
-use crate::objects::Bucket;
+use crate::objects::{Bucket, Room};
 
 /// Rows of a batch, about: enough that a batch costs little, few enough that the columns of one stay
 /// in a core's cache.
@@ -174,6 +174,7 @@ impl Tested<'_> {
             now = all;
         }
         download.get(now, Some(self.access)).await?;
+        wanted.room.iter().for_each(|room| room.tell(self.access.skips));
         self.download = Some(download);
         Ok(())
     }

@@ -16,10 +16,10 @@ use super::chunk::Chunk;
 use super::deleted::Deleted;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
-use super::remote::Room;
 use super::restricted::Restricted;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::dml::internal;
+use crate::objects::Room;
 use crate::source::TableSource;
 
 /// Encoded bytes of a morsel, about: what a request reads at most, and all columns of it together what

@@ -1,4 +1,4 @@
-//! Files of the server, read and written through the runtime.
+//! Files of the server and objects, read and written through the runtime.
 
 use std::io::{Error, ErrorKind};
 use std::ops::Range;
@@ -9,39 +9,67 @@ use runtime::IoBuf;
 use runtime::fs::{File, OpenOptions};
 use types::{SqlError, SqlResult, SqlState};
 
+use crate::objects::{ObjectFile, ObjectStream, Tally};
+
 /// Bytes of one read.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// A file that is read.
-pub(crate) struct FileReader {
-    file: File,
-    offset: u64,
+/// A file that is read from its begin to its end.
+pub(crate) enum FileReader {
+    /// One of the server, and up to where it was read.
+    Local(File, u64),
+    /// An object.
+    Object(ObjectStream),
 }
 
 impl FileReader {
+    /// One of the server.
+    ///
+    /// # Errors
+    /// 58P01, 42501 and others when it cannot be opened.
     pub(crate) async fn open(path: &str) -> SqlResult<FileReader> {
         let options = OpenOptions { read: true, ..OpenOptions::default() };
         let file = File::open(Path::new(path), options).await;
         let file = file.map_err(|e| cannot_open(path, "reading", &e))?;
-        Ok(FileReader { file, offset: 0 })
+        Ok(FileReader::Local(file, 0))
     }
 
     /// The next bytes; `None` at the end.
-    pub(super) async fn next(&mut self) -> std::io::Result<Option<Vec<u8>>> {
-        let (result, buffer) = self.file.read_at(IoBuf::alloc(BLOCK_BYTES), self.offset).await;
-        let count = result?;
-        self.offset += count as u64;
-        Ok((count > 0).then(|| buffer.as_slice()[..count].to_vec()))
+    pub(super) async fn next(&mut self) -> SqlResult<Option<Vec<u8>>> {
+        match self {
+            FileReader::Object(stream) => {
+                Ok(stream.next().await?.map(|bytes| bytes.as_ref().to_vec()))
+            }
+            FileReader::Local(file, offset) => {
+                let (result, buffer) = file.read_at(IoBuf::alloc(BLOCK_BYTES), *offset).await;
+                let count = result.map_err(|error| no_input(&error.to_string()))?;
+                *offset += count as u64;
+                Ok((count > 0).then(|| buffer.as_slice()[..count].to_vec()))
+            }
+        }
     }
+}
+
+/// 58030 for input that cannot be read.
+pub(super) fn no_input(why: &str) -> SqlError {
+    SqlError::new(SqlState::IO_ERROR, format!("could not read COPY input: {why}"))
 }
 
 /// A file of which parts are read.
 pub(crate) struct RandomFile {
-    file: File,
+    path: String,
+    source: RandomSource,
     length: u64,
 }
 
+enum RandomSource {
+    Local(File),
+    Object(ObjectFile),
+}
+
 impl RandomFile {
+    /// One of the server.
+    ///
     /// # Errors
     /// 58P01, 42501 and others when it cannot be opened.
     pub(crate) async fn open(path: &str) -> SqlResult<RandomFile> {
@@ -49,7 +77,13 @@ impl RandomFile {
         let file = File::open(Path::new(path), options).await;
         let file = file.map_err(|e| cannot_open(path, "reading", &e))?;
         let length = file.len().await.map_err(|e| cannot_open(path, "reading", &e))?;
-        Ok(RandomFile { file, length })
+        Ok(RandomFile { path: path.to_owned(), source: RandomSource::Local(file), length })
+    }
+
+    /// An object.
+    pub(crate) fn of_object(path: &str, object: ObjectFile) -> RandomFile {
+        let length = object.length();
+        RandomFile { path: path.to_owned(), source: RandomSource::Object(object), length }
     }
 
     /// Bytes of the file when it was opened.
@@ -57,14 +91,45 @@ impl RandomFile {
         self.length
     }
 
+    /// Whether it is no file of the server.
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self.source, RandomSource::Object(_))
+    }
+
     /// The bytes of a range, which must lie in the file: no more memory is taken than there are bytes.
-    pub(crate) async fn read(&self, range: Range<u64>) -> std::io::Result<Bytes> {
-        if range.start > range.end || range.end > self.length {
-            return Err(ErrorKind::UnexpectedEof.into());
+    ///
+    /// # Errors
+    /// 58030 and others when they cannot be read.
+    pub(crate) async fn read(&self, range: Range<u64>) -> SqlResult<Bytes> {
+        let read = self.read_all(std::slice::from_ref(&range), &Tally::default()).await?;
+        Ok(read.into_iter().next().map(|(_, bytes)| bytes).unwrap_or_default())
+    }
+
+    /// The bytes of ranges, each within one of those that are given back.
+    ///
+    /// # Errors
+    /// As [`RandomFile::read`].
+    pub(crate) async fn read_all(
+        &self,
+        ranges: &[Range<u64>],
+        tally: &Tally,
+    ) -> SqlResult<Vec<(Range<u64>, Bytes)>> {
+        if ranges.iter().any(|range| range.start > range.end || range.end > self.length) {
+            return Err(read_error(&self.path, &ErrorKind::UnexpectedEof.into()));
         }
-        let buffer = IoBuf::alloc((range.end - range.start) as usize);
-        let (result, buffer) = self.file.read_exact_at(buffer, range.start).await;
-        result.map(|()| Bytes::from_owner(Filled(buffer)))
+        match &self.source {
+            RandomSource::Object(object) => object.fetch(ranges, tally).await,
+            RandomSource::Local(file) => {
+                let mut read = Vec::with_capacity(ranges.len());
+                for range in ranges {
+                    let buffer = IoBuf::alloc((range.end - range.start) as usize);
+                    let (result, buffer) = file.read_exact_at(buffer, range.start).await;
+                    result.map_err(|error| read_error(&self.path, &error))?;
+                    read.push((range.clone(), Bytes::from_owner(Filled(buffer))));
+                }
+                Ok(read)
+            }
+        }
     }
 }
 
@@ -78,7 +143,7 @@ impl AsRef<[u8]> for Filled {
 }
 
 /// What is wrong with a file that could be opened.
-pub(crate) fn read_error(path: &str, error: &Error) -> SqlError {
+fn read_error(path: &str, error: &Error) -> SqlError {
     let state = match error.kind() {
         ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
         _ => SqlState::IO_ERROR,

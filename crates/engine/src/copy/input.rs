@@ -4,9 +4,9 @@
 //! so reading a record never waits, and what waits is one function.
 
 use runtime::sync::Cancel;
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult};
 
-use super::files::FileReader;
+use super::files::{FileReader, no_input};
 use crate::pipe::PipeReceiver;
 use crate::waiting::unless_cancelled;
 
@@ -14,7 +14,7 @@ use crate::waiting::unless_cancelled;
 pub(crate) enum Origin {
     /// A client.
     Client(PipeReceiver<Vec<u8>>),
-    /// A file of the server.
+    /// A file of the server, or an object.
     File(FileReader),
     /// It is all here.
     Memory,
@@ -135,13 +135,10 @@ impl Input {
 
 impl Origin {
     async fn next(&mut self) -> SqlResult<Option<Vec<u8>>> {
-        let read = match self {
-            Origin::Client(pipe) => pipe.next().await,
-            Origin::File(file) => file.next().await.map_err(|e| e.to_string()),
+        match self {
+            Origin::Client(pipe) => pipe.next().await.map_err(|why| no_input(&why.to_string())),
+            Origin::File(file) => file.next().await,
             Origin::Memory => Ok(None),
-        };
-        read.map_err(|why| {
-            SqlError::new(SqlState::IO_ERROR, format!("could not read COPY input: {why}"))
-        })
+        }
     }
 }

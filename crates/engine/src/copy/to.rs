@@ -14,6 +14,7 @@ use super::files::FileWriter;
 use super::out::CopyFormatter;
 use super::parquet::ParquetWriter;
 use crate::catalog::{Snapshot, TableEntry};
+use crate::objects::{ObjectPath, ObjectWriter, is_object};
 use crate::pipe::PipeSender;
 use crate::query::{Run, Watch};
 use crate::result::StatementResult;
@@ -150,12 +151,15 @@ impl Session {
         }
         if let (CopyFormat::Parquet, CopyTarget::File(path)) = (copy.options.format, &copy.target) {
             let writer = ParquetWriter::new(&schema, copy.options.parquet)?;
-            let count = write_parquet(&mut rows, writer, path).await?;
-            return self.copied_all(&rows, count).await;
+            let mut output = self.target(path).await?;
+            let count = write_parquet(&mut rows, writer, &mut output).await?;
+            let result = self.copied_all(&rows, count).await?;
+            Box::pin(output.finish()).await?;
+            return Ok(result);
         }
         let formatter = self.copy_formatter(copy, &schema)?;
         let mut output = match (&copy.target, output) {
-            (CopyTarget::File(path), _) => Target::File(FileWriter::create(path).await?),
+            (CopyTarget::File(path), _) => self.target(path).await?,
             (CopyTarget::Stdout, Some(output)) => Target::Client(output),
             (CopyTarget::Stdout, None) => {
                 return Err(SqlError::unsupported("COPY TO STDOUT without a client")
@@ -164,8 +168,18 @@ impl Session {
         };
         let count = write_all(&mut rows, &formatter, &mut output).await?;
         let result = self.copied_all(&rows, count).await?;
-        output.finish();
+        Box::pin(output.finish()).await?;
         Ok(result)
+    }
+
+    /// A file of the server or an object, to be written.
+    async fn target(&self, path: &str) -> SqlResult<Target> {
+        if !is_object(path) {
+            return FileWriter::create(path).await.map(Target::File);
+        }
+        let db = self.database();
+        let path = ObjectPath::parse(path)?;
+        ObjectWriter::new(&db.snapshot(), &path, db.shares().sort()).map(Target::Object)
     }
 
     async fn copied_all(&self, rows: &CopiedRows, count: u64) -> SqlResult<StatementResult> {
@@ -228,6 +242,7 @@ impl CopiedRows {
 enum Target {
     Client(PipeSender<Vec<u8>>),
     File(FileWriter),
+    Object(ObjectWriter),
 }
 
 impl Target {
@@ -236,15 +251,22 @@ impl Target {
         let written = match self {
             Target::Client(pipe) => pipe.send(block).await,
             Target::File(file) => file.write(&block).await.map_err(|e| e.to_string()),
+            Target::Object(object) => return object.write(&block),
         };
         written.map_err(|e| {
             SqlError::new(SqlState::IO_ERROR, format!("could not write to COPY file: {e}"))
         })
     }
 
-    fn finish(self) {
-        if let Target::Client(pipe) = self {
-            pipe.finish();
+    /// All has been written. An object is stored now, so one whose rows failed is not there.
+    async fn finish(self) -> SqlResult<()> {
+        match self {
+            Target::Client(pipe) => {
+                pipe.finish();
+                Ok(())
+            }
+            Target::File(_) => Ok(()),
+            Target::Object(object) => object.finish().await,
         }
     }
 }
@@ -277,9 +299,8 @@ async fn write_all(
 async fn write_parquet(
     rows: &mut CopiedRows,
     mut writer: ParquetWriter,
-    path: &str,
+    output: &mut Target,
 ) -> SqlResult<u64> {
-    let mut output = Target::File(FileWriter::create(path).await?);
     let (mut block, mut count) = (vec![], 0);
     while let Some(batch) = rows.next().await? {
         writer.write(&batch, &mut block).await?;

@@ -3,6 +3,8 @@
 mod guess;
 mod reading;
 
+use std::sync::Arc;
+
 use runtime::sync::Cancel;
 use sql::FileCall;
 use sql::catalog::TableStatistics;
@@ -10,9 +12,11 @@ use sql::parse::{CopyFormat, CopyOptions, ForcedColumns, Header, ParquetOptions}
 use types::{LogicalType, SqlResult};
 
 use super::columns::{ColumnType, FileColumn, Origin};
+use super::found::Found;
 use super::hive::Partitions;
 use super::options::{self, byte, count, flag};
 use super::{Content, Described, File};
+use crate::objects::Room;
 use crate::waiting::unless_cancelled;
 
 pub(super) use reading::Reading;
@@ -35,7 +39,7 @@ const OPTIONS: [&str; 9] = [
 /// A CSV file, and how it is read.
 #[derive(Clone, Debug)]
 pub(super) struct CsvFile {
-    pub(super) path: String,
+    pub(super) found: Found,
     format: CopyOptions,
     /// Names of all columns.
     names: Vec<String>,
@@ -44,14 +48,14 @@ pub(super) struct CsvFile {
 /// The files of a call; the first one says which columns there are, and of which types.
 pub(super) async fn describe(
     call: &FileCall,
-    paths: &[String],
+    found: &[Found],
     cancel: &Cancel,
 ) -> SqlResult<Described> {
     options::check_known(call, &OPTIONS)?;
-    let partitions = Partitions::of(call, paths)?;
-    let mut format = format(call, &paths[0])?;
+    let partitions = Partitions::of(call, found)?;
+    let mut format = format(call, &found[0].path)?;
     let sample_count = count(call, "sample_size")?.unwrap_or(SAMPLE_RECORDS);
-    let sample = guess::sample(&paths[0], &format, sample_count);
+    let sample = guess::sample(&found[0], &format, sample_count);
     let sample = unless_cancelled(cancel, sample).await??;
     let header = flag(call, "header")?;
     let all_text = flag(call, "all_varchar")?.unwrap_or(false);
@@ -66,11 +70,11 @@ pub(super) async fn describe(
     let stored: Vec<FileColumn> = stored.collect();
     let names: Vec<String> = stored.iter().map(|column| column.name.clone()).collect();
     let columns = partitions.columns(stored);
-    let row_count = sample.rows_of_whole().saturating_mul(paths.len() as u64);
+    let row_count = sample.rows_of_whole().saturating_mul(found.len() as u64);
     let statistics = TableStatistics { row_count, ..TableStatistics::default() };
-    let files = paths.iter().zip(partitions.values()).map(|(path, parts)| {
-        let (path, format, names) = (path.clone(), format.clone(), names.clone());
-        File { parts, content: Content::Csv(CsvFile { path, format, names }) }
+    let files = found.iter().zip(partitions.values()).map(|(found, parts)| {
+        let (found, format, names) = (found.clone(), format.clone(), names.clone());
+        File { parts, content: Content::Csv(CsvFile { found, format, names }) }
     });
     Ok(Described { columns, files: files.collect(), statistics })
 }
@@ -101,11 +105,16 @@ fn format(call: &FileCall, path: &str) -> SqlResult<CopyOptions> {
 }
 
 impl CsvFile {
-    /// Begins to read it: columns by their numbers, with their types.
+    /// Begins to read it: columns by their numbers, with their types; what is downloaded is counted in
+    /// `room`.
     ///
     /// # Errors
     /// Those of opening it.
-    pub(super) async fn read(&self, columns: &[(usize, LogicalType)]) -> SqlResult<Reading> {
-        Reading::begin(&self.path, &self.format, &self.names, columns).await
+    pub(super) async fn read(
+        &self,
+        columns: &[(usize, LogicalType)],
+        room: Option<Arc<Room>>,
+    ) -> SqlResult<Reading> {
+        Reading::begin(self, columns, room).await
     }
 }

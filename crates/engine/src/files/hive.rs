@@ -4,6 +4,7 @@ use sql::FileCall;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::columns::{ColumnType, FileColumn, Origin};
+use super::found::Found;
 
 /// The name of a directory for rows that have no value.
 const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -22,13 +23,13 @@ impl Partitions {
     ///
     /// # Errors
     /// 22P04 for files in different directories where the call wants their columns.
-    pub(super) fn of(call: &FileCall, paths: &[String]) -> SqlResult<Partitions> {
+    pub(super) fn of(call: &FileCall, found: &[Found]) -> SqlResult<Partitions> {
         let wanted = super::options::flag(call, "hive_partitioning")?;
-        let none = || Partitions { names: vec![], values: vec![vec![]; paths.len()] };
+        let none = || Partitions { names: vec![], values: vec![vec![]; found.len()] };
         if wanted == Some(false) {
             return Ok(none());
         }
-        let parts: Vec<_> = paths.iter().map(|path| pairs(path)).collect();
+        let parts: Vec<_> = found.iter().map(|file| pairs(&file.path)).collect();
         let names_of = |pairs: &[(String, Option<String>)]| -> Vec<String> {
             pairs.iter().map(|(name, _)| name.clone()).collect()
         };
@@ -38,7 +39,8 @@ impl Partitions {
             (None, _) => {}
             (Some(other), Some(true)) => {
                 let message = "files lie in directories of different columns";
-                let detail = format!("One is \"{}\", another one \"{}\".", paths[0], paths[other]);
+                let (one, other) = (&found[0].path, &found[other].path);
+                let detail = format!("One is \"{one}\", another one \"{other}\".");
                 return Err(
                     SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message).with_detail(detail)
                 );

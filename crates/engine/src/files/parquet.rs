@@ -3,6 +3,7 @@
 mod decode;
 mod footer;
 mod groups;
+mod pages;
 
 use std::sync::Arc;
 
@@ -15,29 +16,35 @@ use sql::catalog::TableStatistics;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::columns::{ColumnType, FileColumn, Origin};
+use super::found::Found;
 use super::hive::Partitions;
 use super::{Content, Described, File, convert, options};
-use crate::waiting::give_way;
+use crate::waiting::{Beside, all, give_way};
 
-pub(super) use decode::Decoding;
+pub(super) use decode::{Decoding, Next};
 pub(super) use footer::ParquetFile;
 pub(super) use groups::is_skipped;
+
+/// Files that are opened at once: enough to hide the round trips to a store behind each other.
+const OPENED_AT_ONCE: usize = 32;
 
 /// Opens the files of a call; the first one says which columns there are.
 pub(super) async fn describe(
     call: &FileCall,
-    paths: &[String],
+    found: &[Found],
     cancel: &Cancel,
 ) -> SqlResult<Described> {
     options::check_known(call, &["hive_partitioning"])?;
-    let partitions = Partitions::of(call, paths)?;
+    let partitions = Partitions::of(call, found)?;
     let mut files: Vec<ParquetFile> = vec![];
-    for path in paths {
+    for some in found.chunks(OPENED_AT_ONCE) {
         give_way(cancel).await?;
-        let file = footer::open(path, cancel).await?;
-        match files.first() {
-            None => files.push(file),
-            Some(first) => files.push(file.in_order_of(first)?),
+        let open = |found| -> Beside<'_, ParquetFile> { Box::pin(footer::open(found, cancel)) };
+        for file in all(some.iter().map(open).collect()).await? {
+            match files.first() {
+                None => files.push(file),
+                Some(first) => files.push(file.in_order_of(first)?),
+            }
         }
     }
     let columns = partitions.columns(files.first().map(ParquetFile::columns).unwrap_or_default());
@@ -77,10 +84,10 @@ impl ParquetFile {
     /// # Errors
     /// 42804 when it has not all of them with the same types.
     fn in_order_of(mut self, first: &ParquetFile) -> SqlResult<ParquetFile> {
-        let (own, theirs) = (self.columns(), first.columns());
+        let (own, theirs, path) = (self.columns(), first.columns(), self.found.path.clone());
         let differs = |what: String| {
             let message =
-                format!("file \"{}\" has other columns than \"{}\"", self.path, first.path);
+                format!("file \"{path}\" has other columns than \"{}\"", first.found.path);
             SqlError::new(SqlState("42804"), message).with_detail(what)
         };
         let place = |column: &FileColumn| {

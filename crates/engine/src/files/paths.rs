@@ -1,10 +1,15 @@
 //! The files that paths with wildcards stand for: `*` and `?` within a name, `**` for any directories.
 
+mod objects;
+
 use std::io::ErrorKind;
 
 use runtime::sync::Cancel;
 use types::{SqlError, SqlResult, SqlState};
 
+use super::found::Found;
+use crate::catalog::Snapshot;
+use crate::objects::is_object;
 use crate::waiting::give_way;
 
 /// Files of one call, and names looked at for them: a statement keeps what it knows of each in memory.
@@ -16,13 +21,18 @@ const DEPTH_MAX: usize = 32;
 /// The files of all these paths: those of each in order of their names.
 ///
 /// # Errors
-/// 58P01 for wildcards that no file matches, 54000 for too many files, 58030.
-pub(super) async fn expand(paths: &[String], cancel: &Cancel) -> SqlResult<Vec<String>> {
+/// 58P01 for wildcards that no file matches and objects that there are not, 54000 for too many files, 58030.
+pub(super) async fn expand(
+    paths: &[String],
+    snapshot: &Snapshot,
+    cancel: &Cancel,
+) -> SqlResult<Vec<Found>> {
     let mut files = vec![];
     for path in paths {
-        match has_wildcard(path) {
-            true => files.extend(matching(path, cancel).await?),
-            false => files.push(path.clone()),
+        match (is_object(path), has_wildcard(path)) {
+            (true, _) => files.extend(objects::expand(path, snapshot, cancel).await?),
+            (_, true) => files.extend(matching(path, cancel).await?.into_iter().map(Found::local)),
+            (_, false) => files.push(Found::local(path.clone())),
         }
     }
     Ok(files)
@@ -51,11 +61,14 @@ async fn matching(pattern: &str, cancel: &Cancel) -> SqlResult<Vec<String>> {
     found.sort_unstable();
     found.dedup();
     let files = without_directories(found, cancel).await?;
-    if files.is_empty() {
-        let message = format!("no files match the pattern \"{pattern}\"");
-        return Err(SqlError::new(SqlState::UNDEFINED_FILE, message));
+    match files.is_empty() {
+        true => Err(none_match(pattern)),
+        false => Ok(files),
     }
-    Ok(files)
+}
+
+fn none_match(pattern: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_FILE, format!("no files match the pattern \"{pattern}\""))
 }
 
 fn joined(directory: &str, name: &str) -> String {

@@ -1,7 +1,13 @@
-//! The rows of a scan of files: row groups of Parquet, batch by batch, and CSV from its begin to its end.
+//! The rows of a scan of files: row groups of Parquet, or slices of them, batch by batch, and CSV from its begin
+//! to its end.
+//!
+//! What is downloaded is held in memory until its rows are made, and somebody may have to wait for that memory.
+//! So parts that hold some do not lie in the queue of the query, behind those who wait: they lie here, and who
+//! would wait goes on with one of them first.
 
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -15,9 +21,10 @@ use types::{LogicalType, SqlError, SqlResult};
 
 use super::columns::{FileColumn, Origin};
 use super::csv::Reading;
-use super::parquet::{Decoding, is_skipped};
+use super::parquet::{Decoding, Next, is_skipped};
 use super::{Content, File, FileTable};
 use crate::dml::internal;
+use crate::objects::{ObjectFile, Room, Taken};
 
 /// The source of a scan.
 pub(crate) struct FileSource {
@@ -27,6 +34,10 @@ pub(crate) struct FileSource {
     schema: SchemaRef,
     produced: usize,
     tests: Vec<Test>,
+    /// The memory of downloads, where there are any.
+    room: Option<Arc<Room>>,
+    /// What holds some of it, by the numbers of files. For each there is a [`Work::Begun`] in the queue.
+    begun: Mutex<Vec<(usize, Box<Decoding>)>>,
 }
 
 /// A condition, and where its column stands among those that are read.
@@ -37,8 +48,11 @@ struct Test {
 
 enum Work {
     File(usize),
-    Group(usize, usize),
+    /// Rows of a group, or all of them.
+    Group(usize, usize, Option<Range<usize>>),
     Decoding(usize, Box<Decoding>),
+    /// Something that was begun, if it is not done by now.
+    Begun,
     Csv(usize, Box<Reading>),
 }
 
@@ -49,7 +63,11 @@ fn part(work: Work) -> Part {
 impl FileSource {
     /// # Errors
     /// 0A000 for a column of a type that cannot be read.
-    pub(super) fn new(table: Arc<FileTable>, scan: &Scan) -> SqlResult<FileSource> {
+    pub(super) fn new(
+        table: Arc<FileTable>,
+        scan: &Scan,
+        room: Option<Arc<Room>>,
+    ) -> SqlResult<FileSource> {
         let mut ordinals = scan.columns.clone();
         let mut tests = vec![];
         for restriction in &scan.restrictions {
@@ -65,20 +83,25 @@ impl FileSource {
             return Err(refusal);
         }
         let schema = table.def.schema.project(&ordinals);
-        Ok(FileSource { table, read, schema, produced: scan.columns.len(), tests })
+        let (produced, begun) = (scan.columns.len(), Mutex::default());
+        Ok(FileSource { table, read, schema, produced, tests, room, begun })
     }
 
     async fn work(&self, work: Work, access: Access<'_>) -> SqlResult<Step> {
         match work {
             Work::File(number) => self.open(number, access).await,
-            Work::Group(number, group) => {
+            Work::Group(number, group, rows) => {
                 let Content::Parquet(parquet) = &self.table.files[number].content else {
                     return Err(SqlError::internal("a row group of what is no Parquet file"));
                 };
-                let decoding = Decoding::begin(parquet, group, &self.stored()).await?;
+                let decoding = Decoding::begin(parquet, group, rows, &self.stored()).await?;
                 self.decode(number, Box::new(decoding), access).await
             }
             Work::Decoding(number, decoding) => self.decode(number, decoding, access).await,
+            Work::Begun => match self.take_begun() {
+                Some((number, decoding)) => self.decode(number, decoding, access).await,
+                None => Ok(Step { rows: None, parts: vec![] }),
+            },
             Work::Csv(number, reading) => self.read_csv(number, reading, access).await,
         }
     }
@@ -100,7 +123,8 @@ impl FileSource {
         }
         let parts = match &file.content {
             Content::Csv(csv) => {
-                vec![part(Work::Csv(number, Box::new(csv.read(&self.stored()).await?)))]
+                let reading = csv.read(&self.stored(), self.room.clone()).await?;
+                vec![part(Work::Csv(number, Box::new(reading)))]
             }
             Content::Parquet(parquet) => {
                 let groups = 0..parquet.group_count();
@@ -117,7 +141,16 @@ impl FileSource {
                 let kept: Vec<usize> = groups.clone().filter(wanted).collect();
                 let skipped = (groups.len() - kept.len()) as u64;
                 access.skips.chunks_skipped.fetch_add(skipped, Relaxed);
-                kept.into_iter().map(|group| part(Work::Group(number, group))).collect()
+                let stored: Vec<usize> = self.stored().iter().map(|(column, _)| *column).collect();
+                let slices = |group: usize| match parquet.slices(group, &stored) {
+                    Some(slices) => slices.into_iter().map(Some).collect(),
+                    None => vec![None],
+                };
+                let parts = |group: usize| {
+                    let slices = slices(group).into_iter();
+                    slices.map(move |rows| part(Work::Group(number, group, rows)))
+                };
+                kept.into_iter().flat_map(parts).collect()
             }
         };
         Ok(Step { rows: None, parts })
@@ -144,11 +177,63 @@ impl FileSource {
         mut decoding: Box<Decoding>,
         access: Access<'_>,
     ) -> SqlResult<Step> {
-        let Some(decoded) = decoding.next(access.io).await? else {
-            return Ok(Step { rows: None, parts: vec![] });
+        loop {
+            match decoding.next()? {
+                Next::End => return Ok(Step { rows: None, parts: vec![] }),
+                Next::Rows(decoded) => {
+                    let rows = self.restricted(number, decoded.arrays, decoded.row_count)?;
+                    return Ok(Step { rows: Some(rows), parts: vec![self.rest(number, decoding)] });
+                }
+                Next::Wants(ranges) => {
+                    let taken = match self.room_for(&decoding, &ranges).await {
+                        Ok(taken) => taken,
+                        Err((other, begun)) => {
+                            let step = Box::pin(self.decode(other, begun, access)).await?;
+                            let Step { rows, mut parts } = step;
+                            parts.push(part(Work::Decoding(number, decoding)));
+                            return Ok(Step { rows, parts });
+                        }
+                    };
+                    let slices = decoding.supply(&ranges, taken, access).await?;
+                    self.room.iter().for_each(|room| room.tell(access.skips));
+                    if !slices.is_empty() {
+                        // The first one is taken up first.
+                        let slices = slices.into_iter().rev().map(Box::new);
+                        let rests = slices.map(|slice| self.rest(number, slice));
+                        let mut parts: Vec<Part> = rests.collect();
+                        parts.reverse();
+                        return Ok(Step { rows: None, parts });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Memory for a download, or something else to be gone on with.
+    async fn room_for(
+        &self,
+        decoding: &Decoding,
+        ranges: &[Range<u64>],
+    ) -> Result<Option<Taken>, (usize, Box<Decoding>)> {
+        let Some(room) = self.room.as_ref().filter(|_| decoding.is_of_object()) else {
+            return Ok(None);
         };
-        let rows = self.restricted(number, decoded.arrays, decoded.row_count)?;
-        Ok(Step { rows: Some(rows), parts: vec![part(Work::Decoding(number, decoding))] })
+        let bytes = usize::try_from(ObjectFile::bytes_of(ranges)).unwrap_or(usize::MAX);
+        room.take_or(bytes, || self.take_begun()).await.map(Some)
+    }
+
+    /// The rest of what is being decoded, as a part for the queue.
+    fn rest(&self, number: usize, decoding: Box<Decoding>) -> Part {
+        let Some(room) = self.room.as_ref().filter(|_| decoding.is_of_object()) else {
+            return part(Work::Decoding(number, decoding));
+        };
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).push((number, decoding));
+        room.wake();
+        part(Work::Begun)
+    }
+
+    fn take_begun(&self) -> Option<(usize, Box<Decoding>)> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
     async fn read_csv(
@@ -157,7 +242,9 @@ impl FileSource {
         mut reading: Box<Reading>,
         access: Access<'_>,
     ) -> SqlResult<Step> {
-        let Some((arrays, row_count)) = reading.next(access.io).await? else {
+        let read = reading.next(access).await?;
+        self.room.iter().for_each(|room| room.tell(access.skips));
+        let Some((arrays, row_count)) = read else {
             return Ok(Step { rows: None, parts: vec![] });
         };
         let rows = self.restricted(number, arrays, row_count)?;

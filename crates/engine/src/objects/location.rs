@@ -27,6 +27,11 @@ const SCHEMES: [(&str, Scheme); 5] = [
 ];
 
 impl Scheme {
+    /// That of a text that begins as a location does.
+    pub(crate) fn of(text: &str) -> Option<Scheme> {
+        SCHEMES.iter().find(|(start, _)| text.starts_with(start)).map(|(_, scheme)| *scheme)
+    }
+
     /// As locations begin.
     pub(crate) fn start(self) -> &'static str {
         SCHEMES.iter().find(|(_, scheme)| *scheme == self).map_or("", |(start, _)| start)
@@ -86,14 +91,13 @@ impl Location {
             (false, prefix) => format!("{prefix}/{name}"),
         }
     }
+}
 
-    /// Whether all that lies there lies below `scope` too.
-    pub(crate) fn is_within(&self, scope: &str) -> bool {
-        let own = self.to_string();
-        let rest = own.strip_prefix(scope.trim_end_matches('/'));
-        let of_all = scope == self.scheme.start();
-        of_all || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    }
+/// Whether what a location or the name of an object says lies below `scope`.
+pub(crate) fn is_within(text: &str, scope: &str) -> bool {
+    let rest = text.strip_prefix(scope.trim_end_matches('/'));
+    let of_all = scope.ends_with("://") && text.starts_with(scope);
+    of_all || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl fmt::Display for Location {

@@ -27,6 +27,8 @@ pub(crate) struct Stores(Arc<Inner>);
 struct Inner {
     /// The hosts that may be spoken to; none stands for all.
     hosts: Vec<String>,
+    /// Lists of a table that are kept.
+    snapshots: usize,
     client: OnceLock<Client>,
     /// Lists of tables that were replaced and are still read by.
     leases: Leases,
@@ -46,9 +48,15 @@ impl fmt::Debug for Bucket {
 }
 
 impl Stores {
-    /// Connections to these hosts only; to all, where none is named.
-    pub(crate) fn new(hosts: Vec<String>) -> Stores {
-        Stores(Arc::new(Inner { hosts, ..Inner::default() }))
+    /// Connections to these hosts only; to all, where none is named. Of each table that is written so many
+    /// lists are kept.
+    pub(crate) fn new(hosts: Vec<String>, snapshots: usize) -> Stores {
+        Stores(Arc::new(Inner { hosts, snapshots, ..Inner::default() }))
+    }
+
+    /// Lists of a table that are kept.
+    pub(crate) fn snapshots(&self) -> usize {
+        self.0.snapshots
     }
 
     /// Lists of tables that were replaced and are still read by.

@@ -28,7 +28,7 @@ fn the_longest_scope_wins() {
     ];
     for (location, expected) in table {
         let location = Location::parse(location).expect(location);
-        let found = secrets.of_location(&location).map(|secret| secret.name.as_str());
+        let found = secrets.of_location(&location.to_string()).map(|secret| secret.name.as_str());
         assert_eq!(found, expected, "{location}");
     }
     assert!(!format!("{secrets:?}").contains("canary"));

@@ -10,6 +10,7 @@ use sql::parse::{self, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{COPY_CHUNKS, Client, Session};
+use crate::columns;
 use crate::door;
 use crate::pipe::{PipeReceiver, PipeSender, pipe};
 use crate::planning::entered;
@@ -69,6 +70,28 @@ impl Session {
             results.push(result?);
         }
         Ok(results)
+    }
+
+    /// Makes tables of all that lie one folder below a location of objects, to be read; their names. From an
+    /// ordinary thread.
+    ///
+    /// # Errors
+    /// 58P01 where there is none, 42P07 for a name that is taken, and those of the store.
+    pub fn attach_all(&mut self, location: &str) -> SqlResult<Vec<String>> {
+        let (handle, snapshot) = (self.db.handle(), self.db.snapshot());
+        let names =
+            door::wait(&handle, || Box::pin(async { columns::tables(&snapshot, location).await }))?;
+        if names.is_empty() {
+            let message = format!("there are no tables at \"{location}\"");
+            return Err(SqlError::new(SqlState::UNDEFINED_FILE, message)
+                .with_hint("Tables are folders there: location/table/list."));
+        }
+        for name in &names {
+            let place = format!("{}/{name}", location.trim_end_matches('/')).replace('\'', "''");
+            let name = sql::quote_ident(name);
+            self.execute(&format!("create table {name} with (location = '{place}')"))?;
+        }
+        Ok(names)
     }
 
     /// Runs `COPY table FROM STDIN` with `input` as its data, read by the calling ordinary thread.

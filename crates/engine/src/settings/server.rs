@@ -143,6 +143,14 @@ pub(super) const SERVER: &[Setting] = &[
         "Endpoints of object stores that statements may name: HOST, HOST:PORT or *.DOMAIN; empty for all."
     ),
     server!(
+        "object_store_snapshots",
+        CONNECTIONS,
+        Start,
+        Kind::Integer { min: 0, max: 10_000 },
+        Is("0"),
+        "Lists of a table in an object store that are kept, to read earlier states by; 0 for none."
+    ),
+    server!(
         "console_writes",
         CONNECTIONS,
         Start,

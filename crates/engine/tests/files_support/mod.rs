@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use engine::{Database, Options, Session};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 pub const MODES: [&str; 3] = ["serial", "static", "ooo"];
 
@@ -92,10 +92,23 @@ pub fn parquet_with(
     row_group_rows: usize,
     compression: Compression,
 ) -> Vec<u8> {
+    parquet_indexed(columns, row_group_rows, compression, true)
+}
+
+/// The same with or without an index of pages.
+pub fn parquet_indexed(
+    columns: Vec<(&str, ArrayRef)>,
+    row_group_rows: usize,
+    compression: Compression,
+    has_index: bool,
+) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter(columns).expect("a batch");
+    let statistics = if has_index { EnabledStatistics::Page } else { EnabledStatistics::Chunk };
     let properties = WriterProperties::builder()
         .set_compression(compression)
         .set_max_row_group_row_count(Some(row_group_rows))
+        .set_statistics_enabled(statistics)
+        .set_offset_index_disabled(!has_index)
         .build();
     let mut bytes = vec![];
     let mut writer =

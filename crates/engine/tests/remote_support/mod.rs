@@ -68,10 +68,17 @@ pub struct Scratch {
 
 impl Scratch {
     pub fn new(name: &str) -> Scratch {
+        Scratch::with(name, |_| {})
+    }
+
+    /// One that is created with other options; it is opened with the usual ones.
+    pub fn with(name: &str, change: impl FnOnce(&mut Options)) -> Scratch {
         let file = format!("dovetail-remote-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
-        let db = Some(Database::create(&path, options()).expect("a new file"));
+        let mut options = options();
+        change(&mut options);
+        let db = Some(Database::create(&path, options).expect("a new file"));
         Scratch { path, db }
     }
 

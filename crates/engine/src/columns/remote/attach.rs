@@ -1,11 +1,11 @@
 //! A table that another database wrote, to be read: its columns and the headers of its chunks are those
-//! that the list has at this moment.
+//! that the list has at this moment, or had at an earlier one.
 
 use std::sync::Arc;
 
 use columnar::ChunkHeader;
 use storage::{Store, TreeId};
-use types::{Column, SqlResult};
+use types::{Column, SqlError, SqlResult, SqlState};
 
 use super::super::part::{COUNTS, Kind, block_error, key};
 use super::super::stored::{StoredColumns, StoredPart};
@@ -17,8 +17,8 @@ use crate::fault;
 use crate::load::drop_trees;
 use crate::objects::{Bucket, of_object};
 
-/// Reads the list of a location; the columns of the table, and its parts as trees that no catalog knows
-/// yet.
+/// Reads the list of a location, or one that is kept of `location@sequence`; the columns of the table, and
+/// its parts as trees that no catalog knows yet.
 ///
 /// # Errors
 /// Those of the store, XX001 for what is no list, and those of storage.
@@ -27,14 +27,19 @@ pub(crate) async fn attach(
     location: &str,
     deleted: TreeId,
 ) -> SqlResult<(Vec<Column>, StoredColumns)> {
+    let (location, snapshot) = split(location);
     let bucket = db.newest().bucket(location)?;
-    let (found, tag) = read(&bucket).await?;
+    let (found, tag) = match snapshot {
+        None => read(&bucket).await?,
+        Some(sequence) => read_kept(&bucket, sequence).await?,
+    };
     let columns = definition(&found)?.schema.columns;
     let remote = StoredRemote {
         location: bucket.location.to_string(),
         writer: None,
         sequence: found.sequence,
         tag,
+        snapshot,
         lease: Arc::default(),
     };
     let mut stored = StoredColumns { deleted: deleted.0, parts: vec![], remote: Some(remote) };
@@ -49,11 +54,42 @@ pub(crate) async fn attach(
     Ok((columns, stored))
 }
 
+/// A location, and the sequence of the list that is meant, if it is not the newest one.
+fn split(location: &str) -> (&str, Option<u64>) {
+    let parts = location.rsplit_once('@');
+    let parts = parts.and_then(|(place, sequence)| Some((place, sequence.parse().ok()?)));
+    parts.map_or((location, None), |(place, sequence)| (place, Some(sequence)))
+}
+
 /// The list that is there now, and its tag.
 pub(super) async fn read(bucket: &Bucket) -> SqlResult<(List, String)> {
-    let key = bucket.location.key(LIST);
+    read_as(bucket, LIST).await
+}
+
+/// The list of a sequence, which may be the newest one.
+async fn read_kept(bucket: &Bucket, sequence: u64) -> SqlResult<(List, String)> {
+    let kept = match read_as(bucket, &list::snapshot_name(sequence)).await {
+        Err(error) if error.state == SqlState::UNDEFINED_FILE => read(bucket).await?,
+        kept => kept?,
+    };
+    let newest = kept.0.sequence;
+    if newest == sequence {
+        return Ok(kept);
+    }
+    let message =
+        format!("snapshot {sequence} of the table at \"{}\" is not kept", bucket.location);
+    Err(SqlError::new(SqlState::UNDEFINED_FILE, message)
+        .with_detail(format!("The newest one is {newest}."))
+        .with_hint(
+            "The setting object_store_snapshots of the database that writes says how many are.",
+        ))
+}
+
+/// The list of this name.
+pub(super) async fn read_as(bucket: &Bucket, name: &str) -> SqlResult<(List, String)> {
+    let key = bucket.location.key(name);
     let got = bucket.store.get(&key).await;
-    let object = got.map_err(|error| of_object(&error, &bucket.location, LIST))?;
+    let object = got.map_err(|error| of_object(&error, &bucket.location, name))?;
     let bytes = object.body.as_slice();
     list::verify(bytes).await?;
     Ok((List::decode(bytes)?, object.info.tag.unwrap_or_default()))

@@ -1,15 +1,18 @@
-//! Removes objects that no list names: those of statements that failed, and those that `REORGANIZE` and
-//! changes of large parts of a table have replaced.
+//! Removes lists that are not to be kept any more, and objects that no list names: those of statements that
+//! failed, and those that `REORGANIZE` and changes of large parts of a table have replaced.
 
 use std::collections::BTreeSet;
 
+use objectstore::ObjectInfo;
 use types::{SqlError, SqlResult};
 
+use super::attach::read_as;
+use super::list::{SNAPSHOTS, sequence_of, snapshot_name};
 use super::name::{ChunkName, FOLDER};
 use super::publish::names;
 use crate::catalog::TableEntry;
 use crate::database::Database;
-use crate::objects::{of_object, of_store};
+use crate::objects::{Bucket, of_object, of_store};
 
 /// Objects that are younger stay: somebody elsewhere may still read by a list that names them.
 const GRACE_S: i64 = 3600;
@@ -37,17 +40,53 @@ pub(crate) async fn expire(db: &Database, entry: &TableEntry) -> SqlResult<usize
     }
     let bucket = newest.bucket(&remote.location)?;
     let (store, location) = (&bucket.store, &bucket.location);
+    let mut count = snapshots(&bucket, newest.stores.snapshots(), &mut used).await?;
     let prefix = location.key("");
     let found = store.list_all(&location.key(FOLDER), OBJECTS_MAX).await;
-    let now_s = runtime::time::unix_us() / 1_000_000;
-    let mut count = 0;
     for object in found.map_err(|error| of_store(&error, location))? {
         let name = object.key.strip_prefix(&prefix).and_then(ChunkName::of_object);
-        let is_old = object.modified_s.is_some_and(|at| now_s.saturating_sub(at) >= GRACE_S);
+        let is_old = is_old(&object);
         let Some(name) = name.filter(|name| is_old && !used.contains(name)) else { continue };
         let removed = store.delete(&object.key).await;
         removed.map_err(|error| -> SqlError { of_object(&error, location, &name.to_string()) })?;
         count += 1;
+    }
+    Ok(count)
+}
+
+fn is_old(object: &ObjectInfo) -> bool {
+    let now_s = runtime::time::unix_us() / 1_000_000;
+    object.modified_s.is_some_and(|at| now_s.saturating_sub(at) >= GRACE_S)
+}
+
+/// Removes all lists but the newest ones; how many. What the others name is used.
+async fn snapshots(
+    bucket: &Bucket,
+    kept: usize,
+    used: &mut BTreeSet<ChunkName>,
+) -> SqlResult<usize> {
+    let Bucket { store, location } = bucket;
+    let prefix = location.key("");
+    let found = store.list_all(&location.key(SNAPSHOTS), OBJECTS_MAX).await;
+    let found = found.map_err(|error| of_store(&error, location))?.into_iter();
+    let named = found.filter_map(|object| {
+        let sequence = object.key.strip_prefix(&prefix).and_then(sequence_of)?;
+        Some((sequence, object))
+    });
+    let mut lists: Vec<(u64, ObjectInfo)> = named.collect();
+    lists.sort_unstable_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
+    let mut count = 0;
+    for (at, (sequence, object)) in lists.into_iter().enumerate() {
+        let name = snapshot_name(sequence);
+        if at >= kept && is_old(&object) {
+            let removed = store.delete(&object.key).await;
+            removed.map_err(|error| of_object(&error, location, &name))?;
+            count += 1;
+            continue;
+        }
+        let (list, _) = read_as(bucket, &name).await?;
+        let chunks = list.parts.iter().flat_map(|part| &part.chunks);
+        used.extend(chunks.map(|chunk| chunk.name));
     }
     Ok(count)
 }

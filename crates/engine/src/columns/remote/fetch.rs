@@ -12,8 +12,7 @@ use runtime::IoBuf;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::name::ChunkName;
-use super::room::{Room, Taken};
-use crate::objects::{Bucket, of_object};
+use crate::objects::{Bucket, Room, Taken, of_object};
 use crate::waiting::{Beside, all};
 
 /// Bytes between two ranges that are read along: less than what comes while a request is on its way
@@ -99,6 +98,7 @@ impl<'a> Download<'a> {
             access.skips.waited_ns.fetch_add(waited, Relaxed);
         }
         self.pieces.extend(pieces?.into_iter().map(Arc::new));
+        self.taken.iter().for_each(|taken| taken.came());
         Ok(())
     }
 

@@ -9,6 +9,19 @@ use super::name::ChunkName;
 /// What the object is called, within a location.
 pub(super) const LIST: &str = "list";
 
+/// What the names of lists that are kept begin with, within a location.
+pub(super) const SNAPSHOTS: &str = "snapshots/";
+
+/// What the list of this sequence is called when it is kept.
+pub(super) fn snapshot_name(sequence: u64) -> String {
+    format!("{SNAPSHOTS}{sequence:020}")
+}
+
+/// The sequence of a list that is kept, by its name.
+pub(super) fn sequence_of(name: &str) -> Option<u64> {
+    name.strip_prefix(SNAPSHOTS)?.parse().ok()
+}
+
 /// Bytes of a list at most: it is written and read in one piece of memory.
 pub(super) const LIST_BYTES_MAX: usize = 512 << 20;
 

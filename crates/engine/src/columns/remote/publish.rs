@@ -14,7 +14,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::super::part::{Kind, Part, damaged, key};
 use super::super::stored::{StoredColumns, StoredPart};
-use super::list::{LIST, LIST_BYTES_MAX, List, ListedChunk, ListedPart, seal};
+use super::list::{LIST, LIST_BYTES_MAX, List, ListedChunk, ListedPart, seal, snapshot_name};
 use super::name::ChunkName;
 use super::stored::StoredRemote;
 use super::{attach, list};
@@ -45,10 +45,13 @@ pub(crate) async fn claim(
         writer: Some(writer),
         sequence: 0,
         tag: String::new(),
+        snapshot: None,
         lease: Arc::default(),
     };
-    let bucket = db.newest().bucket(&remote.location)?;
-    put(&bucket, &mut remote, def, vec![]).await.map_err(|error| match error.state.0 {
+    let newest = db.newest();
+    let bucket = newest.bucket(&remote.location)?;
+    let is_kept = newest.stores.snapshots() > 0;
+    put(&bucket, &mut remote, def, vec![], is_kept).await.map_err(|error| match error.state.0 {
         "40001" => taken(&location),
         _ => error,
     })?;
@@ -80,7 +83,7 @@ pub(crate) async fn publish(
         parts.push(listed(db.store(), part).await?);
     }
     let mut next = StoredRemote { lease: Arc::default(), ..old.clone() };
-    put(&bucket, &mut next, def, parts).await?;
+    put(&bucket, &mut next, def, parts, newest.stores.snapshots() > 0).await?;
     newest.stores.leases().note(&old);
     columns.remote = Some(next);
     Ok(())
@@ -112,12 +115,15 @@ pub(crate) fn refuse_in_block(db: &Database) -> SqlResult<()> {
         .with_hint("Load the table in a statement of its own."))
 }
 
-/// Puts the list in the place of the one that was there, and says so in `remote`.
+/// Puts the list in the place of the one that was there, and says so in `remote`; and once more under a name
+/// of its own, if it is to be kept. It is what others see by then, so if that fails the statement has failed as
+/// if it had been lost between list and commit.
 async fn put(
     bucket: &Bucket,
     remote: &mut StoredRemote,
     def: &TableDef,
     parts: Vec<ListedPart>,
+    is_kept: bool,
 ) -> SqlResult<()> {
     let writer = remote.writer.clone();
     let writer =
@@ -140,6 +146,9 @@ async fn put(
             Ok(info) => {
                 let tag = info.tag.ok_or_else(|| no_tag(bucket))?;
                 (remote.tag, remote.sequence) = (tag, list.sequence);
+                if is_kept {
+                    keep(bucket, list.sequence, &bytes).await?;
+                }
                 return Ok(());
             }
             Err(error) if error.kind() == ErrorKind::Precondition && !is_second => {
@@ -154,6 +163,12 @@ async fn put(
             Err(error) => return Err(of_object(&error, &bucket.location, LIST)),
         }
     }
+}
+
+async fn keep(bucket: &Bucket, sequence: u64, bytes: &[u8]) -> SqlResult<()> {
+    let name = snapshot_name(sequence);
+    let kept = bucket.store.put(&bucket.location.key(&name), bytes).await;
+    kept.map(drop).map_err(|error| of_object(&error, &bucket.location, &name))
 }
 
 /// Whether a list is that of a statement of this table which did not come to its end, or for a new table

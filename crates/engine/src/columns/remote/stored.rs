@@ -16,6 +16,9 @@ pub(crate) struct StoredRemote {
     pub(crate) sequence: u64,
     /// The list's tag at the store.
     pub(crate) tag: String,
+    /// The list that it is read by, where it is not the newest one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) snapshot: Option<u64>,
     /// All versions of the table that share this list have it, so it lives as long as one of them.
     #[serde(skip)]
     pub(crate) lease: Arc<()>,
@@ -23,8 +26,8 @@ pub(crate) struct StoredRemote {
 
 impl PartialEq for StoredRemote {
     fn eq(&self, other: &StoredRemote) -> bool {
-        (&self.location, &self.writer, self.sequence, &self.tag)
-            == (&other.location, &other.writer, other.sequence, &other.tag)
+        (&self.location, &self.writer, self.sequence, &self.tag, self.snapshot)
+            == (&other.location, &other.writer, other.sequence, &other.tag, other.snapshot)
     }
 }
 

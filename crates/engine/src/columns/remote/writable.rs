@@ -24,8 +24,7 @@ pub(crate) fn check_writable(snapshot: &Snapshot, statement: &Statement) -> SqlR
         None => Ok(()),
         Some(name) => {
             let message = format!("table \"{name}\" is only read: another database writes it");
-            Err(SqlError::new(SqlState("25006"), message)
-                .with_hint("Drop it and create it again to see what has been written since."))
+            Err(SqlError::new(SqlState("25006"), message))
         }
     }
 }

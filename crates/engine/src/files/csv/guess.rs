@@ -5,8 +5,10 @@ use sql::parse::CopyOptions;
 use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlResult};
 
+use super::super::found::Found;
 use super::reading::Records;
-use crate::copy::{Field, RandomFile};
+use crate::copy::Field;
+use crate::objects::Tally;
 
 /// What a column may be, the narrowest type first.
 const CANDIDATES: [LogicalType; 7] = [
@@ -48,9 +50,9 @@ pub(super) struct Guessed {
 ///
 /// # Errors
 /// Those of reading.
-pub(super) async fn sample(path: &str, format: &CopyOptions, count: usize) -> SqlResult<Sample> {
-    let file_bytes = RandomFile::open(path).await?.length();
-    let mut reader = Records::open(path, format).await?;
+pub(super) async fn sample(found: &Found, format: &CopyOptions, count: usize) -> SqlResult<Sample> {
+    let file_bytes = found.open().await?.length();
+    let mut reader = Records::open(found, format, None, Tally::default()).await?;
     let (mut records, mut bytes) = (vec![], 0);
     while records.len() < count && bytes < SAMPLE_BYTES_MAX {
         let Some(record) = reader.next().await? else { break };

@@ -1,13 +1,18 @@
 //! The records of a CSV file as batches.
 
+use std::sync::Arc;
+
 use arrow_array::ArrayRef;
-use runtime::IoCounters;
+use exec::Access;
 use runtime::sync::Cancel;
 use sql::parse::{CopyOptions, Header};
 use types::parse::ColumnParser;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 
-use crate::copy::{CsvReader, Field, FileReader, Input, Origin, Stop};
+use super::CsvFile;
+use crate::copy::{CsvReader, Field, Input, Origin, Stop};
+use crate::files::found::Found;
+use crate::objects::{Room, Tally};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 4096;
@@ -23,9 +28,14 @@ pub(super) struct Records {
 impl Records {
     /// # Errors
     /// Those of opening the file.
-    pub(super) async fn open(path: &str, format: &CopyOptions) -> SqlResult<Records> {
-        let input = Input::new(Origin::File(FileReader::open(path).await?));
-        let (path, reader) = (path.to_owned(), CsvReader::new(input, format));
+    pub(super) async fn open(
+        found: &Found,
+        format: &CopyOptions,
+        room: Option<Arc<Room>>,
+        tally: Tally,
+    ) -> SqlResult<Records> {
+        let input = Input::new(Origin::File(found.read(room, tally).await?));
+        let (path, reader) = (found.path.clone(), CsvReader::new(input, format));
         Ok(Records { path, reader, cancel: Cancel::default() })
     }
 
@@ -58,6 +68,10 @@ fn is_empty(record: &[Field]) -> bool {
 /// A file that is being read.
 pub(in crate::files) struct Reading {
     records: Records,
+    /// Whether what is read comes from a device.
+    is_local: bool,
+    /// What was asked of a store.
+    tally: Tally,
     format: CopyOptions,
     names: Vec<String>,
     columns: Vec<(usize, LogicalType)>,
@@ -66,15 +80,18 @@ pub(in crate::files) struct Reading {
 
 impl Reading {
     pub(super) async fn begin(
-        path: &str,
-        format: &CopyOptions,
-        names: &[String],
+        file: &CsvFile,
         columns: &[(usize, LogicalType)],
+        room: Option<Arc<Room>>,
     ) -> SqlResult<Reading> {
+        let tally = Tally::default();
+        let records = Records::open(&file.found, &file.format, room, tally.clone()).await?;
         Ok(Reading {
-            records: Records::open(path, format).await?,
-            format: format.clone(),
-            names: names.to_vec(),
+            records,
+            is_local: !file.found.is_object(),
+            tally,
+            format: file.format.clone(),
+            names: file.names.clone(),
             columns: columns.to_vec(),
             has_begun: false,
         })
@@ -86,7 +103,7 @@ impl Reading {
     /// 22P04 for a record of another length, and what is wrong with values; those of reading.
     pub(in crate::files) async fn next(
         &mut self,
-        io: &IoCounters,
+        access: Access<'_>,
     ) -> SqlResult<Option<(Vec<ArrayRef>, usize)>> {
         let mut parsers = self.parsers();
         let mut row_count = 0;
@@ -94,8 +111,8 @@ impl Reading {
             let before = self.records.reader.bytes_read();
             let record = self.records.next().await?;
             let read = self.records.reader.bytes_read() - before;
-            if read > 0 {
-                io.add_read(read);
+            if read > 0 && self.is_local {
+                access.io.add_read(read);
             }
             let Some(record) = record else { break };
             if !std::mem::replace(&mut self.has_begun, true) && self.format.header == Header::Yes {
@@ -104,6 +121,7 @@ impl Reading {
             self.push(&mut parsers, &record)?;
             row_count += 1;
         }
+        self.tally.tell(access.skips);
         let arrays = parsers.iter_mut().map(ColumnParser::finish).collect();
         Ok((row_count > 0).then_some((arrays, row_count)))
     }

@@ -1,6 +1,6 @@
 //! Which locations are taken, and what they name.
 
-use super::Location;
+use super::{Location, is_within};
 
 #[test]
 fn locations_name_buckets_and_prefixes() {
@@ -39,6 +39,6 @@ fn scopes_end_where_names_end() {
         ("s3://bucket/data/t/u", false),
     ];
     for (scope, is_within) in table {
-        assert_eq!(location.is_within(scope), is_within, "{scope}");
+        assert_eq!(is_within(&location.to_string(), scope), is_within, "{scope}");
     }
 }
