@@ -15,6 +15,7 @@
 mod check;
 mod chunk;
 mod deleted;
+mod joined;
 mod load;
 mod morsel;
 mod part;

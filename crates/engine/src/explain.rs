@@ -169,6 +169,7 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
         ("Chunks Skipped", n.chunks_skipped.into()),
         ("Vectors", n.vectors.into()),
         ("Vectors Skipped", n.vectors_skipped.into()),
+        ("Rows Dropped by Joins", n.rows_dropped.into()),
         ("Requests", n.requests.into()),
         ("Request Retries", n.retries.into()),
         ("Request Bytes", n.received_bytes.into()),
@@ -180,6 +181,7 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
     let is_shown = |name: &str| match name {
         name if of_chunks(name) => n.chunks > 0,
         name if name.starts_with("Request") => n.requests > 0,
+        name if name.starts_with("Rows Dropped") => n.rows_dropped > 0,
         _ => true,
     };
     let fields = fields.into_iter().filter(|(name, _)| is_shown(name));
@@ -203,6 +205,9 @@ fn node(n: &NodeSnapshot) -> String {
     if n.chunks > 0 {
         text += &format!(" chunks={} of {}", n.chunks - n.chunks_skipped, n.chunks);
         text += &format!(" vectors={} of {}", n.vectors - n.vectors_skipped, n.vectors);
+    }
+    if n.rows_dropped > 0 {
+        text += &format!(" dropped={}", n.rows_dropped);
     }
     if n.requests > 0 {
         text += &format!(" requests={} received={}", n.requests, n.received_bytes);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use exec::{
-    Governor, Grant, LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Reservation, Source,
-    Tables, batch_bytes,
+    Governor, Grant, LocalFuture, Lookup, Progress, ProgressSnapshot, Query, Reservation,
+    ScanFilter, Source, Tables, batch_bytes,
 };
 use runtime::sync::{Cancel, Permits};
 use runtime::{Account, AccountSnapshot};
@@ -84,7 +84,7 @@ impl SnapshotTables {
 }
 
 impl Tables for SnapshotTables {
-    fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
+    fn source(&self, scan: &Scan, filters: &[ScanFilter]) -> SqlResult<Arc<dyn Source>> {
         let room = || Room::new(self.memory.reserve("download"), self.operator_bytes);
         if let Some(files) = self.catalog.file_source(scan, room) {
             return Ok(Arc::new(files?));
@@ -96,7 +96,7 @@ impl Tables for SnapshotTables {
         if let Some(columns) = &entry.columns {
             let room = columns.remote.is_some().then(room);
             let snapshot = self.catalog.snapshot();
-            return Ok(Arc::new(ColumnSource::new(snapshot, entry, scan, room)?));
+            return Ok(Arc::new(ColumnSource::new(snapshot, entry, scan, filters, room)?));
         }
         let Some(access) = &self.access else {
             return Ok(Arc::new(TableSource::new(self.catalog.snapshot(), entry, scan)?));

@@ -125,6 +125,43 @@ fn bounds_say_which_chunks_and_vectors_need_not_be_read() {
 }
 
 #[test]
+fn joins_say_which_rows_need_not_be_read() {
+    const FEW: &str = "create table s (id int, kind int) with (storage = column);
+        insert into s select i, 7 from generate_series(150000, 150009) i; analyze";
+    let scratch = Scratch::new("joins");
+    scratch.session().execute(ROWS).unwrap();
+    scratch.session().execute(FEW).unwrap();
+    let of_t = |mode, query: &str| {
+        let mut session = scratch.session();
+        session.settings().execution_mode = mode;
+        scratch.db().drop_cache().unwrap();
+        let plan = lines(&mut session, &format!("explain analyze {query}"));
+        let scan = plan.iter().find(|line| line.contains("Column Scan on t"));
+        scan.unwrap_or_else(|| panic!("{plan:#?}")).clone()
+    };
+    for mode in ExecutionMode::ALL {
+        let (_, all_bytes) = scanned(&scratch, mode, "select sum(length(wide)) from t");
+        for query in [
+            "select sum(length(wide)) from t join s on t.id = s.id",
+            "select sum(length(wide)) from t where id in (select id from s)",
+            "select s.id from s join (select id, max(wide) w from t group by id) g on g.id = s.id",
+        ] {
+            let scan = of_t(mode, query);
+            assert!(scan.contains("actual rows=10 "), "{query}: {scan}");
+            assert_eq!(number(&scan, "chunks="), 1, "{query}: {scan}");
+            assert!(number(&scan, "bytes=") < all_bytes / 8, "{query}: {scan}");
+            assert!(number(&scan, "dropped=") > 0, "{query}: {scan}");
+        }
+        let kinds = of_t(mode, "select count(*) from t join s on t.kind = s.kind");
+        assert!(kinds.contains("actual rows=300 "), "{kinds}");
+        // The others are in vectors without a row of this kind.
+        assert!(number(&kinds, "dropped=") > 250_000, "{kinds}");
+        let outer = of_t(mode, "select count(wide) from t left join s on t.id = s.id");
+        assert!(outer.contains("actual rows=300000 "), "{outer}");
+    }
+}
+
+#[test]
 fn statements_change_rows_wherever_they_are() {
     let scratch = Scratch::new("changes");
     let mut session = scratch.session();

@@ -17,12 +17,14 @@ use crate::cte;
 use crate::first::First;
 use crate::groups::Grouping;
 use crate::hash_join::{BuildSink, Built, JoinRules, Probe, SpilledJoin};
+use crate::join_filter::JoinFilter;
 use crate::lookup::LookupOp;
 use crate::memory::Reservation;
 use crate::nested::NestedLoop;
 use crate::recursive;
 use crate::run::Run;
 use crate::scope::Scope;
+use crate::sideways::{self, Course, Sieve};
 use crate::sink::{Target, halted};
 use crate::sort::SortSink;
 use crate::source::{LocalFuture, Source};
@@ -38,11 +40,23 @@ pub(crate) fn drive<'a>(
     scope: Arc<Scope>,
     tail: Tail,
 ) -> LocalFuture<'a, SqlResult<()>> {
+    drive_sifted(run, node, scope, tail, vec![])
+}
+
+/// The same; rows that `sieves` drop are wanted by nobody.
+fn drive_sifted<'a>(
+    run: &'a Arc<Run>,
+    node: &'a Node,
+    scope: Arc<Scope>,
+    tail: Tail,
+    sieves: Vec<Sieve>,
+) -> LocalFuture<'a, SqlResult<()>> {
     Box::pin(async move {
         let (spine, leaf) = spine(node);
-        let inputs = inputs(run, &spine, leaf, &scope).await?;
+        let course = Course::new(&spine, leaf, sieves);
+        let (inputs, sieves) = inputs(run, &spine, leaf, &scope, course).await?;
         let pipeline = assemble(run, &spine, leaf, inputs, tail)?;
-        pipeline.run(run, leaf, &scope).await
+        pipeline.run(run, leaf, &scope, sieves).await
     })
 }
 
@@ -62,6 +76,25 @@ enum Input {
     Source(Arc<dyn Source>),
 }
 
+impl Input {
+    /// Whether nothing comes of rows that meet it.
+    fn is_void(&self) -> bool {
+        match self {
+            Input::Probe(probe) => probe.is_void(),
+            Input::Nested(nested) => nested.is_void(),
+            Input::None | Input::SpilledJoin(_) | Input::Rows(_) | Input::Source(_) => false,
+        }
+    }
+
+    /// The filters of a build side, by its keys.
+    fn filters(&self) -> &[(usize, Arc<JoinFilter>)] {
+        match self {
+            Input::Probe(probe) => probe.filters(),
+            _ => &[],
+        }
+    }
+}
+
 /// Rows at hand, and what they are counted in.
 struct Rows {
     batches: Vec<RecordBatch>,
@@ -69,7 +102,7 @@ struct Rows {
 }
 
 /// The streaming nodes from `node` down, lowest first, and the node that yields their rows.
-fn spine(node: &Node) -> (Vec<&Node>, &Node) {
+pub(crate) fn spine(node: &Node) -> (Vec<&Node>, &Node) {
     let mut spine = Vec::new();
     let mut at = node;
     loop {
@@ -100,15 +133,48 @@ fn is_list(spine: &[&Node], leaf: &Node) -> bool {
         })
 }
 
-/// Computes the inputs of all nodes of a pipeline, the leaf's last: at once or one after the other.
+/// What an input is computed for.
+struct Asked {
+    /// Keys of a join of which filters are to be made.
+    keys: Vec<usize>,
+    /// What its rows must be.
+    sieves: Vec<Sieve>,
+}
+
+/// Computes the inputs of all nodes of a pipeline, the leaf's last: at once or one after the other. An
+/// aggregation for which filters are made waits for them. With the inputs comes what is asked of the leaf.
 async fn inputs<'a>(
     run: &'a Arc<Run>,
     spine: &[&'a Node],
     leaf: &'a Node,
     scope: &Arc<Scope>,
+    course: Course,
+) -> SqlResult<(Vec<Input>, Vec<Sieve>)> {
+    let of_node = |(at, node): (usize, &&'a Node)| {
+        let asked = Asked { keys: course.keys(at), sieves: course.of_build(at) };
+        input(run, node, Arc::clone(scope), asked)
+    };
+    let mut works: Vec<_> = spine.iter().enumerate().map(of_node).collect();
+    let waits = course.has_own() && matches!(leaf.operator, Operator::Aggregate { .. });
+    let of_leaf = |sieves| input(run, leaf, Arc::clone(scope), Asked { keys: vec![], sieves });
+    if !waits {
+        works.push(of_leaf(course.of_leaf(std::iter::empty())));
+    }
+    let mut inputs = all_inputs(run, scope, works).await?;
+    let sieves = course.of_leaf(inputs.iter().map(Input::filters));
+    if waits {
+        // Of what nothing can come nothing need be known.
+        let is_void = inputs.iter().any(Input::is_void);
+        inputs.push(if is_void { Input::None } else { of_leaf(sieves.clone()).await? });
+    }
+    Ok((inputs, sieves))
+}
+
+async fn all_inputs(
+    run: &Arc<Run>,
+    scope: &Scope,
+    works: Vec<LocalFuture<'_, SqlResult<Input>>>,
 ) -> SqlResult<Vec<Input>> {
-    let nodes = spine.iter().chain([&leaf]);
-    let works: Vec<_> = nodes.map(|&n| input(run, n, Arc::clone(scope))).collect();
     if run.policy.inputs_at_once() {
         return all(run, scope, works).await;
     }
@@ -154,12 +220,13 @@ fn input<'a>(
     run: &'a Arc<Run>,
     node: &'a Node,
     scope: Arc<Scope>,
+    asked: Asked,
 ) -> LocalFuture<'a, SqlResult<Input>> {
     Box::pin(async move {
         let (workers, batch_rows) = (run.worker_count, run.query.batch_rows.max(1));
         let busy_ns = &run.query.progress.node(node.id).busy_ns;
         match &node.operator {
-            Operator::HashJoin(join) => built(run, node, join, scope).await,
+            Operator::HashJoin(join) => built(run, node, join, scope, asked).await,
             Operator::NestedLoopJoin(join) => {
                 let memory = run.reserve(node, "nested-loop join");
                 let schema = batch::relaxed(&join.right.schema);
@@ -171,7 +238,8 @@ fn input<'a>(
             Operator::Aggregate { input, group_by, aggregates } => {
                 let (from, to) = (batch::relaxed(&input.schema), batch::relaxed(&node.schema));
                 let grouping = Grouping::new(group_by.clone(), aggregates.clone(), from, to)?;
-                aggregated(run, node, input, grouping, scope).await
+                let sieves = sideways::below_groups(group_by, asked.sieves);
+                aggregated(run, node, (input, sieves), grouping, scope).await
             }
             Operator::Sort { input, keys, fetch } => {
                 let schema = batch::relaxed(&input.schema);
@@ -213,13 +281,15 @@ async fn built(
     node: &Node,
     join: &HashJoin,
     scope: Arc<Scope>,
+    asked: Asked,
 ) -> SqlResult<Input> {
     let rules = Arc::new(JoinRules::new(node, join, run.query.batch_rows.max(1))?);
     let space = run.workspace(node, "hash join");
     let sink = Arc::new(BuildSink::new(rules, space));
-    fill(run, &join.build, Arc::clone(&scope), Target::unordered(node, sink.clone())).await?;
+    let tail = Tail { ops: vec![], target: Target::unordered(node, sink.clone()) };
+    drive_sifted(run, &join.build, Arc::clone(&scope), tail, asked.sieves).await?;
     let busy_ns = &run.query.progress.node(node.id).busy_ns;
-    Ok(match busy(busy_ns, sink.finish(&scope)).await? {
+    Ok(match busy(busy_ns, sink.finish(&asked.keys, &scope)).await? {
         Built::Table(probe) => Input::Probe(probe),
         Built::Spilled(join) => Input::SpilledJoin(join),
     })
@@ -229,7 +299,7 @@ async fn built(
 async fn aggregated(
     run: &Arc<Run>,
     node: &Node,
-    input: &Node,
+    (input, sieves): (&Node, Vec<Sieve>),
     grouping: Grouping,
     scope: Arc<Scope>,
 ) -> SqlResult<Input> {
@@ -239,7 +309,7 @@ async fn aggregated(
     let ordered = grouping.aggregates.iter().any(AggregateExpr::follows_input);
     let sink = Arc::new(AggregateSink::new(grouping, space));
     let target = Target::Sink { sink: sink.clone(), node: node.id, ordered };
-    fill(run, input, Arc::clone(&scope), target).await?;
+    drive_sifted(run, input, Arc::clone(&scope), Tail { ops: vec![], target }, sieves).await?;
     let busy_ns = &run.query.progress.node(node.id).busy_ns;
     Ok(match busy(busy_ns, sink.finish(&scope)).await? {
         Aggregated::Rows(batches) => Input::Rows(Rows { batches, memory }),
@@ -319,13 +389,7 @@ fn assemble(
         let op = streaming_op(run, node, &input)?;
         pipeline.tail.ops.push(op);
         let after = pipeline.tail.ops.len();
-        let is_void = match &input {
-            Input::Probe(probe) => probe.is_void(),
-            Input::SpilledJoin(_) => false,
-            Input::Nested(nested) => nested.is_void(),
-            Input::None | Input::Rows(_) | Input::Source(_) => false,
-        };
-        if is_void {
+        if input.is_void() {
             pipeline.void_until = after;
         }
         pipeline.flushes.push((node.id, after, input));
@@ -371,7 +435,13 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
 }
 
 impl Pipeline {
-    async fn run(self, run: &Arc<Run>, leaf: &Node, scope: &Arc<Scope>) -> SqlResult<()> {
+    async fn run(
+        self,
+        run: &Arc<Run>,
+        leaf: &Node,
+        scope: &Arc<Scope>,
+        sieves: Vec<Sieve>,
+    ) -> SqlResult<()> {
         let Pipeline { tail, flushes, void_until, order_matters, has_order, leaf: from } = self;
         if scope.is_stopped() {
             return Err(halted());
@@ -379,7 +449,8 @@ impl Pipeline {
         if void_until == 0 {
             let order_matters = order_matters || tail.target.order_matters();
             let order_matters = order_matters && has_order;
-            leaf_rows(run, leaf, Order { order_matters, ..Order::new(scope, &tail) }, from).await?;
+            let order = Order { order_matters, ..Order::new(scope, &tail) };
+            leaf_rows(run, leaf, order, from, sieves).await?;
         }
         for (node, first, input) in flushes {
             if first <= void_until {
@@ -418,16 +489,28 @@ impl Order {
 }
 
 /// Runs the rows of the leaf through the pipeline.
-async fn leaf_rows(run: &Arc<Run>, leaf: &Node, order: Order, from: Input) -> SqlResult<()> {
+async fn leaf_rows(
+    run: &Arc<Run>,
+    leaf: &Node,
+    mut order: Order,
+    from: Input,
+    sieves: Vec<Sieve>,
+) -> SqlResult<()> {
     match &leaf.operator {
         Operator::Union { inputs } => {
             for input in inputs {
-                drive(run, input, Arc::clone(&order.scope), order.tail.clone()).await?;
+                let (scope, tail) = (Arc::clone(&order.scope), order.tail.clone());
+                drive_sifted(run, input, scope, tail, sieves.clone()).await?;
             }
             Ok(())
         }
         Operator::Scan(scan) => {
-            let source = run.tables.source(scan)?;
+            let filters = sideways::of_scan(scan, sieves);
+            let source = run.tables.source(scan, &filters)?;
+            if !filters.is_empty() && !source.applies_filters() {
+                let rows = ScanRows::new(leaf, scan).filtered(filters, &run.query.progress);
+                order.tail.ops[0] = Op::Map(Arc::new(rows));
+            }
             let pieces = source.roots().into_iter().map(Piece::Part).collect();
             let driver = Some(Driver { source, node: leaf.id, is_scan: true });
             run_stage(run, Order { pieces, driver, ..order }).await

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::keys::Keys;
+use crate::keys::{Keys, WideKey};
 
 /// Places of a new table.
 const PLACES_MIN: usize = 64;
@@ -53,6 +53,12 @@ impl GroupTable {
         match (known, keys) {
             (Keys::Ints(known), Keys::Ints(keys)) => {
                 let same = |guess: u32, key: &i64| guess > 0 && known[guess as usize - 1] == *key;
+                let pairs = self.guesses.iter().zip(&keys[range]);
+                found.extend(pairs.map(|(guess, key)| group(*guess, same(*guess, key))));
+            }
+            (Keys::Wide(known), Keys::Wide(keys)) => {
+                let same =
+                    |guess: u32, key: &WideKey| guess > 0 && known[guess as usize - 1] == *key;
                 let pairs = self.guesses.iter().zip(&keys[range]);
                 found.extend(pairs.map(|(guess, key)| group(*guess, same(*guess, key))));
             }

@@ -14,6 +14,7 @@ use types::{SqlError, SqlResult};
 
 use crate::batch;
 use crate::groups::evaluate_all;
+use crate::join_filter::JoinFilter;
 use crate::join_table::{JoinTable, SharedBits};
 use crate::keys::{KeyBatch, KeyCoder};
 use crate::memory::Reservation;
@@ -133,6 +134,8 @@ pub(crate) struct Probe {
     /// Build rows with a partner, where the kind asks for them.
     matched: Option<SharedBits>,
     facts: Arc<Facts>,
+    /// What the table says of the keys asked for, by their positions.
+    filters: Vec<(usize, Arc<JoinFilter>)>,
 }
 
 /// The partners of the first rows of a batch.
@@ -152,7 +155,12 @@ impl Probe {
     ) -> Probe {
         let matched = rules.owes_build_rows().then(|| SharedBits::new(table.rows.num_rows()));
         let (rules, facts) = (Arc::clone(rules), Arc::clone(facts));
-        Probe { rules, table, _memory: Arc::clone(memory), matched, facts }
+        Probe { rules, table, _memory: Arc::clone(memory), matched, facts, filters: vec![] }
+    }
+
+    /// The filters that were made with it, by the positions of their keys.
+    pub(crate) fn filters(&self) -> &[(usize, Arc<JoinFilter>)] {
+        &self.filters
     }
 
     /// Whether no probe row can produce anything, nor change what [`Probe::rest`] produces.

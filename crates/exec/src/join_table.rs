@@ -70,7 +70,7 @@ pub(crate) struct JoinTable {
 enum Entries {
     Ints(Vec<(i64, u32)>),
     /// The upper half of the hash first: most keys that differ differ there.
-    Bytes {
+    ByHash {
         entries: Vec<(u32, u32)>,
         keys: Keys,
     },
@@ -103,7 +103,7 @@ impl JoinTable {
             }
             keys => {
                 let entry = |i: usize| ((hashes[i] >> 32) as u32, i as u32);
-                Entries::Bytes { entries: places.sorted(starts, (0, 0), entry).await, keys }
+                Entries::ByHash { entries: places.sorted(starts, (0, 0), entry).await, keys }
             }
         };
         JoinTable { rows, null_rows, directory, entries }
@@ -170,7 +170,7 @@ impl JoinTable {
                     }
                 }
             }
-            (Entries::Bytes { entries, keys }, probe_keys) => {
+            (Entries::ByHash { entries, keys }, probe_keys) => {
                 let half = (probe.hashes[row] >> 32) as u32;
                 for (hash, partner) in &entries[span] {
                     if *hash == half && keys.equal(*partner as usize, probe_keys, row) {

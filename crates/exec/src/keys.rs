@@ -1,8 +1,9 @@
-//! Keys of joins and groups: one integer column as it is, everything else as bytes.
+//! Keys of joins and groups: one integer column as it is, two or three as words, everything else as bytes.
 
 mod layout;
 #[cfg(test)]
 mod tests;
+mod wide;
 
 use std::sync::Arc;
 
@@ -20,12 +21,15 @@ use types::SqlResult;
 
 use crate::batch::arrow;
 use layout::Layout;
+pub(crate) use wide::WideKey;
 
 /// Key values, one per row.
 #[derive(Debug)]
 pub(crate) enum Keys {
     /// A single integer or date column; the value of a null is arbitrary.
     Ints(Vec<i64>),
+    /// Two or three such columns.
+    Wide(Vec<WideKey>),
     /// Any columns, as bytes that are equal for equal keys.
     Bytes(ByteKeys),
 }
@@ -55,6 +59,8 @@ pub(crate) struct KeyCoder {
 enum Form {
     /// The one integer column.
     Int,
+    /// Two or three integer columns.
+    Wide,
     /// By our own layout.
     Bytes(Layout),
     /// In the row format of the vector library, which has all types.
@@ -81,6 +87,7 @@ impl Keys {
     fn len(&self) -> usize {
         match self {
             Keys::Ints(values) => values.len(),
+            Keys::Wide(keys) => keys.len(),
             Keys::Bytes(keys) => keys.len(),
         }
     }
@@ -89,6 +96,7 @@ impl Keys {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Keys::Ints(values) => values.capacity() * size_of::<i64>(),
+            Keys::Wide(keys) => keys.capacity() * size_of::<WideKey>(),
             Keys::Bytes(keys) => keys.bytes.capacity() + keys.ends.capacity() * size_of::<usize>(),
         }
     }
@@ -97,6 +105,7 @@ impl Keys {
     pub(crate) fn equal(&self, i: usize, other: &Keys, j: usize) -> bool {
         match (self, other) {
             (Keys::Ints(a), Keys::Ints(b)) => a[i] == b[j],
+            (Keys::Wide(a), Keys::Wide(b)) => a[i] == b[j],
             (Keys::Bytes(a), Keys::Bytes(b)) => a.get(i) == b.get(j),
             _ => false,
         }
@@ -106,6 +115,7 @@ impl Keys {
     pub(crate) fn push_from(&mut self, other: &Keys, j: usize) {
         match (self, other) {
             (Keys::Ints(a), Keys::Ints(b)) => a.push(b[j]),
+            (Keys::Wide(a), Keys::Wide(b)) => a.push(b[j]),
             (Keys::Bytes(a), Keys::Bytes(b)) => a.push(b.get(j)),
             _ => unreachable!("keys of one coder have one shape"),
         }
@@ -115,6 +125,7 @@ impl Keys {
     pub(crate) fn append(&mut self, other: Keys) {
         match (self, other) {
             (Keys::Ints(a), Keys::Ints(b)) => a.extend(b),
+            (Keys::Wide(a), Keys::Wide(b)) => a.extend(b),
             (Keys::Bytes(a), Keys::Bytes(b)) => (0..b.len()).for_each(|i| a.push(b.get(i))),
             _ => unreachable!("keys of one coder have one shape"),
         }
@@ -138,6 +149,7 @@ impl KeyCoder {
     pub(crate) fn new(types: Vec<DataType>, distinct_nulls: bool) -> SqlResult<KeyCoder> {
         let form = match (types.as_slice(), Layout::of(&types)) {
             ([one], _) if is_int(one) && !distinct_nulls => Form::Int,
+            (types, _) if wide::is_wide(types) => Form::Wide,
             (_, Some(layout)) => Form::Bytes(layout),
             (_, None) => {
                 let fields = types.iter().map(|t| SortField::new(t.clone())).collect();
@@ -167,10 +179,11 @@ impl KeyCoder {
         let key_count = batches.clone().map(Keys::len).sum();
         match self.form {
             Form::Int => Keys::Ints(Vec::with_capacity(key_count)),
+            Form::Wide => Keys::Wide(Vec::with_capacity(key_count)),
             Form::Bytes(_) | Form::Rows(_) => {
                 let bytes = batches.map(|keys| match keys {
                     Keys::Bytes(keys) => keys.bytes.len(),
-                    Keys::Ints(_) => 0,
+                    Keys::Ints(_) | Keys::Wide(_) => 0,
                 });
                 Keys::Bytes(ByteKeys {
                     bytes: Vec::with_capacity(bytes.sum()),
@@ -186,6 +199,11 @@ impl KeyCoder {
         let nulls = columns.iter().fold(None, |all, c| NullBuffer::union(all.as_ref(), c.nulls()));
         let keys = match &self.form {
             Form::Int => return Ok(int_keys(&columns[0], nulls)),
+            Form::Wide => {
+                let keys = wide::encode(&columns);
+                let hashes = keys.iter().map(wide::hash).collect();
+                return Ok(KeyBatch { keys: Keys::Wide(keys), hashes, nulls });
+            }
             Form::Bytes(layout) => layout.encode(&columns),
             Form::Rows(converter) => {
                 let mut keys = ByteKeys::default();
@@ -201,14 +219,18 @@ impl KeyCoder {
     /// The columns that `keys` were made of; `null` is the position of the one null integer key.
     pub(crate) fn decode(&self, keys: &Keys, null: Option<usize>) -> SqlResult<Vec<ArrayRef>> {
         match (keys, &self.form) {
-            (Keys::Ints(values), _) => Ok(vec![int_array(&self.types[0], values, null)]),
+            (Keys::Ints(values), _) => {
+                let nulls = null.map(|at| (0..values.len()).map(|i| i != at).collect());
+                Ok(vec![int_array(&self.types[0], values, nulls)])
+            }
+            (Keys::Wide(keys), _) => Ok(wide::decode(&self.types, keys)),
             (Keys::Bytes(keys), Form::Bytes(layout)) => Ok(layout.decode(keys)),
             (Keys::Bytes(keys), Form::Rows(converter)) => {
                 let parser = converter.parser();
                 let rows = (0..keys.len()).map(|i| parser.parse(keys.get(i)));
                 converter.convert_rows(rows).map_err(arrow)
             }
-            (Keys::Bytes(_), Form::Int) => unreachable!("an integer is no byte key"),
+            (Keys::Bytes(_), Form::Int | Form::Wide) => unreachable!("integers are no byte keys"),
         }
     }
 }
@@ -225,7 +247,8 @@ fn int_keys(column: &ArrayRef, nulls: Option<NullBuffer>) -> KeyBatch {
     KeyBatch { keys: Keys::Ints(values), hashes, nulls }
 }
 
-fn is_int(ty: &DataType) -> bool {
+/// Whether values of the type are keys as they are.
+pub(crate) fn is_int(ty: &DataType) -> bool {
     matches!(
         ty,
         DataType::Int8
@@ -255,8 +278,8 @@ fn int_values(column: &ArrayRef) -> Vec<i64> {
     }
 }
 
-fn int_array(ty: &DataType, values: &[i64], null: Option<usize>) -> ArrayRef {
-    let nulls = null.map(|at| (0..values.len()).map(|i| i != at).collect::<NullBuffer>());
+/// Integer keys as a column of their type.
+pub(crate) fn int_array(ty: &DataType, values: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
     macro_rules! narrow {
         ($t:ty, $native:ty) => {
             // The values came from this type, so they fit.
@@ -301,7 +324,9 @@ pub(crate) fn mix(x: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-fn hash_int(value: i64) -> u64 {
+/// The hash of an integer key.
+#[inline]
+pub(crate) fn hash_int(value: i64) -> u64 {
     mix(value as u64)
 }
 

@@ -19,6 +19,7 @@ mod group_table;
 mod groups;
 mod hash_join;
 mod in_flight;
+mod join_filter;
 mod join_table;
 mod keys;
 mod lookup;
@@ -34,6 +35,7 @@ mod run;
 mod scope;
 mod sequential;
 mod shared;
+mod sideways;
 mod sink;
 mod sort;
 mod source;
@@ -47,10 +49,13 @@ mod window;
 mod workspace;
 
 pub use footprint::batch_bytes;
+pub use join_filter::JoinFilter;
 pub use memory::{Governor, Grant, Reservation};
 pub use progress::{
     NodeFigures, NodeSnapshot, PartitionTime, Progress, ProgressSnapshot, TaskCounts,
 };
 pub use query::{LOOKUP_BATCH_ROWS, Mode, Output, PARTS_PER_WORKER, Query, RESULT_BATCH_ROWS};
 pub use run::execute;
-pub use source::{Access, Depth, LocalFuture, Lookup, Matches, Part, Skips, Source, Step, Tables};
+pub use source::{
+    Access, Depth, LocalFuture, Lookup, Matches, Part, ScanFilter, Skips, Source, Step, Tables,
+};

@@ -111,6 +111,8 @@ pub struct NodeSnapshot {
     pub vectors: u64,
     /// Such vectors of which nothing was read.
     pub vectors_skipped: u64,
+    /// Rows that filters of joins have dropped.
+    pub rows_dropped: u64,
     /// Requests to object stores.
     pub requests: u64,
     /// Attempts beyond the first of each.
@@ -229,6 +231,7 @@ impl NodeFigures {
             chunks_skipped: self.skips.chunks_skipped.load(Relaxed),
             vectors: self.skips.vectors.load(Relaxed),
             vectors_skipped: self.skips.vectors_skipped.load(Relaxed),
+            rows_dropped: self.skips.rows_dropped.load(Relaxed),
             requests: self.skips.requests.load(Relaxed),
             retries: self.skips.retries.load(Relaxed),
             received_bytes: self.skips.received_bytes.load(Relaxed),

@@ -12,6 +12,8 @@ use runtime::IoCounters;
 use sql::plan::{LookupJoin, Scan};
 use types::SqlResult;
 
+use crate::join_filter::JoinFilter;
+
 /// A future that stays on its worker.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -47,6 +49,8 @@ pub struct Skips {
     pub vectors: AtomicU64,
     /// Such vectors of which nothing was read.
     pub vectors_skipped: AtomicU64,
+    /// Rows that filters of joins have dropped.
+    pub rows_dropped: AtomicU64,
     /// Requests to object stores.
     pub requests: AtomicU64,
     /// Attempts beyond the first of each.
@@ -72,10 +76,24 @@ pub struct Step {
     pub parts: Vec<Part>,
 }
 
+/// A filter on a column of a scan: rows that it drops are part of no result.
+#[derive(Clone)]
+pub struct ScanFilter {
+    /// Position in the scan's `columns`.
+    pub column: usize,
+    /// What the column must be.
+    pub filter: Arc<JoinFilter>,
+}
+
 /// The rows of a `Scan`.
 pub trait Source: Send + Sync {
     /// The whole work, as few parts in order.
     fn roots(&self) -> Vec<Part>;
+    /// Whether the source itself drops rows by the filters it was opened with, as far as they are worth it, and
+    /// counts them. Otherwise its rows are tested when they come.
+    fn applies_filters(&self) -> bool {
+        false
+    }
     /// Works on one part: cheap splitting or the reading of rows.
     fn step<'a>(&'a self, part: Part, access: Access<'a>) -> LocalFuture<'a, SqlResult<Step>>;
 }
@@ -101,8 +119,8 @@ pub trait Lookup: Send + Sync {
 
 /// Opens the access paths of a plan.
 pub trait Tables: Send + Sync {
-    /// The rows of a scan.
-    fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>>;
+    /// The rows of a scan, but for those that `filters` drop if the source likes to apply them.
+    fn source(&self, scan: &Scan, filters: &[ScanFilter]) -> SqlResult<Arc<dyn Source>>;
     /// The inner side of an index join.
     fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>>;
 }

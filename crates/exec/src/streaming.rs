@@ -1,8 +1,9 @@
 //! Streaming operators of one input: the scan's filter and projection, filter, project, offset.
 
-use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use sql::expr::Expr;
 use sql::plan::{Node, Scan};
@@ -11,6 +12,8 @@ use types::SqlResult;
 use crate::batch;
 use crate::bell::locked;
 use crate::groups::evaluate_all;
+use crate::progress::Progress;
+use crate::source::ScanFilter;
 use crate::stage::{Applied, Map};
 
 impl Applied {
@@ -26,6 +29,8 @@ pub(crate) struct ScanRows {
     filter: Option<Expr>,
     output: Vec<usize>,
     schema: SchemaRef,
+    /// What its source does not apply, and where rows that they drop are counted.
+    joins: Option<(Vec<ScanFilter>, Arc<Progress>)>,
 }
 
 impl ScanRows {
@@ -35,7 +40,24 @@ impl ScanRows {
             filter: scan.filter.clone(),
             output: scan.output.clone(),
             schema: batch::relaxed(&node.schema),
+            joins: None,
         }
+    }
+
+    /// The same, of rows that filters of joins are to be applied to.
+    pub(crate) fn filtered(self, filters: Vec<ScanFilter>, progress: &Arc<Progress>) -> ScanRows {
+        ScanRows { joins: Some((filters, Arc::clone(progress))), ..self }
+    }
+
+    /// The rows that all filters of joins leave, if there are such filters.
+    fn kept_by_joins(&self, rows: &RecordBatch) -> Option<BooleanArray> {
+        let (filters, progress) = self.joins.as_ref()?;
+        let useful = filters.iter().filter(|filter| filter.filter.is_useful());
+        let kept = useful.map(|filter| filter.filter.keep(rows.column(filter.column)));
+        let kept = kept.reduce(|all, one| &all & &one)?;
+        let dropped = kept.len() - kept.count_set_bits();
+        progress.node(self.node).skips.rows_dropped.fetch_add(dropped as u64, Relaxed);
+        Some(BooleanArray::new(kept, None))
     }
 }
 
@@ -45,13 +67,21 @@ impl Map for ScanRows {
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
-        let mask = self.filter.as_ref().map(|f| f.evaluate(&rows)).transpose()?;
+        let passed = self.filter.as_ref().map(|f| f.evaluate(&rows)).transpose()?;
+        let passed = passed.as_ref().map(batch::mask).transpose()?;
+        let joined = self.kept_by_joins(&rows);
         let out = batch::project(&rows, &self.output, &self.schema)?;
-        Applied::whole(match &mask {
-            Some(mask) => batch::keep(&out, batch::mask(mask)?)?,
-            None => out,
+        Applied::whole(match (passed, &joined) {
+            (Some(passed), Some(joined)) => batch::keep(&out, &both(passed, joined))?,
+            (Some(mask), None) | (None, Some(mask)) => batch::keep(&out, mask)?,
+            (None, None) => out,
         })
     }
+}
+
+/// True where both are; null where `passed` is.
+fn both(passed: &BooleanArray, joined: &BooleanArray) -> BooleanArray {
+    BooleanArray::new(passed.values() & joined.values(), passed.nulls().cloned())
 }
 
 /// Rows for which a predicate is true.

@@ -125,6 +125,14 @@ impl Expr {
         self.as_physical::<Literal>().map(Literal::value)
     }
 
+    /// Whether it may have another value each time it is evaluated, or does something then.
+    pub fn is_volatile(&self) -> bool {
+        fn is_volatile(part: &Arc<dyn PhysicalExpr>) -> bool {
+            part.is_volatile_node() || part.children().into_iter().any(is_volatile)
+        }
+        is_volatile(&self.physical)
+    }
+
     fn as_physical<T: PhysicalExpr>(&self) -> Option<&T> {
         (self.physical.as_ref() as &dyn std::any::Any).downcast_ref::<T>()
     }

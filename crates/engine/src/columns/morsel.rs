@@ -1,7 +1,8 @@
 //! A morsel: some vectors of a chunk, scanned by one coroutine.
 //!
 //! First the restricted columns are read, as far as the bounds of vectors leave a choice, and answer
-//! on encoded values which rows qualify; then the other columns are read, only for vectors with such
+//! on encoded values which rows qualify; then the keys of joins whose other side is finished, which leave
+//! the rows that may have a partner; then the other columns are read, only for vectors with such
 //! rows, and of these only the rows (late materialisation). What a step of this reads is asked for
 //! at once, so a coroutine has several requests in flight, and a worker as many coroutines as it has
 //! permits (Umbra paper, section 3.1).
@@ -18,6 +19,7 @@ use types::SqlResult;
 
 use super::chunk::{Bytes, Chunk};
 use super::deleted::Deleted;
+use super::joined::Joined;
 use super::part::block_error;
 use super::remote::Download;
 use super::restricted::Restricted;
@@ -39,6 +41,8 @@ pub(super) struct Wanted {
     /// The number of the table's columns.
     pub(super) column_count: usize,
     pub(super) restricted: Vec<Restricted>,
+    /// Filters of joins.
+    pub(super) joined: Vec<Joined>,
     pub(super) schema: SchemaRef,
     pub(super) deleted: Deleted,
     /// Where chunks are downloaded from, if they are.
@@ -84,7 +88,11 @@ impl Morsel {
             ..chunk.row_of(vectors.end).min(chunk.first_row + chunk.header.row_count() as i64);
         let mut masks = wanted.deleted.remaining(rows, access.io).await?;
         let download = chunk.download(wanted.bucket.as_ref())?;
-        let mut tested = Tested { chunk: &chunk, vectors: &vectors, access, read: 0, download };
+        // What is downloaded for a filter is what it is applied to.
+        let joined: Vec<&Joined> =
+            wanted.joined.iter().filter(|joined| joined.filter.is_useful()).collect();
+        let mut tested =
+            Tested { chunk: &chunk, vectors: &vectors, joined, access, read: 0, download };
         tested.ask_bounds(wanted, &mut masks);
         tested.download_first(wanted, &masks).await?;
         if access.depth == Depth::Many {
@@ -93,6 +101,7 @@ impl Morsel {
         for restricted in &wanted.restricted {
             tested.test(restricted, &mut masks).await?;
         }
+        tested.sift(&mut masks).await?;
         let bytes = tested.read_columns(wanted, &masks).await?;
         let all = vectors.len() * (wanted.restricted.len() + bytes.len());
         let read = tested.read;
@@ -108,6 +117,8 @@ impl Morsel {
 struct Tested<'a> {
     chunk: &'a Chunk,
     vectors: &'a Range<usize>,
+    /// The filters that are applied to its values.
+    joined: Vec<&'a Joined>,
     access: Access<'a>,
     /// Vectors that were read, those of one column counted.
     read: usize,
@@ -126,7 +137,8 @@ impl Tested<'_> {
     fn ask_bounds(&self, wanted: &Wanted, masks: &mut [Mask]) {
         for (at, mask) in masks.iter_mut().enumerate() {
             let is_none = |r: &Restricted| self.verdict(r, at) == Verdict::None;
-            if wanted.restricted.iter().any(is_none) {
+            let of_joins = wanted.joined.iter().map(|joined| &joined.bounds);
+            if wanted.restricted.iter().chain(of_joins).any(is_none) {
                 *mask = Mask::NONE;
             }
         }
@@ -164,7 +176,9 @@ impl Tested<'_> {
         let Some(mut download) = self.download.take() else { return Ok(()) };
         let undecided = |r: &Restricted| self.chunk.place(r.column, &self.undecided(r, masks));
         let mut now: Vec<Range<usize>> = wanted.restricted.iter().map(undecided).collect();
-        let later = self.places_of_columns(wanted, &self.needed(masks, |_| true));
+        let left = self.needed(masks, |_| true);
+        now.extend(self.joined.iter().map(|joined| self.chunk.place(joined.column, &left)));
+        let later = self.places_of_columns(wanted, &left);
         let all = [now.clone(), later.clone()].concat();
         if let Some(room) = &wanted.room {
             download.reserve(room, &all).await;
@@ -196,6 +210,34 @@ impl Tested<'_> {
                 runtime::yield_now().await;
             }
         }
+        Ok(())
+    }
+
+    /// Leaves the rows that may have a partner in all joins.
+    async fn sift(&mut self, masks: &mut [Mask]) -> SqlResult<()> {
+        let before: usize = masks.iter().map(Mask::count).sum();
+        if self.access.depth == Depth::Many {
+            let left = self.needed(masks, |_| true);
+            let columns = self.joined.iter().map(|joined| joined.column);
+            columns.for_each(|column| self.chunk.prefetch(column, &left, self.access.io));
+        }
+        for joined in std::mem::take(&mut self.joined) {
+            let vectors = self.needed(masks, |_| true);
+            let (download, io) = (self.download.as_ref(), self.access.io);
+            let bytes = self.chunk.read(joined.column, &vectors, download, io).await?;
+            for vector in vectors {
+                let mask = &mut masks[vector - self.vectors.start];
+                if !mask.is_empty() {
+                    let values = self.chunk.take(joined.column, vector, mask, &bytes)?;
+                    *mask = joined.select(&values, mask);
+                }
+                if runtime::need_preempt() {
+                    runtime::yield_now().await;
+                }
+            }
+        }
+        let left: usize = masks.iter().map(Mask::count).sum();
+        self.access.skips.rows_dropped.fetch_add((before - left) as u64, Relaxed);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use arrow_array::Array;
 use columnar::{ColumnHeader, Comparison, Mask, Restriction, Vector, VectorHeader, Verdict};
 use sql::ScalarValue;
 use sql::plan::{self, RestrictionTest};
@@ -54,6 +55,30 @@ impl Restricted {
         };
         let is_any = matches!(restriction.test, RestrictionTest::OneOf(_));
         Ok(Restricted { column: restriction.column, tests: tests?, is_any })
+    }
+
+    /// That a column of this type lies between two values, arrays of one row.
+    ///
+    /// # Errors
+    /// XX000 for values of another type.
+    pub(super) fn between(
+        (column, ty): (usize, LogicalType),
+        (least, greatest): (&dyn Array, &dyn Array),
+    ) -> SqlResult<Restricted> {
+        let compared = |comparison, value| Restriction::new(ty, comparison, value);
+        let lower = compared(Comparison::GreaterOrEqual, least).map_err(block_error)?;
+        let upper = compared(Comparison::LessOrEqual, greatest).map_err(block_error)?;
+        Ok(Restricted { column, tests: vec![lower, upper], is_any: false })
+    }
+
+    /// That nothing qualifies: a column of this type is compared with null.
+    ///
+    /// # Errors
+    /// XX000 for a type without an order.
+    pub(super) fn never(column: usize, ty: LogicalType) -> SqlResult<Restricted> {
+        let null = arrow_array::new_null_array(&ty.arrow(), 1);
+        let test = Restriction::new(ty, Comparison::Equal, &*null).map_err(block_error)?;
+        Ok(Restricted { column, tests: vec![test], is_any: false })
     }
 
     /// What the bounds of a whole chunk say.

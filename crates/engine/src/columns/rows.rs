@@ -46,6 +46,7 @@ impl ChunkRows {
             columns: ordinals.to_vec(),
             column_count: entry.def.schema.columns.len(),
             restricted: vec![],
+            joined: vec![],
             schema: entry.layout.schema.project(ordinals),
             deleted: Deleted::Now(columns.deleted.clone()),
             bucket: columns.bucket(snapshot)?,

@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use columnar::Verdict;
-use exec::{Access, LocalFuture, Source, Step};
+use exec::{Access, LocalFuture, ScanFilter, Source, Step};
 use sql::expr::Expr;
 use sql::plan::Scan;
 use types::{SqlError, SqlResult};
 
 use super::chunk::Chunk;
 use super::deleted::Deleted;
+use super::joined::Joined;
 use super::morsel::{Morsel, Selected, Wanted};
 use super::part::Part;
 use super::restricted::Restricted;
@@ -68,6 +69,7 @@ impl ColumnSource {
         snapshot: &Snapshot,
         entry: &TableEntry,
         scan: &Scan,
+        filters: &[ScanFilter],
         room: Option<Arc<Room>>,
     ) -> SqlResult<ColumnSource> {
         let columns = entry.columns.as_ref();
@@ -79,6 +81,10 @@ impl ColumnSource {
             columns: scan.columns.clone(),
             column_count: schema.columns.len(),
             restricted: scan.restrictions.iter().map(restricted).collect::<SqlResult<_>>()?,
+            joined: filters
+                .iter()
+                .filter_map(|filter| Joined::new(schema, scan, filter).transpose())
+                .collect::<SqlResult<_>>()?,
             schema: entry.layout.schema.project(&scan.columns),
             deleted: Deleted::Seen(snapshot.visible(columns.deleted.clone())),
             bucket: columns.bucket(snapshot)?,
@@ -115,7 +121,8 @@ impl ColumnSource {
             let column = &header.columns()[restricted.column];
             restricted.of_chunk(header.row_count(), column) == Verdict::None
         };
-        if self.wanted.restricted.iter().any(is_none) {
+        let of_joins = self.wanted.joined.iter().map(|joined| &joined.bounds);
+        if self.wanted.restricted.iter().chain(of_joins).any(is_none) {
             access.skips.chunks_skipped.fetch_add(1, Relaxed);
             return Ok(Step { rows: None, parts: vec![] });
         }
@@ -196,6 +203,10 @@ fn part(work: Work) -> exec::Part {
 }
 
 impl Source for ColumnSource {
+    fn applies_filters(&self) -> bool {
+        true
+    }
+
     fn roots(&self) -> Vec<exec::Part> {
         let parts = (0..self.parts.len()).map(Work::Part);
         let delta = self.delta.source.roots().into_iter().map(Work::Delta);

@@ -12,6 +12,7 @@ use super::spilled::SpilledJoin;
 use super::{Facts, JoinRules, Probe};
 use crate::batch;
 use crate::footprint::batch_bytes;
+use crate::join_filter::JoinFilter;
 use crate::join_table::{JoinTable, TABLE_BYTES};
 use crate::keys::KeyBatch;
 use crate::partition::{PARTITION_COUNT, Partitioner};
@@ -88,15 +89,16 @@ impl BuildSink {
         }
     }
 
-    /// Combines the workers' rows.
-    pub(crate) async fn finish(&self, scope: &Scope) -> SqlResult<Built> {
+    /// Combines the workers' rows; with what is in memory come filters of the `keys` at these positions.
+    pub(crate) async fn finish(&self, keys: &[usize], scope: &Scope) -> SqlResult<Built> {
         let locals = self.locals.take();
         go_on(scope).await?;
         if !self.has_spilled.load(Relaxed) {
-            let parts = locals.into_iter().flatten().collect();
+            let parts: Vec<Keyed> = locals.into_iter().flatten().collect();
+            let filters = self.filters(keys, &parts).await?;
             let table = table_of(&self.rules, parts).await?;
             let probe = Probe::new(&self.rules, table, &self.facts, &self.space.memory);
-            return Ok(Built::Table(Arc::new(probe)));
+            return Ok(Built::Table(Arc::new(Probe { filters, ..probe })));
         }
         for local in locals {
             go_on(scope).await?;
@@ -106,6 +108,23 @@ impl BuildSink {
         let (rules, facts) = (Arc::clone(&self.rules), Arc::clone(&self.facts));
         let join = SpilledJoin::new(rules, facts, self.space.clone(), blocks);
         Ok(Built::Spilled(Arc::new(join)))
+    }
+
+    async fn filters(
+        &self,
+        keys: &[usize],
+        parts: &[Keyed],
+    ) -> SqlResult<Vec<(usize, Arc<JoinFilter>)>> {
+        let mut filters = vec![];
+        for &at in keys {
+            let key = &self.rules.build_keys[at];
+            let columns = parts.iter().map(|(rows, _)| key.evaluate(rows));
+            let columns = columns.collect::<SqlResult<Vec<_>>>()?;
+            let takes_bytes = |bytes| self.space.memory.try_grow(bytes);
+            let filter = JoinFilter::of(key.data_type(), &columns, takes_bytes).await;
+            filters.push((at, Arc::new(filter)));
+        }
+        Ok(filters)
     }
 
     /// Writes rows to the partitions of their keys.

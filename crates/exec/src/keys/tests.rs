@@ -46,23 +46,42 @@ fn chosen(random: &mut Prng) -> Vec<ArrayRef> {
     (0..count).map(|_| all[random.below(all.len() as u64) as usize].clone()).collect()
 }
 
-#[test]
-fn keys_come_back_and_are_equal_where_rows_are() {
-    for seed in 0..200 {
-        let columns = chosen(&mut Prng::new(seed));
-        let types: Vec<_> = columns.iter().map(|c| c.data_type().clone()).collect();
-        let coder = KeyCoder::new(types.clone(), true).unwrap();
-        let batch = coder.encode(&columns).unwrap();
-        let canonical: Vec<ArrayRef> = columns.iter().map(super::canonical).collect();
-        assert_eq!(coder.decode(&batch.keys, None).unwrap(), canonical, "seed {seed}");
-        let fields = types.into_iter().map(SortField::new).collect();
-        let rows = RowConverter::new(fields).unwrap().convert_columns(&canonical).unwrap();
-        for (i, j) in (0..ROWS).flat_map(|i| (0..ROWS).map(move |j| (i, j))) {
-            let same = batch.keys.equal(i, &batch.keys, j);
-            assert_eq!(same, rows.row(i) == rows.row(j), "rows {i} and {j}, seed {seed}");
-            assert!(!same || batch.hashes[i] == batch.hashes[j], "rows {i} and {j}, seed {seed}");
-        }
+/// Keys come back, and are equal where rows are.
+fn check(columns: &[ArrayRef], seed: u64) -> Keys {
+    let types: Vec<_> = columns.iter().map(|c| c.data_type().clone()).collect();
+    let coder = KeyCoder::new(types.clone(), true).unwrap();
+    let batch = coder.encode(columns).unwrap();
+    let canonical: Vec<ArrayRef> = columns.iter().map(super::canonical).collect();
+    assert_eq!(coder.decode(&batch.keys, None).unwrap(), canonical, "seed {seed}");
+    let fields = types.into_iter().map(SortField::new).collect();
+    let rows = RowConverter::new(fields).unwrap().convert_columns(&canonical).unwrap();
+    for (i, j) in (0..ROWS).flat_map(|i| (0..ROWS).map(move |j| (i, j))) {
+        let same = batch.keys.equal(i, &batch.keys, j);
+        assert_eq!(same, rows.row(i) == rows.row(j), "rows {i} and {j}, seed {seed}");
+        assert!(!same || batch.hashes[i] == batch.hashes[j], "rows {i} and {j}, seed {seed}");
     }
+    batch.keys
+}
+
+#[test]
+fn keys_of_any_columns() {
+    (0..200).for_each(|seed| drop(check(&chosen(&mut Prng::new(seed)), seed)));
+}
+
+#[test]
+fn keys_of_two_and_three_integers_are_words() {
+    let mut wide = 0;
+    for seed in 0..100 {
+        let random = &mut Prng::new(seed);
+        let all = columns(random);
+        let ints = [&all[0], &all[4], &all[7]];
+        let count = 2 + random.below(2);
+        let mut one = || Arc::clone(ints[random.below(3) as usize]);
+        let columns: Vec<ArrayRef> = (0..count).map(|_| one()).collect();
+        wide += usize::from(matches!(check(&columns, seed), Keys::Wide(_)));
+    }
+    // Three of 64 bits are too long.
+    assert!((60..100).contains(&wide), "{wide} of 100");
 }
 
 #[test]

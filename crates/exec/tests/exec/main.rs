@@ -7,4 +7,5 @@ mod operators;
 mod random;
 mod reference;
 mod rig;
+mod sideways;
 mod stop;

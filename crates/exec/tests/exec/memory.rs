@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_cast::display::array_value_to_string;
 use arrow_select::take::take_record_batch;
-use exec::{Access, Depth, LocalFuture, Lookup, Matches, Part, Source, Step, Tables};
+use exec::{Access, Depth, LocalFuture, Lookup, Matches, Part, ScanFilter, Source, Step, Tables};
 use sql::plan::{LookupJoin, Scan};
 use types::{SqlError, SqlResult};
 
@@ -158,7 +158,7 @@ impl Memory {
 }
 
 impl Tables for Memory {
-    fn source(&self, scan: &Scan) -> SqlResult<Arc<dyn Source>> {
+    fn source(&self, scan: &Scan, _: &[ScanFilter]) -> SqlResult<Arc<dyn Source>> {
         assert_ne!(Some(&*scan.table.name), self.behaviour.cursed, "a panic on purpose");
         Ok(Arc::new(MemorySource {
             rows: self.project(&scan.table.name, &scan.columns)?,

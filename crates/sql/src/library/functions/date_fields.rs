@@ -1,5 +1,6 @@
 //! `extract` and `date_part` of dates.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Decimal128Array, Float64Array};
@@ -40,12 +41,19 @@ fn extract_date(args: &Args<'_>) -> SqlResult<ArrayRef> {
         "msec",
         "usec",
     ];
+    // The field is a constant as a rule: its name is looked at once.
+    let last = RefCell::new((String::new(), String::new()));
     let value = |row: usize| -> SqlResult<Option<i128>> {
-        let field = args.text(0).value(row).to_ascii_lowercase();
-        if CLOCK.contains(&field.as_str()) {
-            return Err(SqlError::unsupported(format!("unit \"{field}\" for type date")));
+        let (name, mut last) = (args.text(0).value(row), last.borrow_mut());
+        if last.0 != name {
+            let field = name.to_ascii_lowercase();
+            if CLOCK.contains(&field.as_str()) {
+                return Err(SqlError::unsupported(format!("unit \"{field}\" for type date")));
+            }
+            *last = (name.to_owned(), field);
         }
-        let found = of_point(&field, i64::from(args.date(1, row)) * DAY);
+        let field = last.1.as_str();
+        let found = of_point(field, i64::from(args.date(1, row)) * DAY);
         found.map(|millionths| Some(millionths / MILLION)).ok_or_else(|| {
             invalid_parameter(format!("unit \"{field}\" not recognized for type date"))
         })
