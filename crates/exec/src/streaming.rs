@@ -20,6 +20,14 @@ impl Applied {
     }
 }
 
+/// The first rows of a batch, as many as an operator works on at once, and the others.
+fn first_rows(rows: RecordBatch, count: usize) -> (RecordBatch, Option<RecordBatch>) {
+    match rows.num_rows().checked_sub(count) {
+        None | Some(0) => (rows, None),
+        Some(rest) => (rows.slice(0, count), Some(rows.slice(count, rest))),
+    }
+}
+
 /// What a scan does to the rows that its access path yields.
 pub(crate) struct ScanRows {
     node: usize,
@@ -45,12 +53,15 @@ impl Map for ScanRows {
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        let at_once = self.filter.as_ref().map_or(usize::MAX, Expr::rows_at_once);
+        let (rows, rest) = first_rows(rows, at_once);
         let mask = self.filter.as_ref().map(|f| f.evaluate(&rows)).transpose()?;
         let out = batch::project(&rows, &self.output, &self.schema)?;
-        Applied::whole(match &mask {
+        let out = match &mask {
             Some(mask) => batch::keep(&out, batch::mask(mask)?)?,
             None => out,
-        })
+        };
+        Ok(Applied { out: vec![out], rest })
     }
 }
 
@@ -66,8 +77,9 @@ impl Map for Filter {
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        let (rows, rest) = first_rows(rows, self.predicate.rows_at_once());
         let value = self.predicate.evaluate(&rows)?;
-        Applied::whole(batch::keep(&rows, batch::mask(&value)?)?)
+        Ok(Applied { out: vec![batch::keep(&rows, batch::mask(&value)?)?], rest })
     }
 }
 
@@ -84,8 +96,11 @@ impl Map for Project {
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        let at_once = self.exprs.iter().map(Expr::rows_at_once).min().unwrap_or(usize::MAX);
+        let (rows, rest) = first_rows(rows, at_once);
         let columns = evaluate_all(&self.exprs, &rows)?;
-        Applied::whole(batch::make(&self.schema, columns, rows.num_rows())?)
+        let out = batch::make(&self.schema, columns, rows.num_rows())?;
+        Ok(Applied { out: vec![out], rest })
     }
 }
 
