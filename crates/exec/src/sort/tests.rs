@@ -46,7 +46,7 @@ fn batch(number: usize) -> RecordBatch {
 
 #[test]
 fn runs_are_short() {
-    for fetch in [None, Some(40), Some(1_000_000)] {
+    for fetch in [None, Some(20), Some(1_000_000)] {
         let sink = sink(fetch);
         for number in 0..100 {
             assert!(sink.push(0, batch(number)).unwrap().is_none());
