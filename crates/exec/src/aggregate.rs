@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
+use sql::expr::Expr;
 use types::SqlResult;
 
 use crate::batch;
@@ -26,6 +27,8 @@ const ROWS_AT_ONCE: usize = 2048;
 /// Groups and aggregates rows.
 pub(crate) struct AggregateSink {
     grouping: Arc<Grouping>,
+    /// Rows that are grouped at once.
+    at_once: usize,
     space: Workspace,
     locals: Locals<Local>,
     turns: Turns,
@@ -56,6 +59,7 @@ pub(crate) enum Aggregated {
 impl AggregateSink {
     pub(crate) fn new(grouping: Grouping, space: Workspace) -> AggregateSink {
         AggregateSink {
+            at_once: at_once(&grouping).min(space.batch_rows),
             grouping: Arc::new(grouping),
             locals: Locals::new(space.worker_count),
             turns: Turns::new(space.worker_count),
@@ -154,6 +158,13 @@ impl AggregateSink {
     }
 }
 
+/// Fewer rows where a key or an argument is slow.
+fn at_once(grouping: &Grouping) -> usize {
+    let args = grouping.aggregates.iter().flat_map(|call| call.args.iter().chain(&call.filter));
+    let slow = grouping.group_by.iter().chain(args).map(Expr::rows_at_once);
+    slow.chain([ROWS_AT_ONCE]).min().unwrap_or(ROWS_AT_ONCE)
+}
+
 impl Sink for AggregateSink {
     fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<Option<RecordBatch>> {
         let mut local = self.locals.of(worker);
@@ -172,7 +183,7 @@ impl Sink for AggregateSink {
     }
 
     fn rows_at_once(&self) -> usize {
-        self.space.batch_rows.min(ROWS_AT_ONCE)
+        self.at_once
     }
 
     fn relieve<'a>(&'a self, worker: usize) -> LocalFuture<'a, SqlResult<()>> {

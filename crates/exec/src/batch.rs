@@ -74,7 +74,8 @@ pub(crate) fn project(
     make(schema, columns, batch.num_rows())
 }
 
-fn row_count(batches: &[RecordBatch]) -> SqlResult<usize> {
+/// The rows of all batches. Error: 54000 when places of 32 bits cannot name them.
+pub(crate) fn row_count(batches: &[RecordBatch]) -> SqlResult<usize> {
     let row_count = batches.iter().map(RecordBatch::num_rows).sum();
     if u32::try_from(row_count).is_err() {
         let text = "more than 4294967295 rows in one intermediate result";

@@ -13,7 +13,8 @@ pub fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(column_bytes).sum()
 }
 
-fn column_bytes(column: &ArrayRef) -> usize {
+/// Bytes that the values of a column take, by the same measure.
+pub(crate) fn column_bytes(column: &ArrayRef) -> usize {
     let nulls = column.nulls().map_or(0, |_| column.len().div_ceil(8));
     let values = match column.data_type() {
         DataType::Utf8View => {

@@ -57,6 +57,11 @@ impl PairShape {
         self.condition.is_some()
     }
 
+    /// Pairs that are best tested at once.
+    pub(crate) fn pairs_at_once(&self) -> usize {
+        self.condition.as_ref().map_or(usize::MAX, Expr::rows_at_once)
+    }
+
     /// The columns of the left side, all nullable.
     pub(crate) fn left_schema(&self) -> SchemaRef {
         let fields = self.pair_schema.fields()[..self.left_width].to_vec();

@@ -58,7 +58,6 @@ impl Run {
             worker_count: self.worker_count,
             lanes,
             batch_rows: self.query.batch_rows.max(1),
-            cancel: self.query.cancel.clone(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod merge;
 mod order;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +19,7 @@ use crate::scope::Scope;
 use crate::sink::{Locals, Sink};
 use crate::source::LocalFuture;
 use crate::spill::Block;
-use crate::stage::go_on;
+use crate::stage::{breathe, go_on};
 use crate::workspace::{Turns, Workspace};
 
 use merge::Merge;
@@ -25,8 +27,12 @@ pub(crate) use merge::Sorted;
 pub(crate) use order::RowOrder;
 use order::Run;
 
-/// Batches sorted in one go, without giving way: some ten milliseconds.
-const RUN_BATCHES: usize = 32;
+/// Batches sorted in one go, without giving way: some milliseconds. Runs that are shorter cost a merge
+/// what they save a sort.
+const RUN_BATCHES: usize = 4;
+
+/// Most rows, in batches, that are kept as the best of those so far, when only the first are wanted.
+const BEST_BATCHES: usize = 16;
 
 /// Runs merged in one pass.
 const FAN_IN_MAX: usize = 64;
@@ -50,6 +56,7 @@ struct Local {
     batches: Vec<RecordBatch>,
     row_count: usize,
     runs: Vec<Run>,
+    run_rows: usize,
     /// Bytes of `batches`, and of `runs`, as they are counted in the reservation.
     batch_bytes: usize,
     run_bytes: usize,
@@ -142,6 +149,7 @@ impl SortSink {
         let bytes = run.bytes();
         self.recount(local, bytes);
         local.run_bytes += std::mem::take(&mut local.batch_bytes);
+        local.run_rows += run.rows.num_rows();
         local.runs.push(run);
         Ok(())
     }
@@ -169,6 +177,38 @@ impl SortSink {
         Ok(())
     }
 
+    /// Whether runs have several times as many rows as are wanted.
+    fn is_long(&self, local: &Local) -> bool {
+        let best = self.fetch.filter(|&fetch| fetch <= BEST_BATCHES * self.space.batch_rows);
+        // Twice as many, as where they are few; a run is the least.
+        best.is_some_and(|fetch| local.run_rows >= (2 * fetch).max(fetch + self.run_rows()))
+    }
+
+    /// Keeps the best rows of runs only.
+    async fn shorten(&self, worker: usize, local: Local) -> SqlResult<()> {
+        let mut merge = Merge::of_memory(local.runs, self.fetch);
+        let mut best = Local::default();
+        while let Some(rows) = merge.pick(&self.schema, self.space.batch_rows)? {
+            breathe().await;
+            let keys = self.order.encode(&rows)?;
+            best.run_rows += rows.num_rows();
+            best.runs.push(Run { rows, keys });
+        }
+        drop(merge);
+        best.run_bytes = best.runs.iter().map(Run::bytes).sum();
+        self.space.memory.hold(best.run_bytes);
+        self.space.memory.shrink(local.run_bytes);
+        let mut now = self.locals.of(worker);
+        now.run_rows += best.run_rows;
+        now.run_bytes += best.run_bytes;
+        now.runs.append(&mut best.runs);
+        Ok(())
+    }
+
+    fn run_rows(&self) -> usize {
+        RUN_BATCHES * self.space.batch_rows
+    }
+
     /// Writes runs as one.
     async fn write(&self, runs: Vec<Run>, counted: usize) -> SqlResult<()> {
         if runs.is_empty() {
@@ -187,6 +227,9 @@ impl SortSink {
 impl Sink for SortSink {
     fn push(&self, worker: usize, rows: RecordBatch) -> SqlResult<Option<RecordBatch>> {
         let mut local = self.locals.of(worker);
+        if self.is_long(&local) {
+            return Ok(Some(rows));
+        }
         let rows = batch::compact(rows);
         let bytes = batch_bytes(&rows);
         if !self.space.memory.try_grow(bytes) {
@@ -199,7 +242,7 @@ impl Sink for SortSink {
         local.batch_bytes += bytes;
         local.row_count += rows.num_rows();
         local.batches.push(rows);
-        let run_rows = RUN_BATCHES * self.space.batch_rows;
+        let run_rows = self.run_rows();
         match self.fetch.filter(|&f| f < run_rows / 2) {
             Some(fetch) => self.prune(&mut local, fetch)?,
             None if local.row_count >= run_rows => self.end_run(&mut local)?,
@@ -213,7 +256,10 @@ impl Sink for SortSink {
             let Some(_turn) = self.turns.take(worker).await else { return Ok(()) };
             let mut local = std::mem::take(&mut *self.locals.of(worker));
             self.end_run(&mut local)?;
-            self.write(local.runs, local.run_bytes).await
+            match self.is_long(&local) {
+                true => self.shorten(worker, local).await,
+                false => self.write(local.runs, local.run_bytes).await,
+            }
         })
     }
 }

@@ -22,6 +22,7 @@ use crate::footprint::batch_bytes;
 use crate::in_flight::InFlight;
 use crate::progress::NodeFigures;
 use crate::source::Depth;
+use crate::stage::breathe;
 
 /// Blocks start at multiples of this, so that writes do not share pages of the file.
 const ALIGN_BYTES: u64 = 4096;
@@ -112,6 +113,7 @@ impl Spill {
     ) -> SqlResult<Vec<Block>> {
         let (mut writes, mut blocks) = (InFlight::new(WRITES_MAX), Vec::new());
         for batch in batches {
+            breathe().await;
             let batch = batch?;
             if batch.num_rows() > 0 {
                 let write = Box::pin(async move { self.write(&batch, figures).await });

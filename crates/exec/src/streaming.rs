@@ -23,6 +23,14 @@ impl Applied {
     }
 }
 
+/// The first rows of a batch, as many as an operator works on at once, and the others.
+fn first_rows(rows: RecordBatch, count: usize) -> (RecordBatch, Option<RecordBatch>) {
+    match rows.num_rows().checked_sub(count) {
+        None | Some(0) => (rows, None),
+        Some(rest) => (rows.slice(0, count), Some(rows.slice(count, rest))),
+    }
+}
+
 /// What a scan does to the rows that its access path yields.
 pub(crate) struct ScanRows {
     node: usize,
@@ -67,15 +75,18 @@ impl Map for ScanRows {
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        let at_once = self.filter.as_ref().map_or(usize::MAX, Expr::rows_at_once);
+        let (rows, rest) = first_rows(rows, at_once);
         let passed = self.filter.as_ref().map(|f| f.evaluate(&rows)).transpose()?;
         let passed = passed.as_ref().map(batch::mask).transpose()?;
         let joined = self.kept_by_joins(&rows);
         let out = batch::project(&rows, &self.output, &self.schema)?;
-        Applied::whole(match (passed, &joined) {
+        let out = match (passed, &joined) {
             (Some(passed), Some(joined)) => batch::keep(&out, &both(passed, joined))?,
             (Some(mask), None) | (None, Some(mask)) => batch::keep(&out, mask)?,
             (None, None) => out,
-        })
+        };
+        Ok(Applied { out: vec![out], rest })
     }
 }
 
@@ -96,8 +107,9 @@ impl Map for Filter {
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        let (rows, rest) = first_rows(rows, self.predicate.rows_at_once());
         let value = self.predicate.evaluate(&rows)?;
-        Applied::whole(batch::keep(&rows, batch::mask(&value)?)?)
+        Ok(Applied { out: vec![batch::keep(&rows, batch::mask(&value)?)?], rest })
     }
 }
 
@@ -114,8 +126,11 @@ impl Map for Project {
     }
 
     fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        let at_once = self.exprs.iter().map(Expr::rows_at_once).min().unwrap_or(usize::MAX);
+        let (rows, rest) = first_rows(rows, at_once);
         let columns = evaluate_all(&self.exprs, &rows)?;
-        Applied::whole(batch::make(&self.schema, columns, rows.num_rows())?)
+        let out = batch::make(&self.schema, columns, rows.num_rows())?;
+        Ok(Applied { out: vec![out], rest })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
-use runtime::sync::{Cancel, Semaphore, SemaphorePermit};
+use runtime::sync::{Semaphore, SemaphorePermit};
 use types::SqlResult;
 
 use crate::memory::Reservation;
@@ -30,8 +30,6 @@ pub(crate) struct Workspace {
     pub(crate) lanes: usize,
     /// Rows per batch aimed at, at least 1.
     pub(crate) batch_rows: usize,
-    /// Whether the query has been cancelled: for work that cannot be suspended.
-    pub(crate) cancel: Cancel,
 }
 
 impl Workspace {

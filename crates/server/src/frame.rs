@@ -89,7 +89,12 @@ impl Input {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Takes bytes; of many, which are all that has come, their memory too, instead of a copy.
     fn take(&mut self, count: usize) -> Vec<u8> {
+        if count > CHUNK_BYTES_MAX && count == self.available().len() {
+            self.settle();
+            return std::mem::take(&mut self.bytes);
+        }
         let taken = self.bytes[self.taken..self.taken + count].to_vec();
         self.taken += count;
         taken

@@ -1,6 +1,8 @@
 //! What is in a message: numbers, strings, bytes. Reading beyond the end is an error, never a
 //! panic.
 
+use std::ffi::CStr;
+
 use types::binary::utf8;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -49,10 +51,10 @@ impl<'a> Reader<'a> {
 
     /// A string that ends with a zero byte.
     pub fn string(&mut self) -> SqlResult<&'a str> {
-        let end = self.0.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| violation("invalid string in message"))?;
-        let text = utf8(&self.0[..end])?;
-        self.0 = &self.0[end + 1..];
+        let bytes = CStr::from_bytes_until_nul(self.0);
+        let bytes = bytes.map_err(|_| violation("invalid string in message"))?.to_bytes();
+        let text = utf8(bytes)?;
+        self.0 = &self.0[bytes.len() + 1..];
         Ok(text)
     }
 

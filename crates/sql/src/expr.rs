@@ -25,6 +25,7 @@ mod exact;
 mod from_text;
 mod own_cast;
 mod series;
+mod slow;
 #[cfg(test)]
 mod tests;
 mod text_cast;
@@ -40,7 +41,7 @@ pub(crate) use from_text::{as_case, bind_scalar};
 pub use ir::Words;
 pub use series::{Series, SeriesPart};
 pub(crate) use text_cast::cast_text;
-pub use window::{Piece, Running, Sorted, WindowExpr};
+pub use window::{Begin, Evaluation, Piece, Running, Sorted, WindowExpr};
 
 /// A scalar expression over the columns of a batch.
 #[derive(Clone)]
@@ -48,6 +49,8 @@ pub struct Expr {
     physical: Arc<dyn PhysicalExpr>,
     ty: DataType,
     text: Arc<str>,
+    /// Whether each row takes long.
+    is_slow: bool,
     /// What the statement that it was compiled for works in.
     context: Context,
 }
@@ -69,14 +72,15 @@ impl Expr {
     /// The column at position `index` of the batch.
     pub fn column(index: usize, name: &str, ty: DataType) -> Expr {
         let physical = Arc::new(Column::new(name, index));
-        Expr { physical, ty, text: name.into(), context: zone::current() }
+        Expr { physical, ty, text: name.into(), is_slow: false, context: zone::current() }
     }
 
     /// A constant.
     pub fn literal(value: ScalarValue) -> Expr {
         let text = crate::render::literal(&value);
         let (ty, context) = (value.data_type(), zone::current());
-        Expr { ty, text: text.into(), physical: Arc::new(Literal::new(value)), context }
+        let physical = Arc::new(Literal::new(value));
+        Expr { ty, text: text.into(), physical, is_slow: false, context }
     }
 
     /// Compiles a bound and coerced expression over rows of `schema`.
@@ -84,7 +88,9 @@ impl Expr {
         let text = crate::render::expression(expr);
         let physical = compile_physical(expr, schema)?;
         let physical = typed::replace(physical, schema.as_arrow()).map_err(from_library)?;
-        Ok(Expr { text: text.into(), ..Expr::from_physical(physical, schema.as_arrow())? })
+        let is_slow = slow::is_slow(expr);
+        let compiled = Expr::from_physical(physical, schema.as_arrow())?;
+        Ok(Expr { text: text.into(), is_slow, ..compiled })
     }
 
     pub(crate) fn from_physical(
@@ -93,7 +99,7 @@ impl Expr {
     ) -> SqlResult<Expr> {
         let ty = physical.data_type(schema).map_err(from_library)?;
         let text = physical.to_string().into();
-        Ok(Expr { physical, ty, text, context: zone::current() })
+        Ok(Expr { physical, ty, text, is_slow: false, context: zone::current() })
     }
 
     /// The same value as another type; an error where a value does not fit.
@@ -113,6 +119,11 @@ impl Expr {
     /// As SQL-like text, for `EXPLAIN`.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Rows that it is best evaluated for at once: others can have their turn before the next.
+    pub fn rows_at_once(&self) -> usize {
+        if self.is_slow { slow::ROWS_AT_ONCE } else { usize::MAX }
     }
 
     /// The position of the column, if the expression is nothing but a column.

@@ -206,6 +206,7 @@ impl VisitorMut for Outputs {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order::wrap_clashing(query);
         distinct_on::in_order(query);
         order_once(query);
         order_by_position(query);

@@ -19,6 +19,7 @@ use crate::quote::quote_ident;
 mod check;
 mod expressions;
 mod inference;
+mod literals;
 mod relations;
 
 pub use check::check;
@@ -122,6 +123,7 @@ fn of_named(
     for _ in 0..ROUNDS_MAX {
         let (before, mut ast) = (inference.known(), query.clone());
         crate::planner::rewrite(&mut ast, catalog)?;
+        literals::say_types(&mut ast);
         let bound = crate::logical::inferred(ast, catalog, inference);
         if let Some(refused) = inference.refused() {
             return Err(refused);

@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    DollarQuotedString, Expr, ObjectName, Query as Ast, Value, Visit, Visitor,
+    BinaryOperator, DollarQuotedString, Expr, Function, ObjectName, Query as Ast, Value, Visit,
+    Visitor,
 };
 
-use crate::parse::{Query, last_name};
+use crate::library::SETS_MARK;
+use crate::parse::{Query, last_name, plain_arguments};
 
 /// Parts of a query that are planned at once, which takes some milliseconds at most.
 const PARTS_MAX: usize = 64;
@@ -63,16 +65,49 @@ impl Visitor for Parts<'_> {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
-            Expr::Function(call) if GROWING.contains(&last_name(&call.name).as_str()) => {
+            Expr::Function(call) => match last_name(&call.name).as_str() {
+                name if GROWING.contains(&name) => ControlFlow::Break(()),
+                // An aggregation is planned for each grouping set.
+                SETS_MARK => self.add(RELATION_PARTS * sets_of(call)),
+                _ => self.add(1),
+            },
+            // As they are written.
+            Expr::Cube(keys) => self.add(RELATION_PARTS << keys.len().min(SETS_BITS_MAX)),
+            Expr::Rollup(sets) | Expr::GroupingSets(sets) => self.add(RELATION_PARTS * sets.len()),
+            Expr::BinaryOp { op, right, .. } if is_match(op) && repeats(right) => {
                 ControlFlow::Break(())
             }
             Expr::Value(value) if is_long(&value.value) => ControlFlow::Break(()),
-            // An aggregation is planned for each set.
-            Expr::Cube(keys) => self.add(RELATION_PARTS << keys.len().min(SETS_BITS_MAX)),
-            Expr::Rollup(sets) | Expr::GroupingSets(sets) => self.add(RELATION_PARTS * sets.len()),
             _ => self.add(1),
         }
     }
+}
+
+/// How many grouping sets a mark stands for.
+fn sets_of(mark: &Function) -> usize {
+    let texts = plain_arguments(mark).unwrap_or_default();
+    let count = |text: &Expr| text_of(text).map_or(0, |text| text.split('/').count());
+    texts.iter().map(count).sum::<usize>().max(1)
+}
+
+fn text_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_match(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{PGRegexIMatch, PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch};
+    matches!(op, PGRegexMatch | PGRegexIMatch | PGRegexNotMatch | PGRegexNotIMatch)
+}
+
+/// Whether a pattern may be compiled for some time: what is to be repeated is compiled as often.
+fn repeats(pattern: &Expr) -> bool {
+    text_of(pattern).is_some_and(|pattern| pattern.contains('{'))
 }
 
 /// Whether a literal is copied for some time.

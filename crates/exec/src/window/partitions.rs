@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_row::OwnedRow;
 use arrow_schema::SchemaRef;
-use sql::expr::{Expr, WindowExpr};
+use sql::expr::{Begin, Expr, WindowExpr};
 use sql::plan::SortKey;
 use types::{SqlError, SqlResult};
 
-use super::evaluate;
+use super::evaluating::{Evaluating, Open};
 use super::large::Large;
 use crate::batch;
 use crate::footprint::batch_bytes;
@@ -33,18 +33,25 @@ pub(super) struct Partitions {
 struct Walk {
     /// What is left of the sorted rows.
     rest: Option<Part>,
-    /// Rows of the partition whose end is not known yet, and the key of it.
-    open: Vec<RecordBatch>,
-    key: Option<OwnedRow>,
-    /// Bytes of `open` as they are counted in the reservation.
-    counted: usize,
+    /// The keys of the last row that was added; none when a partition is known to begin behind it.
+    last: Option<Last>,
+    /// Rows of the partition whose end is not known yet.
+    open: Open,
     /// That partition, once it is too large for memory.
     large: Option<Large>,
+    /// Partitions in memory that have ended: their rows come next.
+    evaluating: Option<Evaluating>,
+    /// A large partition that has ended: its rows come next.
+    ended: Option<Large>,
+    /// Rows behind what has ended.
+    behind: Option<RecordBatch>,
     /// Rows that can go on.
     ready: VecDeque<RecordBatch>,
-    /// A large partition that has ended: its rows come next, then those behind it.
-    ended: Option<Large>,
-    behind: Option<RecordBatch>,
+}
+
+struct Last {
+    partition: OwnedRow,
+    order: OwnedRow,
 }
 
 impl Partitions {
@@ -62,84 +69,106 @@ impl Partitions {
         Ok(Partitions { sorted, functions, keys: RowOrder::new(&keys)?, order, schema, space })
     }
 
-    /// Adds sorted rows; those of partitions that end in them become ready.
+    /// What begins with each of some rows, and the keys of the last.
+    fn begins(&self, last: Option<&Last>, rows: &RecordBatch) -> SqlResult<(Vec<Begin>, Last)> {
+        let (partitions, orders) = (self.keys.encode(rows)?, self.order.encode(rows)?);
+        let begin = |at: usize| {
+            let (partition, order) = match (at, last) {
+                (0, None) => return Begin::Partition,
+                (0, Some(last)) => (last.partition.row(), last.order.row()),
+                _ => (partitions.row(at - 1), orders.row(at - 1)),
+            };
+            match (partition == partitions.row(at), order == orders.row(at)) {
+                (false, _) => Begin::Partition,
+                (true, false) => Begin::Peers,
+                (true, true) => Begin::Nothing,
+            }
+        };
+        let row_count = rows.num_rows();
+        let begins = (0..row_count).map(begin).collect();
+        let (partition, order) = (partitions.row(row_count - 1), orders.row(row_count - 1));
+        Ok((begins, Last { partition: partition.owned(), order: order.owned() }))
+    }
+
+    /// Adds sorted rows. When partitions end in them, these come next, and the rows of the one that
+    /// begins last wait.
     async fn add(&self, walk: &mut Walk, rows: RecordBatch) -> SqlResult<()> {
         let row_count = rows.num_rows();
         if row_count == 0 {
             return Ok(());
         }
-        let keys = self.keys.encode(&rows)?;
-        let continues = |at: usize| match at {
-            0 => walk.key.as_ref().is_some_and(|key| key.row() == keys.row(0)),
-            at => keys.row(at - 1) == keys.row(at),
-        };
-        let first = (0..row_count).find(|&at| !continues(at)).unwrap_or(row_count);
-        let last = (first..row_count).rev().find(|&at| !continues(at)).unwrap_or(row_count);
+        let (begins, keys) = self.begins(walk.last.as_ref(), &rows)?;
+        let is_first = |at: &usize| begins[*at] == Begin::Partition;
+        let first = (0..row_count).find(is_first).unwrap_or(row_count);
+        let last = (first..row_count).rev().find(is_first).unwrap_or(row_count);
         if first > 0 {
-            self.keep(walk, rows.slice(0, first)).await?;
+            self.keep(walk, rows.slice(0, first), &begins[..first]).await?;
         }
-        if let Some(mut large) = walk.large.take_if(|_| first < row_count) {
+        if first == row_count {
+            walk.last = Some(keys);
+            return Ok(());
+        }
+        if let Some(mut large) = walk.large.take() {
             large.end().await?;
-            (walk.ended, walk.key) = (Some(large), None);
+            (walk.ended, walk.last) = (Some(large), None);
             walk.behind = Some(rows.slice(first, row_count - first));
             return Ok(());
         }
-        if first < row_count {
-            self.close(walk, rows.slice(first, last - first))?;
-            self.keep(walk, rows.slice(last, row_count - last)).await?;
+        if walk.open.is_empty() && first == last {
+            self.keep(walk, rows, &begins).await?;
+            walk.last = Some(keys);
+            return Ok(());
         }
-        walk.key = Some(keys.row(row_count - 1).owned());
+        walk.open.push(rows.slice(first, last - first), &begins[first..last], 0);
+        self.close(walk).await?;
+        (walk.behind, walk.last) = (Some(rows.slice(last, row_count - last)), None);
         Ok(())
     }
 
     /// Keeps rows of the partition whose end is not known: in memory, or where they do not fit, in
     /// the temporary file.
-    async fn keep(&self, walk: &mut Walk, rows: RecordBatch) -> SqlResult<()> {
+    async fn keep(&self, walk: &mut Walk, rows: RecordBatch, begins: &[Begin]) -> SqlResult<()> {
         let rows = batch::compact(rows);
         let bytes = batch_bytes(&rows);
         if let Some(large) = &mut walk.large {
             return large.push(rows).await;
         }
         if self.space.memory.try_grow(bytes) {
-            walk.counted += bytes;
-            walk.open.push(rows);
+            walk.open.push(rows, begins, bytes);
             return Ok(());
         }
         if !self.space.spill.is_possible() {
             return Err(self.space.memory.exhausted(bytes));
         }
         let mut large = Large::new(&self.functions, self.order.clone(), self.space.clone())?;
-        for open in std::mem::take(&mut walk.open) {
+        let open = std::mem::take(&mut walk.open);
+        for open in open.rows {
             large.push(open).await?;
         }
-        self.space.memory.shrink(std::mem::take(&mut walk.counted));
+        self.space.memory.shrink(open.counted);
         large.push(rows).await?;
         walk.large = Some(large);
         Ok(())
     }
 
-    /// Evaluates the rows at hand and those of whole partitions behind them.
-    fn close(&self, walk: &mut Walk, rows: RecordBatch) -> SqlResult<()> {
-        let mut open = std::mem::take(&mut walk.open);
-        open.push(rows);
-        open.retain(|rows| rows.num_rows() > 0);
-        let Some(first) = open.first() else { return Ok(()) };
-        let rows = batch::concat_owned(&first.schema(), open)?;
-        let cancel = self.space.cancel.clone();
-        let until_cancelled = Arc::new(move || match cancel.is_cancelled() {
-            true => Err(SqlError::cancelled()),
-            false => Ok(()),
-        });
-        let rows =
-            sql::with_patience(until_cancelled, || evaluate(rows, &self.functions, &self.schema))?;
-        self.space.memory.shrink(std::mem::take(&mut walk.counted));
-        walk.ready.extend(batch::slices(&rows, self.space.batch_rows));
+    /// Ends the partitions at hand.
+    async fn close(&self, walk: &mut Walk) -> SqlResult<()> {
+        let open = std::mem::take(&mut walk.open);
+        walk.evaluating = Some(Evaluating::new(open, &self.functions).await?);
         Ok(())
     }
 
     /// Makes rows ready; false when there are no more.
     async fn advance(&self, walk: &mut Walk, access: Access<'_>) -> SqlResult<bool> {
-        if let Some(ended) = &mut walk.ended {
+        if let Some(evaluating) = &mut walk.evaluating {
+            match evaluating.next(&self.schema, self.space.batch_rows).await? {
+                Some(rows) => walk.ready.push_back(rows),
+                None => {
+                    self.space.memory.shrink(evaluating.counted());
+                    walk.evaluating = None;
+                }
+            }
+        } else if let Some(ended) = &mut walk.ended {
             let rows = ended.next(&self.schema).await?;
             walk.ended.take_if(|_| rows.is_empty());
             walk.ready.extend(rows);
@@ -154,8 +183,8 @@ impl Partitions {
         } else if let Some(mut large) = walk.large.take() {
             large.end().await?;
             walk.ended = Some(large);
-        } else if let Some(last) = walk.open.pop() {
-            self.close(walk, last)?;
+        } else if !walk.open.is_empty() {
+            self.close(walk).await?;
         } else {
             return Ok(false);
         }

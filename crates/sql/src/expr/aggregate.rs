@@ -1,12 +1,10 @@
 //! Aggregate functions with their arguments, `FILTER`, `DISTINCT` and order.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array};
 use arrow_schema::DataType;
-use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_common::DFSchema;
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
@@ -17,9 +15,8 @@ use datafusion_physical_expr::aggregate::{
 };
 use types::{SqlError, SqlResult};
 
-use super::window::slide;
-use super::{Accumulator, Expr, average};
-use crate::error::{from_arrow, from_library};
+use super::{Accumulator, Expr};
+use crate::error::from_library;
 
 /// An aggregate function with its arguments, `FILTER`, `DISTINCT` and order.
 #[derive(Clone)]
@@ -127,54 +124,6 @@ impl AggregateExpr {
 
     pub(super) fn kind(&self) -> &Kind {
         &self.kind
-    }
-
-    /// The value of each frame over rows of which `filter` is kept.
-    pub(super) fn over_frames(
-        &self,
-        args: &[ArrayRef],
-        filter: Option<&BooleanArray>,
-        frames: &[Range<usize>],
-    ) -> SqlResult<ArrayRef> {
-        // Rows that the filter drops take no part: frames are moved to what is left.
-        let kept = |i: usize| filter.is_none_or(|f| f.is_valid(i) && f.value(i));
-        let rows = frames.len();
-        let mut before = Vec::with_capacity(rows + 1);
-        before.push(0usize);
-        (0..rows).for_each(|i| before.push(before[i] + usize::from(kept(i))));
-        let frames: Vec<Range<usize>> =
-            frames.iter().map(|f| before[f.start]..before[f.end]).collect();
-        let args = match filter {
-            None => args.to_vec(),
-            Some(_) => {
-                let mask: BooleanArray = (0..rows).map(|i| Some(kept(i))).collect();
-                let keep = |a: &ArrayRef| arrow_select::filter::filter(a, &mask);
-                args.iter().map(keep).collect::<Result<_, _>>().map_err(from_arrow)?
-            }
-        };
-        let collect = |function: &Arc<AggregateFunctionExpr>| {
-            // What a sum of floats has lost does not come back by a subtraction.
-            let forgets = !function.field().data_type().is_floating()
-                || matches!(function.fun().name(), "min" | "max");
-            // The library refuses those that cannot forget rows; they start anew.
-            let anew = |_| function.create_accumulator();
-            let make = || function.create_sliding_accumulator().or_else(anew);
-            let values = slide(&make, &args, &frames, forgets)?;
-            match values.is_empty() {
-                true => Ok(arrow_array::new_empty_array(function.field().data_type())),
-                false => ScalarValue::iter_to_array(values).map_err(from_library),
-            }
-        };
-        match &self.kind {
-            Kind::Rows => {
-                let counts = frames.iter().map(|f| f.len() as i64);
-                Ok(Arc::new(counts.collect::<Int64Array>()))
-            }
-            Kind::Library(function) => collect(function),
-            Kind::Average { sum, count } => {
-                average::divide(&collect(sum)?, &collect(count)?).map_err(from_library)
-            }
-        }
     }
 
     /// The type of the result.

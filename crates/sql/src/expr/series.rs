@@ -43,7 +43,7 @@ impl Series {
         let argument = |i: usize| {
             let physical = Arc::clone(call.args().get(i)?);
             let text = physical.to_string().into();
-            Some(Expr { physical, ty: DataType::Null, text, context: expr.context })
+            Some(Expr { physical, ty: DataType::Null, text, ..expr.clone() })
         };
         let is_time = matches!(ty, DataType::Timestamp(..));
         let step = match argument(2) {

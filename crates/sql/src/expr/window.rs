@@ -6,11 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, UInt32Array, UInt64Array,
-};
+use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_schema::DataType;
-use arrow_select::take::take;
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::{AggregateFunction, NullTreatment, WindowFunction};
 use datafusion_expr::{Expr as Logical, ExprSchemable, WindowFunctionDefinition};
@@ -20,14 +17,20 @@ use super::{AggregateExpr, Expr};
 use crate::error::{from_arrow, from_library};
 use crate::plan::SortKey;
 
-mod aggregate;
+mod evaluation;
 mod frame;
 mod running;
 mod slide;
+mod sliding;
+mod sorted;
+#[cfg(test)]
+mod tests;
+mod whole;
 
+pub use evaluation::Evaluation;
 use frame::Frame;
 pub use running::{Piece, Running};
-pub(super) use slide::slide;
+pub use sorted::{Begin, Sorted};
 
 /// A window function with its partition, order and frame.
 #[derive(Clone)]
@@ -39,18 +42,11 @@ pub struct WindowExpr {
     args: Vec<Expr>,
     function: Function,
     frame: Frame,
+    inputs: Vec<Expr>,
+    /// Where those of the frame begin.
+    frame_at: usize,
     ty: DataType,
     text: Arc<str>,
-}
-
-/// Sorted rows with their partitions and peers.
-pub struct Sorted<'a> {
-    /// The rows in order.
-    pub rows: &'a RecordBatch,
-    /// The partitions, in order.
-    pub partitions: &'a [Range<usize>],
-    /// For each row the rows that are equal in partition and order.
-    pub peers: &'a [Range<usize>],
 }
 
 #[derive(Clone)]
@@ -67,6 +63,38 @@ enum Function {
     Last,
     Nth,
     Aggregate(Box<AggregateExpr>),
+}
+
+impl Function {
+    /// What it reads of each row, in the types in which it does.
+    fn inputs(&self, args: &[Expr]) -> SqlResult<Vec<Expr>> {
+        let missing = || SqlError::new(SqlState::UNDEFINED_FUNCTION, "an argument is missing");
+        let arg = |at: usize| args.get(at).cloned().ok_or_else(missing);
+        let integer = |at: usize| arg(at).map(|arg| arg.cast(&DataType::Int64));
+        Ok(match self {
+            Function::RowNumber
+            | Function::Rank
+            | Function::DenseRank
+            | Function::PercentRank
+            | Function::CumeDist => vec![],
+            Function::Ntile => vec![integer(0)?],
+            Function::Shift(_) => {
+                let value = arg(0)?;
+                let ty = value.data_type().clone();
+                let mut inputs = vec![value];
+                if args.len() > 1 {
+                    inputs.push(integer(1)?);
+                }
+                if args.len() > 2 {
+                    inputs.push(arg(2)?.cast(&ty));
+                }
+                inputs
+            }
+            Function::First | Function::Last => vec![arg(0)?],
+            Function::Nth => vec![arg(0)?, integer(1)?],
+            Function::Aggregate(call) => call.args.iter().chain(&call.filter).cloned().collect(),
+        })
+    }
 }
 
 impl fmt::Debug for WindowExpr {
@@ -101,10 +129,17 @@ impl WindowExpr {
             Function::Aggregate(aggregate) => aggregate.data_type(),
             _ => field.data_type().clone(),
         };
+        let args = params.args.iter().map(compile).collect::<SqlResult<Vec<_>>>()?;
+        let frame = Frame::compile(&params.window_frame, &params.order_by, schema)?;
+        let mut inputs = function.inputs(&args)?;
+        let frame_at = inputs.len();
+        inputs.extend(frame.inputs());
         Ok(WindowExpr {
             partition_by: params.partition_by.iter().map(compile).collect::<SqlResult<_>>()?,
-            frame: Frame::compile(&params.window_frame, &params.order_by, schema)?,
-            args: params.args.iter().map(compile).collect::<SqlResult<_>>()?,
+            frame,
+            args,
+            inputs,
+            frame_at,
             order_by,
             function,
             ty,
@@ -130,37 +165,20 @@ impl WindowExpr {
         &self.text
     }
 
-    /// The value of each row, in the order of the rows.
-    ///
-    /// Errors: those of the arguments, 22013 for a negative offset of a frame, 22014 and 22016 for
-    /// arguments of `ntile` and `nth_value` that are not positive.
-    pub fn evaluate(&self, sorted: &Sorted<'_>) -> SqlResult<ArrayRef> {
-        let ranks = |f: &dyn Fn(usize, &Range<usize>) -> u64| -> ArrayRef {
-            let values = sorted.partitions.iter().flat_map(|p| p.clone().map(|row| f(row, p)));
-            Arc::new(values.collect::<UInt64Array>())
-        };
-        let shares = |f: &dyn Fn(usize, &Range<usize>) -> f64| -> ArrayRef {
-            let values = sorted.partitions.iter().flat_map(|p| p.clone().map(|row| f(row, p)));
-            Arc::new(values.collect::<Float64Array>())
-        };
-        let peers = sorted.peers;
-        let value = match &self.function {
-            Function::RowNumber => ranks(&|row, p| (row - p.start) as u64 + 1),
-            Function::Rank => ranks(&|row, p| (peers[row].start - p.start) as u64 + 1),
-            Function::DenseRank => self.dense_rank(sorted),
-            Function::PercentRank => shares(&|row, p| match p.len() {
-                1 => 0.0,
-                n => (peers[row].start - p.start) as f64 / (n - 1) as f64,
-            }),
-            Function::CumeDist => {
-                shares(&|row, p| (peers[row].end - p.start) as f64 / p.len() as f64)
-            }
-            Function::Ntile => self.ntile(sorted)?,
-            Function::Shift(sign) => self.shift(sorted, *sign)?,
-            Function::First | Function::Last | Function::Nth => self.nth(sorted)?,
-            Function::Aggregate(call) => aggregate::evaluate(call, &self.frame, sorted)?,
-        };
-        self.of_type(value)
+    /// What it reads of each row, for [`Evaluation::new`]: arguments, filter, and what a frame of
+    /// distances compares. Errors of evaluation are those of the arguments.
+    pub fn inputs(&self) -> &[Expr] {
+        &self.inputs
+    }
+
+    /// The frame of each of some rows.
+    fn frames(
+        &self,
+        sorted: &Sorted,
+        inputs: &[ArrayRef],
+        rows: Range<usize>,
+    ) -> SqlResult<Vec<Range<usize>>> {
+        self.frame.ranges(sorted, &inputs[self.frame_at..], rows)
     }
 
     /// Values in the type of the result.
@@ -169,88 +187,6 @@ impl WindowExpr {
             return Ok(value);
         }
         arrow_cast::cast_with_options(&value, &self.ty, &super::STRICT_CAST).map_err(from_arrow)
-    }
-
-    fn dense_rank(&self, sorted: &Sorted<'_>) -> ArrayRef {
-        let mut ranks = Vec::with_capacity(sorted.rows.num_rows());
-        for partition in sorted.partitions {
-            let mut rank = 0;
-            for row in partition.clone() {
-                rank += u64::from(sorted.peers[row].start == row);
-                ranks.push(rank);
-            }
-        }
-        Arc::new(UInt64Array::from(ranks))
-    }
-
-    fn ntile(&self, sorted: &Sorted<'_>) -> SqlResult<ArrayRef> {
-        let counts: ArrayRef = Arc::new(self.integers(0, sorted)?);
-        let of = |p: &Range<usize>| tiles(&counts.slice(p.start, 1), 0..p.len(), p.len());
-        let parts = sorted.partitions.iter().map(of).collect::<SqlResult<Vec<_>>>()?;
-        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-        match parts.is_empty() {
-            true => Ok(Arc::new(UInt64Array::from(Vec::<u64>::new()))),
-            false => arrow_select::concat::concat(&parts).map_err(from_arrow),
-        }
-    }
-
-    /// The values that many rows before or after.
-    fn shift(&self, sorted: &Sorted<'_>, sign: i64) -> SqlResult<ArrayRef> {
-        let values = self.args[0].evaluate(sorted.rows)?;
-        let offsets = match self.args.len() {
-            1 => Int64Array::from(vec![1; sorted.rows.num_rows()]),
-            _ => self.integers(1, sorted)?,
-        };
-        let mut from: Vec<Option<u32>> = Vec::with_capacity(values.len());
-        let mut outside: Vec<bool> = Vec::with_capacity(values.len());
-        for p in sorted.partitions {
-            for row in p.clone() {
-                let known = !offsets.is_null(row);
-                let shift = if known { offsets.value(row).saturating_mul(sign) } else { 0 };
-                let at = (row as i64).saturating_add(shift);
-                let inside = at >= p.start as i64 && at < p.end as i64;
-                from.push((known && inside).then_some(at as u32));
-                outside.push(known && !inside);
-            }
-        }
-        let shifted = take(&values, &UInt32Array::from(from), None).map_err(from_arrow)?;
-        let Some(default) = self.args.get(2) else { return Ok(shifted) };
-        let default = default.clone().cast(values.data_type()).evaluate(sorted.rows)?;
-        let outside = BooleanArray::from(outside);
-        arrow_select::zip::zip(&outside, &default, &shifted).map_err(from_arrow)
-    }
-
-    /// `first_value`, `last_value` and `nth_value`: a row of the frame.
-    fn nth(&self, sorted: &Sorted<'_>) -> SqlResult<ArrayRef> {
-        let values = self.args[0].evaluate(sorted.rows)?;
-        let frames = self.frame.ranges(sorted)?;
-        let places = match self.function {
-            Function::Nth => Some(self.integers(1, sorted)?),
-            _ => None,
-        };
-        let place = |row: usize| -> SqlResult<Option<u32>> {
-            let frame = &frames[row];
-            let at = match (&self.function, &places) {
-                (Function::First, _) => frame.start,
-                (Function::Last, _) => frame.end.wrapping_sub(1),
-                (_, Some(n)) if n.is_null(row) => return Ok(None),
-                (_, Some(n)) if n.value(row) <= 0 => return Err(not_positive_place()),
-                (_, Some(n)) => frame.start + (n.value(row) - 1) as usize,
-                (_, None) => return Ok(None),
-            };
-            Ok(frame.contains(&at).then_some(at as u32))
-        };
-        let places = (0..values.len()).map(place).collect::<SqlResult<UInt32Array>>()?;
-        take(&values, &places, None).map_err(from_arrow)
-    }
-
-    /// An integer argument for each row.
-    fn integers(&self, position: usize, sorted: &Sorted<'_>) -> SqlResult<Int64Array> {
-        let Some(arg) = self.args.get(position) else {
-            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, "an argument is missing"));
-        };
-        let values = arg.clone().cast(&DataType::Int64).evaluate(sorted.rows)?;
-        Ok(values.as_primitive::<Int64Type>().clone())
     }
 }
 

@@ -5,7 +5,7 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, cast};
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition, cast};
 use datafusion_optimizer::AnalyzerRule;
 
 /// Widens the argument of `sum` where 64 bits may not hold the result. Runs before coercion.
@@ -18,10 +18,11 @@ const BIGINT_DIGITS: u8 = 19;
 impl AnalyzerRule for ExactSum {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_up_with_subqueries(|node| {
-            let LogicalPlan::Aggregate(aggregate) = &node else {
-                return Ok(Transformed::yes(node.recompute_schema()?));
+            let schema = match &node {
+                LogicalPlan::Aggregate(aggregate) => aggregate.input.schema().clone(),
+                LogicalPlan::Window(window) => window.input.schema().clone(),
+                _ => return Ok(Transformed::yes(node.recompute_schema()?)),
             };
-            let schema = aggregate.input.schema().clone();
             let preserver = NamePreserver::new(&node);
             let widened = node.map_expressions(|expr| {
                 let name = preserver.save(&expr);
@@ -53,6 +54,15 @@ fn widen(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             call.params.args.push(cast(arg, DataType::Decimal128(BIGINT_DIGITS, 0)));
             Ok(Transformed::yes(Expr::AggregateFunction(call)))
         }
+        Expr::WindowFunction(mut window)
+            if matches!(&window.fun, WindowFunctionDefinition::AggregateUDF(f) if f.name() == "sum")
+                && window.params.args.len() == 1
+                && may_overflow(&window.params.args[0], schema) =>
+        {
+            let arg = window.params.args.remove(0);
+            window.params.args.push(cast(arg, DataType::Decimal128(BIGINT_DIGITS, 0)));
+            Ok(Transformed::yes(Expr::WindowFunction(window)))
+        }
         other => Ok(Transformed::no(other)),
     }
 }
@@ -60,8 +70,8 @@ fn widen(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 /// Whether the values may need more than 32 bits, so that 2^31 of them may overflow.
 fn may_overflow(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
-        Expr::Literal(ScalarValue::Int64(Some(v)), _) => i32::try_from(*v).is_err(),
-        Expr::Literal(..) => false,
+        // Small whole numbers are integer by now.
+        Expr::Literal(value, _) => matches!(value, ScalarValue::Int64(Some(_))),
         Expr::Case(case) => {
             case.when_then_expr.iter().any(|(_, then)| may_overflow(then, schema))
                 || case.else_expr.as_deref().is_some_and(|e| may_overflow(e, schema))

@@ -1,4 +1,9 @@
 //! Scalar subqueries return at most one row: the library would join all of them.
+//!
+//! Among the outputs of a query a subquery's rows are counted where its value is used, and not where it
+//! is computed: what no row asks for may have as many rows as it likes. Elsewhere the aggregate that
+//! gathers them refuses the second, for a value that is compared must be a plain column to the rules
+//! that choose joins.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +22,10 @@ use datafusion_expr::{
 use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
 
+use self::two::{only_value, two_values};
 use super::LIBRARY;
+
+mod two;
 
 /// Puts an aggregate that refuses a second row over scalar subqueries that might have one.
 #[derive(Debug)]
@@ -32,7 +40,8 @@ static SINGLE_VALUE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| {
 impl AnalyzerRule for SingleRow {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| {
-            node.map_expressions(|expr| expr.transform_up(guard))
+            let is_output = matches!(node, LogicalPlan::Projection(_));
+            node.map_expressions(|expr| guarded(expr, is_output))
         })
         .data()
     }
@@ -47,7 +56,18 @@ pub(crate) fn single_value() -> Arc<AggregateUDF> {
     Arc::clone(&SINGLE_VALUE)
 }
 
-fn guard(expr: Expr) -> Result<Transformed<Expr>> {
+/// An expression with its subqueries guarded, under its own name.
+fn guarded(expr: Expr, is_output: bool) -> Result<Transformed<Expr>> {
+    let (qualifier, name) = expr.qualified_name();
+    let guarded = expr.transform_up(|expr| guard(expr, is_output))?;
+    let is_renamed = is_output && guarded.transformed && guarded.data.qualified_name().1 != name;
+    if is_renamed {
+        return guarded.map_data(|expr| Ok(expr.alias_qualified(qualifier, name)));
+    }
+    Ok(guarded)
+}
+
+fn guard(expr: Expr, is_output: bool) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(mut subquery) = expr else { return Ok(Transformed::no(expr)) };
     if at_most_one(&subquery.subquery) {
         subquery.subquery = Arc::new(or_null(Arc::unwrap_or_clone(subquery.subquery))?);
@@ -62,12 +82,13 @@ fn guard(expr: Expr) -> Result<Transformed<Expr>> {
     let column = input.schema().columns().swap_remove(0);
     let name = column.name.clone();
     let arguments = vec![Expr::Column(column)];
-    let call =
-        AggregateFunction::new_udf(Arc::clone(&SINGLE_VALUE), arguments, false, None, vec![], None);
+    let function = if is_output { two_values() } else { single_value() };
+    let call = AggregateFunction::new_udf(function, arguments, false, None, vec![], None);
     let aggregate = Expr::AggregateFunction(call).alias(name);
     let guarded = LogicalPlanBuilder::from(input).aggregate(Vec::<Expr>::new(), [aggregate])?;
     subquery.subquery = Arc::new(guarded.build()?);
-    Ok(Transformed::yes(Expr::ScalarSubquery(subquery)))
+    let value = Expr::ScalarSubquery(subquery);
+    Ok(Transformed::yes(if is_output { only_value(value) } else { value }))
 }
 
 /// The plan with a column that may be null where it may have no row: the library takes a subquery for never
@@ -160,6 +181,11 @@ fn names_key(predicate: &Expr, scan: &TableScan) -> bool {
     })
 }
 
+fn two_rows() -> SqlError {
+    let message = "more than one row returned by a subquery used as an expression";
+    SqlError::new(SqlState::CARDINALITY_VIOLATION, message)
+}
+
 /// `single_value(x)`: x of the only row, null of none, an error of more.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SingleValue {
@@ -199,9 +225,7 @@ struct Single {
 impl Single {
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         if self.count > 0 {
-            let message = "more than one row returned by a subquery used as an expression";
-            let error = SqlError::new(SqlState::CARDINALITY_VIOLATION, message);
-            return Err(DataFusionError::External(Box::new(error)));
+            return Err(DataFusionError::External(Box::new(two_rows())));
         }
         self.value = ScalarValue::try_from_array(values, row)?;
         self.count = 1;

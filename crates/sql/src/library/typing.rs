@@ -23,6 +23,7 @@ mod casts;
 mod elements;
 mod intervals;
 mod literals;
+mod nulls;
 mod numbers;
 mod operand;
 mod outer;
@@ -431,10 +432,11 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
             {
                 return null_if_equal(given.args, schema);
             }
-            "nullif" => align(&mut given.args, schema)?,
+            "nullif" => return nulls::null_if_aligned(given, schema),
             _ => unify(&mut given.args, schema)?,
         }
     }
+    nulls::prefer_double(&mut given, schema)?;
     Ok(Expr::ScalarFunction(given))
 }
 
@@ -523,6 +525,9 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
 
 /// Beside a date or a timestamp, a literal of an addition is an interval.
 fn settle_operands(sides: &mut [Expr; 2], op: Operator, schema: &DFSchema) -> Result<()> {
+    if op == Operator::Minus {
+        nulls::date_beside_date(sides, schema)?;
+    }
     for i in 0..2 {
         let other = &sides[1 - i];
         if unknown(&sides[i]).is_none() || unknown(other).is_some() {

@@ -1,14 +1,16 @@
 //! Qualified columns in `ORDER BY` whose name an output has too: `SELECT upper(t.name) AS name FROM t
-//! ORDER BY t.name`. The library finds such a name ambiguous, so the output takes another meanwhile.
+//! ORDER BY t.name`. The library finds such a name ambiguous, so the output takes another meanwhile: in
+//! the outermost query until its result is named, in others within a query around it.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Value, visit_expressions,
+    Expr, Ident, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value,
+    visit_expressions,
 };
 
-use super::APART;
-use crate::parse::identifier;
+use super::{APART, item_name};
+use crate::parse::{identifier, parsed_query};
 
 /// Sets such outputs of the outermost query apart; who names one alone in `ORDER BY` means the output,
 /// and then its position.
@@ -27,6 +29,67 @@ pub(crate) fn set_outputs_apart(query: &mut Query) {
         *alias = Ident::with_quote('"', format!("{name}{APART}"));
         keys.iter_mut().for_each(|key| by_position(key, &name, position));
     }
+}
+
+/// Does the same to a query inside of another, to which its outputs are known by their names.
+pub(super) fn wrap_clashing(query: &mut Query) {
+    if !clashes(query) {
+        return;
+    }
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    let Some(OrderByKind::Expressions(keys)) = query.order_by.as_mut().map(|by| &mut by.kind)
+    else {
+        return;
+    };
+    let mut outputs = vec![];
+    for (position, item) in select.projection.iter_mut().enumerate() {
+        let name = item_name(item);
+        let inner = Ident::with_quote('"', format!("{APART}{position}"));
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = &*item
+        else {
+            return;
+        };
+        let expr = expr.clone();
+        *item = SelectItem::ExprWithAlias { expr, alias: inner.clone() };
+        keys.iter_mut().for_each(|key| by_position(key, &name, position));
+        let alias = Ident::with_quote('"', name);
+        outputs.push(SelectItem::ExprWithAlias { expr: Expr::Identifier(inner), alias });
+    }
+    let Ok(mut around) = parsed_query("select 1 from (select 1) as t") else { return };
+    let inside = std::mem::replace(query, around.clone());
+    if let SetExpr::Select(select) = around.body.as_mut() {
+        select.projection = outputs;
+        if let Some(TableFactor::Derived { subquery, .. }) =
+            select.from.first_mut().map(|from| &mut from.relation)
+        {
+            **subquery = inside;
+        }
+    }
+    *query = around;
+}
+
+/// Whether a qualified name in `ORDER BY` is that of another output too, and all outputs have names.
+fn clashes(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let Some(OrderByKind::Expressions(keys)) = query.order_by.as_ref().map(|by| &by.kind) else {
+        return false;
+    };
+    let mut qualified = vec![];
+    keys.iter().for_each(|key| qualified_names(&key.expr, &mut qualified));
+    let is_plain = |item: &SelectItem| {
+        matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+    };
+    let is_other = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { expr, alias } => {
+            let name = identifier(alias);
+            qualified.contains(&name) && !is_column(expr, &name)
+        }
+        _ => false,
+    };
+    query.locks.is_empty()
+        && select.distinct.is_none()
+        && select.projection.iter().all(is_plain)
+        && select.projection.iter().any(is_other)
 }
 
 /// The last parts of names with several.

@@ -11,6 +11,7 @@ use types::{LogicalType, SqlError, oid};
 
 use super::expressions;
 use crate::origin::told_oid;
+use crate::signatures::{array_of, common_type};
 
 /// The types of parameters, as far as they are known; shared with the library's binder.
 #[derive(Clone, Debug)]
@@ -134,6 +135,17 @@ impl Inference {
             }
             Expr::OuterReferenceColumn(field, _) => told_oid(field),
             Expr::Cast(cast) => told_oid(&cast.field),
+            // To the library literals in it are bigint.
+            Expr::ScalarFunction(call)
+                if call.func.name() == "make_array" && !call.args.is_empty() =>
+            {
+                let elements = call.args.iter().map(|arg| self.oid_of(arg, schema));
+                let common = common_type(&elements.collect::<Result<Vec<_>>>()?);
+                match common.and_then(array_of) {
+                    Some(ty) => ty,
+                    None => oid::of(&expr.get_type(schema)?).oid,
+                }
+            }
             other => match other.get_type(schema)? {
                 DataType::Null => oid::UNKNOWN,
                 ty => oid::of(&ty).oid,

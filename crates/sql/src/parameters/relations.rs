@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, NullEquality, Result};
+use datafusion_common::{DFSchema, NullEquality, Result, TableReference};
 use datafusion_expr::Expr;
 use datafusion_expr::logical_plan::{Distinct, LogicalPlan};
 use types::oid;
@@ -45,7 +45,9 @@ impl Inference {
                     self.unify(exprs, &values.schema)?;
                 }
             }
-            LogicalPlan::SubqueryAlias(alias) => settle_outputs(self, &alias.input, &[]),
+            LogicalPlan::SubqueryAlias(alias) if !is_side(&alias.alias) => {
+                settle_outputs(self, &alias.input, &[]);
+            }
             _ => {}
         }
         Ok(())
@@ -88,6 +90,12 @@ impl Inference {
     }
 }
 
+/// Whether a query is one side of an `INTERSECT` or an `EXCEPT`, to which the library has given a name:
+/// the other side has a say in the types of its outputs. Nobody can name a relation so without quotes.
+fn is_side(alias: &TableReference) -> bool {
+    matches!(alias, TableReference::Bare { table } if matches!(&**table, "left" | "right"))
+}
+
 fn gather<'a>(plan: &'a LogicalPlan, branches: &mut Vec<&'a LogicalPlan>) {
     match plan {
         LogicalPlan::Union(union) => {
@@ -102,6 +110,9 @@ fn open_output(inference: &Inference, plan: &LogicalPlan, column: usize) -> Opti
     match plan {
         LogicalPlan::Projection(projection) => inference.open(projection.expr.get(column)?),
         LogicalPlan::Sort(sort) => open_output(inference, &sort.input, column),
+        LogicalPlan::SubqueryAlias(alias) if is_side(&alias.alias) => {
+            open_output(inference, &alias.input, column)
+        }
         LogicalPlan::Limit(limit) => open_output(inference, &limit.input, column),
         LogicalPlan::Distinct(Distinct::All(input)) => open_output(inference, input, column),
         LogicalPlan::Distinct(Distinct::On(on)) => inference.open(on.select_expr.get(column)?),

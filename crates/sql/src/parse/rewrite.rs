@@ -227,7 +227,7 @@ fn searched(function: &Function) -> Option<Expr> {
 }
 
 /// The arguments of a call that has nothing else.
-pub(super) fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
+pub(crate) fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let bare = list.duplicate_treatment.is_none() && list.clauses.is_empty();
     if !bare || function.over.is_some() || function.filter.is_some() {

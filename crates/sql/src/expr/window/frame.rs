@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use arrow_array::Array;
+use arrow_array::{Array, ArrayRef};
 use arrow_ord::ord::make_comparator;
 use arrow_schema::SortOptions;
 use datafusion_common::DFSchema;
@@ -80,67 +80,125 @@ impl Frame {
         }
     }
 
-    /// The frame of each row.
-    pub fn ranges(&self, sorted: &Sorted<'_>) -> SqlResult<Vec<Range<usize>>> {
-        let starts = self.edges(&self.start, sorted, true)?;
-        let ends = self.edges(&self.end, sorted, false)?;
+    /// What it reads of each row: the order's key, if a bound is a distance in values, and such bounds.
+    pub fn inputs(&self) -> Vec<Expr> {
+        let bounds = [&self.start, &self.end].into_iter().filter_map(|bound| match bound {
+            Bound::Value(expr) => Some(expr),
+            _ => None,
+        });
+        let bounds: Vec<&Expr> = bounds.collect();
+        let Some((key, _)) = self.key.as_ref().filter(|_| !bounds.is_empty()) else {
+            return vec![];
+        };
+        let cast = |bound: &&Expr| (*bound).clone().cast(key.data_type());
+        std::iter::once(key.clone()).chain(bounds.iter().map(cast)).collect()
+    }
+
+    /// The frame of each of `rows`; `inputs` are the values of [`Frame::inputs`] for all rows.
+    pub fn ranges(
+        &self,
+        sorted: &Sorted,
+        inputs: &[ArrayRef],
+        rows: Range<usize>,
+    ) -> SqlResult<Vec<Range<usize>>> {
+        let (keys, bounds) = match inputs.split_first() {
+            Some((keys, bounds)) => (Some(keys), bounds),
+            None => (None, inputs),
+        };
+        let edges = |bound: &Bound, values: Option<&ArrayRef>, is_start: bool| {
+            let values = match bound {
+                Bound::Value(_) => keys.zip(values),
+                _ => None,
+            };
+            let side = Side { units: self.units, sorted, is_start };
+            match (bound, values) {
+                (_, Some(values)) => self.value_edges(values, &side, rows.clone()),
+                (Bound::Value(_), None) => {
+                    Err(SqlError::internal("a RANGE frame without an order"))
+                }
+                (bound, None) => Ok(side.edges(bound, rows.clone())),
+            }
+        };
+        let starts = edges(&self.start, bounds.first(), true)?;
+        let ends = edges(&self.end, bounds.last(), false)?;
         Ok(starts.into_iter().zip(ends).map(|(start, end)| start..end.max(start)).collect())
     }
 
-    /// For each row the first row of its frame, or the one after its last.
-    fn edges(&self, bound: &Bound, sorted: &Sorted<'_>, start: bool) -> SqlResult<Vec<usize>> {
-        let peers = sorted.peers;
-        let edge = |r: &Range<usize>| if start { r.start } else { r.end };
-        let mut edges = Vec::with_capacity(sorted.rows.num_rows());
-        for p in sorted.partitions {
-            match bound {
-                Bound::First => edges.extend(p.clone().map(|_| p.start)),
-                Bound::Last => edges.extend(p.clone().map(|_| p.end)),
-                Bound::Current if self.units == WindowFrameUnits::Rows => {
-                    edges.extend(p.clone().map(|row| if start { row } else { row + 1 }));
-                }
-                Bound::Current => edges.extend(p.clone().map(|row| edge(&peers[row]))),
-                Bound::Distance(n) if self.units == WindowFrameUnits::Rows => {
-                    let after = i64::from(!start);
-                    let clamp = |at: i64| at.clamp(p.start as i64, p.end as i64) as usize;
-                    let at = |row: usize| (row as i64).saturating_add(*n).saturating_add(after);
-                    edges.extend(p.clone().map(|row| clamp(at(row))));
-                }
-                Bound::Distance(n) => edges.extend(group_edges(p, peers, *n, start)),
-                Bound::Value(_) => {}
-            }
-        }
-        match bound {
-            Bound::Value(expr) => self.value_edges(expr, sorted, start),
-            _ => Ok(edges),
-        }
-    }
-
     /// Edges by value: the first row that is not before the bound, or the first after it.
-    fn value_edges(&self, bound: &Expr, sorted: &Sorted<'_>, start: bool) -> SqlResult<Vec<usize>> {
-        let Some((key, options)) = &self.key else {
-            return Err(SqlError::internal("a RANGE frame without an order"));
-        };
-        let keys = key.evaluate(sorted.rows)?;
-        let bounds = bound.clone().cast(keys.data_type()).evaluate(sorted.rows)?;
-        let compare = make_comparator(&keys, &bounds, *options).map_err(from_arrow)?;
-        let mut edges = Vec::with_capacity(keys.len());
-        for p in sorted.partitions {
-            for row in p.clone() {
+    fn value_edges(
+        &self,
+        (keys, bounds): (&ArrayRef, &ArrayRef),
+        side: &Side<'_>,
+        rows: Range<usize>,
+    ) -> SqlResult<Vec<usize>> {
+        let options = self.key.as_ref().map(|(_, options)| *options).unwrap_or_default();
+        let compare = make_comparator(keys, bounds, options).map_err(from_arrow)?;
+        let mut edges = Vec::with_capacity(rows.len());
+        for (p, part) in side.sorted.parts(rows) {
+            for row in part {
                 if keys.is_null(row) {
-                    let peers = &sorted.peers[row];
-                    edges.push(if start { peers.start } else { peers.end });
+                    edges.push(side.of(&side.sorted.peers(row)));
                     continue;
                 }
                 let before = |at: usize| match compare(at, row) {
                     Ordering::Less => true,
-                    Ordering::Equal => !start,
+                    Ordering::Equal => !side.is_start,
                     Ordering::Greater => false,
                 };
-                edges.push(first_not(p, before));
+                edges.push(first_not(&p, before));
             }
         }
         Ok(edges)
+    }
+}
+
+/// One end of the frames of rows.
+struct Side<'a> {
+    units: WindowFrameUnits,
+    sorted: &'a Sorted,
+    is_start: bool,
+}
+
+impl Side<'_> {
+    fn of(&self, rows: &Range<usize>) -> usize {
+        if self.is_start { rows.start } else { rows.end }
+    }
+
+    /// For each row the first row of its frame, or the one after its last; by a bound that is no value.
+    fn edges(&self, bound: &Bound, rows: Range<usize>) -> Vec<usize> {
+        let by_rows = self.units == WindowFrameUnits::Rows;
+        let mut edges = Vec::with_capacity(rows.len());
+        for (p, part) in self.sorted.parts(rows) {
+            match bound {
+                Bound::First => edges.extend(part.map(|_| p.start)),
+                Bound::Last => edges.extend(part.map(|_| p.end)),
+                Bound::Current if by_rows => {
+                    edges.extend(part.map(|row| self.of(&(row..row + 1))));
+                }
+                Bound::Current => edges.extend(part.map(|row| self.of(&self.sorted.peers(row)))),
+                Bound::Distance(n) if by_rows => {
+                    let after = i64::from(!self.is_start);
+                    let clamp = |at: i64| at.clamp(p.start as i64, p.end as i64) as usize;
+                    let at = |row: usize| (row as i64).saturating_add(*n).saturating_add(after);
+                    edges.extend(part.map(|row| clamp(at(row))));
+                }
+                Bound::Distance(n) => edges.extend(part.map(|row| self.group_edge(&p, row, *n))),
+                Bound::Value(_) => {}
+            }
+        }
+        edges
+    }
+
+    /// The edge that is so many groups of peers from a row's own.
+    fn group_edge(&self, p: &Range<usize>, row: usize, n: i64) -> usize {
+        let first = self.sorted.group_number(p.start) as i64;
+        let last = self.sorted.group_number(p.end - 1) as i64;
+        let at = (self.sorted.group_number(row) as i64).saturating_add(n);
+        match at {
+            at if at < first => p.start,
+            at if at > last => p.end,
+            at => self.of(&self.sorted.group(at as usize)),
+        }
     }
 }
 
@@ -156,33 +214,6 @@ fn first_not(partition: &Range<usize>, condition: impl Fn(usize) -> bool) -> usi
         }
     }
     low
-}
-
-/// Edges counted in groups of peers.
-fn group_edges(p: &Range<usize>, peers: &[Range<usize>], n: i64, start: bool) -> Vec<usize> {
-    let mut groups: Vec<&Range<usize>> = Vec::new();
-    let mut group_of = Vec::with_capacity(p.len());
-    for row in p.clone() {
-        if peers[row].start == row {
-            groups.push(&peers[row]);
-        }
-        group_of.push(groups.len() as i64 - 1);
-    }
-    let edge = |group: i64| {
-        let at = group.saturating_add(n);
-        match usize::try_from(at).ok().map(|i| groups.get(i)) {
-            None => p.start,
-            Some(None) => p.end,
-            Some(Some(group)) => {
-                if start {
-                    group.start
-                } else {
-                    group.end
-                }
-            }
-        }
-    };
-    group_of.into_iter().map(edge).collect()
 }
 
 fn bound(

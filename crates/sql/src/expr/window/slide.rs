@@ -10,55 +10,105 @@ use types::SqlResult;
 use crate::error::from_library;
 
 /// Frames of so many rows are added up row by row, as PostgreSQL does; those of longer ones whose first
-/// rows have left are put together from partial results. Of floats the last digit may depend on it.
+/// rows have left, and cannot be taken out, are put together from partial results. Of floats the last
+/// digit may depend on it.
 const ROW_BY_ROW_MAX: usize = 1024;
 
 /// Rows of the smallest partial result.
 const BLOCK_ROWS: usize = 256;
 
 /// Makes new accumulators of one aggregate.
-pub(in crate::expr) type Make<'a> = &'a dyn Fn() -> datafusion_common::Result<Box<dyn Accumulator>>;
+pub(super) type Make =
+    Box<dyn Fn() -> datafusion_common::Result<Box<dyn Accumulator>> + Send + Sync>;
 
-/// The value of each frame. With `forgets`, rows that leave are taken out of the accumulators that can.
-pub(in crate::expr) fn slide(
-    make: Make<'_>,
-    args: &[ArrayRef],
-    frames: &[Range<usize>],
+/// One aggregate, over one frame after the other.
+pub(super) struct Slide {
+    make: Make,
+    args: Vec<ArrayRef>,
+    /// Whether rows that leave are taken out of an accumulator that can do that.
     forgets: bool,
-) -> SqlResult<Vec<ScalarValue>> {
-    let mut state = make().map_err(from_library)?;
-    let mut inside = 0..0;
-    let mut partials = None;
-    let mut values = Vec::with_capacity(frames.len());
-    for frame in frames {
-        crate::patience::check().map_err(from_library)?;
-        let overlaps = frame.start >= inside.start && frame.start <= inside.end;
-        let grows = overlaps && frame.end >= inside.end;
-        let leaves = frame.start > inside.start;
-        if !grows || (leaves && !(forgets && state.supports_retract_batch())) {
-            state = make().map_err(from_library)?;
-            inside = frame.start..frame.start;
-            if frame.len() > ROW_BY_ROW_MAX {
-                if partials.is_none() {
-                    partials = Some(Partials::new(make, args)?);
-                }
-                if let Some(partials) = &partials {
-                    partials.add_to(state.as_mut(), args, frame)?;
-                }
-                inside = frame.clone();
-            }
-        } else if leaves {
-            let out = part(args, inside.start, frame.start);
-            state.retract_batch(&out).map_err(from_library)?;
-        }
-        if frame.end > inside.end {
-            let new = part(args, inside.end, frame.end);
-            state.update_batch(&new).map_err(from_library)?;
-        }
-        inside = frame.clone();
-        values.push(state.evaluate().map_err(from_library)?);
+    state: Box<dyn Accumulator>,
+    /// The rows in `state`.
+    inside: Range<usize>,
+    partials: Partials,
+    /// Of the frames at hand, those that are known.
+    values: Vec<ScalarValue>,
+}
+
+impl Slide {
+    pub(super) fn new(make: Make, args: Vec<ArrayRef>, forgets: bool) -> SqlResult<Slide> {
+        let state = make().map_err(from_library)?;
+        let (partials, values) = (Partials { levels: vec![vec![]] }, vec![]);
+        Ok(Slide { make, args, forgets, state, inside: 0..0, partials, values })
     }
-    Ok(values)
+
+    /// The value of each of the next frames; `None` when `steps` are used up, to go on in the next call.
+    pub(super) fn values(
+        &mut self,
+        frames: &[Range<usize>],
+        steps: &mut usize,
+    ) -> SqlResult<Option<ArrayRef>> {
+        while let Some(frame) = frames.get(self.values.len()) {
+            crate::patience::check().map_err(from_library)?;
+            if *steps == 0 || !self.move_to(frame, steps)? {
+                return Ok(None);
+            }
+            self.values.push(self.state.evaluate().map_err(from_library)?);
+            *steps = steps.saturating_sub(1);
+        }
+        let values = std::mem::take(&mut self.values);
+        ScalarValue::iter_to_array(values).map(Some).map_err(from_library)
+    }
+
+    /// Makes `state` that of a frame; false when there are not enough steps for it, with what was done
+    /// by them kept.
+    fn move_to(&mut self, frame: &Range<usize>, steps: &mut usize) -> SqlResult<bool> {
+        let overlaps = frame.start >= self.inside.start && frame.start <= self.inside.end;
+        let grows = overlaps && frame.end >= self.inside.end;
+        let leaves = frame.start > self.inside.start;
+        if !grows || (leaves && !(self.forgets && self.state.supports_retract_batch())) {
+            if !self.start_at(frame, steps)? {
+                return Ok(false);
+            }
+        } else {
+            while self.inside.start < frame.start {
+                let until = frame.start.min(self.inside.start + *steps);
+                let out = part(&self.args, self.inside.start, until);
+                self.state.retract_batch(&out).map_err(from_library)?;
+                *steps -= until - self.inside.start;
+                self.inside.start = until;
+                if *steps == 0 {
+                    return Ok(false);
+                }
+            }
+        }
+        let until = frame.end.min(self.inside.end + *steps);
+        if until > self.inside.end {
+            let new = part(&self.args, self.inside.end, until);
+            self.state.update_batch(&new).map_err(from_library)?;
+            *steps -= until - self.inside.end;
+            self.inside.end = until;
+        }
+        Ok(self.inside.end >= frame.end)
+    }
+
+    /// Begins anew with a frame: empty if it is short, with all rows if it is long.
+    fn start_at(&mut self, frame: &Range<usize>, steps: &mut usize) -> SqlResult<bool> {
+        // What takes rows out counts those that it has taken in, and knows nothing of merged ones.
+        let takes_out = self.forgets && self.state.supports_retract_batch();
+        let is_long = frame.len() > ROW_BY_ROW_MAX && !takes_out;
+        if is_long && !self.partials.reach(frame.end / BLOCK_ROWS, &self.make, &self.args, steps)? {
+            return Ok(false);
+        }
+        self.state = (self.make)().map_err(from_library)?;
+        self.inside = frame.start..frame.start;
+        if is_long {
+            self.partials.add_to(self.state.as_mut(), &self.args, frame)?;
+            self.inside = frame.clone();
+            *steps = steps.saturating_sub(2 * BLOCK_ROWS);
+        }
+        Ok(true)
+    }
 }
 
 fn part(args: &[ArrayRef], from: usize, to: usize) -> Vec<ArrayRef> {
@@ -68,32 +118,53 @@ fn part(args: &[ArrayRef], from: usize, to: usize) -> Vec<ArrayRef> {
 /// The state of an accumulator: columns of one row.
 type State = Vec<ArrayRef>;
 
-/// Partial results of blocks of rows, of pairs of these, of pairs of pairs: a tree over the rows.
+/// Partial results of blocks of rows, of pairs of these, of pairs of pairs: a tree over the rows, which
+/// grows to the right.
 struct Partials {
     levels: Vec<Vec<State>>,
 }
 
 impl Partials {
-    fn new(make: Make<'_>, args: &[ArrayRef]) -> SqlResult<Partials> {
-        let row_count = args.first().map_or(0, |a| a.len());
-        let block = |at: usize| {
+    /// Makes the first so many blocks known; false when there are not enough steps for that.
+    fn reach(
+        &mut self,
+        count: usize,
+        make: &Make,
+        args: &[ArrayRef],
+        steps: &mut usize,
+    ) -> SqlResult<bool> {
+        while self.levels[0].len() < count {
+            if *steps == 0 {
+                return Ok(false);
+            }
+            let first = self.levels[0].len() * BLOCK_ROWS;
             let mut state = make().map_err(from_library)?;
-            let rows = part(args, at * BLOCK_ROWS, (at + 1) * BLOCK_ROWS);
+            let rows = part(args, first, first + BLOCK_ROWS);
             state.update_batch(&rows).map_err(from_library)?;
-            taken(state)
-        };
-        let blocks = (0..row_count / BLOCK_ROWS).map(block).collect::<SqlResult<Vec<State>>>()?;
-        let mut levels = vec![blocks];
-        while let Some(below) = levels.last().filter(|below| below.len() > 1) {
-            let pair = |pair: &[State]| {
-                let mut state = make().map_err(from_library)?;
-                pair.iter().try_for_each(|s| state.merge_batch(s)).map_err(from_library)?;
-                taken(state)
-            };
-            let above = below.chunks_exact(2).map(pair).collect::<SqlResult<Vec<State>>>()?;
-            levels.push(above);
+            self.add(taken(state)?, make)?;
+            *steps = steps.saturating_sub(BLOCK_ROWS);
         }
-        Ok(Partials { levels })
+        Ok(true)
+    }
+
+    /// Adds a block, and the pairs that it completes.
+    fn add(&mut self, block: State, make: &Make) -> SqlResult<()> {
+        self.levels[0].push(block);
+        let mut level = 0;
+        while self.levels[level].len().is_multiple_of(2) {
+            let below = &self.levels[level];
+            let mut state = make().map_err(from_library)?;
+            for half in &below[below.len() - 2..] {
+                state.merge_batch(half).map_err(from_library)?;
+            }
+            let pair = taken(state)?;
+            level += 1;
+            match self.levels.get_mut(level) {
+                Some(above) => above.push(pair),
+                None => self.levels.push(vec![pair]),
+            }
+        }
+        Ok(())
     }
 
     /// Adds the rows of a frame, in their order, to an accumulator that is empty.

@@ -3,14 +3,15 @@
 //! or that row's value waits.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use types::SqlResult;
 
-use super::super::{Sorted, WindowExpr};
-use super::{Piece, Rows, cut};
+use super::super::{Begin, Evaluation, Sorted, WindowExpr};
+use super::{Piece, Rows};
 use crate::error::from_arrow;
 
 /// A function of a moving frame in the middle of a partition.
@@ -53,15 +54,17 @@ impl Moving {
     fn evaluate(&mut self, function: &WindowExpr, is_end: bool) -> SqlResult<Vec<Piece>> {
         let schema = self.kept[0].schema();
         let rows = concat_batches(&schema, &self.kept).map_err(from_arrow)?;
-        let (row_count, peers) = (rows.num_rows(), peers(&self.begins));
-        let whole = 0..row_count;
-        let partitions = std::slice::from_ref(&whole);
-        let sorted = Sorted { rows: &rows, partitions, peers: &peers };
-        let frames = function.frame.ranges(&sorted)?;
+        let row_count = rows.num_rows();
+        let mut sorted = Sorted::default();
+        // The first row begins a group as far as can be seen.
+        let begin = |begins: &bool| if *begins { Begin::Peers } else { Begin::Nothing };
+        sorted.add(&self.begins.iter().map(begin).collect::<Vec<_>>());
+        let inputs = function.inputs().iter().map(|input| input.evaluate(&rows));
+        let inputs = inputs.collect::<SqlResult<Vec<_>>>()?;
+        let frames = function.frames(&sorted, &inputs, 0..row_count)?;
         let waits = |row: &usize| !is_end && frames[*row].end >= row_count;
         let until = (self.done..row_count).find(waits).unwrap_or(row_count);
-        let values = function.evaluate(&sorted)?;
-        let given = cut(&values, self.done..until)?;
+        let given = values(function, sorted, inputs, self.done..until)?;
         // The next row sees nothing before what the first one that waits, or the last one, sees.
         let next = frames.get(until).or(frames.last());
         let first = next.map_or(until, |frame| frame.start.min(until));
@@ -73,14 +76,24 @@ impl Moving {
         self.stayed = row_count - first;
         self.bytes = rest.get_array_memory_size();
         self.kept = vec![rest];
-        Ok(vec![Piece::Each(given)])
+        Ok(given.map(Piece::Each).into_iter().collect())
     }
 }
 
-/// The peers of each row; the first row begins a group as far as can be seen.
-fn peers(begins: &[bool]) -> Vec<Range<usize>> {
-    super::groups(begins)
-        .into_iter()
-        .flat_map(|group| std::iter::repeat_n(group.clone(), group.len()))
-        .collect()
+/// The values of some rows, if there are any.
+fn values(
+    function: &WindowExpr,
+    sorted: Sorted,
+    inputs: Vec<ArrayRef>,
+    rows: Range<usize>,
+) -> SqlResult<Option<ArrayRef>> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let mut evaluation = Evaluation::new(function, Arc::new(sorted), inputs)?;
+    loop {
+        if let Some(values) = evaluation.values(rows.clone())? {
+            return Ok(Some(values));
+        }
+    }
 }

@@ -1,0 +1,31 @@
+//! Expressions of which each row takes long.
+
+use datafusion_common::tree_node::TreeNode;
+use datafusion_expr::{BinaryExpr, Expr, Operator};
+
+/// Rows of such an expression that are evaluated at once: a pattern and a text of common length take
+/// some microseconds.
+pub(super) const ROWS_AT_ONCE: usize = 256;
+
+/// Functions that search by patterns, by how their names begin.
+const SEARCHES: [&str; 3] = ["regexp_", "similar_to", "operator_pattern"];
+
+/// Whether a regular expression is matched in it.
+pub(super) fn is_slow(expr: &Expr) -> bool {
+    let is_search = |part: &Expr| match part {
+        Expr::BinaryExpr(BinaryExpr { op, .. }) => matches!(
+            op,
+            Operator::RegexMatch
+                | Operator::RegexIMatch
+                | Operator::RegexNotMatch
+                | Operator::RegexNotIMatch
+        ),
+        Expr::ScalarFunction(call) => {
+            let name = call.func.name();
+            SEARCHES.iter().any(|search| name.starts_with(search))
+        }
+        Expr::SimilarTo(_) => true,
+        _ => false,
+    };
+    expr.exists(|part| Ok(is_search(part))).unwrap_or(false)
+}

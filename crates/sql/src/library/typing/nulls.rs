@@ -1,0 +1,43 @@
+//! Nulls that have no type of their own, and `nullif`.
+
+use arrow_schema::DataType;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{Expr, ExprSchemable, cast};
+
+use super::align;
+
+/// `nullif` has the type that its first argument has to `=`: its own, where there is an operator of the
+/// two types.
+pub(super) fn null_if_aligned(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    let types = given.args.iter().map(|arg| arg.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    align(&mut given.args, schema)?;
+    let [first, second] = types.as_slice() else { return Ok(Expr::ScalarFunction(given)) };
+    let is_moment = |ty: &DataType| matches!(ty, DataType::Date32 | DataType::Timestamp(..));
+    let has_operator = (first.is_signed_integer() && second.is_signed_integer())
+        || (is_moment(first) && is_moment(second));
+    let first = first.clone();
+    let call = Expr::ScalarFunction(given);
+    Ok(if has_operator { cast(call, first) } else { call })
+}
+
+/// `abs` of a null that has no type is a double: of the types of numbers this one is preferred.
+pub(super) fn prefer_double(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
+    if let ("abs", [value]) = (call.func.name(), call.args.as_mut_slice())
+        && value.get_type(schema)? == DataType::Null
+    {
+        *value = cast(std::mem::take(value), DataType::Float64);
+    }
+    Ok(())
+}
+
+/// What has no type has that of the other operand, if there is such an operator: a date less a date.
+pub(super) fn date_beside_date(sides: &mut [Expr; 2], schema: &DFSchema) -> Result<()> {
+    let types = [sides[0].get_type(schema)?, sides[1].get_type(schema)?];
+    for (side, [own, other]) in sides.iter_mut().zip([[0, 1], [1, 0]]) {
+        if types[own] == DataType::Null && types[other] == DataType::Date32 {
+            *side = cast(std::mem::take(side), DataType::Date32);
+        }
+    }
+    Ok(())
+}
