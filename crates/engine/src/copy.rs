@@ -63,7 +63,8 @@ impl Session {
             }
         };
         let writing = self.writing_rows().await?;
-        let (count, rejects) = copy_from(&writing, copy, &ordinals, Input::new(origin)).await?;
+        let copied = Box::pin(copy_from(&writing, copy, &ordinals, Input::new(origin)));
+        let (count, rejects) = copied.await?;
         Ok((StatementResult::Command { tag: format!("COPY {count}") }, rejects))
     }
 

@@ -59,7 +59,7 @@ struct File {
 #[derive(Debug)]
 enum Content {
     Parquet(Arc<parquet::ParquetFile>),
-    Csv(csv::CsvFile),
+    Csv(Box<csv::CsvFile>),
 }
 
 impl File {

@@ -61,7 +61,8 @@ async fn planned(writing: &Writing<'_>, insert: &Arc<Insert>) -> SqlResult<State
             let plain = returning.is_none() && conflict.is_none() && may_stream(&entry);
             if let ([query], true) = (queries.as_slice(), plain) {
                 let source = Source { query, targets: &targets, insert };
-                let count = insert_query(writing, &entry, &source, &mut defaults).await?;
+                let inserted = Box::pin(insert_query(writing, &entry, &source, &mut defaults));
+                let count = inserted.await?;
                 return Ok(StatementResult::Command { tag: format!("INSERT 0 {count}") });
             }
             let mut rows = vec![];

@@ -74,7 +74,7 @@ pub(super) async fn describe(
     let statistics = TableStatistics { row_count, ..TableStatistics::default() };
     let files = found.iter().zip(partitions.values()).map(|(found, parts)| {
         let (found, format, names) = (found.clone(), format.clone(), names.clone());
-        File { parts, content: Content::Csv(CsvFile { found, format, names }) }
+        File { parts, content: Content::Csv(Box::new(CsvFile { found, format, names })) }
     });
     Ok(Described { columns, files: files.collect(), statistics })
 }

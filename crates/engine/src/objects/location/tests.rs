@@ -38,7 +38,7 @@ fn scopes_end_where_names_end() {
         ("gs://", false),
         ("s3://bucket/data/t/u", false),
     ];
-    for (scope, is_within) in table {
-        assert_eq!(is_within(&location.to_string(), scope), is_within, "{scope}");
+    for (scope, expected) in table {
+        assert_eq!(is_within(&location.to_string(), scope), expected, "{scope}");
     }
 }
