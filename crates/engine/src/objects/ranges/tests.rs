@@ -30,8 +30,8 @@ fn what_lies_close_together_is_one_request() {
 #[test]
 fn long_ranges_are_several_requests() {
     let most = REQUEST_BYTES_MAX;
-    assert_eq!(requests(&(7..8)), [7..8]);
-    assert_eq!(requests(&(0..most)), [0..most]);
+    assert_eq!(requests(&(7..8)), vec![7u64..8; 1]);
+    assert_eq!(requests(&(0..most)), vec![0..most; 1]);
     let parts = requests(&(100..100 + 2 * most + 1));
     assert_eq!(parts.len(), 3);
     assert_eq!((parts[0].start, parts[2].end), (100, 101 + 2 * most));

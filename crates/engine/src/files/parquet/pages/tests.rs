@@ -30,7 +30,7 @@ fn rows_are_cut_where_pages_of_all_columns_end() {
         &[(0, 160_000), (160_000, 320_000), (320_000, 480_000), (480_000, 640_000)],
     );
     let two = [(even.as_slice(), 0), (even.as_slice(), 0)];
-    assert!(SLICE_BYTES == 8 << 20, "the cases are made for it");
+    const { assert!(SLICE_BYTES == 8 << 20, "the cases are made for it") };
     check(
         &[two[0], two[1]].map(|(p, d)| (&p[..16], d)),
         &[(0, 80_000), (80_000, 160_000), (160_000, 240_000), (240_000, 640_000)],
