@@ -65,29 +65,33 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema=None):
         """The rows as a stream of the Arrow C interface, in their own types whatever is requested."""
-        if self._taken or self._ahead:
-            raise _errors.InterfaceError("the rows of this result are being taken as tuples")
-        return self._rows.stream()
+        return self._stream(False)
 
     def __arrow_c_schema__(self):
         """Names and types, as the Arrow C interface has them."""
         return self._rows.schema()
 
     def fetch_arrow_table(self):
-        """The rows as a `pyarrow.Table`."""
+        """The rows as a `pyarrow.Table`.
+
+        Its texts are copied into the older of their two layouts, because pyarrow computes little on the newer one;
+        `pyarrow.table(result)` copies nothing.
+        """
         import pyarrow
 
-        return pyarrow.table(self)
+        table = pyarrow.table(self)
+        fields = [field.with_type(_computable(pyarrow, field.type)) for field in table.schema]
+        return table.cast(pyarrow.schema(fields))
 
     def fetch_df(self):
         """The rows as a `pandas.DataFrame`; pandas wants pyarrow for it."""
         return self.fetch_arrow_table().to_pandas()
 
     def pl(self):
-        """The rows as a `polars.DataFrame`."""
+        """The rows as a `polars.DataFrame`, in which numbers have 38 digits at most, and intervals no months."""
         import polars
 
-        return polars.DataFrame(self)
+        return polars.DataFrame(_Narrow(self))
 
     df = fetch_df
 
@@ -103,6 +107,11 @@ class Result:
         lines.insert(1, "-+-".join("-" * width for width in widths))
         return "\n".join(lines + ["(the first rows of a result)"])
 
+    def _stream(self, narrow):
+        if self._taken or self._ahead:
+            raise _errors.InterfaceError("the rows of this result are being taken as tuples")
+        return self._rows.stream(narrow)
+
     def _pull(self, limit):
         self._ahead, self._at = self._rows.take(limit), 0
         if not self._ahead:
@@ -112,6 +121,25 @@ class Result:
     def _end(self):
         if self.rowcount < 0:
             self.rowcount = self._taken
+
+
+class _Narrow:
+    """A result without the types that polars has not."""
+
+    def __init__(self, result):
+        self._result = result
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._result._stream(True)
+
+
+def _computable(pyarrow, kind):
+    """The type on which pyarrow computes, for one on which it does not."""
+    if pyarrow.types.is_list(kind):
+        return pyarrow.list_(_computable(pyarrow, kind.value_type))
+    if kind == pyarrow.string_view():
+        return pyarrow.string()
+    return pyarrow.binary() if kind == pyarrow.binary_view() else kind
 
 
 def _count(tag):

@@ -12,6 +12,7 @@ mod cells;
 mod connection;
 mod error;
 mod link;
+mod narrow;
 mod open;
 mod parameters;
 mod rows;

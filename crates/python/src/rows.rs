@@ -15,6 +15,7 @@ use types::oid;
 use crate::attend::{RanRows, Request, Rest};
 use crate::error::refused;
 use crate::link::{Link, lock};
+use crate::narrow::{narrow, narrowed};
 use crate::{capsule, cells};
 
 /// A column as DB-API 2.0 describes it: name, type, size, precision and scale.
@@ -78,21 +79,22 @@ impl Rows {
         }
     }
 
-    /// Hands all rows over as an Arrow stream, a capsule of the C stream interface.
-    fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+    /// Hands all rows over as an Arrow stream, a capsule of the C stream interface; `narrow`: without
+    /// types that not every library has.
+    fn stream<'py>(&self, py: Python<'py>, narrow: bool) -> PyResult<Bound<'py, PyCapsule>> {
         {
             let mut state = lock(&self.pulled.state);
             if std::mem::replace(&mut state.is_given, true) {
                 return Err(refused("55000", "the rows of this result have been taken"));
             }
         }
-        let plain = plain(&self.pulled.schema);
-        capsule::of_reader(py, Box::new(Reader { pulled: self.pulled.clone(), plain }))
+        let schema = plain(&self.pulled.schema, narrow);
+        capsule::of_reader(py, Box::new(Reader { pulled: self.pulled.clone(), schema, narrow }))
     }
 
     /// Their schema, a capsule of the C data interface.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::of_schema(py, &plain(&self.pulled.schema))
+        capsule::of_schema(py, &plain(&self.pulled.schema, false))
     }
 
     /// They are wanted no longer.
@@ -151,7 +153,22 @@ impl Pulled {
 /// Rows as others pull them, through the C stream interface.
 struct Reader {
     pulled: Arc<Pulled>,
-    plain: SchemaRef,
+    schema: SchemaRef,
+    narrow: bool,
+}
+
+impl Reader {
+    /// The columns in the types that were told.
+    fn as_told(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let columns = batch.columns().iter();
+        let columns = columns.map(|array| match self.narrow {
+            true => narrow(array),
+            false => Ok(array.clone()),
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+    }
 }
 
 impl Iterator for Reader {
@@ -161,7 +178,7 @@ impl Iterator for Reader {
         // Whoever pulls may hold the interpreter's lock.
         let next = Python::attach(|py| py.detach(|| self.pulled.next()));
         match next {
-            Ok(batch) => batch.map(|batch| with_schema(&batch, &self.plain)),
+            Ok(batch) => batch.map(|batch| self.as_told(&batch)),
             Err(error) => Some(Err(told(&error))),
         }
     }
@@ -169,31 +186,31 @@ impl Iterator for Reader {
 
 impl RecordBatchReader for Reader {
     fn schema(&self) -> SchemaRef {
-        self.plain.clone()
+        self.schema.clone()
     }
 }
 
 /// An error as the interface tells it: a text. Ctrl-C is raised again when Python goes on.
 fn told(error: &PyErr) -> ArrowError {
     Python::attach(|py| {
+        // Before: making a text would hear of the signal, and swallow it.
+        let text = error.value(py).to_string();
         if error.is_instance_of::<PyKeyboardInterrupt>(py) {
             let again =
                 py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
             let _ = again.map_err(|error| error.write_unraisable(py, None));
         }
-        ArrowError::ExternalError(error.value(py).to_string().into())
+        ArrowError::ExternalError(text.into())
     })
 }
 
 /// The same columns without what is between server and client alone.
-fn plain(schema: &SchemaRef) -> SchemaRef {
-    let field = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+fn plain(schema: &SchemaRef, narrow: bool) -> SchemaRef {
+    let field = |field: &Arc<Field>| {
+        let ty = if narrow { narrowed(field.data_type()) } else { field.data_type().clone() };
+        Field::new(field.name(), ty, true)
+    };
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
-}
-
-fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)
 }
 
 fn described(field: &Field) -> Described {

@@ -1,5 +1,8 @@
 """Arrow data, out and in, by the C interfaces."""
 
+import datetime
+import decimal
+
 import dovetail
 from support import WithDatabase, library
 
@@ -161,6 +164,14 @@ class PyArrow(WithDatabase):
         array = self.pa.array([1, 2])  # noqa: F841
         self.assertRaises(dovetail.Error, self.con.sql, "select * from array")
 
+    def test_texts_that_pyarrow_computes_on(self):
+        self.con.execute("create table t (a int primary key, s text, b bytea, l text[])")
+        self.con.execute("insert into t values (1, 'x', 'y', array['z']), (2, null, null, null)")
+        self.assertEqual(self.pa.table(self.con.sql("select s from t")).schema.types, [self.pa.string_view()])
+        table = self.con.sql("select s, b, l from t").fetch_arrow_table()
+        self.assertEqual(table.schema.types, [self.pa.string(), self.pa.binary(), self.pa.list_(self.pa.string())])
+        self.assertEqual(table.to_pylist(), [{"s": "x", "b": b"y", "l": ["z"]}, {"s": None, "b": None, "l": None}])
+
     def test_many_rows(self):
         given = self.pa.table({"a": list(range(300000)), "s": [f"row {n}" for n in range(300000)]})
         query = "select count(*), sum(a), max(s), count(distinct s) from given where a % 3 = 0"
@@ -225,3 +236,12 @@ class Frames(WithDatabase):
         lazy = df.lazy().filter(polars.col("a") > 1)  # noqa: F841
         self.assertEqual(self.con.sql("select count(*) from lazy").fetchall(), [(2,)])
         self.assertEqual(self.con.execute(ROWS.format(5000)).pl().height, 5000)
+
+    def test_types_that_polars_has_not(self):
+        library("polars")
+        query = "select avg(g) as a, interval '1 day 2 seconds' * max(g) as i from generate_series(1, 2) g"
+        frame = self.con.sql(query).pl()
+        self.assertEqual(frame.rows(), [(decimal.Decimal("1.5"), datetime.timedelta(days=2, seconds=4))])
+        for query in ("select 1e30::numeric as a", "select interval '1 month' as a"):
+            with self.assertRaisesRegex(BaseException, "cast it to text"):
+                self.con.sql(query).pl()

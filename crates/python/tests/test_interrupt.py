@@ -3,6 +3,7 @@
 import _thread
 import io
 import signal
+import sys
 import threading
 import time
 import unittest
@@ -19,17 +20,14 @@ PATIENCE_S = 60
 
 
 def when_running(con, act):
-    """Does something as soon as a statement of another connection runs, in a thread."""
-    def watch():
-        with con:
-            until = time.monotonic() + PATIENCE_S
-            query = "select count(*) from pg_stat_activity where state = 'active' and query like '%10000000%' " \
-                    "and pid <> pg_backend_pid()"
-            while time.monotonic() < until:
-                if con.execute(query).fetchone()[0]:
-                    return act()
-                time.sleep(0.01)
-    thread = threading.Thread(target=watch)
+    """Does something in a thread as soon as the next statement of a connection runs."""
+    runs = threading.Event()
+    con.progress = lambda *_: runs.set()
+
+    def wait():
+        if runs.wait(PATIENCE_S):
+            act()
+    thread = threading.Thread(target=wait)
     thread.start()
     return thread
 
@@ -93,7 +91,7 @@ class Interrupts(WithDatabase):
         self.assertEqual(self.rows("select 1"), [(1,)])
 
     def test_interrupt_from_another_thread(self):
-        thread = when_running(self.connect(autocommit=True), self.con.interrupt)
+        thread = when_running(self.con, self.con.interrupt)
         with self.assertRaises(dovetail.OperationalError) as caught:
             self.con.execute(LONG)
         thread.join()
@@ -129,8 +127,13 @@ class Progress(WithDatabase):
         self.assertTrue(stream.getvalue().endswith(" \r"))
 
     def test_one_that_fails(self):
+        told = []
+        before = sys.unraisablehook
+        self.addCleanup(setattr, sys, "unraisablehook", before)
+        sys.unraisablehook = lambda failed: told.append(failed.exc_type)
         self.con.progress = lambda *_: 1 / 0
         self.assertEqual(self.rows("select count(*) from generate_series(1, 10) a, pg_sleep(0.3)"), [(10,)])
+        self.assertEqual(set(told), {ZeroDivisionError})
 
 
 class Threads(WithDatabase):
@@ -141,7 +144,7 @@ class Threads(WithDatabase):
         def count():
             counts.extend(range(1000))
             self.con.interrupt()
-        thread = when_running(self.connect(autocommit=True), count)
+        thread = when_running(self.con, count)
         self.assertRaises(dovetail.OperationalError, self.con.execute, LONG)
         thread.join()
         self.assertEqual(len(counts), 1000)

@@ -1,3 +1,5 @@
+//! Rows of a program as relations.
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Which names are found.
+
 use crate::Template;
 
 /// The names of a statement, and how it writes those that are written otherwise.
