@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use engine::{CancelHandle, Database, SqlError};
@@ -12,7 +13,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::attend::{Answer, Attendant, Mailbox, Request, Signs};
-use crate::error::raised;
+use crate::error::{raised, refused};
 use crate::open;
 
 /// How often whoever waits looks for Ctrl-C, and how often progress is shown. An answer wakes it at once.
@@ -26,6 +27,8 @@ pub(crate) struct Link {
     cancel: CancelHandle,
     /// Whose request is answered: others wait.
     turn: Mutex<()>,
+    /// Whose turn it is: its own signal handlers and progress callables would wait for themselves.
+    whose: Mutex<Option<ThreadId>>,
     /// `None` when it is closed.
     db: Mutex<Option<Database>>,
     /// What shows progress: a callable, or nothing.
@@ -45,8 +48,8 @@ impl Link {
         let task = move || Attendant::new(session, theirs, seen).serve();
         // Nobody waits for the task itself: it answers when it ends.
         drop(db.runtime_handle().spawn_on(worker, task));
-        let (turn, progress, db) = (Mutex::default(), Mutex::default(), Mutex::new(Some(db)));
-        Link { path, mailbox, signs, cancel, turn, db, progress }
+        let (turn, whose, progress) = Default::default();
+        Link { path, mailbox, signs, cancel, turn, whose, db: Mutex::new(Some(db)), progress }
     }
 
     pub fn is_closed(&self) -> bool {
@@ -63,7 +66,7 @@ impl Link {
         since: Instant,
         request: impl FnOnce(Answer<T>) -> Request,
     ) -> PyResult<T> {
-        let _turn = lock(&self.turn);
+        let _turn = self.take_turn()?;
         if self.is_closed() {
             return Err(raised(&closed()));
         }
@@ -71,6 +74,19 @@ impl Link {
         self.signs.stop.store(false, Ordering::Release);
         self.mailbox.send(request(answer));
         self.wait(since, &answered)
+    }
+
+    /// Waits until no other thread asks for anything.
+    ///
+    /// # Errors
+    /// 55006 when the thread itself does.
+    fn take_turn(&self) -> PyResult<Turn<'_>> {
+        if *lock(&self.whose) == Some(thread::current().id()) {
+            return Err(refused("55006", "the connection runs a statement of this thread"));
+        }
+        let turn = lock(&self.turn);
+        *lock(&self.whose) = Some(thread::current().id());
+        Ok(Turn { link: self, _turn: turn })
     }
 
     /// Ends what runs now, if anything does.
@@ -85,7 +101,7 @@ impl Link {
     /// # Errors
     /// What closing says.
     pub fn close(&self) -> PyResult<()> {
-        let _turn = lock(&self.turn);
+        let _turn = self.take_turn()?;
         let Some(db) = lock(&self.db).take() else { return Ok(()) };
         let (answer, answered) = channel();
         self.mailbox.send(Request::End(answer));
@@ -160,6 +176,18 @@ impl Link {
         let nodes = progress.snapshot().nodes;
         let sum = |figure: fn(&engine::NodeSnapshot) -> u64| nodes.iter().map(figure).sum();
         (sum(|node| node.parts_done), sum(|node| node.parts_known), sum(|node| node.rows))
+    }
+}
+
+/// The turn of a thread.
+struct Turn<'a> {
+    link: &'a Link,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *lock(&self.link.whose) = None;
     }
 }
 

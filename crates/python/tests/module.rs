@@ -1,5 +1,7 @@
 //! The module that cargo makes, as Python finds it. What it does is tested in Python (`run.py`).
 
+#![allow(clippy::disallowed_methods, reason = "reads a file that cargo has made")]
+
 use std::path::Path;
 
 #[test]

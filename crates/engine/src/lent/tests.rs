@@ -41,8 +41,9 @@ fn outcome(session: &mut Session, text: &str) -> String {
     };
     let Some(StatementResult::Rows(rows)) = results.last() else { return "done".to_owned() };
     let row = |batch: &RecordBatch, row: usize| {
-        let cell = |array| types::text::format_value(array, row).unwrap_or("null".to_owned());
-        batch.columns().iter().map(|array| cell(array)).collect::<Vec<_>>().join(",")
+        let cell =
+            |array: &ArrayRef| types::text::format_value(array, row).unwrap_or("null".to_owned());
+        batch.columns().iter().map(cell).collect::<Vec<_>>().join(",")
     };
     let of_batch = |batch: &RecordBatch| (0..batch.num_rows()).map(|at| row(batch, at)).collect();
     let rows: Vec<Vec<String>> = rows.batches.iter().map(of_batch).collect();
