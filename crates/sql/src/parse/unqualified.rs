@@ -21,8 +21,9 @@ pub struct NamedRelation {
 
 impl Template {
     /// The relations that the statement names without a schema, each once, except for those that its own
-    /// `WITH` defines. A statement that only this engine's grammar has names none, and neither does one
-    /// that cannot be read: what is wrong with it is told when it runs.
+    /// `WITH` defines; a table that it makes or changes is among them. A statement that only this
+    /// engine's grammar has names none, and neither does one that cannot be read: what is wrong with it
+    /// is told when it runs.
     pub fn relations(&self) -> Vec<NamedRelation> {
         let dialect = PostgreSqlDialect {};
         let parser = Parser::new(&dialect).with_recursion_limit(2 * tokens::NESTING_MAX);

@@ -24,7 +24,7 @@ fn relations_without_a_schema_are_named_once() {
         "t u v",
     );
     check("insert into t select * from u", "t u");
-    check("create table t as select * from u", "u");
+    check("create table t as select * from u", "t u");
     check("update t set a = u.a from u; delete from t using v", "t u t v");
     check("select 1 union select a from t", "t");
 }
@@ -37,5 +37,5 @@ fn what_a_statement_defines_is_none_of_them() {
         "generate_series read_csv",
     );
     check("begin; set work_mem = '1MB'; checkpoint", "");
-    check("select * from from", "");
+    check("selct * from t", "");
 }
