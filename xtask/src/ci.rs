@@ -62,6 +62,7 @@ const STEPS: &[(&str, Work)] = &[
     ("without io_uring", Work::Script("python3", &["tests/deploy/without_io_uring.py", "--quick"])),
     ("full disk", Work::Script("python3", &["tests/deploy/full_disk.py"])),
     ("clients", Work::Script("bash", &["tests/clients/run.sh", "--gate"])),
+    ("python", Work::Script("python3", &["crates/python/tests/run.py"])),
     ("object stores", Work::Script("bash", &["tests/objects/run.sh", "--gate"])),
 ];
 

@@ -5,7 +5,7 @@
 //! a file is never trusted: neither a length nor a count that it claims.
 
 mod columns;
-mod convert;
+pub(crate) mod convert;
 mod csv;
 mod found;
 mod hive;

@@ -37,6 +37,7 @@ mod fault;
 mod fetch;
 mod files;
 mod isolation;
+mod lent;
 mod lifted;
 mod load;
 mod locks;
@@ -87,6 +88,7 @@ pub use cursors::CursorInfo;
 pub use database::Database;
 pub use exec::NodeSnapshot;
 pub use isolation::Isolation;
+pub use lent::Lent;
 pub use load::{LoadReport, TableLoader};
 pub use notice::Notice;
 pub use notifications::Notification;
@@ -108,7 +110,7 @@ pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
     Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,
 };
-pub use sql::{Parameter, Query, Shape, Statement, Template};
+pub use sql::{NamedRelation, Parameter, Query, Shape, Statement, Template};
 pub use sql::{explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
 pub use stream::RowStream;

@@ -89,6 +89,9 @@ impl Tables for SnapshotTables {
         if let Some(files) = self.catalog.file_source(scan, room) {
             return Ok(Arc::new(files?));
         }
+        if let Some(lent) = self.catalog.lent_source(scan) {
+            return Ok(Arc::new(lent?));
+        }
         if scan.table.id.is_system() {
             return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }

@@ -34,6 +34,7 @@ use crate::catalog::Snapshot;
 use crate::columns::check_writable;
 use crate::cursors::{self, Cursors};
 use crate::database::Database;
+use crate::lent::LentTables;
 use crate::lifted::Lifted;
 use crate::locks::LockWait;
 use crate::notice::Notice;
@@ -80,6 +81,8 @@ pub struct Session {
     /// The numbers that sequences gave it last.
     pub(crate) numbers: Arc<LastNumbers>,
     pub(crate) mailbox: Arc<Mailbox>,
+    /// Rows of the program, by the names that queries read them by.
+    pub(crate) lent: Arc<LentTables>,
     /// What parts of the statement that runs have returned.
     results: Arc<Results>,
     /// Notes the queries of the statement that runs.
@@ -142,6 +145,7 @@ impl Session {
             chance: Arc::default(),
             numbers: Arc::default(),
             mailbox: Arc::new(mailbox),
+            lent: Arc::default(),
             results: Arc::default(),
             trace: None,
         }
@@ -346,6 +350,7 @@ impl Session {
             chance: self.chance.clone(),
             numbers: self.numbers.clone(),
             mailbox: self.mailbox.clone(),
+            lent: self.lent.clone(),
             given: Mutex::default(),
             in_block: self.transaction.status != TransactionStatus::Idle,
             reads_only: self.reads_only,

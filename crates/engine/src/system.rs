@@ -40,6 +40,7 @@ use crate::catalog::Snapshot;
 use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::files::{FileSource, FileTables};
+use crate::lent::{LentSource, LentTables};
 use crate::locks::Locks;
 use crate::notifications::Mailbox;
 use crate::objects::Room;
@@ -99,6 +100,8 @@ pub(crate) struct View {
     pub(crate) numbers: Arc<LastNumbers>,
     /// What the session tells others when its transaction commits.
     pub(crate) mailbox: Arc<Mailbox>,
+    /// Rows of the program that has the session.
+    pub(crate) lent: Arc<LentTables>,
     /// The sequences of which a crash would forget what they gave out.
     pub(crate) given: Mutex<Vec<Given>>,
     /// Whether the session is in a transaction block.
@@ -174,6 +177,11 @@ impl SystemCatalog {
         self.files.source(scan, room)
     }
 
+    /// What gives the rows of a scan of a lent relation; `None` of other scans.
+    pub(crate) fn lent_source(&self, scan: &Scan) -> Option<SqlResult<LentSource>> {
+        self.view.lent.source(scan)
+    }
+
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
         &self.view.snapshot
     }
@@ -237,7 +245,8 @@ impl View {
 
 impl Catalog for SystemCatalog {
     fn table(&self, name: &str) -> Option<Arc<TableDef>> {
-        self.view.snapshot.table(name).ok().map(|entry| entry.current())
+        let own = self.view.snapshot.table(name).ok().map(|entry| entry.current());
+        own.or_else(|| self.view.lent.table(name))
     }
 
     fn view(&self, name: &str) -> Option<Arc<sql::ViewDef>> {

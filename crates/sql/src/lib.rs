@@ -54,7 +54,9 @@ pub use insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_que
 pub use library::{function_names, has_function};
 pub use options::{DeviceProfile, PlannerOptions};
 pub use parameters::{check, parameter_types};
-pub use parse::{Parameter, Query, RowLockMode, RowLocks, Shape, Statement, Template, parse};
+pub use parse::{
+    NamedRelation, Parameter, Query, RowLockMode, RowLocks, Shape, Statement, Template, parse,
+};
 pub use patience::{Patience, with_patience};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};

@@ -55,6 +55,7 @@ mod template;
 mod tests;
 mod tokens;
 mod type_names;
+mod unqualified;
 mod vacuum;
 mod values;
 mod whole_rows;
@@ -85,6 +86,7 @@ pub use sequence::{AlterSequence, CreateSequence, SequenceChange};
 pub use setting::ISOLATION_LEVELS;
 pub use shape::Shape;
 pub use template::{Parameter, Template};
+pub use unqualified::NamedRelation;
 pub use vacuum::Vacuum;
 pub use with_writes::{RESULTS_SCHEMA, WithWrites};
 

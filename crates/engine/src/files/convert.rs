@@ -17,7 +17,7 @@ const FREE_SCALE: i8 = 20;
 const FREE_WHOLE_DIGITS: u8 = 55;
 
 /// The type in which values of a file's type are read; `None` for those that have none here.
-pub(super) fn logical(ty: &DataType) -> Option<LogicalType> {
+pub(crate) fn logical(ty: &DataType) -> Option<LogicalType> {
     Some(match ty {
         DataType::Boolean => LogicalType::Bool,
         DataType::Int8 | DataType::UInt8 | DataType::Int16 => LogicalType::Int16,
@@ -54,7 +54,7 @@ pub(super) fn logical(ty: &DataType) -> Option<LogicalType> {
 }
 
 /// What a type is called that has no values here.
-pub(super) fn name_of_unknown(ty: &DataType) -> String {
+pub(crate) fn name_of_unknown(ty: &DataType) -> String {
     match ty {
         DataType::Struct(_) => "struct".to_owned(),
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
@@ -82,7 +82,7 @@ pub(super) fn decoded(ty: &DataType) -> DataType {
 ///
 /// # Errors
 /// Values that the type has not.
-pub(super) fn converted(array: &ArrayRef, ty: LogicalType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn converted(array: &ArrayRef, ty: LogicalType) -> Result<ArrayRef, ArrowError> {
     let wanted = ty.arrow();
     let array = match (array.data_type(), &wanted) {
         (from, to) if from == to => array.clone(),
@@ -98,7 +98,7 @@ pub(super) fn converted(array: &ArrayRef, ty: LogicalType) -> Result<ArrayRef, A
 }
 
 /// Fails where a value does not fit, which would be a null otherwise.
-fn exactly(array: &ArrayRef, ty: &DataType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn exactly(array: &ArrayRef, ty: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, ty, &CastOptions { safe: false, ..CastOptions::default() })
 }
 

@@ -1,0 +1,76 @@
+//! Values of Python as parameters of statements: a type and a text form, never a part of the statement.
+
+use engine::Parameter;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
+use types::oid;
+
+use crate::error::refused;
+
+/// The parameters of one row of values.
+///
+/// # Errors
+/// For what is no sequence, and for values that have no type of SQL.
+pub(crate) fn of_row(values: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
+    let py = values.py();
+    let adapt = py.import("dovetail._types")?.getattr("adapt")?;
+    values.try_iter()?.map(|value| parameter(&value?, &adapt)).collect()
+}
+
+fn parameter(value: &Bound<'_, PyAny>, adapt: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    if value.is_none() {
+        return Ok(Parameter::of_type(0, None));
+    }
+    let (oid, text) = if let Ok(text) = value.cast::<PyString>() {
+        // Its type is that of its place, as that of a literal is.
+        (0, without_zeros(text.to_cow()?.into_owned())?)
+    } else if let Ok(truth) = value.cast::<PyBool>() {
+        (oid::BOOL, truth.is_true().to_string())
+    } else if value.is_instance_of::<PyInt>() {
+        integer(value)?
+    } else if let Ok(float) = value.cast::<PyFloat>() {
+        (oid::FLOAT8, double(float.value()))
+    } else if let Ok(bytes) = value.cast::<PyBytes>() {
+        (oid::BYTEA, hexadecimal(bytes.as_bytes()))
+    } else {
+        adapt.call1((value,))?.extract()?
+    };
+    Ok(Parameter::of_type(oid, Some(text)))
+}
+
+/// 22021
+fn without_zeros(text: String) -> PyResult<String> {
+    match text.contains('\0') {
+        true => Err(refused("22021", "invalid byte sequence for encoding \"UTF8\": 0x00")),
+        false => Ok(text),
+    }
+}
+
+/// The smallest type of at least 32 bits that has the number.
+fn integer(value: &Bound<'_, PyAny>) -> PyResult<(u32, String)> {
+    if let Ok(number) = value.extract::<i64>() {
+        let oid = if i32::try_from(number).is_ok() { oid::INT4 } else { oid::INT8 };
+        return Ok((oid, number.to_string()));
+    }
+    Ok((oid::NUMERIC, value.str()?.to_string()))
+}
+
+fn double(value: f64) -> String {
+    match value {
+        v if v.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        v => format!("{v:?}"),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("\\x");
+    for byte in bytes {
+        text.extend(
+            [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])),
+        );
+    }
+    text
+}
