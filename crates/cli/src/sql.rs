@@ -319,6 +319,7 @@ fn relation(def: &Arc<TableDef>) -> Relation {
         columns: index.columns.iter().map(name).collect(),
         included: index.included.iter().map(name).collect(),
         unique: index.unique,
+        method: index.method.name(),
     };
     Relation {
         name: def.name.clone(),

@@ -27,6 +27,9 @@ pub struct YcsbArgs {
     /// How rows are keyed
     #[arg(long, value_enum, default_value_t = Keys::Dense)]
     keys: Keys,
+    /// Look rows up in a hash index, too; ratios are over the tree, one look-up after the other
+    #[arg(long, value_enum, default_value_t = Index::Tree)]
+    index: Index,
     /// Want rows by Zipf's law with this exponent, below 1, instead of each as often
     #[arg(long)]
     zipf: Option<f64>,
@@ -53,6 +56,14 @@ enum Keys {
     Scattered,
     /// 64 bytes
     Long,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Index {
+    /// The tree of the rows
+    Tree,
+    /// That, and a hash index
+    Hash,
 }
 
 fn mix(text: &str) -> Result<Mix, String> {
@@ -85,13 +96,15 @@ pub fn run(args: &YcsbArgs) -> SqlResult<ExitCode> {
             return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
     };
+    let tree = match args.keys {
+        Keys::Dense => KeyForm::Dense,
+        Keys::Scattered => KeyForm::Scattered,
+        Keys::Long => KeyForm::Long,
+    };
+    let hash = (args.index == Index::Hash).then_some(KeyForm::Hashed);
     let options = Options {
         rows: args.rows,
-        key_form: match args.keys {
-            Keys::Dense => KeyForm::Dense,
-            Keys::Scattered => KeyForm::Scattered,
-            Keys::Long => KeyForm::Long,
-        },
+        key_forms: std::iter::once(tree).chain(hash).collect(),
         distribution,
         mixes: args.mix.clone(),
         workers: args.workers.clone(),

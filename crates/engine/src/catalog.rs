@@ -26,7 +26,7 @@ use crate::secrets::Secrets;
 use crate::undo::ReadView;
 use crate::visible::VisibleTree;
 
-pub(crate) use entry::{IndexEntry, TableEntry};
+pub(crate) use entry::{IndexEntry, TableEntry, index_layout};
 pub(crate) use persist::{Numbers, load, reserve, reserve_for, save};
 pub(crate) use row_ids::{FIRST_ROW_ID, row_ids};
 pub(crate) use tables::Tables;

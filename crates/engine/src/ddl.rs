@@ -12,10 +12,10 @@ pub(crate) use sequence::{alter_sequence, create_sequence, drop_sequences};
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId};
+use sql::catalog::{IndexDef, IndexId, IndexMethod};
 use sql::parse::CreateIndex;
 use storage::Store;
-use types::{SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
 use crate::columns::refuse_index;
@@ -46,11 +46,12 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
     }
     let included = index.included.iter().map(|name| ordinal(&entry, name));
     let included = included.collect::<SqlResult<Vec<_>>>()?;
-    if let Some(&bad) = columns.iter().find(|&&c| !entry.def.schema.columns[c].ty.may_be_key()) {
-        let ty = entry.def.schema.columns[bad].ty;
+    let types = columns.iter().map(|&c| entry.def.schema.columns[c].ty);
+    if let Some(ty) = types.into_iter().find(|ty| !may_be_indexed(*ty, index.method)) {
         return Err(SqlError::unsupported(format!("a key of type {ty}")));
     }
-    let def = IndexDef { id: IndexId(0), name, columns, included, unique };
+    let method = index.method;
+    let def = IndexDef { id: IndexId(0), name, columns, included, unique, method };
     let tree = build_index(writing, &entry, &def).await?;
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {
@@ -63,6 +64,12 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
         })
     });
     change.await
+}
+
+/// Equal intervals have equal hashes; their order has no key.
+fn may_be_indexed(ty: LogicalType, method: IndexMethod) -> bool {
+    let is_interval = ty.plain() == LogicalType::Interval;
+    ty.may_be_key() || (method == IndexMethod::Hash && is_interval)
 }
 
 fn ordinal(entry: &TableEntry, name: &str) -> SqlResult<usize> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use types::key::{KeyColumn, split_columns};
-use types::row::{BatchBuilder, RowLayout, index_key_columns, primary_key_columns};
+use types::row::{BatchBuilder, RowLayout, primary_key_columns};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
@@ -24,11 +24,11 @@ impl Fetch {
     pub(crate) fn new(
         entry: &TableEntry,
         tree: VisibleTree,
-        index_columns: &[usize],
+        index: &RowLayout,
         columns: &[usize],
     ) -> Fetch {
         let def = &entry.def;
-        let index_key = index_key_columns(&def.schema, &def.primary_key, index_columns);
+        let index_key = index.key.clone();
         let position = |column: KeyColumn| {
             let found = index_key.iter().position(|k| k.ordinal == column.ordinal);
             found.expect("an index key holds the primary key")
@@ -42,7 +42,8 @@ impl Fetch {
     /// The primary key in an index key.
     pub(crate) fn primary_key(&self, index_key: &[u8]) -> Vec<u8> {
         let columns = split_columns(&self.index_key, index_key);
-        self.pieces.iter().flat_map(|&i| columns[i]).copied().collect()
+        let piece = |&i: &usize| self.index_key[i].unhashed(columns[i]);
+        self.pieces.iter().flat_map(piece).copied().collect()
     }
 
     /// The rows with these keys, and the position of each row's key.

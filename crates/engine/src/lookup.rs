@@ -27,11 +27,10 @@ pub(crate) struct TableLookup {
 impl TableLookup {
     pub(crate) fn new(snapshot: &Snapshot, entry: &TableEntry, join: &LookupJoin) -> TableLookup {
         let (tree, layout) = entry.tree_of(&join.index);
-        let key_columns = join.index.key_columns(&entry.def);
         let point = matches!(join.index, IndexRef::Primary) && join.keys.len() == layout.key.len();
         let fetch = join.fetch.then(|| {
             let rows = snapshot.visible(entry.tree.clone());
-            Fetch::new(entry, rows, key_columns, &join.columns)
+            Fetch::new(entry, rows, &layout, &join.columns)
         });
         TableLookup {
             tree: snapshot.visible(tree),

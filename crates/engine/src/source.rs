@@ -72,10 +72,15 @@ impl TableSource {
         let (tree, layout) = entry.tree_of(index);
         let key = &layout.key[..index.key_columns(&entry.def).len()];
         let ranges = ranges.iter().filter_map(|r| bounds(key, r).transpose());
-        let ranges = ranges.collect::<SqlResult<Vec<_>>>()?;
+        let mut ranges = ranges.collect::<SqlResult<Vec<_>>>()?;
+        if index.is_hash() {
+            // Values are in another order than their hashes; intervals that differ may be equal.
+            ranges.sort_by(|(a, _), (b, _)| low_key(a).cmp(low_key(b)));
+            ranges.dedup();
+        }
         let fetch = fetch.then(|| {
             let rows = snapshot.visible(entry.tree.clone());
-            Fetch::new(entry, rows, index.key_columns(&entry.def), &columns)
+            Fetch::new(entry, rows, &layout, &columns)
         });
         let tree = snapshot.visible(tree);
         Ok(TableSource { tree, layout, columns, ranges, fetch, first: scan.first })
@@ -188,6 +193,14 @@ impl exec::Source for TableSource {
                 Work::First(wanted, range) => self.first(wanted, range, access).await,
             }
         })
+    }
+}
+
+/// The first key of the range of one value.
+fn low_key(low: &Bound<Vec<u8>>) -> &[u8] {
+    match low {
+        Bound::Included(key) | Bound::Excluded(key) => key,
+        Bound::Unbounded => &[],
     }
 }
 

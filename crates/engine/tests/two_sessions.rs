@@ -30,6 +30,7 @@ const SETUP: &str = "
     create table t (id int primary key, k int, v int, w int);
     insert into t select i, i % 20, 100, i from generate_series(0, 399) i;
     create index t_k on t (k);
+    create index t_h on t using hash (k);
     create index t_w on t (w) include (v);
     create table o (k int primary key);
     insert into o select generate_series(0, 19);

@@ -108,15 +108,44 @@ pub struct IndexDef {
     pub included: Vec<usize>,
     /// Whether no two rows may have the same (non-null) indexed values.
     pub unique: bool,
+    /// What its entries are ordered by.
+    pub method: IndexMethod,
+}
+
+/// What the entries of an index are ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IndexMethod {
+    /// The values of the indexed columns.
+    #[default]
+    Tree,
+    /// The hash of the one indexed column: it finds equal values, in no order.
+    Hash,
+}
+
+impl IndexMethod {
+    /// The access method that clients know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            IndexMethod::Tree => "btree",
+            IndexMethod::Hash => "hash",
+        }
+    }
 }
 
 impl IndexDef {
+    /// Whether it finds equal values only.
+    pub fn is_hash(&self) -> bool {
+        self.method == IndexMethod::Hash
+    }
+
     /// Whether an entry has the exact value of this column of `table`, so that the row need not be
     /// fetched for it.
     pub fn covers(&self, table: &TableDef, ordinal: usize) -> bool {
         let ty = table.schema.columns[ordinal].ty;
         // A key keeps a negative zero as zero.
-        let exact = !matches!(ty, LogicalType::Float32 | LogicalType::Float64);
+        // That of a hash index keeps the length of an interval.
+        let inexact = [LogicalType::Float32, LogicalType::Float64, LogicalType::Interval];
+        let exact = !inexact.contains(&ty.plain());
         match self.columns.contains(&ordinal) {
             true => exact || table.primary_key.contains(&ordinal),
             false => self.included.contains(&ordinal) || table.primary_key.contains(&ordinal),

@@ -19,6 +19,8 @@ mod cpu {
     pub const COLUMN_VALUE: f64 = 0.005;
     /// A key that is descended in a tree.
     pub const DESCEND: f64 = 0.80;
+    /// A key whose leaf a hash index names without a descent.
+    pub const HASH: f64 = 0.40;
     /// A row that is taken from a leaf after a descent.
     pub const LOOKUP_ROW: f64 = 0.15;
     /// A row that enters a hash table.
@@ -56,6 +58,8 @@ pub(crate) struct Probe {
     pub fetch_pages: Option<f64>,
     /// How far the keys come in the order of the tree, 0 (at random) to 1.
     pub order: f64,
+    /// Whether the tree is a hash index, in whose order they come at random.
+    pub hashed: bool,
 }
 
 /// The model for one set of options.
@@ -123,6 +127,12 @@ impl Costs<'_> {
         io + self.cpu(ranges * cpu::DESCEND + rows * cpu::SCAN_ROW)
     }
 
+    /// Look-ups of `keys` keys in a hash index, which hold `share` of it.
+    pub fn hash_scan(&self, keys: f64, share: f64, tree_rows: f64, tree_pages: f64) -> f64 {
+        let descents = self.cpu(keys * (cpu::DESCEND - cpu::HASH));
+        self.range_scan(keys, share, tree_rows, tree_pages) - descents
+    }
+
     /// Rows fetched from the clustered tree by key, in an order with this correlation to it.
     pub fn fetch(&self, rows: f64, tree_rows: f64, tree_pages: f64, order: f64) -> f64 {
         let random = distinct_pages(tree_pages, rows);
@@ -143,8 +153,10 @@ impl Costs<'_> {
     pub fn lookup(&self, probe: Probe) -> f64 {
         let near = probe.matches.max(probe.keys) * probe.tree_pages / probe.tree_rows.max(1.0);
         let random = distinct_pages(probe.tree_pages, probe.keys).max(near.min(probe.tree_pages));
-        let pages = random + probe.order * probe.order * (near.min(random) - random);
-        let cpu = probe.keys * cpu::DESCEND + probe.matches * cpu::LOOKUP_ROW;
+        let order = if probe.hashed { 0.0 } else { probe.order };
+        let pages = random + order * order * (near.min(random) - random);
+        let descend = if probe.hashed { cpu::HASH } else { cpu::DESCEND };
+        let cpu = probe.keys * descend + probe.matches * cpu::LOOKUP_ROW;
         let fetch = match probe.fetch_pages {
             Some(pages) => self.fetch(probe.matches, probe.tree_rows, pages, 0.0),
             None => 0.0,

@@ -293,6 +293,8 @@ pub struct CreateIndex {
     pub included: Vec<String>,
     /// Whether duplicates are refused.
     pub unique: bool,
+    /// What the entries are to be ordered by.
+    pub method: crate::catalog::IndexMethod,
     /// No error if it exists.
     pub if_not_exists: bool,
 }

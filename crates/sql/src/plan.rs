@@ -268,6 +268,11 @@ pub enum IndexRef {
 }
 
 impl IndexRef {
+    /// Whether it finds equal values only, and has no order.
+    pub fn is_hash(&self) -> bool {
+        matches!(self, IndexRef::Secondary(index) if index.is_hash())
+    }
+
     /// The table ordinals of the key's columns, in key order (without the primary key that a
     /// secondary index's entries end with).
     pub fn key_columns<'a>(&'a self, table: &'a TableDef) -> &'a [usize] {

@@ -104,6 +104,7 @@ impl Tpch {
                         name: index.name,
                         columns: index.columns.iter().map(ordinal).collect(),
                         unique: index.unique,
+                        method: index.method,
                     }));
                     let mut with = TableStatistics::clone(&table.statistics);
                     with.index_leaf_pages.push(with.row_count / 150);

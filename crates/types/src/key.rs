@@ -9,11 +9,15 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
-    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
+    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
+    TimestampMicrosecondType, UInt32Type,
 };
 use arrow_buffer::i256;
 
+use self::hash::{HASH_BYTES, hash_of};
 use crate::{LogicalType, SqlError, SqlResult, SqlState};
+
+pub mod hash;
 
 const VALUE: u8 = 1;
 const NULL: u8 = 2;
@@ -27,6 +31,15 @@ pub struct KeyColumn {
     pub ty: LogicalType,
     /// Whether a byte tells null from value.
     pub nullable: bool,
+    /// Whether the hash of the column's bytes stands before them.
+    pub hashed: bool,
+}
+
+impl KeyColumn {
+    /// The column's bytes in a key without their hash, of what [`split_columns`] gives for it.
+    pub fn unhashed<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        if self.hashed { &bytes[HASH_BYTES..] } else { bytes }
+    }
 }
 
 /// Encodes keys from vectors, a row at a time.
@@ -49,7 +62,10 @@ impl KeyEncoder {
     /// Appends the key of `row` to `out`.
     pub fn encode(&self, row: usize, out: &mut Vec<u8>) -> SqlResult<()> {
         for (column, array) in &self.columns {
-            encode_value(column, array, row, out)?;
+            match column.hashed {
+                true => encode_hashed(column, array, row, out)?,
+                false => encode_value(column, array, row, out)?,
+            }
         }
         Ok(())
     }
@@ -58,6 +74,20 @@ impl KeyEncoder {
     pub fn has_null(&self, row: usize) -> bool {
         self.columns.iter().any(|(_, array)| array.is_null(row))
     }
+}
+
+fn encode_hashed(
+    column: &KeyColumn,
+    array: &ArrayRef,
+    row: usize,
+    out: &mut Vec<u8>,
+) -> SqlResult<()> {
+    let start = out.len();
+    out.resize(start + HASH_BYTES, 0);
+    encode_value(column, array, row, out)?;
+    let hash = hash_of(&out[start + HASH_BYTES..]);
+    out[start..start + HASH_BYTES].copy_from_slice(&hash.to_be_bytes());
+    Ok(())
 }
 
 fn encode_value(
@@ -87,6 +117,9 @@ fn encode_value(
         }
         LogicalType::Uuid => out.extend_from_slice(array.as_fixed_size_binary().value(row)),
         LogicalType::Bytea => push_bytes(out, array.as_binary_view().value(row)),
+        LogicalType::Interval if column.hashed => {
+            push_interval(out, array.as_primitive::<IntervalMonthDayNanoType>().value(row));
+        }
         LogicalType::Interval | LogicalType::Rounded(..) | LogicalType::Array(_) => {
             return Err(SqlError::unsupported(format!("a key of type {}", column.ty)));
         }
@@ -162,6 +195,14 @@ fn push_f32(out: &mut Vec<u8>, value: f32) {
     out.extend_from_slice(&flipped.to_be_bytes());
 }
 
+/// Its length with months of 30 days and days of 24 hours: so long intervals are equal, whatever they
+/// are made of. No value can be had back from it.
+fn push_interval(out: &mut Vec<u8>, value: IntervalMonthDayNano) {
+    let days = i128::from(value.months) * 30 + i128::from(value.days);
+    let length = days * 86_400_000_000_000 + i128::from(value.nanoseconds);
+    out.extend_from_slice(&((length as u128) ^ (1 << 127)).to_be_bytes());
+}
+
 /// Text ends with a zero byte, which text itself never contains (as in PostgreSQL).
 fn push_text(out: &mut Vec<u8>, value: &str) -> SqlResult<()> {
     if value.as_bytes().contains(&0) {
@@ -216,6 +257,9 @@ pub(crate) enum Decoded<'a> {
 /// # Panics
 /// If the bytes are not such a key: pages are checksummed, so this is a bug.
 pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<'a> {
+    if column.hashed {
+        take::<HASH_BYTES>(key);
+    }
     if column.nullable && take::<1>(key)[0] == NULL {
         return Decoded::Null;
     }
@@ -238,6 +282,9 @@ pub(crate) fn take_value<'a>(column: &KeyColumn, key: &mut &'a [u8]) -> Decoded<
             Decoded::Bytes(Cow::Borrowed(uuid))
         }
         LogicalType::Bytea => Decoded::Bytes(Cow::Owned(take_bytes(key))),
+        LogicalType::Interval if column.hashed => {
+            Decoded::Integer((u128::from_be_bytes(take(key)) ^ (1 << 127)).cast_signed())
+        }
         LogicalType::Interval | LogicalType::Rounded(..) | LogicalType::Array(_) => {
             unreachable!("the type was refused when the key was declared")
         }

@@ -47,7 +47,12 @@ pub(crate) enum Place {
 
 /// The hidden row id of a table without primary key: a bigint, one past the last column.
 fn row_id(schema: &Schema) -> KeyColumn {
-    KeyColumn { ordinal: schema.columns.len(), ty: LogicalType::Int64, nullable: false }
+    KeyColumn {
+        ordinal: schema.columns.len(),
+        ty: LogicalType::Int64,
+        nullable: false,
+        hashed: false,
+    }
 }
 
 /// The row id in the clustered key of a table without primary key.
@@ -70,7 +75,7 @@ fn with_row_id(schema: &Schema, primary_key: &[usize]) -> Schema {
 
 fn key_column(schema: &Schema, ordinal: usize) -> KeyColumn {
     let column = &schema.columns[ordinal];
-    KeyColumn { ordinal, ty: column.ty, nullable: column.nullable }
+    KeyColumn { ordinal, ty: column.ty, nullable: column.nullable, hashed: false }
 }
 
 /// The key columns of a clustered tree.
@@ -117,6 +122,13 @@ impl RowLayout {
             }
         }
         RowLayout::new(with_row_id(schema, primary_key), key, value)
+    }
+
+    /// A hash index on one column: in the key the column, its hash before it, and the primary key.
+    pub fn hash_index(schema: &Schema, primary_key: &[usize], column: usize) -> RowLayout {
+        let mut key = index_key_columns(schema, primary_key, &[column]);
+        key[0].hashed = true;
+        RowLayout::new(with_row_id(schema, primary_key), key, vec![])
     }
 
     fn new(schema: Schema, key: Vec<KeyColumn>, value_columns: Vec<usize>) -> RowLayout {

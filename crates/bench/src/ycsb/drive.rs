@@ -45,9 +45,10 @@ impl fmt::Display for Side {
 }
 
 /// All transactions of a measurement, drawn beforehand.
+#[derive(Clone)]
 pub(super) struct Plan {
     tree: Tree,
-    form: KeyForm,
+    pub form: KeyForm,
     mix: Mix,
     /// The rows of each worker's transactions, one transaction behind the other.
     rows: Vec<Arc<[u64]>>,
@@ -56,6 +57,7 @@ pub(super) struct Plan {
 impl Plan {
     pub fn new(
         table: &Table,
+        form: KeyForm,
         mix: Mix,
         distribution: Distribution,
         operations: u64,
@@ -64,7 +66,7 @@ impl Plan {
         let count = (operations / mix.rows_per_key()).max(mix.row_count() as u64);
         let rows = (0..workers as u64).map(|worker| distribution.draw(table.rows, count, worker));
         let rows = rows.map(Arc::from).collect();
-        Plan { tree: table.tree.clone(), form: table.form, mix, rows }
+        Plan { tree: table.tree(form), form, mix, rows }
     }
 }
 

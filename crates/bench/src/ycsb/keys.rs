@@ -16,6 +16,8 @@ pub enum KeyForm {
     Scattered,
     /// 64 bytes: a word, the number in decimal digits, and filler.
     Long,
+    /// 16 bytes: a hash of the number, then the number, as in a hash index; rows are looked up by it.
+    Hashed,
 }
 
 impl KeyForm {
@@ -36,6 +38,11 @@ impl KeyForm {
                 place[24..].fill(b'.');
                 return &place[..];
             }
+            KeyForm::Hashed => {
+                place[..8].copy_from_slice(&scatter(row).to_be_bytes());
+                place[8..16].copy_from_slice(&row.to_be_bytes());
+                return &place[..16];
+            }
         }
         &place[..8]
     }
@@ -44,7 +51,7 @@ impl KeyForm {
     pub(super) fn number(self, row: u64) -> u64 {
         match self {
             KeyForm::Dense | KeyForm::Long => row,
-            KeyForm::Scattered => scatter(row),
+            KeyForm::Scattered | KeyForm::Hashed => scatter(row),
         }
     }
 }

@@ -44,6 +44,11 @@ impl Mix {
         }
     }
 
+    /// Whether it wants rows in the order of their keys.
+    pub(super) fn is_scan(self) -> bool {
+        matches!(self, Mix::Scan(_))
+    }
+
     /// Whether it does nothing but look rows up.
     pub(super) fn is_probe(self) -> bool {
         matches!(self, Mix::Read(_))
@@ -85,8 +90,12 @@ impl Mix {
 
 async fn read(tree: &Tree, form: KeyForm, row: u64, io: &IoCounters) -> SqlResult<u64> {
     let mut place = [0; KEY_LEN_MAX];
-    let found = tree.get(form.key(row, &mut place), io, number).await.map_err(failed)?;
-    found.ok_or_else(|| failed("a row is missing"))
+    let key = form.key(row, &mut place);
+    let found = match form {
+        KeyForm::Hashed => tree.get_hashed(key, io, number).await,
+        KeyForm::Dense | KeyForm::Scattered | KeyForm::Long => tree.get(key, io, number).await,
+    };
+    found.map_err(failed)?.ok_or_else(|| failed("a row is missing"))
 }
 
 pub(super) fn number(value: &[u8]) -> u64 {

@@ -34,8 +34,8 @@ const BOUNDS: [Side; 2] = [Side::Flat(12), Side::ByHand(128)];
 pub struct Options {
     /// Rows of the table.
     pub rows: u64,
-    /// How the rows are keyed.
-    pub key_form: KeyForm,
+    /// How the rows are keyed; each way is a tree of its own, and ratios are over the first.
+    pub key_forms: Vec<KeyForm>,
     /// Which rows transactions want.
     pub distribution: Distribution,
     /// What a transaction does.
@@ -62,6 +62,9 @@ pub fn run(folder: &Path, options: &Options, emit: &mut dyn FnMut(Figure)) -> Sq
     if let Some(window) = options.windows.iter().find(|w| !(1..=WINDOW_MAX).contains(*w)) {
         return Err(failed(format!("a window of {window} is not between 1 and {WINDOW_MAX}")));
     }
+    if options.key_forms.contains(&KeyForm::Hashed) && options.mixes.iter().any(|m| m.is_scan()) {
+        return Err(failed("a hash index has no order to scan"));
+    }
     let workers = options.workers.iter().copied().max().unwrap_or(1);
     let config = Config {
         workers,
@@ -74,7 +77,7 @@ pub fn run(folder: &Path, options: &Options, emit: &mut dyn FnMut(Figure)) -> Sq
     for report in runtime.rings() {
         eprintln!("ring {:?}: {}", report.kind, report.reason);
     }
-    let table = Table::make(&runtime, folder, options.rows, options.key_form)?;
+    let table = Table::make(&runtime, folder, options.rows, options.key_forms.clone())?;
     eprintln!("{}", table.describe());
     for &workers in &options.workers {
         for &mix in &options.mixes {
@@ -94,23 +97,32 @@ fn measure(
     mix: Mix,
     emit: &mut dyn FnMut(Figure),
 ) -> SqlResult<()> {
-    let plan = Plan::new(table, mix, options.distribution, options.operations, workers);
-    // The first run brings in what the load has left out.
-    drive::run(runtime, &plan, Side::Sequential)?;
-    let sides: Vec<Side> = std::iter::once(Side::Sequential)
-        .chain(options.windows.iter().map(|window| Side::Window(*window)))
-        .chain(BOUNDS.into_iter().filter(|_| mix.is_probe()))
-        .collect();
+    let (distribution, operations) = (options.distribution, options.operations);
+    let mut sides: Vec<(Plan, Side)> = vec![];
+    for form in table.forms() {
+        let plan = Plan::new(table, form, mix, distribution, operations, workers);
+        // The first run brings in what the load has left out.
+        drive::run(runtime, &plan, Side::Sequential)?;
+        // There are no batches of look-ups by hash.
+        let bounds = BOUNDS.into_iter().filter(|bound| {
+            mix.is_probe() && (form != KeyForm::Hashed || matches!(bound, Side::Flat(_)))
+        });
+        let windows = options.windows.iter().map(|window| Side::Window(*window));
+        let all = std::iter::once(Side::Sequential).chain(windows).chain(bounds);
+        sides.extend(all.map(|side| (plan.clone(), side)));
+    }
     let mut outcomes: Vec<Vec<Outcome>> = vec![vec![]; sides.len()];
     for round in 0..options.rounds {
         for turn in 0..sides.len() {
             let index = (turn + round) % sides.len();
-            outcomes[index].push(drive::run(runtime, &plan, sides[index])?);
+            let (plan, side) = &sides[index];
+            outcomes[index].push(drive::run(runtime, plan, *side)?);
         }
     }
     let name = format!("ycsb.{}.{mix}.{}w", options.distribution, workers);
-    for (side, runs) in sides.iter().zip(&outcomes) {
-        report(&format!("{name}.{side}"), runs, &outcomes[0], emit);
+    for ((plan, side), runs) in sides.iter().zip(&outcomes) {
+        let index = if plan.form == KeyForm::Hashed { "hash." } else { "" };
+        report(&format!("{name}.{index}{side}"), runs, &outcomes[0], emit);
     }
     Ok(())
 }

@@ -17,39 +17,64 @@ const ROWS_AT_ONCE: usize = 1 << 18;
 
 pub(super) struct Table {
     store: Store,
-    pub tree: Tree,
+    /// The same rows in each, keyed in this way.
+    trees: Vec<(KeyForm, Tree)>,
     pub rows: u64,
-    pub form: KeyForm,
 }
 
 impl Table {
     /// A new table in a new file.
-    pub fn make(runtime: &Runtime, folder: &Path, rows: u64, form: KeyForm) -> SqlResult<Table> {
+    pub fn make(
+        runtime: &Runtime,
+        folder: &Path,
+        rows: u64,
+        forms: Vec<KeyForm>,
+    ) -> SqlResult<Table> {
         if rows == 0 {
             return Err(failed("a table without rows"));
         }
         let path = folder.join("ycsb.dovetail");
-        let key_bytes = form.key(0, &mut [0; KEY_LEN_MAX]).len() as u64;
-        let pool_bytes = (rows * (ROW_BYTES + key_bytes)) as usize + (64 << 20);
+        let bytes = |form: &KeyForm| ROW_BYTES + form.key(0, &mut [0; KEY_LEN_MAX]).len() as u64;
+        let row_bytes: u64 = forms.iter().map(bytes).sum();
+        let pool_bytes = (rows * row_bytes) as usize + (64 << 20);
         let options = StoreOptions { page_size: 4096, pool_bytes, direct: true, log: false };
         runtime.block_on(move || async move {
             let store = Store::create(&path, options).await.map_err(failed)?;
-            let id = store.create_tree().await.map_err(failed)?;
-            let tree = store.tree(id).map_err(failed)?;
-            fill(&tree, rows, form).await?;
-            Ok(Table { store, tree, rows, form })
+            let mut trees = vec![];
+            for form in forms {
+                let id = store.create_tree().await.map_err(failed)?;
+                let tree = store.tree(id).map_err(failed)?.hashed(form == KeyForm::Hashed);
+                fill(&tree, rows, form).await?;
+                trees.push((form, tree));
+            }
+            Ok(Table { store, trees, rows })
         })
+    }
+
+    /// How its trees are keyed.
+    pub fn forms(&self) -> impl Iterator<Item = KeyForm> {
+        self.trees.iter().map(|(form, _)| *form)
+    }
+
+    /// The tree that is keyed so.
+    pub fn tree(&self, form: KeyForm) -> Tree {
+        let tree = self.trees.iter().find(|(other, _)| *other == form);
+        tree.expect("the table was made with it").1.clone()
     }
 
     /// What the table is, in a line.
     pub fn describe(&self) -> String {
-        let (stats, pool, backend) = (self.tree.stats(), self.store.pool(), self.store.backend());
+        let (pool, backend) = (self.store.pool(), self.store.backend());
+        let size = |(form, tree): &(KeyForm, Tree)| {
+            let stats = tree.stats();
+            let (leaves, inner) = (stats.leaf_pages, stats.inner_pages);
+            format!("{form:?}: {leaves} leaves, {inner} inner nodes, height {}", stats.height)
+        };
+        let sizes: Vec<String> = self.trees.iter().map(size).collect();
         format!(
-            "{} rows in {} leaves and {} inner nodes, height {}; pool of {} pages; {:?}, {} I/O ({})",
+            "{} rows; {}; pool of {} pages; {:?}, {} I/O ({})",
             self.rows,
-            stats.leaf_pages,
-            stats.inner_pages,
-            stats.height,
+            sizes.join("; "),
             pool.frames,
             backend.kind,
             if backend.direct { "direct" } else { "buffered" },
@@ -64,7 +89,7 @@ impl Table {
 
 async fn fill(tree: &Tree, rows: u64, form: KeyForm) -> SqlResult<()> {
     let mut order: Vec<u64> = (0..rows).collect();
-    if form == KeyForm::Scattered {
+    if matches!(form, KeyForm::Scattered | KeyForm::Hashed) {
         order.sort_unstable_by_key(|row| form.number(*row));
     }
     let mut loader = tree.bulk_loader().await.map_err(failed)?;

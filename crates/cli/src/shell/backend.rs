@@ -134,4 +134,6 @@ pub struct RelationIndex {
     pub included: Vec<String>,
     /// Whether it forbids duplicates.
     pub unique: bool,
+    /// The access method: `btree` or `hash`.
+    pub method: &'static str,
 }

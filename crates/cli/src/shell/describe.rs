@@ -54,7 +54,8 @@ pub fn footers(relation: &Relation) -> Vec<String> {
             [] => String::new(),
             columns => format!(" INCLUDE ({})", columns.join(", ")),
         };
-        lines.push(format!("    \"{}\" {unique}btree ({columns}){included}", index.name));
+        lines
+            .push(format!("    \"{}\" {unique}{} ({columns}){included}", index.name, index.method));
     }
     if !lines.is_empty() {
         lines.insert(0, "Indexes:".to_string());

@@ -82,6 +82,7 @@ impl Backend for Fake {
                 name: "t_b".into(),
                 columns: vec!["b".into()],
                 unique: true,
+                method: "btree",
             }],
             row_count: 12,
         }]

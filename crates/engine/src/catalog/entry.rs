@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId, TableDef, TableStatistics, TableStorage};
+use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableStatistics, TableStorage};
 use sql::plan::IndexRef;
 use storage::{Store, Tree, TreeId};
 use types::SqlResult;
@@ -26,6 +26,15 @@ pub(crate) struct TableEntry {
     pub(super) row_ids: RowIds,
 }
 
+/// Where columns lie in the entries of an index.
+pub(crate) fn index_layout(def: &TableDef, index: &IndexDef) -> RowLayout {
+    let (schema, primary_key) = (&def.schema, &def.primary_key);
+    match index.method {
+        IndexMethod::Tree => RowLayout::index(schema, primary_key, &index.columns, &index.included),
+        IndexMethod::Hash => RowLayout::hash_index(schema, primary_key, index.columns[0]),
+    }
+}
+
 /// A secondary index with its tree.
 #[derive(Clone)]
 pub(crate) struct IndexEntry {
@@ -46,9 +55,9 @@ impl TableEntry {
         assert_eq!(def.indexes.len(), index_tree_ids.len(), "each index has a tree");
         let layout = Arc::new(RowLayout::clustered(&def.schema, &def.primary_key));
         let index = |(index, &tree_id): (&Arc<IndexDef>, &TreeId)| {
-            let (columns, included) = (&index.columns, &index.included);
-            let layout = RowLayout::index(&def.schema, &def.primary_key, columns, included);
+            let layout = index_layout(&def, index);
             let tree = store.tree(tree_id).map_err(fault::storage)?;
+            let tree = tree.hashed(index.is_hash()).interleaved(index.is_hash());
             Ok(IndexEntry { id: index.id, tree_id, tree, layout: Arc::new(layout) })
         };
         let indexes = def.indexes.iter().zip(index_tree_ids).map(index);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use sql::Draft;
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
+use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStorage};
 use sql::parse::CreateTable;
 use storage::TreeId;
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
@@ -170,8 +170,9 @@ fn defined(draft: &Draft, ids: &mut Ids) -> TableDef {
     let mut def = draft.table(&none);
     for unique in &draft.unique {
         let sql::UniqueDraft { name, columns, included } = unique.clone();
-        let id = IndexId(ids.take());
-        def.indexes.push(Arc::new(IndexDef { id, name, columns, included, unique: true }));
+        let (id, method) = (IndexId(ids.take()), IndexMethod::Tree);
+        let index = IndexDef { id, name, columns, included, unique: true, method };
+        def.indexes.push(Arc::new(index));
     }
     def
 }

@@ -5,10 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use sql::catalog::IndexDef;
 use storage::TreeId;
 use types::SqlResult;
-use types::row::RowLayout;
 
 use super::sorting::{Sorting, TreeSpec};
-use crate::catalog::{TableEntry, row_ids};
+use crate::catalog::{TableEntry, index_layout, row_ids};
 use crate::isolation;
 use crate::reader;
 use crate::writing::Writing;
@@ -25,7 +24,7 @@ pub(crate) async fn build_index(
 ) -> SqlResult<TreeId> {
     let (db, def) = (writing.db, &entry.def);
     isolation::check_table(&writing.snapshot().read_view, entry)?;
-    let layout = RowLayout::index(&def.schema, &def.primary_key, &index.columns, &index.included);
+    let layout = index_layout(def, index);
     let key = layout.key.iter().map(|k| k.ordinal);
     let columns: Vec<usize> = key.chain(layout.value_columns().iter().copied()).collect();
     let unique = index.unique.then(|| (index.columns.len(), index.name.clone()));

@@ -28,9 +28,14 @@ pub(super) fn setup(number: usize, storage: TableStorage) -> Vec<String> {
     }
     vec![
         format!("create table t{number} (k bigint primary key, v bigint, s text)"),
-        format!("create index t{number}_v on t{number} (v)"),
+        format!("create index t{number}_v on t{number} using {} (v)", method(number)),
         sequence,
     ]
+}
+
+/// Every other client finds its rows by hash.
+fn method(number: usize) -> &'static str {
+    if number.is_multiple_of(2) { "hash" } else { "btree" }
 }
 
 /// All rows of the table, as the model has them.
@@ -72,7 +77,7 @@ fn keyed_change(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
 
 /// A statement that changes no row, whatever else it does.
 pub(super) fn definition(prng: &mut Prng, number: usize, storage: TableStorage) -> String {
-    match prng.below(8) {
+    match prng.below(9) {
         2 | 3 if storage == TableStorage::Column => format!("reorganize table t{number}"),
         0 => format!("reorganize table t{number}"),
         1 => format!("analyze t{number}"),
@@ -80,6 +85,9 @@ pub(super) fn definition(prng: &mut Prng, number: usize, storage: TableStorage) 
         3 => format!("drop index if exists t{number}_s"),
         4 => format!("alter table t{number} add column if not exists c int default 7"),
         5 => format!("alter table t{number} drop column if exists c"),
+        7 if storage == TableStorage::Row => {
+            format!("create index if not exists t{number}_s on t{number} using hash (v)")
+        }
         6 => format!("comment on table t{number} is 'comment {}'", prng.below(100)),
         _ => "checkpoint".to_owned(),
     }

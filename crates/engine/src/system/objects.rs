@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use sql::ViewDef;
-use sql::catalog::{IndexDef, TableDef, TableId, TableStatistics};
+use sql::catalog::{IndexDef, IndexMethod, TableDef, TableId, TableStatistics};
 use types::{Column, Schema};
 
 use super::relation::{self, Relation};
@@ -39,6 +39,7 @@ pub(crate) struct Index {
     pub(crate) included: Vec<usize>,
     pub(crate) unique: bool,
     pub(crate) primary: bool,
+    pub(crate) method: IndexMethod,
     /// Position among the secondary indexes.
     pub(crate) position: Option<usize>,
 }
@@ -85,6 +86,7 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         included: vec![],
         unique: true,
         primary: true,
+        method: IndexMethod::Tree,
         position: None,
     });
     let secondary = table.indexes.iter().enumerate().map(|(position, index)| Index {
@@ -94,6 +96,7 @@ pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
         included: index.included.clone(),
         unique: index.unique,
         primary: false,
+        method: index.method,
         position: Some(position),
     });
     primary.into_iter().chain(secondary).collect()
@@ -126,9 +129,10 @@ impl Index {
         let unique = if self.unique { "UNIQUE " } else { "" };
         let schema = if qualified { "public." } else { "" };
         format!(
-            "CREATE {unique}INDEX {} ON {schema}{} USING btree {}",
+            "CREATE {unique}INDEX {} ON {schema}{} USING {} {}",
             names::quote_ident(&self.name),
             names::quote_ident(&table.name),
+            self.method.name(),
             self.column_lists(table),
         )
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use sql::catalog::{IndexDef, IndexId, TableDef, TableId, TableStorage};
+use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStorage};
 use sql::expr::{AggregateExpr, Expr};
 use sql::plan::{
     Access, HashJoin, HashJoinKind, IndexRef, LookupJoin, LookupKind, NestedLoopJoin, Node,
@@ -35,6 +35,7 @@ pub fn table(name: &str) -> Arc<TableDef> {
         columns: vec![0, 2],
         included: vec![],
         unique: false,
+        method: IndexMethod::Tree,
     };
     Arc::new(TableDef {
         storage: TableStorage::Row,

@@ -11,7 +11,7 @@ use super::{
     CreateIndex, CreateTable, Drop, DropObject, OnCommit, Query, constraint, identifier, name,
     type_names,
 };
-use crate::catalog::TableStorage;
+use crate::catalog::{IndexMethod, TableStorage};
 
 /// Most columns of a table.
 const COLUMNS_MAX: usize = 1000;
@@ -155,14 +155,13 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
         return Err(SqlError::unsupported("CREATE INDEX with WHERE or WITH"));
     }
     let method = create.using.as_ref().map(|m| m.to_string().to_lowercase());
-    match method.as_deref() {
-        None | Some("btree") => {}
-        // It finds what a hash index finds.
-        Some("hash") if !create.unique => {}
+    let method = match method.as_deref() {
+        None | Some("btree") => IndexMethod::Tree,
+        Some("hash") => hash_index(&create)?,
         Some(other) => {
             return Err(SqlError::unsupported(format!("an index by the method {other}")));
         }
-    }
+    };
     let table = name(&create.table_name)?;
     let columns = index_columns(&ascending(&create.columns))?;
     let included: Vec<String> = create.include.iter().map(identifier).collect();
@@ -174,7 +173,22 @@ pub(super) fn create_index(create: ast::CreateIndex) -> SqlResult<CreateIndex> {
         }
     };
     let (unique, if_not_exists) = (create.unique, create.if_not_exists);
-    Ok(CreateIndex { name, table, columns, included, unique, if_not_exists })
+    Ok(CreateIndex { name, table, columns, included, unique, method, if_not_exists })
+}
+
+/// Errors: 0A000 for what a hash index cannot be.
+fn hash_index(create: &ast::CreateIndex) -> SqlResult<IndexMethod> {
+    let options = || create.columns.iter().map(|column| &column.column.options);
+    let lacking = match () {
+        () if create.unique => "unique indexes",
+        () if !create.include.is_empty() => "included columns",
+        () if create.columns.len() > 1 => "multicolumn indexes",
+        () if options().any(|o| o.asc.is_some()) => "ASC/DESC options",
+        () if options().any(|o| o.nulls_first.is_some()) => "NULLS FIRST/LAST options",
+        () => return Ok(IndexMethod::Hash),
+    };
+    let message = format!("access method \"hash\" does not support {lacking}");
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
 }
 
 /// The columns without `ASC`, `DESC` and `NULLS FIRST`: all indexes are stored in ascending order, and

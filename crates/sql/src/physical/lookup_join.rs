@@ -100,6 +100,7 @@ impl Physical<'_> {
             tree_pages: tree.pages,
             fetch_pages: fetch.then(|| base.tree_pages(&IndexRef::Primary)),
             order,
+            hashed: tree.index.is_hash(),
         })
     }
 

@@ -72,6 +72,12 @@ pub(super) fn demands(predicate: &Expr, number: usize, def: &TableDef) -> Vec<De
     }
 }
 
+/// The demands that a hash index can meet.
+pub(super) fn equalities(demands: &[Demand]) -> Vec<Demand> {
+    let equal = demands.iter().filter(|d| matches!(d.kind, DemandKind::OneOf(_)));
+    equal.cloned().collect()
+}
+
 fn compared(op: Operator, value: ScalarValue) -> Option<DemandKind> {
     let (lower, upper) = match op {
         Operator::Eq => return Some(DemandKind::OneOf(vec![value])),

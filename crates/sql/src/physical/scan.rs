@@ -10,7 +10,7 @@ use datafusion_expr::{Expr as Logical, TableScan};
 use types::{SqlError, SqlResult};
 
 use super::base::tree_pages;
-use super::ranges::{Demand, Ranges, demands, ranges};
+use super::ranges::{Demand, Ranges, demands, equalities, ranges};
 use super::restrictions::restrictions;
 use super::{Built, Physical, WantedFirst, built_as};
 use crate::bind::{CatalogTable, WorkTable};
@@ -124,14 +124,15 @@ impl Physical<'_> {
         let secondary = wanted.def.indexes.iter().map(|i| IndexRef::Secondary(Arc::clone(i)));
         let trees = std::iter::once(IndexRef::Primary).chain(secondary);
         if let Some(first) = self.first.take() {
-            let ordered =
-                trees.clone().filter_map(|t| self.first_path(wanted, t, &demands, &first));
+            let ordered = trees.clone().filter(|tree| !tree.is_hash());
+            let ordered = ordered.filter_map(|t| self.first_path(wanted, t, &demands, &first));
             if let Some(best) = ordered.min_by(|a, b| a.cost.total_cmp(&b.cost)) {
                 return best;
             }
         }
         let ranges = trees.filter_map(|tree| self.range_path(wanted, tree, &demands));
-        let whole = wanted.def.indexes.iter().filter(|i| wanted.is_covered_by(i));
+        let ordered = wanted.def.indexes.iter().filter(|i| !i.is_hash());
+        let whole = ordered.filter(|i| wanted.is_covered_by(i));
         let paths = ranges.chain(whole.map(|i| self.whole_path(wanted, i)));
         paths.fold(full, |best, path| if path.cost < best.cost { path } else { best })
     }
@@ -152,14 +153,22 @@ impl Physical<'_> {
 
     fn range_path(&self, wanted: &Wanted, index: IndexRef, demands: &[Demand]) -> Option<Path> {
         let key = index.key_columns(wanted.def).to_vec();
-        let Ranges { ranges, guaranteed, used, .. } = ranges(&key, demands, wanted.def)?;
+        let found = match index.is_hash() {
+            true => ranges(&key, &equalities(demands), wanted.def)?,
+            false => ranges(&key, demands, wanted.def)?,
+        };
+        let Ranges { ranges, guaranteed, used, .. } = found;
         let named = Named { schema: &wanted.names, profile: &wanted.profile };
         let shaping = used.iter().collect::<BTreeSet<_>>();
         let share = conjunction(shaping.iter().map(|i| wanted.predicates[**i]), &named);
         let rows = wanted.def.statistics.row_count as f64;
         let clustered = tree_pages(wanted.def, &IndexRef::Primary);
         let pages = tree_pages(wanted.def, &index);
-        let mut cost = self.costs.range_scan(ranges.len() as f64, share, rows, pages);
+        let count = ranges.len() as f64;
+        let mut cost = match index.is_hash() {
+            true => self.costs.hash_scan(count, share, rows, pages),
+            false => self.costs.range_scan(count, share, rows, pages),
+        };
         let fetch = wanted.must_fetch(&index);
         cost += self.costs.index_allowed(wanted.is_only(&index));
         if fetch {

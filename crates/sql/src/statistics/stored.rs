@@ -11,14 +11,16 @@ use types::text::format_value;
 use types::{Column, LogicalType, Schema, SqlError, SqlResult, SqlState};
 
 use crate::catalog::{
-    ColumnStatistics, IndexDef, IndexId, TableDef, TableId, TableStatistics, TableStorage,
+    ColumnStatistics, IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStatistics,
+    TableStorage,
 };
 use crate::constraints::Constraints;
 
-/// Versions of the form; a file of a later one is refused. The second has included columns, and is
-/// written for tables that have some, so that earlier programs read all others.
+/// Versions of the form; a file of a later one is refused. The second has included columns, the third hash
+/// indexes; each is written for tables that have some, so that earlier programs read all others.
 const PLAIN: u32 = 1;
 const INCLUDING: u32 = 2;
+const HASHING: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Table {
@@ -52,6 +54,9 @@ struct StoredIndex {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     included: Vec<usize>,
     unique: bool,
+    /// Whether it is a hash index. One that earlier programs made `USING hash` is none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hash: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,11 +84,16 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
         columns: i.columns.clone(),
         included: i.included.clone(),
         unique: i.unique,
+        hash: i.is_hash(),
     });
     let statistics = &table.statistics;
     let including = table.indexes.iter().any(|i| !i.included.is_empty());
     let stored = Table {
-        version: if including { INCLUDING } else { PLAIN },
+        version: match including {
+            _ if table.indexes.iter().any(|i| i.is_hash()) => HASHING,
+            true => INCLUDING,
+            false => PLAIN,
+        },
         id: table.id.0,
         name: table.name.clone(),
         columns: columns.collect(),
@@ -101,7 +111,7 @@ pub fn encode_table(table: &TableDef) -> Vec<u8> {
 /// Reads the stored form. Errors: XX001 for bytes that are no table of a known version.
 pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
     let stored: Table = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
-    if ![PLAIN, INCLUDING].contains(&stored.version) {
+    if ![PLAIN, INCLUDING, HASHING].contains(&stored.version) {
         return Err(damaged(&format!("version {} is not known", stored.version)));
     }
     let columns = stored.columns.into_iter().map(decode_column).collect::<SqlResult<Vec<_>>>()?;
@@ -110,6 +120,9 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
     let keys = of_indexes.chain([&stored.primary_key]);
     if !keys.into_iter().flatten().all(known) {
         return Err(damaged("a key names a column that does not exist"));
+    }
+    if stored.indexes.iter().any(|i| i.hash && (i.columns.len() != 1 || i.unique)) {
+        return Err(damaged("a hash index has one column and is not unique"));
     }
     let pairs = columns.iter().zip(stored.statistics);
     let statistics = TableStatistics {
@@ -120,8 +133,9 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         columns: pairs.map(|(c, s)| decode_statistics(c, s)).collect::<SqlResult<_>>()?,
     };
     let index = |i: StoredIndex| {
-        let StoredIndex { id, name, columns, included, unique } = i;
-        Arc::new(IndexDef { id: IndexId(id), name, columns, included, unique })
+        let StoredIndex { id, name, columns, included, unique, hash } = i;
+        let method = if hash { IndexMethod::Hash } else { IndexMethod::Tree };
+        Arc::new(IndexDef { id: IndexId(id), name, columns, included, unique, method })
     };
     Ok(TableDef {
         storage: TableStorage::Row,

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use types::{Column, LogicalType, Schema};
 
 use super::{column_statistics, decode_table, encode_table};
-use crate::catalog::{Catalog, ColumnStatistics};
+use crate::catalog::{Catalog, ColumnStatistics, IndexDef, IndexId, IndexMethod};
 use crate::tpch::Tpch;
 
 fn numbers(batches: &[Vec<Option<i64>>], rows: u64) -> ColumnStatistics {
@@ -88,6 +88,11 @@ fn text_has_a_width() {
     assert_eq!(statistics[0].width, 9.0);
 }
 
+fn hash_index() -> IndexDef {
+    let (columns, included, method) = (vec![], vec![], IndexMethod::Hash);
+    IndexDef { id: IndexId(9), name: "h".into(), columns, included, unique: false, method }
+}
+
 #[test]
 fn definitions_survive_storage() {
     for table in Tpch::new().tables() {
@@ -95,6 +100,13 @@ fn definitions_survive_storage() {
         let back = decode_table(&bytes).unwrap();
         assert_eq!(format!("{table:?}"), format!("{back:?}"));
     }
+    let table = Tpch::new().tables().remove(0);
+    let mut hashed = (*table).clone();
+    let index = IndexDef { columns: vec![1], ..hash_index() };
+    hashed.indexes.push(Arc::new(index));
+    let bytes = encode_table(&hashed);
+    assert!(bytes.starts_with(b"{\"version\":3,"), "earlier programs would search it in vain");
+    assert_eq!(format!("{hashed:?}"), format!("{:?}", decode_table(&bytes).unwrap()));
     for damage in ["", "{}", "[1,2", "{\"version\":9}"] {
         assert_eq!(decode_table(damage.as_bytes()).unwrap_err().state.0, "XX001", "{damage}");
     }

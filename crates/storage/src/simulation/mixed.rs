@@ -203,6 +203,10 @@ impl Mixed {
         let found = patiently!(tree.get(&key, &io, <[u8]>::to_vec))?;
         let expected = self.trees[&id].get(&key).cloned();
         ensure(found == expected, || format!("get {key:?} from {id}: {found:?}"))?;
+        // Keys that are spread unevenly make the directory useless, never wrong.
+        let hashed = tree.clone().hashed(true);
+        let found = patiently!(hashed.get_hashed(&key, &io, <[u8]>::to_vec))?;
+        ensure(found == expected, || format!("get by hash {key:?} from {id}: {found:?}"))?;
         let depth = self.depth();
         let keys: Vec<_> = (0..self.prng.below(200)).map(|_| self.some_key(id)).collect();
         let mut found = vec![None; keys.len()];
@@ -220,9 +224,10 @@ impl Mixed {
     async fn search_ranges(&mut self) -> Result<(), String> {
         let io = IoCounters::default();
         let id = self.any_tree();
-        let tree = self.handle(id)?;
+        let hashed = self.prng.chance(0.4);
+        let tree = self.handle(id)?.hashed(hashed).interleaved(hashed);
         let depth = self.depth();
-        let count = self.prng.below(30);
+        let count = if hashed && self.prng.chance(0.3) { 1 } else { self.prng.below(30) };
         let ranges: Vec<_> = (0..count).map(|_| (self.some_key(id), self.some_key(id))).collect();
         let mut found = vec![Vec::new(); ranges.len()];
         patiently!(async {
@@ -269,13 +274,14 @@ impl Mixed {
     }
 
     async fn expand(&mut self) -> Result<(), String> {
-        let search = self.new_search()?;
+        let hashed = self.prng.chance(0.4);
+        let search = self.new_search(hashed)?;
         self.expand_all(search).await
     }
 
-    fn new_search(&mut self) -> Result<Held, String> {
+    fn new_search(&mut self, hashed: bool) -> Result<Held, String> {
         let id = self.any_tree();
-        let tree = self.handle(id)?;
+        let tree = self.handle(id)?.hashed(hashed);
         let (lo, hi) = (self.bound(id), self.bound(id));
         let parts = vec![tree.root_part(lo.clone(), hi.clone())];
         Ok(Held { tree, lo, hi, parts })
@@ -284,7 +290,7 @@ impl Mixed {
     /// Cuts a search into parts that visit entries, as long as that visits none.
     async fn begin_search(&mut self) -> Result<(), String> {
         let io = IoCounters::default();
-        let mut search = self.new_search()?;
+        let mut search = self.new_search(false)?;
         let levels = search.tree.stats().height.saturating_sub(1).min(self.prng.below(4) as u32);
         for _ in 0..levels {
             let mut parts = Vec::new();

@@ -9,6 +9,7 @@ mod batch;
 mod bulk;
 mod change;
 mod cursor;
+mod hashed;
 mod long;
 mod merge;
 mod overflow;
@@ -39,6 +40,7 @@ use crate::page::{self, PageId};
 use crate::pool::RUN_PAGES_MAX;
 use crate::space::Extent;
 use crate::store::{StoreInner, TreeId};
+use hashed::directory::HashDirectory;
 
 /// How many reads a search may have in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +72,8 @@ pub(crate) struct TreeShared {
     loading: AtomicBool,
     /// Whether the tree is gone, whoever has a handle on it.
     dropped: AtomicBool,
+    /// Where leaves are, for trees whose keys begin with a hash.
+    hashes: HashDirectory,
 }
 
 /// Size of a tree.
@@ -93,6 +97,7 @@ pub struct Tree {
     pub(crate) store: Arc<StoreInner>,
     pub(crate) shared: Arc<TreeShared>,
     interleaved: bool,
+    hashed: bool,
 }
 
 /// What a node says about a key.
@@ -130,6 +135,7 @@ impl TreeShared {
             overflow_pages: AtomicU64::new(record.overflow_pages),
             loading: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
+            hashes: HashDirectory::default(),
         }
     }
 
@@ -153,7 +159,7 @@ impl TreeShared {
 
 impl Tree {
     pub(crate) fn new(store: Arc<StoreInner>, shared: Arc<TreeShared>) -> Tree {
-        Tree { store, shared, interleaved: false }
+        Tree { store, shared, interleaved: false, hashed: false }
     }
 
     /// The same tree, whose `get` prefetches nodes that are likely out of the processor's caches

@@ -55,13 +55,15 @@ impl RangePart {
 impl Tree {
     /// The whole of a range search.
     pub fn root_part(&self, lo: Bound<Vec<u8>>, hi: Bound<Vec<u8>>) -> RangePart {
-        RangePart { stretch: Stretch::new(lo, hi), target: Target::Root }
+        let stretch = Stretch::new(lo, hi);
+        let guess = self.guess(&stretch.lo);
+        RangePart { stretch, target: guess.map_or(Target::Root, Target::Subtree) }
     }
 
     /// Takes a search one step further. At an inner node: the parts for its children, in key order,
     /// at most [`EXTENT_PAGES`] leaves in each; nothing is visited. At leaves: `visit` is called
     /// with each key and value in range, in key order; there are no parts. A tree that consists of
-    /// its root only is visited at once.
+    /// its root only is visited at once, and so is what lies within one leaf of a tree by hash.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when a page cannot be read.
@@ -81,8 +83,14 @@ impl Tree {
                 self.walk(&leaves, stretch, depth, io, visit).await?;
                 return Ok(Vec::new());
             }
-            Target::Subtree(pid) => pid,
-            Target::Root => self.shared.root,
+            Target::Subtree(pid) => {
+                self.approach_hashed(&stretch.lo).await;
+                pid
+            }
+            Target::Root => {
+                self.note_leaf(&stretch.lo, io).await?;
+                self.shared.root
+            }
         };
         match self.store.pool.read(pid, io, |page| self.cut(page, &stretch)).await {
             Ok(Cut::Parts(parts)) => Ok(parts),

@@ -6,7 +6,7 @@ use runtime::IoCounters;
 
 use super::overflow::LeafCopy;
 use super::{ASTRAY_MAX, Depth, Suspects, Tree, misplaced};
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::node::Node;
 use crate::page::PageId;
 
@@ -51,13 +51,18 @@ impl Tree {
         visit: &mut VisitRange<'_>,
     ) -> Result<()> {
         let root = self.shared.root;
+        if let [(low, _)] = ranges {
+            self.approach_hashed(low).await;
+        }
+        let first = |range: u32| self.guess(&ranges[range as usize].0).unwrap_or(root);
         let mut pieces: Vec<Piece> = (0..ranges.len() as u32)
             .filter(|range| ranges[*range as usize].0 < ranges[*range as usize].1)
-            .map(|range| Piece { pid: root, range, lo: None, hi: None })
+            .map(|range| Piece { pid: first(range), range, lo: None, hi: None })
             .collect();
         pieces.sort_by(|a, b| a.lo(ranges).cmp(b.lo(ranges)));
         let mut astray = 0;
         let mut suspects = Suspects::default();
+        let mut guessed = self.hashed;
         while !pieces.is_empty() {
             let mut next = Vec::with_capacity(pieces.len());
             let groups: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.pid == b.pid).collect();
@@ -74,7 +79,9 @@ impl Tree {
                     }
                 };
                 if let Err(error) = self.store.pool.read(group[0].pid, io, look).await {
-                    suspects.excuse(error)?;
+                    if !(guessed && matches!(error, StorageError::Corrupt { .. })) {
+                        suspects.excuse(error)?;
+                    }
                     next.extend(group.iter().map(|piece| piece.again(root, piece.lo.clone())));
                 }
                 let Some(copy) = copy else { continue };
@@ -90,6 +97,7 @@ impl Tree {
                 return Err(misplaced(root, "a tree whose nodes do not cover its keys"));
             }
             pieces = next;
+            guessed = false;
         }
         Ok(())
     }
@@ -112,6 +120,7 @@ impl Tree {
             return false;
         }
         if node.is_leaf() {
+            self.note_hashed(piece.pid, &node, lo);
             // One with references is visited as a copy, by the caller.
             if !node.has_overflow() {
                 node.visit(piece.positions(&node, ranges), &mut |key, value| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexDef, IndexId, TableDef};
+use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef};
 use sql::constraints::{ColumnDefault, ForeignKey};
 use sql::parse::{Alteration, ColumnSpec, ConstraintSpec};
 use sql::{Draft, UniqueDraft};
@@ -410,8 +410,8 @@ impl Altered {
                 return Err(exists(&name));
             }
             self.next_id += 1;
-            let id = IndexId(self.next_id);
-            self.indexes.push(IndexDef { id, name, columns, included, unique: true });
+            let (id, method) = (IndexId(self.next_id), IndexMethod::Tree);
+            self.indexes.push(IndexDef { id, name, columns, included, unique: true, method });
         }
         if !snapshot.is_temporary(&self.entry.def.name) {
             name_sequences(&mut self.draft, snapshot);

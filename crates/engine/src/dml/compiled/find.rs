@@ -31,8 +31,9 @@ pub(super) async fn rows(
             by_keys(snapshot, entry, &[key]).await.map(Some)
         }
         IndexRef::Primary => by_prefix(snapshot, entry, index, key, Found::new(entry)).await,
-        IndexRef::Secondary(def) => {
-            let fetch = Fetch::new(entry, snapshot.visible(entry.tree.clone()), &def.columns, &[]);
+        IndexRef::Secondary(_) => {
+            let layout = entry.tree_of(index).1;
+            let fetch = Fetch::new(entry, snapshot.visible(entry.tree.clone()), &layout, &[]);
             let found = Keys { fetch, keys: vec![] };
             let Some(keys) = by_prefix(snapshot, entry, index, key, found).await? else {
                 return Ok(None);

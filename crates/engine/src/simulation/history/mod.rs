@@ -68,7 +68,11 @@ fn play(seed: u64, level: Isolation, transactions: usize) -> Result<History, Str
         ..Options::default()
     };
     let db = Database::create(Path::new("/db"), options).map_err(|error| error.to_string())?;
-    let made = db.session().execute(client::SETUP);
+    let mut setup = client::SETUP.to_owned();
+    if seed % 2 == 1 {
+        setup += "; create index h_hash on h using hash (g)";
+    }
+    let made = db.session().execute(&setup);
     made.map_err(|error| format!("setup: {error}"))?;
     // This thread is not of the machine: what it does next must not meet a task that still runs.
     db.checkpoint().map_err(|error| format!("checkpoint: {error}"))?;

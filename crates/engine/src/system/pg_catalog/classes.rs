@@ -1,7 +1,7 @@
 //! Relations, columns, indexes, constraints and types.
 
 use sql::SystemValue;
-use sql::catalog::{TableDef, TableStorage};
+use sql::catalog::{IndexMethod, TableDef, TableStorage};
 use types::{LogicalType, SqlResult};
 
 use crate::system::builtin::{self, type_by_oid};
@@ -15,6 +15,7 @@ use crate::system::{View, type_names};
 /// Access methods: tables are clustered trees, which PostgreSQL has no name for.
 const HEAP: i64 = 2;
 const BTREE: i64 = 403;
+const HASH: i64 = 405;
 
 pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
     let constraints = view.constraints();
@@ -25,7 +26,7 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
         };
         let (kind, columns, method) = match &object {
             Object::Table(table) => ("r", table.schema.columns.len(), HEAP),
-            Object::Index(_, index) => ("i", index.attributes().count(), BTREE),
+            Object::Index(_, index) => ("i", index.attributes().count(), method_oid(index)),
             Object::View(_, def) => ("v", view.view_columns(def).len(), 0),
             Object::Sequence(_) => ("S", SEQUENCE.len(), 0),
             Object::System(r) => (r.kind, r.columns.len(), if r.kind == "r" { HEAP } else { 0 }),
@@ -60,6 +61,13 @@ pub(super) fn pg_class(view: &View, rows: &mut Rows) -> SqlResult<()> {
         ]);
     }
     Ok(())
+}
+
+fn method_oid(index: &Index) -> i64 {
+    match index.method {
+        IndexMethod::Tree => BTREE,
+        IndexMethod::Hash => HASH,
+    }
 }
 
 /// How many checks a table has, and whether it takes part in a foreign key: PostgreSQL upholds these by

@@ -82,13 +82,14 @@ impl Used {
     }
 
     /// Better keys have a greater one.
-    fn rank(&self, scope: &Scope<'_>) -> (bool, bool, usize) {
+    fn rank(&self, scope: &Scope<'_>) -> (bool, bool, usize, bool) {
         let is_whole = self.parts.len() == self.index.key_columns(scope.table).len();
         let (is_primary, is_unique) = match &self.index {
             IndexRef::Primary => (true, true),
             IndexRef::Secondary(index) => (false, index.unique),
         };
-        (is_whole && is_unique, is_whole && is_primary, self.parts.len())
+        let count = self.parts.len();
+        (is_whole && is_unique, is_whole && is_primary, count, self.index.is_hash())
     }
 }
 
