@@ -1,6 +1,8 @@
 //! The table: one tree, all of it in the pool.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use runtime::{IoCounters, Runtime};
 use storage::{Depth, Store, StoreOptions, Tree};
@@ -20,24 +22,34 @@ pub(super) struct Table {
     pub tree: Tree,
     pub rows: u64,
     pub form: KeyForm,
+    /// The first number that no row has.
+    pub next_row: Arc<AtomicU64>,
 }
 
 impl Table {
-    /// A new table in a new file.
-    pub fn make(runtime: &Runtime, folder: &Path, rows: u64, form: KeyForm) -> SqlResult<Table> {
+    /// A new table in a new file, with memory for so many rows more.
+    pub fn make(
+        runtime: &Runtime,
+        folder: &Path,
+        rows: u64,
+        more_rows: u64,
+        form: KeyForm,
+    ) -> SqlResult<Table> {
         if rows == 0 {
             return Err(failed("a table without rows"));
         }
         let path = folder.join("ycsb.dovetail");
         let key_bytes = form.key(0, &mut [0; KEY_LEN_MAX]).len() as u64;
-        let pool_bytes = (rows * (ROW_BYTES + key_bytes)) as usize + (64 << 20);
+        // Leaves that are split are half full at first.
+        let row_bytes = (rows + 2 * more_rows) * (ROW_BYTES + key_bytes);
+        let pool_bytes = row_bytes as usize + (64 << 20);
         let options = StoreOptions { page_size: 4096, pool_bytes, direct: true, log: false };
         runtime.block_on(move || async move {
             let store = Store::create(&path, options).await.map_err(failed)?;
             let id = store.create_tree().await.map_err(failed)?;
             let tree = store.tree(id).map_err(failed)?;
             fill(&tree, rows, form).await?;
-            Ok(Table { store, tree, rows, form })
+            Ok(Table { store, tree, rows, form, next_row: Arc::new(AtomicU64::new(rows)) })
         })
     }
 
