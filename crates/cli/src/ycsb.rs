@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bench::ycsb::{self, Distribution, KeyForm, Mix, Options};
+use bench::ycsb::{self, Core, Distribution, KeyForm, Mix, Options};
 use clap::{Args, ValueEnum};
 use engine::{SqlError, SqlResult, SqlState};
 
@@ -34,7 +34,7 @@ pub struct YcsbArgs {
     #[arg(long)]
     zipf: Option<f64>,
     /// What a transaction does: read1 to read100, update1 to update100, modify (2 changes and 8 reads
-    /// more), scan10 to scan10000
+    /// more), scan10 to scan10000, or a to f, the core workloads of YCSB
     #[arg(long, value_delimiter = ',', default_value = "read10", value_parser = mix)]
     mix: Vec<Mix>,
     /// Numbers of workers
@@ -46,6 +46,9 @@ pub struct YcsbArgs {
     /// Rows read or changed on each worker in one measurement
     #[arg(long, default_value_t = 1_000_000)]
     operations: u64,
+    /// Measure a look-up join and look-ups of many keys over SQL instead
+    #[arg(long)]
+    sql: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -74,6 +77,12 @@ fn mix(text: &str) -> Result<Mix, String> {
     if text == "modify" {
         return Ok(Mix::Modify);
     }
+    let cores = [Core::A, Core::B, Core::C, Core::D, Core::E, Core::F];
+    if let Some((core, _)) =
+        cores.into_iter().zip(["a", "b", "c", "d", "e", "f"]).find(|c| c.1 == text)
+    {
+        return Ok(Mix::Core(core));
+    }
     if let Some(digits) = text.strip_prefix("read") {
         return count(digits, 100).map(Mix::Read);
     }
@@ -82,7 +91,7 @@ fn mix(text: &str) -> Result<Mix, String> {
     }
     match text.strip_prefix("scan") {
         Some(digits) => count(digits, 10_000).map(Mix::Scan),
-        None => Err("it is read, update or scan with a number, or modify".into()),
+        None => Err("it is read, update or scan with a number, modify, or a to f".into()),
     }
 }
 
@@ -113,6 +122,10 @@ pub fn run(args: &YcsbArgs) -> SqlResult<ExitCode> {
         rounds: args.runs,
     };
     in_new_folder(&args.folder, |folder| {
+        if args.sql {
+            let emit = &mut |figure| print_figure(&figure, args.json);
+            return ycsb::run_sql(folder, args.rows, args.runs, emit);
+        }
         ycsb::run(folder, &options, &mut |figure| print_figure(&figure, args.json))
     })
 }

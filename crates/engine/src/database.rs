@@ -256,6 +256,12 @@ impl Database {
         self.store().drop_cache().await;
     }
 
+    /// Whether batches of keys, of look-up joins and the like, overlap what they wait for; they do from the
+    /// start. Benchmarks turn it off to compare.
+    pub fn set_interleaved(&self, on: bool) {
+        self.store().set_interleaved(on);
+    }
+
     /// What a login is checked against, whether or not there is such a role.
     pub fn credentials(&self, user: &str) -> Credentials {
         self.snapshot().access.credentials(user)

@@ -130,7 +130,7 @@ impl Entries for Keys<'_> {
 }
 
 /// Matches ordered by their outer row; trees give them ordered by key.
-fn in_order(outer: Vec<u32>, inner: RecordBatch) -> SqlResult<Matches> {
+pub(crate) fn in_order(outer: Vec<u32>, inner: RecordBatch) -> SqlResult<Matches> {
     let ascending = outer.is_sorted();
     let outer = UInt32Array::from(outer);
     if ascending {

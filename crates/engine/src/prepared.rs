@@ -61,6 +61,11 @@ impl PointExecution {
         self.cached.point.plan().root.schema.clone()
     }
 
+    /// The access path with other values; `None` for values that need a plan of their own.
+    pub(crate) fn with_values(&self, parameters: &[Parameter]) -> Option<Access> {
+        self.cached.point.access(parameters)
+    }
+
     /// Its plan, and the access path with the values.
     pub(crate) fn planned(&self) -> (&Arc<Plan>, &Access) {
         (self.cached.point.plan(), &self.access)

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use exec::Matches;
 use runtime::IoCounters;
 use sql::plan::{self, IndexRef, Operator, Plan, Scan};
+use storage::Depth;
 use types::row::BatchBuilder;
 use types::{SqlError, SqlResult};
 
 use crate::catalog::{Snapshot, TableEntry};
+use crate::lookup::in_order;
+use crate::many::FoundRows;
 use crate::source::encode;
 use crate::visible::{Entries, VisibleTree};
 
@@ -57,15 +61,48 @@ impl<'a> Seek<'a> {
         Ok(Some(Seek { scan, schema: &plan.root.schema, entry, tree, key }))
     }
 
+    /// The key of another execution of the same plan.
+    pub(crate) fn key_of(&self, access: &plan::Access) -> SqlResult<Option<Vec<u8>>> {
+        let plan::Access::Range { ranges, .. } = access else { return Ok(None) };
+        let [range] = ranges.as_slice() else { return Ok(None) };
+        encode(&self.entry.layout.key, &range.prefix).map(Some)
+    }
+
+    /// The rows with these keys, each with what `positions` has for its key, in that order.
+    pub(crate) async fn run_many(
+        &self,
+        keys: &[Vec<u8>],
+        positions: &[usize],
+        io: &IoCounters,
+    ) -> SqlResult<FoundRows> {
+        let builder = self.builder(keys.len());
+        let mut found = FoundMany { seek: self, builder, places: vec![] };
+        self.tree.get_batch(keys, Depth::Many, io, &mut found).await?;
+        let FoundMany { mut builder, places, .. } = found;
+        let rows = self.output(builder.finish_columns(), places.len())?;
+        let Matches { outer, inner: rows } = in_order(places, rows)?;
+        let positions = outer.values().iter().map(|place| positions[*place as usize]).collect();
+        Ok(FoundRows { rows, positions })
+    }
+
+    fn builder(&self, room: usize) -> BatchBuilder {
+        BatchBuilder::new(self.entry.layout.clone(), &self.scan.columns, room)
+    }
+
+    /// The columns that the statement asks for.
+    fn output(&self, columns: Vec<ArrayRef>, row_count: usize) -> SqlResult<RecordBatch> {
+        let output = self.scan.output.iter().map(|&i| columns[i].clone()).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(row_count));
+        RecordBatch::try_new_with_options(self.schema.clone(), output, &options)
+            .map_err(|e| SqlError::internal(e.to_string()))
+    }
+
     /// The row, or none.
     pub(crate) async fn run(self, io: &IoCounters) -> SqlResult<Vec<RecordBatch>> {
         let mut found = Found { seek: &self, row: None };
         self.tree.get(&self.key, io, &mut found).await?;
         let Some(mut builder) = found.row else { return Ok(vec![]) };
-        let columns = builder.finish_columns();
-        let output = self.scan.output.iter().map(|&i| columns[i].clone()).collect();
-        let row = RecordBatch::try_new(self.schema.clone(), output);
-        row.map(|row| vec![row]).map_err(|e| SqlError::internal(e.to_string()))
+        self.output(builder.finish_columns(), 1).map(|row| vec![row])
     }
 }
 
@@ -81,9 +118,27 @@ impl Entries for Found<'_> {
     }
 
     fn take(&mut self, _: usize, key: &[u8], value: &[u8]) {
-        let Seek { scan, entry, .. } = self.seek;
-        let mut row = BatchBuilder::new(entry.layout.clone(), &scan.columns, 1);
+        let mut row = self.seek.builder(1);
         row.push(key, value);
         self.row = Some(row);
+    }
+}
+
+/// Rows that were found, and the places of their keys.
+struct FoundMany<'a> {
+    seek: &'a Seek<'a>,
+    builder: BatchBuilder,
+    places: Vec<u32>,
+}
+
+impl Entries for FoundMany<'_> {
+    fn restart(&mut self) {
+        self.builder = self.seek.builder(self.places.len());
+        self.places.clear();
+    }
+
+    fn take(&mut self, place: usize, key: &[u8], value: &[u8]) {
+        self.builder.push(key, value);
+        self.places.push(place as u32);
     }
 }

@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
-use engine::{Database, Isolation, Options, SqlState, StatementResult, TransactionOptions};
+use engine::{
+    Database, FoundRows, Isolation, Options, Parameter, Prepared, Session, SqlResult, SqlState,
+    StatementResult, Template, TransactionOptions,
+};
 use types::text::format_value;
 
 struct Opened {
@@ -121,4 +124,75 @@ fn one_that_reads_only_is_refused_to_write() {
         tx.run_all("update t set v = 0 where id = 1").await.map(drop)
     });
     assert_eq!((refused.unwrap_err().state, opened.value()), (SqlState("25006"), 10));
+}
+
+/// What `get_many` finds for these keys, as positions and values.
+async fn many(
+    session: &mut Session,
+    prepared: &Prepared,
+    keys: &[Option<&str>],
+) -> SqlResult<Option<Vec<(usize, i64)>>> {
+    let parameter =
+        |key: &Option<&str>| Parameter { value: key.map(str::to_owned), ..Parameter::default() };
+    let values: Vec<Vec<Parameter>> = keys.iter().map(|key| vec![parameter(key)]).collect();
+    let found = session.get_many(prepared, &values).await?;
+    Ok(found.map(|FoundRows { rows, positions }| {
+        let value = |row| format_value(rows.column(0), row).unwrap().parse().unwrap();
+        positions.into_iter().enumerate().map(|(row, position)| (position, value(row))).collect()
+    }))
+}
+
+#[test]
+fn many_keys_are_looked_up_in_one_call() {
+    let opened = Opened::new("many");
+    let fill = "insert into t select i, i * 10 from generate_series(2, 20000) as g(i)";
+    opened.db().session().execute(fill).unwrap();
+    let prepared = |text: &str| Prepared::new(Template::all(text).unwrap().pop().unwrap());
+    let by_key = prepared("select v from t where id = $1");
+    let (mut session, mut other) = (opened.db().session(), opened.db().session());
+    let found = opened.db().runtime_handle().block_on(move || async move {
+        let keys = ["19999", "7", "no such", "7"].map(Some);
+        let refused = many(&mut session, &by_key, &keys).await?;
+        let keys = [Some("19999"), Some("7"), None, Some("-1"), Some("7")];
+        let found = many(&mut session, &by_key, &keys).await?;
+        // All of a call see one version, and those of a transaction the same one.
+        session.run_all("begin isolation level repeatable read").await?;
+        let before = many(&mut session, &by_key, &[Some("7")]).await?;
+        other.run_all("update t set v = 1 where id = 7").await?;
+        let inside = many(&mut session, &by_key, &[Some("7")]).await?;
+        session.run_all("commit").await?;
+        let after = many(&mut session, &by_key, &[Some("7")]).await?;
+        let all_null = many(&mut session, &by_key, &[None]).await?;
+        let by_value = prepared("select id from t where v = $1");
+        let scanned = many(&mut session, &by_value, &[Some("70")]).await?;
+        SqlResult::Ok((found, [before, inside, after], [refused, all_null, scanned]))
+    });
+    let (found, versions, refused) = found.unwrap();
+    assert_eq!(found, Some(vec![(0, 199_990), (1, 70), (4, 70)]));
+    assert_eq!(versions.map(|version| version.unwrap()[0].1), [70, 70, 1]);
+    assert_eq!(refused, [None, None, None]);
+}
+
+#[test]
+fn many_keys_find_the_same_however_they_wait() {
+    let opened = Opened::new("many-same");
+    let fill = "insert into t select i, i from generate_series(2, 30000) as g(i)";
+    opened.db().session().execute(fill).unwrap();
+    for interleaved in [false, true, true] {
+        opened.db().set_interleaved(interleaved);
+        let mut session = opened.db().session();
+        let found = opened.db().runtime_handle().block_on(move || async move {
+            let text = "select v from t where id = $1";
+            let prepared = Prepared::new(Template::all(text).unwrap().pop().unwrap());
+            let keys: Vec<String> =
+                (0..3000).map(|i| (i * 7919 % 30_000 + 1).to_string()).collect();
+            let keys: Vec<Option<&str>> = keys.iter().map(|key| Some(key.as_str())).collect();
+            many(&mut session, &prepared, &keys).await
+        });
+        let wanted = (0..3000).map(|i| match i * 7919 % 30_000 + 1 {
+            1 => (i as usize, 10),
+            id => (i as usize, id),
+        });
+        assert_eq!(found.unwrap(), Some(wanted.collect()), "{interleaved}");
+    }
 }

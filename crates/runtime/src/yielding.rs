@@ -39,10 +39,13 @@ pub async fn step_aside() {
 }
 
 /// To be called after a prefetch: goes to the tail of the small interleave window, so that a few
-/// other tasks run while the cache line travels (CoroBase, section 3).
+/// other tasks run while the cache line travels (CoroBase, section 3). Returns at once when there is
+/// no other task that could use the time.
 #[inline]
 pub async fn interleave() {
-    Yield { queue: Queue::Window, done: false }.await;
+    if worker::with(|w| w.has_ready() || w.need_preempt()) {
+        Yield { queue: Queue::Window, done: false }.await;
+    }
 }
 
 /// True when the task has used up its time slice, or a client may have asked for something: it should

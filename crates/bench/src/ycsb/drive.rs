@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use runtime::{IoCounters, Runtime, time};
@@ -50,6 +50,8 @@ pub(super) struct Plan {
     tree: Tree,
     pub form: KeyForm,
     mix: Mix,
+    /// The first number that no row has.
+    next_row: Arc<AtomicU64>,
     /// The rows of each worker's transactions, one transaction behind the other.
     rows: Vec<Arc<[u64]>>,
 }
@@ -66,7 +68,8 @@ impl Plan {
         let count = (operations / mix.rows_per_key()).max(mix.row_count() as u64);
         let rows = (0..workers as u64).map(|worker| distribution.draw(table.rows, count, worker));
         let rows = rows.map(Arc::from).collect();
-        Plan { tree: table.tree(form), form, mix, rows }
+        let (tree, next_row) = (table.tree(form), table.next_row(form));
+        Plan { tree, form, mix, next_row, rows }
     }
 }
 
@@ -101,11 +104,12 @@ impl Outcome {
 pub(super) fn run(runtime: &Runtime, plan: &Plan, side: Side) -> SqlResult<Outcome> {
     let tree = plan.tree.clone().interleaved(side != Side::Sequential);
     let (form, mix, rows) = (plan.form, plan.mix, plan.rows.clone());
+    let next_row = plan.next_row.clone();
     runtime.block_on(move || async move {
         let began = time::now();
         let on_worker = |(worker, rows)| {
-            let tree = tree.clone();
-            runtime::spawn_on(worker, move || Work::run(tree, form, mix, rows, side))
+            let (tree, next_row) = (tree.clone(), next_row.clone());
+            runtime::spawn_on(worker, move || Work::run((tree, next_row), form, mix, rows, side))
         };
         let running: Vec<_> = rows.into_iter().enumerate().map(on_worker).collect();
         let mut all = Outcome::default();
@@ -127,6 +131,7 @@ struct Work {
     tree: Tree,
     form: KeyForm,
     mix: Mix,
+    next_row: Arc<AtomicU64>,
     rows: Arc<[u64]>,
     /// Transactions that have begun.
     begun: Cell<usize>,
@@ -137,7 +142,7 @@ struct Work {
 
 impl Work {
     async fn run(
-        tree: Tree,
+        (tree, next_row): (Tree, Arc<AtomicU64>),
         form: KeyForm,
         mix: Mix,
         rows: Arc<[u64]>,
@@ -146,7 +151,8 @@ impl Work {
         let (count, begun, sum) = (rows.len() / mix.row_count(), Cell::new(0), Cell::new(0));
         let latencies_ns = RefCell::new(Vec::with_capacity(count / TIMED_OF + 1));
         let io = IoCounters::default();
-        let work = Rc::new(Work { tree, form, mix, rows, begun, sum, latencies_ns, io });
+        let work = Work { tree, form, mix, next_row, rows, begun, sum, latencies_ns, io };
+        let work = Rc::new(work);
         let cpu = time::thread_cpu();
         let frame_bytes = runtime::frame_bytes(&work.clone().slot());
         match side {
@@ -225,7 +231,7 @@ impl Work {
             let Some(rows) = self.rows.get(first..first + per_transaction) else { return Ok(()) };
             self.begun.set(index + 1);
             let began = index.is_multiple_of(TIMED_OF).then(time::now);
-            let read = self.mix.run(&self.tree, self.form, rows, &self.io).await?;
+            let read = self.mix.run(&self.tree, self.form, rows, &self.next_row, &self.io).await?;
             self.sum.set(self.sum.get().wrapping_add(read));
             if let Some(began) = began {
                 self.latencies_ns.borrow_mut().push(began.elapsed().as_nanos() as u64);

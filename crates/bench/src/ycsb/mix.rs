@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::IoCounters;
-use storage::{Direction, Tree};
+use storage::{Direction, Inserted, Tree};
 use types::SqlResult;
 
 use super::failed;
@@ -21,7 +22,32 @@ pub enum Mix {
     Modify,
     /// Reads so many rows in the order of their keys.
     Scan(usize),
+    /// One operation of a core workload of YCSB.
+    Core(Core),
 }
+
+/// The core workloads of YCSB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Core {
+    /// Half reads, half updates.
+    A,
+    /// 95 % reads, 5 % updates.
+    B,
+    /// Reads.
+    C,
+    /// 95 % reads of the newest rows, 5 % insertions.
+    D,
+    /// 95 % scans of up to 100 rows, 5 % insertions.
+    E,
+    /// Half reads, half reads with a change of the row.
+    F,
+}
+
+/// Rows of a scan of workload E, at most.
+const CORE_SCAN_MAX: u64 = 100;
+
+/// The newest rows, of which workload D reads any.
+const NEWEST_ROWS: u64 = 1000;
 
 impl fmt::Display for Mix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,6 +56,7 @@ impl fmt::Display for Mix {
             Mix::Update(count) => write!(f, "update{count}"),
             Mix::Modify => f.write_str("rmw2read8"),
             Mix::Scan(count) => write!(f, "scan{count}"),
+            Mix::Core(core) => write!(f, "{}", format!("{core:?}").to_lowercase()),
         }
     }
 }
@@ -40,7 +67,7 @@ impl Mix {
         match self {
             Mix::Read(count) | Mix::Update(count) => count,
             Mix::Modify => 10,
-            Mix::Scan(_) => 1,
+            Mix::Scan(_) | Mix::Core(_) => 1,
         }
     }
 
@@ -62,12 +89,18 @@ impl Mix {
         }
     }
 
-    /// Runs one transaction; the sum of what it has read.
+    /// Whether it adds rows to the table.
+    pub(super) fn inserts(self) -> bool {
+        matches!(self, Mix::Core(Core::D | Core::E))
+    }
+
+    /// Runs one transaction; `next_row` is the first number that no row has. The sum of what it has read.
     pub(super) async fn run(
         self,
         tree: &Tree,
         form: KeyForm,
         rows: &[u64],
+        next_row: &AtomicU64,
         io: &IoCounters,
     ) -> SqlResult<u64> {
         let mut sum = 0;
@@ -82,20 +115,72 @@ impl Mix {
                     }
                 }
                 Mix::Scan(count) => sum += scan(tree, form, row, count, io).await?,
+                Mix::Core(core) => sum += core.run(tree, form, row, next_row, io).await?,
             }
         }
         Ok(sum)
     }
 }
 
+impl Core {
+    /// Runs one operation, which chance decides.
+    async fn run(
+        self,
+        tree: &Tree,
+        form: KeyForm,
+        row: u64,
+        next_row: &AtomicU64,
+        io: &IoCounters,
+    ) -> SqlResult<u64> {
+        let percent = runtime::random_u64() % 100;
+        match self {
+            Core::A if percent < 50 => update(tree, form, row, row, io).await.map(|()| 0),
+            Core::B if percent < 5 => update(tree, form, row, row, io).await.map(|()| 0),
+            Core::D | Core::E if percent < 5 => insert(tree, form, next_row).await.map(|()| 0),
+            Core::A | Core::B | Core::C => read(tree, form, row, io).await,
+            Core::D => {
+                // A row whose insertion is under way on another coroutine may be missing still.
+                let newest = next_row.load(Ordering::Relaxed) - 1;
+                let row = newest.saturating_sub(runtime::random_u64() % NEWEST_ROWS);
+                Ok(found(tree, form, row, io).await?.unwrap_or(0))
+            }
+            Core::E => {
+                let count = 1 + runtime::random_u64() % CORE_SCAN_MAX;
+                scan(tree, form, row, count as usize, io).await
+            }
+            Core::F => {
+                let old = read(tree, form, row, io).await?;
+                if percent < 50 {
+                    update(tree, form, row, old.wrapping_add(1), io).await?;
+                }
+                Ok(old)
+            }
+        }
+    }
+}
+
+async fn insert(tree: &Tree, form: KeyForm, next_row: &AtomicU64) -> SqlResult<()> {
+    let row = next_row.fetch_add(1, Ordering::Relaxed);
+    let mut place = [0; KEY_LEN_MAX];
+    let inserted = tree.insert(form.key(row, &mut place), &row.to_le_bytes()).await;
+    match inserted.map_err(failed)? {
+        Inserted::New => Ok(()),
+        Inserted::Duplicate => Err(failed("a new row is there already")),
+    }
+}
+
 async fn read(tree: &Tree, form: KeyForm, row: u64, io: &IoCounters) -> SqlResult<u64> {
+    found(tree, form, row, io).await?.ok_or_else(|| failed("a row is missing"))
+}
+
+async fn found(tree: &Tree, form: KeyForm, row: u64, io: &IoCounters) -> SqlResult<Option<u64>> {
     let mut place = [0; KEY_LEN_MAX];
     let key = form.key(row, &mut place);
     let found = match form {
         KeyForm::Hashed => tree.get_hashed(key, io, number).await,
         KeyForm::Dense | KeyForm::Scattered | KeyForm::Long => tree.get(key, io, number).await,
     };
-    found.map_err(failed)?.ok_or_else(|| failed("a row is missing"))
+    found.map_err(failed)
 }
 
 pub(super) fn number(value: &[u8]) -> u64 {

@@ -5,11 +5,12 @@
 //! would miss the caches, and the next one begins as soon as one ends. The other side is the same
 //! code without giving way, one transaction after the other, in turns within one run.
 //!
-//! What is measured is `storage`: no isolation, no log, no SQL.
+//! What is measured is `storage`: no isolation, no log, no SQL. The same over SQL is in `sql`.
 
 mod drive;
 mod keys;
 mod mix;
+mod sql;
 mod table;
 
 use std::path::Path;
@@ -20,7 +21,8 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::figure::Figure;
 use drive::{Outcome, Plan, Side};
 pub use keys::{Distribution, KeyForm};
-pub use mix::Mix;
+pub use mix::{Core, Mix};
+pub use sql::run as run_sql;
 use table::Table;
 
 /// The largest window that is measured; the runtime's own is as large.
@@ -50,6 +52,16 @@ pub struct Options {
     pub rounds: usize,
 }
 
+impl Options {
+    /// Rows that all rounds add, at most: a tenth of the operations is twice what is expected.
+    fn inserted_rows(&self) -> u64 {
+        let mixes = self.mixes.iter().filter(|mix| mix.inserts()).count() as u64;
+        let workers = self.workers.iter().sum::<usize>() as u64;
+        let runs = 1 + (self.windows.len() + 1) as u64 * self.rounds as u64;
+        mixes * workers * runs * self.operations / 10
+    }
+}
+
 pub(super) fn failed(what: impl std::fmt::Display) -> SqlError {
     SqlError::new(SqlState::IO_ERROR, format!("ycsb: {what}"))
 }
@@ -77,7 +89,8 @@ pub fn run(folder: &Path, options: &Options, emit: &mut dyn FnMut(Figure)) -> Sq
     for report in runtime.rings() {
         eprintln!("ring {:?}: {}", report.kind, report.reason);
     }
-    let table = Table::make(&runtime, folder, options.rows, options.key_forms.clone())?;
+    let (forms, more_rows) = (options.key_forms.clone(), options.inserted_rows());
+    let table = Table::make(&runtime, folder, options.rows, more_rows, forms)?;
     eprintln!("{}", table.describe());
     for &workers in &options.workers {
         for &mix in &options.mixes {

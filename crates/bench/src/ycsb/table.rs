@@ -1,6 +1,8 @@
 //! The table: one tree, all of it in the pool.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use runtime::{IoCounters, Runtime};
 use storage::{Depth, Store, StoreOptions, Tree};
@@ -17,17 +19,26 @@ const ROWS_AT_ONCE: usize = 1 << 18;
 
 pub(super) struct Table {
     store: Store,
-    /// The same rows in each, keyed in this way.
-    trees: Vec<(KeyForm, Tree)>,
+    /// The same rows in each.
+    trees: Vec<Keyed>,
     pub rows: u64,
 }
 
+/// The rows, keyed in one way.
+struct Keyed {
+    form: KeyForm,
+    tree: Tree,
+    /// The first number that no row has.
+    next_row: Arc<AtomicU64>,
+}
+
 impl Table {
-    /// A new table in a new file.
+    /// A new table in a new file, with memory for so many rows more.
     pub fn make(
         runtime: &Runtime,
         folder: &Path,
         rows: u64,
+        more_rows: u64,
         forms: Vec<KeyForm>,
     ) -> SqlResult<Table> {
         if rows == 0 {
@@ -36,7 +47,8 @@ impl Table {
         let path = folder.join("ycsb.dovetail");
         let bytes = |form: &KeyForm| ROW_BYTES + form.key(0, &mut [0; KEY_LEN_MAX]).len() as u64;
         let row_bytes: u64 = forms.iter().map(bytes).sum();
-        let pool_bytes = (rows * row_bytes) as usize + (64 << 20);
+        // Leaves that are split are half full at first.
+        let pool_bytes = ((rows + 2 * more_rows) * row_bytes) as usize + (64 << 20);
         let options = StoreOptions { page_size: 4096, pool_bytes, direct: true, log: false };
         runtime.block_on(move || async move {
             let store = Store::create(&path, options).await.map_err(failed)?;
@@ -45,7 +57,7 @@ impl Table {
                 let id = store.create_tree().await.map_err(failed)?;
                 let tree = store.tree(id).map_err(failed)?.hashed(form == KeyForm::Hashed);
                 fill(&tree, rows, form).await?;
-                trees.push((form, tree));
+                trees.push(Keyed { form, tree, next_row: Arc::new(AtomicU64::new(rows)) });
             }
             Ok(Table { store, trees, rows })
         })
@@ -53,20 +65,29 @@ impl Table {
 
     /// How its trees are keyed.
     pub fn forms(&self) -> impl Iterator<Item = KeyForm> {
-        self.trees.iter().map(|(form, _)| *form)
+        self.trees.iter().map(|keyed| keyed.form)
+    }
+
+    fn keyed(&self, form: KeyForm) -> &Keyed {
+        let keyed = self.trees.iter().find(|keyed| keyed.form == form);
+        keyed.expect("the table was made with it")
     }
 
     /// The tree that is keyed so.
     pub fn tree(&self, form: KeyForm) -> Tree {
-        let tree = self.trees.iter().find(|(other, _)| *other == form);
-        tree.expect("the table was made with it").1.clone()
+        self.keyed(form).tree.clone()
+    }
+
+    /// The first number that no row of this tree has.
+    pub fn next_row(&self, form: KeyForm) -> Arc<AtomicU64> {
+        self.keyed(form).next_row.clone()
     }
 
     /// What the table is, in a line.
     pub fn describe(&self) -> String {
         let (pool, backend) = (self.store.pool(), self.store.backend());
-        let size = |(form, tree): &(KeyForm, Tree)| {
-            let stats = tree.stats();
+        let size = |keyed: &Keyed| {
+            let (form, stats) = (keyed.form, keyed.tree.stats());
             let (leaves, inner) = (stats.leaf_pages, stats.inner_pages);
             format!("{form:?}: {leaves} leaves, {inner} inner nodes, height {}", stats.height)
         };

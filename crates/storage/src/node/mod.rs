@@ -24,6 +24,7 @@ pub(crate) use build::{
     Entries, Shape, build, build_empty, bytes_needed, insert, remove, replace, separator,
 };
 pub use layout::{entry_len_max, key_len_max};
+pub(crate) use order::word_of;
 pub(crate) use split::{Split, plan_split};
 pub(crate) use verify::verify;
 

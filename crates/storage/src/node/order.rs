@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// First eight bytes of a key as a number that orders like the key, as far as eight bytes can tell.
 #[inline]
-fn head_of(key: &[u8]) -> u64 {
+pub(crate) fn word_of(key: &[u8]) -> u64 {
     if let Some(word) = key.first_chunk::<8>() {
         return u64::from_be_bytes(*word);
     }
@@ -21,7 +21,7 @@ fn head_of(key: &[u8]) -> u64 {
 /// Orders like `a.cmp(b)`.
 #[inline]
 pub(super) fn compare(a: &[u8], b: &[u8]) -> Ordering {
-    let order = head_of(a).cmp(&head_of(b));
+    let order = word_of(a).cmp(&word_of(b));
     if order != Ordering::Equal {
         return order;
     }

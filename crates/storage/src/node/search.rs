@@ -84,10 +84,10 @@ impl Node<'_> {
         self.lower_bound(key).0.saturating_sub(1)
     }
 
-    /// Brings the slots closer that a search for `key` will compare. Touches header, hints and
-    /// lower fence.
+    /// Brings the slots closer that a search for `key` will compare, if the node is responsible for it. Touches
+    /// header and hints.
     pub fn hint_slots(&self, key: &[u8]) {
-        let Some(suffix) = key.strip_prefix(self.prefix()) else { return };
+        let Some(suffix) = key.get(self.prefix_len()..) else { return };
         let (low, high) = self.hinted(head_of(suffix));
         for position in (low..high).step_by(LINE_BYTES / SLOT_BYTES) {
             prefetch_line(&raw const self.page[SLOTS + position * SLOT_BYTES]);
@@ -96,7 +96,7 @@ impl Node<'_> {
 
     /// Brings the cell closer that a search for `key` is likely to end at. Touches slots besides.
     pub fn hint_cell(&self, key: &[u8]) {
-        let Some(suffix) = key.strip_prefix(self.prefix()) else { return };
+        let Some(suffix) = key.get(self.prefix_len()..) else { return };
         let head = head_of(suffix);
         let (low, high) = self.hinted(head);
         let position = self.head_bound(head, low, high);

@@ -7,6 +7,7 @@ mod free;
 mod journal;
 mod load;
 pub(crate) mod memory;
+mod near;
 mod state;
 
 use std::marker::PhantomData;
@@ -18,7 +19,6 @@ use runtime::sync::Semaphore;
 use runtime::{IoCounters, time};
 
 use crate::allocator::Allocator;
-use crate::cache::{LINE_BYTES, prefetch_line};
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
 use crate::latch::{ExclusiveGuard, SharedGuard};
@@ -41,6 +41,10 @@ const PREFETCH_RESERVE_MAX: usize = 16;
 
 /// Free frames below which a sweep runs in advance, at most: two runs of pages.
 const LOW_WATER_MAX: usize = 2 * RUN_PAGES_MAX;
+
+/// The part of the pool's bytes that tables of shortcuts may take besides it. They take 17 to 51 bytes for a
+/// leaf: a tree as large as the pool has one.
+const SHORTCUTS_PART: usize = 64;
 
 // Otherwise prefetching would give up for ever once the pool is full.
 const _: () = assert!(PREFETCH_RESERVE_MAX < LOW_WATER_MAX, "a sweep in advance feeds prefetching");
@@ -103,6 +107,10 @@ pub struct Pool {
     /// The checkpoint interval that runs now.
     epoch: AtomicU64,
     poison: OnceLock<StorageError>,
+    /// Whether searches of many keys overlap what they wait for.
+    interleaved: AtomicBool,
+    /// Bytes that tables of shortcuts may still take, besides the frames.
+    pub(crate) shortcuts: Arc<AtomicUsize>,
 }
 
 /// Counts of frames by state, for reports and tests.
@@ -221,6 +229,8 @@ impl Pool {
             kept: AtomicUsize::new(0),
             epoch: AtomicU64::new(epoch),
             poison: OnceLock::new(),
+            interleaved: AtomicBool::new(true),
+            shortcuts: Arc::new(AtomicUsize::new(bytes / SHORTCUTS_PART)),
         })
     }
 
@@ -254,7 +264,14 @@ impl Pool {
     /// Pins and latches a resident page.
     #[inline]
     fn try_shared(&self, pid: PageId) -> Option<SharedGuard<'_>> {
-        let Place::Frame(frame) = self.translation.get(pid) else { return None };
+        self.try_shared_in(self.frame_of(pid)?, pid)
+    }
+
+    /// The same for a page that may be in this frame.
+    #[inline]
+    fn try_shared_in(&self, frame: u32, pid: PageId) -> Option<SharedGuard<'_>> {
+        // Pinning waits for the state word, and nothing else begins before it has come.
+        self.hint_lines(frame);
         let slot = &self.frames[frame as usize];
         if slot.state.try_pin_shared() != Attempt::Taken {
             return None;
@@ -364,25 +381,6 @@ impl Pool {
     #[inline]
     pub(crate) fn hint_entry(&self, pid: PageId) {
         self.translation.prefetch(pid);
-    }
-
-    /// Brings the state word of a resident page closer, and the lines that any search in it touches
-    /// first.
-    #[inline]
-    pub(crate) fn hint_page(&self, pid: PageId) {
-        let Place::Frame(frame) = self.translation.get(pid) else { return };
-        prefetch_line(std::ptr::from_ref(&self.frames[frame as usize].state).cast());
-        let begin = frame as usize * self.page_size;
-        // Header, hints, and the fences at the very end.
-        for at in [begin, begin + LINE_BYTES, begin + self.page_size - LINE_BYTES] {
-            prefetch_line(self.arena.at(at).as_ptr());
-        }
-    }
-
-    /// Runs `look` on a page that is resident and not latched exclusively; `None` otherwise.
-    #[inline]
-    pub(crate) fn peek<R>(&self, pid: PageId, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        self.try_shared(pid).map(|guard| look(guard.page()))
     }
 
     /// Whether the page would have to be read.

@@ -286,6 +286,12 @@ impl Store {
         self.inner.pool.stats()
     }
 
+    /// Whether batches of keys overlap what they wait for, memory included; they do from the start. Off, each
+    /// key waits for its own, which is there to be compared with.
+    pub fn set_interleaved(&self, on: bool) {
+        self.inner.pool.set_interleaved(on);
+    }
+
     /// Frames of the buffer pool: cheaper to know than [`Store::pool`].
     pub fn frame_count(&self) -> usize {
         self.inner.pool.frame_count()

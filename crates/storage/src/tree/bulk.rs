@@ -97,6 +97,7 @@ impl Tree {
         if stats.entries > 0 || stats.height > 1 {
             return Err(StorageError::NotEmpty(self.shared.id));
         }
+        self.shared.shortcuts.forget();
         let leaf_run_pages = (LEAF_RUN_BYTES / self.store.pool.page_size()) as u32;
         Ok(BulkLoader {
             tree: self.clone(),

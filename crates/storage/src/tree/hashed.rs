@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use runtime::IoCounters;
 
 use self::directory::hash_at;
-use super::{Lookup, Step, Tree, find};
+use super::{Descent, Lookup, Step, Tree};
 use crate::error::{Result, StorageError};
 use crate::node::Node;
 use crate::page::PageId;
@@ -53,7 +53,7 @@ impl Tree {
         for _ in 0..2 {
             let Some(pid) = next else { break };
             if self.interleaved && self.is_out_of_cache(0) {
-                self.approach(pid, 0, key).await;
+                self.approach(&mut Descent::at_leaf(self, pid), key).await;
             }
             let mut look = |page: &[u8]| self.look_hashed(page, key, &mut f);
             let seen = match pool.peek(pid, &mut look) {
@@ -96,12 +96,12 @@ impl Tree {
         key: &[u8],
         f: &mut Option<F>,
     ) -> Seen<R> {
-        match self.step(page, key) {
-            Step::Leaf => Seen::Leaf(find(page, key, f)),
-            Step::Astray if self.owns(page) && Node::new(page).is_leaf() => {
+        match self.find(page, key, f) {
+            Err(found) => Seen::Leaf(found),
+            Ok(Step::Astray) if self.owns(page) && Node::new(page).is_leaf() => {
                 Seen::Beside(Node::new(page).lower() <= key)
             }
-            Step::Astray | Step::Down(..) => Seen::Elsewhere,
+            Ok(_) => Seen::Elsewhere,
         }
     }
 
@@ -121,7 +121,7 @@ impl Tree {
             runtime::interleave().await;
         }
         if let Some(pid) = self.guess(low).filter(|_| self.is_out_of_cache(0)) {
-            self.approach(pid, 0, low).await;
+            self.approach(&mut Descent::at_leaf(self, pid), low).await;
         }
     }
 

@@ -16,6 +16,7 @@ mod overflow;
 mod part;
 mod ranges;
 mod runs;
+mod shortcuts;
 mod split;
 mod verify;
 
@@ -30,6 +31,7 @@ pub use cursor::{Cursor, Direction, LeafRows};
 pub use long::LongValue;
 pub use part::{EXTENT_PAGES, RangePart};
 pub use ranges::VisitRange;
+use shortcuts::{Shortcut, Shortcuts, Vicinity};
 pub use verify::TreeReport;
 
 use crate::directory::TreeRecord;
@@ -37,7 +39,7 @@ use crate::error::{Damage, Result, StorageError};
 use crate::node::{Node, Value, entry_len_max, key_len_max};
 use crate::overflow::{Reference, VALUE_LEN_MAX};
 use crate::page::{self, PageId};
-use crate::pool::RUN_PAGES_MAX;
+use crate::pool::{Pool, RUN_PAGES_MAX};
 use crate::space::Extent;
 use crate::store::{StoreInner, TreeId};
 use hashed::directory::HashDirectory;
@@ -74,6 +76,7 @@ pub(crate) struct TreeShared {
     dropped: AtomicBool,
     /// Where leaves are, for trees whose keys begin with a hash.
     hashes: HashDirectory,
+    shortcuts: Shortcuts,
 }
 
 /// Size of a tree.
@@ -136,6 +139,7 @@ impl TreeShared {
             loading: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
             hashes: HashDirectory::default(),
+            shortcuts: Shortcuts::default(),
         }
     }
 
@@ -221,14 +225,14 @@ impl Tree {
     ) -> Result<Option<R>> {
         let pool = &self.store.pool;
         let mut f = Some(f);
-        let mut descent = Descent::new(self);
+        let mut descent = self.begin(key).await;
         loop {
-            let mut look = |page: &[u8]| match self.step(page, key) {
-                Step::Leaf => Err(find(page, key, &mut f)),
-                step => Ok(step),
-            };
+            if self.interleaved && self.is_out_of_cache(descent.level) {
+                self.approach(&mut descent, key).await;
+            }
+            let mut look = |page: &[u8]| self.find(page, key, &mut f);
             // Most pages are resident: these never pay for the state of a coroutine that may wait.
-            let seen = match pool.peek(descent.pid, &mut look) {
+            let seen = match descent.peek(pool, &mut look) {
                 Some(seen) => seen,
                 None => match pool.read(descent.pid, io, look).await {
                     Ok(seen) => seen,
@@ -238,33 +242,51 @@ impl Tree {
                     }
                 },
             };
-            match seen {
-                Err(Lookup::Absent) => return Ok(None),
-                Err(Lookup::Seen(seen)) => return Ok(Some(seen)),
-                Err(Lookup::Overflow(reference)) => {
+            let found = match seen {
+                Ok(step) => {
+                    descent.follow(step)?;
+                    continue;
+                }
+                Err(found) => found,
+            };
+            descent.arrived(self);
+            return match found {
+                Lookup::Absent => Ok(None),
+                Lookup::Seen(seen) => Ok(Some(seen)),
+                Lookup::Overflow(reference) => {
                     // On the heap: what few searches need is not to lie in the frame of each.
                     let value = Box::pin(self.resolve(key, reference, io)).await?;
-                    return Ok(value.map(|value| f.take().expect("not called yet")(&value)));
+                    Ok(value.map(|value| f.take().expect("not called yet")(&value)))
                 }
-                Ok(step) => descent.follow(step)?,
-            }
-            if self.interleaved && self.is_out_of_cache(descent.level) {
-                self.approach(descent.pid, descent.level, key).await;
-            }
+            };
         }
+    }
+
+    /// A way to the leaf that is responsible for `key`.
+    #[inline]
+    async fn begin(&self, key: &[u8]) -> Descent<'_> {
+        let vicinity = self.shared.shortcuts.near(key);
+        if let Some(vicinity) = vicinity.as_ref().filter(|v| self.interleaved && v.is_far()) {
+            vicinity.hint();
+            runtime::interleave().await;
+        }
+        Descent::near(self, vicinity)
     }
 
     /// Brings closer what a search for `key` in this node will touch, one dependent step after the
     /// other, and lets other tasks of the window run in between. In the large level of the leaves
     /// each step would be a miss of its own.
-    async fn approach(&self, pid: PageId, level: u8, key: &[u8]) {
+    async fn approach(&self, descent: &mut Descent<'_>, key: &[u8]) {
         let pool = &self.store.pool;
-        pool.hint_page(pid);
+        match descent.frame {
+            Some(frame) => pool.hint_frame(frame),
+            None => pool.hint_page(descent.pid),
+        }
         runtime::interleave().await;
-        if level == 0 {
-            pool.peek(pid, |page| self.owns(page).then(|| Node::new(page).hint_slots(key)));
+        if descent.level == 0 {
+            descent.peek(pool, |page| self.owns(page).then(|| Node::new(page).hint_slots(key)));
             runtime::interleave().await;
-            pool.peek(pid, |page| self.owns(page).then(|| Node::new(page).hint_cell(key)));
+            descent.peek(pool, |page| self.owns(page).then(|| Node::new(page).hint_cell(key)));
             runtime::interleave().await;
         }
     }
@@ -277,6 +299,7 @@ impl Tree {
             return true;
         }
         let pages = match level {
+            ROOT_LEVEL => return false,
             0 => self.shared.leaf_pages.load(Ordering::Relaxed),
             _ => {
                 self.shared.inner_pages.load(Ordering::Relaxed) >> (8 * u32::from(level - 1).min(7))
@@ -298,6 +321,29 @@ impl Tree {
         }
     }
 
+    /// What a page has for `key` as a leaf, or where the search goes on. A leaf of this tree that has the key is
+    /// responsible for it: then the fences need not be looked at.
+    #[inline]
+    fn find<R, F: FnOnce(&[u8]) -> R>(
+        &self,
+        page: &[u8],
+        key: &[u8],
+        f: &mut Option<F>,
+    ) -> std::result::Result<Step, Lookup<R>> {
+        let node = Node::new(page);
+        if !self.owns(page) || !node.is_leaf() {
+            return Ok(self.step(page, key));
+        }
+        match node.lower_bound(key) {
+            (position, true) => Err(match node.value(position) {
+                Value { bytes, overflow: true } => Lookup::Overflow(Reference::decode(bytes)),
+                Value { bytes, .. } => Lookup::Seen(f.take().expect("called once")(bytes)),
+            }),
+            _ if node.covers(key) => Err(Lookup::Absent),
+            _ => Ok(Step::Astray),
+        }
+    }
+
     #[inline]
     pub(crate) fn owns(&self, page: &[u8]) -> bool {
         page::tree(page) == self.shared.id.0
@@ -305,11 +351,22 @@ impl Tree {
 
     /// The leaf responsible for `key`, now; by the time it is looked at it may have been split.
     pub(crate) async fn leaf_for(&self, key: &[u8], io: &IoCounters) -> Result<PageId> {
-        let mut descent = Descent::new(self);
+        let pool = &self.store.pool;
+        let mut descent = self.begin(key).await;
         loop {
-            let pid = descent.pid;
-            match self.store.pool.read(pid, io, |page| self.step(page, key)).await {
-                Ok(Step::Leaf) => return Ok(pid),
+            if self.interleaved && self.is_out_of_cache(descent.level) {
+                self.approach(&mut descent, key).await;
+            }
+            let look = |page: &[u8]| self.step(page, key);
+            let seen = match descent.peek(pool, look) {
+                Some(step) => Ok(step),
+                None => pool.read(descent.pid, io, look).await,
+            };
+            match seen {
+                Ok(Step::Leaf) => {
+                    descent.arrived(self);
+                    return Ok(descent.pid);
+                }
                 Ok(step) => descent.follow(step)?,
                 Err(error) => descent.doubt(error)?,
             }
@@ -359,33 +416,100 @@ enum Lookup<R> {
     Overflow(Reference),
 }
 
-fn find<R, F: FnOnce(&[u8]) -> R>(page: &[u8], key: &[u8], f: &mut Option<F>) -> Lookup<R> {
-    let node = Node::new(page);
-    let (position, true) = node.covered_bound(key) else { return Lookup::Absent };
-    match node.value(position) {
-        Value { bytes, overflow: true } => Lookup::Overflow(Reference::decode(bytes)),
-        Value { bytes, .. } => Lookup::Seen(f.take().expect("called once")(bytes)),
-    }
-}
-
 pub(crate) fn misplaced(pid: PageId, what: &'static str) -> StorageError {
     StorageError::Corrupt { pid, reason: Damage::Misplaced(what) }
 }
 
+/// What stands for the level of the root, before it has been looked at.
+const ROOT_LEVEL: u8 = u8::MAX;
+
 /// A way down the tree, begun anew when a node turns out not to be responsible.
-pub(crate) struct Descent {
+pub(crate) struct Descent<'t> {
     root: PageId,
     pub pid: PageId,
-    /// Level of `pid`, unknown (255) for the root.
+    /// Level of `pid`, `ROOT_LEVEL` for the root.
     pub level: u8,
     astray: u32,
+    /// The frame that had `pid` lately, if a shortcut knows it.
+    frame: Option<u32>,
+    /// The entry of the table of shortcuts from which the way began.
+    shortcut: Option<Shortcut<'t>>,
+    /// Whether it began at the root because there is no table.
+    is_counted: bool,
+    restarted: bool,
     suspects: Suspects,
 }
 
-impl Descent {
-    pub fn new(tree: &Tree) -> Descent {
+impl<'t> Descent<'t> {
+    /// From the root.
+    pub fn new(tree: &Tree) -> Descent<'t> {
         let root = tree.shared.root;
-        Descent { root, pid: root, level: u8::MAX, astray: 0, suspects: Suspects::default() }
+        Descent {
+            root,
+            pid: root,
+            level: ROOT_LEVEL,
+            astray: 0,
+            frame: None,
+            shortcut: None,
+            is_counted: false,
+            restarted: false,
+            suspects: Suspects::default(),
+        }
+    }
+
+    /// From the leaf that is likely the one, if one is known.
+    #[inline]
+    fn near(tree: &Tree, vicinity: Option<Vicinity<'t>>) -> Descent<'t> {
+        let mut descent = Descent::new(tree);
+        let Some(vicinity) = vicinity else {
+            descent.is_counted = true;
+            return descent;
+        };
+        let shortcut = vicinity.shortcut();
+        if let Some((pid, frame)) = shortcut.leaf() {
+            (descent.pid, descent.frame, descent.level) = (pid, frame, 0);
+            descent.shortcut = Some(shortcut);
+        }
+        descent
+    }
+
+    /// At a page that is said to be the leaf.
+    fn at_leaf(tree: &Tree, pid: PageId) -> Descent<'t> {
+        Descent { pid, level: 0, ..Descent::new(tree) }
+    }
+
+    /// Runs `look` on the page, if it is resident and not latched exclusively.
+    #[inline]
+    pub fn peek<R>(&mut self, pool: &Pool, mut look: impl FnMut(&[u8]) -> R) -> Option<R> {
+        if let Some(frame) = self.frame {
+            if let Some(seen) = pool.peek_in(frame, self.pid, &mut look) {
+                return Some(seen);
+            }
+            self.frame = None;
+        }
+        pool.peek(self.pid, look)
+    }
+
+    /// The page is the leaf: the table learns where it is, and a way from the root is counted.
+    #[inline]
+    pub fn arrived(&self, tree: &Tree) {
+        let Some(shortcut) = self.shortcut else {
+            if self.is_counted {
+                tree.came_from_root(1);
+            }
+            return;
+        };
+        if self.restarted {
+            tree.came_from_root(1);
+        }
+        if self.restarted || self.frame.is_none() {
+            shortcut.set(self.pid, tree.store.pool.frame_of(self.pid));
+        }
+    }
+
+    fn restart(&mut self) {
+        (self.pid, self.level, self.frame) = (self.root, ROOT_LEVEL, None);
+        self.restarted = true;
     }
 
     /// Takes a step that is not a leaf.
@@ -395,14 +519,14 @@ impl Descent {
     #[inline]
     pub fn follow(&mut self, step: Step) -> Result<()> {
         match step {
-            Step::Down(child, level) => (self.pid, self.level) = (child, level),
+            Step::Down(child, level) => (self.pid, self.level, self.frame) = (child, level, None),
             Step::Leaf => {}
             Step::Astray => {
                 self.astray += 1;
                 if self.astray > ASTRAY_MAX || self.pid == self.root {
                     return Err(misplaced(self.pid, "a node that is not responsible for its keys"));
                 }
-                (self.pid, self.level) = (self.root, u8::MAX);
+                self.restart();
             }
         }
         Ok(())
@@ -413,7 +537,7 @@ impl Descent {
     /// # Errors
     /// `error` itself, when it has nothing to do with the way.
     pub fn doubt(&mut self, error: StorageError) -> Result<()> {
-        (self.pid, self.level) = (self.root, u8::MAX);
+        self.restart();
         self.suspects.excuse(error)
     }
 }

@@ -1,0 +1,58 @@
+//! Many look-ups by key in one call: their keys descend together, in one version of the data, and while
+//! one of them waits for memory or the device others go on (corobase paper, section 5.8).
+
+use arrow_array::RecordBatch;
+use runtime::IoCounters;
+use sql::Parameter;
+use types::SqlResult;
+
+use crate::prepared::Prepared;
+use crate::seek::Seek;
+use crate::session::Session;
+
+/// The rows that many look-ups have found, in the order of their keys' positions.
+#[derive(Debug)]
+pub struct FoundRows {
+    /// The rows, with the columns of the statement.
+    pub rows: RecordBatch,
+    /// For each row the position of the values that it was found by.
+    pub positions: Vec<usize>,
+}
+
+impl Session {
+    /// Runs a prepared look-up by the whole primary key for many values, all in the same version of
+    /// the data; what is null finds nothing. Call it in a task of the database's runtime.
+    ///
+    /// `None` when the statement is no such look-up, or one of the values is none of its column's
+    /// type, or all are null: then run it for each ([`Session::look_up`]).
+    ///
+    /// # Errors
+    /// What planning says, of the first execution; what reading says; 25P02 in a failed block.
+    pub async fn get_many(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Vec<Parameter>],
+    ) -> SqlResult<Option<FoundRows>> {
+        self.check_not_failed()?;
+        let is_whole = |values: &[Parameter]| values.iter().all(|value| value.value.is_some());
+        let mut whole = values.iter().enumerate().filter(|(_, values)| is_whole(values)).peekable();
+        let Some((_, first)) = whole.peek() else { return Ok(None) };
+        let Some(point) = self.point(prepared, first)? else { return Ok(None) };
+        self.look();
+        let (plan, access) = point.planned();
+        let snapshot = self.database().snapshot();
+        let Some(seek) = Seek::of(plan, access, &snapshot)? else { return Ok(None) };
+        let (mut keys, mut positions) = (vec![], vec![]);
+        for (position, values) in whole {
+            let Some(access) = point.with_values(values) else { return Ok(None) };
+            let Some(key) = seek.key_of(&access)? else { return Ok(None) };
+            keys.push(key);
+            positions.push(position);
+        }
+        self.begin();
+        let found = seek.run_many(&keys, &positions, &IoCounters::default()).await;
+        let count = found.as_ref().map_or(0, |found| found.positions.len() as u64);
+        let ended = self.activity().end_in(self.settings.execution_mode, found, count);
+        self.or_fail(ended).map(Some)
+    }
+}
