@@ -67,7 +67,8 @@ impl Tree {
     ) -> Result<()> {
         let mut order: Vec<u32> = (0..keys.len() as u32).collect();
         order.sort_unstable_by(|a, b| keys[*a as usize].as_ref().cmp(keys[*b as usize].as_ref()));
-        let key = |at: u32| keys[order[at as usize] as usize].as_ref();
+        let place = |at: u32| order[at as usize] as usize;
+        let key = |at: u32| keys[place(at)].as_ref();
         let mut strays: Vec<u32> = Vec::new();
         let mut long: Vec<(u32, Reference)> = Vec::new();
         let mut groups = self.first_groups(keys.len() as u32, key);
@@ -88,9 +89,7 @@ impl Tree {
                                         Value { bytes, overflow: true } => {
                                             long.push((at, Reference::decode(bytes)));
                                         }
-                                        Value { bytes, .. } => {
-                                            visit(order[at as usize] as usize, bytes);
-                                        }
+                                        Value { bytes, .. } => visit(place(at), bytes),
                                     }
                                 }
                             }
@@ -120,12 +119,11 @@ impl Tree {
             }
             for &(at, reference) in found {
                 let value = self.resolve(key(at), reference, io).await?;
-                value.into_iter().for_each(|value| visit(order[at as usize] as usize, &value));
+                value.into_iter().for_each(|value| visit(place(at), &value));
             }
         }
         for at in strays {
-            let position = order[at as usize] as usize;
-            self.get(key(at), io, |value| visit(position, value)).await?;
+            self.get(key(at), io, |value| visit(place(at), value)).await?;
         }
         Ok(())
     }

@@ -1,3 +1,5 @@
+//! What a table of shortcuts names, and what it must not.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
