@@ -98,6 +98,7 @@ impl Tree {
             return Err(StorageError::NotEmpty(self.shared.id));
         }
         self.shared.shortcuts.forget();
+        self.shared.hashes.forget();
         let leaf_run_pages = (LEAF_RUN_BYTES / self.store.pool.page_size()) as u32;
         Ok(BulkLoader {
             tree: self.clone(),

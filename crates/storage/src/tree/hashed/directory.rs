@@ -105,6 +105,13 @@ impl HashDirectory {
         }
     }
 
+    /// A bulk load begins: its pages look like leaves of the tree before it is finished, so nothing that is
+    /// known may lead to them.
+    pub fn forget(&self) {
+        let slots = self.sizes.iter().filter_map(OnceLock::get).flat_map(|size| size.iter());
+        slots.for_each(|slot| slot.store(NONE, Ordering::Relaxed));
+    }
+
     /// The number of bits, once the directory is large enough for so many leaves.
     fn grown(&self, leaf_pages: u64) -> u32 {
         let slots = leaf_pages.saturating_mul(SLOTS_PER_LEAF).next_power_of_two();

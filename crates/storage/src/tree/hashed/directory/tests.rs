@@ -66,3 +66,14 @@ fn fences_of_any_length_are_taken() {
     directory.note((1 << 60) - 1, 6, (&[0x0F], Some(&long)), 1);
     assert_eq!(directory.guess(1 << 60), Some(6), "the fence's own hash may lie before it");
 }
+
+#[test]
+fn nothing_is_known_when_a_load_begins() {
+    let directory = HashDirectory::default();
+    for leaf_pages in [1, 1000] {
+        directory.note(0, 7, (&[], None), leaf_pages);
+        assert_eq!(directory.guess(0), Some(7), "{leaf_pages} leaves");
+    }
+    directory.forget();
+    assert_eq!(directory.guess(0), None, "neither the greater one nor the smaller one knows it");
+}
