@@ -1,3 +1,5 @@
+//! Hashes of keys: the bytes that the format names, and that they spread.
+
 use std::collections::BTreeSet;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What the directory guesses from what it was told.
+
 use super::*;
 
 fn fence(hash: u64) -> [u8; 8] {
