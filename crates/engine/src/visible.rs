@@ -275,8 +275,17 @@ fn covered(
     (low, high)
 }
 
+/// Longer than any key: an entry has at most 8 KiB.
+const LONGER_THAN_KEYS: usize = (8 << 10) + 1;
+
+/// The least bytes above all keys that begin with `prefix`. Behind the greatest values of a type, of which
+/// all bytes are ones, that is nothing shorter than a key can be.
+pub(crate) fn end_of(prefix: &[u8]) -> Vec<u8> {
+    successor(prefix).unwrap_or_else(|| vec![u8::MAX; LONGER_THAN_KEYS])
+}
+
 /// The range of the keys that begin with this one.
 pub(crate) fn beginning_with(key: Vec<u8>) -> Range {
-    let end = successor(&key).expect("an encoded value has a successor");
+    let end = end_of(&key);
     (key, end)
 }

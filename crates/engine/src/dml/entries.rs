@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use runtime::IoCounters;
 use runtime::sync::Cancel;
 use storage::{Depth, Redo, Store, Tree, TreeId};
-use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
+use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;
 use types::text::format_value;
 use types::{SqlError, SqlResult};
@@ -18,6 +18,7 @@ use crate::load::{duplicate_key, key_arrays};
 use crate::locks::{LockKey, LockMode};
 use crate::noted::{Noted, noted_bytes};
 use crate::undo::ReadView;
+use crate::visible::end_of;
 use crate::waiting::give_way;
 
 /// The changes of one tree.
@@ -181,13 +182,12 @@ impl Entries {
 
     /// Refuses duplicates of stored rows that stay.
     pub(crate) async fn check_stored(&self) -> SqlResult<()> {
-        let end = |key: &[u8]| successor(key).expect("an encoded value has a successor");
         let (mut ranges, mut rows) = (vec![], vec![]);
         for (key, change) in &self.changes {
             if let (None, Some((_, row)), Some(prefix)) =
                 (&change.old, &change.new, self.unique_prefix(key))
             {
-                ranges.push((prefix.to_vec(), end(prefix)));
+                ranges.push((prefix.to_vec(), end_of(prefix)));
                 rows.push(*row);
             }
         }

@@ -19,6 +19,7 @@ use crate::fault;
 use crate::locks::{LockKey, LockMode};
 use crate::system::SystemCatalog;
 use crate::undo::{ReadView, Seen};
+use crate::visible::end_of;
 
 /// The tables that refer to `table`, each with one of its foreign keys that do.
 pub(crate) fn referring(
@@ -134,10 +135,9 @@ impl Reference {
     /// For each key, the clustered key of the stored row that has it. Lock the keys before, for the tree has
     /// what others have not committed yet.
     pub(crate) async fn find(&self, keys: &[Option<Vec<u8>>]) -> SqlResult<Vec<Option<Vec<u8>>>> {
-        let end = |key: &[u8]| successor(key).expect("an encoded value has a successor");
         let wanted = keys.iter().enumerate().filter_map(|(i, k)| k.clone().map(|k| (i, k)));
         let (at, ranges): (Vec<usize>, Vec<_>) =
-            wanted.map(|(i, key)| (i, (key.clone(), end(&key)))).unzip();
+            wanted.map(|(i, key)| (i, (key.clone(), end_of(&key)))).unzip();
         let (mut found, io) = (vec![None; keys.len()], IoCounters::default());
         let mut visit = |position: usize, stored: &[u8], _: &[u8]| {
             let columns = split_columns(&self.key, stored);
