@@ -118,7 +118,7 @@ impl HashDirectory {
         let wanted = slots.trailing_zeros().clamp(BITS_MIN, BITS_MAX);
         if wanted > self.bits.load(Ordering::Acquire) {
             let size = &self.sizes[(wanted - BITS_MIN) as usize];
-            // Zeros, which the system gives without touching them.
+            // Written one after the other, by whoever comes first: a millisecond for 100,000 leaves.
             size.get_or_init(|| (0..1 << wanted).map(|_| AtomicU32::new(NONE)).collect());
             self.bits.fetch_max(wanted, Ordering::Release);
         }
