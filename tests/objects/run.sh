@@ -73,10 +73,10 @@ tables() {
   fi
 }
 
-# second ENDPOINT FILE: a database that only reads what the first one wrote.
+# second ENDPOINT FILE: a database that only reads what the first one wrote, with keys that it finds itself.
 second() {
   local found
-  found=$("$dovetail" sql "$2" -c "create secret s (type s3, key_id '$OBJECTS_ID', secret '$OBJECTS_SECRET', endpoint '$1')" \
+  found=$(keys "$1" "$dovetail" sql "$2" -c "create secret s (type s3, provider credential_chain, endpoint '$1')" \
     -c "create table lineitem with (location = 's3://bucket/tpch/lineitem')" \
     -c "select count(*), sum(l_quantity) from lineitem") || return 1
   echo "$found" | grep -q 60175 || { echo "the second database finds: $found"; return 1; }

@@ -75,22 +75,23 @@ struct RuntimeArgs {
     rows: u64,
 }
 
+/// What figures that need files of their own have in common.
 #[derive(Args)]
-struct ScratchArgs {
+pub struct ScratchArgs {
     /// Print figures as JSON lines
     #[arg(long)]
     json: bool,
     /// Runs of each
     #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Folder for a file of up to a gigabyte, which is removed afterwards
+    pub runs: usize,
+    /// Folder for files of some gigabytes, which are removed afterwards
     #[arg(long, default_value = "data")]
     folder: PathBuf,
 }
 
 impl ScratchArgs {
     /// Calls `bench` with a new folder.
-    fn in_folder(
+    pub fn in_folder(
         &self,
         bench: impl FnOnce(&Path, usize, &mut dyn FnMut(Figure)) -> SqlResult<()>,
     ) -> SqlResult<ExitCode> {
@@ -117,10 +118,7 @@ struct SimArgs {
 }
 
 /// Calls `bench` with a new folder within `parent`, which is removed afterwards.
-pub fn in_new_folder(
-    parent: &Path,
-    bench: impl FnOnce(&Path) -> SqlResult<()>,
-) -> SqlResult<ExitCode> {
+fn in_new_folder(parent: &Path, bench: impl FnOnce(&Path) -> SqlResult<()>) -> SqlResult<ExitCode> {
     let folder = parent.join(format!("bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)
         .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("{}: {e}", folder.display())))?;

@@ -40,6 +40,15 @@ impl Drop for Scratch {
     }
 }
 
+/// Variables that say where keys are found. Without any of them a bucket is asked without keys: nobody waits
+/// for a metadata service that is not there.
+const CHAIN: [&str; 4] = [
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+];
+
 /// Opens the tables of a location with the keys of the environment.
 ///
 /// # Errors
@@ -66,12 +75,17 @@ pub(crate) fn make_secret(db: &Database, scope: &str) -> SqlResult<()> {
         ("session_token", "AWS_SESSION_TOKEN"),
         ("region", "AWS_REGION"),
         ("endpoint", "AWS_ENDPOINT_URL"),
+        ("encryption_key", "DOVETAIL_ENCRYPTION_KEY"),
     ];
     let given = options.iter().filter_map(|(option, variable)| {
         let value = std::env::var(variable).ok().filter(|value| !value.is_empty())?;
         Some(format!("{option} '{}'", value.replace('\'', "''")))
     });
-    let given: Vec<String> = given.collect();
+    let mut given: Vec<String> = given.collect();
+    let is_set = |variable: &&str| std::env::var(variable).is_ok_and(|value| !value.is_empty());
+    if !given.iter().any(|option| option.starts_with("key_id")) && CHAIN.iter().any(is_set) {
+        given.push("provider 'credential_chain'".to_owned());
+    }
     // A region alone says where, and not who.
     let says_who = given.iter().any(|option| !option.starts_with("region"));
     if !says_who {

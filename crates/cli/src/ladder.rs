@@ -1,6 +1,5 @@
 //! `dovetail bench ladder`: its options.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,20 +7,12 @@ use bench::ladder::{self, Options};
 use clap::Args;
 use engine::SqlResult;
 
-use crate::bench::in_new_folder;
-use crate::tpch::print_figure;
+use crate::bench::ScratchArgs;
 
 #[derive(Args)]
 pub struct LadderArgs {
-    /// Print figures as JSON lines
-    #[arg(long)]
-    json: bool,
-    /// Rounds; each measures every rung once without the log and once with it
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Folder for files of some gigabytes, which are removed afterwards
-    #[arg(long, default_value = "data")]
-    folder: PathBuf,
+    #[command(flatten)]
+    scratch: ScratchArgs,
     /// Rows of 8 bytes of key and 128 of value
     #[arg(long, default_value_t = 4_000_000)]
     rows: u64,
@@ -39,9 +30,7 @@ pub fn run(args: &LadderArgs) -> SqlResult<ExitCode> {
         rows: args.rows,
         pool_percent: args.pool_percent,
         slice: Duration::from_millis(args.slice_ms),
-        rounds: args.runs,
+        rounds: args.scratch.runs,
     };
-    in_new_folder(&args.folder, |folder| {
-        ladder::run(folder, &options, &mut |figure| print_figure(&figure, args.json))
-    })
+    args.scratch.in_folder(|folder, _, emit| ladder::run(folder, &options, emit))
 }

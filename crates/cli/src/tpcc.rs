@@ -1,6 +1,5 @@
 //! `dovetail bench tpcc`: its options.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,21 +7,13 @@ use bench::tpcc::{self, Mix, Options, Scale};
 use clap::{Args, ValueEnum};
 use engine::{Isolation, SqlResult};
 
-use crate::bench::in_new_folder;
+use crate::bench::ScratchArgs;
 use crate::size::parse_bytes;
-use crate::tpch::print_figure;
 
 #[derive(Args)]
 pub struct TpccArgs {
-    /// Print figures as JSON lines
-    #[arg(long)]
-    json: bool,
-    /// Rounds; each measures every side once
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Folder for the file, of 0.1 GB for each warehouse, which is removed afterwards
-    #[arg(long, default_value = "data")]
-    folder: PathBuf,
+    #[command(flatten)]
+    scratch: ScratchArgs,
     /// Warehouses
     #[arg(long, default_value_t = 2)]
     warehouses: u64,
@@ -95,10 +86,8 @@ pub fn run(args: &TpccArgs) -> SqlResult<ExitCode> {
             Level::Serializable => Isolation::Serializable,
         },
         slice: Duration::from_millis(args.slice_ms),
-        rounds: args.runs,
+        rounds: args.scratch.runs,
         blocking: args.blocking,
     };
-    in_new_folder(&args.folder, |folder| {
-        tpcc::run(folder, &options, &mut |figure| print_figure(&figure, args.json))
-    })
+    args.scratch.in_folder(|folder, _, emit| tpcc::run(folder, &options, emit))
 }

@@ -1,26 +1,17 @@
 //! `dovetail bench ycsb`: its options.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bench::ycsb::{self, Core, Distribution, KeyForm, Mix, Options};
 use clap::{Args, ValueEnum};
 use engine::{SqlError, SqlResult, SqlState};
 
-use crate::bench::in_new_folder;
-use crate::tpch::print_figure;
+use crate::bench::ScratchArgs;
 
 #[derive(Args)]
 pub struct YcsbArgs {
-    /// Print figures as JSON lines
-    #[arg(long)]
-    json: bool,
-    /// Rounds; each measures every window once
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Folder for the file, of up to some gigabytes, which is removed afterwards
-    #[arg(long, default_value = "data")]
-    folder: PathBuf,
+    #[command(flatten)]
+    scratch: ScratchArgs,
     /// Rows of the table; the pool holds all of them
     #[arg(long, default_value_t = 30_000_000)]
     rows: u64,
@@ -119,13 +110,10 @@ pub fn run(args: &YcsbArgs) -> SqlResult<ExitCode> {
         workers: args.workers.clone(),
         windows: args.windows.clone(),
         operations: args.operations,
-        rounds: args.runs,
+        rounds: args.scratch.runs,
     };
-    in_new_folder(&args.folder, |folder| {
-        if args.sql {
-            let emit = &mut |figure| print_figure(&figure, args.json);
-            return ycsb::run_sql(folder, args.rows, args.runs, emit);
-        }
-        ycsb::run(folder, &options, &mut |figure| print_figure(&figure, args.json))
+    args.scratch.in_folder(|folder, runs, emit| match args.sql {
+        true => ycsb::run_sql(folder, args.rows, runs, emit),
+        false => ycsb::run(folder, &options, emit),
     })
 }

@@ -81,7 +81,7 @@ impl Columns {
     /// # Errors
     /// As [`Snapshot::bucket`].
     pub(crate) fn bucket(&self, snapshot: &Snapshot) -> SqlResult<Option<Bucket>> {
-        self.remote.as_ref().map(|remote| snapshot.bucket(&remote.location)).transpose()
+        self.remote.as_ref().map(|remote| remote.bucket(snapshot)).transpose()
     }
 
     /// All their trees.

@@ -40,6 +40,12 @@ pub(crate) struct StoredSecret {
     pub(crate) account: Option<String>,
     #[serde(default)]
     pub(crate) path_style: bool,
+    /// By which the tables of its scope are encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) encryption_key: Option<String>,
+    /// The keys are found and renewed by this process, as the tools of AWS find them.
+    #[serde(default)]
+    pub(crate) uses_chain: bool,
 }
 
 impl fmt::Debug for StoredSecret {

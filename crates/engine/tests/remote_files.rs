@@ -90,6 +90,31 @@ fn what_is_copied_to_a_store_is_read_from_there() {
     }
 }
 
+/// More than the operators of all queries may have in memory: parts leave while the next ones are made.
+#[test]
+fn an_object_may_be_larger_than_the_memory_and_is_there_whole_or_not_at_all() {
+    let stand = Stand::new();
+    let scratch = Scratch::with("files-large", |options| options.memory_bytes = 96 << 20);
+    let mut session = scratch.session();
+    session.execute(&stand.secret()).expect("a secret");
+    let rows_of =
+        "select i as a, repeat(md5(i::text), 30) as b from generate_series(1, 50000) g(i)";
+    let copy = format!("copy ({rows_of}) to 's3://bucket/large.csv' with (format csv, header)");
+    assert_eq!(told(&mut session, &copy), "COPY 50000");
+    let object = stand.with(|server| server.object("large.csv").map(|object| object.bytes.len()));
+    assert!(object.is_some_and(|bytes| bytes > 48_000_000), "{object:?}");
+    let facts = "select count(*), sum(a), sum(length(b)) from 's3://bucket/large.csv'";
+    assert_eq!(rows(&mut session, facts), "50000|1250025000|48000000");
+    let failing = rows_of.replace("select i as a,", "select 1 / (i - 49000) as a,");
+    let copy = format!("copy ({failing}) to 's3://bucket/failed.csv' with (format csv)");
+    refused(&mut session, &copy, "22012");
+    stand.with(|server| {
+        assert!(server.object("failed.csv").is_none(), "a part of it is there");
+        assert!(server.log().iter().any(|line| line.contains("failed.csv")), "nothing was sent");
+        assert_eq!(server.upload_count(), 0, "parts are left behind");
+    });
+}
+
 #[test]
 fn plans_show_what_was_asked_of_the_store_for_files() {
     let stand = Stand::new();

@@ -43,9 +43,10 @@ pub use get::Object;
 pub use limits::Limits;
 pub use location::Endpoint;
 pub use operation::{Condition, ListPage, ObjectInfo};
-pub use seal::{ChunkPlace, DataKey, FileId, FileOwner, Opener, Sealer, sealed_len};
+pub use seal::{ChunkPlace, DataKey, FileId, FileOwner, Opener, Sealer, Segments, sealed_len};
 pub use store::{Store, Usage};
 pub use tls::Trust;
+pub use upload::Upload;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,6 +3,8 @@
 //! `docs/format/sealed.md`. Nonces are counted, never drawn: a file's id is drawn once, and what
 //! counts is neither cloned nor set back.
 
+mod part;
+
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -11,6 +13,8 @@ use ring::hkdf::{HKDF_SHA256, Salt};
 
 use crate::encode::hex;
 use crate::error::{Error, ErrorKind, Result};
+
+pub use part::Segments;
 
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 12;
@@ -67,6 +71,17 @@ pub struct Opener {
     file: FileKey,
 }
 
+/// A part of a chunk that is encrypted by itself.
+struct Segment {
+    place: ChunkPlace,
+    /// The number of the chunk's first segment within the file.
+    first: u64,
+    /// Its own number within the chunk.
+    number: usize,
+    /// Bytes of the whole chunk.
+    plain_len: usize,
+}
+
 struct FileKey {
     key: LessSafeKey,
     id: FileId,
@@ -100,7 +115,9 @@ impl Sealer {
         Sealer::with_id(key, owner, FileId(runtime::entropy()))
     }
 
-    fn with_id(key: &DataKey, owner: FileOwner, id: FileId) -> Sealer {
+    /// Begins a file with an id that the caller has drawn by chance for it, and never uses again: also not
+    /// for the same rows, once they are encoded anew.
+    pub fn with_id(key: &DataKey, owner: FileOwner, id: FileId) -> Sealer {
         Sealer { file: FileKey::derive(key, owner, id), next: 0, sealed: BTreeSet::new() }
     }
 
@@ -127,10 +144,11 @@ impl Sealer {
         let mut out = Vec::with_capacity(sealed_len(plain.len()));
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&first.to_le_bytes());
-        for segment in 0..segment_count(plain.len()) {
-            let at = segment * SEGMENT_BYTES;
+        for number in 0..segment_count(plain.len()) {
+            let at = number * SEGMENT_BYTES;
             let piece = &plain[at..plain.len().min(at + SEGMENT_BYTES)];
-            self.file.seal(place, first, segment, plain.len(), piece, &mut out)?;
+            let segment = Segment { place, first, number, plain_len: plain.len() };
+            self.file.seal(&segment, piece, &mut out)?;
             give_way().await;
         }
         Ok(out)
@@ -156,8 +174,9 @@ impl Opener {
             return Err(refused());
         }
         let mut out = Vec::with_capacity(plain_len + TAG_BYTES);
-        for (segment, piece) in body.chunks(SEGMENT_BYTES + TAG_BYTES).enumerate() {
-            self.file.open(place, first, segment, plain_len, piece, &mut out)?;
+        for (number, piece) in body.chunks(SEGMENT_BYTES + TAG_BYTES).enumerate() {
+            let segment = Segment { place, first, number, plain_len };
+            self.file.open(&segment, piece, &mut out)?;
             give_way().await;
         }
         Ok(out)
@@ -177,9 +196,10 @@ impl FileKey {
     }
 
     /// What is authenticated beside the bytes.
-    fn context(&self, place: ChunkPlace, segment: usize, plain_len: usize) -> [u8; 88] {
+    fn context(&self, segment: &Segment) -> Aad<[u8; 88]> {
+        let Segment { place, number, plain_len, .. } = *segment;
         let mut out = [0; 88];
-        let numbers = [place.group, place.column, place.ordinal, segment as u32];
+        let numbers = [place.group, place.column, place.ordinal, number as u32];
         let fields: [&[u8]; 9] = [
             &VERSION.to_le_bytes(),
             &place.kind.to_le_bytes(),
@@ -197,22 +217,12 @@ impl FileKey {
             at += field.len();
         }
         out[at..].copy_from_slice(&(plain_len as u64).to_le_bytes());
-        out
+        Aad::from(out)
     }
 
     /// Encrypts a segment to the end of `out`.
-    fn seal(
-        &self,
-        place: ChunkPlace,
-        first: u64,
-        segment: usize,
-        plain_len: usize,
-        piece: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let nonce = nonce(first, segment).ok_or_else(refused)?;
-        let context = Aad::from(self.context(place, segment, plain_len));
-        let at = out.len();
+    fn seal(&self, segment: &Segment, piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let (nonce, context, at) = (segment.nonce()?, self.context(segment), out.len());
         out.extend_from_slice(piece);
         let tag = self.key.seal_in_place_separate_tag(nonce, context, &mut out[at..]);
         out.extend_from_slice(tag.map_err(|_| refused())?.as_ref());
@@ -220,18 +230,8 @@ impl FileKey {
     }
 
     /// Decrypts a segment to the end of `out`. After an error `out` is of no meaning.
-    fn open(
-        &self,
-        place: ChunkPlace,
-        first: u64,
-        segment: usize,
-        plain_len: usize,
-        piece: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let nonce = nonce(first, segment).ok_or_else(refused)?;
-        let context = Aad::from(self.context(place, segment, plain_len));
-        let at = out.len();
+    fn open(&self, segment: &Segment, piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let (nonce, context, at) = (segment.nonce()?, self.context(segment), out.len());
         out.extend_from_slice(piece);
         let opened = self.key.open_in_place(nonce, context, &mut out[at..]);
         let count = opened.map_err(|_| refused())?.len();
@@ -250,12 +250,14 @@ fn derive(input: &[u8], salt: &[u8], info: &[u8]) -> [u8; 32] {
     out
 }
 
-/// The nonce of a segment: its number within the file.
-fn nonce(first: u64, segment: usize) -> Option<Nonce> {
-    let number = first.checked_add(segment as u64)?;
-    let mut bytes = [0; 12];
-    bytes[4..].copy_from_slice(&number.to_be_bytes());
-    Some(Nonce::assume_unique_for_key(bytes))
+impl Segment {
+    /// Its number within the file. `Corrupt` when there cannot be so many.
+    fn nonce(&self) -> Result<Nonce> {
+        let number = self.first.checked_add(self.number as u64).ok_or_else(refused)?;
+        let mut bytes = [0; 12];
+        bytes[4..].copy_from_slice(&number.to_be_bytes());
+        Ok(Nonce::assume_unique_for_key(bytes))
+    }
 }
 
 fn segment_count(plain_len: usize) -> usize {

@@ -9,6 +9,10 @@ use crate::operation::{Condition, ObjectInfo, Operation, Part, Payload};
 use crate::store::Store;
 use crate::write::{RECEIPT_BYTES_MAX, write_id};
 
+mod stream;
+
+pub use stream::Upload;
+
 /// Parts sent at once for one object.
 const PARTS_AT_ONCE: usize = 8;
 /// What stores allow.

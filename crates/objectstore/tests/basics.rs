@@ -161,6 +161,37 @@ fn large_objects_go_in_parts() {
 }
 
 #[test]
+fn parts_are_sent_while_the_next_ones_are_made() {
+    check(|server, store| async move {
+        let body = bytes(10, 23 << 20);
+        let mut upload = store.upload("made", 2).await.expect("begun");
+        for part in body.chunks(5 << 20) {
+            upload.send(part.to_vec()).await.expect("sent");
+            assert!(server.object("made").is_none(), "it is not there yet");
+        }
+        let behind = upload.send(vec![1; 5 << 20]).await.expect_err("the last part was small");
+        assert_eq!(behind.kind(), ErrorKind::Invalid);
+        let info = upload.finish(&Condition::None).await.expect("finished");
+        assert_eq!(info.size, body.len() as u64);
+        assert!(*server.object("made").expect("there").bytes == body);
+        let mut given_up = store.upload("made", 8).await.expect("begun");
+        given_up.send(vec![1; 5 << 20]).await.expect("sent");
+        assert_eq!(server.upload_count(), 1);
+        given_up.give_up().await;
+        let refused = {
+            let mut upload = store.upload("made", 8).await.expect("begun");
+            upload.send(vec![2; 100]).await.expect("sent");
+            upload.finish(&Condition::Absent).await.expect_err("it is there")
+        };
+        assert_eq!(refused.kind(), ErrorKind::Precondition);
+        let empty = store.upload("empty", 8).await.expect("begun");
+        let refused = empty.finish(&Condition::None).await.expect_err("no parts");
+        assert_eq!((refused.kind(), server.upload_count()), (ErrorKind::Invalid, 0));
+        assert!(*server.object("made").expect("there").bytes == body);
+    });
+}
+
+#[test]
 fn errors_say_what_the_store_says() {
     check(|_, store| async move {
         let error = store.get("nothing").await.expect_err("there is none");

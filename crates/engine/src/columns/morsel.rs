@@ -74,15 +74,17 @@ impl Morsel {
         Morsel { chunk, vectors }
     }
 
-    /// Finds the rows that qualify, and reads their columns; `None` when there are none.
+    /// Finds the rows that qualify, and reads their columns; `None` when there are none. Where it would have to
+    /// wait for memory and `instead` gives something to do, that and the morsel come back.
     ///
     /// # Errors
     /// Those of storage; XX001 for damage.
-    pub(super) async fn select(
+    pub(super) async fn select<T>(
         self,
         wanted: &Wanted,
         access: Access<'_>,
-    ) -> SqlResult<Option<Selected>> {
+        instead: impl FnMut() -> Option<T>,
+    ) -> SqlResult<Result<Option<Selected>, (Morsel, T)>> {
         let Morsel { chunk, vectors } = self;
         let rows = chunk.row_of(vectors.start)
             ..chunk.row_of(vectors.end).min(chunk.first_row + chunk.header.row_count() as i64);
@@ -94,7 +96,10 @@ impl Morsel {
         let mut tested =
             Tested { chunk: &chunk, vectors: &vectors, joined, access, read: 0, download };
         tested.ask_bounds(wanted, &mut masks);
-        tested.download_first(wanted, &masks).await?;
+        if let Some(other) = tested.download_first(wanted, &masks, instead).await? {
+            drop(tested);
+            return Ok(Err((Morsel { chunk, vectors }, other)));
+        }
         if access.depth == Depth::Many {
             wanted.restricted.iter().for_each(|restricted| tested.prefetch(restricted, &masks));
         }
@@ -109,7 +114,8 @@ impl Morsel {
         access.skips.vectors.fetch_add(all as u64, Relaxed);
         access.skips.vectors_skipped.fetch_add(all.saturating_sub(read) as u64, Relaxed);
         let found = masks.iter().any(|mask| !mask.is_empty());
-        Ok(found.then_some(Selected { chunk, first: vectors.start, masks, bytes, done: 0 }))
+        let selected = Selected { chunk, first: vectors.start, masks, bytes, done: 0 };
+        Ok(Ok(found.then_some(selected)))
     }
 }
 
@@ -171,17 +177,25 @@ impl Tested<'_> {
     }
 
     /// Downloads what restrictions are compared with. The other columns come along when they are small
-    /// beside the time of a request, or when nothing is left to be compared.
-    async fn download_first(&mut self, wanted: &Wanted, masks: &[Mask]) -> SqlResult<()> {
-        let Some(mut download) = self.download.take() else { return Ok(()) };
+    /// beside the time of a request, or when nothing is left to be compared. What `instead` gives, if there
+    /// is no memory for it: then nothing was downloaded.
+    async fn download_first<T>(
+        &mut self,
+        wanted: &Wanted,
+        masks: &[Mask],
+        instead: impl FnMut() -> Option<T>,
+    ) -> SqlResult<Option<T>> {
+        let Some(mut download) = self.download.take() else { return Ok(None) };
         let undecided = |r: &Restricted| self.chunk.place(r.column, &self.undecided(r, masks));
         let mut now: Vec<Range<usize>> = wanted.restricted.iter().map(undecided).collect();
         let left = self.needed(masks, |_| true);
         now.extend(self.joined.iter().map(|joined| self.chunk.place(joined.column, &left)));
         let later = self.places_of_columns(wanted, &left);
         let all = [now.clone(), later.clone()].concat();
-        if let Some(room) = &wanted.room {
-            download.reserve(room, &all).await;
+        if let Some(room) = &wanted.room
+            && let Err(other) = download.reserve(room, &all, instead).await
+        {
+            return Ok(Some(other));
         }
         let later_bytes: usize = later.iter().map(Range::len).sum();
         if later_bytes <= ALONG_BYTES || now.iter().all(Range::is_empty) {
@@ -190,7 +204,7 @@ impl Tested<'_> {
         download.get(now, Some(self.access)).await?;
         wanted.room.iter().for_each(|room| room.tell(self.access.skips));
         self.download = Some(download);
-        Ok(())
+        Ok(None)
     }
 
     /// Leaves the rows that a restriction leaves.

@@ -1,6 +1,7 @@
 //! The rows of parts for jobs that need all or a sample of them, in one task, as they are now.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -137,5 +138,8 @@ async fn open(part: &Part, rows: Range<i64>, wanted: &Wanted) -> SqlResult<Chunk
 
 async fn select(morsel: Morsel, wanted: &Wanted) -> SqlResult<Option<Selected>> {
     let (io, skips) = (IoCounters::default(), Skips::default());
-    morsel.select(wanted, Access { depth: Depth::Many, io: &io, skips: &skips }).await
+    let access = Access { depth: Depth::Many, io: &io, skips: &skips };
+    // There is nothing else to do: a single morsel is in work.
+    let Ok(selected) = morsel.select(wanted, access, || None::<Infallible>).await?;
+    Ok(selected)
 }

@@ -20,7 +20,7 @@ use super::part::Part;
 use super::restricted::Restricted;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::dml::internal;
-use crate::objects::Room;
+use crate::objects::{Begun, Room};
 use crate::source::TableSource;
 
 /// Encoded bytes of a morsel, about: what a request reads at most, and all columns of it together what
@@ -39,6 +39,8 @@ pub(crate) struct ColumnSource {
     parts: Arc<[Part]>,
     wanted: Wanted,
     delta: Delta,
+    /// Morsels that hold memory of downloads. For each there is a [`Work::Begun`] in the queue.
+    begun: Begun<Box<Selected>>,
 }
 
 /// The rows that are in no part.
@@ -57,6 +59,8 @@ enum Work {
     Chunk(usize, Range<i64>),
     Morsel(Morsel),
     Selected(Box<Selected>),
+    /// A morsel that holds memory, if one is left by now.
+    Begun,
     Delta(exec::Part),
 }
 
@@ -91,7 +95,7 @@ impl ColumnSource {
             room,
         };
         let delta = Delta::new(snapshot, entry, scan)?;
-        Ok(ColumnSource { parts: columns.parts.clone(), wanted, delta })
+        Ok(ColumnSource { parts: columns.parts.clone(), wanted, delta, begun: Begun::default() })
     }
 
     async fn work(&self, work: Work, access: Access<'_>) -> SqlResult<Step> {
@@ -102,11 +106,12 @@ impl ColumnSource {
                 Ok(Step { rows: None, parts: chunks.collect() })
             }
             Work::Chunk(part, rows) => self.chunk(part, rows, access).await,
-            Work::Morsel(morsel) => match morsel.select(&self.wanted, access).await? {
-                Some(selected) => self.rows(Box::new(selected)).await,
+            Work::Morsel(morsel) => self.morsel(morsel, access).await,
+            Work::Selected(selected) => self.rows(selected).await,
+            Work::Begun => match self.begun.take() {
+                Some(selected) => self.rows(selected).await,
                 None => Ok(Step { rows: None, parts: vec![] }),
             },
-            Work::Selected(selected) => self.rows(selected).await,
             Work::Delta(work) => self.delta.step(work, access).await,
         }
     }
@@ -151,10 +156,29 @@ impl ColumnSource {
         usize::try_from(fitting).unwrap_or(vectors_max).clamp(1, vectors_max)
     }
 
+    async fn morsel(&self, morsel: Morsel, access: Access<'_>) -> SqlResult<Step> {
+        match morsel.select(&self.wanted, access, || self.begun.take()).await? {
+            Ok(Some(selected)) => self.rows(Box::new(selected)).await,
+            Ok(None) => Ok(Step { rows: None, parts: vec![] }),
+            Err((morsel, begun)) => {
+                let Step { rows, mut parts } = self.rows(begun).await?;
+                parts.push(part(Work::Morsel(morsel)));
+                Ok(Step { rows, parts })
+            }
+        }
+    }
+
     async fn rows(&self, mut selected: Box<Selected>) -> SqlResult<Step> {
         let (rows, has_more) = selected.next(&self.wanted).await?;
-        let rest = has_more.then(|| part(Work::Selected(selected)));
+        let rest = has_more.then(|| self.rest(selected));
         Ok(Step { rows: Some(rows), parts: rest.into_iter().collect() })
+    }
+
+    /// The rest of a morsel, as a part for the queue.
+    fn rest(&self, selected: Box<Selected>) -> exec::Part {
+        let Some(room) = &self.wanted.room else { return part(Work::Selected(selected)) };
+        self.begun.put(selected, room);
+        part(Work::Begun)
     }
 }
 

@@ -152,10 +152,8 @@ impl Session {
         if let (CopyFormat::Parquet, CopyTarget::File(path)) = (copy.options.format, &copy.target) {
             let writer = ParquetWriter::new(&schema, copy.options.parquet)?;
             let mut output = self.target(path).await?;
-            let count = write_parquet(&mut rows, writer, &mut output).await?;
-            let result = self.copied_all(&rows, count).await?;
-            Box::pin(output.finish()).await?;
-            return Ok(result);
+            let written = Box::pin(write_parquet(&mut rows, writer, &mut output)).await;
+            return self.copied_all(&rows, written, output).await;
         }
         let formatter = self.copy_formatter(copy, &schema)?;
         let mut output = match (&copy.target, output) {
@@ -166,10 +164,8 @@ impl Session {
                     .with_hint("Copy to a file, or use copy_out."));
             }
         };
-        let count = write_all(&mut rows, &formatter, &mut output).await?;
-        let result = self.copied_all(&rows, count).await?;
-        Box::pin(output.finish()).await?;
-        Ok(result)
+        let written = Box::pin(write_all(&mut rows, &formatter, &mut output)).await;
+        self.copied_all(&rows, written, output).await
     }
 
     /// A file of the server or an object, to be written.
@@ -179,14 +175,33 @@ impl Session {
         }
         let db = self.database();
         let path = ObjectPath::parse(path)?;
-        ObjectWriter::new(&db.snapshot(), &path, db.shares().sort()).map(Target::Object)
+        let writer = ObjectWriter::new(&db.snapshot(), &path, db.shares().sort())?;
+        Ok(Target::Object(Box::new(writer)))
     }
 
-    async fn copied_all(&self, rows: &CopiedRows, count: u64) -> SqlResult<StatementResult> {
-        if let CopiedRows::Running(_, catalog) = rows {
-            self.save_numbers(catalog.given()).await?;
+    /// Ends a copy of which so many rows were written.
+    async fn copied_all(
+        &self,
+        rows: &CopiedRows,
+        written: SqlResult<u64>,
+        output: Target,
+    ) -> SqlResult<StatementResult> {
+        let saved = match (written, rows) {
+            (Ok(count), CopiedRows::Running(_, catalog)) => {
+                self.save_numbers(catalog.given()).await.map(|()| count)
+            }
+            (written, _) => written,
+        };
+        match saved {
+            Ok(count) => {
+                Box::pin(output.finish()).await?;
+                Ok(StatementResult::Command { tag: format!("COPY {count}") })
+            }
+            Err(error) => {
+                Box::pin(output.give_up()).await;
+                Err(error)
+            }
         }
-        Ok(StatementResult::Command { tag: format!("COPY {count}") })
     }
 
     async fn copied_rows(
@@ -242,7 +257,7 @@ impl CopiedRows {
 enum Target {
     Client(PipeSender<Vec<u8>>),
     File(FileWriter),
-    Object(ObjectWriter),
+    Object(Box<ObjectWriter>),
 }
 
 impl Target {
@@ -251,14 +266,22 @@ impl Target {
         let written = match self {
             Target::Client(pipe) => pipe.send(block).await,
             Target::File(file) => file.write(&block).await.map_err(|e| e.to_string()),
-            Target::Object(object) => return object.write(&block),
+            Target::Object(object) => return Box::pin(object.write(&block)).await,
         };
         written.map_err(|e| {
             SqlError::new(SqlState::IO_ERROR, format!("could not write to COPY file: {e}"))
         })
     }
 
-    /// All has been written. An object is stored now, so one whose rows failed is not there.
+    /// Not all could be written.
+    async fn give_up(self) {
+        match self {
+            Target::Client(_) | Target::File(_) => {}
+            Target::Object(object) => object.give_up().await,
+        }
+    }
+
+    /// All has been written. An object is there from now on, so one whose rows failed is not.
     async fn finish(self) -> SqlResult<()> {
         match self {
             Target::Client(pipe) => {

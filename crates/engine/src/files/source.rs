@@ -1,13 +1,9 @@
 //! The rows of a scan of files: row groups of Parquet, or slices of them, batch by batch, and CSV from its begin
 //! to its end.
-//!
-//! What is downloaded is held in memory until its rows are made, and somebody may have to wait for that memory.
-//! So parts that hold some do not lie in the queue of the query, behind those who wait: they lie here, and who
-//! would wait goes on with one of them first.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -24,7 +20,7 @@ use super::csv::Reading;
 use super::parquet::{Decoding, Next, is_skipped};
 use super::{Content, File, FileTable};
 use crate::dml::internal;
-use crate::objects::{ObjectFile, Room, Taken};
+use crate::objects::{Begun, ObjectFile, Room, Taken};
 
 /// The source of a scan.
 pub(crate) struct FileSource {
@@ -37,7 +33,7 @@ pub(crate) struct FileSource {
     /// The memory of downloads, where there are any.
     room: Option<Arc<Room>>,
     /// What holds some of it, by the numbers of files. For each there is a [`Work::Begun`] in the queue.
-    begun: Mutex<Vec<(usize, Box<Decoding>)>>,
+    begun: Begun<(usize, Box<Decoding>)>,
 }
 
 /// A condition, and where its column stands among those that are read.
@@ -83,7 +79,7 @@ impl FileSource {
             return Err(refusal);
         }
         let schema = table.def.schema.project(&ordinals);
-        let (produced, begun) = (scan.columns.len(), Mutex::default());
+        let (produced, begun) = (scan.columns.len(), Begun::default());
         Ok(FileSource { table, read, schema, produced, tests, room, begun })
     }
 
@@ -98,7 +94,7 @@ impl FileSource {
                 self.decode(number, Box::new(decoding), access).await
             }
             Work::Decoding(number, decoding) => self.decode(number, decoding, access).await,
-            Work::Begun => match self.take_begun() {
+            Work::Begun => match self.begun.take() {
                 Some((number, decoding)) => self.decode(number, decoding, access).await,
                 None => Ok(Step { rows: None, parts: vec![] }),
             },
@@ -219,7 +215,7 @@ impl FileSource {
             return Ok(None);
         };
         let bytes = usize::try_from(ObjectFile::bytes_of(ranges)).unwrap_or(usize::MAX);
-        room.take_or(bytes, || self.take_begun()).await.map(Some)
+        room.take_or(bytes, || self.begun.take()).await.map(Some)
     }
 
     /// The rest of what is being decoded, as a part for the queue.
@@ -227,13 +223,8 @@ impl FileSource {
         let Some(room) = self.room.as_ref().filter(|_| decoding.is_of_object()) else {
             return part(Work::Decoding(number, decoding));
         };
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).push((number, decoding));
-        room.wake();
+        self.begun.put((number, decoding), room);
         part(Work::Begun)
-    }
-
-    fn take_begun(&self) -> Option<(usize, Box<Decoding>)> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
     async fn read_csv(

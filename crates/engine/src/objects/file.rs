@@ -86,7 +86,7 @@ impl ObjectFile {
     }
 
     async fn get(&self, range: Range<u64>, tally: &Tally) -> SqlResult<IoBuf> {
-        let Bucket { store, location } = &self.bucket;
+        let Bucket { store, location, .. } = &self.bucket;
         let usage = Arc::new(Usage::default());
         let counted = store.counted_in(usage.clone());
         let buf = IoBuf::alloc((range.end - range.start) as usize);

@@ -54,13 +54,8 @@ impl Room {
         skips.window_bytes.store(window as u64, Relaxed);
     }
 
-    /// Takes memory, when there is some.
-    pub(crate) async fn take(self: &Arc<Room>, bytes: usize) -> Taken {
-        self.freed.wait(|| self.try_hold(bytes)).await
-    }
-
-    /// Takes memory, or what `other` gives, whichever is there first. Call [`Room::wake`] when `other` may
-    /// give something.
+    /// Takes memory when there is some, or what `other` gives, whichever is there first. Call [`Room::wake`]
+    /// when `other` may give something.
     pub(crate) async fn take_or<T>(
         self: &Arc<Room>,
         bytes: usize,

@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use objectstore::{
-    AllowList, AzureOptions, Client, Credentials, GoogleOptions, Limits, Options, S3Options, Store,
-    Style,
+    AllowList, AzureOptions, Client, CredentialChain, Credentials, DataKey, GoogleOptions, Limits,
+    Options, S3Options, Store, Style, Trust,
 };
 use types::{SqlError, SqlResult, SqlState};
 
+use super::seal::{Seal, key_of};
 use super::{Location, Scheme, of_store};
 use crate::columns::Leases;
 use crate::secrets::StoredSecret;
@@ -30,6 +31,8 @@ struct Inner {
     /// Lists of a table that are kept.
     snapshots: usize,
     client: OnceLock<Client>,
+    /// Keys that are found and renewed, for all secrets that want it.
+    chain: OnceLock<CredentialChain>,
     /// Lists of tables that were replaced and are still read by.
     leases: Leases,
 }
@@ -39,6 +42,26 @@ struct Inner {
 pub(crate) struct Bucket {
     pub(crate) store: Store,
     pub(crate) location: Location,
+    /// By which tables there are encrypted.
+    pub(crate) key: Option<Arc<DataKey>>,
+    /// What encrypts the objects of the table that it was opened for.
+    pub(crate) seal: Option<Seal>,
+}
+
+impl Bucket {
+    /// The same for a table that is encrypted under this number, or is not.
+    ///
+    /// # Errors
+    /// 28000 without its key, 55000 with a key for a table that is not encrypted.
+    pub(crate) fn of_table(mut self, sealed: Option<&str>) -> SqlResult<Bucket> {
+        self.seal = match (&self.key, sealed) {
+            (None, None) => None,
+            (Some(key), Some(table)) => Some(Seal::new(key, table)?),
+            (None, Some(_)) => return Err(no_key(&self.location)),
+            (Some(_), None) => return Err(not_sealed(&self.location)),
+        };
+        Ok(self)
+    }
 }
 
 impl fmt::Debug for Bucket {
@@ -78,6 +101,17 @@ impl Stores {
         Ok(self.0.client.get_or_init(|| client))
     }
 
+    fn chain(&self) -> SqlResult<CredentialChain> {
+        if let Some(chain) = self.0.chain.get() {
+            return Ok(chain.clone());
+        }
+        let chain = CredentialChain::from_environment(Trust::default()).map_err(|error| {
+            SqlError::new(SqlState::INVALID_AUTHORIZATION, "the environment gives no credentials")
+                .with_detail(error.to_string())
+        })?;
+        Ok(self.0.chain.get_or_init(|| chain).clone())
+    }
+
     /// Opens a location with the keys that belong to it. Nothing is sent yet.
     ///
     /// # Errors
@@ -91,7 +125,10 @@ impl Stores {
         let (client, none) = (self.client()?, StoredSecret::default());
         let secret = secret.unwrap_or(&none);
         let (bucket, endpoint) = (location.bucket.clone(), secret.endpoint.clone());
-        let credentials = credentials(secret);
+        let credentials = match secret.uses_chain {
+            true => self.chain()?.into(),
+            false => credentials(secret),
+        };
         let store = match location.scheme {
             Scheme::S3 => client.s3(S3Options {
                 bucket,
@@ -110,7 +147,14 @@ impl Stores {
             Scheme::Http | Scheme::Https => client.http(&location.to_string()),
         };
         let store = store.map_err(|error| of_store(&error, location))?;
-        Ok(Bucket { store, location: location.clone() })
+        let key = match &secret.encryption_key {
+            None => None,
+            Some(text) => Some(Arc::new(key_of(text).ok_or_else(|| {
+                let message = "the encryption_key of a secret is no key";
+                SqlError::new(SqlState::DATA_CORRUPTED, message)
+            })?)),
+        };
+        Ok(Bucket { store, location: location.clone(), key, seal: None })
     }
 }
 
@@ -121,6 +165,21 @@ fn credentials(secret: &StoredSecret) -> Credentials {
         (_, _, Some(token)) => Credentials::bearer(token),
         _ => Credentials::Anonymous,
     }
+}
+
+/// 28000
+fn no_key(location: &Location) -> SqlError {
+    let message = format!("the table at \"{location}\" is encrypted");
+    SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
+        .with_hint("The secret for its location needs the option encryption_key.")
+}
+
+/// 55000: somebody may have put a table of their own in the place of an encrypted one.
+fn not_sealed(location: &Location) -> SqlError {
+    let message = format!("the table at \"{location}\" is not encrypted");
+    SqlError::new(SqlState("55000"), message)
+        .with_detail("The secret for its location has an encryption_key.")
+        .with_hint("Give the table a secret of its own, with its location as the scope.")
 }
 
 fn no_account(location: &Location) -> SqlError {

@@ -1,8 +1,8 @@
-//! An object that a statement writes: gathered in memory and stored when the statement has come to its end, so
-//! one that fails leaves nothing behind.
+//! An object that a statement writes: its parts are sent while the statement goes on, and it is there when the
+//! statement has come to its end, so one that fails leaves nothing behind.
 
-use objectstore::Condition;
-use types::{SqlError, SqlResult, SqlState};
+use objectstore::{Condition, Upload};
+use types::{SqlError, SqlResult};
 
 use super::{Bucket, ObjectPath, of_object};
 use crate::catalog::Snapshot;
@@ -10,19 +10,26 @@ use crate::catalog::Snapshot;
 /// Bytes of a part: what a request is worth (AnyBlob paper, section 2.4).
 const PART_BYTES: usize = 16 << 20;
 
-/// Parts that stores allow.
-const PART_COUNT_MAX: usize = 10_000;
+/// The least that stores take, but for the last part.
+const PART_BYTES_MIN: usize = 5 << 20;
+
+/// Parts that are in memory at least: one that is being made, one that is sent, and what its request needs.
+const PARTS_MIN: usize = 4;
 
 /// An object in the making.
 pub(crate) struct ObjectWriter {
     bucket: Bucket,
     key: String,
-    body: Vec<u8>,
-    bytes_max: usize,
+    part_bytes: usize,
+    at_once: usize,
+    /// What follows the parts that were sent.
+    rest: Vec<u8>,
+    /// None while all of it is small.
+    upload: Option<Upload>,
 }
 
 impl ObjectWriter {
-    /// Nothing is sent yet. The object has at most so many bytes.
+    /// Nothing is sent yet. In memory are at most so many bytes, but at least 20 MiB.
     ///
     /// # Errors
     /// 0A000 for a server that only gives files, and those of the bucket.
@@ -36,41 +43,63 @@ impl ObjectWriter {
             return Err(SqlError::unsupported(what));
         }
         let (bucket, key) = (snapshot.bucket_of(path)?, path.key.clone());
-        Ok(ObjectWriter { bucket, key, body: vec![], bytes_max })
+        let part_bytes = (bytes_max / PARTS_MIN).clamp(PART_BYTES_MIN, PART_BYTES);
+        let at_once = (bytes_max / part_bytes).saturating_sub(2).max(1);
+        Ok(ObjectWriter { bucket, key, part_bytes, at_once, rest: vec![], upload: None })
     }
 
-    /// Adds bytes.
+    /// Adds bytes, and waits while as much is on its way as may be.
     ///
     /// # Errors
-    /// 54000 when they become too many.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> SqlResult<()> {
-        if self.body.len() + bytes.len() > self.bytes_max {
-            let message =
-                format!("object \"{}/{}\" would be too large", self.bucket.location, self.key);
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-                .with_detail(format!(
-                    "It is kept in memory, of which it may have {} MB.",
-                    self.bytes_max >> 20
-                ))
-                .with_hint("Copy to several objects, or give the database more memory."));
+    /// Those of the store. [`ObjectWriter::give_up`] then.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> SqlResult<()> {
+        self.rest.extend_from_slice(bytes);
+        while self.rest.len() >= self.part_bytes {
+            let behind = self.rest.split_off(self.part_bytes);
+            self.send(behind).await?;
         }
-        self.body.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// Sends what is there, but for what comes behind it.
+    async fn send(&mut self, behind: Vec<u8>) -> SqlResult<()> {
+        let part = std::mem::replace(&mut self.rest, behind);
+        let upload = match &mut self.upload {
+            Some(upload) => upload,
+            None => {
+                let begun = self.bucket.store.upload(&self.key, self.at_once).await;
+                let begun = begun.map_err(|e| of_object(&e, &self.bucket.location, &self.key))?;
+                self.upload.insert(begun)
+            }
+        };
+        let sent = upload.send(part).await;
+        sent.map_err(|error| of_object(&error, &self.bucket.location, &self.key))
     }
 
     /// Stores the object in place of what was there.
     ///
     /// # Errors
-    /// Those of the store.
-    pub(crate) async fn finish(self) -> SqlResult<()> {
-        let ObjectWriter { bucket: Bucket { store, location }, key, body, .. } = self;
-        let stored = match body.len() <= PART_BYTES {
-            true => store.put(&key, &body).await,
-            false => {
-                let part_bytes = PART_BYTES.max(body.len().div_ceil(PART_COUNT_MAX));
-                store.put_parts(&key, &body, part_bytes, &Condition::None).await
-            }
+    /// Those of the store; there is nothing to be given up then.
+    pub(crate) async fn finish(mut self) -> SqlResult<()> {
+        if self.upload.is_some()
+            && !self.rest.is_empty()
+            && let Err(error) = self.send(vec![]).await
+        {
+            self.give_up().await;
+            return Err(error);
+        }
+        let ObjectWriter { bucket: Bucket { store, location, .. }, key, rest, upload, .. } = self;
+        let stored = match upload {
+            Some(upload) => upload.finish(&Condition::None).await,
+            None => store.put(&key, &rest).await,
         };
         stored.map(drop).map_err(|error| of_object(&error, &location, &key))
+    }
+
+    /// The statement has failed: the store forgets what it was sent.
+    pub(crate) async fn give_up(self) {
+        if let Some(upload) = self.upload {
+            upload.give_up().await;
+        }
     }
 }

@@ -4,7 +4,7 @@ use sql::parse::{CreateSecret, Secret};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::StoredSecret;
-use crate::objects::{Location, Scheme};
+use crate::objects::{Location, Scheme, key_of};
 
 /// Bytes of a value, at most: tokens of sessions have one or two thousand.
 const VALUE_BYTES_MAX: usize = 16 << 10;
@@ -28,8 +28,17 @@ pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
     if secret.key_id.is_some() != secret.secret.is_some() {
         return Err(wrong("the options key_id and secret are of use together only"));
     }
-    if secret.secret.is_none() && secret.session_token.is_none() && secret.endpoint.is_none() {
-        return Err(wrong("a secret has a key_id and a secret, a session_token, or an endpoint"));
+    let has_keys = secret.secret.is_some() || secret.session_token.is_some();
+    if secret.uses_chain && (has_keys || scheme != Scheme::S3) {
+        let message = "a secret of the provider credential_chain is of the type s3 and has no keys";
+        return Err(wrong(message));
+    }
+    let has_place = secret.endpoint.is_some() || secret.encryption_key.is_some();
+    if !has_keys && !secret.uses_chain && !has_place {
+        return Err(wrong("a secret has a key_id and a secret, a session_token, or an endpoint")
+            .with_hint(
+                "With PROVIDER credential_chain the keys are those of the server's environment.",
+            ));
     }
     if secret.account.is_some() && scheme != Scheme::Azure {
         return Err(wrong("only secrets of the type azure have an account"));
@@ -75,8 +84,24 @@ fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
         "endpoint" => &mut secret.endpoint,
         "region" => &mut secret.region,
         "account" => &mut secret.account,
+        "encryption_key" => {
+            if key_of(value).is_none() {
+                let message =
+                    "an encryption_key is 32 bytes, as 64 hexadecimal digits or in base 64";
+                return Err(wrong(message).with_hint("openssl rand -hex 32"));
+            }
+            &mut secret.encryption_key
+        }
         "scope" => {
             secret.scope = value.to_owned();
+            return Ok(());
+        }
+        "provider" => {
+            secret.uses_chain = match value.to_lowercase().as_str() {
+                "credential_chain" => true,
+                "config" => false,
+                _ => return Err(wrong("the provider of a secret is config or credential_chain")),
+            };
             return Ok(());
         }
         "path_style" => {
@@ -95,8 +120,8 @@ fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
 
 fn unknown(name: &str) -> SqlError {
     wrong(&format!("secrets have no option \"{name}\"")).with_hint(
-        "The options are type, key_id, secret, session_token, endpoint, region, account, \
-         path_style and scope.",
+        "The options are type, provider, key_id, secret, session_token, endpoint, region, \
+         account, path_style, encryption_key and scope.",
     )
 }
 

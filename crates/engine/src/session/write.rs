@@ -40,7 +40,7 @@ pub(super) async fn write(
 async fn define(writing: &Writing<'_>, statement: Statement) -> SqlResult<&'static str> {
     match statement {
         Statement::AlterTable(alter) => {
-            ddl::alter_table(writing, &alter).await.map(|()| "ALTER TABLE")
+            Box::pin(ddl::alter_table(writing, &alter)).await.map(|()| "ALTER TABLE")
         }
         Statement::CreateSequence(create) => {
             ddl::create_sequence(writing, &create).await.map(|()| "CREATE SEQUENCE")

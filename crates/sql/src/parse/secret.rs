@@ -90,13 +90,13 @@ fn create(mut words: Words<'_>, or_replace: bool) -> SqlResult<CreateSecret> {
     Ok(CreateSecret { name, or_replace, if_not_exists, options })
 }
 
-/// A name, and a text behind it; the type and switches may be words.
+/// A name, and a text behind it; the type, the provider and switches may be words.
 fn option(words: &mut Words<'_>) -> SqlResult<(String, Secret)> {
     let name = words.name().map_err(|_| wrong("the name of an option of a secret is expected"))?;
     words.eat_token(&Token::Eq);
     let value = match words.text() {
         Some(text) => text,
-        None if ["type", "path_style"].contains(&name.as_str()) => words
+        None if ["type", "provider", "path_style"].contains(&name.as_str()) => words
             .name()
             .map_err(|_| wrong(format!("a value is expected behind the option \"{name}\"")))?,
         // What stands here may be part of a key that lacks its quotes.

@@ -15,7 +15,7 @@ use super::stored::StoredRemote;
 use crate::database::Database;
 use crate::fault;
 use crate::load::drop_trees;
-use crate::objects::{Bucket, of_object};
+use crate::objects::{Bucket, is_sealed, of_object, open_list};
 
 /// Reads the list of a location, or one that is kept of `location@sequence`; the columns of the table, and
 /// its parts as trees that no catalog knows yet.
@@ -29,7 +29,7 @@ pub(crate) async fn attach(
 ) -> SqlResult<(Vec<Column>, StoredColumns)> {
     let (location, snapshot) = split(location);
     let bucket = db.newest().bucket(location)?;
-    let (found, tag) = match snapshot {
+    let Found { list: found, tag, sealed } = match snapshot {
         None => read(&bucket).await?,
         Some(sequence) => read_kept(&bucket, sequence).await?,
     };
@@ -40,6 +40,7 @@ pub(crate) async fn attach(
         sequence: found.sequence,
         tag,
         snapshot,
+        sealed,
         lease: Arc::default(),
     };
     let mut stored = StoredColumns { deleted: deleted.0, parts: vec![], remote: Some(remote) };
@@ -61,18 +62,27 @@ fn split(location: &str) -> (&str, Option<u64>) {
     parts.map_or((location, None), |(place, sequence)| (place, Some(sequence)))
 }
 
-/// The list that is there now, and its tag.
-pub(super) async fn read(bucket: &Bucket) -> SqlResult<(List, String)> {
+/// A list at the store.
+pub(super) struct Found {
+    pub(super) list: List,
+    /// The tag of the object.
+    pub(super) tag: String,
+    /// The number, in hexadecimal, under which the table is encrypted, if it is.
+    sealed: Option<String>,
+}
+
+/// The list that is there now.
+pub(super) async fn read(bucket: &Bucket) -> SqlResult<Found> {
     read_as(bucket, LIST).await
 }
 
 /// The list of a sequence, which may be the newest one.
-async fn read_kept(bucket: &Bucket, sequence: u64) -> SqlResult<(List, String)> {
+async fn read_kept(bucket: &Bucket, sequence: u64) -> SqlResult<Found> {
     let kept = match read_as(bucket, &list::snapshot_name(sequence)).await {
         Err(error) if error.state == SqlState::UNDEFINED_FILE => read(bucket).await?,
         kept => kept?,
     };
-    let newest = kept.0.sequence;
+    let newest = kept.list.sequence;
     if newest == sequence {
         return Ok(kept);
     }
@@ -86,13 +96,24 @@ async fn read_kept(bucket: &Bucket, sequence: u64) -> SqlResult<(List, String)> 
 }
 
 /// The list of this name.
-pub(super) async fn read_as(bucket: &Bucket, name: &str) -> SqlResult<(List, String)> {
+pub(super) async fn read_as(bucket: &Bucket, name: &str) -> SqlResult<Found> {
     let key = bucket.location.key(name);
     let got = bucket.store.get(&key).await;
     let object = got.map_err(|error| of_object(&error, &bucket.location, name))?;
-    let bytes = object.body.as_slice();
-    list::verify(bytes).await?;
-    Ok((List::decode(bytes)?, object.info.tag.unwrap_or_default()))
+    let (bytes, tag) = (object.body.as_slice(), object.info.tag.unwrap_or_default());
+    match &bucket.key {
+        Some(key) if is_sealed(bytes) => {
+            let (opened, table) = open_list(key, bytes).await?;
+            list::verify(&opened).await?;
+            Ok(Found { list: List::decode(&opened)?, tag, sealed: Some(table) })
+        }
+        _ => {
+            let number = is_sealed(bytes).then_some("");
+            bucket.clone().of_table(number)?;
+            list::verify(bytes).await?;
+            Ok(Found { list: List::decode(bytes)?, tag, sealed: None })
+        }
+    }
 }
 
 /// Writes the headers of a part into a tree, as the load of one does.

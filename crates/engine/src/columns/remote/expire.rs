@@ -38,7 +38,7 @@ pub(crate) async fn expire(db: &Database, entry: &TableEntry) -> SqlResult<usize
     for part in &columns.parts {
         used.extend(names(db.store(), part).await?);
     }
-    let bucket = newest.bucket(&remote.location)?;
+    let bucket = remote.bucket(&newest)?;
     let (store, location) = (&bucket.store, &bucket.location);
     let mut count = snapshots(&bucket, newest.stores.snapshots(), &mut used).await?;
     let prefix = location.key("");
@@ -65,7 +65,7 @@ async fn snapshots(
     kept: usize,
     used: &mut BTreeSet<ChunkName>,
 ) -> SqlResult<usize> {
-    let Bucket { store, location } = bucket;
+    let Bucket { store, location, .. } = bucket;
     let prefix = location.key("");
     let found = store.list_all(&location.key(SNAPSHOTS), OBJECTS_MAX).await;
     let found = found.map_err(|error| of_store(&error, location))?.into_iter();
@@ -84,7 +84,7 @@ async fn snapshots(
             count += 1;
             continue;
         }
-        let (list, _) = read_as(bucket, &name).await?;
+        let list = read_as(bucket, &name).await?.list;
         let chunks = list.parts.iter().flat_map(|part| &part.chunks);
         used.extend(chunks.map(|chunk| chunk.name));
     }

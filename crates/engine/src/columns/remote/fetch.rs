@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use columnar::{ChunkHeader, SECTOR_BYTES};
 use exec::Access;
-use objectstore::Usage;
+use objectstore::{ErrorKind, Segments, Usage};
 use runtime::IoBuf;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::name::ChunkName;
-use crate::objects::{Bucket, Room, Taken, of_object};
+use crate::objects::{BODY, Bucket, Location, Room, Taken, of_object};
 use crate::waiting::{Beside, all};
 
 /// Bytes between two ranges that are read along: less than what comes while a request is on its way
@@ -65,12 +65,19 @@ impl<'a> Download<'a> {
         Download { bucket, name, header, pieces: vec![], taken: None }
     }
 
-    /// Waits until there is memory for all of these places.
-    pub(in crate::columns) async fn reserve(&mut self, room: &Arc<Room>, places: &[Range<usize>]) {
-        let bytes = requests(places.to_vec()).iter().map(Range::len).sum();
+    /// Waits until there is memory for all of these places, or `instead` gives something else to do
+    /// ([`Room::take_or`]).
+    pub(in crate::columns) async fn reserve<T>(
+        &mut self,
+        room: &Arc<Room>,
+        places: &[Range<usize>],
+        instead: impl FnMut() -> Option<T>,
+    ) -> Result<(), T> {
+        let bytes = self.requests(places.to_vec()).iter().map(Range::len).sum();
         if bytes > 0 {
-            self.taken = Some(Arc::new(room.take(bytes).await));
+            self.taken = Some(Arc::new(room.take_or(bytes, instead).await?));
         }
+        Ok(())
     }
 
     /// Gets these places, as far as they are not there.
@@ -83,7 +90,7 @@ impl<'a> Download<'a> {
         access: Option<Access<'_>>,
     ) -> SqlResult<()> {
         let missing = places.into_iter().filter(|place| self.piece(place).is_none()).collect();
-        let ranges = requests(missing);
+        let ranges = self.requests(missing);
         let usage = Arc::new(Usage::default());
         let (began, count) = (runtime::time::now(), ranges.len() as u64);
         let get = |range| -> Beside<'_, Piece> { Box::pin(self.part(range, usage.clone())) };
@@ -118,37 +125,69 @@ impl<'a> Download<'a> {
         self.pieces.iter().find(has)
     }
 
+    /// The requests for some places: of an encrypted chunk whole segments.
+    fn requests(&self, places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+        match &self.bucket.seal {
+            None => requests(places),
+            Some(_) => requests(places.iter().map(|place| self.segments(place).plain()).collect()),
+        }
+    }
+
+    fn segments(&self, place: &Range<usize>) -> Segments {
+        Segments::around(place, self.header.body_len())
+    }
+
     async fn part(&self, range: Range<usize>, usage: Arc<Usage>) -> SqlResult<Piece> {
-        let Bucket { store, location } = self.bucket;
+        let Bucket { store, location, seal, .. } = self.bucket;
         let (store, name) = (store.counted_in(usage), self.name.to_string());
-        let (key, bytes) = (location.key(&name), range.start as u64..range.end as u64);
-        let mut buf = IoBuf::alloc(range.len());
+        let opener = seal.as_ref().map(|seal| seal.opener(&self.name.0));
+        let segments = self.segments(&range);
+        let place = if opener.is_some() { segments.sealed() } else { range.clone() };
+        let (key, bytes) = (location.key(&name), place.start as u64..place.end as u64);
+        let mut buf = IoBuf::alloc(place.len());
         for turn in 1.. {
             let got;
             (got, buf) = store.get_into(&key, bytes.clone(), buf, 0).await;
-            got.map_err(|error| of_object(&error, location, &name))?;
-            match self.verify(range.start, &buf).await {
+            got.map_err(|error| match error.kind() {
+                // The range is one of what was written.
+                ErrorKind::Invalid => changed(location, &name, &error.to_string()),
+                _ => of_object(&error, location, &name),
+            })?;
+            let opened = match &opener {
+                Some(opener) => opener.open_segments(BODY, &segments, buf.as_mut_slice()).await,
+                None => Ok(()),
+            };
+            let checked = match opened {
+                Ok(()) => self.verify(range.start, &buf.as_slice()[..range.len()]).await,
+                Err(_) => Err("it cannot be decrypted".to_owned()),
+            };
+            match checked {
                 Ok(()) => break,
                 // It may have been changed on its way only.
                 Err(_) if turn < TURNS_MAX => {}
-                Err(error) => {
-                    let message = format!("object \"{location}/{name}\" was changed: {error}");
-                    return Err(SqlError::new(SqlState::DATA_CORRUPTED, message));
-                }
+                Err(error) => return Err(changed(location, &name, &error)),
             }
         }
+        buf.truncate(range.len());
         Ok(Piece { offset: range.start, bytes: buf, _taken: self.taken.clone() })
     }
 
-    async fn verify(&self, start: usize, buf: &IoBuf) -> columnar::Result<()> {
-        for (at, bytes) in buf.as_slice().chunks(VERIFIED_BYTES).enumerate() {
-            self.header.verify((start + at * VERIFIED_BYTES) as u64, bytes)?;
+    async fn verify(&self, start: usize, buf: &[u8]) -> Result<(), String> {
+        for (at, bytes) in buf.chunks(VERIFIED_BYTES).enumerate() {
+            let offset = (start + at * VERIFIED_BYTES) as u64;
+            self.header.verify(offset, bytes).map_err(|error| error.to_string())?;
             if runtime::need_preempt() {
                 runtime::yield_now().await;
             }
         }
         Ok(())
     }
+}
+
+/// XX001
+fn changed(location: &Location, name: &str, why: &str) -> SqlError {
+    let message = format!("object \"{location}/{name}\" was changed: {why}");
+    SqlError::new(SqlState::DATA_CORRUPTED, message)
 }
 
 /// The requests for some places: whole sectors, joined where little lies between them, unless they become

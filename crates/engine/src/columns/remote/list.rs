@@ -60,7 +60,7 @@ pub(super) struct ListedChunk {
 }
 
 impl List {
-    /// The bytes of the object, but for the hash, which [`seal`] adds.
+    /// The bytes of the object, but for the hash, which [`write_hash`] adds.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend(VERSION.to_le_bytes());
@@ -106,7 +106,7 @@ impl List {
 }
 
 /// Writes the hash of all that follows into its place, giving way in between.
-pub(super) async fn seal(bytes: &mut [u8]) {
+pub(super) async fn write_hash(bytes: &mut [u8]) {
     let hash = hash(&bytes[BODY_AT..]).await;
     bytes[HASH_AT..BODY_AT].copy_from_slice(&hash);
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::objects::bytes_of_hex;
+
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;
 
@@ -31,16 +33,7 @@ impl ChunkName {
     /// The chunk that an object is, if it is one.
     pub(super) fn of_object(name: &str) -> Option<ChunkName> {
         let digits = name.strip_prefix(FOLDER)?;
-        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if digits.len() != 2 * NAME_BYTES || !digits.bytes().all(is_digit) {
-            return None;
-        }
-        let byte = |at: usize| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok();
-        let mut bytes = [0; NAME_BYTES];
-        for (at, place) in bytes.iter_mut().enumerate() {
-            *place = byte(at)?;
-        }
-        Some(ChunkName(bytes))
+        bytes_of_hex(digits).map(ChunkName)
     }
 }
 

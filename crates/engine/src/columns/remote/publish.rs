@@ -14,7 +14,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::super::part::{Kind, Part, damaged, key};
 use super::super::stored::{StoredColumns, StoredPart};
-use super::list::{LIST, LIST_BYTES_MAX, List, ListedChunk, ListedPart, seal, snapshot_name};
+use super::list::{LIST, LIST_BYTES_MAX, List, ListedChunk, ListedPart, snapshot_name, write_hash};
 use super::name::ChunkName;
 use super::stored::StoredRemote;
 use super::{attach, list};
@@ -46,10 +46,15 @@ pub(crate) async fn claim(
         sequence: 0,
         tag: String::new(),
         snapshot: None,
+        sealed: None,
         lease: Arc::default(),
     };
     let newest = db.newest();
     let bucket = newest.bucket(&remote.location)?;
+    if bucket.key.is_some() {
+        remote.sealed = remote.writer.clone();
+    }
+    let bucket = bucket.of_table(remote.sealed.as_deref())?;
     let is_kept = newest.stores.snapshots() > 0;
     put(&bucket, &mut remote, def, vec![], is_kept).await.map_err(|error| match error.state.0 {
         "40001" => taken(&location),
@@ -77,7 +82,7 @@ pub(crate) async fn publish(
     let Some(old) = columns.remote.clone() else { return Ok(()) };
     refuse_in_block(db)?;
     let newest = db.newest();
-    let bucket = newest.bucket(&old.location)?;
+    let bucket = old.bucket(&newest)?;
     let mut parts = vec![];
     for part in &columns.parts {
         parts.push(listed(db.store(), part).await?);
@@ -141,7 +146,10 @@ async fn put(
             let message = "the table has too many chunks for one list";
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
-        seal(&mut bytes).await;
+        write_hash(&mut bytes).await;
+        if let Some(seal) = &bucket.seal {
+            bytes = seal.seal_list(&bytes).await?;
+        }
         match bucket.store.put_if(&key, &bytes, &condition).await {
             Ok(info) => {
                 let tag = info.tag.ok_or_else(|| no_tag(bucket))?;
@@ -153,11 +161,12 @@ async fn put(
             }
             Err(error) if error.kind() == ErrorKind::Precondition && !is_second => {
                 is_second = true;
-                let (found, tag) = attach::read(bucket).await?;
-                if !may_replace(remote, &found) {
+                let found = attach::read(bucket).await?;
+                if !may_replace(remote, &found.list) {
                     return Err(overtaken(bucket));
                 }
-                (list.sequence, condition) = (found.sequence + 1, Condition::Matches(tag));
+                list.sequence = found.list.sequence + 1;
+                condition = Condition::Matches(found.tag);
             }
             Err(error) if error.kind() == ErrorKind::Precondition => return Err(overtaken(bucket)),
             Err(error) => return Err(of_object(&error, &bucket.location, LIST)),

@@ -34,7 +34,11 @@ impl Uploads {
         }
         let (name, bucket) = (ChunkName::new(), self.bucket.clone());
         self.sending.push_back(runtime::spawn(async move {
-            let Bucket { store, location } = &bucket;
+            let Bucket { store, location, seal, .. } = &bucket;
+            let body = match seal {
+                Some(seal) => seal.seal_body(&name.0, &body).await?,
+                None => body,
+            };
             let key = location.key(&name.to_string());
             // The name is new; if the store says otherwise, something is wrong with one of them.
             let done = store.put_if(&key, &body, &Condition::Absent).await;

@@ -47,24 +47,30 @@ pub(crate) async fn is_old(snapshot: &Snapshot, entry: &TableEntry) -> SqlResult
     Ok(info.tag.unwrap_or_default() != remote.tag)
 }
 
+/// Whether a list may be a later one of an encrypted table; of others all may be.
+fn may_follow(old: &StoredRemote, new: Option<&StoredRemote>) -> bool {
+    let is_later = |new: &StoredRemote| new.sealed == old.sealed && new.sequence >= old.sequence;
+    (old.sealed.is_none() && new.is_some_and(|new| new.sealed.is_none()))
+        || new.is_some_and(is_later)
+}
+
 /// Makes the table from the list that is there now. Queries that run go on with what they began with.
 ///
 /// # Errors
-/// 55000 when the columns are others, and those of [`attach`].
+/// 55000 when the columns are others, or those of an encrypted table are of another or older one, and those of [`attach`].
 pub(crate) async fn refresh(writing: &Writing<'_>, name: &str) -> SqlResult<()> {
     let entry = writing.entry(name)?;
     let Some(columns) = entry.stored_columns().filter(|_| followed(&entry).is_some()) else {
         return Ok(());
     };
-    let location = columns.remote.as_ref().map(|remote| remote.location.clone());
-    let location =
-        location.ok_or_else(|| SqlError::internal("a followed table has no location"))?;
-    let deleted = storage::TreeId(columns.deleted);
+    let no_location = || SqlError::internal("a followed table has no location");
+    let old = columns.remote.clone().ok_or_else(no_location)?;
+    let (location, deleted) = (old.location.clone(), storage::TreeId(columns.deleted));
     let (found, stored) = attach(writing.db, &location, deleted).await?;
-    if found != entry.def.schema.columns {
+    if found != entry.def.schema.columns || !may_follow(&old, stored.remote.as_ref()) {
         let made: Vec<_> = stored.parts.iter().map(|part| part.tree_id()).collect();
         crate::load::drop_trees(writing.db.store(), &made).await.ok();
-        let message = format!("table \"{name}\" has other columns at \"{location}\" by now");
+        let message = format!("another table than \"{name}\" is at \"{location}\" by now");
         return Err(SqlError::new(types::SqlState("55000"), message)
             .with_hint("Drop it and create it again."));
     }

@@ -3,6 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
+use types::SqlResult;
+
+use crate::catalog::Snapshot;
+use crate::objects::Bucket;
 
 /// Where the bodies of a table's chunks are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,6 +23,9 @@ pub(crate) struct StoredRemote {
     /// The list that it is read by, where it is not the newest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot: Option<u64>,
+    /// The number, in hexadecimal, under which its objects are encrypted, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sealed: Option<String>,
     /// All versions of the table that share this list have it, so it lives as long as one of them.
     #[serde(skip)]
     pub(crate) lease: Arc<()>,
@@ -26,12 +33,26 @@ pub(crate) struct StoredRemote {
 
 impl PartialEq for StoredRemote {
     fn eq(&self, other: &StoredRemote) -> bool {
-        (&self.location, &self.writer, self.sequence, &self.tag, self.snapshot)
-            == (&other.location, &other.writer, other.sequence, &other.tag, other.snapshot)
+        let of = |remote: &StoredRemote| {
+            let StoredRemote { location, writer, sequence, tag, snapshot, sealed, .. } =
+                remote.clone();
+            (location, writer, sequence, tag, snapshot, sealed)
+        };
+        of(self) == of(other)
     }
 }
 
 impl Eq for StoredRemote {}
+
+impl StoredRemote {
+    /// The location, opened.
+    ///
+    /// # Errors
+    /// As [`Snapshot::bucket`] and [`Bucket::of_table`].
+    pub(crate) fn bucket(&self, snapshot: &Snapshot) -> SqlResult<Bucket> {
+        snapshot.bucket(&self.location)?.of_table(self.sealed.as_deref())
+    }
+}
 
 /// Lists that were replaced, as long as somebody still reads by them.
 #[derive(Default)]
