@@ -107,18 +107,28 @@ pub(crate) fn concat_owned(
         return concat(schema, &batches);
     }
     let row_count = row_count(&batches)?;
+    let columns = parts_of_columns(schema, batches).into_iter().map(whole);
+    make(schema, columns.collect::<SqlResult<Vec<_>>>()?, row_count)
+}
+
+/// The parts of each column of some batches.
+pub(crate) fn parts_of_columns(
+    schema: &SchemaRef,
+    batches: Vec<RecordBatch>,
+) -> Vec<Vec<ArrayRef>> {
     let mut columns: Vec<Vec<ArrayRef>> =
         (0..schema.fields().len()).map(|_| Vec::with_capacity(batches.len())).collect();
     for batch in batches {
         let (_, parts, _) = batch.into_parts();
         columns.iter_mut().zip(parts).for_each(|(column, part)| column.push(part));
     }
-    let whole = |parts: Vec<ArrayRef>| {
-        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-        arrow_select::concat::concat(&parts).map(tidy).map_err(arrow)
-    };
-    let columns = columns.into_iter().map(whole).collect::<SqlResult<Vec<_>>>()?;
-    make(schema, columns, row_count)
+    columns
+}
+
+/// The column of these parts, of which there is one at least.
+pub(crate) fn whole(parts: Vec<ArrayRef>) -> SqlResult<ArrayRef> {
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    arrow_select::concat::concat(&parts).map(tidy).map_err(arrow)
 }
 
 /// Rows under `schema` instead of their own (types agree, names and nullability need not).

@@ -289,7 +289,7 @@ async fn built(
     let tail = Tail { ops: vec![], target: Target::unordered(node, sink.clone()) };
     drive_sifted(run, &join.build, Arc::clone(&scope), tail, asked.sieves).await?;
     let busy_ns = &run.query.progress.node(node.id).busy_ns;
-    Ok(match busy(busy_ns, sink.finish(&asked.keys, &scope)).await? {
+    Ok(match busy(busy_ns, sink.finish(&asked.keys, run, &scope)).await? {
         Built::Table(probe) => Input::Probe(probe),
         Built::Spilled(join) => Input::SpilledJoin(join),
     })

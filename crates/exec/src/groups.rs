@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
 use arrow_schema::{Field, Schema, SchemaRef};
-use sql::expr::{Accumulator, AggregateExpr, Expr, Words};
+use sql::expr::{Accumulator, AggregateExpr, Expr, GroupRows, Words};
 use types::{SqlError, SqlResult};
 
 use crate::batch;
@@ -21,7 +21,10 @@ const MERGE_ROWS: usize = 8192;
 /// What is grouped and aggregated.
 pub(crate) struct Grouping {
     pub(crate) group_by: Vec<Expr>,
+    /// Those with a state of their own.
     pub(crate) aggregates: Vec<AggregateExpr>,
+    /// Where the value of each aggregate comes from.
+    values: Vec<Value>,
     pub(crate) input: SchemaRef,
     pub(crate) output: SchemaRef,
     coder: Option<KeyCoder>,
@@ -31,6 +34,14 @@ pub(crate) struct Grouping {
     words_of: Vec<Option<usize>>,
     /// Columns of the state of each aggregate, once a state was seen.
     widths: OnceLock<Vec<usize>>,
+}
+
+/// Where the value of an aggregate comes from: the number of a state.
+#[derive(Clone, Copy)]
+enum Value {
+    Of(usize),
+    /// Of the average of the same values.
+    SumOf(usize),
 }
 
 /// Groups as rows: the group columns, then the states of the aggregates.
@@ -48,6 +59,7 @@ impl Grouping {
         output: SchemaRef,
     ) -> SqlResult<Grouping> {
         let coder = if group_by.is_empty() { None } else { Some(KeyCoder::of(&group_by, false)?) };
+        let (aggregates, values) = with_states(aggregates)?;
         let (mut words, mut words_of) = (vec![], vec![]);
         for aggregate in &aggregates {
             words_of.push(match aggregate.args.as_slice() {
@@ -56,7 +68,7 @@ impl Grouping {
             });
         }
         let widths = OnceLock::new();
-        Ok(Grouping { group_by, aggregates, input, output, coder, words, words_of, widths })
+        Ok(Grouping { group_by, aggregates, values, input, output, coder, words, words_of, widths })
     }
 
     /// Whether there are group columns.
@@ -69,6 +81,31 @@ impl Grouping {
         let coder = self.coder.as_ref().ok_or_else(|| SqlError::internal("no group columns"))?;
         coder.encode(&partial.columns()[..self.group_by.len()])
     }
+}
+
+/// The aggregates that need a state, and where the value of each comes from.
+fn with_states(all: Vec<AggregateExpr>) -> SqlResult<(Vec<AggregateExpr>, Vec<Value>)> {
+    let states = all.iter().map(AggregateExpr::accumulator).collect::<SqlResult<Vec<_>>>()?;
+    let average_of = |at: usize| {
+        // What changes with each row is another value each time it is asked for.
+        let is_volatile = all[at].args.iter().chain(&all[at].filter).any(Expr::is_volatile);
+        let has_same = |other: usize| {
+            !is_volatile
+                && all[at].args == all[other].args
+                && all[at].filter == all[other].filter
+                && states[at].is_sum_of(&states[other])
+        };
+        (0..all.len()).find(|other| has_same(*other))
+    };
+    let averages: Vec<Option<usize>> = (0..all.len()).map(average_of).collect();
+    let place = |at: usize| averages[..at].iter().filter(|average| average.is_none()).count();
+    let values = averages.iter().enumerate().map(|(at, average)| match average {
+        Some(average) => Value::SumOf(place(*average)),
+        None => Value::Of(place(at)),
+    });
+    let values = values.collect();
+    let own = all.into_iter().zip(&averages).filter(|(_, average)| average.is_none());
+    Ok((own.map(|(aggregate, _)| aggregate).collect(), values))
 }
 
 /// Where `arg` stands among `words`.
@@ -130,16 +167,17 @@ impl Groups {
             }
         }
         let words: Vec<Option<Words>> = grouping.words.iter().map(|arg| arg.words(batch)).collect();
+        let rows = GroupRows::new(&self.indices, self.count);
         let aggregates = grouping.aggregates.iter().zip(&grouping.words_of);
         for ((aggregate, own), accumulator) in aggregates.zip(&mut self.accumulators) {
             let filter = aggregate.filter.as_ref().map(|f| f.evaluate(batch)).transpose()?;
             let filter = filter.as_ref().map(batch::mask).transpose()?;
             if let Some(words) = own.and_then(|own| words[own].as_ref()) {
-                accumulator.update_words(words, &self.indices, filter, self.count);
+                accumulator.update_words(words, &rows, filter);
                 continue;
             }
             let args = evaluate_all(&aggregate.args, batch)?;
-            accumulator.update(&args, &self.indices, filter, self.count)?;
+            accumulator.update(&args, &rows, filter)?;
         }
         Ok(())
     }
@@ -158,7 +196,8 @@ impl Groups {
         let dropped = BooleanArray::from(vec![false]);
         for (aggregate, accumulator) in grouping.aggregates.iter().zip(&mut self.accumulators) {
             let args = aggregate.args.iter().map(|a| new_null_array(a.data_type(), 1));
-            accumulator.update(&args.collect::<Vec<_>>(), &[0], Some(&dropped), 1)?;
+            let rows = GroupRows::new(&[0], 1);
+            accumulator.update(&args.collect::<Vec<_>>(), &rows, Some(&dropped))?;
         }
         Ok(())
     }
@@ -232,8 +271,24 @@ impl Groups {
             Some(coder) => coder.decode(&self.keys, self.null_group)?,
             None => vec![],
         };
-        for accumulator in &mut self.accumulators {
-            columns.push(accumulator.evaluate()?);
+        let (mut own, mut sums) = (vec![], vec![]);
+        for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
+            let gives_sums =
+                grouping.values.iter().any(|v| matches!(v, Value::SumOf(of) if *of == at));
+            let (value, sum) = match gives_sums {
+                true => accumulator.averages_and_sums().map(|(value, sum)| (value, Some(sum)))?,
+                false => (accumulator.evaluate()?, None),
+            };
+            own.push(value);
+            sums.push(sum);
+        }
+        for value in &grouping.values {
+            columns.push(match value {
+                Value::Of(at) => Arc::clone(&own[*at]),
+                Value::SumOf(at) => sums[*at]
+                    .clone()
+                    .ok_or_else(|| SqlError::internal("an average without its sum"))?,
+            });
         }
         batch::make(&grouping.output, columns, self.count)
     }

@@ -15,7 +15,7 @@ use types::{SqlError, SqlResult};
 use crate::batch;
 use crate::groups::evaluate_all;
 use crate::join_filter::JoinFilter;
-use crate::join_table::{JoinTable, SharedBits};
+use crate::join_table::{Extent, JoinTable, SharedBits};
 use crate::keys::{KeyBatch, KeyCoder};
 use crate::memory::Reservation;
 use crate::pairs::{PairShape, Pairs};
@@ -218,10 +218,11 @@ impl Probe {
     fn find(&self, rows: &RecordBatch, keys: &KeyBatch) -> SqlResult<Found> {
         let enough = (PAIR_BATCHES * self.rules.batch_rows).max(1);
         let one_will_do = self.needs_one_partner();
-        let mut pairs = Pairs::default();
+        let mut pairs = Pairs::with_capacity(rows.num_rows().min(enough));
         let nulls = keys.nulls.as_ref().filter(|_| !self.rules.nulls_match);
         let passes = |i: usize| nulls.is_none_or(|nulls| nulls.is_valid(i));
-        let row_count = self.table.find(keys, 0, (enough, one_will_do), passes, &mut pairs);
+        let extent = Extent { first: 0, enough, one_will_do };
+        let row_count = self.table.find(keys, &extent, passes, &mut pairs);
         let (table, batch_rows) = (&self.table.rows, self.rules.batch_rows);
         let pairs = self.rules.shape.passing(table, rows, pairs, batch_rows)?;
         let mut partnered = vec![false; row_count];
@@ -288,6 +289,14 @@ impl Probe {
 
     fn paired(&self, rows: &RecordBatch, pairs: &Pairs) -> SqlResult<Vec<RecordBatch>> {
         let size = self.rules.batch_rows.max(1);
+        if pairs.is_each_right_once(rows.num_rows()) {
+            let at = (0..rows.num_rows()).step_by(size);
+            let beside = |(at, l): (usize, &[u32])| {
+                let (l, rows) = (l.to_vec().into(), rows.slice(at, l.len()));
+                self.rules.shape.gather_beside(&self.table.rows, &l, &rows)
+            };
+            return at.zip(pairs.left.chunks(size)).map(beside).collect();
+        }
         let chunks = pairs.left.chunks(size).zip(pairs.right.chunks(size));
         let gather = |(l, r): (&[u32], &[u32])| {
             let (l, r) = (l.to_vec().into(), r.to_vec().into());

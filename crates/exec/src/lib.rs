@@ -19,6 +19,7 @@ mod group_table;
 mod groups;
 mod hash_join;
 mod in_flight;
+mod jobs;
 mod join_filter;
 mod join_table;
 mod keys;

@@ -28,6 +28,18 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
+    /// No pairs, with room for so many.
+    pub(crate) fn with_capacity(count: usize) -> Pairs {
+        Pairs { left: Vec::with_capacity(count), right: Vec::with_capacity(count) }
+    }
+
+    /// Whether each of `row_count` right rows has exactly one partner, and they come in their order.
+    pub(crate) fn is_each_right_once(&self, row_count: usize) -> bool {
+        let in_order =
+            || self.right.iter().zip(0..).fold(true, |all, (row, at)| all & (*row == at));
+        self.right.len() == row_count && in_order()
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, left: u32, right: u32) {
         self.left.push(left);
@@ -146,6 +158,22 @@ impl PairShape {
         let column = |&at: &usize| match at.checked_sub(self.left_width) {
             None => batch::take_column(left.column(at), l),
             Some(at) if at < self.right_width => batch::take_column(right.column(at), r),
+            Some(_) => Err(no_mark()),
+        };
+        let columns = self.output.iter().map(column).collect::<SqlResult<Vec<_>>>()?;
+        batch::make(&self.schema, columns, l.len())
+    }
+
+    /// The output for rows `l` of `left` beside all rows of `right`.
+    pub(crate) fn gather_beside(
+        &self,
+        left: &RecordBatch,
+        l: &UInt32Array,
+        right: &RecordBatch,
+    ) -> SqlResult<RecordBatch> {
+        let column = |&at: &usize| match at.checked_sub(self.left_width) {
+            None => batch::take_column(left.column(at), l),
+            Some(at) if at < self.right_width => Ok(Arc::clone(right.column(at))),
             Some(_) => Err(no_mark()),
         };
         let columns = self.output.iter().map(column).collect::<SqlResult<Vec<_>>>()?;

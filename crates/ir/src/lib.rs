@@ -6,6 +6,7 @@
 //! that of the slower way, and no errors of its own. No I/O, no `async fn`.
 
 mod choice;
+mod kernels;
 mod load;
 mod logic;
 mod program;

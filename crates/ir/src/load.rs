@@ -7,9 +7,10 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, StringViewArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, TimeUnit};
+use stdx::Vectors;
 
-use crate::Refused;
 use crate::words::Words;
+use crate::{Refused, kernels};
 
 /// A vector while a program runs.
 #[derive(Clone, Debug)]
@@ -74,12 +75,8 @@ where
 
 /// The lower halves, if they are all.
 fn narrowed(values: &[i128]) -> Result<Vec<i64>, Refused> {
-    let mut lost = 0;
-    let narrow = |value: &i128| {
-        let word = *value as i64;
-        lost |= (*value >> 64) as i64 ^ (word >> 63);
-        word
-    };
-    let words = values.iter().map(narrow).collect();
-    if lost == 0 { Ok(words) } else { Err(Refused) }
+    match kernels::halves(Vectors::widest(), values) {
+        (halves, true) => Ok(halves),
+        (_, false) => Err(Refused),
+    }
 }

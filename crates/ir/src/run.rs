@@ -2,10 +2,11 @@
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::NullBuffer;
+use stdx::Vectors;
 
 use crate::choice::choose;
 use crate::load::Value;
-use crate::program::{Operand, Program, Register, Step};
+use crate::program::{Arithmetic, Operand, Program, Register, Step};
 use crate::words::{Side, Words, bits_of, compare, compute, within};
 use crate::{Refused, logic, texts};
 
@@ -39,7 +40,7 @@ impl Run {
             Step::Column(_) => return Err(Refused),
             Step::Truth(value) => Value::Truths(BooleanArray::from(vec![*value; self.rows])),
             Step::Compute(operation, l, r) => {
-                let values = compute(*operation, self.side(l)?, self.side(r)?, self.rows)?.into();
+                let values = self.computed(*operation, l, r)?.into();
                 Value::Words(Words { values, nulls: self.nulls(l, r)? })
             }
             Step::Within(words, least, greatest) => {
@@ -48,7 +49,8 @@ impl Run {
                 Value::Words(words.clone())
             }
             Step::Compare(comparison, l, r) => {
-                let values = compare(*comparison, self.side(l)?, self.side(r)?, self.rows);
+                let (left, right) = (self.side(l)?, self.side(r)?);
+                let values = compare(Vectors::widest(), *comparison, left, right, self.rows);
                 Value::Truths(BooleanArray::new(values, self.nulls(l, r)?))
             }
             Step::OneOf(word, wanted) => {
@@ -74,6 +76,15 @@ impl Run {
                 Value::Words(choose(&condition, branch(then)?, branch(otherwise)?))
             }
         })
+    }
+
+    fn computed(
+        &self,
+        operation: Arithmetic,
+        l: &Operand,
+        r: &Operand,
+    ) -> Result<Vec<i64>, Refused> {
+        compute(Vectors::widest(), operation, self.side(l)?, self.side(r)?, self.rows)
     }
 
     fn value(&self, register: Register) -> Result<&Value, Refused> {

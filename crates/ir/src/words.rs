@@ -4,8 +4,10 @@
 //! instructions; only where they could be too many is each result checked.
 
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use stdx::Vectors;
 
 use crate::Refused;
+use crate::kernels;
 use crate::program::{Arithmetic, Comparison};
 
 /// Whole numbers, dates, or decimals without their points; the word of a null is arbitrary.
@@ -26,10 +28,10 @@ pub(crate) enum Side<'a> {
 
 impl Side<'_> {
     /// Bits that the magnitudes need at most, the sign not counted.
-    fn bits(self) -> u32 {
+    fn bits(self, vectors: Vectors) -> u32 {
         let folded = match self {
             Side::Constant(value) => value ^ (value >> 63),
-            Side::Vector(values) => values.iter().fold(0, |all, v| all | (v ^ (v >> 63))),
+            Side::Vector(values) => kernels::magnitudes(vectors, values),
         };
         64 - folded.leading_zeros()
     }
@@ -37,6 +39,7 @@ impl Side<'_> {
 
 /// The operation on each pair of words.
 pub(crate) fn compute(
+    vectors: Vectors,
     operation: Arithmetic,
     left: Side<'_>,
     right: Side<'_>,
@@ -44,15 +47,15 @@ pub(crate) fn compute(
 ) -> Result<Vec<i64>, Refused> {
     // A sum needs one bit more than its terms, a product as many as its factors together; one more
     // for the word that is its own negative.
-    let (l, r) = (left.bits(), right.bits());
+    let (l, r) = (left.bits(vectors), right.bits(vectors));
     let fits = match operation {
         Arithmetic::Add | Arithmetic::Subtract => l.max(r) <= 62,
         Arithmetic::Multiply => l + r <= 62,
     };
     match (operation, fits) {
-        (Arithmetic::Add, true) => Ok(each(left, right, rows, i64::wrapping_add)),
-        (Arithmetic::Subtract, true) => Ok(each(left, right, rows, i64::wrapping_sub)),
-        (Arithmetic::Multiply, true) => Ok(each(left, right, rows, i64::wrapping_mul)),
+        (Arithmetic::Add, true) => Ok(kernels::sums(vectors, left, right, rows)),
+        (Arithmetic::Subtract, true) => Ok(kernels::differences(vectors, left, right, rows)),
+        (Arithmetic::Multiply, true) => Ok(kernels::products(vectors, left, right, rows)),
         (Arithmetic::Add, false) => checked(left, right, rows, i64::overflowing_add),
         (Arithmetic::Subtract, false) => checked(left, right, rows, i64::overflowing_sub),
         (Arithmetic::Multiply, false) => checked(left, right, rows, i64::overflowing_mul),
@@ -61,25 +64,31 @@ pub(crate) fn compute(
 
 /// Refuses words outside of `least..=greatest`, those of nulls included.
 pub(crate) fn within(values: &[i64], least: i64, greatest: i64) -> Result<(), Refused> {
-    let outside = values.iter().fold(false, |all, v| all | (*v < least) | (*v > greatest));
-    if outside { Err(Refused) } else { Ok(()) }
+    match kernels::has_outside(Vectors::widest(), values, least, greatest) {
+        true => Err(Refused),
+        false => Ok(()),
+    }
 }
 
 /// The comparison of each pair of words.
 pub(crate) fn compare(
+    vectors: Vectors,
     comparison: Comparison,
     left: Side<'_>,
     right: Side<'_>,
     rows: usize,
 ) -> BooleanBuffer {
-    match comparison {
-        Comparison::Equal => flags(left, right, rows, |l, r| l == r),
-        Comparison::NotEqual => flags(left, right, rows, |l, r| l != r),
-        Comparison::Less => flags(left, right, rows, |l, r| l < r),
-        Comparison::LessOrEqual => flags(left, right, rows, |l, r| l <= r),
-        Comparison::Greater => flags(left, right, rows, |l, r| l > r),
-        Comparison::GreaterOrEqual => flags(left, right, rows, |l, r| l >= r),
-    }
+    let (l, r) = (left, right);
+    let words = match comparison {
+        Comparison::Equal => kernels::equal(vectors, l, r, rows),
+        Comparison::NotEqual => kernels::not_equal(vectors, l, r, rows),
+        Comparison::Less => kernels::less(vectors, l, r, rows),
+        Comparison::LessOrEqual => kernels::less_or_equal(vectors, l, r, rows),
+        // The other way round, it is one of the two.
+        Comparison::Greater => kernels::less(vectors, r, l, rows),
+        Comparison::GreaterOrEqual => kernels::less_or_equal(vectors, r, l, rows),
+    };
+    BooleanBuffer::new(words.into(), 0, rows)
 }
 
 /// One bit for each row: whether `test` holds.
@@ -92,15 +101,6 @@ pub(crate) fn bits_of<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Boolea
     BooleanBuffer::new(words.into(), 0, values.len())
 }
 
-fn each(left: Side<'_>, right: Side<'_>, rows: usize, f: impl Fn(i64, i64) -> i64) -> Vec<i64> {
-    match (left, right) {
-        (Side::Vector(l), Side::Vector(r)) => l.iter().zip(r).map(|(l, r)| f(*l, *r)).collect(),
-        (Side::Vector(l), Side::Constant(r)) => l.iter().map(|l| f(*l, r)).collect(),
-        (Side::Constant(l), Side::Vector(r)) => r.iter().map(|r| f(l, *r)).collect(),
-        (Side::Constant(l), Side::Constant(r)) => vec![f(l, r); rows],
-    }
-}
-
 fn checked(
     left: Side<'_>,
     right: Side<'_>,
@@ -108,34 +108,10 @@ fn checked(
     f: impl Fn(i64, i64) -> (i64, bool),
 ) -> Result<Vec<i64>, Refused> {
     let overflowed = std::cell::Cell::new(false);
-    let results = each(left, right, rows, |l, r| {
+    let results = kernels::each(left, right, rows, |l, r| {
         let (value, over) = f(l, r);
         overflowed.set(overflowed.get() | over);
         value
     });
     if overflowed.get() { Err(Refused) } else { Ok(results) }
-}
-
-fn flags(
-    left: Side<'_>,
-    right: Side<'_>,
-    rows: usize,
-    test: impl Fn(i64, i64) -> bool,
-) -> BooleanBuffer {
-    match (left, right) {
-        (Side::Vector(l), Side::Constant(r)) => bits_of(l, |l| test(l, r)),
-        (Side::Constant(l), Side::Vector(r)) => bits_of(r, |r| test(l, r)),
-        (Side::Vector(l), Side::Vector(r)) => {
-            let mut words = Vec::with_capacity(rows.div_ceil(64));
-            for (l, r) in l.chunks(64).zip(r.chunks(64)) {
-                let pairs = l.iter().zip(r).rev();
-                words.push(pairs.fold(0u64, |word, (l, r)| word << 1 | u64::from(test(*l, *r))));
-            }
-            BooleanBuffer::new(words.into(), 0, rows)
-        }
-        (Side::Constant(l), Side::Constant(r)) => match test(l, r) {
-            true => BooleanBuffer::new_set(rows),
-            false => BooleanBuffer::new_unset(rows),
-        },
-    }
 }

@@ -33,7 +33,7 @@ mod typed;
 mod window;
 mod zone_cast;
 
-pub use accumulator::Accumulator;
+pub use accumulator::{Accumulator, GroupRows};
 pub use aggregate::AggregateExpr;
 pub(crate) use aggregate::follows_input;
 pub(crate) use exact::STRICT_CAST;

@@ -6,6 +6,7 @@ mod hash;
 mod nearest;
 mod padded;
 mod prng;
+mod processor;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -16,4 +17,5 @@ pub use hash::{HashMap, HashSet, SeededState};
 pub use nearest::nearest;
 pub use padded::CachePadded;
 pub use prng::Prng;
+pub use processor::{Vectors, Width};
 pub use slab::{Key, Slab};

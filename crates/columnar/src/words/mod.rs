@@ -6,8 +6,11 @@
 mod codec;
 mod delta;
 mod dictionary;
+mod kernels;
 mod packed;
 mod runs;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use codec::{Decoder, encode, encode_as, smallest_of};
 pub(crate) use delta::RESTART_ROWS;
@@ -15,9 +18,9 @@ pub(crate) use dictionary::{Coded, checked_codes, codes_mask, push_coded};
 pub(crate) use packed::{Packed, in_signed_range, push_packed, push_unscaled};
 
 use arrow_buffer::ArrowNativeType;
+use stdx::Vectors;
 
 use crate::error::Result;
-use crate::header::VECTOR_ROWS;
 use crate::mask::Mask;
 use crate::view::View;
 
@@ -51,9 +54,15 @@ pub(crate) trait Word: ArrowNativeType + Ord {
     fn read_all(bytes: &[u8]) -> Vec<Self>;
     /// Appends `base + code * factor` for each code of `width` bits in whole rows of words, until
     /// `count` are there (and then those that complete the lanes). Reads zeros beyond the end.
-    fn unpack(packed: &[u8], width: usize, scale: (Self, Self), count: usize) -> Vec<Self>;
+    fn unpack(
+        vectors: Vectors,
+        packed: &[u8],
+        width: usize,
+        scale: (Self, Self),
+        count: usize,
+    ) -> Vec<Self>;
     /// The rows whose word is in `least..=least + span`, compared as unsigned distances to `least`.
-    fn in_range(words: &[Self], least: Self, span: Self) -> Mask;
+    fn in_range(vectors: Vectors, words: &[Self], least: Self, span: Self) -> Mask;
 }
 
 macro_rules! word {
@@ -101,76 +110,17 @@ macro_rules! word {
             }
 
             fn unpack(
+                vectors: Vectors,
                 packed: &[u8],
                 width: usize,
-                (base, factor): ($word, $word),
+                scale: ($word, $word),
                 count: usize,
             ) -> Vec<$word> {
-                const LANES: usize = <$word as Word>::LANES;
-                const BITS: usize = <$word as Word>::BITS;
-                let words = $word::read_all(packed);
-                let zeros = [0; LANES];
-                let load = |row: usize| words.get(row * LANES..(row + 1) * LANES).unwrap_or(&zeros);
-                let mask = if width == 0 { 0 } else { $word::MAX >> (BITS - width) };
-                // With a factor, the base is added after it.
-                let first_base = if factor == 1 { base } else { 0 };
-                let mut out = Vec::with_capacity(count.next_multiple_of(LANES));
-                let mut values = [0; LANES];
-                for row in 0..count.div_ceil(LANES) {
-                    let (at, shift) = (row * width / BITS, row * width % BITS);
-                    let codes = (shift as u32, mask, first_base);
-                    match shift + width > BITS {
-                        true => join(&mut values, load(at), load(at + 1), codes),
-                        false => cut(&mut values, load(at), codes),
-                    }
-                    if factor != 1 {
-                        scale(&mut values, factor, base);
-                    }
-                    out.extend_from_slice(&values);
-                }
-                return out;
-
-                // The loops of one row stand alone, so that the compiler does not unroll them
-                // before it has made vector code of them.
-                #[inline(never)]
-                fn cut(
-                    values: &mut [$word],
-                    words: &[$word],
-                    (shift, mask, base): (u32, $word, $word),
-                ) {
-                    for (value, word) in values.iter_mut().zip(words) {
-                        *value = (word.wrapping_shr(shift) & mask).wrapping_add(base);
-                    }
-                }
-
-                #[inline(never)]
-                fn join(
-                    values: &mut [$word],
-                    low: &[$word],
-                    high: &[$word],
-                    (shift, mask, base): (u32, $word, $word),
-                ) {
-                    let left = $word::BITS - shift;
-                    for ((value, low), high) in values.iter_mut().zip(low).zip(high) {
-                        let code = low.wrapping_shr(shift) | high.wrapping_shl(left);
-                        *value = (code & mask).wrapping_add(base);
-                    }
-                }
-
-                #[inline(never)]
-                fn scale(values: &mut [$word], factor: $word, base: $word) {
-                    for value in values {
-                        *value = value.wrapping_mul(factor).wrapping_add(base);
-                    }
-                }
+                kernels::$word::unpack(vectors, packed, width, scale, count)
             }
 
-            fn in_range(words: &[$word], least: $word, span: $word) -> Mask {
-                let mut flags = [0; VECTOR_ROWS];
-                for (flag, word) in flags.iter_mut().zip(words) {
-                    *flag = u8::from(word.wrapping_sub(least) <= span);
-                }
-                Mask::from_flags(&flags)
+            fn in_range(vectors: Vectors, words: &[$word], least: $word, span: $word) -> Mask {
+                kernels::$word::in_range(vectors, words, least, span)
             }
         }
     };

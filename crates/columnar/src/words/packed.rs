@@ -1,5 +1,7 @@
 //! Frame of reference and bit packing in lanes (`docs/format/block.md`, section 4.1).
 
+use stdx::Vectors;
+
 use super::{ROW_BYTES, Word};
 use crate::error::Result;
 use crate::header::VECTOR_ROWS;
@@ -40,12 +42,17 @@ impl<'a> Packed<'a> {
 
     /// All words.
     pub fn decode<W: Word>(&self) -> Result<Vec<W>> {
-        self.unpack((W::low(self.base), W::low(self.factor)))
+        self.decode_by(Vectors::widest())
     }
 
-    fn unpack<W: Word>(&self, scale: (W, W)) -> Result<Vec<W>> {
+    /// The same with these vector instructions.
+    pub(super) fn decode_by<W: Word>(&self, vectors: Vectors) -> Result<Vec<W>> {
+        self.unpack(vectors, (W::low(self.base), W::low(self.factor)))
+    }
+
+    fn unpack<W: Word>(&self, vectors: Vectors, scale: (W, W)) -> Result<Vec<W>> {
         let codes = self.view.bytes(0, codes_len::<W>(self.count, self.width))?;
-        let mut words = W::unpack(codes, self.width, scale, self.count);
+        let mut words = W::unpack(vectors, codes, self.width, scale, self.count);
         words.truncate(self.count);
         Ok(words)
     }
@@ -77,8 +84,9 @@ impl<'a> Packed<'a> {
         if first > last {
             return Ok(Mask::NONE);
         }
-        let codes: Vec<W> = self.unpack((W::low(0), W::low(1)))?;
-        Ok(W::in_range(&codes, W::low(first), W::low(last - first)))
+        let vectors = Vectors::widest();
+        let codes: Vec<W> = self.unpack(vectors, (W::low(0), W::low(1)))?;
+        Ok(W::in_range(vectors, &codes, W::low(first), W::low(last - first)))
     }
 
     /// The codes whose words are between two values, or `None` if words may wrap.
@@ -111,7 +119,8 @@ pub(crate) fn in_signed_range<W: Word>(words: &[W], least: i64, greatest: i64) -
         return Mask::NONE;
     }
     let least = W::low(least.cast_unsigned());
-    let mask = W::in_range(words, least, W::low(greatest.cast_unsigned()).minus(least));
+    let span = W::low(greatest.cast_unsigned()).minus(least);
+    let mask = W::in_range(Vectors::widest(), words, least, span);
     mask.and(&Mask::first(words.len()))
 }
 

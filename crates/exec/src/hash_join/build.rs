@@ -5,22 +5,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arrow_array::RecordBatch;
-use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use types::SqlResult;
 
 use super::spilled::SpilledJoin;
 use super::{Facts, JoinRules, Probe};
 use crate::batch;
 use crate::footprint::batch_bytes;
+use crate::jobs::{Hands, Job, Results};
 use crate::join_filter::JoinFilter;
 use crate::join_table::{JoinTable, TABLE_BYTES};
 use crate::keys::KeyBatch;
 use crate::partition::{PARTITION_COUNT, Partitioner};
+use crate::run::Run;
 use crate::scope::Scope;
 use crate::sink::{Locals, Sink};
 use crate::source::LocalFuture;
-use crate::stage::{breathe, go_on};
+use crate::stage::go_on;
 use crate::workspace::{Turns, Workspace};
+
+/// A table of fewer rows is made before another worker would have begun with it.
+const SHARED_ROWS_MIN: usize = 32 << 10;
+
+/// The filter of a key, with the key's position.
+type Filter = (usize, Arc<JoinFilter>);
 
 /// Build rows with their keys.
 pub(super) type Keyed = (RecordBatch, KeyBatch);
@@ -50,30 +57,15 @@ pub(super) fn table_bytes(rows: &RecordBatch, keys: &KeyBatch) -> usize {
     batch_bytes(rows) + keys.bytes() + rows.num_rows() * TABLE_BYTES
 }
 
-/// The hash table of all rows.
-pub(super) async fn table_of(rules: &JoinRules, parts: Vec<Keyed>) -> SqlResult<JoinTable> {
-    let mut rows = Vec::with_capacity(parts.len());
-    let row_count = parts.iter().map(|(batch, _)| batch.num_rows()).sum();
-    // Vectors that grow would take, while they do, three times what is counted.
-    let keys = rules.coder.room_for(parts.iter().map(|(_, keys)| &keys.keys));
-    let mut all = KeyBatch { keys, hashes: Vec::with_capacity(row_count), nulls: None };
-    let mut valid = BooleanBufferBuilder::new(row_count);
-    for (batch, keys) in parts {
-        match &keys.nulls {
-            Some(nulls) => valid.append_buffer(nulls.inner()),
-            None => valid.append_n(batch.num_rows(), true),
-        }
-        rows.push(batch);
-        all.keys.append(keys.keys);
-        all.hashes.extend(keys.hashes);
-        breathe().await;
-    }
-    let valid = NullBuffer::new(valid.finish());
-    if valid.null_count() > 0 {
-        all.nulls = Some(valid);
-    }
-    let rows = batch::concat_owned(&rules.build_schema, rows)?;
-    Ok(JoinTable::new(rows, all, rules.nulls_match).await)
+/// The hash table of all rows; `jobs` are done beside.
+pub(super) async fn table_of(
+    rules: &JoinRules,
+    parts: Vec<Keyed>,
+    hands: &Hands<'_>,
+    jobs: Vec<Job>,
+) -> SqlResult<JoinTable> {
+    let form = (&rules.build_schema, &rules.coder);
+    JoinTable::of(form, parts, rules.nulls_match, hands, jobs).await
 }
 
 impl BuildSink {
@@ -90,15 +82,25 @@ impl BuildSink {
     }
 
     /// Combines the workers' rows; with what is in memory come filters of the `keys` at these positions.
-    pub(crate) async fn finish(&self, keys: &[usize], scope: &Scope) -> SqlResult<Built> {
+    pub(crate) async fn finish(
+        &self,
+        keys: &[usize],
+        run: &Arc<Run>,
+        scope: &Arc<Scope>,
+    ) -> SqlResult<Built> {
         let locals = self.locals.take();
         go_on(scope).await?;
         if !self.has_spilled.load(Relaxed) {
             let parts: Vec<Keyed> = locals.into_iter().flatten().collect();
-            let filters = self.filters(keys, &parts).await?;
-            let table = table_of(&self.rules, parts).await?;
+            let (jobs, filters) = self.filters(keys, &parts)?;
+            let row_count: usize = parts.iter().map(|(rows, _)| rows.num_rows()).sum();
+            let hands = match row_count < SHARED_ROWS_MIN {
+                true => Hands::Own,
+                false => Hands::All { run, scope, space: &self.space },
+            };
+            let table = table_of(&self.rules, parts, &hands, jobs).await?;
             let probe = Probe::new(&self.rules, table, &self.facts, &self.space.memory);
-            return Ok(Built::Table(Arc::new(Probe { filters, ..probe })));
+            return Ok(Built::Table(Arc::new(Probe { filters: filters.take(), ..probe })));
         }
         for local in locals {
             go_on(scope).await?;
@@ -110,21 +112,26 @@ impl BuildSink {
         Ok(Built::Spilled(Arc::new(join)))
     }
 
-    async fn filters(
-        &self,
-        keys: &[usize],
-        parts: &[Keyed],
-    ) -> SqlResult<Vec<(usize, Arc<JoinFilter>)>> {
-        let mut filters = vec![];
-        for &at in keys {
+    /// The jobs that make filters of keys, and what they make.
+    fn filters(&self, keys: &[usize], parts: &[Keyed]) -> SqlResult<(Vec<Job>, Results<Filter>)> {
+        let filters = Results::of(keys.len());
+        let mut jobs: Vec<Job> = vec![];
+        for (i, &at) in keys.iter().enumerate() {
             let key = &self.rules.build_keys[at];
             let columns = parts.iter().map(|(rows, _)| key.evaluate(rows));
             let columns = columns.collect::<SqlResult<Vec<_>>>()?;
-            let takes_bytes = |bytes| self.space.memory.try_grow(bytes);
-            let filter = JoinFilter::of(key.data_type(), &columns, takes_bytes).await;
-            filters.push((at, Arc::new(filter)));
+            let (ty, memory) = (key.data_type().clone(), Arc::clone(&self.space.memory));
+            let slot = filters.slot(i);
+            jobs.push(Box::new(move || {
+                Box::pin(async move {
+                    let takes_bytes = |bytes| memory.try_grow(bytes);
+                    let filter = JoinFilter::of(&ty, &columns, takes_bytes).await;
+                    slot.put((at, Arc::new(filter)));
+                    Ok(())
+                })
+            }));
         }
-        Ok(filters)
+        Ok((jobs, filters))
     }
 
     /// Writes rows to the partitions of their keys.

@@ -15,6 +15,8 @@ use types::{SqlError, SqlResult};
 use super::aggregate::Kind;
 use super::average;
 use crate::error::from_library;
+pub use rows::GroupRows;
+use rows::{Kept, count_rows};
 use totals::Totals;
 
 mod rows;
@@ -86,42 +88,46 @@ impl Accumulator {
         matches!(&self.state, State::Totals(totals) if totals.takes_words())
     }
 
+    /// Whether its results are the sums that the averages of the other are made of, when both are given
+    /// the same values.
+    pub fn is_sum_of(&self, average: &Accumulator) -> bool {
+        match (&self.state, &average.state) {
+            (State::Totals(sum), State::Totals(average)) => sum.is_sum_of(average),
+            _ => false,
+        }
+    }
+
     /// As [`Accumulator::update`], of one that takes words.
     pub fn update_words(
         &mut self,
         words: &Words,
-        group_indices: &[usize],
+        rows: &GroupRows<'_>,
         filter: Option<&BooleanArray>,
-        total_groups: usize,
     ) {
         if let State::Totals(totals) = &mut self.state {
-            totals.add_words(words, group_indices, filter, total_groups);
+            totals.add_words(words, rows, filter);
         }
     }
 
-    /// Adds rows: `args` are the values of `AggregateExpr::args`, `group_indices` the group of each
-    /// row, `filter` the value of `AggregateExpr::filter`. `total_groups` never shrinks.
+    /// Adds rows: `args` are the values of `AggregateExpr::args`, `filter` the value of
+    /// `AggregateExpr::filter`.
     pub fn update(
         &mut self,
         args: &[ArrayRef],
-        group_indices: &[usize],
+        rows: &GroupRows<'_>,
         filter: Option<&BooleanArray>,
-        total_groups: usize,
     ) -> SqlResult<()> {
+        let (group_indices, total_groups) = (rows.groups(), rows.total());
         match &mut self.state {
             State::Rows(counts) => {
-                counts.resize(total_groups, 0);
-                let kept = |i: usize| filter.is_none_or(|f| f.is_valid(i) && f.value(i));
-                for (i, &group) in group_indices.iter().enumerate() {
-                    counts[group] += i64::from(kept(i));
-                }
+                count_rows(counts, rows, &Kept::of(None, filter));
                 Ok(())
             }
             State::Totals(totals) => {
                 let [arg] = args else {
                     return Err(SqlError::internal("an aggregate of one argument has others"));
                 };
-                totals.add(arg, group_indices, filter, total_groups)
+                totals.add(arg, rows, filter)
             }
             State::Library { inner, total_groups: known, .. } => {
                 *known = total_groups;
@@ -198,6 +204,15 @@ impl Accumulator {
                 let counts = count.evaluate(EmitTo::All).map_err(from_library)?;
                 average::divide(&sums, &counts).map_err(from_library)
             }
+        }
+    }
+
+    /// As [`Accumulator::evaluate`], of an average that another one [is the sum of](Self::is_sum_of): its
+    /// results and those of the other.
+    pub fn averages_and_sums(&mut self) -> SqlResult<(ArrayRef, ArrayRef)> {
+        match &mut self.state {
+            State::Totals(totals) => totals.averages_and_sums(),
+            _ => Err(SqlError::internal("the sums of an aggregate that is no average")),
         }
     }
 

@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_cast::display::array_value_to_string;
 use types::SqlResult;
 
-use super::{AggregateExpr, Expr};
+use super::{AggregateExpr, Expr, GroupRows};
 
 fn batch() -> RecordBatch {
     let decimals = Decimal128Array::from(vec![Some(100), Some(250), None, Some(-1)]);
@@ -114,7 +114,7 @@ fn aggregate(text: &str) -> SqlResult<String> {
         let args = expr.args.iter().map(|a| a.evaluate(&half)).collect::<SqlResult<Vec<_>>>()?;
         let filter = expr.filter.as_ref().map(|f| f.evaluate(&half)).transpose()?;
         let filter: Option<&BooleanArray> = filter.as_ref().map(|f| f.as_boolean());
-        part.update(&args, &[0, 1], filter, 2)?;
+        part.update(&args, &GroupRows::new(&[0, 1], 2), filter)?;
         // Merged the other way round, to see that the indices are obeyed.
         whole.merge(&part.state()?, &[1, 0], 2)?;
     }

@@ -1,5 +1,7 @@
 //! The loops over the rows of a batch, each with the number of its group.
 
+use std::cell::OnceCell;
+
 use arrow_array::{Array, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
@@ -15,6 +17,44 @@ const LANE_BITS_MAX: u32 = 46;
 
 /// Rows of a batch in lanes at most.
 const ROWS_MAX: usize = 1 << 16;
+
+/// The rows of a batch by their groups.
+pub struct GroupRows<'a> {
+    groups: &'a [usize],
+    total: usize,
+    counts: OnceCell<Vec<i64>>,
+}
+
+impl<'a> GroupRows<'a> {
+    /// Rows of which each is of that one of `total` groups; their number never shrinks from batch to batch.
+    pub fn new(groups: &'a [usize], total: usize) -> GroupRows<'a> {
+        GroupRows { groups, total, counts: OnceCell::new() }
+    }
+
+    /// The group of each row.
+    pub(super) fn groups(&self) -> &'a [usize] {
+        self.groups
+    }
+
+    /// The number of groups.
+    pub(super) fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Whether several sums of each group can be kept.
+    fn are_of_few(&self) -> bool {
+        self.total <= FEW_GROUPS && self.groups.len() <= ROWS_MAX
+    }
+
+    /// The rows of each of few groups, counted once for all who ask.
+    fn counts(&self) -> &[i64] {
+        self.counts.get_or_init(|| {
+            let (ones, mut counts) = (vec![1; self.groups.len()], vec![0; self.total]);
+            in_lanes(&ones, self.groups, self.total, |group, count| counts[group] = count);
+            counts
+        })
+    }
+}
 
 /// Which rows count.
 pub(super) enum Kept {
@@ -57,14 +97,14 @@ pub(super) enum Numbers<'a> {
 }
 
 /// Adds the number of rows to the counts of their groups.
-pub(super) fn count_rows(counts: &mut Vec<i64>, groups: &[usize], kept: &Kept, total: usize) {
-    counts.resize(total, 0);
+pub(super) fn count_rows(counts: &mut Vec<i64>, rows: &GroupRows<'_>, kept: &Kept) {
+    let groups = rows.groups;
+    counts.resize(rows.total, 0);
     match (counts.as_mut_slice(), kept) {
         ([count], Kept::All) => *count += groups.len() as i64,
         ([count], Kept::Some(kept)) => *count += kept.count_set_bits() as i64,
-        (counts, Kept::All) if total <= FEW_GROUPS && groups.len() <= ROWS_MAX => {
-            let ones = vec![1; groups.len()];
-            in_lanes(&ones, groups, total, |group, count| counts[group] += count);
+        (counts, Kept::All) if rows.are_of_few() => {
+            counts.iter_mut().zip(rows.counts()).for_each(|(count, more)| *count += more);
         }
         (counts, kept) => kept.each(groups.len(), |row| counts[groups[row]] += 1),
     }

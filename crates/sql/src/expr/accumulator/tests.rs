@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use stdx::Prng;
 
-use super::{Accumulator, State};
+use super::{Accumulator, GroupRows, State};
 use crate::expr::AggregateExpr;
 
 const ROUNDS: u64 = 300;
@@ -77,10 +77,11 @@ fn add(
     let filter = expr.filter.as_ref().map(|f| f.evaluate(rows).unwrap());
     let filter = filter.as_ref().and_then(|f| f.as_any().downcast_ref::<BooleanArray>());
     let [ours, library] = both;
-    library.update(&args, groups, filter, total).unwrap();
+    let groups = GroupRows::new(groups, total);
+    library.update(&args, &groups, filter).unwrap();
     match expr.args[0].words(rows).filter(|_| ours.takes_words()) {
-        Some(words) => ours.update_words(&words, groups, filter, total),
-        None => ours.update(&args, groups, filter, total).unwrap(),
+        Some(words) => ours.update_words(&words, &groups, filter),
+        None => ours.update(&args, &groups, filter).unwrap(),
     }
 }
 
@@ -148,4 +149,19 @@ fn totals_are_the_library_s_equals() {
         (0..ROUNDS / 10).for_each(|seed| check(text, seed));
     }
     (0..ROUNDS).for_each(|seed| check(aggregates[seed as usize % aggregates.len()], seed));
+}
+
+#[test]
+fn one_state_gives_an_average_and_its_sum() {
+    let mut random = Prng::new(19);
+    let rows = batch(&mut random, 500);
+    let groups: Vec<usize> = (0..500).map(|row| row % 7).collect();
+    let expr = |text: &str| AggregateExpr::parse(text, &rows.schema()).unwrap();
+    let (average, sum) = (expr("avg(d)"), expr("sum(d)"));
+    let (mut averages, mut sums) = (pair(&average), pair(&sum));
+    assert!(sums[0].is_sum_of(&averages[0]) && !averages[0].is_sum_of(&sums[0]));
+    add(&mut averages, &average, &rows, &groups, 7);
+    add(&mut sums, &sum, &rows, &groups, 7);
+    let both = averages[0].averages_and_sums().unwrap();
+    assert_eq!(both, (averages[1].evaluate().unwrap(), sums[1].evaluate().unwrap()));
 }

@@ -12,7 +12,7 @@ use ir::{Value, Words};
 use types::{SqlError, SqlResult};
 
 use super::super::average;
-use super::rows::{Kept, Numbers, count_rows, fold_rows, sum_rows};
+use super::rows::{GroupRows, Kept, Numbers, count_rows, fold_rows, sum_rows};
 use crate::error::from_library;
 
 /// The state of one aggregate.
@@ -70,33 +70,36 @@ impl Totals {
         self.kind != Kind::Count
     }
 
+    /// Whether its results are the sums of that one, for the same values.
+    pub(super) fn is_sum_of(&self, average: &Totals) -> bool {
+        (self.kind, average.kind) == (Kind::Sum, Kind::Average) && self.ty == average.ty
+    }
+
     /// Adds the rows of an argument that is words.
     pub(super) fn add_words(
         &mut self,
         words: &Words,
-        groups: &[usize],
+        rows: &GroupRows<'_>,
         filter: Option<&BooleanArray>,
-        total_groups: usize,
     ) {
         let kept = Kept::of(words.nulls.as_ref(), filter);
-        self.add_numbers(Numbers::Words(&words.values), groups, &kept, total_groups);
-        self.add_counts(groups, &kept, total_groups);
+        self.add_numbers(Numbers::Words(&words.values), rows.groups(), &kept, rows.total());
+        self.add_counts(rows, &kept);
     }
 
     /// Adds the rows of an argument.
     pub(super) fn add(
         &mut self,
         arg: &ArrayRef,
-        groups: &[usize],
+        rows: &GroupRows<'_>,
         filter: Option<&BooleanArray>,
-        total_groups: usize,
     ) -> SqlResult<()> {
         let nulls = arg.logical_nulls();
         let kept = Kept::of(nulls.as_ref(), filter);
         if self.kind != Kind::Count {
-            self.add_array(arg, groups, &kept, total_groups)?;
+            self.add_array(arg, rows.groups(), &kept, rows.total())?;
         }
-        self.add_counts(groups, &kept, total_groups);
+        self.add_counts(rows, &kept);
         Ok(())
     }
 
@@ -129,9 +132,9 @@ impl Totals {
         }
     }
 
-    fn add_counts(&mut self, groups: &[usize], kept: &Kept, total: usize) {
+    fn add_counts(&mut self, rows: &GroupRows<'_>, kept: &Kept) {
         if matches!(self.kind, Kind::Count | Kind::Average) {
-            count_rows(&mut self.counts, groups, kept, total);
+            count_rows(&mut self.counts, rows, kept);
         }
     }
 
@@ -188,12 +191,16 @@ impl Totals {
     pub(super) fn evaluate(&mut self) -> SqlResult<ArrayRef> {
         match self.kind {
             Kind::Count => Ok(self.take_counts()),
-            Kind::Average => {
-                let sums = self.take_numbers()?;
-                average::divide(&sums, &self.take_counts()).map_err(from_library)
-            }
+            Kind::Average => self.averages_and_sums().map(|(averages, _)| averages),
             Kind::Sum | Kind::Least | Kind::Greatest => self.take_numbers(),
         }
+    }
+
+    /// Takes the averages and the sums that they were made of.
+    pub(super) fn averages_and_sums(&mut self) -> SqlResult<(ArrayRef, ArrayRef)> {
+        let sums = self.take_numbers()?;
+        let averages = average::divide(&sums, &self.take_counts()).map_err(from_library)?;
+        Ok((averages, sums))
     }
 
     /// Bytes held.

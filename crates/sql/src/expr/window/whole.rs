@@ -9,7 +9,7 @@ use types::SqlResult;
 use super::evaluation::STEPS_AT_ONCE;
 use super::sorted::Sorted;
 use crate::error::from_arrow;
-use crate::expr::{Accumulator, AggregateExpr};
+use crate::expr::{Accumulator, AggregateExpr, GroupRows};
 
 /// The aggregates of partitions, the partitions being their groups.
 pub(super) struct Whole {
@@ -60,7 +60,8 @@ impl Whole {
         };
         let groups: Vec<usize> = numbers(sorted, next.clone()).collect();
         let args = &parts[..self.arg_count];
-        self.accumulator.update(args, &groups, filter, sorted.partition_count())?;
+        let rows = GroupRows::new(&groups, sorted.partition_count());
+        self.accumulator.update(args, &rows, filter)?;
         self.seen = next.end;
         if self.seen == all {
             self.values = Some(self.accumulator.evaluate()?);
