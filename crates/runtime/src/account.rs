@@ -132,10 +132,16 @@ impl Account {
     }
 }
 
+/// Turns on a worker after which an account counts as long. A page that has to be read takes about three,
+/// computing one for each slice of 100 us: some 80 pages, or 25 ms.
+const SHORT_POLL_MAX: u64 = 256;
+
 /// An account as one worker holds it: counted without atomics, found without a lookup.
 pub(crate) struct LocalAccount {
     account: Arc<Account>,
     worker: usize,
+    /// Turns that its tasks have had on this worker.
+    polls: Cell<u64>,
 }
 
 impl LocalAccount {
@@ -146,6 +152,18 @@ impl LocalAccount {
 
     pub(crate) fn account(&self) -> &Arc<Account> {
         &self.account
+    }
+
+    /// Notes that one of its tasks has its turn.
+    #[inline]
+    pub(crate) fn note_poll(&self) {
+        self.polls.set(self.polls.get() + 1);
+    }
+
+    /// Whether it has had more turns than short work needs.
+    #[inline]
+    pub(crate) fn is_long(&self) -> bool {
+        self.polls.get() > SHORT_POLL_MAX
     }
 }
 
@@ -172,7 +190,8 @@ impl Till {
             let payer = self.payer.get();
             known.retain(|l| Rc::strong_count(l) > 1 || payer == Some(Rc::as_ptr(l)));
         }
-        let local = Rc::new(LocalAccount { account: account.clone(), worker });
+        let polls = Cell::new(0);
+        let local = Rc::new(LocalAccount { account: account.clone(), worker, polls });
         known.push(local.clone());
         local
     }

@@ -1,6 +1,6 @@
 //! Memory that an operation may own while the kernel reads or writes it.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
@@ -108,9 +108,15 @@ impl IoBuf {
 
     /// A buffer with a copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> IoBuf {
-        let mut buf = IoBuf::alloc(bytes.len());
-        buf.as_mut_slice().copy_from_slice(bytes);
-        buf
+        let (len, capacity) = (bytes.len(), bytes.len().max(1));
+        let layout = Self::layout(capacity);
+        // SAFETY: the layout has a size above zero.
+        let ptr = unsafe { alloc(layout) };
+        let Some(ptr) = NonNull::new(ptr) else { handle_alloc_error(layout) };
+        // SAFETY: the new memory has room for the bytes, which lie elsewhere; with them all of it that
+        // the buffer gives access to is initialised.
+        unsafe { ptr.copy_from_nonoverlapping(NonNull::from(bytes).cast(), len) };
+        IoBuf { ptr, len, owner: Owner::Alloc { capacity } }
     }
 
     /// A slice of an arena that `owner` keeps alive.

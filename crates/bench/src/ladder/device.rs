@@ -20,6 +20,9 @@ const BATCH_PAGES: usize = 64;
 /// Reads in flight.
 const DEPTH: usize = 128;
 
+/// Batches of writes in flight beside reads.
+const WRITES: usize = 4;
+
 /// Pages of the file that is probed: far more than a device's own cache would hold of it in a slice.
 const FILE_PAGES: u64 = 256 * 1024;
 
@@ -136,9 +139,9 @@ async fn write_batch(file: &File, pages_before: u64) -> SqlResult<()> {
     file.write_vectored_all_at(pages, first * PAGE_BYTES as u64).await.0.map_err(failed)
 }
 
-/// Reads a second beside `pages` written for each read.
+/// Reads a second beside `pages` written for each read: of so many reads as the writes kept up with.
 async fn mixed(file: File, pages: f64, slice: Duration) -> SqlResult<f64> {
-    let (began, reads) = (time::now(), Rc::new(Cell::new(0u64)));
+    let (began, reads, written) = (time::now(), Rc::<Cell<u64>>::default(), Rc::default());
     let reader = |_| {
         let (file, reads) = (file.clone(), reads.clone());
         runtime::spawn(async move {
@@ -154,17 +157,35 @@ async fn mixed(file: File, pages: f64, slice: Duration) -> SqlResult<f64> {
         })
     };
     let readers: Vec<_> = (0..DEPTH).map(reader).collect();
-    let mut written = 0u64;
+    let writer = |_| {
+        let (file, reads, written) = (file.clone(), reads.clone(), Rc::clone(&written));
+        runtime::spawn(write_beside(file, reads, written, pages, began, slice))
+    };
+    let writers: Vec<_> = (0..WRITES).map(writer).collect();
+    for task in readers.into_iter().chain(writers) {
+        task.await.map_err(failed)??;
+    }
+    let reads = (reads.get() as f64).min(written.get() as f64 / pages);
+    Ok(reads / began.elapsed().as_secs_f64())
+}
+
+/// Writes batches as long as they are fewer pages than belong to the reads.
+async fn write_beside(
+    file: File,
+    reads: Rc<Cell<u64>>,
+    written: Rc<Cell<u64>>,
+    pages: f64,
+    began: time::Instant,
+    slice: Duration,
+) -> SqlResult<()> {
     while began.elapsed() < slice {
-        if (written as f64) < reads.get() as f64 * pages {
-            write_batch(&file, written).await?;
-            written += BATCH_PAGES as u64;
+        let before = written.get();
+        if (before as f64) < reads.get() as f64 * pages {
+            written.set(before + BATCH_PAGES as u64);
+            write_batch(&file, before).await?;
         } else {
             runtime::yield_now().await;
         }
     }
-    for reader in readers {
-        reader.await.map_err(failed)??;
-    }
-    Ok(reads.get() as f64 / began.elapsed().as_secs_f64())
+    Ok(())
 }

@@ -60,9 +60,9 @@ pub(crate) struct Shared {
 /// Where a task that gives way goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
-    /// The tail of the ready queue.
+    /// The tail of the ready queue, or of that of long accounts.
     Ready,
-    /// The head of the ready queue.
+    /// The head of the same.
     First,
     /// The tail of the interleave window.
     Window,
@@ -78,6 +78,10 @@ pub(crate) struct Worker {
     watched: Watched,
     frames: FramePool,
     ready: RefCell<VecDeque<Key>>,
+    /// Ready tasks of long accounts: they go behind the others, but have a share.
+    long: RefCell<VecDeque<Key>>,
+    /// Turns of short tasks since a long one had its turn or there was none.
+    short_polls: Cell<u32>,
     /// Woken tasks that belong to no query: connections, and what keeps the house. They go first.
     urgent: RefCell<VecDeque<Key>>,
     /// Urgent polls since another task had its turn.
@@ -163,6 +167,8 @@ impl Worker {
             watched: Watched::default(),
             frames: FramePool::new(),
             ready: RefCell::default(),
+            long: RefCell::default(),
+            short_polls: Cell::new(0),
             urgent: RefCell::default(),
             urgent_polls: Cell::new(0),
             window: Window::new(shared.window),

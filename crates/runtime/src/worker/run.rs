@@ -13,6 +13,10 @@ const SLICE_POLL_COUNT: u32 = 64;
 /// Urgent polls in a row while others wait.
 const URGENT_POLL_COUNT: u32 = 16;
 
+/// Turns of short tasks in a row while long ones wait. A long one's turn takes 100 us where it computes, so
+/// this is most of the time where there are few short ones, and still a tenth of all turns where there are many.
+const SHORT_POLL_COUNT: u32 = 8;
+
 /// Polls between two glances at the flags for messages and completions, which cost next to nothing.
 const GLANCE_POLL_COUNT: u32 = 8;
 /// Polls between two glances at the clock, which costs about as much as a switch.
@@ -74,7 +78,13 @@ impl Worker {
     }
 
     pub(crate) fn has_ready(&self) -> bool {
-        self.window.len() > 0 || !self.ready.borrow().is_empty() || !self.urgent.borrow().is_empty()
+        self.window.len() > 0 || self.has_queued() || !self.urgent.borrow().is_empty()
+    }
+
+    /// Whether tasks wait for their turn that are not urgent.
+    #[inline]
+    fn has_queued(&self) -> bool {
+        !self.ready.borrow().is_empty() || !self.long.borrow().is_empty()
     }
 
     /// Polls up to `limit` tasks.
@@ -153,7 +163,7 @@ impl Worker {
         let polls = self.urgent_polls.get();
         if urgent.is_empty() || polls == URGENT_POLL_COUNT {
             self.urgent_polls.set(0);
-            let others = self.window.len() > 0 || !self.ready.borrow().is_empty();
+            let others = self.window.len() > 0 || self.has_queued();
             return if others { None } else { urgent.pop_front() };
         }
         self.urgent_polls.set(polls + 1);
@@ -164,6 +174,22 @@ impl Worker {
         urgent.pop_front()
     }
 
+    /// A task that is not urgent: one of a long account when there is no other, or when the others have had
+    /// their turns.
+    #[inline]
+    fn next_queued(&self) -> Option<stdx::Key> {
+        let (mut ready, mut long) = (self.ready.borrow_mut(), self.long.borrow_mut());
+        let short_polls = if long.is_empty() { 0 } else { self.short_polls.get() + 1 };
+        let is_long = !long.is_empty() && (ready.is_empty() || short_polls > SHORT_POLL_COUNT);
+        self.short_polls.set(if is_long { 0 } else { short_polls });
+        let queue = if is_long { &mut long } else { &mut ready };
+        if self.shared.attack && queue.len() > 1 {
+            let other = self.random.borrow_mut().below(queue.len() as u64) as usize;
+            queue.swap(0, other);
+        }
+        queue.pop_front()
+    }
+
     /// Fills the window from the queues: a ready task, urgent ones before others, runs first while
     /// there is room beside it, so the window never holds more than its size.
     #[inline]
@@ -172,27 +198,23 @@ impl Worker {
             if let Some(task) = self.next_urgent() {
                 return Some(task);
             }
-            let mut ready = self.ready.borrow_mut();
-            if self.shared.attack && ready.len() > 1 {
-                let other = self.random.borrow_mut().below(ready.len() as u64) as usize;
-                ready.swap(0, other);
-            }
-            if let Some(task) = ready.pop_front() {
+            if let Some(task) = self.next_queued() {
                 return Some(task);
             }
         }
         self.window.pop_front()
     }
 
-    /// Once per slice the oldest task of a full window changes places with the ready queue, so
+    /// Once per slice the oldest task of a full window changes places with its queue, so
     /// that tasks which interleave for ever do not starve completions.
     fn rotate_window(&self) {
-        let mut ready = self.ready.borrow_mut();
         if self.window.len() >= self.shared.window
-            && (!ready.is_empty() || !self.urgent.borrow().is_empty())
+            && (self.has_queued() || !self.urgent.borrow().is_empty())
             && let Some(oldest) = self.window.pop_front()
+            && let Some(frame) = self.frame(oldest)
         {
-            ready.push_back(oldest);
+            // SAFETY: a frame lives while the table knows it; nothing foreign runs here.
+            self.line(unsafe { frame.as_ref() }).borrow_mut().push_back(oldest);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The life of tasks on their worker: spawned, queued, polled, awaited, aborted, freed.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -18,7 +20,9 @@ impl Worker {
     /// Starts a task under the paying account.
     pub(crate) fn spawn<F: Future + 'static>(&self, future: F, joined: bool) -> Key {
         let task = self.place(future, joined);
-        self.ready.borrow_mut().push_back(task);
+        let frame = self.frame(task).expect("a new task is in the table");
+        // SAFETY: a frame lives while the table knows it; nothing foreign runs here.
+        self.line(unsafe { frame.as_ref() }).borrow_mut().push_back(task);
         task
     }
 
@@ -40,8 +44,17 @@ impl Worker {
     }
 
     #[inline]
-    fn frame(&self, task: Key) -> Option<NonNull<Header>> {
+    pub(super) fn frame(&self, task: Key) -> Option<NonNull<Header>> {
         self.tasks.borrow().get(task).copied()
+    }
+
+    /// The queue in which a ready task waits: that of long accounts, or the one for all others.
+    #[inline]
+    pub(super) fn line(&self, header: &Header) -> &RefCell<VecDeque<Key>> {
+        match header.account.as_ref().is_some_and(|local| local.is_long()) {
+            true => &self.long,
+            false => &self.ready,
+        }
     }
 
     /// Queues a task that has something to do; one that no longer exists is left alone.
@@ -56,7 +69,7 @@ impl Worker {
         header.queued.set(true);
         // What is aborted has nobody who waits for it.
         match header.account.is_some() || header.abort.get() {
-            true => self.ready.borrow_mut().push_back(task),
+            true => self.line(header).borrow_mut().push_back(task),
             false => self.urgent.borrow_mut().push_back(task),
         }
         if self.current.get() != Some(task)
@@ -137,6 +150,9 @@ impl Worker {
             return;
         }
         self.pay(header.account.as_ref());
+        if let Some(local) = &header.account {
+            local.note_poll();
+        }
         self.current.set(Some(task));
         let done = if header.abort.get() {
             // SAFETY: unfinished and not being polled.
@@ -169,8 +185,8 @@ impl Worker {
                 header.queued.set(true);
                 match queue {
                     Queue::Window => self.window.push_back(task),
-                    Queue::Ready => self.ready.borrow_mut().push_back(task),
-                    Queue::First => self.ready.borrow_mut().push_front(task),
+                    Queue::Ready => self.line(header).borrow_mut().push_back(task),
+                    Queue::First => self.line(header).borrow_mut().push_front(task),
                 }
             }
             None => {
@@ -223,6 +239,7 @@ impl Worker {
             self.release(task);
         }
         self.ready.borrow_mut().clear();
+        self.long.borrow_mut().clear();
         self.urgent.borrow_mut().clear();
         while self.window.pop_front().is_some() {}
     }

@@ -16,6 +16,9 @@ use crate::page::{self, PageId};
 /// Victims of one sweep: enough to make the sweep's lock and the batch's writes cheap per page.
 pub(super) const SWEEP_FRAMES: usize = 64;
 
+/// Frames that are free or coming are enough from so many times the low-water mark on.
+const COMING_FACTOR: usize = 2;
+
 /// Pages that are written at a time in advance of a checkpoint: a device is busy with them.
 const FLUSHED_FRAMES: usize = 256;
 
@@ -36,18 +39,22 @@ impl Pool {
         self.write_batch.store(frames.clamp(1, SWEEP_FRAMES), Ordering::Relaxed);
     }
 
-    /// A sweep in advance, when few frames are left: it spares the next fixes the wait, and feeds
-    /// prefetching. Twice around at most, as below; on the average the hand makes one or two steps
-    /// for a frame.
-    pub(super) fn replenish(self: &Arc<Self>) {
-        if self.writes_in_advance() {
+    /// A sweep in advance, when few frames are `left` and not enough are coming: it spares the next fixes
+    /// the wait, and feeds prefetching. Twice around at most, as below; on the average the hand makes one
+    /// or two steps for a frame.
+    pub(super) fn replenish(self: &Arc<Self>, left: usize) {
+        let ahead = left + self.coming.load(Ordering::Relaxed);
+        if self.writes_in_advance() && ahead < COMING_FACTOR * self.low_water {
             self.sweep(self.write_batch(), 2 * self.frames.len());
         }
     }
 
     /// A sweep because somebody waits: twice around, so that each page has had its second chance.
     pub(super) fn relieve(self: &Arc<Self>) {
-        let wanted = self.free.waiting().clamp(1, self.write_batch());
+        // The end of a write wakes those for whom it has not freed enough.
+        let coming = self.coming.load(Ordering::SeqCst);
+        let Some(wanted @ 1..) = self.free.waiting().max(1).checked_sub(coming) else { return };
+        let wanted = wanted.min(self.write_batch());
         // Orders the waiter's entry in the queue before the looks at the pins: see
         // `FreeFrames::waiting`.
         fence(Ordering::SeqCst);
@@ -86,6 +93,7 @@ impl Pool {
         drop(hand);
         let found = freed + dirty.len() > 0;
         if !dirty.is_empty() {
+            self.coming.fetch_add(dirty.len(), Ordering::SeqCst);
             drop(runtime::spawn(write_back(Arc::clone(self), dirty, true)));
         }
         found
@@ -228,7 +236,8 @@ impl Pool {
 /// that nobody has touched meanwhile.
 async fn write_back(pool: Arc<Pool>, mut victims: Vec<u32>, evict: bool) -> Result<()> {
     victims.sort_unstable_by_key(|frame| pool.frames[*frame as usize].pid());
-    let mut marks = Marks { pool: &pool, frames: victims };
+    let coming = if evict { victims.len() } else { 0 };
+    let mut marks = Marks { pool: &pool, frames: victims, coming };
     let permit = pool.writing.together().await;
     let (old, new) = batches(&pool, &marks.frames);
     let mut versions = vec![None; marks.frames.len()];
@@ -248,7 +257,7 @@ async fn write_back(pool: Arc<Pool>, mut victims: Vec<u32>, evict: bool) -> Resu
             pool.evict(frame, false);
         }
     }
-    drop(permit);
+    drop((marks, permit));
     match &new_written {
         // Otherwise they would try the same again and again.
         Err(error) if error.is_disk_full() => pool.free.fail_all(error),
@@ -302,12 +311,18 @@ impl Pool {
 struct Marks<'p> {
     pool: &'p Pool,
     frames: Vec<u32>,
+    /// How many of them are awaited.
+    coming: usize,
 }
 
 impl Drop for Marks<'_> {
     fn drop(&mut self) {
+        self.pool.coming.fetch_sub(self.coming, Ordering::SeqCst);
         for frame in self.frames.drain(..) {
             self.pool.frames[frame as usize].state.end_write(None);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

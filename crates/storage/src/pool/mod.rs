@@ -90,10 +90,12 @@ pub struct Pool {
     pub(crate) writing: Turnstile,
     /// Images of changed old pages.
     pub(crate) journal: Journal,
-    /// Held by whoever writes changed old pages because they are many.
+    /// Of those who write changed old pages because they are many.
     relieving: Semaphore,
     /// Frames that are taken back together; a control for measurements.
     write_batch: AtomicUsize,
+    /// Frames whose pages are being written so that they become free.
+    coming: AtomicUsize,
     /// There was no space for the journal: changed old pages stay until a writer finds some.
     journal_is_stuck: AtomicBool,
     /// Gives out pages of the file.
@@ -219,8 +221,9 @@ impl Pool {
             kept_hand: Mutex::new(0),
             writing: Turnstile::new(),
             journal: Journal::new(),
-            relieving: Semaphore::new(1),
+            relieving: Semaphore::new(journal::RELIEF_BATCHES_MAX),
             write_batch: AtomicUsize::new(evict::SWEEP_FRAMES),
+            coming: AtomicUsize::new(0),
             journal_is_stuck: AtomicBool::new(false),
             allocator,
             prefetch_reserve: (frame_count / 16).min(PREFETCH_RESERVE_MAX),
@@ -396,8 +399,9 @@ impl Pool {
     /// Takes a free frame without waiting, sweeping in advance when few are left.
     fn take_free_frame(self: &Arc<Self>, reserve: usize) -> Option<u32> {
         let taken = self.free.try_take(reserve);
-        if taken.is_none_or(|(_, left)| left < self.low_water) {
-            self.replenish();
+        let left = taken.map_or(0, |(_, left)| left);
+        if left < self.low_water {
+            self.replenish(left);
         }
         let (frame, _) = taken.or_else(|| self.free.try_take(reserve))?;
         self.frames[frame as usize].state.begin_loading();

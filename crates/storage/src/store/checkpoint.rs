@@ -227,6 +227,7 @@ impl StoreInner {
 
     /// Appends the images of changed old pages that are in the pool to the journal.
     async fn write_journal(&self, old: &[Dirty]) -> Result<()> {
+        self.pool.close_gap_in_journal().await?;
         for chunk in old.chunks(CHUNK_PAGES) {
             // All of them together need no more than this.
             self.pool.append_to_journal(self.images(chunk), false).await?;
