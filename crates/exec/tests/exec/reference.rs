@@ -13,7 +13,7 @@ use arrow_schema::{SchemaRef, SortOptions};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
-use sql::expr::{AggregateExpr, Expr};
+use sql::expr::{AggregateExpr, Expr, GroupRows};
 use sql::plan::{HashJoin, HashJoinKind, LookupJoin, LookupKind, NestedLoopJoin, Node, Operator};
 
 use crate::build::named;
@@ -258,10 +258,12 @@ fn one_group(aggregate: &AggregateExpr, rows: &RecordBatch) -> ArrayRef {
     if rows.num_rows() == 0 {
         // No row is a row that does not count.
         let nulls: Vec<_> = args.iter().map(|a| new_null_array(a.data_type(), 1)).collect();
-        state.update(&nulls, &[0], Some(&BooleanArray::from(vec![false])), 1).unwrap();
+        let dropped = BooleanArray::from(vec![false]);
+        state.update(&nulls, &GroupRows::new(&[0], 1), Some(&dropped)).unwrap();
         return state.evaluate().unwrap();
     }
     let groups = vec![0; rows.num_rows()];
-    state.update(&args, &groups, filter.as_ref().map(|f| f.as_boolean()), 1).unwrap();
+    let filter = filter.as_ref().map(|f| f.as_boolean());
+    state.update(&args, &GroupRows::new(&groups, 1), filter).unwrap();
     state.evaluate().unwrap()
 }

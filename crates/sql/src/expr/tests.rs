@@ -151,7 +151,7 @@ fn averages_round() {
     let batch = RecordBatch::try_from_iter([("d", Arc::new(values) as ArrayRef)]).unwrap();
     let expr = AggregateExpr::parse("avg(d)", &batch.schema()).unwrap();
     let mut state = expr.accumulator().unwrap();
-    state.update(&[batch.column(0).clone()], &[0, 0, 0], None, 1).unwrap();
+    state.update(&[batch.column(0).clone()], &GroupRows::new(&[0, 0, 0], 1), None).unwrap();
     // 0.02 / 3 = 0.00666...: the last digit is rounded up.
     let average = types::text::format_value(&state.evaluate().unwrap(), 0);
     assert_eq!(average.as_deref(), Some("0.00666666666666666667"));
