@@ -81,7 +81,7 @@ impl AggregateSink {
                 Some((groups, _)) => groups,
                 None => Groups::new(&self.grouping)?,
             };
-            let rows = all.finish(&self.grouping)?;
+            let rows = all.finish(&self.grouping).await?;
             return Ok(Aggregated::Rows(batch::slices(&rows, self.space.batch_rows)));
         }
         for (groups, counted) in tables {

@@ -13,7 +13,7 @@ use crate::codes::Codes;
 use crate::group_table::{GroupTable, MISSING};
 use crate::keys::{KeyBatch, KeyCoder, Keys};
 use crate::scope::Scope;
-use crate::stage::go_on;
+use crate::stage::{breathe, go_on};
 
 /// Groups merged between two looks at the clock: well under a millisecond.
 const MERGE_ROWS: usize = 8192;
@@ -265,14 +265,16 @@ impl Groups {
         Ok(())
     }
 
-    /// The group columns, then the aggregates: one row per group.
-    pub(crate) fn finish(mut self, grouping: &Grouping) -> SqlResult<RecordBatch> {
+    /// The group columns, then the aggregates: one row per group. Other tasks have their turn between the
+    /// columns.
+    pub(crate) async fn finish(mut self, grouping: &Grouping) -> SqlResult<RecordBatch> {
         let mut columns = match &grouping.coder {
             Some(coder) => coder.decode(&self.keys, self.null_group)?,
             None => vec![],
         };
         let (mut own, mut sums) = (vec![], vec![]);
         for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
+            breathe().await;
             let gives_sums =
                 grouping.values.iter().any(|v| matches!(v, Value::SumOf(of) if *of == at));
             let (value, sum) = match gives_sums {

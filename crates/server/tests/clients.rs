@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use engine::{Database, Options, RingKind};
 use postgres::error::SqlState;
+use postgres::types::private::BytesMut;
+use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, NoTls, SimpleQueryMessage};
 use server::{Address, Server, ServerOptions};
 
@@ -283,4 +285,79 @@ fn arrays_go_and_come_in_binary_format() {
     let row = row.expect("a row");
     assert_eq!(row.get::<_, Vec<u8>>(0), bytes);
     assert_eq!(row.get::<_, Vec<String>>(1), ["p", "q,"]);
+}
+
+/// A value as it lies in a message.
+#[derive(Debug)]
+struct Bytes(Vec<u8>);
+
+impl<'a> FromSql<'a> for Bytes {
+    fn from_sql(
+        _: &Type,
+        raw: &'a [u8],
+    ) -> Result<Bytes, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Bytes(raw.to_vec()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl ToSql for Bytes {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+#[test]
+fn infinite_dates_are_the_extremes_of_their_words() {
+    let served = serve("infinite", RingKind::Threads, 10);
+    let mut client = served.client();
+    let row = client
+        .query_one("select date 'infinity', date '-infinity', timestamp '-infinity', timestamptz 'infinity'", &[])
+        .expect("a row");
+    assert_eq!(row.get::<_, Bytes>(0).0, i32::MAX.to_be_bytes());
+    assert_eq!(row.get::<_, Bytes>(1).0, i32::MIN.to_be_bytes());
+    assert_eq!(row.get::<_, Bytes>(2).0, i64::MIN.to_be_bytes());
+    assert_eq!(row.get::<_, Bytes>(3).0, i64::MAX.to_be_bytes());
+    let day = |days: i32| Bytes(days.to_be_bytes().to_vec());
+    let moment = |micros: i64| Bytes(micros.to_be_bytes().to_vec());
+    let row = client
+        .query_one(
+            "select ($1::date)::text, ($2::timestamp)::text, ($3::timestamptz)::text, ($4::date)::text",
+            &[&day(i32::MIN), &moment(i64::MAX), &moment(i64::MIN), &day(0)],
+        )
+        .expect("a row");
+    let texts: Vec<&str> = (0..4).map(|at| row.get(at)).collect();
+    assert_eq!(texts, ["-infinity", "infinity", "-infinity", "2000-01-01"]);
+    // What is beyond all moments is not taken for infinity.
+    let beyond = client.query_one("select ($1::timestamp)::text", &[&moment(i64::MAX - 1)]);
+    let error = beyond.expect_err("no such moment");
+    assert_eq!(error.code(), Some(&SqlState::INVALID_BINARY_REPRESENTATION));
+}
+
+#[test]
+fn rows_without_columns_come_as_such() {
+    let served = serve("no-columns", RingKind::Threads, 10);
+    let mut client = served.client();
+    assert!(client.prepare("select where $1").expect("prepared").columns().is_empty());
+    let rows = client.query("select from generate_series(1, $1)", &[&3i32]).expect("rows");
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().all(|row| row.is_empty()));
+    let messages = client.simple_query("select from generate_series(1, 2)").expect("rows");
+    let rows =
+        messages.iter().filter(|m| matches!(m, SimpleQueryMessage::Row(row) if row.is_empty()));
+    assert_eq!(rows.count(), 2);
 }

@@ -10,7 +10,7 @@ use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
 };
-use types::{SqlError, SqlState, oid};
+use types::{LogicalType, SqlError, SqlState, oid};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::error::nearest;
@@ -47,6 +47,22 @@ impl CatalogTable {
 }
 
 impl CatalogTable {
+    /// Notes which columns are of `char(n)`: the blanks of what they are compared with do not count.
+    fn tell_padded(&mut self) {
+        let is_padded = |column: &types::Column| matches!(column.ty, LogicalType::Char(_));
+        let columns = &self.def.schema.columns;
+        if !columns.iter().any(is_padded) {
+            return;
+        }
+        let told =
+            |(field, column): (&arrow_schema::FieldRef, &types::Column)| match is_padded(column) {
+                true => Arc::new(crate::origin::told(field.as_ref().clone(), oid::BPCHAR)),
+                false => Arc::clone(field),
+            };
+        let fields = self.schema.fields().iter().zip(columns).map(told).collect::<Vec<_>>();
+        self.schema = Arc::new(arrow_schema::Schema::new(fields));
+    }
+
     /// Notes the types of columns that are `text` here and others to clients.
     fn tell_types(&mut self, catalog: &dyn Catalog) {
         let told = |(ordinal, field): (usize, &arrow_schema::FieldRef)| {
@@ -155,8 +171,9 @@ impl ContextProvider for Names<'_> {
             Some(def) => {
                 self.check_read(name.table(), def.id.is_system())?;
                 let mut table = CatalogTable::new(def);
-                if self.inferring.is_some() {
-                    table.tell_types(self.catalog);
+                match self.inferring.is_some() {
+                    true => table.tell_types(self.catalog),
+                    false => table.tell_padded(),
                 }
                 Ok(Arc::new(table))
             }

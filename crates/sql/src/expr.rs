@@ -23,6 +23,7 @@ mod aggregate;
 mod average;
 mod exact;
 mod from_text;
+mod moment_cast;
 mod own_cast;
 mod series;
 mod slow;
@@ -31,7 +32,6 @@ mod tests;
 mod text_cast;
 mod typed;
 mod window;
-mod zone_cast;
 
 pub use accumulator::{Accumulator, GroupRows};
 pub use aggregate::AggregateExpr;

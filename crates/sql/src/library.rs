@@ -13,6 +13,7 @@ use datafusion_sql::planner::ParserOptions;
 use stdx::HashMap;
 
 mod average;
+mod coalesce;
 mod column_types;
 mod exact_sum;
 mod functions;
@@ -67,6 +68,7 @@ impl Library {
             aliases.remove(function.name());
             register(registry.register_udf(function));
         }
+        register(registry.register_udf(Arc::new(ScalarUDF::from(coalesce::Coalesce::default()))));
         for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
             register(registry.register_udaf(function));
         }

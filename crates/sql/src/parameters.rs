@@ -32,7 +32,8 @@ const ROUNDS_MAX: usize = 8;
 ///
 /// # Errors
 /// What parsing says, 42725, 42883 and 42804 for operators and functions that do not follow from their
-/// operands, 42P18 for a parameter whose type nothing tells.
+/// operands, 42P08 for a parameter that is the value of columns of several types, 42P18 for one whose type
+/// nothing tells.
 pub fn parameter_types(
     template: &Template,
     declared: &[u32],
@@ -169,7 +170,8 @@ fn of_insert(insert: &Insert, catalog: &dyn Catalog, inference: &Inference) -> S
     match &insert.source {
         InsertSource::Values(rows) => {
             for row in rows {
-                row.iter().enumerate().for_each(|(i, value)| of_value(value, ty(i), inference));
+                let places = row.iter().enumerate().map(|(i, value)| (value, ty(i)));
+                of_values(places, inference);
                 let is_whole = |value: &&ast::Expr| matches!(value, ast::Expr::Value(_));
                 let values = row.iter().filter(|value| !is_default(value) && !is_whole(value));
                 let values: Vec<ast::Expr> = values.cloned().collect();
@@ -233,25 +235,28 @@ fn over_rows(
 }
 
 fn of_assignments(assignments: &[Assignment], table: &TableDef, inference: &Inference) {
-    for assignment in assignments {
-        if let Some(ordinal) = table.schema.ordinal(&assignment.column) {
-            let ty = oid::of_logical(table.schema.columns[ordinal].ty).oid;
-            of_value(&assignment.value, ty, inference);
-        }
-    }
+    let places = assignments.iter().filter_map(|assignment| {
+        let ordinal = table.schema.ordinal(&assignment.column)?;
+        let ty = oid::of_logical(table.schema.columns[ordinal].ty).oid;
+        Some((&assignment.value, ty))
+    });
+    of_values(places, inference);
 }
 
-/// A parameter that is a whole value has the type of its place.
-fn of_value(value: &ast::Expr, ty: u32, inference: &Inference) {
+/// Parameters that are whole values have the types of their places.
+fn of_values<'a>(places: impl Iterator<Item = (&'a ast::Expr, u32)>, inference: &Inference) {
+    let places = places.filter_map(|(value, ty)| Some((whole(value)?, ty)));
+    inference.settle_together(places.filter(|(index, _)| inference.is_open(*index)).collect());
+}
+
+/// The number of the parameter that a value is.
+fn whole(value: &ast::Expr) -> Option<usize> {
     match value {
-        ast::Expr::Nested(inner) => of_value(inner, ty, inference),
-        ast::Expr::Value(value) => {
-            if let ast::Value::Placeholder(name) = &value.value
-                && let Some(index) = index(name)
-            {
-                inference.settle(index, ty);
-            }
-        }
-        _ => {}
+        ast::Expr::Nested(inner) => whole(inner),
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Placeholder(name) => index(name),
+            _ => None,
+        },
+        _ => None,
     }
 }

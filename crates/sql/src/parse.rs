@@ -29,6 +29,7 @@ mod merged;
 mod named;
 mod natural;
 mod needed;
+mod no_columns;
 mod notification;
 mod ordered_set;
 mod overriding;
@@ -77,6 +78,7 @@ pub use dml::{Delete, Insert, Truncate, Update};
 pub use explain::{Explain, ExplainWrite};
 pub(crate) use lock::mode_of;
 pub use lock::{LockTables, LockedRelation, RowLockMode, RowLocks, TableLock};
+pub(crate) use no_columns::NONE;
 pub use notification::NotificationStatement;
 pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
@@ -368,6 +370,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     exclude::nothing(&mut tokens)?;
     table::with_data(&mut tokens);
     include::mark(&mut tokens);
+    no_columns::fill(&mut tokens);
     let overriding = overriding::taken(&mut tokens);
     sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
@@ -393,6 +396,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         _ => None,
     };
     refuse::dropped_silently(&statement)?;
+    no_columns::check(&statement)?;
     let dispatched = dispatch(statement).map_err(|error| match unknown {
         Some(named) if error.state == SqlState::FEATURE_NOT_SUPPORTED => named,
         _ => error,

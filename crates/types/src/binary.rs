@@ -12,6 +12,7 @@ use arrow_array::{
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 mod array;
 
+use crate::datetime::infinite::{is_finite, is_finite_date};
 use crate::logical::UTC;
 use crate::{SqlError, SqlResult, SqlState, oid, zone};
 
@@ -66,12 +67,14 @@ pub fn encode(body: &mut Vec<u8>, array: &ArrayRef, row: usize) -> SqlResult<()>
             sized(body, &array.as_primitive::<Float64Type>().value(row).to_be_bytes());
         }
         DataType::Date32 => {
-            let days = array.as_primitive::<Date32Type>().value(row) - EPOCH_DAYS;
-            sized(body, &days.to_be_bytes());
+            let days = array.as_primitive::<Date32Type>().value(row);
+            let shown = if is_finite_date(days) { days - EPOCH_DAYS } else { days };
+            sized(body, &shown.to_be_bytes());
         }
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
-            sized(body, &(micros - EPOCH_MICROS).to_be_bytes());
+            let shown = if is_finite(micros) { micros - EPOCH_MICROS } else { micros };
+            sized(body, &shown.to_be_bytes());
         }
         DataType::Decimal128(..) | DataType::Decimal256(..) => {
             numeric(body, &crate::text::format_value(array, row).unwrap_or_default());
@@ -153,10 +156,10 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
         }
         oid::DATE => {
             let days = i32::from_be_bytes(fixed(bytes)?);
-            if matches!(days, i32::MIN | i32::MAX) {
-                return Err(SqlError::unsupported("an infinite date"));
-            }
-            let days = days.checked_add(EPOCH_DAYS);
+            let days = match is_finite_date(days) {
+                true => days.checked_add(EPOCH_DAYS).filter(|days| is_finite_date(*days)),
+                false => Some(days),
+            };
             let array = Date32Array::from(vec![days.ok_or_else(bad)?]);
             crate::text::format_value(&array, 0).unwrap_or_default()
         }
@@ -183,10 +186,11 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
 /// A timestamp as text, an instant in UTC.
 fn timestamp_text(bytes: &[u8], zone: Option<&str>) -> SqlResult<String> {
     let micros = i64::from_be_bytes(fixed(bytes)?);
-    if matches!(micros, i64::MIN | i64::MAX) {
-        return Err(SqlError::unsupported("an infinite timestamp"));
-    }
-    let micros = micros.checked_add(EPOCH_MICROS).ok_or_else(bad)?;
+    let micros = match is_finite(micros) {
+        true => micros.checked_add(EPOCH_MICROS).filter(|micros| is_finite(*micros)),
+        false => Some(micros),
+    };
+    let micros = micros.ok_or_else(bad)?;
     let array = TimestampMicrosecondArray::from(vec![micros]).with_timezone_opt(zone);
     let _entered = zone::enter(zone::Context::default());
     Ok(crate::text::format_value(&array, 0).unwrap_or_default())

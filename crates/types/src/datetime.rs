@@ -7,6 +7,7 @@ use crate::zone::{self, Zone};
 use crate::{LogicalType, SqlError, SqlResult, SqlState};
 
 mod decode;
+pub mod infinite;
 
 use decode::{Problem, Special};
 
@@ -19,11 +20,10 @@ pub fn parse_date(text: &str) -> SqlResult<i32> {
     if let Some(days) = Date32Type::parse(trimmed) {
         return Ok(days);
     }
-    let days = match far_date(trimmed) {
-        Some(days) => return Ok(days),
-        None => local(LogicalType::Date, text)?.0.div_euclid(MICROS_PER_DAY),
-    };
-    i32::try_from(days).map_err(|_| out_of_range(LogicalType::Date, text))
+    match far_date(trimmed) {
+        Some(days) => Ok(days),
+        None => Ok(infinite::day_of(local(LogicalType::Date, text)?.0)),
+    }
 }
 
 /// A date outside of the years 1 to 9999: `20000-01-01`, `0044-03-15 BC`.
@@ -84,21 +84,22 @@ fn local(ty: LogicalType, text: &str) -> SqlResult<(i64, Option<Zone>)> {
     let decoded = decode::decode(text).map_err(problem)?;
     match (decoded.special, decoded.clock) {
         (Some(special @ Special::Day(_)), Some(clock)) => {
-            let (midnight, _) = special_time(ty, special, text)?;
+            let (midnight, _) = special_time(special, text)?;
             return Ok((midnight + clock, decoded.zone));
         }
         (Some(Special::Now), Some(_)) => return Err(syntax(ty, text)),
-        (Some(special), _) => return special_time(ty, special, text),
+        (Some(special), _) => return special_time(special, text),
         (None, _) => {}
     }
     let days = decoded.date.ok_or_else(|| syntax(ty, text))?;
     let clock = decoded.clock.unwrap_or(0);
     let micros = days.checked_mul(MICROS_PER_DAY).and_then(|micros| micros.checked_add(clock));
+    let micros = micros.filter(|micros| infinite::is_finite(*micros));
     Ok((micros.ok_or_else(|| out_of_range(ty, text))?, decoded.zone))
 }
 
 /// The time that a word stands for.
-fn special_time(ty: LogicalType, special: Special, text: &str) -> SqlResult<(i64, Option<Zone>)> {
+fn special_time(special: Special, text: &str) -> SqlResult<(i64, Option<Zone>)> {
     let zone::Context { zone, now_us } = zone::current();
     let now = || {
         now_us.map(|now| zone.local_of(now)).ok_or_else(|| {
@@ -111,9 +112,8 @@ fn special_time(ty: LogicalType, special: Special, text: &str) -> SqlResult<(i64
         Special::Day(distance) => {
             (now()?.div_euclid(MICROS_PER_DAY).saturating_add(distance) * MICROS_PER_DAY, None)
         }
-        Special::Infinity => {
-            return Err(SqlError::unsupported(format!("an infinite {}", name(ty))));
-        }
+        Special::Infinity => (i64::MAX, None),
+        Special::MinusInfinity => (i64::MIN, None),
     })
 }
 
@@ -131,7 +131,7 @@ pub fn parse_time(text: &str) -> SqlResult<i64> {
     match decode::decode(&marked) {
         Ok(decode::Decoded { clock: Some(clock), .. }) => Ok(clock),
         Ok(decode::Decoded { special: Some(Special::Now), .. }) => {
-            Ok(special_time(ty, Special::Now, text)?.0.rem_euclid(MICROS_PER_DAY))
+            Ok(special_time(Special::Now, text)?.0.rem_euclid(MICROS_PER_DAY))
         }
         Err(Problem::Range) => Err(out_of_range(ty, text)),
         _ => Err(syntax(ty, text)),
@@ -165,7 +165,7 @@ pub fn parse_interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
             sum.note(1 << MONTH).ok_or_else(error)?;
             sum.months += months;
             any = true;
-        } else if let Ok(value) = word.parse::<f64>() {
+        } else if let Some(value) = word.parse::<f64>().ok().filter(|value| value.is_finite()) {
             if number.replace(value).is_some() {
                 return Err(error());
             }

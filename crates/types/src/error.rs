@@ -61,6 +61,8 @@ states! {
     AMBIGUOUS_FUNCTION = "42725";
     /// A parameter whose type nothing tells.
     INDETERMINATE_DATATYPE = "42P18";
+    /// A parameter that stands for values of several types.
+    AMBIGUOUS_PARAMETER = "42P08";
     /// A parameter that does not exist.
     UNDEFINED_PARAMETER = "42P02";
     /// A write or a failed statement where the transaction forbids it.

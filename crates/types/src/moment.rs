@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use crate::LogicalType;
+use crate::datetime::infinite::is_finite;
 
 /// The kind of a time of which fewer digits are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,8 +66,9 @@ pub fn rounded(array: &ArrayRef, digits: u8) -> ArrayRef {
         DataType::Timestamp(..) => {
             let times = array.as_primitive::<TimestampMicrosecondType>();
             let ty = times.data_type().clone();
-            let times = times.unary::<_, TimestampMicrosecondType>(|micros| {
-                nearest(micros.wrapping_sub(EPOCH_2000), unit).wrapping_add(EPOCH_2000)
+            let times = times.unary::<_, TimestampMicrosecondType>(|micros| match micros {
+                micros if !is_finite(micros) => micros,
+                micros => nearest(micros.wrapping_sub(EPOCH_2000), unit).wrapping_add(EPOCH_2000),
             });
             Arc::new(times.with_data_type(ty))
         }

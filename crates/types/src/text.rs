@@ -17,6 +17,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::array::{format_array, format_bytes, format_uuid};
+use crate::datetime::infinite::{self, is_finite, is_finite_date};
 use crate::numeric::{FREE_DIGITS, format_free, format_wide};
 use crate::zone;
 
@@ -57,10 +58,17 @@ pub fn format_value(array: &dyn Array, row: usize) -> Option<String> {
         DataType::Utf8 => array.as_string::<i32>().value(row).to_string(),
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_string(),
         DataType::Utf8View => array.as_string_view().value(row).to_string(),
-        DataType::Date32 => date(i64::from(value::<Date32Type>(array, row))),
+        DataType::Date32 => match value::<Date32Type>(array, row) {
+            days if is_finite_date(days) => date(i64::from(days)),
+            days => infinite::shown(days > 0),
+        },
         DataType::Timestamp(unit, zone) => {
             let micros = micros(array, row, *unit);
-            if zone.is_some() { instant(micros) } else { timestamp(micros) }
+            match zone {
+                _ if !is_finite(micros) => infinite::shown(micros > 0),
+                Some(_) => instant(micros),
+                None => timestamp(micros),
+            }
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let v = value::<IntervalMonthDayNanoType>(array, row);

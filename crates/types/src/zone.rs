@@ -9,9 +9,14 @@ use std::marker::PhantomData;
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 
+use crate::datetime::infinite::is_finite;
 use crate::{SqlError, SqlResult, SqlState};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// The first and the last moment that is not infinite.
+const FIRST: i64 = i64::MIN + 1;
+const LAST: i64 = i64::MAX - 1;
 
 /// A time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,14 +142,20 @@ impl Zone {
         }
     }
 
-    /// Local time of an instant.
+    /// Local time of an instant; the infinite ones are the same everywhere.
     pub fn local_of(self, utc_micros: i64) -> i64 {
-        utc_micros.saturating_add(self.offset_at(utc_micros))
+        if !is_finite(utc_micros) {
+            return utc_micros;
+        }
+        utc_micros.saturating_add(self.offset_at(utc_micros)).clamp(FIRST, LAST)
     }
 
     /// The instant of a local time. One that the clock skips is counted as before the change, one that
     /// comes twice as after it.
     pub fn instant_of(self, local_micros: i64) -> i64 {
+        if !is_finite(local_micros) {
+            return local_micros;
+        }
         let seconds = match self {
             Zone::Fixed(seconds) => seconds,
             Zone::Named(tz) => match moment(local_micros) {
@@ -156,7 +167,8 @@ impl Zone {
                 None => 0,
             },
         };
-        local_micros.saturating_sub(i64::from(seconds) * MICROS_PER_SECOND)
+        let offset = i64::from(seconds) * MICROS_PER_SECOND;
+        local_micros.saturating_sub(offset).clamp(FIRST, LAST)
     }
 }
 

@@ -41,6 +41,9 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
         None => (vec![], None),
         Some(query) => {
             let rows = writing.stream(query).await?;
+            if rows.schema.fields().is_empty() {
+                return Err(SqlError::unsupported("a table without columns"));
+            }
             (columns_of(&rows.schema), Some(rows))
         }
     };

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
+use arrow_select::take::take;
 use runtime::sync::Cancel;
 use sql::dml::{LockedQuery, TargetCatalog};
 use sql::plan::Plan;
@@ -170,10 +171,13 @@ impl Found {
         let columns: Vec<usize> = (0..self.rows.num_columns() - locked.key_count).collect();
         let fields: Vec<_> = columns.iter().map(|at| self.schema.fields()[*at].clone()).collect();
         let positions = arrow_array::UInt32Array::from(kept.to_vec());
-        let rows = self.rows.project(&columns).map_err(internal)?;
-        let rows = arrow_select::take::take_record_batch(&rows, &positions).map_err(internal)?;
+        let taken = columns.iter().map(|at| take(self.rows.column(*at), &positions, None));
+        let taken = taken.collect::<Result<Vec<_>, _>>().map_err(internal)?;
         let metadata = self.schema.metadata().clone();
         let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let count = RecordBatchOptions::new().with_row_count(Some(positions.len()));
+        let rows = RecordBatch::try_new_with_options(schema.clone(), taken, &count);
+        let rows = rows.map_err(internal)?;
         let tag = format!("SELECT {}", rows.num_rows());
         Ok(ResultSet { schema, batches: vec![rows], tag, figures: None })
     }

@@ -65,7 +65,7 @@ impl SpilledGroups {
             }
             lane.counted += more;
         }
-        let rows = groups.finish(&self.grouping)?;
+        let rows = groups.finish(&self.grouping).await?;
         lane.ready = batch::slices(&rows, self.space.batch_rows).into();
         Ok(())
     }

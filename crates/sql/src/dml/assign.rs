@@ -40,9 +40,7 @@ pub fn assign(values: &ArrayRef, column: &Column) -> SqlResult<ArrayRef> {
     let rounded = from.is_numeric() && to.is_integer();
     let values = if rounded { convert(values, &to)? } else { Arc::clone(values) };
     let values = match (values.data_type(), &to) {
-        (DataType::Timestamp(..), DataType::Date32) => {
-            arrow_cast::cast(&values, &to).map_err(from_arrow)?
-        }
+        (DataType::Timestamp(..), DataType::Date32) => convert(&values, &to)?,
         _ => values,
     };
     let mut parser = ColumnParser::new(column);

@@ -10,7 +10,7 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::{text_cast, zone_cast};
+use super::{moment_cast, text_cast};
 
 /// A cast of `input` by one of the rules.
 #[derive(Debug, Clone)]
@@ -25,8 +25,8 @@ pub(super) struct OwnCast {
 enum Rule {
     /// By way of text.
     Text,
-    /// Between instants and local time.
-    Zone,
+    /// Between dates, local times and instants.
+    Moment,
 }
 
 impl OwnCast {
@@ -34,7 +34,7 @@ impl OwnCast {
     pub fn of(input: &Arc<dyn PhysicalExpr>, from: &DataType, to: &DataType) -> Option<OwnCast> {
         let rule = match () {
             () if text_cast::applies(from, to) => Rule::Text,
-            () if zone_cast::applies(from, to) => Rule::Zone,
+            () if moment_cast::applies(from, to) => Rule::Moment,
             () => return None,
         };
         Some(OwnCast { input: Arc::clone(input), to: to.clone(), rule })
@@ -76,7 +76,7 @@ impl PhysicalExpr for OwnCast {
         let array = self.input.evaluate(batch)?.into_array(batch.num_rows())?;
         let cast = match self.rule {
             Rule::Text => text_cast::cast_text(&array, &self.to)?,
-            Rule::Zone => zone_cast::cast_zone(&array, &self.to)?,
+            Rule::Moment => moment_cast::cast_moments(&array, &self.to)?,
         };
         Ok(ColumnarValue::Array(cast))
     }

@@ -24,6 +24,7 @@ mod array_parts;
 mod arrays;
 mod bytea;
 mod date_fields;
+mod date_parts;
 mod dates;
 mod degrees;
 mod divisors;

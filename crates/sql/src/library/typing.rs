@@ -19,10 +19,12 @@ use datafusion_expr::{
 use datafusion_optimizer::AnalyzerRule;
 use types::numeric::FREE;
 
+mod blanks;
 mod casts;
 mod elements;
 mod intervals;
 mod literals;
+mod moments;
 mod nulls;
 mod numbers;
 mod operand;
@@ -31,10 +33,12 @@ mod patterns;
 mod refusals;
 mod subqueries;
 mod unions;
+mod windows;
 mod zeros;
 
 use super::LIBRARY;
 use crate::parameters::Inference;
+use moments::settle_dates;
 use numbers::{align, align_list, is_mixed, product, unify};
 use operand::typed_operand;
 use zeros::{has_floats, null_if_equal, with_both_zeros};
@@ -107,28 +111,10 @@ fn typed_node(
             Ok(LogicalPlan::Sort(sort))
         }
         LogicalPlan::Union(union) => unions::typed_union(union),
-        LogicalPlan::Window(window) => counted(LogicalPlan::Window(window).recompute_schema()?),
+        LogicalPlan::Join(join) => unions::typed_join(join),
+        LogicalPlan::Window(window) => windows::typed(window),
         other => other.recompute_schema(),
     }
-}
-
-/// Ranks are signed.
-fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let schema = Arc::clone(plan.schema());
-    if schema.fields().iter().all(|f| f.data_type() != &DataType::UInt64) {
-        return Ok(plan);
-    }
-    let exprs = schema.iter().map(|(qualifier, field)| {
-        let column = Expr::Column((qualifier, field).into());
-        match field.data_type() {
-            DataType::UInt64 => {
-                cast(column, DataType::Int64).alias_qualified(qualifier.cloned(), field.name())
-            }
-            _ => column,
-        }
-    });
-    let exprs: Vec<Expr> = exprs.collect();
-    LogicalPlanBuilder::from(plan).project(exprs)?.build()
 }
 
 /// The expression over rows of `schema`, with PostgreSQL's types.
@@ -145,7 +131,9 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::InList(mut list) => {
             let mut all = vec![*list.expr];
             all.append(&mut list.list);
+            blanks::taken_from(&mut all, schema);
             settle(&mut all, schema)?;
+            settle_dates(&mut all, schema)?;
             align_list(&mut all, schema)?;
             intervals::compare_by_length(&mut all, schema)?;
             list.expr = Box::new(all.remove(0));
@@ -156,6 +144,7 @@ fn typed_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Between(mut between) => {
             let mut all = vec![*between.expr, *between.low, *between.high];
+            blanks::taken_from(&mut all, schema);
             settle(&mut all, schema)?;
             settle_dates(&mut all, schema)?;
             align(&mut all, schema)?;
@@ -277,28 +266,6 @@ fn settle(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
     }
     Ok(())
 }
-
-/// A constant timestamp at midnight beside a date is that date: an index on dates can find it.
-fn settle_dates(exprs: &mut [Expr], schema: &DFSchema) -> Result<()> {
-    let types = exprs.iter().map(|e| e.get_type(schema)).collect::<Result<Vec<_>>>()?;
-    if !types.contains(&DataType::Date32) {
-        return Ok(());
-    }
-    for (expr, ty) in exprs.iter_mut().zip(types) {
-        if matches!(ty, DataType::Timestamp(_, None))
-            && is_constant(expr)
-            && let Ok(ScalarValue::TimestampMicrosecond(Some(micros), None)) =
-                crate::expr::constant(expr)
-            && micros % MICROS_PER_DAY == 0
-            && let Ok(days) = i32::try_from(micros / MICROS_PER_DAY)
-        {
-            *expr = Expr::Literal(ScalarValue::Date32(Some(days)), None);
-        }
-    }
-    Ok(())
-}
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// Whether an expression is made of literals, casts and functions of them only.
 fn is_constant(expr: &Expr) -> bool {
@@ -468,6 +435,11 @@ fn window_call(mut window: WindowFunction, schema: &DFSchema) -> Result<WindowFu
     Ok(window)
 }
 
+fn is_order(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
 fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     let BinaryExpr { left, op, right } = binary;
     let mut sides = [*left, *right];
@@ -477,6 +449,9 @@ fn operator(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
         op,
         Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo
     );
+    if distinct || is_order(op) {
+        blanks::taken_from(&mut sides, schema);
+    }
     if compares || distinct {
         settle(&mut sides, schema)?;
         settle_dates(&mut sides, schema)?;

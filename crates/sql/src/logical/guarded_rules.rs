@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion_common::{Column, DFSchema, ExprSchema, JoinType, NullEquality, Result};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{
+    Column, DFSchema, ExprSchema, JoinType, NullEquality, Result, ScalarValue,
+};
+use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, cast};
 use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
@@ -14,10 +17,14 @@ use datafusion_optimizer::optimize_projections::OptimizeProjections;
 use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
+use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
+use types::datetime::infinite::{is_finite, is_finite_date};
+
 use super::dependencies;
+use crate::expr::as_case;
 
 /// A rule of the library, and what is done around it.
 pub(super) struct Guarded<R> {
@@ -98,6 +105,55 @@ pub(super) fn distincts() -> Guarded<ReplaceDistinctWithAggregate> {
             other => Ok(Transformed::no(other)),
         },
     }
+}
+
+/// [`SimplifyExpressions`] but where an infinite date or moment stands beside a cast to one: the library
+/// would compute it by its own casts, which know no infinity. What only this rule knows to run is put into
+/// words there.
+pub(super) fn simplified() -> Guarded<SimplifyExpressions> {
+    Guarded {
+        rule: SimplifyExpressions::new(),
+        guard: |rule, plan, config| match casts_infinity(&plan)? {
+            true => as_cases(plan),
+            false => rule.rewrite(plan, config),
+        },
+    }
+}
+
+/// The plan with `coalesce` and its kin as `CASE`.
+fn as_cases(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(expr.transform_up(as_case)?.update_data(|expr| name.restore(expr)))
+    })
+}
+
+fn casts_infinity(plan: &LogicalPlan) -> Result<bool> {
+    let (mut infinite, mut casts) = (false, false);
+    plan.apply_expressions(|expr| {
+        expr.apply(|e| {
+            match e {
+                Expr::Literal(value, _) => infinite |= is_infinite(value),
+                Expr::Cast(cast) => casts |= is_moment(cast.field.data_type()),
+                _ => {}
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(infinite && casts)
+}
+
+fn is_infinite(value: &ScalarValue) -> bool {
+    match value {
+        ScalarValue::Date32(Some(days)) => !is_finite_date(*days),
+        ScalarValue::TimestampMicrosecond(Some(micros), _) => !is_finite(*micros),
+        _ => false,
+    }
+}
+
+fn is_moment(ty: &DataType) -> bool {
+    matches!(ty, DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_))
 }
 
 /// [`SingleDistinctToGroupBy`], whose sums of sums have the types of the sums that they stand for.

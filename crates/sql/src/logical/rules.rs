@@ -22,7 +22,6 @@ use datafusion_optimizer::optimize_unions::OptimizeUnions;
 use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation;
 use datafusion_optimizer::push_down_limit::PushDownLimit;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
-use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 
 use super::Rule;
 use super::duplicates::Duplicates;
@@ -36,7 +35,7 @@ pub(super) fn first() -> Vec<Rule> {
         Arc::new(OptimizeUnions::new()),
         // Constants are folded by our rules before it (`constants`), which leaves it algebra on
         // booleans and nulls; comparisons with casts that lose digits are rounded before (`typing`).
-        Arc::new(SimplifyExpressions::new()),
+        Arc::new(guarded_rules::simplified()),
         Arc::new(guarded_rules::distincts()),
         // Semi and anti joins of conditions joined by AND, mark joins of others. It identifies columns
         // by their names alone (`separate` gives them names of their own) and knows no unknown below

@@ -7,11 +7,11 @@ use datafusion_common::{DFSchema, DataFusionError, ExprSchema, Result, ScalarVal
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion_expr::{Expr, ExprSchemable};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
-use types::{LogicalType, SqlError, oid};
+use types::{LogicalType, SqlError, SqlState, oid};
 
 use super::expressions;
 use crate::origin::told_oid;
-use crate::signatures::{array_of, common_type};
+use crate::signatures::{array_of, common_type, type_name};
 
 /// The types of parameters, as far as they are known; shared with the library's binder.
 #[derive(Clone, Debug)]
@@ -91,6 +91,25 @@ impl Inference {
             && ty != oid::UNKNOWN
         {
             *place = ty;
+        }
+    }
+
+    /// Whether nothing is known of a parameter.
+    pub(super) fn is_open(&self, index: usize) -> bool {
+        self.state().types.get(index) == Some(&0)
+    }
+
+    /// The types of open parameters by their numbers, as one list of values tells them. One that stands for
+    /// values of several types is refused.
+    pub(super) fn settle_together(&self, places: Vec<(usize, u32)>) {
+        for (at, (index, ty)) in places.iter().enumerate() {
+            match places[..at].iter().find(|(before, _)| before == index) {
+                Some((_, first)) if first != ty => {
+                    drop(self.refuse(inconsistent(*index, [*first, *ty])))
+                }
+                Some(_) => {}
+                None => self.settle(*index, *ty),
+            }
         }
     }
 
@@ -208,4 +227,12 @@ fn operator_name(op: &BinaryOperator) -> Option<&'static str> {
         BinaryOperator::PGRegexNotIMatch => "!~*",
         _ => return None,
     })
+}
+
+/// 42P08: a parameter is a value of two types.
+fn inconsistent(index: usize, types: [u32; 2]) -> SqlError {
+    let message = format!("inconsistent types deduced for parameter ${}", index + 1);
+    let [first, second] = types.map(type_name);
+    SqlError::new(SqlState::AMBIGUOUS_PARAMETER, message)
+        .with_detail(format!("{first} versus {second}"))
 }

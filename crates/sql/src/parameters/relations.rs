@@ -122,9 +122,8 @@ fn open_output(inference: &Inference, plan: &LogicalPlan, column: usize) -> Opti
 
 /// Outputs that are open parameters have the types `targets`; those beyond are text.
 pub(crate) fn settle_outputs(inference: &Inference, plan: &LogicalPlan, targets: &[u32]) {
-    for column in 0..plan.schema().fields().len() {
-        if let Some(index) = open_output(inference, plan, column) {
-            inference.settle(index, targets.get(column).copied().unwrap_or(oid::TEXT));
-        }
-    }
+    let target = |column: usize| targets.get(column).copied().unwrap_or(oid::TEXT);
+    let columns = 0..plan.schema().fields().len();
+    let open = columns.filter_map(|at| Some((open_output(inference, plan, at)?, target(at))));
+    inference.settle_together(open.collect());
 }

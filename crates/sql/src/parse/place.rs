@@ -20,8 +20,11 @@ impl Template {
             return error.at(tokens::position(self.text(), line, column));
         }
         let Some(at) = culprit(self.tokens(), &error) else { return error };
-        let position = tokens::position_of(self.text(), &self.tokens()[at]);
-        error.at(position)
+        // The text may end where something is missing.
+        match self.tokens().get(at) {
+            Some(token) => error.at(tokens::position_of(self.text(), token)),
+            None => error,
+        }
     }
 }
 

@@ -161,9 +161,6 @@ impl Visitor for Refuse {
             let message = format!("target lists can have at most {TARGETS_MAX} entries");
             return ControlFlow::Break(Box::new(SqlError::new(TOO_MANY_COLUMNS, message)));
         }
-        if select.projection.is_empty() {
-            return refuse("SELECT without columns");
-        }
         if select.into.is_some() {
             return refuse("SELECT INTO in this place");
         }

@@ -8,7 +8,7 @@ use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr,
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
+    Statement, TableFactor, TimezoneInfo, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
 use super::rewrite::{call_with, take};
@@ -45,7 +45,6 @@ impl VisitorMut for Normalise {
                 plain_function(function);
                 age_of_transaction(function);
             }
-            Expr::Exists { subquery, .. } => with_output(subquery),
             Expr::Identifier(ident) if is_niladic(ident) => *expr = call(ident.clone()),
             Expr::Cast { data_type, .. } => plain_type(data_type),
             Expr::Value(ValueWithSpan {
@@ -85,16 +84,6 @@ impl VisitorMut for Normalise {
         }
         vectors::relation(factor);
         ControlFlow::Continue(())
-    }
-}
-
-/// A query without columns has one: whether there are rows is all that is asked.
-fn with_output(query: &mut Query) {
-    if let SetExpr::Select(select) = query.body.as_mut()
-        && select.projection.is_empty()
-    {
-        let one = Value::Number("1".into(), false);
-        select.projection.push(SelectItem::UnnamedExpr(Expr::Value(one.into())));
     }
 }
 

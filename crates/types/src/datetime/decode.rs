@@ -25,6 +25,7 @@ pub(super) enum Special {
     /// Midnight, so many days from today.
     Day(i64),
     Infinity,
+    MinusInfinity,
 }
 
 /// Why a text is no value.
@@ -94,7 +95,14 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, Problem> {
                     let second = run(end + 1, &|b| b.is_ascii_digit());
                     bytes.get(second) == Some(&b'.')
                 };
-                let is_date = dotted || next == b'/' || next == b'-' && end - at < 6;
+                // Six digits may be a time with a zone behind it, unless a month and a day follow.
+                let followed = next == b'-' && {
+                    let second = run(end + 1, &|b| b.is_ascii_digit());
+                    second > end + 1 && bytes.get(second) == Some(&b'-')
+                };
+                let is_date = dotted
+                    || next == b'/'
+                    || next == b'-' && (end - at < 6 || end - at == 6 && followed);
                 if next == b':' {
                     at = run(end, &|b| b.is_ascii_digit() || b == b':' || b == b'.');
                     found.push(Token::Clock(&text[start..at]));
@@ -349,7 +357,8 @@ impl Fields {
             "today" => self.special(Special::Day(0))?,
             "tomorrow" => self.special(Special::Day(1))?,
             "yesterday" => self.special(Special::Day(-1))?,
-            "infinity" | "-infinity" => self.special(Special::Infinity)?,
+            "infinity" => self.special(Special::Infinity)?,
+            "-infinity" => self.special(Special::MinusInfinity)?,
             _ => {
                 let zone = Zone::parse(given).map_err(|_| match given.contains('/') {
                     true => Problem::Zone(given.to_owned()),

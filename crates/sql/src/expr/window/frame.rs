@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_ord::ord::make_comparator;
-use arrow_schema::SortOptions;
+use arrow_schema::{DataType, SortOptions};
 use datafusion_common::DFSchema;
 use datafusion_expr::{
     ExprSchemable, Operator, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits,
@@ -246,6 +246,10 @@ fn bound(
         true => value.cast_to(&ty).map_err(from_library)?,
         false => value.clone(),
     };
-    let shifted = binary_expr(key.expr.clone(), op, lit(value));
+    let mut shifted = binary_expr(key.expr.clone(), op, lit(value));
+    if matches!(ty, DataType::Timestamp(..)) {
+        // By our arithmetic, which knows infinity.
+        shifted = crate::library::typed(shifted, schema).map_err(from_library)?;
+    }
     Ok(Bound::Value(Expr::compile(&shifted, schema)?))
 }

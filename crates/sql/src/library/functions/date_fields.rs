@@ -6,9 +6,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Decimal128Array, Float64Array};
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
+use types::datetime::infinite::is_finite_date;
 use types::{SqlError, SqlResult};
 
-use super::dates::{DAY, MILLION, of_point};
+use super::date_parts::{MILLION, Part, of_point};
+use super::dates::DAY;
 use super::{Args, Functions, Ty, double, invalid_parameter};
 
 pub(super) fn register(functions: &mut Functions) {
@@ -43,7 +45,7 @@ fn extract_date(args: &Args<'_>) -> SqlResult<ArrayRef> {
     ];
     // The field is a constant as a rule: its name is looked at once.
     let last = RefCell::new((String::new(), String::new()));
-    let value = |row: usize| -> SqlResult<Option<i128>> {
+    let value = |row: usize| -> SqlResult<Part> {
         let (name, mut last) = (args.text(0).value(row), last.borrow_mut());
         if last.0 != name {
             let field = name.to_ascii_lowercase();
@@ -53,16 +55,24 @@ fn extract_date(args: &Args<'_>) -> SqlResult<ArrayRef> {
             *last = (name.to_owned(), field);
         }
         let field = last.1.as_str();
-        let found = of_point(field, i64::from(args.date(1, row)) * DAY);
-        found.map(|millionths| Some(millionths / MILLION)).ok_or_else(|| {
-            invalid_parameter(format!("unit \"{field}\" not recognized for type date"))
-        })
+        let day = args.date(1, row);
+        let (is_infinite, is_late) = (!is_finite_date(day), day > 0);
+        // All fields that a day has are asked of one that is sure to have them.
+        let found = of_point(field, if is_infinite { 0 } else { i64::from(day) * DAY });
+        match found {
+            Some(_) if is_infinite => Ok(Part::of_infinity(field, is_late)),
+            Some(millionths) => Ok(Part::Number(millionths / MILLION)),
+            None => {
+                let message = format!("unit \"{field}\" not recognized for type date");
+                Err(invalid_parameter(message))
+            }
+        }
     };
     match args.ty {
         DataType::Decimal128(..) => {
-            let values = args.each::<_, Decimal128Array>(value)?;
+            let values = args.each::<_, Decimal128Array>(|row| value(row)?.exact())?;
             Ok(Arc::new(values.with_data_type(args.ty.clone())))
         }
-        _ => Ok(Arc::new(args.each::<_, Float64Array>(|row| Ok(value(row)?.map(|v| v as f64)))?)),
+        _ => Ok(Arc::new(args.each::<_, Float64Array>(|row| Ok(value(row)?.float(1.0)))?)),
     }
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array,
-    IntervalMonthDayNanoArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Int32Array, IntervalMonthDayNanoArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray,
 };
-use arrow_schema::{DataType, IntervalUnit};
-use datafusion_common::ScalarValue;
+use arrow_schema::DataType;
+use types::datetime::infinite::{is_finite, is_finite_date, midnight};
 use types::datetime::{Civil, civil_of, days_of};
 use types::moment::{DIGITS_MAX, rounded};
 use types::zone::{self, Zone};
 use types::{SqlError, SqlResult, SqlState};
 
+use super::date_parts::{extract, extracted};
 use super::{
     Args, Functions, Ty, boolean, date, double, int, interval, invalid_parameter, time_of_day,
     timestamp, timestamptz,
@@ -30,10 +31,18 @@ pub(super) fn register(functions: &mut Functions) {
     bins(functions);
     rounds(functions);
     functions.strict("age", &[Ty::Ts, Ty::Ts], interval, |args| {
-        spans_of(args, |row| Ok(age(args.micros(0, row), args.micros(1, row))))
+        spans_of(args, |row| {
+            let (to, from) = (args.micros(0, row), args.micros(1, row));
+            refuse_infinite(to, from)?;
+            Ok(age(to, from))
+        })
     });
     functions.strict("age", &[Ty::Tz, Ty::Tz], interval, |args| {
-        spans_of(args, |row| Ok(age(local(args.micros(0, row)), local(args.micros(1, row)))))
+        spans_of(args, |row| {
+            let (to, from) = (args.micros(0, row), args.micros(1, row));
+            refuse_infinite(to, from)?;
+            Ok(age(local(to), local(from)))
+        })
     });
     functions.strict(
         "interval_length",
@@ -45,9 +54,16 @@ pub(super) fn register(functions: &mut Functions) {
             Ok(Arc::new(lengths.with_data_type(DataType::Decimal128(38, 0))))
         },
     );
-    functions.strict("isfinite", &[Ty::Date], boolean, always);
-    functions.strict("isfinite", &[Ty::Ts], boolean, always);
-    functions.strict("isfinite", &[Ty::Interval], boolean, always);
+    functions.strict("isfinite", &[Ty::Date], boolean, |args| {
+        truths(args, |row| is_finite_date(args.date(0, row)))
+    });
+    functions.strict("isfinite", &[Ty::Ts], boolean, |args| {
+        truths(args, |row| is_finite(args.micros(0, row)))
+    });
+    functions.strict("isfinite", &[Ty::Tz], boolean, |args| {
+        truths(args, |row| is_finite(args.micros(0, row)))
+    });
+    functions.strict("isfinite", &[Ty::Interval], boolean, |args| truths(args, |_| true));
 }
 
 /// Nanoseconds of an interval whose months have 30 days, and days 24 hours.
@@ -56,29 +72,46 @@ fn length(interval: IntervalMonthDayNano) -> i128 {
     days * i128::from(DAY) * 1000 + i128::from(interval.nanoseconds)
 }
 
-fn always(args: &Args<'_>) -> SqlResult<ArrayRef> {
-    Ok(Arc::new(args.each::<_, BooleanArray>(|_| Ok(Some(true)))?))
+fn truths(args: &Args<'_>, f: impl Fn(usize) -> bool) -> SqlResult<ArrayRef> {
+    Ok(Arc::new(args.each::<_, BooleanArray>(|row| Ok(Some(f(row))))?))
 }
 
 fn days(functions: &mut Functions) {
     functions.strict("date_plus_days", &[Ty::Date, Ty::Int], date, |args| {
-        dates_of(args, |row| args.date(0, row).checked_add(args.int(1, row)))
+        dates_of(args, |row| days_later(args.date(0, row), args.int(1, row).into()))
     });
     functions.strict("days_plus_date", &[Ty::Int, Ty::Date], date, |args| {
-        dates_of(args, |row| args.date(1, row).checked_add(args.int(0, row)))
+        dates_of(args, |row| days_later(args.date(1, row), args.int(0, row).into()))
     });
     functions.strict("date_minus_days", &[Ty::Date, Ty::Int], date, |args| {
-        dates_of(args, |row| args.date(0, row).checked_sub(args.int(1, row)))
+        dates_of(args, |row| days_later(args.date(0, row), -i64::from(args.int(1, row))))
     });
     functions.strict("date_minus_date", &[Ty::Date, Ty::Date], int, |args| {
-        Ok(Arc::new(
-            args.each::<_, Int32Array>(|row| Ok(args.date(0, row).checked_sub(args.date(1, row))))?,
-        ))
+        let between = |row| match (args.date(0, row), args.date(1, row)) {
+            (a, b) if is_finite_date(a) && is_finite_date(b) => Ok(a.checked_sub(b)),
+            _ => Err(out_of_range("cannot subtract infinite dates")),
+        };
+        Ok(Arc::new(args.each::<_, Int32Array>(between)?))
     });
     functions.strict("date_plus_time", &[Ty::Date, Ty::Time], timestamp, |args| {
-        let sum = |row| i64::from(args.date(0, row)) * DAY + args.time(1, row);
-        points_of(args, |row| Ok(sum(row)))
+        points_of(args, |row| match midnight(args.date(0, row)) {
+            Some(midnight) if is_finite(midnight) => Ok(midnight.saturating_add(args.time(1, row))),
+            Some(infinite) => Ok(infinite),
+            None => Err(out_of_range("date out of range for timestamp")),
+        })
     });
+}
+
+/// The first day that there is, 4714-11-24 BC, and the first beyond the last.
+const DAYS: std::ops::Range<i64> = -2_440_588..2_145_042_906;
+
+/// A date moved by days; an infinite one stays. `None` where there is no such day.
+fn days_later(date: i32, days: i64) -> Option<i32> {
+    if !is_finite_date(date) {
+        return Some(date);
+    }
+    let moved = i64::from(date) + days;
+    i32::try_from(moved).ok().filter(|_| DAYS.contains(&moved))
 }
 
 fn dates_of(args: &Args<'_>, f: impl Fn(usize) -> Option<i32>) -> SqlResult<ArrayRef> {
@@ -203,8 +236,9 @@ fn points(functions: &mut Functions) {
     for params in [&[Ty::Ts, Ty::Ts] as &'static [Ty], &[Ty::Tz, Ty::Tz]] {
         functions.strict("time_minus_time", params, interval, |args| {
             spans_of(args, |row| {
-                let micros = i128::from(args.micros(0, row)) - i128::from(args.micros(1, row));
-                let day = i128::from(DAY);
+                let (a, b) = (args.micros(0, row), args.micros(1, row));
+                refuse_infinite(a, b)?;
+                let (micros, day) = (i128::from(a) - i128::from(b), i128::from(DAY));
                 span(0, (micros / day) as i64, micros % day)
             })
         });
@@ -216,8 +250,20 @@ fn clocks_of(args: &Args<'_>, f: impl Fn(usize) -> i64) -> SqlResult<ArrayRef> {
     Ok(Arc::new(args.each::<_, Time64MicrosecondArray>(clock)?))
 }
 
-/// Months first, then days, then time; a day that the month has not becomes its last.
+/// 22008: between moments of which one is infinite lies no interval.
+fn refuse_infinite(a: i64, b: i64) -> SqlResult<()> {
+    match is_finite(a) && is_finite(b) {
+        true => Ok(()),
+        false => Err(out_of_range("cannot subtract infinite timestamps")),
+    }
+}
+
+/// Months first, then days, then time; a day that the month has not becomes its last. Infinity stays what
+/// it is.
 pub(super) fn shifted(point: i64, s: IntervalMonthDayNano, sign: i64) -> SqlResult<i64> {
+    if !is_finite(point) {
+        return Ok(point);
+    }
     let error = || out_of_range("timestamp out of range");
     let (days, clock) = (point.div_euclid(DAY), point.rem_euclid(DAY));
     let mut days = days;
@@ -232,6 +278,7 @@ pub(super) fn shifted(point: i64, s: IntervalMonthDayNano, sign: i64) -> SqlResu
         .and_then(|d| d.checked_mul(DAY))
         .and_then(|p| p.checked_add(clock))
         .and_then(|p| p.checked_add(sign.checked_mul(micros(s) as i64)?))
+        .filter(|p| is_finite(*p))
         .ok_or_else(error)
 }
 
@@ -291,13 +338,15 @@ fn fields(functions: &mut Functions) {
     }
     // What `AT TIME ZONE` is: local time of an instant, and the instant of a local time.
     functions.strict("timezone", &[Ty::Text, Ty::Tz], timestamp, |args| {
-        points_of(args, |row| {
-            Ok(Zone::parse(args.text(0).value(row))?.local_of(args.micros(1, row)))
+        points_of(args, |row| match args.micros(1, row) {
+            infinite if !is_finite(infinite) => Ok(infinite),
+            instant => Ok(Zone::parse(args.text(0).value(row))?.local_of(instant)),
         })
     });
     functions.strict("timezone", &[Ty::Text, Ty::Ts], timestamptz, |args| {
-        points_of(args, |row| {
-            Ok(Zone::parse(args.text(0).value(row))?.instant_of(args.micros(1, row)))
+        points_of(args, |row| match args.micros(1, row) {
+            infinite if !is_finite(infinite) => Ok(infinite),
+            local => Ok(Zone::parse(args.text(0).value(row))?.instant_of(local)),
         })
     });
     functions.strict("timezone", &[Ty::Interval, Ty::Tz], timestamp, |args| {
@@ -316,16 +365,20 @@ fn fields(functions: &mut Functions) {
         points_of(args, |row| truncated_in(zone, args.text(0).value(row), args.micros(1, row)))
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Tz, Ty::Text], timestamptz, |args| {
-        points_of(args, |row| {
-            let zone = Zone::parse(args.text(2).value(row))?;
-            truncated_in(zone, args.text(0).value(row), args.micros(1, row))
+        points_of(args, |row| match args.micros(1, row) {
+            infinite if !is_finite(infinite) => Ok(infinite),
+            instant => {
+                let zone = Zone::parse(args.text(2).value(row))?;
+                truncated_in(zone, args.text(0).value(row), instant)
+            }
         })
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Date], timestamptz, |args| {
         let zone = zone::current().zone;
         points_of(args, |row| {
-            let local = truncated(args.text(0).value(row), i64::from(args.date(1, row)) * DAY)?;
-            Ok(zone.instant_of(local))
+            let midnight = midnight(args.date(1, row));
+            let midnight = midnight.ok_or_else(|| out_of_range("date out of range for timestamp"));
+            Ok(zone.instant_of(truncated(args.text(0).value(row), midnight?)?))
         })
     });
     functions.strict("date_trunc", &[Ty::Text, Ty::Interval], interval, |args| {
@@ -359,6 +412,11 @@ fn bins(functions: &mut Functions) {
 
 fn binned(args: &Args<'_>, row: usize) -> SqlResult<i64> {
     let (width, point, origin) = (args.interval(0, row), args.micros(1, row), args.micros(2, row));
+    match (is_finite(point), is_finite(origin)) {
+        (false, _) => return Ok(point),
+        (true, false) => return Err(out_of_range("origin out of range")),
+        (true, true) => {}
+    }
     if width.months != 0 {
         let message = "timestamps cannot be binned into intervals containing months or years";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
@@ -385,145 +443,10 @@ fn truncated_in(zone: Zone, field: &str, instant: i64) -> SqlResult<i64> {
     Ok(zone.instant_of(truncated(field, zone.local_of(instant))?))
 }
 
-/// Whole fields are whole numbers; those with a fraction have the digits of a microsecond.
-fn extracted(_: &[DataType], values: &[Option<&ScalarValue>]) -> DataType {
-    let field = match values.first() {
-        Some(Some(ScalarValue::Utf8(Some(f)) | ScalarValue::Utf8View(Some(f)))) => f.as_str(),
-        _ => "second",
-    };
-    match field.to_ascii_lowercase().as_str() {
-        "second" | "seconds" | "epoch" => DataType::Decimal128(38, 6),
-        "millisecond" | "milliseconds" => DataType::Decimal128(38, 3),
-        "julian" => DataType::Decimal128(38, 20),
-        _ => DataType::Decimal128(20, 0),
-    }
-}
-
-fn extract(args: &Args<'_>) -> SqlResult<ArrayRef> {
-    let field = |row: usize| args.text(0).value(row).to_ascii_lowercase();
-    let value = |row: usize| -> SqlResult<Option<i128>> {
-        let field = field(row);
-        let found = match args.arrays[1].data_type() {
-            DataType::Interval(IntervalUnit::MonthDayNano) => {
-                of_span(&field, args.interval(1, row))
-            }
-            DataType::Time64(_) => of_clock(&field, args.time(1, row)),
-            DataType::Timestamp(_, Some(_)) => of_instant(&field, args.micros(1, row)),
-            _ => of_point(&field, args.micros(1, row)),
-        };
-        found.map(Some).ok_or_else(|| {
-            let ty = crate::render::type_name(args.arrays[1].data_type());
-            let message = format!("unit \"{field}\" not recognized for type {ty}");
-            invalid_parameter(message)
-        })
-    };
-    // All fields are counted in millionths.
-    match args.ty {
-        DataType::Decimal128(_, scale) => {
-            let unit = 10i128.pow(6 - (*scale).clamp(0, 6) as u32);
-            let widen = 10i128.pow((*scale - 6).max(0) as u32);
-            let values =
-                args.each::<_, Decimal128Array>(|row| Ok(value(row)?.map(|v| v / unit * widen)))?;
-            Ok(Arc::new(values.with_data_type(args.ty.clone())))
-        }
-        _ => Ok(Arc::new(
-            args.each::<_, Float64Array>(|row| Ok(value(row)?.map(|v| v as f64 / 1e6)))?,
-        )),
-    }
-}
-
-pub(super) const MILLION: i128 = 1_000_000;
-
-fn of_clock(field: &str, clock: i64) -> Option<i128> {
-    let clock = i128::from(clock);
-    Some(match field {
-        "hour" | "hours" => clock / (3_600 * MILLION) * MILLION,
-        "minute" | "minutes" => clock / (60 * MILLION) % 60 * MILLION,
-        "second" | "seconds" => clock % (60 * MILLION),
-        "millisecond" | "milliseconds" => clock % (60 * MILLION) * 1_000,
-        "microsecond" | "microseconds" => clock % (60 * MILLION) * MILLION,
-        "epoch" => clock,
-        _ => return None,
-    })
-}
-
-fn of_span(field: &str, s: IntervalMonthDayNano) -> Option<i128> {
-    let months = i128::from(s.months);
-    Some(match field {
-        "millennium" | "millenniums" => months / 12_000 * MILLION,
-        "century" | "centuries" => months / 1_200 * MILLION,
-        "decade" | "decades" => months / 120 * MILLION,
-        "year" | "years" => months / 12 * MILLION,
-        "quarter" => (months % 12 / 3 + 1) * MILLION,
-        "month" | "months" => months % 12 * MILLION,
-        "day" | "days" => i128::from(s.days) * MILLION,
-        "epoch" => {
-            // A year has 365.25 days, a month 30.
-            let years = months / 12 * 36_525 * i128::from(DAY) / 100;
-            let days = (months % 12 * 30 + i128::from(s.days)) * i128::from(DAY);
-            years + days + micros(s)
-        }
-        _ => return of_clock(field, micros(s) as i64),
-    })
-}
-
-fn of_instant(field: &str, instant: i64) -> Option<i128> {
-    let zone = zone::current().zone;
-    let seconds = zone.offset_at(instant) / SECOND;
-    let whole = match field {
-        "epoch" => return Some(instant.into()),
-        "timezone" => seconds,
-        "timezone_hour" => seconds / 3_600,
-        "timezone_minute" => seconds % 3_600 / 60,
-        _ => return of_point(field, zone.local_of(instant)),
-    };
-    Some(i128::from(whole) * MILLION)
-}
-
-pub(super) fn of_point(field: &str, point: i64) -> Option<i128> {
-    let (days, clock) = (point.div_euclid(DAY), point.rem_euclid(DAY));
-    let Civil { year, month, day } = civil_of(days);
-    let weekday = (days + 4).rem_euclid(7);
-    let whole = match field {
-        "year" | "years" if year <= 0 => year - 1,
-        "year" | "years" => year,
-        "month" | "months" => month.into(),
-        "day" | "days" => day.into(),
-        "quarter" => i64::from(month - 1) / 3 + 1,
-        "dow" => weekday,
-        "isodow" => (weekday + 6) % 7 + 1,
-        "doy" => days - days_of(year, 1, 1)? + 1,
-        "week" => iso_week(days).1,
-        "isoyear" => match iso_week(days).0 {
-            year if year <= 0 => year - 1,
-            year => year,
-        },
-        "decade" => year.div_euclid(10),
-        "century" if year > 0 => (year + 99) / 100,
-        "century" => -((99 - (year - 1)) / 100),
-        "millennium" if year > 0 => (year + 999) / 1_000,
-        "millennium" => -((999 - (year - 1)) / 1_000),
-        "epoch" => return Some(point.into()),
-        "julian" => {
-            return Some(
-                (i128::from(days) + 2_440_588) * MILLION
-                    + i128::from(clock) * MILLION / i128::from(DAY),
-            );
-        }
-        _ => return of_clock(field, clock),
-    };
-    Some(i128::from(whole) * MILLION)
-}
-
-/// ISO 8601: the year and number of the week, which begins on a Monday.
-pub(super) fn iso_week(days: i64) -> (i64, i64) {
-    let thursday = days - (days + 3).rem_euclid(7) + 3;
-    let year = civil_of(thursday).year;
-    let first = days_of(year, 1, 1).unwrap_or(thursday);
-    (year, (thursday - first) / 7 + 1)
-}
-
 fn truncated(field: &str, point: i64) -> SqlResult<i64> {
+    if !is_finite(point) {
+        return Ok(point);
+    }
     let days = point.div_euclid(DAY);
     let Civil { year, month, .. } = civil_of(days);
     let clock = |unit: i64| Ok(point.div_euclid(unit) * unit);

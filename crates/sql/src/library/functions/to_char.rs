@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, TimestampMicrosecondArray};
+use types::SqlResult;
+use types::datetime::infinite::is_finite;
 use types::datetime::{Civil, civil_of, days_of};
 use types::numeric::wide;
 use types::zone::{self, Zone};
-use types::{SqlError, SqlResult};
 
-use super::dates::{self, iso_week};
+use super::date_parts::iso_week;
+use super::dates;
 use super::{Args, Functions, Ty, date, text, timestamptz};
 
 mod date_template;
@@ -44,16 +46,22 @@ const WEEKDAYS: [&str; 7] =
 pub(super) fn register(functions: &mut Functions) {
     functions.strict("to_char", &[Ty::Ts, Ty::Text], text, |args| {
         args.texts(|row| {
-            let micros = args.micros(0, row);
-            shown(args.text(1).value(row), |word, plain| Ok(field(micros, None, word, plain)))
+            let (micros, template) = (args.micros(0, row), args.text(1).value(row));
+            if has_no_text(micros, template) {
+                return Ok(None);
+            }
+            shown(template, |word, plain| Ok(field(micros, None, word, plain)))
         })
     });
     functions.strict("to_char", &[Ty::Tz, Ty::Text], text, |args| {
         let zone = zone::current().zone;
         args.texts(|row| {
-            let instant = args.micros(0, row);
+            let (instant, template) = (args.micros(0, row), args.text(1).value(row));
+            if has_no_text(instant, template) {
+                return Ok(None);
+            }
             let (local, here) = (zone.local_of(instant), Some((zone, instant)));
-            shown(args.text(1).value(row), |word, plain| Ok(field(local, here, word, plain)))
+            shown(template, |word, plain| Ok(field(local, here, word, plain)))
         })
     });
     functions.strict("to_char", &[Ty::Interval, Ty::Text], text, |args| {
@@ -105,7 +113,7 @@ const EPOCHS: std::ops::Range<f64> = -210_866_803_200.0..9_224_318_016_000.0;
 /// The instant of seconds since 1970.
 fn instant_of_epoch(seconds: f64) -> SqlResult<i64> {
     if seconds.is_infinite() {
-        return Err(SqlError::unsupported("an infinite timestamp"));
+        return Ok(if seconds > 0.0 { i64::MAX } else { i64::MIN });
     }
     if seconds.is_nan() {
         return Err(dates::out_of_range("timestamp cannot be NaN"));
@@ -120,6 +128,11 @@ fn instant_of_epoch(seconds: f64) -> SqlResult<i64> {
 
 /// Seconds from 1970 to 2000.
 const EPOCH_2000: f64 = 946_684_800.0;
+
+/// Whether a moment is shown as null: one without end has no fields, and a template may ask for none.
+fn has_no_text(micros: i64, template: &str) -> bool {
+    !is_finite(micros) || template.is_empty()
+}
 
 /// A template with its words replaced by values.
 fn shown(

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use datafusion_common::{DataFusionError, Result};
+use datafusion_common::{DataFusionError, JoinType, NullEquality, Result};
+use datafusion_expr::logical_plan::{Distinct, Join};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Union, cast};
 use types::{SqlError, SqlState};
 
@@ -17,18 +18,53 @@ pub(super) fn typed_union(union: Union) -> Result<LogicalPlan> {
     let mut inputs: Vec<LogicalPlan> = union.inputs.into_iter().map(Arc::unwrap_or_clone).collect();
     let same_width = |input: &LogicalPlan| input.schema().fields().len() == column_count;
     if inputs.iter().all(same_width) {
-        let types = (0..column_count).map(|at| common_type(&inputs, at));
-        let types = types.collect::<Result<Vec<_>>>()?;
-        for input in &mut inputs {
-            *input = with_types(std::mem::take(input), &types)?;
-        }
+        settle(&mut inputs, "UNION")?;
     }
     let inputs = inputs.into_iter().map(Arc::new).collect();
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
 }
 
+/// A join, and one that stands for `INTERSECT` or `EXCEPT` over inputs of the same types.
+pub(super) fn typed_join(mut join: Join) -> Result<LogicalPlan> {
+    let operation = match (join.join_type, join.null_equality) {
+        (JoinType::LeftSemi, NullEquality::NullEqualsNull) => "INTERSECT",
+        (JoinType::LeftAnti, NullEquality::NullEqualsNull) => "EXCEPT",
+        _ => return LogicalPlan::Join(join).recompute_schema(),
+    };
+    let column_count = join.left.schema().fields().len();
+    if join.right.schema().fields().len() != column_count {
+        return LogicalPlan::Join(join).recompute_schema();
+    }
+    // Of equal rows one is left, on the left.
+    let left = Arc::unwrap_or_clone(join.left);
+    let (left, is_distinct) = match left {
+        LogicalPlan::Distinct(Distinct::All(rows)) => (Arc::unwrap_or_clone(rows), true),
+        other => (other, false),
+    };
+    let mut inputs = [left, Arc::unwrap_or_clone(join.right)];
+    settle(&mut inputs, operation)?;
+    let [left, right] = inputs.map(Arc::new);
+    join.left = match is_distinct {
+        true => Arc::new(LogicalPlan::Distinct(Distinct::All(left))),
+        false => left,
+    };
+    join.right = right;
+    LogicalPlan::Join(join).recompute_schema()
+}
+
+/// Gives the columns of all inputs of an operation their common types.
+fn settle(inputs: &mut [LogicalPlan], operation: &str) -> Result<()> {
+    let column_count = inputs.first().map_or(0, |input| input.schema().fields().len());
+    let types = (0..column_count).map(|at| common_type(inputs, at, operation));
+    let types = types.collect::<Result<Vec<_>>>()?;
+    for input in inputs {
+        *input = with_types(std::mem::take(input), &types)?;
+    }
+    Ok(())
+}
+
 /// The type of a column; `None` where it stays what it is.
-fn common_type(inputs: &[LogicalPlan], at: usize) -> Result<Option<DataType>> {
+fn common_type(inputs: &[LogicalPlan], at: usize, operation: &str) -> Result<Option<DataType>> {
     let is_open = |input: &&LogicalPlan| {
         literal(input, at).is_some() || input.schema().field(at).data_type() == &DataType::Null
     };
@@ -42,7 +78,7 @@ fn common_type(inputs: &[LogicalPlan], at: usize) -> Result<Option<DataType>> {
     for ty in &known[1..] {
         if is_other_kind(&common, ty) {
             let [left, right] = [&common, *ty].map(crate::render::type_name);
-            let message = format!("UNION types {left} and {right} cannot be matched");
+            let message = format!("{operation} types {left} and {right} cannot be matched");
             let error = SqlError::new(SqlState::DATATYPE_MISMATCH, message);
             return Err(DataFusionError::External(Box::new(error)));
         }
@@ -87,6 +123,7 @@ fn kind(ty: &DataType) -> Option<char> {
 fn literal(input: &LogicalPlan, at: usize) -> Option<&str> {
     match input {
         LogicalPlan::Projection(projection) => unknown(projection.expr.get(at)?),
+        LogicalPlan::SubqueryAlias(alias) => literal(&alias.input, at),
         _ => None,
     }
 }

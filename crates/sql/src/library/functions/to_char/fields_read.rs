@@ -3,7 +3,7 @@
 use types::datetime::days_of;
 use types::{SqlError, SqlResult, SqlState};
 
-use super::super::dates::iso_week;
+use super::super::date_parts::iso_week;
 use super::DAY;
 use super::date_template::Field;
 

@@ -1,0 +1,140 @@
+//! `SELECT` without columns: it gets one whose name no column can have, so that its rows are told from no
+//! rows wherever the query stands; what clients see has none of that name.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr, Query, Select, SelectItem, SetExpr, Statement, Visit, Visitor,
+};
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+use types::{SqlError, SqlResult, SqlState};
+
+use super::tokens::Tokens;
+
+/// The column that stands for none.
+pub(crate) const NONE: &str = "\u{1}none";
+
+/// Gives each `SELECT` that names no columns that one.
+pub(super) fn fill(tokens: &mut Tokens) {
+    let begins =
+        |at: usize| keyword(tokens.get(at)) == Keyword::SELECT && ends_list(tokens.get(at + 1));
+    let found: Vec<usize> = (0..tokens.len()).filter(|at| begins(*at)).collect();
+    for at in found.into_iter().rev() {
+        let span = tokens[at].span;
+        let place = Span { start: span.end, end: span.end };
+        let word = |value: &str, quote_style, keyword| {
+            let word = Word { value: value.into(), quote_style, keyword };
+            TokenWithSpan { token: Token::Word(word), span: place }
+        };
+        let column = [
+            word("TRUE", None, Keyword::TRUE),
+            word("AS", None, Keyword::AS),
+            word(NONE, Some('"'), Keyword::NoKeyword),
+        ];
+        tokens.splice(at + 1..at + 1, column);
+    }
+}
+
+fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
+    match token.map(|t| &t.token) {
+        Some(Token::Word(word)) => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
+/// Whether a token cannot begin a list of columns, but what comes behind one.
+fn ends_list(token: Option<&TokenWithSpan>) -> bool {
+    match token.map(|t| &t.token) {
+        None | Some(Token::EOF | Token::SemiColon | Token::RParen) => true,
+        _ => matches!(
+            keyword(token),
+            Keyword::FROM
+                | Keyword::WHERE
+                | Keyword::GROUP
+                | Keyword::HAVING
+                | Keyword::WINDOW
+                | Keyword::ORDER
+                | Keyword::LIMIT
+                | Keyword::OFFSET
+                | Keyword::FETCH
+                | Keyword::FOR
+                | Keyword::UNION
+                | Keyword::EXCEPT
+                | Keyword::INTERSECT
+        ),
+    }
+}
+
+/// Refuses such queries where columns are wanted.
+///
+/// # Errors
+/// 42601 where a value is, or where the other query of a `UNION` has columns; 0A000 for a view.
+pub(super) fn check(statement: &Statement) -> SqlResult<()> {
+    if let Statement::CreateView(create) = statement
+        && is_without(&create.query.body)
+    {
+        return Err(SqlError::unsupported("a view without columns"));
+    }
+    match statement.visit(&mut Uses) {
+        ControlFlow::Break(error) => Err(*error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// Whether a query has no columns, as far as it says.
+fn is_without(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => match select.projection.as_slice() {
+            [SelectItem::ExprWithAlias { alias, .. }] => alias.value == NONE,
+            _ => false,
+        },
+        SetExpr::Query(query) => is_without(&query.body),
+        SetExpr::SetOperation { left, .. } => is_without(left),
+        _ => false,
+    }
+}
+
+struct Uses;
+
+fn syntax(message: impl Into<String>) -> ControlFlow<Box<SqlError>> {
+    ControlFlow::Break(Box::new(SqlError::new(SqlState::SYNTAX_ERROR, message)))
+}
+
+impl Visitor for Uses {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        let mut open = vec![query.body.as_ref()];
+        while let Some(body) = open.pop() {
+            if let SetExpr::SetOperation { op, left, right, .. } = body {
+                if is_without(left) != is_without(right) {
+                    let message = format!("each {op} query must have the same number of columns");
+                    return syntax(message);
+                }
+                open.extend([left.as_ref(), right.as_ref()]);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
+        // Of `SELECT` alone it has got its column.
+        match select.projection.is_empty() {
+            true => syntax("SELECT DISTINCT names no columns"),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Subquery(query) if is_without(&query.body) => {
+                syntax("subquery must return only one column")
+            }
+            Expr::InSubquery { subquery, .. } if is_without(&subquery.body) => {
+                syntax("subquery has too few columns")
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
