@@ -259,45 +259,6 @@ fn a_long_insert_ends_as_a_whole_with_the_server() {
     assert_eq!(row.get::<_, i64>(0), 1, "nothing half done");
 }
 
-/// The program where a process has so few descriptors.
-fn with_descriptors(folder: &Folder, config: &Path, count: u32) -> Command {
-    let plain = command(folder, config);
-    let mut limited = Command::new("sh");
-    limited.args(["-c", &format!("ulimit -n {count} && exec \"$0\" \"$@\"")]);
-    limited.arg(plain.get_program()).args(plain.get_args());
-    limited.current_dir(&folder.0).stderr(Stdio::piped());
-    limited
-}
-
-#[test]
-fn clients_beyond_the_descriptors_are_turned_away_until_others_leave() {
-    let folder = Folder::new("few-descriptors");
-    let config = folder.file("c.toml", "ring = \"threads\"\n");
-    let server = start(with_descriptors(&folder, &config, 40));
-    let login = format!("host=127.0.0.1 port={} user=x", server.port);
-    let mut clients = vec![];
-    let refused = loop {
-        match Client::connect(&login, NoTls) {
-            Ok(client) => clients.push(client),
-            Err(error) => break error,
-        }
-        assert!(clients.len() < 40, "each client takes a descriptor");
-    };
-    // What it has been told may be lost when the connection is closed before it was read.
-    assert!(refused.code().is_none_or(|code| code.code() == "53300"), "{refused:?}");
-    server.line("No descriptor is left for another client");
-    assert!(clients.len() > 1, "some are served");
-    clients.remove(0).close().expect("closed");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while Client::connect(&login, NoTls).is_err() {
-        assert!(Instant::now() < deadline, "a place is free again");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    for client in &mut clients {
-        client.batch_execute("select 1").expect("served on");
-    }
-}
-
 #[test]
 fn what_is_wrong_with_the_configuration_ends_the_start() {
     let folder = Folder::new("wrong");

@@ -365,12 +365,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     if let Some(statement) = of_object.or_else(|| secret::statement(text, &tokens)) {
         return statement;
     }
-    table::expand(text, &mut tokens)?;
-    table::forget_only(&mut tokens);
-    exclude::nothing(&mut tokens)?;
-    table::with_data(&mut tokens);
-    include::mark(&mut tokens);
-    no_columns::fill(&mut tokens);
+    adapt(text, &mut tokens)?;
     let overriding = overriding::taken(&mut tokens);
     sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
@@ -407,6 +402,17 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         }
         (statement, _) => Ok(statement),
     }
+}
+
+/// Puts what the library's parser understands in the place of what it does not.
+fn adapt(text: &str, tokens: &mut tokens::Tokens) -> SqlResult<()> {
+    table::expand(text, tokens)?;
+    table::forget_only(tokens);
+    exclude::nothing(tokens)?;
+    table::with_data(tokens);
+    include::mark(tokens);
+    no_columns::fill(tokens);
+    Ok(())
 }
 
 /// A statement about the session and its transaction, if it is one.

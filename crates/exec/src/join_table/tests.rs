@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
-use types::SqlResult;
 
 use super::{Extent, JoinTable};
 use crate::jobs::Hands;
@@ -60,7 +59,7 @@ impl Form {
         let runtime = runtime::Runtime::start(runtime::Config { workers: 1, ..Default::default() });
         let made = runtime.expect("a runtime starts").block_on(move || async move {
             let form = (&schema, &self.coder());
-            SqlResult::Ok(JoinTable::of(form, parts, false, &Hands::Own, vec![]).await?)
+            JoinTable::of(form, parts, false, &Hands::Own, vec![]).await
         });
         made.expect("it is made")
     }
