@@ -107,7 +107,6 @@ const NAMED: [(&str, &str); 48] = [
     ("select '{\"a\":1}' -> 'a'", "->"),
     ("select string_agg(b::bytea, 'x'::bytea) from t", "string_agg"),
     ("create table x ()", "without columns"),
-    ("select from t", "without columns"),
     ("select 'a' ~ '(?=a)'", "looking around"),
     ("select 'a' ~ '(a)\\1'", "reference"),
 ];
