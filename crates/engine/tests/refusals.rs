@@ -61,7 +61,7 @@ const INSIDE: [&str; 30] = [
 ];
 
 /// What is refused by its name: statements, types, functions and operators of PostgreSQL that are not here.
-const NAMED: [(&str, &str); 48] = [
+const NAMED: [(&str, &str); 47] = [
     ("do $$ begin end $$", "DO"),
     ("cluster t", "CLUSTER"),
     ("reindex table t", "REINDEX"),
