@@ -17,12 +17,12 @@ use crate::workspace::Workspace;
 /// Some work. It gives other tasks their turn where it is long.
 pub(crate) type Job = Box<dyn FnOnce() -> LocalFuture<'static, SqlResult<()>> + Send>;
 
-/// Who does the jobs of an operator.
-pub(crate) enum Hands<'a> {
+/// How many tasks do the jobs of an operator.
+pub(crate) enum Parallelism<'a> {
     /// The task that asks, one after the other.
-    Own,
+    One,
     /// A task on each worker, where the mode has more than one at work.
-    All { run: &'a Arc<Run>, scope: &'a Arc<Scope>, space: &'a Workspace },
+    AllWorkers { run: &'a Arc<Run>, scope: &'a Arc<Scope>, space: &'a Workspace },
 }
 
 /// Results of jobs, each at the place of its job.
@@ -39,12 +39,12 @@ pub(crate) fn job(work: impl FnOnce() -> SqlResult<()> + Send + 'static) -> Job 
     Box::new(move || Box::pin(async move { work() }))
 }
 
-impl Hands<'_> {
+impl Parallelism<'_> {
     /// How many jobs are done at once.
     pub(crate) fn count(&self) -> usize {
         match self {
-            Hands::Own => 1,
-            Hands::All { space, .. } => space.lanes,
+            Parallelism::One => 1,
+            Parallelism::AllWorkers { space, .. } => space.lanes,
         }
     }
 
@@ -52,9 +52,9 @@ impl Hands<'_> {
     ///
     /// # Errors
     /// That of a job, or that the query was stopped.
-    pub(crate) async fn work_off(&self, jobs: Vec<Job>) -> SqlResult<()> {
+    pub(crate) async fn run_all(&self, jobs: Vec<Job>) -> SqlResult<()> {
         match self {
-            Hands::All { run, scope, space } if space.lanes > 1 && jobs.len() > 1 => {
+            Parallelism::AllWorkers { run, scope, space } if space.lanes > 1 && jobs.len() > 1 => {
                 on_all_workers(run, scope, space, jobs).await
             }
             _ => {

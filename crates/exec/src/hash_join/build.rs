@@ -11,7 +11,7 @@ use super::spilled::SpilledJoin;
 use super::{Facts, JoinRules, Probe};
 use crate::batch;
 use crate::footprint::batch_bytes;
-use crate::jobs::{Hands, Job, Results};
+use crate::jobs::{Job, Parallelism, Results};
 use crate::join_filter::JoinFilter;
 use crate::join_table::{JoinTable, TABLE_BYTES};
 use crate::keys::KeyBatch;
@@ -61,11 +61,11 @@ pub(super) fn table_bytes(rows: &RecordBatch, keys: &KeyBatch) -> usize {
 pub(super) async fn table_of(
     rules: &JoinRules,
     parts: Vec<Keyed>,
-    hands: &Hands<'_>,
+    parallelism: &Parallelism<'_>,
     jobs: Vec<Job>,
 ) -> SqlResult<JoinTable> {
     let form = (&rules.build_schema, &rules.coder);
-    JoinTable::of(form, parts, rules.nulls_match, hands, jobs).await
+    JoinTable::of(form, parts, rules.nulls_match, parallelism, jobs).await
 }
 
 impl BuildSink {
@@ -94,11 +94,11 @@ impl BuildSink {
             let parts: Vec<Keyed> = locals.into_iter().flatten().collect();
             let (jobs, filters) = self.filters(keys, &parts)?;
             let row_count: usize = parts.iter().map(|(rows, _)| rows.num_rows()).sum();
-            let hands = match row_count < SHARED_ROWS_MIN {
-                true => Hands::Own,
-                false => Hands::All { run, scope, space: &self.space },
+            let parallelism = match row_count < SHARED_ROWS_MIN {
+                true => Parallelism::One,
+                false => Parallelism::AllWorkers { run, scope, space: &self.space },
             };
-            let table = table_of(&self.rules, parts, &hands, jobs).await?;
+            let table = table_of(&self.rules, parts, &parallelism, jobs).await?;
             let probe = Probe::new(&self.rules, table, &self.facts, &self.space.memory);
             return Ok(Built::Table(Arc::new(Probe { filters: filters.take(), ..probe })));
         }

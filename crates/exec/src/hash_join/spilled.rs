@@ -11,7 +11,7 @@ use types::{SqlError, SqlResult};
 use super::build::{Keyed, table_bytes, table_of};
 use super::{Facts, JoinRules, Probe};
 use crate::bell::locked;
-use crate::jobs::Hands;
+use crate::jobs::Parallelism;
 use crate::partition::{Blocks, LEVEL_MAX, Partitioner, Queue};
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 use crate::spill::Block;
@@ -121,7 +121,7 @@ impl SpilledJoin {
             lane.counted += bytes;
             parts.push((rows, keys));
         }
-        let table = table_of(&self.rules, parts, &Hands::Own, vec![]).await?;
+        let table = table_of(&self.rules, parts, &Parallelism::One, vec![]).await?;
         let probe = Probe::new(&self.rules, table, &self.facts, &self.space.memory);
         lane.at = Some(Joining { probe, blocks: pair.probe.into(), rest: None });
         Ok(())

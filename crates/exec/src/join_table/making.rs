@@ -8,7 +8,7 @@ use types::SqlResult;
 
 use super::{Buckets, JoinTable, Part, TAG_BITS, bucket_of, part_of, tag};
 use crate::batch;
-use crate::jobs::{Hands, Job, Results, job};
+use crate::jobs::{Job, Parallelism, Results, job};
 use crate::keys::{KeyBatch, KeyCoder, Keys, WideKey};
 use crate::stage::breathe;
 
@@ -19,13 +19,16 @@ const PART_ROWS: usize = 16_384;
 const PARTS_MAX: usize = 256;
 
 /// Jobs for each worker, so that the slower of two does fewer of them.
-const JOBS_PER_HAND: usize = 4;
+const JOBS_PER_WORKER: usize = 4;
+
+/// Rows of a part between two looks at the clock.
+const STEP_ROWS: usize = 16_384;
 
 /// Rows that are divided at once at least.
 const CHUNK_ROWS: usize = 16_384;
 
-/// What stands for a key in an entry.
-pub(super) trait Stand: Copy + Send + 'static {
+/// What an entry has of a key.
+pub(super) trait EntryKey: Copy + Send + 'static {
     /// Whether the keys themselves are needed, too.
     const KEEPS_KEYS: bool;
 
@@ -33,7 +36,7 @@ pub(super) trait Stand: Copy + Send + 'static {
     fn of(keys: &Keys, hash: u64, row: usize) -> Self;
 }
 
-impl Stand for i64 {
+impl EntryKey for i64 {
     const KEEPS_KEYS: bool = false;
 
     fn of(keys: &Keys, _: u64, row: usize) -> i64 {
@@ -42,7 +45,7 @@ impl Stand for i64 {
     }
 }
 
-impl Stand for WideKey {
+impl EntryKey for WideKey {
     const KEEPS_KEYS: bool = false;
 
     fn of(keys: &Keys, _: u64, row: usize) -> WideKey {
@@ -51,7 +54,7 @@ impl Stand for WideKey {
     }
 }
 
-impl Stand for u32 {
+impl EntryKey for u32 {
     const KEEPS_KEYS: bool = true;
 
     fn of(_: &Keys, hash: u64, _: usize) -> u32 {
@@ -82,12 +85,12 @@ impl JoinTable {
         (schema, coder): (&SchemaRef, &KeyCoder),
         parts: Vec<(RecordBatch, KeyBatch)>,
         nulls_match: bool,
-        hands: &Hands<'_>,
+        parallelism: &Parallelism<'_>,
         jobs: Vec<Job>,
     ) -> SqlResult<JoinTable> {
         let (batches, keys): (Vec<RecordBatch>, Vec<KeyBatch>) = parts.into_iter().unzip();
         let row_count = batch::row_count(&batches)?;
-        let mut making = Making { row_count, nulls_match, hands, jobs };
+        let mut making = Making { row_count, nulls_match, parallelism, jobs };
         let null_rows = null_rows(&keys);
         let rows = Rows::new(schema, batches, &mut making.jobs)?;
         let buckets = match coder.empty() {
@@ -165,14 +168,14 @@ async fn joined(coder: &KeyCoder, keys: Vec<Keys>) -> Keys {
 struct Making<'a> {
     row_count: usize,
     nulls_match: bool,
-    hands: &'a Hands<'a>,
+    parallelism: &'a Parallelism<'a>,
     /// What else is to be done.
     jobs: Vec<Job>,
 }
 
 impl Making<'_> {
     /// The parts of the table, and the keys in their order where they are kept.
-    async fn parts<K: Stand>(self, keys: Vec<KeyBatch>) -> SqlResult<(Vec<Part<K>>, Vec<Keys>)> {
+    async fn parts<K: EntryKey>(self, keys: Vec<KeyBatch>) -> SqlResult<(Vec<Part<K>>, Vec<Keys>)> {
         let part_count = (self.row_count / PART_ROWS).next_power_of_two().min(PARTS_MAX);
         let chunks = self.chunks(keys);
         let results = Results::of(chunks.len());
@@ -186,7 +189,7 @@ impl Making<'_> {
                 })
             }));
         }
-        self.hands.work_off(jobs).await?;
+        self.parallelism.run_all(jobs).await?;
         let (mut keys, mut parts) = (vec![], Vec::new());
         parts.resize_with(part_count, Vec::new);
         for divided in results.take() {
@@ -196,18 +199,21 @@ impl Making<'_> {
         let results = Results::of(part_count);
         let jobs = parts.into_iter().enumerate().map(|(at, rows)| {
             let slot = results.slot(at);
-            job(move || {
-                slot.put(Part::of(rows));
-                Ok(())
-            })
+            let job: Job = Box::new(move || {
+                Box::pin(async move {
+                    slot.put(Part::of(rows).await);
+                    Ok(())
+                })
+            });
+            job
         });
-        self.hands.work_off(jobs.collect()).await?;
+        self.parallelism.run_all(jobs.collect()).await?;
         Ok((results.take(), keys))
     }
 
     /// The batches, some consecutive ones together.
     fn chunks(&self, keys: Vec<KeyBatch>) -> Vec<Chunk> {
-        let per_job = self.row_count / (self.hands.count() * JOBS_PER_HAND);
+        let per_job = self.row_count / (self.parallelism.count() * JOBS_PER_WORKER);
         let rows_max = per_job.max(CHUNK_ROWS);
         let (mut chunks, mut first, mut rows) = (vec![vec![]], 0, 0);
         for keys in keys {
@@ -227,10 +233,12 @@ impl Making<'_> {
 }
 
 /// Divides rows by their hashes; what has no entry is left out.
-async fn divide<K: Stand>(chunk: Chunk, part_count: usize, nulls_match: bool) -> Divided<K> {
+async fn divide<K: EntryKey>(chunk: Chunk, part_count: usize, nulls_match: bool) -> Divided<K> {
     let mut counts = vec![0; part_count];
-    let hashes = chunk.iter().flat_map(|(_, keys)| &keys.hashes);
-    hashes.for_each(|hash| counts[part_of(*hash, part_count)] += 1);
+    for (_, keys) in &chunk {
+        keys.hashes.iter().for_each(|hash| counts[part_of(*hash, part_count)] += 1);
+        breathe().await;
+    }
     let mut parts: Vec<Vec<Item<K>>> = counts.into_iter().map(Vec::with_capacity).collect();
     let mut kept = vec![];
     for (first, KeyBatch { keys, hashes, nulls }) in chunk {
@@ -249,14 +257,18 @@ async fn divide<K: Stand>(chunk: Chunk, part_count: usize, nulls_match: bool) ->
     Divided { parts, keys: kept }
 }
 
-impl<K: Stand> Part<K> {
-    /// The part of these rows: by bucket, and in their order there.
-    fn of(rows: Vec<Vec<Item<K>>>) -> Part<K> {
+impl<K: EntryKey> Part<K> {
+    /// The part of these rows: by bucket, and in their order there. Gives way: where many rows have one key,
+    /// all of them are of one part.
+    async fn of(rows: Vec<Vec<Item<K>>>) -> Part<K> {
         let row_count: usize = rows.iter().map(Vec::len).sum();
         let bucket_count = row_count.next_power_of_two();
         let mut directory = vec![0u64; bucket_count + 1];
-        for (hash, _, _) in rows.iter().flatten() {
-            directory[bucket_of(*hash, bucket_count)] += 1 << TAG_BITS;
+        for step in rows.iter().flat_map(|rows| rows.chunks(STEP_ROWS)) {
+            for (hash, _, _) in step {
+                directory[bucket_of(*hash, bucket_count)] += 1 << TAG_BITS;
+            }
+            breathe().await;
         }
         let mut end = 0;
         for word in &mut directory {
@@ -269,11 +281,14 @@ impl<K: Stand> Part<K> {
             None => vec![],
         };
         let mut tags = vec![0u16; bucket_count];
-        for (hash, key, position) in rows.into_iter().flatten() {
-            let bucket = bucket_of(hash, bucket_count);
-            entries[(directory[bucket] >> TAG_BITS) as usize] = (key, position);
-            directory[bucket] += 1 << TAG_BITS;
-            tags[bucket] |= tag(hash) as u16;
+        for step in rows.iter().flat_map(|rows| rows.chunks(STEP_ROWS)) {
+            for (hash, key, position) in step {
+                let bucket = bucket_of(*hash, bucket_count);
+                entries[(directory[bucket] >> TAG_BITS) as usize] = (*key, *position);
+                directory[bucket] += 1 << TAG_BITS;
+                tags[bucket] |= tag(*hash) as u16;
+            }
+            breathe().await;
         }
         // Each word now is where the next bucket begins.
         directory.copy_within(..bucket_count, 1);

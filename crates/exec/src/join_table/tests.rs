@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::{Extent, JoinTable};
-use crate::jobs::Hands;
+use crate::jobs::Parallelism;
 use crate::keys::{KeyBatch, KeyCoder};
 use crate::pairs::Pairs;
 
@@ -59,7 +59,7 @@ impl Form {
         let runtime = runtime::Runtime::start(runtime::Config { workers: 1, ..Default::default() });
         let made = runtime.expect("a runtime starts").block_on(move || async move {
             let form = (&schema, &self.coder());
-            JoinTable::of(form, parts, false, &Hands::Own, vec![]).await
+            JoinTable::of(form, parts, false, &Parallelism::One, vec![]).await
         });
         made.expect("it is made")
     }
