@@ -17,9 +17,8 @@ pub(crate) const NONE: &str = "\u{1}none";
 
 /// Gives each `SELECT` that names no columns that one.
 pub(super) fn fill(tokens: &mut Tokens) {
-    let begins =
-        |at: usize| keyword(tokens.get(at)) == Keyword::SELECT && ends_list(tokens.get(at + 1));
-    let found: Vec<usize> = (0..tokens.len()).filter(|at| begins(*at)).collect();
+    let mut found = begun(tokens);
+    found.retain(|at| ends_list(tokens.get(at + 1)));
     for at in found.into_iter().rev() {
         let span = tokens[at].span;
         let place = Span { start: span.end, end: span.end };
@@ -41,6 +40,28 @@ fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
         Some(Token::Word(word)) => word.keyword,
         _ => Keyword::NoKeyword,
     }
+}
+
+/// Where a query begins with this word. Behind a point it is a name, and so it is behind `AS` in a query,
+/// which is that in front of one elsewhere (`CREATE TABLE t AS SELECT`).
+fn begun(tokens: &Tokens) -> Vec<usize> {
+    let (mut found, mut in_query) = (vec![], vec![false]);
+    for (at, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen => in_query.push(false),
+            Token::RParen if in_query.len() > 1 => drop(in_query.pop()),
+            _ => {}
+        }
+        let Some(is_inside) = in_query.last_mut() else { continue };
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let is_name = before.is_some_and(|token| token.token == Token::Period)
+            || *is_inside && keyword(before) == Keyword::AS;
+        if keyword(Some(token)) == Keyword::SELECT && !is_name {
+            *is_inside = true;
+            found.push(at);
+        }
+    }
+    found
 }
 
 /// Whether a token cannot begin a list of columns, but what comes behind one.
