@@ -366,6 +366,13 @@ fn a_cancelled_query_ends_while_the_store_is_silent() {
     session.execute("set statement_timeout = '100ms'").unwrap();
     refused(&mut session, "select sum(a) from t", "57014");
     refused(&mut session, "reorganize table t", "57014");
+    session.execute("set statement_timeout = '2s'").unwrap();
+    let many = "select repeat('x', 1000) from generate_series(1, 40000)";
+    refused(
+        &mut session,
+        &format!("copy ({many}) to 's3://bucket/silent.csv' (format csv)"),
+        "57014",
+    );
     stand.set_faults(Faults::default());
     session.execute("set statement_timeout = 0").unwrap();
     same(&scratch);

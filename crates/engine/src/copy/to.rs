@@ -21,6 +21,7 @@ use crate::result::StatementResult;
 use crate::session::{Client, Session};
 use crate::stream::{QueryRows, RowStream};
 use crate::system::SystemCatalog;
+use crate::waiting::unless_cancelled;
 
 /// Bytes that are gathered before they are written.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -145,14 +146,15 @@ impl Session {
         cancel: Cancel,
         output: Option<PipeSender<Vec<u8>>>,
     ) -> SqlResult<StatementResult> {
-        let (schema, mut rows) = self.copied_rows(&copy.copied, cancel).await?;
+        let (schema, mut rows) = self.copied_rows(&copy.copied, cancel.clone()).await?;
         if let CopyTarget::File(path) = &copy.target {
             rows.check_target(path)?;
         }
         if let (CopyFormat::Parquet, CopyTarget::File(path)) = (copy.options.format, &copy.target) {
             let writer = ParquetWriter::new(&schema, copy.options.parquet)?;
             let mut output = self.target(path).await?;
-            let written = Box::pin(write_parquet(&mut rows, writer, &mut output)).await;
+            let written = Box::pin(write_parquet(&mut rows, writer, &mut output));
+            let written = unless_cancelled(&cancel, written).await.flatten();
             return self.copied_all(&rows, written, output).await;
         }
         let formatter = self.copy_formatter(copy, &schema)?;
@@ -164,7 +166,8 @@ impl Session {
                     .with_hint("Copy to a file, or use copy_out."));
             }
         };
-        let written = Box::pin(write_all(&mut rows, &formatter, &mut output)).await;
+        let written = Box::pin(write_all(&mut rows, &formatter, &mut output));
+        let written = unless_cancelled(&cancel, written).await.flatten();
         self.copied_all(&rows, written, output).await
     }
 
@@ -198,7 +201,7 @@ impl Session {
                 Ok(StatementResult::Command { tag: format!("COPY {count}") })
             }
             Err(error) => {
-                Box::pin(output.give_up()).await;
+                output.give_up();
                 Err(error)
             }
         }
@@ -274,10 +277,10 @@ impl Target {
     }
 
     /// Not all could be written.
-    async fn give_up(self) {
+    fn give_up(self) {
         match self {
             Target::Client(_) | Target::File(_) => {}
-            Target::Object(object) => object.give_up().await,
+            Target::Object(object) => object.give_up(),
         }
     }
 

@@ -53,17 +53,20 @@ impl ObjectWriter {
     /// # Errors
     /// Those of the store. [`ObjectWriter::give_up`] then.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> SqlResult<()> {
-        self.rest.extend_from_slice(bytes);
-        while self.rest.len() >= self.part_bytes {
-            let behind = self.rest.split_off(self.part_bytes);
-            self.send(behind).await?;
+        let mut left = bytes;
+        while self.rest.len() + left.len() >= self.part_bytes {
+            let (now, later) = left.split_at(self.part_bytes - self.rest.len());
+            self.rest.extend_from_slice(now);
+            self.send().await?;
+            left = later;
         }
+        self.rest.extend_from_slice(left);
         Ok(())
     }
 
-    /// Sends what is there, but for what comes behind it.
-    async fn send(&mut self, behind: Vec<u8>) -> SqlResult<()> {
-        let part = std::mem::replace(&mut self.rest, behind);
+    /// Sends what is there.
+    async fn send(&mut self) -> SqlResult<()> {
+        let part = std::mem::take(&mut self.rest);
         let upload = match &mut self.upload {
             Some(upload) => upload,
             None => {
@@ -83,9 +86,9 @@ impl ObjectWriter {
     pub(crate) async fn finish(mut self) -> SqlResult<()> {
         if self.upload.is_some()
             && !self.rest.is_empty()
-            && let Err(error) = self.send(vec![]).await
+            && let Err(error) = self.send().await
         {
-            self.give_up().await;
+            self.give_up();
             return Err(error);
         }
         let ObjectWriter { bucket: Bucket { store, location, .. }, key, rest, upload, .. } = self;
@@ -96,10 +99,11 @@ impl ObjectWriter {
         stored.map(drop).map_err(|error| of_object(&error, &location, &key))
     }
 
-    /// The statement has failed: the store forgets what it was sent.
-    pub(crate) async fn give_up(self) {
+    /// The statement has failed: the store is to forget what it was sent. Nobody waits for that, for the store
+    /// may be why it failed.
+    pub(crate) fn give_up(self) {
         if let Some(upload) = self.upload {
-            upload.give_up().await;
+            drop(runtime::spawn(upload.give_up()));
         }
     }
 }
