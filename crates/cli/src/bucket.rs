@@ -83,7 +83,9 @@ pub(crate) fn make_secret(db: &Database, scope: &str) -> SqlResult<()> {
     });
     let mut given: Vec<String> = given.collect();
     let is_set = |variable: &&str| std::env::var(variable).is_ok_and(|value| !value.is_empty());
-    if !given.iter().any(|option| option.starts_with("key_id")) && CHAIN.iter().any(is_set) {
+    let has_keys =
+        ["key_id", "session_token"].iter().any(|key| given.iter().any(|g| g.starts_with(key)));
+    if !has_keys && CHAIN.iter().any(is_set) {
         given.push("provider 'credential_chain'".to_owned());
     }
     // A region alone says where, and not who.
