@@ -1,5 +1,7 @@
 //! Which rows of a vector count: one bit each.
 
+use arrow_buffer::BooleanBuffer;
+
 use crate::header::VECTOR_ROWS;
 
 const WORDS: usize = VECTOR_ROWS / 64;
@@ -90,6 +92,22 @@ impl Mask {
         Mask { words: std::array::from_fn(|i| self.words[i] & !other.words[i]) }
     }
 
+    /// The selected rows that are kept: `kept` has a bit for each of them, in their order.
+    #[must_use]
+    pub fn kept(&self, kept: &BooleanBuffer) -> Mask {
+        let mut bits = [0; WORDS + 1];
+        bits.iter_mut().zip(kept.bit_chunks().iter_padded()).for_each(|(to, word)| *to = word);
+        let mut at = 0;
+        Mask {
+            words: self.words.map(|rows| {
+                let (word, shift) = (at / 64, at % 64);
+                at += rows.count_ones() as usize;
+                let next = (u128::from(bits[word + 1]) << 64 | u128::from(bits[word])) >> shift;
+                deposit(next as u64, rows)
+            }),
+        }
+    }
+
     /// The selected rows, ascending.
     pub fn positions(&self) -> Vec<u16> {
         let mut positions = Vec::with_capacity(self.count());
@@ -104,6 +122,48 @@ impl Mask {
     }
 }
 
+/// The lowest bits of `bits`, one for each bit of `places`, at these places.
+fn deposit(mut bits: u64, places: u64) -> u64 {
+    if places == u64::MAX {
+        return bits;
+    }
+    let (mut left, mut deposited) = (places, 0);
+    while left != 0 {
+        let lowest = left & left.wrapping_neg();
+        deposited |= lowest & (bits & 1).wrapping_neg();
+        bits >>= 1;
+        left ^= lowest;
+    }
+    deposited
+}
+
 fn low_bits(count: usize) -> u64 {
     if count == 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_rows_are_those_whose_bit_is_set() {
+        let masks = [
+            Mask::NONE,
+            Mask::first(VECTOR_ROWS),
+            Mask::first(700),
+            Mask::from_fn(VECTOR_ROWS, |row| row % 3 != 0),
+            Mask::from_fn(VECTOR_ROWS, |row| row / 64 % 2 == 1 || row % 7 == 0),
+        ];
+        for (mask, offset) in masks.iter().flat_map(|mask| [(mask, 0), (mask, 13)]) {
+            let keeps = |at: usize| at * 7 % 11 < 5;
+            let all = BooleanBuffer::collect_bool(offset + mask.count(), |at| {
+                at < offset || keeps(at - offset)
+            });
+            let kept = mask.kept(&all.slice(offset, mask.count()));
+            let rows = mask.positions().into_iter().enumerate();
+            let expected: Vec<u16> =
+                rows.filter(|(at, _)| keeps(*at)).map(|(_, row)| row).collect();
+            assert_eq!(kept.positions(), expected);
+        }
+    }
 }

@@ -14,14 +14,22 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::keys::{hash_bytes, mix};
+use crate::keys::hash_bytes;
 
 /// Numbers of a column at most, by the number of key columns: all combinations have a place in a table of
-/// 64 KiB.
+/// 64 KiB, and a number is a byte.
 const NUMBERS_MAX: [usize; 4] = [256, 128, 25, 11];
 
-/// Places of a column's values: twice as many as numbers.
-const PLACES: usize = 512;
+/// Numbers that a byte can be.
+const BYTE_NUMBERS: usize = 256;
+
+/// Rows that are numbered as if all were known, before it is asked whether they were.
+const ROWS_AT_ONCE: usize = 64;
+
+/// Places of a column's values: so many that a dozen rarely want the same one.
+const PLACES: usize = 1 << PLACE_BITS;
+
+const PLACE_BITS: u32 = 12;
 
 /// Bytes of a text that lies wholly in its view.
 const INLINE_BYTES_MAX: u32 = 12;
@@ -44,11 +52,14 @@ pub(crate) struct Codes {
 /// The values of one column, numbered from 1; 0 is null.
 struct Column {
     numbers_max: usize,
-    images: Vec<u128>,
-    /// Texts that are longer than their image, with the number of each.
+    /// The image of each number.
+    images: [u128; BYTE_NUMBERS],
+    /// Texts that are longer than their image; those of the others are empty. The first is number 1.
     texts: Vec<Box<str>>,
     /// The number at each place, found by hash; 0 is none.
-    places: [u16; PLACES],
+    places: [u8; PLACES],
+    /// Whether an image or a text is not where it is looked for first.
+    is_displaced: bool,
 }
 
 impl Codes {
@@ -65,7 +76,7 @@ impl Codes {
 
     /// Bytes of a table that is always there.
     pub(crate) fn bytes(&self) -> usize {
-        self.groups.len() * size_of::<u32>()
+        self.groups.len() * size_of::<u32>() + self.columns.len() * size_of::<Column>()
     }
 
     /// Numbers the rows of a batch; false when there are too many values.
@@ -107,7 +118,8 @@ impl Codes {
 
 impl Column {
     fn new(numbers_max: usize) -> Column {
-        Column { numbers_max, images: vec![], texts: vec![], places: [0; PLACES] }
+        let (images, places) = ([0; BYTE_NUMBERS], [0; PLACES]);
+        Column { numbers_max, images, texts: vec![], places, is_displaced: false }
     }
 
     /// Adds the number of each row to its combination.
@@ -121,16 +133,14 @@ impl Column {
             DataType::Decimal128(..) => self.words::<Decimal128Type>(column, combinations),
             DataType::Boolean => {
                 let values = column.as_boolean();
-                self.rows(column, combinations, |column, row| {
-                    column.of_image(u128::from(values.value(row)))
-                })
+                self.rows(column, combinations, |row| Some(u128::from(values.value(row))), |_| "")
             }
             DataType::Utf8View => {
                 let values = column.as_string_view();
-                self.rows(column, combinations, |column, row| match values.views()[row] {
-                    view if view as u32 <= INLINE_BYTES_MAX => column.of_image(view),
-                    _ => column.of_text(values.value(row)),
-                })
+                let views = values.views();
+                let image =
+                    |row: usize| Some(views[row]).filter(|view| *view as u32 <= INLINE_BYTES_MAX);
+                self.rows(column, combinations, image, |row| values.value(row))
             }
             _ => false,
         }
@@ -141,42 +151,74 @@ impl Column {
         T::Native: Into<i128>,
     {
         let values = column.as_primitive::<T>().values();
-        self.rows(column, combinations, |column, row| {
+        let image = |row: usize| {
             let value: i128 = values[row].into();
-            column.of_image(value.cast_unsigned())
-        })
+            Some(value.cast_unsigned())
+        };
+        self.rows(column, combinations, image, |_| "")
     }
 
-    fn rows(
+    /// Adds the number of each row, of which `image` gives the image, or `text` what is longer than one.
+    fn rows<'t>(
         &mut self,
         column: &ArrayRef,
         combinations: &mut [u32],
-        number: impl Fn(&mut Column, usize) -> usize,
+        image: impl Fn(usize) -> Option<u128>,
+        text: impl Fn(usize) -> &'t str,
     ) -> bool {
         let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
-        let base = self.numbers_max;
-        for (row, combination) in combinations.iter_mut().enumerate() {
-            let number = match nulls {
-                Some(nulls) if nulls.is_null(row) => 0,
-                _ => number(self, row),
-            };
-            if number >= base {
-                return false;
+        for (at, part) in combinations.chunks_mut(ROWS_AT_ONCE).enumerate() {
+            let first = at * ROWS_AT_ONCE;
+            if nulls.is_none() && !self.is_displaced && self.known(part, |row| image(first + row)) {
+                continue;
             }
-            *combination = *combination * base as u32 + number as u32;
+            for (row, combination) in (first..).zip(part) {
+                let number = match (nulls, image(row)) {
+                    (Some(nulls), _) if nulls.is_null(row) => 0,
+                    (_, Some(image)) => self.of_image(image),
+                    (_, None) => self.of_text(text(row)),
+                };
+                if number >= self.numbers_max {
+                    return false;
+                }
+                *combination = self.with_number(*combination, number);
+            }
         }
         true
     }
 
+    fn with_number(&self, combination: u32, number: usize) -> u32 {
+        combination * self.numbers_max as u32 + number as u32
+    }
+
+    /// The same for rows whose images are all where they are looked for first; else nothing, and false. No
+    /// row waits for what is known of the one before.
+    fn known(&self, combinations: &mut [u32], image: impl Fn(usize) -> Option<u128>) -> bool {
+        let mut numbers = [0u8; ROWS_AT_ONCE];
+        let mut are_known = true;
+        for (row, number) in numbers[..combinations.len()].iter_mut().enumerate() {
+            let found = image(row);
+            let image = found.unwrap_or_default();
+            *number = self.places[place_of(image)];
+            let is_same = self.images[usize::from(*number)] == image;
+            are_known &= found.is_some() & is_same & (*number != 0);
+        }
+        if are_known {
+            for (combination, number) in combinations.iter_mut().zip(numbers) {
+                *combination = self.with_number(*combination, number.into());
+            }
+        }
+        are_known
+    }
+
     /// The number of a value that is all in its image.
     fn of_image(&mut self, image: u128) -> usize {
-        let mut place =
-            mix(image as u64 ^ ((image >> 64) as u64).rotate_left(29)) as usize % PLACES;
+        let mut place = place_of(image);
         loop {
-            match self.places[place] {
+            match usize::from(self.places[place]) {
                 0 => return self.add(place, image, ""),
-                number if self.images[usize::from(number) - 1] == image => return number.into(),
-                _ => place = (place + 1) % PLACES,
+                number if self.images[number] == image => return number,
+                _ => place = self.next_to(place),
             }
         }
     }
@@ -189,23 +231,35 @@ impl Column {
         loop {
             match usize::from(self.places[place]) {
                 0 => return self.add(place, image, text),
-                number if self.images[number - 1] == image && *self.texts[number - 1] == *text => {
+                number if self.images[number] == image && *self.texts[number - 1] == *text => {
                     return number;
                 }
-                _ => place = (place + 1) % PLACES,
+                _ => place = self.next_to(place),
             }
         }
     }
 
+    fn next_to(&mut self, place: usize) -> usize {
+        self.is_displaced = true;
+        (place + 1) % PLACES
+    }
+
     fn add(&mut self, place: usize, image: u128, text: &str) -> usize {
-        let number = self.images.len() + 1;
+        let number = self.texts.len() + 1;
         if number < self.numbers_max {
-            self.images.push(image);
+            self.images[number] = image;
             self.texts.push(text.into());
-            self.places[place] = number as u16;
+            self.places[place] = number as u8;
         }
         number
     }
+}
+
+/// Where an image is looked for first.
+fn place_of(image: u128) -> usize {
+    // The upper bits of a product depend on all of its factors.
+    let folded = image as u64 ^ ((image >> 64) as u64).rotate_left(29);
+    (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - PLACE_BITS)) as usize
 }
 
 fn has_image(ty: &DataType) -> bool {

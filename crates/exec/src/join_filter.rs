@@ -25,8 +25,13 @@ const DROPPED_PART: u64 = 8;
 /// are no keys some 0.5 % pass.
 const BLOOM_BITS: usize = 16;
 
-/// A set of so many bytes is small beside the caches, however few keys it has.
-const SMALL_BYTES: usize = 8 << 10;
+/// A set of one bit for each value may have so many bytes, however few keys it has: it lies in the cache of
+/// a core.
+const EXACT_BYTES: usize = 1 << 20;
+
+/// Or so many times those of a Bloom filter. It needs no hash, and keys of rows that were loaded in their
+/// order have their bits beside each other, where a Bloom filter misses the cache with each.
+const EXACT_TIMES: usize = 4;
 
 /// Keys of a set at most: more do not fit into the caches with 16 to 32 bits each.
 const KEYS_MAX: usize = 4 << 20;
@@ -152,7 +157,7 @@ impl Members {
         let span = greatest.wrapping_sub(least).cast_unsigned();
         let exact_words = usize::try_from(span / 64 + 1).unwrap_or(usize::MAX);
         let bloom_words = (key_count.saturating_mul(BLOOM_BITS) / 64).next_power_of_two();
-        let is_exact = exact_words <= bloom_words.max(SMALL_BYTES / 8);
+        let is_exact = exact_words <= (EXACT_TIMES * bloom_words).max(EXACT_BYTES / 8);
         let words = if is_exact { exact_words } else { bloom_words };
         match key_count <= KEYS_MAX && takes_bytes(words * size_of::<u64>()) {
             true if is_exact => Members::Exact(vec![0; words]),

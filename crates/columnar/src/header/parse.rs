@@ -102,16 +102,8 @@ impl Parser<'_> {
     }
 
     fn zone(&self, flag_at: usize, at: usize, key_bytes: usize) -> Result<Option<Zone>> {
-        let key = |at: usize| match key_bytes {
-            8 => Ok(i128::from(self.view.u64(at)?.cast_signed())),
-            _ => self.view.array(at).map(i128::from_le_bytes),
-        };
-        let zone = Zone { min: key(at)?, max: key(at + key_bytes)? };
-        match self.view.u8(flag_at)? {
-            0 => Ok(None),
-            1 if zone.min <= zone.max => Ok(Some(zone)),
-            _ => Err(self.view.damage(flag_at, "a zone that cannot be")),
-        }
+        zone_of(self.view.u8(flag_at)?, self.view.bytes(at, 2 * key_bytes)?)
+            .ok_or_else(|| self.view.damage(flag_at, NO_ZONE))
     }
 
     fn segments(&mut self, count: usize) -> Result<Vec<Segment>> {
@@ -140,12 +132,13 @@ impl Parser<'_> {
         let (view, entries_at) = (self.view, self.at);
         let count = self.row_count.div_ceil(VECTOR_ROWS);
         let entry_bytes = VECTOR_ENTRY_BYTES + 2 * zone_bytes;
-        view.bytes(entries_at, count.saturating_mul(entry_bytes))?;
+        let entries = view.bytes(entries_at, count.saturating_mul(entry_bytes))?;
         let mut vectors = Vec::with_capacity(count);
         let mut segments = segments.iter().peekable();
-        for index in 0..count {
+        for (index, entry) in entries.chunks_exact(entry_bytes).enumerate() {
             let at = entries_at + index * entry_bytes;
-            let vector = self.vector(at, zone_bytes)?;
+            let vector =
+                vector_of(entry).map_err(|(behind, what)| view.damage(at + behind, what))?;
             let rows = (self.row_count - index * VECTOR_ROWS).min(VECTOR_ROWS);
             if vector.null_count > rows {
                 return Err(view.damage(at + 8, "more nulls than rows"));
@@ -164,18 +157,38 @@ impl Parser<'_> {
         self.at = entries_at + count * entry_bytes;
         Ok(vectors)
     }
+}
 
-    fn vector(&self, at: usize, zone_bytes: usize) -> Result<VectorHeader> {
-        let view = self.view;
-        let start = u64::from(view.u32(at)?);
-        let bytes = start..start + u64::from(view.u32(at + 4)?);
-        if !start.is_multiple_of(8) {
-            return Err(view.damage(at, "a vector begins at no multiple of eight"));
-        }
-        let encoding = Encoding::of_number(view.u8(at + 10)?);
-        let encoding =
-            encoding.ok_or_else(|| view.damage(at + 10, "an encoding that is not known"))?;
-        let zone = self.zone(at + 11, at + VECTOR_ENTRY_BYTES, zone_bytes)?;
-        Ok(VectorHeader { bytes, encoding, null_count: usize::from(view.u16(at + 8)?), zone })
+/// What is wrong with bounds.
+const NO_ZONE: &str = "a zone that cannot be";
+
+/// The header of a vector; an error says how far behind the beginning of its entry something is wrong.
+fn vector_of(entry: &[u8]) -> std::result::Result<VectorHeader, (usize, &'static str)> {
+    let (fixed, keys) =
+        entry.split_first_chunk::<VECTOR_ENTRY_BYTES>().ok_or((0, "an entry that is too short"))?;
+    let [s0, s1, s2, s3, l0, l1, l2, l3, n0, n1, encoding, flag, ..] = *fixed;
+    let start = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
+    let bytes = start..start + u64::from(u32::from_le_bytes([l0, l1, l2, l3]));
+    if !start.is_multiple_of(8) {
+        return Err((0, "a vector begins at no multiple of eight"));
+    }
+    let encoding = Encoding::of_number(encoding).ok_or((10, "an encoding that is not known"))?;
+    let zone = zone_of(flag, keys).ok_or((11, NO_ZONE))?;
+    Ok(VectorHeader { bytes, encoding, null_count: u16::from_le_bytes([n0, n1]).into(), zone })
+}
+
+/// The bounds, which are two keys of 8 or 16 bytes, unless the flag says that there are none; `None` for
+/// what cannot be.
+fn zone_of(flag: u8, keys: &[u8]) -> Option<Option<Zone>> {
+    let word = |bytes: &[u8; 8]| i128::from(i64::from_le_bytes(*bytes));
+    let (min, max) = match (keys.as_chunks::<8>().0, keys.as_chunks::<16>().0) {
+        ([min, max], _) => (word(min), word(max)),
+        (_, [min, max]) => (i128::from_le_bytes(*min), i128::from_le_bytes(*max)),
+        _ => return None,
+    };
+    match flag {
+        0 => Some(None),
+        1 if min <= max => Some(Some(Zone { min, max })),
+        _ => None,
     }
 }

@@ -2,24 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::make_view;
 use arrow_array::types::{
-    ArrowPrimitiveType, BinaryViewType, ByteViewType, Date32Type, Decimal128Type, Decimal256Type,
-    Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, StringViewType, Time64MicrosecondType, TimestampMicrosecondType,
-    UInt32Type,
+    ArrowPrimitiveType, BinaryViewType, Date32Type, Decimal128Type, Decimal256Type, Float32Type,
+    Float64Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    StringViewType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
-use arrow_array::{
-    ArrayRef, BooleanArray, FixedSizeBinaryArray, GenericByteViewArray, PrimitiveArray,
-};
+use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer, i256};
 use types::parse::ColumnParser;
 use types::{Column, LogicalType};
 
+use super::views::{Views, is_text};
 use crate::strings::Texts;
 
-/// Bytes of a string that lies wholly in its view.
-const MAX_INLINE_VIEW_LEN: u32 = 12;
+/// What is wrong with a text that is none.
+pub(super) const NO_TEXT: &str = "text is not UTF-8";
 
 /// Values by the way in which they were stored.
 pub(super) enum Values {
@@ -64,8 +61,9 @@ pub(super) fn array_of(
         }
         Values::Texts(texts) => match ty {
             LogicalType::Array(_) => lists(ty, &texts, nulls)?,
-            LogicalType::Text => byte_views::<StringViewType>(texts, nulls, is_text)?,
-            _ => byte_views::<BinaryViewType>(texts, nulls, |_| true)?,
+            LogicalType::Text if !is_text(&texts) => return Err(NO_TEXT),
+            LogicalType::Text => views_of(texts).into_array::<StringViewType>(nulls)?,
+            _ => views_of(texts).into_array::<BinaryViewType>(nulls)?,
         },
     })
 }
@@ -127,66 +125,15 @@ fn lists(
         let number = texts.codes.as_ref().map_or(row, |codes| usize::from(codes[row]));
         let text = match &nulls {
             Some(nulls) if nulls.is_null(row) => None,
-            _ => Some(std::str::from_utf8(texts.get(number)).map_err(|_| "text is not UTF-8")?),
+            _ => Some(std::str::from_utf8(texts.get(number)).map_err(|_| NO_TEXT)?),
         };
         parser.push(text).map_err(|_| "text is no array of its column's type")?;
     }
     Ok(parser.finish())
 }
 
-/// Views of strings in one buffer, of which `is_valid` has accepted all that `T` asks for.
-fn byte_views<T: ByteViewType>(
-    texts: Texts,
-    nulls: Option<NullBuffer>,
-    is_valid: impl Fn(&Texts) -> bool,
-) -> Result<ArrayRef, &'static str> {
-    if !is_valid(&texts) {
-        return Err("text is not UTF-8");
-    }
-    let view = |&(offset, len): &(u32, u32)| view_of(&texts.buffer, offset, len);
-    let mut views: Vec<u128> = texts.spans.iter().map(view).collect();
-    if let Some(codes) = &texts.codes {
-        views = codes.iter().map(|code| views[usize::from(*code)]).collect();
-    }
-    if nulls.as_ref().is_some_and(|nulls| nulls.len() != views.len()) {
-        return Err("validity of another number of rows");
-    }
-    // SAFETY: each view was made by `view_of` for a string that lies in the only buffer, has its
-    // prefix or its bytes, and zeros after them; `is_valid` has looked at the strings; the nulls
-    // are as many as the views.
-    let array = unsafe {
-        GenericByteViewArray::<T>::new_unchecked(views.into(), vec![texts.buffer], nulls)
-    };
-    Ok(Arc::new(array))
-}
-
-/// The view of one string.
-#[inline]
-fn view_of(buffer: &[u8], offset: u32, len: u32) -> u128 {
-    let start = offset as usize;
-    match buffer.get(start..start + MAX_INLINE_VIEW_LEN as usize) {
-        // The same for short and long strings, without a call to copy some bytes.
-        Some(first) if len <= MAX_INLINE_VIEW_LEN => {
-            let mut bytes = [0; 16];
-            bytes[4..].copy_from_slice(first);
-            let kept = u128::MAX >> (8 * (MAX_INLINE_VIEW_LEN - len));
-            (u128::from_le_bytes(bytes) & kept) | u128::from(len)
-        }
-        Some(first) => {
-            let prefix = u128::from(u32::from_le_bytes([first[0], first[1], first[2], first[3]]));
-            u128::from(len) | prefix << 32 | u128::from(offset) << 96
-        }
-        None => make_view(&buffer[start..][..len as usize], 0, offset),
-    }
-}
-
-/// Whether each string is UTF-8: the buffer is, and no string begins or ends within a character.
-fn is_text(texts: &Texts) -> bool {
-    if texts.buffer.is_ascii() {
-        return true;
-    }
-    let Ok(text) = std::str::from_utf8(&texts.buffer) else { return false };
-    texts.spans.iter().all(|&(offset, len)| {
-        text.is_char_boundary(offset as usize) && text.is_char_boundary((offset + len) as usize)
-    })
+fn views_of(texts: Texts) -> Views {
+    let mut views = Views::default();
+    views.push(texts);
+    views
 }

@@ -1,19 +1,23 @@
 //! Rows of several vectors of one column as one array, without an array for each of them where values
-//! are words.
+//! are words or texts.
 
 use std::sync::Arc;
 
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    BinaryViewType, Date32Type, Decimal128Type, Int32Type, Int64Type, StringViewType,
+    TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray, new_empty_array};
 use arrow_buffer::NullBufferBuilder;
 use types::LogicalType;
 
 use super::Vector;
+use super::arrays::NO_TEXT;
 use super::read::Wanted;
+use super::views::{Views, is_text};
 use crate::class::stored_type;
 use crate::error::{Error, Result};
+use crate::header::VECTOR_ROWS;
 use crate::words::Word;
 
 /// An array in the making.
@@ -24,12 +28,16 @@ pub struct Gather {
 }
 
 enum Values {
-    Words32(Vec<i32>),
-    Words64(Vec<i64>),
-    Decimals(Vec<i128>),
-    /// What is not made of words.
+    Words32(Vec<i32>, Room<u32>),
+    Words64(Vec<i64>, Room<u64>),
+    Decimals(Vec<i128>, Room<u64>),
+    Texts(Views),
+    /// What is neither words nor texts.
     Arrays(Vec<ArrayRef>),
 }
+
+/// Where the words of a vector are decoded before some are chosen; nothing until it is needed.
+type Room<W> = Option<Box<[W; VECTOR_ROWS]>>;
 
 impl Gather {
     /// No rows of a column of type `ty`, with room for some.
@@ -38,13 +46,16 @@ impl Gather {
     pub fn new(ty: LogicalType, rows: usize) -> Result<Gather> {
         let ty = stored_type(ty)?;
         let values = match ty {
-            LogicalType::Int32 | LogicalType::Date => Values::Words32(Vec::with_capacity(rows)),
+            LogicalType::Int32 | LogicalType::Date => {
+                Values::Words32(Vec::with_capacity(rows), None)
+            }
             LogicalType::Int64 | LogicalType::Timestamp | LogicalType::TimestampTz => {
-                Values::Words64(Vec::with_capacity(rows))
+                Values::Words64(Vec::with_capacity(rows), None)
             }
             LogicalType::Decimal { precision, .. } if precision <= 18 => {
-                Values::Decimals(Vec::with_capacity(rows))
+                Values::Decimals(Vec::with_capacity(rows), None)
             }
+            LogicalType::Text | LogicalType::Bytea => Values::Texts(Views::with_capacity(rows)),
             _ => Values::Arrays(vec![]),
         };
         Ok(Gather { ty, values, nulls: NullBufferBuilder::new(rows) })
@@ -63,14 +74,21 @@ impl Gather {
         }
         let wanted = positions.map_or(Wanted::All, Wanted::Rows);
         match &mut self.values {
-            Values::Words32(values) => {
-                vector.append_words(wanted, |word: u32| word.cast_signed(), values)?;
+            Values::Words32(values, room) => {
+                vector.append_words(wanted, u32::cast_signed, values, room)?;
             }
-            Values::Words64(values) => {
-                vector.append_words(wanted, |word: u64| word.cast_signed(), values)?;
+            Values::Words64(values, room) => {
+                vector.append_words(wanted, u64::cast_signed, values, room)?;
             }
-            Values::Decimals(values) => {
-                vector.append_words(wanted, |word: u64| word.cast_signed().into(), values)?;
+            Values::Decimals(values, room) => {
+                vector.append_words(wanted, |word| word.cast_signed().into(), values, room)?;
+            }
+            Values::Texts(views) => {
+                let texts = vector.strings(wanted)?;
+                if self.ty == LogicalType::Text && !is_text(&texts) {
+                    return Err(vector.view.damage(0, NO_TEXT));
+                }
+                views.push(texts);
             }
             Values::Arrays(arrays) => {
                 arrays.push(vector.read(wanted)?);
@@ -100,11 +118,20 @@ impl Gather {
             };
         }
         Ok(match self.values {
-            Values::Words32(values) if self.ty == LogicalType::Date => array!(Date32Type, values),
-            Values::Words32(values) => array!(Int32Type, values),
-            Values::Words64(values) if self.ty == LogicalType::Int64 => array!(Int64Type, values),
-            Values::Words64(values) => array!(TimestampMicrosecondType, values),
-            Values::Decimals(values) => array!(Decimal128Type, values),
+            Values::Words32(values, _) if self.ty == LogicalType::Date => {
+                array!(Date32Type, values)
+            }
+            Values::Words32(values, _) => array!(Int32Type, values),
+            Values::Words64(values, _) if self.ty == LogicalType::Int64 => {
+                array!(Int64Type, values)
+            }
+            Values::Words64(values, _) => array!(TimestampMicrosecondType, values),
+            Values::Texts(views) => match self.ty {
+                LogicalType::Text => views.into_array::<StringViewType>(nulls),
+                _ => views.into_array::<BinaryViewType>(nulls),
+            }
+            .map_err(|reason| Error::Mismatch(reason.into()))?,
+            Values::Decimals(values, _) => array!(Decimal128Type, values),
             Values::Arrays(arrays) => {
                 let all: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref()).collect();
                 match arrays.as_slice() {
@@ -125,6 +152,7 @@ impl Vector<'_> {
         wanted: Wanted<'_>,
         value: impl Fn(W) -> T,
         out: &mut Vec<T>,
+        room: &mut Room<W>,
     ) -> Result<()> {
         if let Some(word) = self.constant_word() {
             let word = W::low(word.cast_unsigned());
@@ -132,17 +160,25 @@ impl Vector<'_> {
             return Ok(());
         }
         let decoder = self.word_decoder::<W>()?;
+        if let Wanted::Rows(positions) = wanted
+            && !wanted.worth_all()
+        {
+            for row in positions {
+                out.push(value(decoder.get(usize::from(*row))?));
+            }
+            return Ok(());
+        }
+        let words = room.get_or_insert_with(|| Box::new([W::low(0); VECTOR_ROWS]));
+        if decoder.decode_into(words)? != self.rows {
+            return Err(self.view.damage(0, "a vector has another number of values than of rows"));
+        }
         match wanted {
-            Wanted::Rows(positions) if !wanted.worth_all() => {
-                for row in positions {
-                    out.push(value(decoder.get(usize::from(*row))?));
-                }
-            }
+            // Each is below the number of rows, so that the remainder is itself.
             Wanted::Rows(positions) => {
-                let words: Vec<W> = decoder.decode()?;
-                out.extend(positions.iter().map(|row| value(words[usize::from(*row)])));
+                let chosen = positions.iter().map(|row| words[usize::from(*row) % VECTOR_ROWS]);
+                out.extend(chosen.map(value));
             }
-            Wanted::All => out.extend(decoder.decode::<W>()?.into_iter().map(value)),
+            Wanted::All => out.extend(words[..self.rows].iter().map(|word| value(*word))),
         }
         Ok(())
     }

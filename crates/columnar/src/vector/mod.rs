@@ -4,6 +4,7 @@ mod arrays;
 mod gather;
 mod read;
 mod select;
+mod views;
 
 use arrow_array::ArrayRef;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};

@@ -6,7 +6,7 @@ use super::packed::{common_factor, in_signed_range, packed_len, push_packed};
 use super::runs::{Runs, push_runs};
 use super::{Coded, Packed, Word};
 use crate::error::Result;
-use crate::header::Encoding;
+use crate::header::{Encoding, VECTOR_ROWS};
 use crate::mask::Mask;
 use crate::view::{View, pad8};
 
@@ -48,6 +48,17 @@ impl<'a> Decoder<'a> {
             Decoder::Runs(runs) => runs.decode(),
             Decoder::Delta(delta) => delta.decode(),
         }
+    }
+
+    /// The same into the first words of a vector's room, and how many they are; what lies behind them is
+    /// arbitrary.
+    pub fn decode_into<W: Word>(&self, out: &mut [W; VECTOR_ROWS]) -> Result<usize> {
+        if let Decoder::Packed(packed) = self {
+            return packed.decode_into(out);
+        }
+        let words = self.decode::<W>()?;
+        out[..words.len()].copy_from_slice(&words);
+        Ok(words.len())
     }
 
     /// The word at `index`, which is below the count.

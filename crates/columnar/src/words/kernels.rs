@@ -20,15 +20,14 @@ macro_rules! loops {
                 packed: &[u8],
                 width: usize,
                 (base, factor): ($word, $word),
-                count: usize,
-            ) -> Vec<$word> {
+                out: &mut [$word],
+            ) {
                 let packed = packed.as_chunks::<ROW_BYTES>().0;
                 let load = |row: usize| packed.get(row).unwrap_or(&[0; ROW_BYTES]);
                 let mask = if width == 0 { 0 } else { $word::MAX >> (BITS - width) };
                 // With a factor, the base is added after it.
                 let first_base = if factor == 1 { base } else { 0 };
-                let mut rows = vec![[0; LANES]; count.div_ceil(LANES)];
-                for (row, values) in rows.iter_mut().enumerate() {
+                for (row, values) in out.as_chunks_mut().0.iter_mut().enumerate() {
                     let (at, shift) = (row * width / BITS, row * width % BITS);
                     let codes = (shift as u32, mask, first_base);
                     match shift + width > BITS {
@@ -39,7 +38,6 @@ macro_rules! loops {
                         scale(values, factor, base);
                     }
                 }
-                rows.into_flattened()
             }
 
             $(#[$features])?
@@ -114,16 +112,16 @@ macro_rules! kernels {
                 packed: &[u8],
                 width: usize,
                 scale: ($word, $word),
-                count: usize,
-            ) -> Vec<$word> {
+                out: &mut [$word],
+            ) {
                 match vectors.width() {
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: only a processor that has these instructions has vectors of this width.
-                    Width::Avx2 => unsafe { avx2::unpack(packed, width, scale, count) },
+                    Width::Avx2 => unsafe { avx2::unpack(packed, width, scale, out) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as above.
-                    Width::Avx512 => unsafe { avx512::unpack(packed, width, scale, count) },
-                    _ => portable::unpack(packed, width, scale, count),
+                    Width::Avx512 => unsafe { avx512::unpack(packed, width, scale, out) },
+                    _ => portable::unpack(packed, width, scale, out),
                 }
             }
 

@@ -52,15 +52,9 @@ pub(crate) trait Word: ArrowNativeType + Ord {
     fn push(self, out: &mut Vec<u8>);
     /// The words in `bytes`.
     fn read_all(bytes: &[u8]) -> Vec<Self>;
-    /// Appends `base + code * factor` for each code of `width` bits in whole rows of words, until
-    /// `count` are there (and then those that complete the lanes). Reads zeros beyond the end.
-    fn unpack(
-        vectors: Vectors,
-        packed: &[u8],
-        width: usize,
-        scale: (Self, Self),
-        count: usize,
-    ) -> Vec<Self>;
+    /// Writes `base + code * factor` for the first codes of `width` bits in whole rows of words; `out` is
+    /// whole lanes. Reads zeros beyond the end.
+    fn unpack(vectors: Vectors, packed: &[u8], width: usize, scale: (Self, Self), out: &mut [Self]);
     /// The rows whose word is in `least..=least + span`, compared as unsigned distances to `least`.
     fn in_range(vectors: Vectors, words: &[Self], least: Self, span: Self) -> Mask;
 }
@@ -114,9 +108,9 @@ macro_rules! word {
                 packed: &[u8],
                 width: usize,
                 scale: ($word, $word),
-                count: usize,
-            ) -> Vec<$word> {
-                kernels::$word::unpack(vectors, packed, width, scale, count)
+                out: &mut [$word],
+            ) {
+                kernels::$word::unpack(vectors, packed, width, scale, out);
             }
 
             fn in_range(vectors: Vectors, words: &[$word], least: $word, span: $word) -> Mask {

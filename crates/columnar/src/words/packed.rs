@@ -50,11 +50,30 @@ impl<'a> Packed<'a> {
         self.unpack(vectors, (W::low(self.base), W::low(self.factor)))
     }
 
+    /// The same into the first words of a vector's room, and how many they are; those that complete the
+    /// lanes are arbitrary.
+    pub fn decode_into<W: Word>(&self, out: &mut [W; VECTOR_ROWS]) -> Result<usize> {
+        let scale = (W::low(self.base), W::low(self.factor));
+        self.unpack_into(Vectors::widest(), scale, &mut out[..self.whole_lanes::<W>()])?;
+        Ok(self.count)
+    }
+
     fn unpack<W: Word>(&self, vectors: Vectors, scale: (W, W)) -> Result<Vec<W>> {
-        let codes = self.view.bytes(0, codes_len::<W>(self.count, self.width))?;
-        let mut words = W::unpack(vectors, codes, self.width, scale, self.count);
+        let mut words = vec![W::low(0); self.whole_lanes::<W>()];
+        self.unpack_into(vectors, scale, &mut words)?;
         words.truncate(self.count);
         Ok(words)
+    }
+
+    fn unpack_into<W: Word>(&self, vectors: Vectors, scale: (W, W), out: &mut [W]) -> Result<()> {
+        let codes = self.view.bytes(0, codes_len::<W>(self.count, self.width))?;
+        W::unpack(vectors, codes, self.width, scale, out);
+        Ok(())
+    }
+
+    /// The number of words with those that complete the lanes: no more than a vector has.
+    fn whole_lanes<W: Word>(&self) -> usize {
+        self.count.next_multiple_of(W::LANES)
     }
 
     /// The word at `index`, which is below the count.

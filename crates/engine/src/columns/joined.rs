@@ -40,9 +40,6 @@ impl Joined {
 
     /// The rows of `among` that the filter leaves; `values` are the column's for these rows.
     pub(super) fn select(&self, values: &arrow_array::ArrayRef, among: &Mask) -> Mask {
-        let (kept, positions) = (self.filter.keep(values), among.positions());
-        let mut selected = Mask::NONE;
-        kept.set_indices().for_each(|at| selected.insert(usize::from(positions[at])));
-        selected
+        among.kept(&self.filter.keep(values))
     }
 }
