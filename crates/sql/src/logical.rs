@@ -31,6 +31,7 @@ mod grouping_sets;
 mod guarded_rules;
 mod join_graph;
 mod join_order;
+mod laterals;
 mod leftovers;
 mod no_columns;
 mod outer_aggregates;
