@@ -2,6 +2,7 @@
 """Random queries that compose every clause over every table expression, to depth 4, on PostgreSQL and on this engine.
 
     python3 tests/sql/compose.py [--minutes 10 | --queries N] [--seed N] [--only K] [--modes ooo] [--binary FILE]
+                                 [--lanes N] [--limit SECONDS]
     python3 tests/sql/compose.py --find [--minutes 10]        # which of the known defects this binary has
     python3 tests/sql/compose.py --record [--queries N]       # writes tests/sql/corpus from PostgreSQL
     python3 tests/sql/compose.py --replay [--known]           # runs it; needs no PostgreSQL
@@ -14,13 +15,18 @@ query settles it, and the types of columns and parameters are compared.
 
 A defect is cut down, query and rows, until nothing can go without it going as well, and printed with both answers. What
 is no defect is counted: refusals with 0A000 by their message, errors of values that only one side came to compute.
+A query that takes longer than `--limit` on any side is not compared; it is counted as too slow, and its number printed.
+Lanes are processes with a server and a schema of PostgreSQL each, as many as the machine has cores; they take batches
+of queries in turn, and several queries are on their way to each side at once.
 The generator is in `generator/`: `tree` what queries are, `expressions` and `queries` how they grow, `tables` the data,
-`session` the wire, `sides` the comparison, `shrink` the cutting, `mends` what `--find` knows, `corpus` the recording.
+`session` the wire, `sides` the comparison, `lanes` the processes, `shrink` the cutting, `mends` what `--find` knows,
+`corpus` the recording.
 Ends with 1 if there was a defect, with `--find` if one was not found.
 """
 
 import argparse
 import collections
+import os
 import pathlib
 import random
 import sys
@@ -28,15 +34,17 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import wire
-from generator import corpus, mends, shrink, tables
+from generator import corpus, lanes, mends, shrink, tables
 from generator.queries import Queries
-from generator.sides import MODES, Engine, Reference, Sides, Verdict, shape
+from generator.sides import LIMIT_S, MODES, WINDOW, Engine, Reference, Sides, Verdict, shape
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH = 300
 MEMORY = "64MB"
 # Queries of the corpus: as many as the gate runs in less than two minutes.
 RECORDED = 600
+# How long cutting a defect down may take: what is left then is printed as it is.
+CUT_S = 90
 
 
 LITERAL = ("literal", False, False)
@@ -70,15 +78,19 @@ class Finding:
     def __init__(self, case, sides, verdict, rows=True):
         self.case, self.how, self.verdict = case, case.how, verdict
         data, zone = sides.data, sides.zone
-        same = lambda tree: verdict.same_as(sides.compare(tree, self.how)[0])
+        modes = [verdict.mode] if verdict.mode else None
+        over = time.monotonic() + CUT_S
+        in_time = lambda: time.monotonic() < over
+        same = lambda tree: in_time() and verdict.same_as(sides.compare(tree, self.how, modes)[0])
         self.tree = shrink.shrink(case.tree, same)
         for how in [LITERAL, ("literal", False, True), ("declared", False, False)]:
-            if self.how != how and verdict.same_as(sides.compare(self.tree, how)[0]):
+            if self.how != how and verdict.same_as(sides.compare(self.tree, how, modes)[0]):
                 self.how = how
                 break
         self.zone, self.rows = zone, data
         if rows:
-            self.rows = shrink.shrink_rows(data, lambda fewer: sides.load(fewer, zone) or same(self.tree))
+            fewer_show = lambda fewer: in_time() and (sides.load(fewer, zone) or same(self.tree))
+            self.rows = shrink.shrink_rows(data, fewer_show)
             sides.load(self.rows, zone)
         self.last, self.query, self.answers = sides.compare(self.tree, self.how)
         if rows:
@@ -109,6 +121,13 @@ class Run:
         self.sides, self.most_shrunk, self.rows, self.batch = sides, most_shrunk, rows, None
         self.counts, self.refused, self.forms = collections.Counter(), collections.Counter(), set()
         self.findings, self.started, self.cut = [], time.monotonic(), collections.Counter()
+        self.slow = []
+
+    def taken(self):
+        """What was counted since this was asked last."""
+        taken = self.counts, self.refused, self.slow
+        self.counts, self.refused, self.slow = collections.Counter(), collections.Counter(), []
+        return taken
 
     def defects(self):
         return sum(count for kind, count in self.counts.items() if kind in Verdict.DEFECTS)
@@ -116,16 +135,30 @@ class Run:
     def seconds(self):
         return time.monotonic() - self.started
 
-    def one(self, case):
-        """Compares one query; a finding if it shows a defect that was not seen in this form."""
+    def meet(self, case):
+        """Loads the rows that a query meets, if others are there."""
         batch = (case.seed, case.number // BATCH)
         if self.batch != batch:
             self.batch = batch
             self.sides.load(*case.circumstances())
-        verdict, query, answers = self.sides.compare(case.tree, case.how)
+
+    def one(self, case):
+        """Compares one query; a finding if it shows a defect that was not seen in this form."""
+        self.meet(case)
+        return self.judged(case, self.sides.compare(case.tree, case.how)[0])
+
+    def some(self, cases):
+        """Compares queries of one batch; what they show that was not seen."""
+        self.meet(cases[0])
+        findings = [self.judged(case, verdict) for case, verdict in zip(cases, self.sides.compare_all(cases))]
+        return [finding for finding in findings if finding]
+
+    def judged(self, case, verdict):
         self.counts[verdict.kind] += 1
-        if verdict.kind in ("refused", "memory", "taken here", "slow"):
+        if verdict.kind in ("refused", "memory", "taken here", "rows counted early"):
             self.refused[f"{verdict.kind}: {shape(verdict.said)}"] += 1
+        if verdict.kind == "slow":
+            self.slow.append((case.number, verdict.said if verdict.said == "in PostgreSQL" else verdict.mode))
         if not verdict.is_defect():
             return None
         if not self.is_worth_cutting(case, verdict):
@@ -145,26 +178,31 @@ class Run:
         most = {"error": 2, "parameters": 8, "types": 8}.get(verdict.kind, self.most_shrunk)
         return self.cut[message] <= (1 if message == "volatile" else most)
 
-    def summary(self):
-        total = sum(self.counts.values())
-        lines = [f"{total} queries in {self.seconds():.0f} s: {self.defects()} different"]
-        lines += [f"  {count} {kind}" for kind, count in self.counts.most_common()]
-        lines += [f"  {count} {message}" for message, count in self.refused.most_common(40)]
-        lines += [f"  {count} {message}" for message, count in self.cut.most_common() if message.startswith("error")]
-        return "\n".join(lines)
+
+def compose(args):
+    if args.only is not None:
+        run = Run(args.sides(), args.shrink)
+        found = run.one(Case(args.seed, args.only))
+        print(found or f"no difference: {dict(run.counts)}")
+        run.sides.close()
+        return 1 if run.defects() else 0
+    total = lanes.Total(args)
+    lanes.run(args, lane, total)
+    print(total.summary())
+    return total.code()
 
 
-def compose(args, sides):
-    run = Run(sides, args.shrink)
-    numbers = [args.only] if args.only is not None else range(args.queries)
-    for number in numbers:
-        if args.minutes and run.seconds() > args.minutes * 60:
-            break
-        finding = run.one(Case(args.seed, number))
-        if finding:
-            print(finding, flush=True)
-    print(run.summary())
-    return 1 if run.defects() else 0
+def lane(args, batches, tell):
+    """What a process does: batches of queries, as long as there are some and time is left."""
+    run = Run(args.sides(), args.shrink)
+    for batch in batches:
+        numbers = range(batch * BATCH, min((batch + 1) * BATCH, args.queries))
+        for start in range(0, len(numbers), WINDOW):
+            if args.minutes and run.seconds() > args.minutes * 60:
+                break
+            found = run.some([Case(args.seed, number) for number in numbers[start : start + WINDOW]])
+            tell(run.taken(), [(str(finding), finding.form()) for finding in found])
+    run.sides.close()
 
 
 def is_new(case, verdict, sides, missing):
@@ -178,9 +216,10 @@ def is_new(case, verdict, sides, missing):
     return not on_the_wire or bool({"timestamptz parameter", "untyped null"} & missing.keys())
 
 
-def find(args, sides):
+def find(args):
     """How soon each known defect is met, by what it is when cut down."""
-    run, missing = Run(sides, 10_000, rows=False), dict(mends.MENDS)
+    sides, missing = args.sides(), dict(mends.MENDS)
+    run = Run(sides, 10_000, rows=False)
     run.is_worth_cutting = lambda case, verdict: is_new(case, verdict, sides, missing)
     for number in range(args.queries):
         if not missing or run.seconds() > (args.minutes or 10) * 60:
@@ -193,6 +232,7 @@ def find(args, sides):
     for what in missing.values():
         print(f"NOT FOUND within {sum(run.counts.values())} queries: {what}")
     print(f"{len(mends.MENDS) - len(missing)} of {len(mends.MENDS)} found again in {run.seconds():.0f} s")
+    sides.close()
     return 1 if missing else 0
 
 
@@ -203,7 +243,9 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one query")
     parser.add_argument("--modes", default=",".join(MODES))
-    parser.add_argument("--shrink", type=int, default=40, help="defects that are cut down")
+    parser.add_argument("--shrink", type=int, default=40, help="defects that are cut down, of each lane")
+    parser.add_argument("--lanes", type=int, default=os.cpu_count(), help="processes with a server each")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a query; beyond, it is not compared")
     parser.add_argument("--binary", default=str(ROOT / "target" / "debug" / "dovetail"))
     parser.add_argument("--find", action="store_true")
     parser.add_argument("--record", action="store_true")
@@ -219,12 +261,9 @@ def main():
         return corpus.replay(server, args.known)
     if args.record:
         return corpus.record(args.seed, min(args.queries, RECORDED), Case, BATCH)
-    sides = Sides(Reference(), Engine(server, args.modes.split(",")))
-    try:
-        return (find if args.find else compose)(args, sides)
-    finally:
-        sides.engine.close()
-        sides.reference.close()
+    args.batch = BATCH
+    args.sides = lambda: Sides(Reference(args.limit), Engine(server, args.modes.split(","), args.limit))
+    return (find if args.find else compose)(args)
 
 
 if __name__ == "__main__":

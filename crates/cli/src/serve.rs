@@ -88,7 +88,7 @@ fn not_started(error: &std::io::Error) -> SqlError {
 /// Files, listeners, HTTP and those that have not logged in yet.
 const DESCRIPTORS_BESIDE_CLIENTS: u64 = 200;
 
-/// Each client needs a descriptor, with the `threads` ring a second one while it waits.
+/// Each client needs a descriptor.
 fn provide_descriptors(configuration: &Configuration, log: &Log) {
     let clients = configuration.count("max_connections") as u64;
     let why = match runtime::probe::raise_open_file_limit() {

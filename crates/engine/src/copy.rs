@@ -238,8 +238,8 @@ impl RowSource for Rows<'_> {
         }
         let arrays = parsers.iter_mut().map(ColumnParser::finish).collect();
         let arrays = rejects::without(arrays, &self.kept)?;
-        let batch = RecordBatch::try_new(self.schema.arrow(), arrays);
-        batch.map(Some).map_err(|e| SqlError::internal(e.to_string()))
+        let count = self.kept.iter().filter(|kept| **kept).count();
+        crate::dml::batch_of(&self.schema.arrow(), arrays, count).map(Some)
     }
 }
 
@@ -363,6 +363,11 @@ impl<'a> Rows<'a> {
     fn push_record(&mut self, parsers: &mut [ColumnParser], fields: &[Field]) -> SqlResult<()> {
         let bad = |message: String| SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message);
         let ordinals = self.ordinals;
+        // A line has one field at least, of a table without columns an empty one.
+        let fields = match fields {
+            [only] if ordinals.is_empty() && !only.quoted && only.is(b"") => &[],
+            fields => fields,
+        };
         if fields.len() < ordinals.len() {
             let name = &self.schema.columns[ordinals[fields.len()]].name;
             let error = bad(format!("missing data for column \"{name}\""));

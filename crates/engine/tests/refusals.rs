@@ -106,7 +106,7 @@ const NAMED: [(&str, &str); 47] = [
     ("select ?- 1", "?-"),
     ("select '{\"a\":1}' -> 'a'", "->"),
     ("select string_agg(b::bytea, 'x'::bytea) from t", "string_agg"),
-    ("create table x ()", "without columns"),
+    ("create table x () with (storage = column)", "without columns"),
     ("select 'a' ~ '(?=a)'", "looking around"),
     ("select 'a' ~ '(a)\\1'", "reference"),
 ];

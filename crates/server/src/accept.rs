@@ -16,7 +16,7 @@ use crate::{Shared, serve};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Descriptors that a server must have left when it starts: one to turn clients away with, and for a
-/// client its socket, what waits for it, and the temporary file of its query.
+/// client its socket and the two files that its query may open.
 const DESCRIPTORS_MIN: usize = 4;
 
 /// The errors of a process, and of a system, without descriptors.
@@ -33,6 +33,7 @@ pub(crate) fn check_descriptors(listener: &Listener) -> io::Result<()> {
 
 /// Takes connections until the server ends.
 pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
+    prepare(&shared).await;
     let mut turn = 0;
     let mut spare = listener.spare().ok();
     let mut is_told = false;
@@ -64,6 +65,17 @@ pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
                 }
                 _ => time::sleep(ACCEPT_PAUSE).await,
             },
+        }
+    }
+}
+
+/// Has each worker take what it needs to wait for clients, before these have taken all descriptors.
+async fn prepare(shared: &Shared) {
+    for worker in 0..worker_count() {
+        let prepared = spawn_on(worker, || async { runtime::net::prepare() }).await;
+        if let Ok(Err(error)) = prepared {
+            let message = format!("Worker {worker} cannot wait for clients: {error}.");
+            shared.log.entry(Severity::Warning, message).write();
         }
     }
 }

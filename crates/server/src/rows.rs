@@ -6,10 +6,13 @@ use std::io;
 use std::task::Poll;
 
 use arrow_array::RecordBatch;
-use engine::{RowStream, Session, SqlResult};
+use arrow_schema::{FieldRef, Schema};
+use engine::{RowStream, Session, SqlError, SqlResult};
+use types::{described, oid};
 
 use crate::attend::unless_gone;
 use crate::connection::Connection;
+use crate::message::format_at;
 
 /// A result and where it goes on.
 pub(crate) struct Rows {
@@ -96,6 +99,11 @@ impl Connection {
         limit: u64,
         form: Form<'_>,
     ) -> io::Result<SqlResult<Sent>> {
+        if let Form::Data(formats) = form
+            && let Err(error) = refuse_names(rows.stream.schema(), formats)
+        {
+            return Ok(Err(error));
+        }
         let mut count = 0;
         while count < limit {
             let Some(batch) = &rows.batch else {
@@ -141,5 +149,21 @@ impl Connection {
             self.flush().await?;
         }
         unless_gone(&self.stream, self.ending(), stream.next()).await
+    }
+}
+
+/// Refuses relations by their names where a client wants numbers.
+///
+/// # Errors
+/// 0A000
+fn refuse_names(schema: &Schema, formats: &[i16]) -> SqlResult<()> {
+    let mut fields = schema.fields().iter().enumerate();
+    let is_one = |(index, field): (usize, &FieldRef)| {
+        format_at(formats, index) != 0 && described::wire_type(field).oid == oid::REGCLASS
+    };
+    match fields.any(is_one) {
+        false => Ok(()),
+        true => Err(SqlError::unsupported("regclass in binary format")
+            .with_hint("Cast it to text, or to oid.")),
     }
 }

@@ -360,4 +360,103 @@ fn rows_without_columns_come_as_such() {
     let rows =
         messages.iter().filter(|m| matches!(m, SimpleQueryMessage::Row(row) if row.is_empty()));
     assert_eq!(rows.count(), 2);
+    client
+        .batch_execute("create table bare (); create view seen as select from bare")
+        .expect("made");
+    assert_eq!(client.execute("insert into bare default values", &[]).expect("inserted"), 1);
+    assert_eq!(client.execute("insert into bare select from bare", &[]).expect("inserted"), 1);
+    for text in ["select * from bare", "select from bare", "select * from seen", "table bare"] {
+        let prepared = client.prepare(text).expect("prepared");
+        assert!(prepared.columns().is_empty(), "{text}");
+        let rows = client.query(&prepared, &[]).expect("rows");
+        assert!(rows.len() == 2 && rows.iter().all(|row| row.is_empty()), "{text}");
+    }
+    assert_eq!(client.execute("delete from bare", &[]).expect("deleted"), 2);
+}
+
+/// As the column holds none, blanks at the end of a value do not count, whatever they are compared by.
+#[test]
+fn parameters_of_fixed_length_are_compared_without_their_blanks() {
+    let served = serve("blanks", RingKind::Threads, 10);
+    let mut client = served.client();
+    let table = "create table ch (a char(5) primary key, b int); insert into ch values ('ab', 1), ('cd', 2)";
+    client.batch_execute(table).expect("a table");
+    let count = |client: &mut Client, condition: &str, value: &str| -> i64 {
+        let text = format!("select count(*) from ch where {condition}");
+        client.query_one(&text, &[&value]).expect("a row").get(0)
+    };
+    for (condition, expected) in [
+        ("a = $1", 1),
+        ("$1 = a", 1),
+        ("a <> $1", 1),
+        ("a < $1", 0),
+        ("a <= $1", 1),
+        ("a in ($1)", 1),
+    ] {
+        assert_eq!(count(&mut client, condition, "ab"), expected, "{condition}");
+        assert_eq!(count(&mut client, condition, "ab   "), expected, "{condition} with blanks");
+    }
+    let changed = client.execute("update ch set b = 3 where a = $1", &[&"cd "]).expect("changed");
+    assert_eq!(changed, 1);
+    let longer = client.query_one("select length($1::char(5))", &[&"ab  "]).expect("a row");
+    assert_eq!(longer.get::<_, i32>(0), 2);
+}
+
+/// An array of uuids in the binary format: one dimension, no nulls, elements of the type.
+#[derive(Debug)]
+struct Uuids(Vec<u128>);
+
+impl ToSql for Uuids {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        for number in [1, 0, Type::UUID.oid() as i32, self.0.len() as i32, 1] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        for value in &self.0 {
+            out.extend_from_slice(&16i32.to_be_bytes());
+            out.extend_from_slice(&value.to_be_bytes());
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::UUID_ARRAY
+    }
+
+    to_sql_checked!();
+}
+
+#[test]
+fn arrays_of_uuids_are_parameters() {
+    let served = serve("uuids", RingKind::Threads, 10);
+    let mut client = served.client();
+    client.batch_execute("create table ids (a uuid primary key, all_of uuid[])").expect("a table");
+    let (one, two) = (Uuids(vec![1 << 96]), Uuids(vec![1 << 96, 7]));
+    let insert = "insert into ids values ('00000001-0000-0000-0000-000000000000', $1)";
+    client.execute(insert, &[&two]).expect("inserted");
+    let texts = "select a::text, all_of::text, ($1::uuid[])::text from ids where a = any($2)";
+    let row = client.query_one(texts, &[&one, &two]).expect("a row");
+    let texts: [&str; 3] = [row.get(0), row.get(1), row.get(2)];
+    let (first, last) =
+        ("00000001-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000007");
+    assert_eq!(texts, [first, &format!("{{{first},{last}}}"), &format!("{{{first}}}")]);
+    let found = client.query_one("select count(*) from ids where all_of = $1", &[&two]);
+    assert_eq!(found.expect("a row").get::<_, i64>(0), 1);
+    let constant = format!("select '{{{first}}}'::uuid[] = $1");
+    assert!(client.query_one(&constant, &[&one]).expect("a row").get::<_, bool>(0));
+}
+
+/// Its number is wanted, and its name is what there is.
+#[test]
+fn relations_in_binary_are_refused_by_name() {
+    let served = serve("regclass", RingKind::Threads, 10);
+    let mut client = served.client();
+    let error = client.query("select 'pg_class'::regclass", &[]).expect_err("binary");
+    assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
+    assert!(error.to_string().contains("db error"), "{error}");
+    let by_number = client.query_one("select ($1::regclass)::oid", &[&"pg_class"]).expect("a row");
+    assert_eq!(by_number.get::<_, u32>(0), 1259);
 }

@@ -175,7 +175,12 @@ impl ContextProvider for Names<'_> {
                     true => table.tell_types(self.catalog),
                     false => table.tell_padded(),
                 }
-                Ok(Arc::new(table))
+                let is_bare = table.def.schema.columns.is_empty();
+                let table: Arc<dyn TableSource> = Arc::new(table);
+                match is_bare {
+                    true => Ok(Arc::new(ViewSource::without_columns(&name, table)?)),
+                    false => Ok(table),
+                }
             }
             None if name.schema() == Some(FILES_SCHEMA) => {
                 let error = SqlError::unsupported("files in this place of a statement")

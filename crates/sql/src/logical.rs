@@ -3,12 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_schema::Field;
-use datafusion_common::Result;
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
+use datafusion_expr::LogicalPlan;
 use datafusion_expr::registry::FunctionRegistry;
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion_sql::planner::SqlToRel;
@@ -33,7 +31,9 @@ mod grouping_sets;
 mod guarded_rules;
 mod join_graph;
 mod join_order;
+mod laterals;
 mod leftovers;
+mod no_columns;
 mod outer_aggregates;
 mod rules;
 mod separate;
@@ -128,24 +128,10 @@ pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
 fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
     let names = Names::new(catalog);
     let plan = named(query, &names)?;
+    no_columns::check(&plan)?;
     let mut origins = crate::origin::origins(&plan, catalog);
     let plan = crate::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
-    without_stand_ins(plan, origins).map_err(from_library)
-}
-
-/// The plan without the columns that stand for none.
-fn without_stand_ins(
-    plan: LogicalPlan,
-    origins: Vec<Origin>,
-) -> Result<(LogicalPlan, Vec<Origin>)> {
-    let is_one = |field: &Field| field.name() == crate::parse::NONE;
-    if !plan.schema().fields().iter().any(|field| is_one(field)) {
-        return Ok((plan, origins));
-    }
-    let outputs = plan.schema().iter().zip(&origins).filter(|((_, field), _)| !is_one(field));
-    let outputs = outputs.map(|(named, origin)| (Expr::Column(named.into()), *origin));
-    let (outputs, origins): (Vec<_>, Vec<_>) = outputs.unzip();
-    Ok((LogicalPlanBuilder::from(plan).project(outputs)?.build()?, origins))
+    no_columns::without_stand_ins(plan, origins).map_err(from_library)
 }
 
 fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {

@@ -78,7 +78,7 @@ pub use dml::{Delete, Insert, Truncate, Update};
 pub use explain::{Explain, ExplainWrite};
 pub(crate) use lock::mode_of;
 pub use lock::{LockTables, LockedRelation, RowLockMode, RowLocks, TableLock};
-pub(crate) use no_columns::NONE;
+pub(crate) use no_columns::{NONE, empty as without_stand_ins, stored_query};
 pub use notification::NotificationStatement;
 pub use overriding::Overriding;
 pub use prepare::{Discard, Execute, Explaining, Prepare};
@@ -369,6 +369,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
     let overriding = overriding::taken(&mut tokens);
     sequence::order_options(&mut tokens);
     let last = tokens.last().cloned();
+    let names_no_list = no_columns::names_no_list(&tokens);
     let unknown = statement_names::refused(&tokens);
     let dialect = dialect::Postgres::for_length(tokens.len());
     let mut parser = Parser::new(&dialect)
@@ -396,6 +397,14 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         Some(named) if error.state == SqlState::FEATURE_NOT_SUPPORTED => named,
         _ => error,
     })?;
+    if let Statement::CreateTable(create) = &dispatched
+        && names_no_list
+        && create.columns.is_empty()
+        && create.query.is_none()
+        && create.location.is_none()
+    {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at end of input"));
+    }
     match (overriding::with(dispatched, overriding)?, into) {
         (Statement::Query(query), Some(into)) => {
             Ok(Statement::CreateTable(ddl::select_into(&into, query)?))

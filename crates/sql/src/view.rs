@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use datafusion_common::{Column as Named, DataFusionError, Result};
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
+use datafusion_common::{Column as Named, DataFusionError, Result, TableReference};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
-use datafusion_sql::sqlparser::parser::Parser;
 use serde::{Deserialize, Serialize};
 use types::described::{Declared, Origin};
 use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
@@ -18,7 +17,7 @@ use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::library::LIBRARY;
-use crate::parse::dialect::Postgres;
+use crate::parse::NONE;
 
 /// A view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +43,7 @@ pub struct CreateView {
 
 impl CreateView {
     /// The statement with its query as text.
-    pub(crate) fn from_ast(create: ast::CreateView) -> SqlResult<CreateView> {
+    pub(crate) fn from_ast(mut create: ast::CreateView) -> SqlResult<CreateView> {
         if create.materialized || create.temporary || create.to.is_some() || create.if_not_exists {
             return Err(SqlError::unsupported("this form of CREATE VIEW"));
         }
@@ -60,6 +59,7 @@ impl CreateView {
             relations.extend(crate::parse::name(relation).ok());
             ControlFlow::<()>::Continue(())
         });
+        crate::parse::without_stand_ins(&mut create.query);
         let query = create.query.to_string();
         let view = ViewDef { name, columns, query, relations };
         Ok(CreateView { view, or_replace: create.or_replace })
@@ -72,6 +72,7 @@ impl CreateView {
 pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Column>> {
     let plan = plan(view, &Names::new(catalog)).map_err(from_library)?;
     let origins = crate::origin::origins(&plan, catalog);
+    let own = plan.schema().fields().iter().zip(origins).filter(|(field, _)| field.name() != NONE);
     let column = |(f, origin): (&Arc<arrow_schema::Field>, Origin)| {
         let ty = match origin.declared {
             Some(Declared::Own(ty)) => ty,
@@ -79,7 +80,7 @@ pub fn view_columns(view: &ViewDef, catalog: &dyn Catalog) -> SqlResult<Vec<Colu
         };
         Column { name: f.name().clone(), ty, nullable: true }
     };
-    Ok(plan.schema().fields().iter().zip(origins).map(column).collect())
+    Ok(own.map(column).collect())
 }
 
 /// A view where a query names it.
@@ -91,8 +92,21 @@ pub(crate) struct ViewSource {
 impl ViewSource {
     pub(crate) fn new(view: &ViewDef, names: &Names<'_>) -> Result<ViewSource> {
         let plan = plan(view, names)?;
+        Ok(ViewSource::of(plan))
+    }
+
+    fn of(plan: LogicalPlan) -> ViewSource {
         let schema = Arc::clone(plan.schema().inner());
-        Ok(ViewSource { plan, schema })
+        ViewSource { plan, schema }
+    }
+
+    /// A table without columns, with the one that stands for none.
+    pub(crate) fn without_columns(
+        name: &TableReference,
+        table: Arc<dyn TableSource>,
+    ) -> Result<ViewSource> {
+        let scan = LogicalPlanBuilder::scan(name.clone(), table, None)?;
+        Ok(ViewSource::of(scan.project([lit(true).alias(NONE)])?.build()?))
     }
 }
 
@@ -120,10 +134,8 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         let error = SqlError::new(SqlState("54001"), "views are nested too deeply");
         return Err(external(error));
     }
-    let dialect = Postgres::for_length(view.query.len());
-    let parser = Parser::new(&dialect).try_with_sql(&view.query);
-    let parsed = parser.and_then(|mut p| p.parse_query());
-    let mut query = *parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
+    let parsed = crate::parse::stored_query(&view.query);
+    let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     crate::parse::balance(&mut query).map_err(external)?;
     crate::parse::regroup(&mut query);
     let outputs = crate::names::name_outputs(&mut query);
@@ -136,7 +148,9 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let statement = ast::Statement::Query(Box::new(query));
     let plan =
         SqlToRel::new_with_options(&inside, LIBRARY.parser).sql_statement_to_plan(statement)?;
-    let columns = plan.schema().columns();
+    let mut columns = plan.schema().columns();
+    let stand_in = columns.iter().find(|column| column.name == NONE).cloned();
+    columns.retain(|column| column.name != NONE);
     if view.columns.len() > columns.len() {
         let message = "CREATE VIEW specifies more column names than columns";
         return Err(external(SqlError::new(SqlState::SYNTAX_ERROR, message)));
@@ -157,6 +171,9 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
         let marked = oid.map(|oid| crate::origin::of_view(oid, i + 1));
         Expr::Column(column).alias_with_metadata(name, marked)
     });
-    let exprs: Vec<Expr> = exprs.collect();
+    let mut exprs: Vec<Expr> = exprs.collect();
+    if exprs.is_empty() {
+        exprs.extend(stand_in.map(|column| Expr::Column(column).alias(NONE)));
+    }
     LogicalPlanBuilder::from(plan).project(exprs)?.build()
 }

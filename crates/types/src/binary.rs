@@ -148,7 +148,8 @@ pub fn decode(oid: u32, bytes: &[u8]) -> SqlResult<String> {
         oid::INT2 => i16::from_be_bytes(fixed(bytes)?).to_string(),
         oid::INT4 => i32::from_be_bytes(fixed(bytes)?).to_string(),
         oid::INT8 => i64::from_be_bytes(fixed(bytes)?).to_string(),
-        oid::OID => u32::from_be_bytes(fixed(bytes)?).to_string(),
+        // A relation, too, may be named by its number.
+        oid::OID | oid::REGCLASS => u32::from_be_bytes(fixed(bytes)?).to_string(),
         oid::FLOAT4 => f32::from_be_bytes(fixed(bytes)?).to_string(),
         oid::FLOAT8 => f64::from_be_bytes(fixed(bytes)?).to_string(),
         oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR | oid::UNKNOWN | 0 => {

@@ -25,31 +25,48 @@ class Prepared:
 
 
 class Answer:
-    """Rows as canonical texts with the types of their columns and of the parameters, or an error."""
+    """Rows as canonical texts with the types of their columns and of the parameters, or an error. `raw` are the rows as
+    they came, which become texts when somebody looks: most answers are equal byte by byte."""
 
     def __init__(self, rows=None, types=(), parameters=(), error=None):
-        self.rows, self.types, self.parameters, self.error = rows, list(types), list(parameters), error
+        self.types, self.parameters, self.error = list(types), list(parameters), error
+        self.texts, self.raw, self.formats = rows, None, []
+
+    @property
+    def rows(self):
+        if self.texts is None and self.raw is not None:
+            self.texts = [row(body, self.types, self.formats) for body in self.raw]
+        return self.texts
+
+    def is_byte_by_byte(self, other, in_order):
+        """Whether both have the same types and the same bytes in all rows; if not, their texts may be equal still."""
+        if self.raw is None or other.raw is None or (self.types, self.formats) != (other.types, other.formats):
+            return False
+        return self.raw == other.raw or (not in_order and sorted(self.raw) == sorted(other.raw))
 
     def __str__(self):
         return str(self.error) if self.error else f"{self.rows} of types {self.types}"
 
 
 class Session(wire.Connection):
-    def send(self, query):
+    def send(self, *queries):
+        """Several queries leave at once: each is answered, and a transaction, of its own."""
+        self.stream.sendall(b"".join(map(self.messages, queries)))
+
+    def messages(self, query):
         if query.style == "literal" and not query.binary_results:
-            self.stream.sendall(message(b"Q", query.sql.encode() + b"\0"))
-            return
+            return message(b"Q", query.sql.encode() + b"\0")
         declared = [OIDS[type] for type, _ in query.parameters] if query.style == "declared" else []
         parse = b"\0" + query.sql.encode() + b"\0" + struct.pack(f"!h{len(declared)}i", len(declared), *declared)
         values = b"".join(argument(type, value, query.binary) for type, value in query.parameters)
         bind = b"\0\0" + struct.pack("!hhh", 1, query.binary, len(query.parameters)) + values
         bind += struct.pack("!hh", 1, query.binary_results)
-        self.stream.sendall(message(b"P", parse) + message(b"D", b"S\0") + message(b"B", bind) + message(b"D", b"P\0")
-                            + message(b"E", b"\0\0\0\0\0") + message(b"S", b""))
+        return (message(b"P", parse) + message(b"D", b"S\0") + message(b"B", bind) + message(b"D", b"P\0")
+                + message(b"E", b"\0\0\0\0\0") + message(b"S", b""))
 
     def receive(self):
         """What the last query gave."""
-        rows, answer, formats = [], Answer(), []
+        rows, answer = [], Answer()
         while True:
             head = self.input.read(5)
             if len(head) < 5:
@@ -57,7 +74,7 @@ class Session(wire.Connection):
             kind, length = head[:1], struct.unpack("!i", head[1:])[0]
             body = self.input.read(length - 4)
             if kind == b"T":
-                answer.types, formats = described(body)
+                answer.types, answer.formats = described(body)
             elif kind == b"t":
                 answer.parameters = list(struct.unpack(f"!{(len(body) - 2) // 4}i", body[2:]))
             elif kind == b"D":
@@ -66,7 +83,7 @@ class Session(wire.Connection):
                 answer.error = wire.refusal(body)
             elif kind == b"Z":
                 if not answer.error:
-                    answer.rows = [row(body, answer.types, formats) for body in rows]
+                    answer.raw = rows
                 return answer
 
     def ask(self, query):

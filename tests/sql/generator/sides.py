@@ -2,6 +2,7 @@
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 from . import tables
 from .session import Prepared, Session
@@ -11,9 +12,11 @@ MODES = {
     "serial": "set execution_mode = serial", "static": "set execution_mode = static", "ooo": "set execution_mode = ooo",
     "little memory": "set execution_mode = ooo; set work_mem = '64kB'",
 }
-TIMEOUT = "set statement_timeout = '20s'"
+LIMIT_S = 5
 # Who says nothing for so long, though the timeout of statements is over, hangs.
 SILENCE_S = 60
+# Queries that are on their way to each side at once, so that no side waits for the slowest of each query.
+WINDOW = 25
 # Types that differ by intent: varchar has no type of its own in results (docs/limits.md).
 SAME_TYPES = {(1043, 25)}
 # What only one side computes before it finds the row unwanted, and what depends on the order of evaluation.
@@ -59,16 +62,17 @@ def order_of(tree):
 
 
 class Reference:
-    """A session of PostgreSQL in a schema of its own."""
+    """A session of PostgreSQL in a schema of its own. A statement has `limit_s` seconds."""
 
-    def __init__(self):
-        env = os.environ.get
+    def __init__(self, limit_s=LIMIT_S):
+        self.limit_s, env = limit_s, os.environ.get
         user = env("PGUSER", "postgres")
         self.session = Session(int(env("PGPORT", "5432")), user=user, database=env("PGDATABASE", user))
         self.schema = f"compose_{os.getpid()}"
         self.session.query("set client_min_messages = error; set datestyle = iso; set jit = off")
         self.session.query(f"drop schema if exists {self.schema} cascade; create schema {self.schema}")
-        self.session.query(f"set search_path = {self.schema}; {TIMEOUT}; {tables.DDL}")
+        self.session.query(f"set search_path = {self.schema}; {tables.DDL}")
+        self.session.query(f"set statement_timeout = {int(limit_s * 1000)}")
 
     def close(self):
         self.session.query(f"drop schema {self.schema} cascade")
@@ -76,17 +80,17 @@ class Reference:
 
 
 class Engine:
-    """Sessions of one server, one for each mode."""
+    """Sessions of one server, one for each mode. A statement has `limit_s` seconds."""
 
-    def __init__(self, server, modes):
-        self.server, self.modes = server, modes
+    def __init__(self, server, modes, limit_s=LIMIT_S):
+        self.server, self.modes, self.limit_s = server, modes, limit_s
         self.start()
 
     def start(self):
         port = self.server.__enter__()
         self.sessions = {mode: Session(port, timeout=SILENCE_S) for mode in self.modes}
         for mode, session in self.sessions.items():
-            session.query(f"{MODES[mode]}; {TIMEOUT}")
+            session.query(f"{MODES[mode]}; set statement_timeout = {int(self.limit_s * 1000)}")
         next(iter(self.sessions.values())).query(tables.DDL)
 
     def again(self):
@@ -101,6 +105,12 @@ class Engine:
 class Sides:
     def __init__(self, reference, engine):
         self.reference, self.engine, self.data, self.zone = reference, engine, {}, "UTC"
+        self.readers = ThreadPoolExecutor(1 + len(MODES))
+
+    def close(self):
+        self.readers.shutdown()
+        self.engine.close()
+        self.reference.close()
 
     def load(self, data, zone):
         """The same rows in the same time zone on all sides."""
@@ -113,28 +123,52 @@ class Sides:
             session.query("".join(f"delete from {table};" for table in data) + tables.inserts(data))
             session.query("analyze")
 
-    def ask(self, query):
-        """The answers of all sides, which work at the same time."""
-        sessions = {"PostgreSQL": self.reference.session, **self.engine.sessions}
+    def ask(self, queries, modes=None):
+        """The answers of all sides, or of PostgreSQL and some modes, to each query. The sides work at the same time."""
+        engine = {mode: session for mode, session in self.engine.sessions.items() if mode in (modes or MODES)}
+        sessions = {"PostgreSQL": self.reference.session, **engine}
         for session in sessions.values():
-            session.send(query)
-        return {name: session.receive() for name, session in sessions.items()}
+            session.send(*queries)
+        receive = lambda session: [session.receive() for _ in queries]
+        received = self.readers.map(receive, sessions.values())
+        return [dict(zip(sessions, answers)) for answers in zip(*received)]
 
-    def compare(self, tree, how):
+    def compare(self, tree, how, modes=None):
         """The first verdict that is a defect, else the first that is not `same`, else `same`; and the query."""
         query = prepare(tree, *how)
         try:
-            answers = self.ask(query)
+            answers = self.ask([query], modes)[0]
         except (EOFError, OSError) as gone:
-            self.engine.again()
-            self.reference.session.close()
-            self.reference = Reference()
-            self.load(self.data, self.zone)
+            self.again()
             return Verdict("server", f"the server ended: {gone}"), query, {}
-        theirs = answers.pop("PostgreSQL")
-        verdicts = [judge(theirs, ours, order_of(tree), mode) for mode, ours in answers.items()]
+        return self.verdict(tree, answers), query, answers
+
+    def compare_all(self, cases):
+        """The verdicts of many, which are on their way at the same time."""
+        verdicts = []
+        for start in range(0, len(cases), WINDOW):
+            some = cases[start : start + WINDOW]
+            try:
+                answers = self.ask([prepare(case.tree, *case.how) for case in some])
+                verdicts += [self.verdict(case.tree, held) for case, held in zip(some, answers)]
+            except (EOFError, OSError):
+                # One of them ended a server: which, is seen when they come alone.
+                self.again()
+                verdicts += [self.compare(case.tree, case.how)[0] for case in some]
+        return verdicts
+
+    def verdict(self, tree, answers):
+        theirs, order = answers["PostgreSQL"], order_of(tree)
+        verdicts = [judge(theirs, ours, order, mode) for mode, ours in answers.items() if mode != "PostgreSQL"]
         chosen = [v for v in verdicts if v.is_defect()] or [v for v in verdicts if v.kind != "same"] or verdicts
-        return chosen[0], query, {"PostgreSQL": theirs, **answers}
+        return chosen[0]
+
+    def again(self):
+        """After a crash."""
+        self.engine.again()
+        self.reference.session.close()
+        self.reference = Reference(self.reference.limit_s)
+        self.load(self.data, self.zone)
 
 
 def judge(theirs, ours, order, mode):
@@ -142,6 +176,8 @@ def judge(theirs, ours, order, mode):
         return Verdict(*judge_refused(theirs, ours), mode)
     if ours.error:
         return Verdict(*judge_error(ours.error), mode)
+    if theirs.parameters == ours.parameters and theirs.is_byte_by_byte(ours, bool(order)):
+        return Verdict("same", "", mode)
     if sorted(map(repr, theirs.rows)) != sorted(map(repr, ours.rows)):
         return Verdict("rows", "", mode)
     if order and not same_order(theirs.rows, ours.rows, order):
@@ -156,7 +192,9 @@ def judge(theirs, ours, order, mode):
 
 def judge_refused(theirs, ours):
     """PostgreSQL gives an error."""
-    if ours.error or theirs.error.state == "57014":
+    if theirs.error.state == "57014":
+        return "slow", "in PostgreSQL"
+    if ours.error:
         return "both refuse", ""
     if theirs.error.state.startswith(EVALUATION):
         return "evaluation", str(theirs.error)
@@ -171,6 +209,9 @@ def judge_error(error):
         return "slow", str(error)
     if error.state == "53200":
         return "memory", str(error)
+    if error.state == "21000":
+        # A subquery in WHERE or ON is computed before a row asks for its value (docs/limits.md).
+        return "rows counted early", str(error)
     return ("evaluation" if error.state.startswith("22") else "error"), str(error)
 
 

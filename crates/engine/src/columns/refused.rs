@@ -15,6 +15,12 @@ pub(crate) fn check_definition(def: &TableDef) -> SqlResult<()> {
         return Ok(());
     }
     let refused = match () {
+        // Rows of chunks are counted by their columns.
+        () if def.schema.columns.is_empty() => {
+            let refused = format!("the column table \"{}\" without columns", def.name);
+            return Err(SqlError::unsupported(refused)
+                .with_hint("Tables that are created WITH (storage = row) need none."));
+        }
         () if !def.primary_key.is_empty() => "a primary key",
         () if def.indexes.iter().any(|index| index.unique) => "a unique constraint",
         () if !def.constraints.foreign_keys.is_empty() => "a foreign key",

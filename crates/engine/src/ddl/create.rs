@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::ArrayRef;
 use arrow_schema::Schema;
 use sql::Draft;
 use sql::catalog::{IndexDef, IndexId, IndexMethod, TableDef, TableId, TableStorage};
@@ -41,9 +41,6 @@ pub(crate) async fn create_table(writing: &Writing<'_>, create: &CreateTable) ->
         None => (vec![], None),
         Some(query) => {
             let rows = writing.stream(query).await?;
-            if rows.schema.fields().is_empty() {
-                return Err(SqlError::unsupported("a table without columns"));
-            }
             (columns_of(&rows.schema), Some(rows))
         }
     };
@@ -231,7 +228,7 @@ async fn filled(
         let typed = batch.columns().iter().zip(&entry.def.schema.columns);
         let typed =
             typed.map(|(a, c)| sql::dml::assign(a, c)).collect::<SqlResult<Vec<ArrayRef>>>()?;
-        let batch = RecordBatch::try_new(schema.clone(), typed).map_err(crate::dml::internal)?;
+        let batch = crate::dml::batch_of(&schema, typed, batch.num_rows())?;
         loader.push(&batch).await?;
         count += batch.num_rows() as u64;
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch, UInt32Array};
 use arrow_select::filter::filter_record_batch;
-use arrow_select::take::take_record_batch;
 use sql::dml::{Conflict, ConflictAction, Defaults, RowExprs, returning};
 use sql::parse::{Insert, Statement};
 use sql::{InsertRows, insert_rows, rows_of_query};
@@ -13,7 +12,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::incoming::{Source, insert_query, may_stream};
 use super::references::{Reference, stored_rows};
-use super::rows::{Rows, concatenated};
+use super::rows::{Rows, concatenated, taken};
 use super::{Change, checked, commit, compiled, foreign, internal, outcome};
 use crate::catalog::TableEntry;
 use crate::locks::{LockKey, LockMode};
@@ -93,7 +92,7 @@ pub(super) async fn write(
     let (written, change) = planned.change(entry).await?;
     let count = written.num_rows();
     let written = match order {
-        Some(order) => take_record_batch(&written, &UInt32Array::from(order)).map_err(internal)?,
+        Some(order) => taken(&written, &UInt32Array::from(order))?,
         None => written,
     };
     let changes = foreign::enforce(writing, change).await?;

@@ -63,7 +63,7 @@ impl Rows {
     /// The rows at these positions.
     pub(crate) fn take(&self, positions: &[u32]) -> SqlResult<Rows> {
         let positions = UInt32Array::from(positions.to_vec());
-        let batch = take_record_batch(&self.batch, &positions).map_err(internal)?;
+        let batch = taken(&self.batch, &positions)?;
         let ids = arrow_select::take::take(&self.ids, &positions, None).map_err(internal)?;
         Ok(Rows { batch, ids })
     }
@@ -87,6 +87,14 @@ impl Rows {
             Ok(bytes)
         };
         (0..self.len()).map(encode).collect()
+    }
+}
+
+/// The rows of a batch, which may have no columns, at these positions.
+pub(super) fn taken(rows: &RecordBatch, positions: &UInt32Array) -> SqlResult<RecordBatch> {
+    match rows.num_columns() {
+        0 => batch(&rows.schema(), vec![], positions.len()),
+        _ => take_record_batch(rows, positions).map_err(internal),
     }
 }
 

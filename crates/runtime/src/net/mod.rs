@@ -29,6 +29,7 @@ pub use socket::{Shutdown, Socket};
 
 use crate::op::{Op, begin};
 use crate::time::Instant;
+use crate::worker;
 
 /// What a socket is for. It decides how the scheduler treats what is asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,15 @@ impl Interest {
             Interest::HangUp => libc::POLLRDHUP,
         }
     }
+}
+
+/// Takes now what this worker needs to wait for sockets, where that is no ring: two descriptors and a
+/// thread. Otherwise its first wait takes them, for which there may be none left.
+///
+/// # Errors
+/// That there are none left.
+pub fn prepare() -> io::Result<()> {
+    worker::with(|worker| worker.prepare_sockets())
 }
 
 /// Waits until a socket is ready. Dropping the future ends the wait.

@@ -8,6 +8,8 @@ pub(crate) mod setup;
 mod sqe;
 pub(crate) mod uring;
 
+use std::io;
+
 use stdx::Key;
 
 use crate::config::RingKind;
@@ -95,6 +97,14 @@ impl Ring {
             Driver::Uring(ring) => ring.cancel(key, op, worker.counters()),
             Driver::Threads => self.poller.iter().for_each(|poller| poller.forget(key)),
             Driver::Sim(port) => port.cancel(key),
+        }
+    }
+
+    /// Takes now what waiting for sockets needs.
+    pub(crate) fn prepare(&mut self, worker: &Worker) -> io::Result<()> {
+        match self.driver {
+            Driver::Threads => started(&mut self.poller, worker).map(drop),
+            Driver::Uring(_) | Driver::Sim(_) => Ok(()),
         }
     }
 
@@ -191,16 +201,20 @@ fn is_polled(op: &Op) -> bool {
 
 /// Has the poll thread wait, which starts with the first socket.
 fn watch(poller: &mut Option<Poller>, key: Key, node: &Node, interest: Interest, worker: &Worker) {
-    if poller.is_none() {
-        match Poller::start(worker.inbox()) {
-            Ok(started) => *poller = Some(started),
-            Err(error) => {
-                worker.inbox().send(Message::Done(key, Outcome::Count(Err(error))));
-                return;
-            }
+    match started(poller, worker) {
+        Ok(poller) => poller.watch(key, node, interest),
+        Err(error) => {
+            worker.inbox().send(Message::Done(key, Outcome::Count(Err(error))));
         }
     }
-    poller.iter().for_each(|poller| poller.watch(key, node, interest));
+}
+
+fn started<'a>(poller: &'a mut Option<Poller>, worker: &Worker) -> io::Result<&'a Poller> {
+    let started = match poller.take() {
+        Some(started) => started,
+        None => Poller::start(worker.inbox())?,
+    };
+    Ok(poller.insert(started))
 }
 
 fn park(wait: Wait, counters: &Counters) {

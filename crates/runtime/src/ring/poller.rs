@@ -1,8 +1,10 @@
 //! Readiness where there is no ring: one thread of a worker waits for all of its sockets.
+//!
+//! A wait takes no descriptor of its own: where none are left, clients that are connected are served on.
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -16,17 +18,31 @@ use crate::op::Outcome;
 const EVENT_COUNT: usize = 64;
 /// Stack of the thread; it makes system calls and little else.
 const STACK_BYTES: usize = 128 << 10;
-/// The event of the descriptor that ends the thread; no key has these bits.
+/// The event of the descriptor that ends the thread; no descriptor has these bits.
 const STOP: u64 = u64::MAX;
 
-/// What is waited for: each a descriptor of its own, since one descriptor can be registered only
-/// once, but may be waited for by a reader and a writer.
-type Watches = Mutex<HashMap<u64, OwnedFd>>;
+/// What is waited for. A descriptor can be registered only once, but may be waited for by a reader and
+/// a writer: they share its registration.
+#[derive(Default)]
+struct Watches {
+    /// The registrations so far; the number wraps.
+    count: u32,
+    of: HashMap<RawFd, Watch>,
+    /// The descriptor that a key waits for.
+    waiting: HashMap<u64, RawFd>,
+}
+
+/// The registration of a descriptor.
+struct Watch {
+    /// Tells it from others of the same descriptor, of which an event may be on its way.
+    number: u32,
+    waits: Vec<(u64, Interest)>,
+}
 
 struct Shared {
     epoll: OwnedFd,
     stop: OwnedFd,
-    watches: Watches,
+    watches: Mutex<Watches>,
     reply: Arc<Inbox>,
 }
 
@@ -51,16 +67,17 @@ impl Poller {
         let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: as above.
         let stop = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })?;
-        let shared =
-            Arc::new(Shared { epoll, stop, watches: Watches::default(), reply: reply.clone() });
-        shared.add(&shared.stop, libc::EPOLLIN, STOP)?;
+        let shared = Shared { epoll, stop, watches: Mutex::default(), reply: reply.clone() };
+        let shared = Arc::new(shared);
+        let stop = shared.stop.as_raw_fd();
+        shared.control(libc::EPOLL_CTL_ADD, stop, libc::EPOLLIN, STOP)?;
         let ours = shared.clone();
         let builder = std::thread::Builder::new().name("dovetail-poll".to_owned());
         let thread = builder.stack_size(STACK_BYTES).spawn(move || ours.serve())?;
         Ok(Poller { shared, thread: Some(thread) })
     }
 
-    /// Has `Done` sent once the socket is ready.
+    /// Has `Done` sent once the socket is ready. Its descriptor stays open until then.
     pub(crate) fn watch(&self, key: Key, node: &Node, interest: Interest) {
         let watched = node.system().and_then(|fd| self.shared.watch(key.as_u64(), fd, interest));
         if let Err(error) = watched {
@@ -77,39 +94,99 @@ impl Poller {
     }
 }
 
+impl Watch {
+    /// The event of this registration.
+    fn data(&self, fd: RawFd) -> u64 {
+        u64::from(self.number) << 32 | u64::from(fd.cast_unsigned())
+    }
+
+    /// What is waited for; it is told once.
+    fn events(&self) -> i32 {
+        let all = self.waits.iter().fold(0, |all, (_, interest)| all | asked(*interest));
+        all | libc::EPOLLONESHOT
+    }
+}
+
+/// The events that a wait asks for.
+fn asked(interest: Interest) -> i32 {
+    match interest {
+        Interest::Read => libc::EPOLLIN | libc::EPOLLRDHUP,
+        Interest::Write => libc::EPOLLOUT,
+        Interest::HangUp => libc::EPOLLRDHUP,
+    }
+}
+
+/// Whether these events end a wait: those that it asked for, and those of which all are told.
+fn ends(interest: Interest, events: u32) -> bool {
+    let ending = asked(interest) | libc::EPOLLHUP | libc::EPOLLERR;
+    events & ending.cast_unsigned() != 0
+}
+
 impl Shared {
-    fn add(&self, fd: &OwnedFd, events: i32, data: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: events as u32, u64: data };
-        let (epoll, fd) = (self.epoll.as_raw_fd(), fd.as_raw_fd());
+    fn control(&self, what: i32, fd: RawFd, events: i32, data: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: data };
         // SAFETY: both descriptors are open; the event is read only.
-        match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) } {
+        match unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &raw mut event) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
     fn watch(&self, key: u64, fd: &OwnedFd, interest: Interest) -> io::Result<()> {
-        let copy = fd.try_clone()?;
-        let events = match interest {
-            Interest::Read => libc::EPOLLIN | libc::EPOLLRDHUP,
-            Interest::Write => libc::EPOLLOUT,
-            Interest::HangUp => libc::EPOLLRDHUP,
-        };
-        // Entered first: the event may come before `add` returns.
+        let fd = fd.as_raw_fd();
+        // Held on: the event may come before the wait is noted.
         let mut watches = lock(&self.watches);
-        self.add(&copy, events | libc::EPOLLONESHOT, key)?;
-        watches.insert(key, copy);
+        watches.count = watches.count.wrapping_add(1);
+        let number = watches.count;
+        let watch = watches.of.entry(fd).or_insert(Watch { number, waits: vec![] });
+        let what = match watch.waits.is_empty() {
+            true => libc::EPOLL_CTL_ADD,
+            false => libc::EPOLL_CTL_MOD,
+        };
+        watch.waits.push((key, interest));
+        if let Err(error) = self.control(what, fd, watch.events(), watch.data(fd)) {
+            watch.waits.pop();
+            if watch.waits.is_empty() {
+                watches.of.remove(&fd);
+            }
+            return Err(error);
+        }
+        watches.waiting.insert(key, fd);
         Ok(())
     }
 
-    /// Ends a registration; false when it has ended already. Closing the copy would not end it as
-    /// long as the socket itself is open.
+    /// Ends a wait; false when it has ended already.
     fn remove(&self, key: u64) -> bool {
-        let Some(copy) = lock(&self.watches).remove(&key) else { return false };
-        let (epoll, fd) = (self.epoll.as_raw_fd(), copy.as_raw_fd());
-        // SAFETY: both descriptors are open; no event is passed.
-        unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+        let mut watches = lock(&self.watches);
+        let Some(fd) = watches.waiting.remove(&key) else { return false };
+        if let Some(watch) = watches.of.get_mut(&fd) {
+            watch.waits.retain(|(waiting, _)| *waiting != key);
+        }
+        for (other, error) in self.rearm(&mut watches, fd) {
+            self.done(other, Err(error));
+        }
         true
+    }
+
+    /// Has the kernel wait for what is left of a registration, which ends with the last wait. The waits
+    /// that it refuses, with its error.
+    fn rearm(&self, watches: &mut Watches, fd: RawFd) -> Vec<(u64, io::Error)> {
+        let Some(watch) = watches.of.get(&fd) else { return vec![] };
+        if !watch.waits.is_empty() {
+            let again = self.control(libc::EPOLL_CTL_MOD, fd, watch.events(), watch.data(fd));
+            let Some(code) = again.err().and_then(|error| error.raw_os_error()) else {
+                return vec![];
+            };
+            let keys: Vec<u64> = watch.waits.iter().map(|(key, _)| *key).collect();
+            watches.of.remove(&fd);
+            watches.waiting.retain(|key, _| !keys.contains(key));
+            return keys.into_iter().map(|key| (key, io::Error::from_raw_os_error(code))).collect();
+        }
+        watches.of.remove(&fd);
+        // It is open still and registered, so that this cannot fail; were it gone, so were the
+        // registration.
+        let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0, 0);
+        vec![]
     }
 
     fn done(&self, key: u64, result: io::Result<usize>) {
@@ -123,15 +200,32 @@ impl Shared {
             // SAFETY: room for as many events as are asked for.
             let count = unsafe { libc::epoll_wait(epoll, place, EVENT_COUNT as i32, -1) };
             for event in &events[..usize::try_from(count).unwrap_or(0)] {
-                let (key, bits) = (event.u64, event.events);
-                if key == STOP {
+                let (data, bits) = (event.u64, event.events);
+                if data == STOP {
                     return;
                 }
-                if self.remove(key) {
-                    self.done(key, Ok(bits as usize));
-                }
+                self.happened(data, bits);
             }
         }
+    }
+
+    /// Ends the waits of a registration that asked for these events.
+    fn happened(&self, data: u64, events: u32) {
+        // The lower half is the descriptor.
+        let fd = (data as u32).cast_signed();
+        let mut watches = lock(&self.watches);
+        // Another registration of the descriptor waits on.
+        let watch = watches.of.get_mut(&fd).filter(|watch| watch.data(fd) == data);
+        let Some(watch) = watch else { return };
+        let over = |(_, interest): &mut (u64, Interest)| ends(*interest, events);
+        let over: Vec<u64> = watch.waits.extract_if(.., over).map(|(key, _)| key).collect();
+        for key in &over {
+            watches.waiting.remove(key);
+        }
+        // While the operations that have ended hold the descriptor open.
+        let refused = self.rearm(&mut watches, fd);
+        over.into_iter().for_each(|key| self.done(key, Ok(events as usize)));
+        refused.into_iter().for_each(|(key, error)| self.done(key, Err(error)));
     }
 }
 

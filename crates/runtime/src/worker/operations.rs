@@ -162,6 +162,11 @@ impl Worker {
         drop((waker, ended));
     }
 
+    /// Takes now what waiting for sockets needs.
+    pub(crate) fn prepare_sockets(&self) -> io::Result<()> {
+        self.ring.borrow_mut().prepare(self)
+    }
+
     /// Has an operation that may wait for ever end now; its completion comes all the same.
     pub(crate) fn end_early(&self, key: Key) {
         let mut ops = self.ops.borrow_mut();

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arrow_schema::Field;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{FunctionalDependencies, Result};
-use datafusion_expr::LogicalPlan;
 use datafusion_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_sql::sqlparser::ast::TableFactor;
+
+use crate::parse::NONE;
 
 /// Lets the columns of groups determine nothing outside of their query. Of base tables' primary keys
 /// PostgreSQL takes that they determine the other columns, and of nothing else; the library takes it of
@@ -30,8 +33,23 @@ impl RelationPlanner for Derived {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
         self.is_asking.store(true, Ordering::Relaxed);
-        let plan = context.plan(relation)?;
+        let plan = without_stand_ins(context.plan(relation)?)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(closed(plan)?, None))))
+    }
+}
+
+/// The relation without columns that stand for none, unless it has no others: `*` shall not find them.
+fn without_stand_ins(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let is_own = |field: &Field| field.name() != NONE;
+    let count = plan.schema().fields().iter().filter(|field| is_own(field)).count();
+    match plan {
+        LogicalPlan::SubqueryAlias(named) if (1..named.schema.fields().len()).contains(&count) => {
+            let columns = named.input.schema().iter().filter(|(_, field)| is_own(field));
+            let columns: Vec<Expr> = columns.map(|named| Expr::Column(named.into())).collect();
+            let input = LogicalPlanBuilder::from(Arc::unwrap_or_clone(named.input));
+            input.project(columns)?.alias(named.alias)?.build()
+        }
+        other => Ok(other),
     }
 }
 

@@ -38,7 +38,8 @@ pub fn view(
             _ => format!("{text} AS {}", quote_ident(&name)),
         }
     });
-    let mut text = format!(" SELECT {}", lines.collect::<Vec<_>>().join(",\n    "));
+    let lines = lines.collect::<Vec<_>>().join(",\n    ");
+    let mut text = format!(" SELECT {lines}").trim_end().to_owned();
     text.push_str(&format!("\n   FROM {}", quote_ident(&relation)));
     if known_as != relation {
         text.push_str(&format!(" {}", quote_ident(&known_as)));

@@ -82,6 +82,10 @@ pub(crate) fn returning_items(
         };
         add(name, compiled(expr.clone(), &schema, catalog)?);
     }
+    if exprs.is_empty() {
+        let message = "RETURNING must have at least one column";
+        return Err(types::SqlError::new(SqlState::SYNTAX_ERROR, message));
+    }
     Ok(RowExprs { schema: Arc::new(Schema::new(fields)), exprs })
 }
 

@@ -1,6 +1,6 @@
 //! Scalar subqueries return at most one row: the library would join all of them.
 //!
-//! Among the outputs of a query a subquery's rows are counted where its value is used, and not where it
+//! Among the outputs, the groups and the aggregates of a query a subquery's rows are counted where its value is used, and not where it
 //! is computed: what no row asks for may have as many rows as it likes. Elsewhere the aggregate that
 //! gathers them refuses the second, for a value that is compared must be a plain column to the rules
 //! that choose joins.
@@ -16,13 +16,13 @@ use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, LogicalPlan, LogicalPlanBuilder, Operator,
-    Signature, TableScan, Volatility,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Distinct, Expr, LogicalPlan, LogicalPlanBuilder,
+    Operator, Signature, TableScan, Volatility,
 };
 use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
 
-use self::two::{only_value, two_values};
+pub(crate) use self::two::{only_value, two_values};
 use super::LIBRARY;
 
 mod two;
@@ -40,7 +40,12 @@ static SINGLE_VALUE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| {
 impl AnalyzerRule for SingleRow {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| {
-            let is_output = matches!(node, LogicalPlan::Projection(_));
+            let is_output = matches!(
+                node,
+                LogicalPlan::Projection(_)
+                    | LogicalPlan::Aggregate(_)
+                    | LogicalPlan::Distinct(Distinct::On(_))
+            );
             node.map_expressions(|expr| guarded(expr, is_output))
         })
         .data()
@@ -58,6 +63,8 @@ pub(crate) fn single_value() -> Arc<AggregateUDF> {
 
 /// An expression with its subqueries guarded, under its own name.
 fn guarded(expr: Expr, is_output: bool) -> Result<Transformed<Expr>> {
+    // Of several keys none has a name of its own.
+    let is_output = is_output && !matches!(expr, Expr::GroupingSet(_));
     let (qualifier, name) = expr.qualified_name();
     let guarded = expr.transform_up(|expr| guard(expr, is_output))?;
     let is_renamed = is_output && guarded.transformed && guarded.data.qualified_name().1 != name;

@@ -26,6 +26,7 @@ use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use super::Rule;
 use super::duplicates::Duplicates;
 use super::guarded_rules;
+use super::laterals::ClosedLaterals;
 
 /// The rules before the order of joins is chosen.
 pub(super) fn first() -> Vec<Rule> {
@@ -44,9 +45,12 @@ pub(super) fn first() -> Vec<Rule> {
         // A left join with the aggregate of each group, zero for counts that found none; subqueries of
         // more than one row are kept from it (`unnest::is_needed`).
         Arc::new(ScalarSubqueryToJoin::new()),
-        // A join with the groups of the correlated columns; aggregates with HAVING are kept from it
+        // A join with the groups of the correlated columns; aggregates with HAVING, and beside them values
+        // of subqueries and aggregates without groups, which it would take for such, are kept from it
         // (`unnest::is_needed`).
         Arc::new(DecorrelateLateralJoin::new()),
+        // What names nothing beside it has the same rows for all of them.
+        Arc::new(ClosedLaterals),
         Arc::new(guarded_rules::equijoin_predicates()),
         Arc::new(Duplicates),
         // A filter of the constant true goes, one of false or null makes no rows.

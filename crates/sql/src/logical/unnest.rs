@@ -21,7 +21,7 @@ use datafusion_functions_aggregate::min_max::max_udaf;
 use types::SqlError;
 
 use super::distinct_on;
-use crate::library::{at_most_one, single_value};
+use crate::library::{at_most_one, only_value, single_value, two_values};
 
 mod dependent;
 
@@ -51,7 +51,11 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
     };
     let mut found = false;
     let walked = plan.apply_with_subqueries(|node| {
-        found |= matches!(node, LogicalPlan::Join(join) if is_lateral(&join.right) && has_having(&join.right));
+        if let LogicalPlan::Join(join) = node
+            && is_lateral(&join.right)
+        {
+            found |= has_having(&join.right) || has_other_aggregate(&join.right);
+        }
         let kept = matches!(node, LogicalPlan::Filter(_));
         for expr in node.expressions() {
             found |= match kept {
@@ -88,6 +92,26 @@ fn has_having(plan: &LogicalPlan) -> bool {
         let is_single =
             |p: &LogicalPlan| Ok(matches!(p, LogicalPlan::Aggregate(a) if a.group_expr.is_empty()));
         found |= matches!(node, LogicalPlan::Filter(_)) && node.exists(is_single)?;
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found || walked.is_err()
+}
+
+/// Whether a correlated relation holds an aggregate without groups of what is not correlated, or the value
+/// of a subquery, which becomes one. The library would take it for the relation's own, and add a row of
+/// nulls where the relation has none.
+fn has_other_aggregate(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let walked = plan.apply(|node| {
+        found |= match node {
+            LogicalPlan::Aggregate(aggregate) => {
+                aggregate.group_expr.is_empty() && node.all_out_ref_exprs().is_empty()
+            }
+            node => {
+                let is_value = |e: &Expr| Ok(matches!(e, Expr::ScalarSubquery(_)));
+                node.expressions().iter().any(|e| e.exists(is_value).unwrap_or(true))
+            }
+        };
         Ok(TreeNodeRecursion::Continue)
     });
     found || walked.is_err()
@@ -133,8 +157,18 @@ struct Unnest<'a> {
 impl Unnest<'_> {
     fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         plan.transform_up(|node| match node {
-            LogicalPlan::Join(join) if is_lateral(&join.right) => {
-                Ok(Transformed::yes(self.lateral(join)?))
+            LogicalPlan::Join(mut join) if is_lateral(&join.right) => {
+                // The subqueries of its condition see its rows.
+                let asks =
+                    |filter: &mut Expr| filter.exists(|e| Ok(is_subquery(e))).unwrap_or(true);
+                let late = match join.join_type {
+                    JoinType::Inner => join.filter.take_if(asks),
+                    _ => None,
+                };
+                let joined = self.lateral(join)?;
+                let Some(condition) = late else { return Ok(Transformed::yes(joined)) };
+                let filter = LogicalPlanBuilder::from(joined).filter(condition)?.build()?;
+                Ok(Transformed::yes(self.node(filter)?))
             }
             node if has_subquery(&node) => Ok(Transformed::yes(self.node(node)?)),
             node => Ok(Transformed::no(node)),
@@ -260,6 +294,14 @@ impl Unnest<'_> {
         let domain = self.domain(&plan, input)?;
         let dependent = Dependent { names: self.names, domain: &domain };
         let (mut rows, inner) = dependent.plan(plan)?;
+        if !single && inner.is_empty() {
+            // It depends on no row: two are an error where one asks for the value.
+            let call = vec![Expr::Column(value.clone())];
+            let call = AggregateFunction::new_udf(two_values(), call, false, None, vec![], None);
+            let list = Expr::AggregateFunction(call).alias(value.name.clone());
+            rows = LogicalPlanBuilder::from(rows).aggregate(Vec::<Expr>::new(), [list])?.build()?;
+            return Ok(only_value(self.attach(input, rows, &domain, inner, value)?));
+        }
         if !single {
             let call = vec![Expr::Column(value.clone())];
             let call = AggregateFunction::new_udf(single_value(), call, false, None, vec![], None);

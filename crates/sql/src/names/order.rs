@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value,
-    visit_expressions,
+    Distinct, Expr, Ident, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, TableFactor,
+    Value, visit_expressions,
 };
 
 use super::{APART, item_name};
@@ -41,7 +41,7 @@ pub(super) fn wrap_clashing(query: &mut Query) {
     else {
         return;
     };
-    let mut outputs = vec![];
+    let (mut outputs, is_distinct) = (vec![], select.distinct.is_some());
     for (position, item) in select.projection.iter_mut().enumerate() {
         let name = item_name(item);
         let inner = Ident::with_quote('"', format!("{APART}{position}"));
@@ -50,6 +50,9 @@ pub(super) fn wrap_clashing(query: &mut Query) {
             return;
         };
         let expr = expr.clone();
+        // Rows that are taken once are ordered by their outputs only.
+        let repeated = keys.iter_mut().filter(|key| is_distinct && key.expr == expr);
+        repeated.for_each(|key| key.expr = place(position));
         *item = SelectItem::ExprWithAlias { expr, alias: inner.clone() };
         keys.iter_mut().for_each(|key| by_position(key, &name, position));
         let alias = Ident::with_quote('"', name);
@@ -87,7 +90,7 @@ fn clashes(query: &Query) -> bool {
         _ => false,
     };
     query.locks.is_empty()
-        && select.distinct.is_none()
+        && !matches!(select.distinct, Some(Distinct::On(_)))
         && select.projection.iter().all(is_plain)
         && select.projection.iter().any(is_other)
 }
@@ -114,6 +117,11 @@ fn is_column(expr: &Expr, name: &str) -> bool {
 
 fn by_position(key: &mut OrderByExpr, name: &str, position: usize) {
     if matches!(&key.expr, Expr::Identifier(ident) if identifier(ident) == name) {
-        key.expr = Expr::Value(Value::Number((position + 1).to_string(), false).into());
+        key.expr = place(position);
     }
+}
+
+/// An output, counted from 0, as `ORDER BY` has it.
+fn place(position: usize) -> Expr {
+    Expr::Value(Value::Number((position + 1).to_string(), false).into())
 }

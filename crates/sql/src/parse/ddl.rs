@@ -107,15 +107,10 @@ pub(super) fn create_table(create: ast::CreateTable) -> SqlResult<CreateTable> {
     for constraint in &create.constraints {
         table.constraints.push(constraint::table_constraint(constraint)?);
     }
-    match table.columns.len() {
-        0 if table.query.is_none() && table.location.is_none() => {
-            Err(SqlError::unsupported("a table without columns"))
-        }
-        n if n > COLUMNS_MAX => {
-            Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "too many columns"))
-        }
-        _ => Ok(table),
+    if table.columns.len() > COLUMNS_MAX {
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "too many columns"));
     }
+    Ok(table)
 }
 
 fn in_temporary_schema(name: &ast::ObjectName) -> bool {

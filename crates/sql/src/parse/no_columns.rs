@@ -1,15 +1,18 @@
-//! `SELECT` without columns: it gets one whose name no column can have, so that its rows are told from no
-//! rows wherever the query stands; what clients see has none of that name.
+//! What has no columns. `SELECT` without them gets one whose name no column can have, so that its rows are
+//! told from no rows wherever the query stands, and so do tables without columns where a query reads them;
+//! what clients see, and what views are stored as, has none of that name.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Query, Select, SelectItem, SetExpr, Statement, Visit, Visitor,
+    Expr, Query, Select, SelectItem, SetExpr, Statement, Visit, VisitMut, Visitor, VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+use datafusion_sql::sqlparser::parser::{Parser, ParserError};
+use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, Word};
 use types::{SqlError, SqlResult, SqlState};
 
+use super::dialect::Postgres;
 use super::tokens::Tokens;
 
 /// The column that stands for none.
@@ -33,6 +36,44 @@ pub(super) fn fill(tokens: &mut Tokens) {
         ];
         tokens.splice(at + 1..at + 1, column);
     }
+}
+
+/// Takes the columns that stand for none out of a query again, which is to be kept as text.
+pub(crate) fn empty(query: &mut Query) {
+    // The visit itself never stops.
+    let _ = query.visit(&mut Emptied);
+}
+
+struct Emptied;
+
+impl VisitorMut for Emptied {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        select.projection.retain(|item| !stands_for_none(item));
+        ControlFlow::Continue(())
+    }
+}
+
+/// The query of a view, from its text.
+///
+/// # Errors
+/// That the text is no query.
+pub(crate) fn stored_query(text: &str) -> Result<Query, ParserError> {
+    let dialect = Postgres::for_length(text.len());
+    let mut tokens = Tokenizer::new(&dialect, text).tokenize_with_location()?;
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    fill(&mut tokens);
+    let query = Parser::new(&dialect).with_tokens_with_locations(tokens).parse_query()?;
+    Ok(*query)
+}
+
+/// Whether the words are `CREATE TABLE` with no list of columns behind the name, not even an empty one.
+pub(super) fn names_no_list(tokens: &Tokens) -> bool {
+    let table = tokens.iter().position(|token| keyword(Some(token)) == Keyword::TABLE);
+    let begins = keyword(tokens.first()) == Keyword::CREATE;
+    let Some(table) = table.filter(|_| begins) else { return false };
+    !tokens[table..].iter().any(|token| token.token == Token::LParen)
 }
 
 fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
@@ -90,29 +131,34 @@ fn ends_list(token: Option<&TokenWithSpan>) -> bool {
 /// Refuses such queries where columns are wanted.
 ///
 /// # Errors
-/// 42601 where a value is, or where the other query of a `UNION` has columns; 0A000 for a view.
+/// 42601 where a value is, or where the other query of a `UNION` has columns.
 pub(super) fn check(statement: &Statement) -> SqlResult<()> {
-    if let Statement::CreateView(create) = statement
-        && is_without(&create.query.body)
-    {
-        return Err(SqlError::unsupported("a view without columns"));
-    }
     match statement.visit(&mut Uses) {
         ControlFlow::Break(error) => Err(*error),
         ControlFlow::Continue(()) => Ok(()),
     }
 }
 
+fn stands_for_none(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == NONE)
+}
+
 /// Whether a query has no columns, as far as it says.
 fn is_without(body: &SetExpr) -> bool {
+    says_without(body) == Some(true)
+}
+
+/// The same; `None` where only the relations of a `*` say it.
+fn says_without(body: &SetExpr) -> Option<bool> {
     match body {
         SetExpr::Select(select) => match select.projection.as_slice() {
-            [SelectItem::ExprWithAlias { alias, .. }] => alias.value == NONE,
-            _ => false,
+            [item] if stands_for_none(item) => Some(true),
+            [SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)] => None,
+            _ => Some(false),
         },
-        SetExpr::Query(query) => is_without(&query.body),
-        SetExpr::SetOperation { left, .. } => is_without(left),
-        _ => false,
+        SetExpr::Query(query) => says_without(&query.body),
+        SetExpr::SetOperation { left, .. } => says_without(left),
+        _ => Some(false),
     }
 }
 
@@ -129,7 +175,9 @@ impl Visitor for Uses {
         let mut open = vec![query.body.as_ref()];
         while let Some(body) = open.pop() {
             if let SetExpr::SetOperation { op, left, right, .. } = body {
-                if is_without(left) != is_without(right) {
+                if let (Some(left), Some(right)) = (says_without(left), says_without(right))
+                    && left != right
+                {
                     let message = format!("each {op} query must have the same number of columns");
                     return syntax(message);
                 }

@@ -37,8 +37,12 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A value of the type of this number; 0 is an unknown literal.
-    pub fn of_type(oid: u32, value: Option<String>) -> Parameter {
+    /// A value of the type of this number; 0 is an unknown literal. One of `char(n)` loses the blanks at
+    /// its end, which do not count there, and which no column of that type holds.
+    pub fn of_type(oid: u32, mut value: Option<String>) -> Parameter {
+        if let Some(text) = value.as_mut().filter(|_| oid == oid::BPCHAR) {
+            text.truncate(text.trim_end_matches(' ').len());
+        }
         let told = matches!(oid, oid::VARCHAR | oid::BPCHAR | oid::NAME).then_some(oid);
         Parameter { ty: oid::parameter(oid, value.as_deref()), value, told }
     }

@@ -189,9 +189,6 @@ impl Altered {
             Err(_) if if_exists => return Ok(()),
             found => found?,
         };
-        if self.draft.schema.columns.len() == 1 {
-            return Err(SqlError::unsupported("a table without columns"));
-        }
         let old = self.remap.iter().position(|new| *new == Some(gone));
         for (child, key) in referring(&writing.catalog, self.draft.id) {
             if old.is_some_and(|old| key.referenced.contains(&old)) {

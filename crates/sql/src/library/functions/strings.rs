@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, BinaryViewArray, Int32Array};
 use arrow_schema::DataType;
 use md5::{Digest, Md5};
 use types::text::format_value;
-use types::{SqlError, SqlResult, SqlState};
+use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::{Args, Functions, Overload, Ty, bytes, int, invalid_parameter, text};
 
@@ -248,7 +248,7 @@ fn decode(text: &str, form: &str) -> SqlResult<Vec<u8>> {
     }
 }
 
-/// The casts between text and uuid; and `pg_typeof`, which becomes its answer before it would run.
+/// The casts between text and uuid, and arrays of it; and `pg_typeof`, which becomes its answer before it would run.
 fn uuids(functions: &mut Functions) {
     const UUID: DataType = DataType::FixedSizeBinary(16);
     functions.strict(
@@ -256,6 +256,15 @@ fn uuids(functions: &mut Functions) {
         &[Ty::Text],
         |_, _| UUID,
         |args| crate::expr::cast_text(&args.arrays[0], &UUID).map_err(crate::error::from_library),
+    );
+    functions.strict(
+        "uuid_array_in",
+        &[Ty::Text],
+        |_, _| LogicalType::Uuid.array_of().arrow(),
+        |args| {
+            let arrays = LogicalType::Uuid.array_of().arrow();
+            crate::expr::cast_text(&args.arrays[0], &arrays).map_err(crate::error::from_library)
+        },
     );
     functions.strict("uuid_out", &[Ty::Any], text, |args| {
         args.texts(|row| Ok(format_value(&args.arrays[0], row)))

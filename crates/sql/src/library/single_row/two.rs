@@ -28,12 +28,12 @@ static ONLY_VALUE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 /// `two_values(x)`: a list of x of the first two rows.
-pub(super) fn two_values() -> Arc<AggregateUDF> {
+pub(crate) fn two_values() -> Arc<AggregateUDF> {
     Arc::clone(&TWO_VALUES)
 }
 
 /// The value of such a list: null if it is empty, an error if there are two.
-pub(super) fn only_value(list: Expr) -> Expr {
+pub(crate) fn only_value(list: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&ONLY_VALUE), vec![list]))
 }
 

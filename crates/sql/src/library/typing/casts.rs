@@ -134,14 +134,22 @@ fn rounded(given: Cast, digits: i8) -> Result<Cast> {
     Ok(Cast { expr: Box::new(inner), field: given.field })
 }
 
-/// Casts between text and uuid, which the library does not know as types of each other.
+/// Casts between text and uuid, and arrays of it, which the library does not know as types of each other.
 fn uuid_cast(given: Cast, schema: &DFSchema) -> Result<Expr> {
     const UUID: DataType = DataType::FixedSizeBinary(16);
     let to = given.field.data_type();
-    if *to != UUID && !to.is_string() {
+    let is_array =
+        |ty: &DataType| matches!(ty, DataType::List(field) if *field.data_type() == UUID);
+    if *to != UUID && !to.is_string() && !is_array(to) {
         return Ok(Expr::Cast(given));
     }
     let from = given.expr.get_type(schema)?;
+    if is_array(to) && from.is_string() {
+        return call("uuid_array_in", vec![*given.expr]);
+    }
+    if to.is_string() && is_array(&from) {
+        return call("uuid_out", vec![*given.expr]);
+    }
     match (unknown(&given.expr), *to == UUID) {
         (Some(text), true) => read(text, &UUID),
         (None, true) if from.is_string() => call("uuid_in", vec![*given.expr]),
