@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod avro;
+mod catalog;
 mod deletes;
 mod document;
 mod fault;
@@ -18,6 +19,7 @@ mod schema;
 mod transform;
 mod value;
 
+pub use catalog::{CatalogConfig, table_key};
 pub use deletes::Deletes;
 pub use fault::{Error, ErrorKind, Result};
 pub use manifest::{Content, DataFile, Manifest, files_of_manifest, manifests_of_list};

@@ -73,9 +73,22 @@ impl TableMetadata {
                 &unzipped
             }
         };
-        let json: Json = serde_json::from_slice(bytes)
-            .map_err(|error| Error::damaged(format!("it is no JSON: {error}")))?;
-        let object = Object::of(&json, "it")?;
+        let json = json_of(bytes)?;
+        TableMetadata::of_object(Object::of(&json, "it")?)
+    }
+
+    /// Reads what a catalog answers who asks for a table.
+    ///
+    /// # Errors
+    /// As [`TableMetadata::parse`].
+    pub fn of_answer(bytes: &[u8]) -> Result<TableMetadata> {
+        let json = json_of(bytes)?;
+        let metadata = Object::of(&json, "it")?.get("metadata");
+        let metadata = metadata.ok_or_else(|| Error::damaged("\"metadata\" is missing"))?;
+        TableMetadata::of_object(Object::of(metadata, "\"metadata\"")?)
+    }
+
+    fn of_object(object: Object<'_>) -> Result<TableMetadata> {
         let format_version = object.int("format-version")?;
         if !(1..=2).contains(&format_version) {
             return Err(Error::unsupported(format!("Iceberg of version {format_version}")));
@@ -166,6 +179,11 @@ impl TableMetadata {
     pub fn name_mapping(&self) -> &NameMapping {
         &self.name_mapping
     }
+}
+
+pub(crate) fn json_of(bytes: &[u8]) -> Result<Json> {
+    let json = serde_json::from_slice(bytes);
+    json.map_err(|error| Error::damaged(format!("it is no JSON: {error}")))
 }
 
 fn unzipped_of(bytes: &[u8]) -> Result<Vec<u8>> {

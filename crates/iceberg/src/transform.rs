@@ -30,7 +30,8 @@ pub enum Transform {
 }
 
 impl Transform {
-    pub(crate) fn parse(text: &str) -> Transform {
+    /// Reads a transform as specs name it.
+    pub fn parse(text: &str) -> Transform {
         let number = |start: &str| {
             let digits = text.strip_prefix(start)?.strip_suffix(']')?;
             digits.parse().ok().filter(|number| *number > 0)
