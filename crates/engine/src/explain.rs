@@ -165,6 +165,8 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
         ("Spilled Bytes", n.spilled.into()),
         ("Wait Time", milliseconds(n.wait_ns)),
         ("Run Time", milliseconds(n.busy_ns)),
+        ("Files", n.files.into()),
+        ("Files Skipped", n.files_skipped.into()),
         ("Chunks", n.chunks.into()),
         ("Chunks Skipped", n.chunks_skipped.into()),
         ("Vectors", n.vectors.into()),
@@ -179,6 +181,7 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
     ];
     let of_chunks = |name: &str| name.starts_with("Chunks") || name.starts_with("Vectors");
     let is_shown = |name: &str| match name {
+        name if name.starts_with("Files") => n.files > 0,
         name if of_chunks(name) => n.chunks > 0,
         name if name.starts_with("Request") => n.requests > 0,
         name if name.starts_with("Rows Dropped") => n.rows_dropped > 0,
@@ -201,6 +204,9 @@ fn node(n: &NodeSnapshot) -> String {
     if n.reads > 0 {
         text += &format!(" reads={} bytes={}", n.reads, n.read_bytes);
         text += &format!(" wait={}", milliseconds(Duration::from_nanos(n.wait_ns)));
+    }
+    if n.files > 0 {
+        text += &format!(" files={} of {}", n.files - n.files_skipped, n.files);
     }
     if n.chunks > 0 {
         text += &format!(" chunks={} of {}", n.chunks - n.chunks_skipped, n.chunks);

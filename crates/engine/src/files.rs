@@ -1,4 +1,5 @@
-//! Files of the server and objects of stores as relations: Parquet and CSV, by paths that may have wildcards.
+//! Files of the server and objects of stores as relations: Parquet and CSV, by paths that may have wildcards, and
+//! tables of Iceberg.
 //!
 //! A statement opens the files that its query names before the query is planned: their columns, and of
 //! Parquet files what is said at their ends. Rows are read when the plan runs, a few at a time. What is in
@@ -8,7 +9,9 @@ mod columns;
 pub(crate) mod convert;
 mod csv;
 mod found;
+mod given;
 mod hive;
+mod iceberg;
 mod options;
 mod parquet;
 mod paths;
@@ -23,11 +26,9 @@ use sql::plan::Scan;
 use sql::{FileCall, FileFormat};
 use types::{Schema, SqlError, SqlResult, SqlState};
 
-use columns::FileColumn;
-use found::Found;
-
 use crate::catalog::Snapshot;
-use crate::objects::Room;
+use crate::objects::{Room, is_object};
+use columns::FileColumn;
 
 pub(crate) use source::FileSource;
 
@@ -60,18 +61,24 @@ struct File {
 enum Content {
     Parquet(Arc<parquet::ParquetFile>),
     Csv(Box<csv::CsvFile>),
+    Iceberg(Box<iceberg::TableFile>),
 }
 
 impl File {
-    fn found(&self) -> &Found {
+    fn path(&self) -> &str {
         match &self.content {
-            Content::Parquet(file) => &file.found,
-            Content::Csv(file) => &file.found,
+            Content::Parquet(file) => &file.found.path,
+            Content::Csv(file) => &file.found.path,
+            Content::Iceberg(file) => file.path(),
         }
     }
 
-    fn is_object(&self) -> bool {
-        self.found().is_object()
+    /// Whether memory of a scan is counted for it: that of downloads, and of deletes.
+    fn wants_room(&self) -> bool {
+        match &self.content {
+            Content::Iceberg(file) => is_object(file.path()) || file.has_deletes(),
+            _ => is_object(self.path()),
+        }
     }
 }
 
@@ -89,17 +96,18 @@ impl FileTables {
     /// 58P01 and others for files that cannot be read, 22P04 for damaged ones, 22023 for unknown options.
     pub(crate) async fn open(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &Arc<Snapshot>,
         call: &FileCall,
         cancel: &Cancel,
     ) -> SqlResult<()> {
         if self.find(call).is_some() {
             return Ok(());
         }
-        let found = paths::expand(&call.paths, snapshot, cancel).await?;
+        let found = async || paths::expand(&call.paths, snapshot, cancel).await;
         let described = match call.format {
-            FileFormat::Parquet => parquet::describe(call, &found, cancel).await?,
-            FileFormat::Csv => csv::describe(call, &found, cancel).await?,
+            FileFormat::Parquet => parquet::describe(call, &found().await?, cancel).await?,
+            FileFormat::Csv => csv::describe(call, &found().await?, cancel).await?,
+            FileFormat::Iceberg => iceberg::describe(call, snapshot, cancel).await?,
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = FileTable::new(known.len() as u32, call, described)?;
@@ -120,7 +128,7 @@ impl FileTables {
     /// Whether the statement reads the file of this path.
     pub(crate) fn reads(&self, path: &str) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().any(|(_, table)| table.files.iter().any(|file| file.found().path == path))
+        known.iter().any(|(_, table)| table.files.iter().any(|file| file.path() == path))
     }
 
     /// What gives the rows of a scan, downloads counted in `room`; `None` of what is no file.
@@ -132,7 +140,7 @@ impl FileTables {
         let number = scan.table.id.0.checked_sub(FIRST_ID)?;
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, table) = known.get(number as usize)?;
-        let room = table.files.iter().any(File::is_object).then(room);
+        let room = table.files.iter().any(File::wants_room).then(room);
         Some(FileSource::new(table.clone(), scan, room))
     }
 }

@@ -5,6 +5,7 @@
 mod files_support;
 mod remote_support;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, Int32Array};
@@ -296,4 +297,119 @@ fn files_are_read_from_a_store_in_trouble() {
     session.execute("set statement_timeout = '100ms'").unwrap();
     refused(&mut session, &format!("{FACTS} 's3://bucket/f.parquet'"), "57014");
     refused(&mut session, &format!("{FACTS} read_csv('s3://bucket/*.csv')"), "57014");
+}
+
+/// Puts a table of Iceberg into the store, its location changed to this one of the same length.
+fn put_lake(stand: &Stand, table: &str, location: Option<&'static [u8; 16]>) -> Vec<String> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data");
+    let (mut folders, mut keys) = (vec![data.join(table)], vec![]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let mut bytes = std::fs::read(&path).expect("a file");
+            let written = b"file:///tmp/lake";
+            while let Some(at) = bytes.windows(16).position(|part| part == written)
+                && let Some(location) = location
+            {
+                bytes[at..at + 16].copy_from_slice(location);
+            }
+            let name = path.strip_prefix(&data).expect("below it").to_str().expect("UTF-8");
+            let key = format!("lake/{name}");
+            keys.push(key.clone());
+            stand.with(move |server| server.insert(&key, bytes));
+        }
+    }
+    keys.sort();
+    keys
+}
+
+#[test]
+fn tables_of_iceberg_are_read_from_a_store() {
+    let stand = Stand::new();
+    let scratch = prepared(&stand, "files-iceberg");
+    let mut session = scratch.session();
+    for table in
+        ["types", "evolved", "parted", "first_version", "mapped", "deleted", "deleted_parted"]
+    {
+        put_lake(&stand, table, None);
+    }
+    let queries = Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data/queries.tsv");
+    let queries = std::fs::read_to_string(queries).expect("a file");
+    for mode in MODES {
+        session.execute(&format!("set execution_mode = {mode}; set time zone 'UTC'")).expect("set");
+        for line in queries.lines() {
+            let (query, expected) = line.split_once('\t').expect("two fields");
+            let query = query.replace("'@/", "'s3://bucket/lake/");
+            assert_eq!(outcome(&mut session, &query), expected, "{mode} {query}");
+        }
+    }
+    let plan = |session: &mut _, condition: &str| {
+        let from = "iceberg_scan('s3://bucket/lake/parted', allow_moved_paths => true)";
+        rows(session, &format!("explain analyze select * from {from} where {condition}"))
+    };
+    let (all, one) = (plan(&mut session, "id >= 0"), plan(&mut session, "id = 4"));
+    assert_eq!((figure(&all, " files="), figure(&one, " files=")), (13, 1), "{all} {one}");
+    // The end of each file is one request, which has all of a file so small.
+    assert!(figure(&all, "requests=") >= 13, "{all}");
+    assert!(figure(&one, "requests=") * 8 <= figure(&all, "requests="), "{all} {one}");
+}
+
+#[test]
+fn a_catalog_says_where_a_table_lies() {
+    let stand = Stand::new();
+    let scratch = prepared(&stand, "files-catalog");
+    let mut session = scratch.session();
+    let keys = put_lake(&stand, "deleted", Some(b"s3://bucket/lake"));
+    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
+    let newest = newest.clone();
+    stand.with(move |server| {
+        let metadata = server.object(&newest).expect("there").bytes.to_vec();
+        let metadata = String::from_utf8(metadata).expect("UTF-8");
+        let answer = format!("{{\"metadata-location\": \"\", \"metadata\": {metadata}}}");
+        let local = answer.replace("s3://bucket/lake", "/lake");
+        server.insert("v1/p/namespaces/n\u{1f}m/tables/t", answer.into_bytes());
+        server.insert("v1/p/namespaces/n/tables/local", local.into_bytes());
+        server.insert("v1/p/namespaces/n/tables/bad", b"{}".to_vec());
+        let config = r#"{"defaults": {}, "overrides": {"prefix": "p"}}"#;
+        server.insert("v1/config", config.into());
+    });
+    let url = format!("{}/catalog", stand.url);
+    let secret =
+        format!("create secret c (type http, session_token 'canary', scope '{}')", stand.url);
+    session.execute(&secret).expect("a secret");
+    let from = |table: &str| format!("iceberg_scan('{table}', catalog => '{url}')");
+    let found = outcome(&mut session, &format!("select id from {} order by id", from("n.m.t")));
+    assert_eq!(found, "0;2;4;4;5;6;7;9;20");
+    // The same without the catalog.
+    let found = outcome(
+        &mut session,
+        "select id from iceberg_scan('s3://bucket/lake/deleted') order by id",
+    );
+    assert_eq!(found, "0;2;4;4;5;6;7;9;20");
+    assert!(stand.with(|server| server.signers().contains(&"canary".to_owned())));
+    let mut check = |table: &str, state: &str| {
+        refused(&mut session, &format!("select * from {}", from(table)), state);
+    };
+    check("n.none", "42P01");
+    check("none", "22023");
+    check("n.local", "42501");
+    check("n.bad", "XX001");
+    for (options, state) in [
+        ("type http, session_token 'canary'", "22023"),
+        ("type http, scope 'https://host'", "22023"),
+        ("type http, session_token 'canary', scope 's3://bucket'", "22023"),
+        ("type http, session_token 'canary', scope 'https://h', region 'x'", "22023"),
+    ] {
+        refused(&mut session, &format!("create secret d ({options})"), state);
+    }
+    refused(&mut session, "select * from iceberg_scan('n.t', catalog => 's3://bucket')", "22023");
+    refused(
+        &mut session,
+        "select * from iceberg_scan('n.t', catalog => 'http://169.254.169.254')",
+        "42501",
+    );
 }

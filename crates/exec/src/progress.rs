@@ -103,6 +103,10 @@ pub struct NodeSnapshot {
     pub waits: u64,
     /// Nanoseconds that tasks waited for reads, summed over tasks.
     pub wait_ns: u64,
+    /// Files of a table that is told of by metadata.
+    pub files: u64,
+    /// Those that were not opened.
+    pub files_skipped: u64,
     /// Chunks of columns.
     pub chunks: u64,
     /// Those of which nothing but the header was read.
@@ -227,6 +231,8 @@ impl NodeFigures {
             read_bytes: self.io.read_bytes.load(Relaxed),
             waits: self.io.waits.load(Relaxed),
             wait_ns: self.io.wait_ns.load(Relaxed),
+            files: self.skips.files.load(Relaxed),
+            files_skipped: self.skips.files_skipped.load(Relaxed),
             chunks: self.skips.chunks.load(Relaxed),
             chunks_skipped: self.skips.chunks_skipped.load(Relaxed),
             vectors: self.skips.vectors.load(Relaxed),

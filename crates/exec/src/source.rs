@@ -41,6 +41,10 @@ pub struct Access<'a> {
 /// object stores for the rest.
 #[derive(Default)]
 pub struct Skips {
+    /// Files of a table that is told of by metadata.
+    pub files: AtomicU64,
+    /// Those of which the metadata says that they have no row that is wanted.
+    pub files_skipped: AtomicU64,
     /// Chunks.
     pub chunks: AtomicU64,
     /// Chunks of which nothing but the header was read.

@@ -207,7 +207,15 @@ impl Client {
     /// # Errors
     /// As [`Client::s3`].
     pub fn http(&self, url: &str) -> Result<Store> {
-        self.store(Provider::Plain(Endpoint::parse(url)?), Credentials::Anonymous)
+        self.http_as(url, Credentials::Anonymous)
+    }
+
+    /// The same asked by the bearer of a token; it takes no other credentials.
+    ///
+    /// # Errors
+    /// As [`Client::s3`].
+    pub fn http_as(&self, url: &str, credentials: Credentials) -> Result<Store> {
+        self.store(Provider::Plain(Endpoint::parse(url)?), credentials)
     }
 
     fn store(&self, provider: Provider, credentials: Credentials) -> Result<Store> {

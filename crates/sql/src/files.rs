@@ -1,4 +1,4 @@
-//! Files as relations: `read_parquet(..)`, `read_csv(..)`, and a file's name in the place of a table's.
+//! Files as relations: `read_parquet(..)`, `read_csv(..)`, `iceberg_scan(..)`, and a file's name in the place of a table's.
 //!
 //! The parser makes each of them a relation of the schema [`FILES_SCHEMA`], whose name says all of the
 //! call. So they are bound as tables are, and only the engine, which gives the relations, reads files.
@@ -22,6 +22,8 @@ pub enum FileFormat {
     Parquet,
     /// Values between commas, or another character.
     Csv,
+    /// The Parquet files that the metadata of an Apache Iceberg table names.
+    Iceberg,
 }
 
 impl FileFormat {
@@ -30,11 +32,13 @@ impl FileFormat {
         match self {
             FileFormat::Parquet => "read_parquet",
             FileFormat::Csv => "read_csv",
+            FileFormat::Iceberg => "iceberg_scan",
         }
     }
 
     pub(crate) fn of_function(name: &str) -> Option<FileFormat> {
-        [FileFormat::Parquet, FileFormat::Csv].into_iter().find(|f| f.function() == name)
+        let all = [FileFormat::Parquet, FileFormat::Csv, FileFormat::Iceberg];
+        all.into_iter().find(|format| format.function() == name)
     }
 
     /// The format that the end of a file's name stands for.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_schema::Field;
 use parquet::basic::LogicalType as StoredType;
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{SchemaDescriptor, Type};
 use runtime::sync::Cancel;
 use sql::FileCall;
 use sql::catalog::TableStatistics;
@@ -19,10 +19,11 @@ use super::columns::{ColumnType, FileColumn, Origin};
 use super::found::Found;
 use super::hive::Partitions;
 use super::{Content, Described, File, convert, options};
+use crate::objects::Tally;
 use crate::waiting::{Beside, all, give_way};
 
-pub(super) use decode::{Decoding, Next};
-pub(super) use footer::ParquetFile;
+pub(super) use decode::{Decoded, Decoding, Next};
+pub(super) use footer::{ParquetFile, open};
 pub(super) use groups::is_skipped;
 
 /// Files that are opened at once: enough to hide the round trips to a store behind each other.
@@ -36,10 +37,11 @@ pub(super) async fn describe(
 ) -> SqlResult<Described> {
     options::check_known(call, &["hive_partitioning"])?;
     let partitions = Partitions::of(call, found)?;
-    let mut files: Vec<ParquetFile> = vec![];
+    let (mut files, tally): (Vec<ParquetFile>, _) = (vec![], Tally::default());
     for some in found.chunks(OPENED_AT_ONCE) {
         give_way(cancel).await?;
-        let open = |found| -> Beside<'_, ParquetFile> { Box::pin(footer::open(found, cancel)) };
+        let open =
+            |found| -> Beside<'_, ParquetFile> { Box::pin(footer::open(found, &tally, cancel)) };
         for file in all(some.iter().map(open).collect()).await? {
             match files.first() {
                 None => files.push(file),
@@ -77,6 +79,21 @@ impl ParquetFile {
             origin: Origin::Stored(number),
         };
         fields.map(column).collect()
+    }
+
+    /// Its columns, with the ids that they have in tables of Iceberg.
+    pub(super) fn roots(&self) -> Vec<(Option<i32>, FileColumn)> {
+        let stored = self.schema().root_schema().get_fields();
+        let id = |stored: &Arc<Type>| {
+            let info = stored.get_basic_info();
+            info.has_id().then(|| info.id())
+        };
+        stored.iter().map(id).zip(self.columns()).collect()
+    }
+
+    /// The file with these of its columns, in this order.
+    pub(super) fn with_columns(self, places: Vec<usize>) -> ParquetFile {
+        ParquetFile { places, ..self }
     }
 
     /// The file with its columns in the order of another one's.

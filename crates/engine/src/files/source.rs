@@ -1,23 +1,23 @@
 //! The rows of a scan of files: row groups of Parquet, or slices of them, batch by batch, and CSV from its begin
-//! to its end.
+//! to its end. Files of a table of Iceberg are opened when their turn comes, if they may have rows at all.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use exec::{Access, LocalFuture, Part, Source, Step};
-use sql::ScalarValue;
 use sql::expr::Expr;
 use sql::plan::{Restriction, Scan};
-use types::parse::ColumnParser;
-use types::{LogicalType, SqlError, SqlResult};
+use types::{SqlError, SqlResult};
 
-use super::columns::{FileColumn, Origin};
+use super::columns::FileColumn;
 use super::csv::Reading;
-use super::parquet::{Decoding, Next, is_skipped};
+use super::given::{Given, Opened};
+use super::iceberg::Deletions;
+use super::parquet::{Decoded, Decoding, Next, is_skipped};
 use super::{Content, File, FileTable};
 use crate::dml::internal;
 use crate::objects::{Begun, ObjectFile, Room, Taken};
@@ -32,24 +32,26 @@ pub(crate) struct FileSource {
     tests: Vec<Test>,
     /// The memory of downloads, where there are any.
     room: Option<Arc<Room>>,
-    /// What holds some of it, by the numbers of files. For each there is a [`Work::Begun`] in the queue.
-    begun: Begun<(usize, Box<Decoding>)>,
+    /// What holds some of it. For each there is a [`Work::Begun`] in the queue.
+    begun: Begun<(Arc<Opened>, Box<Decoding>)>,
+    /// The deletes of a table of Iceberg.
+    deletions: Option<Deletions>,
 }
 
 /// A condition, and where its column stands among those that are read.
-struct Test {
-    place: usize,
-    restriction: Restriction,
+pub(super) struct Test {
+    pub(super) place: usize,
+    pub(super) restriction: Restriction,
 }
 
 enum Work {
     File(usize),
     /// Rows of a group, or all of them.
-    Group(usize, usize, Option<Range<usize>>),
-    Decoding(usize, Box<Decoding>),
+    Group(Arc<Opened>, usize, Option<Range<usize>>),
+    Decoding(Arc<Opened>, Box<Decoding>),
     /// Something that was begun, if it is not done by now.
     Begun,
-    Csv(usize, Box<Reading>),
+    Csv(Arc<Opened>, Box<Reading>),
 }
 
 fn part(work: Work) -> Part {
@@ -80,86 +82,90 @@ impl FileSource {
         }
         let schema = table.def.schema.project(&ordinals);
         let (produced, begun) = (scan.columns.len(), Begun::default());
-        Ok(FileSource { table, read, schema, produced, tests, room, begun })
+        let deletions = table.files.iter().find_map(|file| match &file.content {
+            Content::Iceberg(file) => file.deletions(room.as_ref()?),
+            _ => None,
+        });
+        Ok(FileSource { table, read, schema, produced, tests, room, begun, deletions })
     }
 
     async fn work(&self, work: Work, access: Access<'_>) -> SqlResult<Step> {
         match work {
             Work::File(number) => self.open(number, access).await,
-            Work::Group(number, group, rows) => {
-                let Content::Parquet(parquet) = &self.table.files[number].content else {
+            Work::Group(opened, group, rows) => {
+                let Some(parquet) = &opened.parquet else {
                     return Err(SqlError::internal("a row group of what is no Parquet file"));
                 };
-                let decoding = Decoding::begin(parquet, group, rows, &self.stored()).await?;
-                self.decode(number, Box::new(decoding), access).await
+                let decoding = Decoding::begin(parquet, group, rows, &opened.stored).await?;
+                self.decode(opened, Box::new(decoding), access).await
             }
-            Work::Decoding(number, decoding) => self.decode(number, decoding, access).await,
+            Work::Decoding(opened, decoding) => self.decode(opened, decoding, access).await,
             Work::Begun => match self.begun.take() {
-                Some((number, decoding)) => self.decode(number, decoding, access).await,
-                None => Ok(Step { rows: None, parts: vec![] }),
+                Some((opened, decoding)) => self.decode(opened, decoding, access).await,
+                None => Ok(nothing()),
             },
-            Work::Csv(number, reading) => self.read_csv(number, reading, access).await,
+            Work::Csv(opened, reading) => self.read_csv(opened, reading, access).await,
         }
     }
 
-    /// The columns that are read from files, with their types.
-    fn stored(&self) -> Vec<(usize, LogicalType)> {
-        let stored = |column: &FileColumn| match column.origin {
-            Origin::Stored(number) => Some((number, column.declared().ty)),
-            Origin::Path(_) => None,
+    /// The parts of a file that have rows to be looked at.
+    async fn open(&self, number: usize, access: Access<'_>) -> SqlResult<Step> {
+        let File { parts, content } = &self.table.files[number];
+        let opened = match content {
+            Content::Csv(_) => Some(Opened::of(&self.read, parts, None)?),
+            Content::Parquet(parquet) => {
+                Some(Opened::of(&self.read, parts, Some(parquet.clone()))?)
+            }
+            Content::Iceberg(file) => {
+                file.open(&self.read, &self.tests, self.deletions.as_ref(), access).await?
+            }
         };
-        self.read.iter().filter_map(stored).collect()
+        let Some(opened) = opened.map(Arc::new) else { return Ok(nothing()) };
+        if !self.fits(&opened)? {
+            return Ok(nothing());
+        }
+        if let Content::Csv(csv) = content {
+            let reading = Box::new(csv.read(&opened.stored, self.room.clone()).await?);
+            return Ok(Step { rows: None, parts: vec![part(Work::Csv(opened, reading))] });
+        }
+        Ok(Step { rows: None, parts: self.groups(&opened, access) })
     }
 
     /// The row groups of a file that have rows to be looked at.
-    async fn open(&self, number: usize, access: Access<'_>) -> SqlResult<Step> {
-        let file = &self.table.files[number];
-        if !self.path_fits(file)? {
-            return Ok(Step { rows: None, parts: vec![] });
-        }
-        let parts = match &file.content {
-            Content::Csv(csv) => {
-                let reading = csv.read(&self.stored(), self.room.clone()).await?;
-                vec![part(Work::Csv(number, Box::new(reading)))]
-            }
-            Content::Parquet(parquet) => {
-                let groups = 0..parquet.group_count();
-                access.skips.chunks.fetch_add(groups.len() as u64, Relaxed);
-                let wanted = |group: &usize| {
-                    !self.tests.iter().any(|test| match self.read[test.place].origin {
-                        Origin::Path(_) => false,
-                        Origin::Stored(column) => {
-                            let ty = self.read[test.place].declared().ty;
-                            is_skipped(parquet, *group, (column, ty), &test.restriction.test)
-                        }
-                    })
-                };
-                let kept: Vec<usize> = groups.clone().filter(wanted).collect();
-                let skipped = (groups.len() - kept.len()) as u64;
-                access.skips.chunks_skipped.fetch_add(skipped, Relaxed);
-                let stored: Vec<usize> = self.stored().iter().map(|(column, _)| *column).collect();
-                let slices = |group: usize| match parquet.slices(group, &stored) {
-                    Some(slices) => slices.into_iter().map(Some).collect(),
-                    None => vec![None],
-                };
-                let parts = |group: usize| {
-                    let slices = slices(group).into_iter();
-                    slices.map(move |rows| part(Work::Group(number, group, rows)))
-                };
-                kept.into_iter().flat_map(parts).collect()
-            }
+    fn groups(&self, opened: &Arc<Opened>, access: Access<'_>) -> Vec<Part> {
+        let Some(parquet) = &opened.parquet else { return vec![] };
+        let groups = 0..parquet.group_count();
+        access.skips.chunks.fetch_add(groups.len() as u64, Relaxed);
+        let wanted = |group: &usize| {
+            !self.tests.iter().any(|test| match &opened.given[test.place] {
+                Given::Always(_) => false,
+                Given::Stored(place) => {
+                    is_skipped(parquet, *group, opened.stored[*place], &test.restriction.test)
+                }
+            })
         };
-        Ok(Step { rows: None, parts })
+        let kept: Vec<usize> = groups.clone().filter(wanted).collect();
+        let skipped = (groups.len() - kept.len()) as u64;
+        access.skips.chunks_skipped.fetch_add(skipped, Relaxed);
+        let stored: Vec<usize> = opened.stored.iter().map(|(column, _)| *column).collect();
+        let slices = |group: usize| match parquet.slices(group, &stored) {
+            Some(slices) => slices.into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let parts = |group: usize| {
+            let slices = slices(group).into_iter();
+            slices.map(move |rows| part(Work::Group(opened.clone(), group, rows)))
+        };
+        kept.into_iter().flat_map(parts).collect()
     }
 
-    /// Whether what the path says fulfils the conditions on it.
-    fn path_fits(&self, file: &File) -> SqlResult<bool> {
+    /// Whether what is known of all rows of a file fulfils the conditions on it.
+    fn fits(&self, opened: &Opened) -> SqlResult<bool> {
         for test in &self.tests {
-            let column = &self.read[test.place];
-            let Origin::Path(part) = column.origin else { continue };
-            let value = told(column, &file.parts[part], 1)?;
+            let given = &opened.given[test.place];
+            let Given::Always(_) = given else { continue };
             let schema = Arc::new(self.schema.project(&[test.place]).map_err(internal)?);
-            let row = RecordBatch::try_new(schema, vec![value]).map_err(internal)?;
+            let row = RecordBatch::try_new(schema, vec![given.array(&[], 1)?]).map_err(internal)?;
             if holds(&test.restriction.predicate, &row)?.true_count() == 0 {
                 return Ok(false);
             }
@@ -169,16 +175,16 @@ impl FileSource {
 
     async fn decode(
         &self,
-        number: usize,
+        opened: Arc<Opened>,
         mut decoding: Box<Decoding>,
         access: Access<'_>,
     ) -> SqlResult<Step> {
         loop {
             match decoding.next()? {
-                Next::End => return Ok(Step { rows: None, parts: vec![] }),
+                Next::End => return Ok(nothing()),
                 Next::Rows(decoded) => {
-                    let rows = self.restricted(number, decoded.arrays, decoded.row_count)?;
-                    return Ok(Step { rows: Some(rows), parts: vec![self.rest(number, decoding)] });
+                    let rows = self.restricted(&opened, &decoded)?;
+                    return Ok(Step { rows: Some(rows), parts: vec![self.rest(opened, decoding)] });
                 }
                 Next::Wants(ranges) => {
                     let taken = match self.room_for(&decoding, &ranges).await {
@@ -186,7 +192,7 @@ impl FileSource {
                         Err((other, begun)) => {
                             let step = Box::pin(self.decode(other, begun, access)).await?;
                             let Step { rows, mut parts } = step;
-                            parts.push(part(Work::Decoding(number, decoding)));
+                            parts.push(part(Work::Decoding(opened, decoding)));
                             return Ok(Step { rows, parts });
                         }
                     };
@@ -195,7 +201,7 @@ impl FileSource {
                     if !slices.is_empty() {
                         // The first one is taken up first.
                         let slices = slices.into_iter().rev().map(Box::new);
-                        let rests = slices.map(|slice| self.rest(number, slice));
+                        let rests = slices.map(|slice| self.rest(opened.clone(), slice));
                         let mut parts: Vec<Part> = rests.collect();
                         parts.reverse();
                         return Ok(Step { rows: None, parts });
@@ -210,7 +216,7 @@ impl FileSource {
         &self,
         decoding: &Decoding,
         ranges: &[Range<u64>],
-    ) -> Result<Option<Taken>, (usize, Box<Decoding>)> {
+    ) -> Result<Option<Taken>, (Arc<Opened>, Box<Decoding>)> {
         let Some(room) = self.room.as_ref().filter(|_| decoding.is_of_object()) else {
             return Ok(None);
         };
@@ -219,48 +225,38 @@ impl FileSource {
     }
 
     /// The rest of what is being decoded, as a part for the queue.
-    fn rest(&self, number: usize, decoding: Box<Decoding>) -> Part {
+    fn rest(&self, opened: Arc<Opened>, decoding: Box<Decoding>) -> Part {
         let Some(room) = self.room.as_ref().filter(|_| decoding.is_of_object()) else {
-            return part(Work::Decoding(number, decoding));
+            return part(Work::Decoding(opened, decoding));
         };
-        self.begun.put((number, decoding), room);
+        self.begun.put((opened, decoding), room);
         part(Work::Begun)
     }
 
     async fn read_csv(
         &self,
-        number: usize,
+        opened: Arc<Opened>,
         mut reading: Box<Reading>,
         access: Access<'_>,
     ) -> SqlResult<Step> {
         let read = reading.next(access).await?;
         self.room.iter().for_each(|room| room.tell(access.skips));
-        let Some((arrays, row_count)) = read else {
-            return Ok(Step { rows: None, parts: vec![] });
-        };
-        let rows = self.restricted(number, arrays, row_count)?;
-        Ok(Step { rows: Some(rows), parts: vec![part(Work::Csv(number, reading))] })
+        let Some((arrays, row_count)) = read else { return Ok(nothing()) };
+        let rows = self.restricted(&opened, &Decoded { first_row: 0, arrays, row_count })?;
+        Ok(Step { rows: Some(rows), parts: vec![part(Work::Csv(opened, reading))] })
     }
 
-    /// The rows that fulfil all conditions, in the columns that are produced.
-    fn restricted(
-        &self,
-        number: usize,
-        stored: Vec<ArrayRef>,
-        row_count: usize,
-    ) -> SqlResult<RecordBatch> {
-        let mut stored = stored.into_iter();
-        let parts = &self.table.files[number].parts;
-        let array = |column: &FileColumn| match column.origin {
-            Origin::Path(part) => told(column, &parts[part], row_count),
-            Origin::Stored(_) => {
-                stored.next().ok_or_else(|| SqlError::internal("a file gave too few columns"))
-            }
-        };
-        let arrays = self.read.iter().map(array).collect::<SqlResult<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(row_count));
+    /// The rows that are there and fulfil all conditions, in the columns that are produced.
+    fn restricted(&self, opened: &Opened, decoded: &Decoded) -> SqlResult<RecordBatch> {
+        let Decoded { first_row, arrays: stored, row_count } = decoded;
+        let arrays = opened.given.iter().map(|given| given.array(stored, *row_count));
+        let arrays = arrays.collect::<SqlResult<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(*row_count));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
         let mut rows = batch.map_err(internal)?;
+        if let Some(kept) = opened.kept(stored, *first_row, *row_count)? {
+            rows = filter_record_batch(&rows, &kept).map_err(internal)?;
+        }
         for test in &self.tests {
             let column = rows.project(&[test.place]).map_err(internal)?;
             let holds = holds(&test.restriction.predicate, &column)?;
@@ -271,20 +267,15 @@ impl FileSource {
     }
 }
 
+fn nothing() -> Step {
+    Step { rows: None, parts: vec![] }
+}
+
 /// For which rows a condition holds.
 fn holds(predicate: &Expr, rows: &RecordBatch) -> SqlResult<BooleanArray> {
     let holds = predicate.evaluate(rows)?;
     let holds: Option<&BooleanArray> = holds.as_any().downcast_ref();
     holds.cloned().ok_or_else(|| SqlError::internal("a restriction is no condition"))
-}
-
-/// What a path says, for so many rows.
-fn told(column: &FileColumn, value: &Option<String>, row_count: usize) -> SqlResult<ArrayRef> {
-    let mut parser = ColumnParser::new(&column.declared());
-    parser.push(value.as_deref())?;
-    let value = ScalarValue::try_from_array(&parser.finish(), 0);
-    let array = value.and_then(|value| value.to_array_of_size(row_count));
-    array.map_err(|error| SqlError::internal(error.to_string()))
 }
 
 impl Source for FileSource {

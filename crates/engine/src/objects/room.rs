@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use exec::{Reservation, Skips};
 use runtime::sync::WaitQueue;
 use runtime::time::Instant;
+use types::SqlResult;
 
 use super::pace::Pace;
 
@@ -76,6 +77,14 @@ impl Room {
     /// Takes memory if there is some.
     pub(crate) fn try_hold(self: &Arc<Room>, bytes: usize) -> Option<Taken> {
         self.try_take(bytes).then(|| self.taken(bytes))
+    }
+
+    /// Takes memory that is given back with the room.
+    ///
+    /// # Errors
+    /// 53200 when it is not to be had.
+    pub(crate) fn keep(&self, bytes: usize) -> SqlResult<()> {
+        self.reservation.grow(bytes)
     }
 
     /// Takes memory that cannot be done without.

@@ -144,7 +144,7 @@ impl Stores {
                 let Some(account) = account else { return Err(no_account(location)) };
                 client.azure(AzureOptions { account, container: bucket, endpoint, credentials })
             }
-            Scheme::Http | Scheme::Https => client.http(&location.to_string()),
+            Scheme::Http | Scheme::Https => client.http_as(&location.to_string(), credentials),
         };
         let store = store.map_err(|error| of_store(&error, location))?;
         let key = match &secret.encryption_key {

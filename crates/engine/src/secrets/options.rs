@@ -24,7 +24,12 @@ pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
         }
         set(&mut secret, name, value)?;
     }
-    let Some(scheme) = scheme else { return Err(wrong("a secret has a type: s3, gcs or azure")) };
+    let Some(scheme) = scheme else {
+        return Err(wrong("a secret has a type: s3, gcs, azure or http"));
+    };
+    if scheme.only_reads() {
+        return of_server(secret);
+    }
     if secret.key_id.is_some() != secret.secret.is_some() {
         return Err(wrong("the options key_id and secret are of use together only"));
     }
@@ -53,6 +58,26 @@ pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
     Ok(secret)
 }
 
+/// The token for a server of files or a catalog, which is sent nowhere else.
+fn of_server(secret: StoredSecret) -> SqlResult<StoredSecret> {
+    let (name, scope) = (secret.name.clone(), secret.scope.clone());
+    let token_alone = StoredSecret {
+        name,
+        scope,
+        session_token: secret.session_token.clone(),
+        ..Default::default()
+    };
+    if secret.session_token.is_none() || secret != token_alone {
+        return Err(wrong(
+            "a secret of the type http has a session_token and a scope, and no more",
+        ));
+    }
+    match Location::parse(&secret.scope) {
+        Ok(location) if location.scheme.only_reads() => Ok(secret),
+        _ => Err(wrong("the scope of a secret of the type http begins with https://host")),
+    }
+}
+
 /// A location that the secret is for.
 pub(super) fn example(secret: &StoredSecret) -> SqlResult<Location> {
     match secret.scope.ends_with("://") {
@@ -66,7 +91,8 @@ fn scheme_of(value: &Secret) -> SqlResult<Scheme> {
         "s3" => Ok(Scheme::S3),
         "gcs" => Ok(Scheme::Google),
         "azure" => Ok(Scheme::Azure),
-        _ => Err(wrong("the type of a secret is s3, gcs or azure")),
+        "http" => Ok(Scheme::Https),
+        _ => Err(wrong("the type of a secret is s3, gcs, azure or http")),
     }
 }
 

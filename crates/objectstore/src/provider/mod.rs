@@ -137,7 +137,7 @@ impl Provider {
         match self {
             Provider::S3(s3) => s3.request(operation, credentials, unix_s),
             Provider::Azure(azure) => azure.request(operation, credentials, unix_s),
-            Provider::Plain(endpoint) => plain(endpoint, operation),
+            Provider::Plain(endpoint) => plain(endpoint, operation, credentials),
         }
     }
 
@@ -250,8 +250,12 @@ fn unresolved() -> Error {
     Error::invalid("credentials that are fetched sign nothing themselves")
 }
 
-/// An unsigned request to a server of files.
-fn plain<'a>(endpoint: &Endpoint, operation: &Operation<'a>) -> Result<Request<'a>> {
+/// A request to a server of files.
+fn plain<'a>(
+    endpoint: &Endpoint,
+    operation: &Operation<'a>,
+    credentials: &Credentials,
+) -> Result<Request<'a>> {
     let (method, key) = match operation {
         Operation::Get { key, .. } => ("GET", key),
         Operation::Head { key } => ("HEAD", key),
@@ -259,6 +263,11 @@ fn plain<'a>(endpoint: &Endpoint, operation: &Operation<'a>) -> Result<Request<'
     };
     check_key(key)?;
     let mut draft = Draft::new(method, format!("{}/{}", endpoint.path, encode::percent(key, true)));
+    match credentials {
+        Credentials::Anonymous => {}
+        Credentials::Bearer(token) => draft.bear(token, endpoint)?,
+        _ => return Err(Error::invalid("a server of files takes a token, and no keys")),
+    }
     draft.header("host", endpoint.authority());
     if let Operation::Get { range, tag, .. } = operation {
         if let Some(range) = range {

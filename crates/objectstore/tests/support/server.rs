@@ -278,7 +278,10 @@ impl State {
     /// Notes who asks.
     fn is_expired(&mut self, asked: &Asked) -> bool {
         let signature = asked.headers.get("authorization");
-        let id = signature.and_then(|text| text.split_once("Credential=")?.1.split('/').next());
+        let id = signature.and_then(|text| match text.split_once("Credential=") {
+            Some((_, signed)) => signed.split('/').next(),
+            None => text.strip_prefix("Bearer "),
+        });
         let id = id.unwrap_or("nobody").to_owned();
         self.signers.push(id.clone());
         self.expired.contains(&id)

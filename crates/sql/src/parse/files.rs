@@ -1,4 +1,4 @@
-//! Calls of `read_parquet` and `read_csv` in `FROM`, and names of files there, as relations of the
+//! Calls of `read_parquet`, `read_csv` and `iceberg_scan` in `FROM`, and names of files there, as relations of the
 //! schema of files.
 
 use std::ops::ControlFlow;

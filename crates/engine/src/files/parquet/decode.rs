@@ -30,6 +30,8 @@ pub(in crate::files) struct Decoding {
     decoder: ParquetPushDecoder,
     /// For each of them, where it stands in what the decoder gives, and its type.
     columns: Vec<(usize, LogicalType)>,
+    /// The number of the next row in the file.
+    next_row: u64,
     /// How many rows are to come, where a part of the group is decoded.
     rows_left: Option<usize>,
     /// The memory of what was downloaded. Rows that refer to some of it are counted by who keeps them.
@@ -49,6 +51,8 @@ pub(in crate::files) enum Next {
 
 /// Rows as they are decoded.
 pub(in crate::files) struct Decoded {
+    /// The number of the first one in the file.
+    pub(in crate::files) first_row: u64,
     pub(in crate::files) arrays: Vec<ArrayRef>,
     pub(in crate::files) row_count: usize,
 }
@@ -99,8 +103,19 @@ impl Decoding {
         let place = |root: &usize| roots.binary_search(root).expect("all roots are in the list");
         let types = wanted.iter().map(|(_, ty)| *ty);
         let columns = places.iter().map(place).zip(types).collect();
-        let (wanted, rows_left) = (wanted.to_vec(), rows.map(|rows| rows.len()));
-        Ok(Decoding { parquet, file, group, wanted, decoder, columns, rows_left, taken: None })
+        let skipped = rows.as_ref().map_or(0, |rows| rows.start as u64);
+        let next_row = parquet.first_row(group).saturating_add(skipped);
+        Ok(Decoding {
+            parquet,
+            file,
+            group,
+            wanted: wanted.to_vec(),
+            decoder,
+            columns,
+            next_row,
+            rows_left: rows.map(|rows| rows.len()),
+            taken: None,
+        })
     }
 
     /// Whether its bytes come from a store.
@@ -122,7 +137,9 @@ impl Decoding {
                     Some(None) => return Err(self.has_other_rows()),
                     left => left.flatten(),
                 };
-                self.converted(&batch).map(Next::Rows)
+                let decoded = self.converted(&batch)?;
+                self.next_row = self.next_row.saturating_add(decoded.row_count as u64);
+                Ok(Next::Rows(decoded))
             }
             DecodeResult::Finished => Err(self.has_other_rows()),
         }
@@ -195,7 +212,7 @@ impl Decoding {
             };
             self.columns.iter().map(converted).collect()
         })?;
-        Ok(Decoded { arrays, row_count: batch.num_rows() })
+        Ok(Decoded { first_row: self.next_row, arrays, row_count: batch.num_rows() })
     }
 }
 

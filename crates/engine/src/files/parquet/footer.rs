@@ -19,6 +19,7 @@ use super::super::damaged;
 use super::super::found::Found;
 use super::pages;
 use crate::copy::RandomFile;
+use crate::objects::Tally;
 use crate::waiting::unless_cancelled;
 
 /// The length of the metadata, and the magic number.
@@ -50,7 +51,11 @@ impl std::fmt::Debug for ParquetFile {
 ///
 /// # Errors
 /// 22P04 when it is none of such a file; those of reading.
-pub(super) async fn open(found: &Found, cancel: &Cancel) -> SqlResult<ParquetFile> {
+pub(in crate::files) async fn open(
+    found: &Found,
+    tally: &Tally,
+    cancel: &Cancel,
+) -> SqlResult<ParquetFile> {
     let path = found.path.as_str();
     let file = unless_cancelled(cancel, found.open()).await??;
     let length = file.length();
@@ -59,8 +64,8 @@ pub(super) async fn open(found: &Found, cancel: &Cancel) -> SqlResult<ParquetFil
         return Err(wrong("It is too short."));
     };
     let end_bytes = if found.is_object() { END_BYTES } else { TAIL_BYTES };
-    let end = End::read(&file, end_bytes, cancel).await?;
-    let tail = end.get(&file, tail_at..length, cancel).await?;
+    let end = End::read(&file, end_bytes, tally, cancel).await?;
+    let tail = end.get(tail_at..length).await?;
     let (size, magic) = tail.split_at(4);
     match magic {
         b"PAR1" => {}
@@ -70,14 +75,14 @@ pub(super) async fn open(found: &Found, cancel: &Cancel) -> SqlResult<ParquetFil
     let size = u32::from_le_bytes(size.try_into().expect("four bytes"));
     let begin = tail_at.checked_sub(u64::from(size)).filter(|at| *at >= HEAD_BYTES);
     let begin = begin.ok_or_else(|| wrong("Its metadata would be longer than the file."))?;
-    let bytes = end.get(&file, begin..tail_at, cancel).await?;
+    let bytes = end.get(begin..tail_at).await?;
     let mut metadata = guarded(path, || {
         let metadata = ParquetMetaDataReader::decode_metadata(&bytes)?;
         check(&metadata, length)?;
         Ok(metadata)
     })?;
     if let Some(index) = pages::index_range(&metadata, length) {
-        let bytes = end.get(&file, index.clone(), cancel).await?;
+        let bytes = end.get(index.clone()).await?;
         metadata = guarded(path, || pages::with_index(metadata, length, (index, bytes)))?;
     }
     let metadata = guarded(path, || readable(Arc::new(metadata)))?;
@@ -86,24 +91,35 @@ pub(super) async fn open(found: &Found, cancel: &Cancel) -> SqlResult<ParquetFil
 }
 
 /// What was read of the end of a file.
-struct End {
+struct End<'a> {
+    file: &'a RandomFile,
+    tally: &'a Tally,
+    cancel: &'a Cancel,
     from: u64,
     bytes: Bytes,
 }
 
-impl End {
-    async fn read(file: &RandomFile, count: u64, cancel: &Cancel) -> SqlResult<End> {
+impl<'a> End<'a> {
+    async fn read(
+        file: &'a RandomFile,
+        count: u64,
+        tally: &'a Tally,
+        cancel: &'a Cancel,
+    ) -> SqlResult<End<'a>> {
         let from = file.length().saturating_sub(count);
-        let bytes = unless_cancelled(cancel, file.read(from..file.length())).await??;
-        Ok(End { from, bytes })
+        let mut end = End { file, tally, cancel, from: file.length(), bytes: Bytes::new() };
+        (end.bytes, end.from) = (end.get(from..file.length()).await?, from);
+        Ok(end)
     }
 
     /// A range of the file, read if it is not in what was.
-    async fn get(&self, file: &RandomFile, range: Range<u64>, cancel: &Cancel) -> SqlResult<Bytes> {
-        match range.start.checked_sub(self.from) {
-            Some(at) => Ok(self.bytes.slice(at as usize..(range.end - self.from) as usize)),
-            None => unless_cancelled(cancel, file.read(range)).await?,
+    async fn get(&self, range: Range<u64>) -> SqlResult<Bytes> {
+        if let Some(at) = range.start.checked_sub(self.from).filter(|_| !self.bytes.is_empty()) {
+            return Ok(self.bytes.slice(at as usize..(range.end - self.from) as usize));
         }
+        let ranges = std::slice::from_ref(&range);
+        let read = unless_cancelled(self.cancel, self.file.read_all(ranges, self.tally)).await??;
+        Ok(read.into_iter().next().map(|(_, bytes)| bytes).unwrap_or_default())
     }
 }
 
@@ -199,6 +215,12 @@ impl ParquetFile {
     /// How many row groups it has.
     pub(in crate::files) fn group_count(&self) -> usize {
         self.groups().len()
+    }
+
+    /// The number of the first row of a group in the file.
+    pub(super) fn first_row(&self, group: usize) -> u64 {
+        let before = &self.groups()[..group];
+        before.iter().map(|group| group.num_rows() as u64).fold(0, u64::saturating_add)
     }
 
     pub(super) fn row_count(&self) -> u64 {

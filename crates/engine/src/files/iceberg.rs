@@ -1,0 +1,190 @@
+//! Tables of Apache Iceberg, to be read: `iceberg_scan('s3://bucket/table')`.
+//!
+//! Before the query is planned, the metadata file, the list of manifests and all manifests of one snapshot are read.
+//! Data files are opened when the scan comes to them, if neither their partition nor their bounds exclude what is
+//! wanted. What is deleted in them is left out, or the query is refused.
+
+mod deletions;
+mod lake;
+mod layout;
+mod prune;
+mod rest;
+mod values;
+mod versions;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use exec::Access;
+use iceberg::{Content as Kind, DataFile, Deletes, Manifest, files_of_manifest, manifests_of_list};
+use runtime::sync::Cancel;
+use sql::FileCall;
+use sql::catalog::TableStatistics;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::columns::{ColumnType, FileColumn, Origin};
+use super::given::Opened;
+use super::options;
+use super::source::Test;
+use super::{Content, Described, File};
+use crate::catalog::Snapshot;
+use crate::objects::Room;
+use crate::waiting::give_way;
+
+pub(super) use deletions::{Deleted, Deletions};
+
+use lake::{Lake, Reader, beside};
+
+/// Files of one table: the metadata of each is in memory as long as the statement.
+const FILES_MAX: usize = 100_000;
+
+/// Manifests that are read at once: enough to hide the round trips to a store behind each other.
+const READ_AT_ONCE: usize = 32;
+
+const OPTIONS: [&str; 6] = [
+    "allow_moved_paths",
+    "catalog",
+    "catalog_prefix",
+    "snapshot_from_id",
+    "snapshot_from_timestamp",
+    "version",
+];
+
+/// A data file of a table.
+#[derive(Debug)]
+pub(super) struct TableFile {
+    lake: Arc<Lake>,
+    data: DataFile,
+    /// Where it lies, as statements name files.
+    path: String,
+}
+
+/// The columns and data files of a table.
+///
+/// # Errors
+/// 58P01 for files that are missing, XX001 for damaged ones, 0A000 for what is not read, 22023 for a snapshot that
+/// there is not.
+pub(super) async fn describe(
+    call: &FileCall,
+    snapshot: &Arc<Snapshot>,
+    cancel: &Cancel,
+) -> SqlResult<Described> {
+    options::check_known(call, &OPTIONS)?;
+    let reader = Reader { snapshot: snapshot.clone(), cancel };
+    let mut lake = versions::open(call, &reader).await?;
+    let mut data = vec![];
+    if let Some(list) = lake.manifest_list.clone() {
+        let files = files_of(&mut lake, &list, &reader).await?;
+        let (deletes, rows): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| file.content != Kind::Data);
+        lake.deletes = Deletes::new(deletes, &lake.metadata).map_err(|e| lake.fault(&list, &e))?;
+        data = rows;
+    }
+    let lake = Arc::new(lake);
+    let columns = columns(&lake);
+    let row_count = data.iter().map(|file| file.record_count).fold(0, u64::saturating_add);
+    let statistics = TableStatistics { row_count, ..TableStatistics::default() };
+    let file = |data: DataFile| {
+        let path = lake.resolve(&data.path)?;
+        let file = TableFile { lake: lake.clone(), data, path };
+        Ok(File { parts: vec![], content: Content::Iceberg(Box::new(file)) })
+    };
+    let files = data.into_iter().map(file).collect::<SqlResult<Vec<_>>>()?;
+    Ok(Described { columns, files, statistics })
+}
+
+fn columns(lake: &Lake) -> Vec<FileColumn> {
+    let column = |(number, field): (usize, &iceberg::Field)| FileColumn {
+        name: field.name.clone(),
+        ty: match values::logical(&field.ty) {
+            Ok(ty) => ColumnType::Known(ty),
+            Err(stored) => ColumnType::Unknown(stored.to_owned()),
+        },
+        origin: Origin::Stored(number),
+    };
+    lake.schema.fields.iter().enumerate().map(column).collect()
+}
+
+/// The data files and delete files of a snapshot.
+async fn files_of(lake: &mut Lake, list: &str, reader: &Reader<'_>) -> SqlResult<Vec<DataFile>> {
+    let list_path = lake.resolve(list)?;
+    let bytes = reader.whole(&list_path).await?;
+    let manifests = beside(reader.cancel, move || manifests_of_list(&bytes)).await?;
+    let manifests = manifests.map_err(|error| lake::fault(&list_path, &error))?;
+    let mut files = vec![];
+    for some in manifests.chunks(READ_AT_ONCE) {
+        give_way(reader.cancel).await?;
+        let some: Vec<(String, Manifest)> = some
+            .iter()
+            .map(|manifest| Ok((lake.resolve(&manifest.path)?, manifest.clone())))
+            .collect::<SqlResult<_>>()?;
+        let all = reader.all(some.iter().map(|(path, _)| path.as_str())).await?;
+        let metadata = lake.metadata.clone();
+        let read = move || {
+            let read = some.iter().zip(&all).map(|((path, manifest), bytes)| {
+                let files = files_of_manifest(bytes, manifest, &metadata);
+                files.map_err(|error| lake::fault(path, &error))
+            });
+            read.collect::<SqlResult<Vec<_>>>()
+        };
+        files.extend(beside(reader.cancel, read).await??.into_iter().flatten());
+        if files.len() > FILES_MAX {
+            let message = format!("a table of more than {FILES_MAX} files");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+    }
+    Ok(files)
+}
+
+impl TableFile {
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether something may be deleted in the table.
+    pub(super) fn has_deletes(&self) -> bool {
+        !self.lake.deletes.files().is_empty()
+    }
+
+    /// The deletes of its table, for a scan with this memory.
+    pub(super) fn deletions(&self, room: &Arc<Room>) -> Option<Deletions> {
+        self.has_deletes().then(|| Deletions::new(&self.lake, room))
+    }
+
+    /// Opens it; `None` where no row of it is wanted.
+    ///
+    /// # Errors
+    /// XX001 and 22P04 for a damaged file, 58P01 for a missing one, 0A000 for what is not read of it.
+    pub(super) async fn open(
+        &self,
+        read: &[FileColumn],
+        tests: &[Test],
+        deletions: Option<&Deletions>,
+        access: Access<'_>,
+    ) -> SqlResult<Option<Opened>> {
+        access.skips.files.fetch_add(1, Relaxed);
+        let number = |column: &FileColumn| match column.origin {
+            Origin::Stored(number) | Origin::Path(number) => number,
+        };
+        let mut tests = tests.iter().map(|test| (number(&read[test.place]), test));
+        if tests.any(|(column, test)| self.excludes(column, &test.restriction.test)) {
+            access.skips.files_skipped.fetch_add(1, Relaxed);
+            return Ok(None);
+        }
+        let mut wanted = vec![];
+        for column in read {
+            wanted.push(&self.lake.schema.fields[number(column)]);
+        }
+        let deletes = match deletions {
+            Some(deletions) => deletions.of(&self.data, access).await?,
+            None => vec![],
+        };
+        let keys = deletions::key_fields(&self.lake, &deletes)?;
+        wanted.extend(keys.iter());
+        let parquet = self.lake.opened(&self.data, &self.path, access).await?;
+        let mut opened = layout::of(&self.lake, &self.data, parquet, &wanted)?;
+        let key_places = opened.given.split_off(read.len());
+        opened.deleted = Deleted::new(deletes, &keys, &key_places, &self.data.path);
+        Ok(Some(opened))
+    }
+}

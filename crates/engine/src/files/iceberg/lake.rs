@@ -1,0 +1,192 @@
+//! A table as a statement found it, and how its files are read.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use exec::Access;
+use iceberg::{DataFile, Deletes, Error, ErrorKind, METADATA_BYTES_MAX, Schema, TableMetadata};
+use objectstore::ObjectInfo;
+use runtime::sync::Cancel;
+use types::{SqlError, SqlResult, SqlState};
+
+use super::super::found::Found;
+use super::super::parquet::{self, ParquetFile};
+use crate::catalog::Snapshot;
+use crate::objects::{ObjectFile, ObjectPath, Scheme, Tally, is_object};
+use crate::waiting::{Beside, all, unless_cancelled};
+
+/// A table, by one snapshot of it.
+pub(super) struct Lake {
+    /// Opens objects with the secrets of the statement.
+    pub(super) snapshot: Arc<Snapshot>,
+    /// The folder of the table.
+    pub(super) root: String,
+    /// Whether what lay where the table was written lies in its folder now.
+    pub(super) is_moved: bool,
+    pub(super) metadata: Arc<TableMetadata>,
+    /// The columns that the statement sees.
+    pub(super) schema: Schema,
+    /// Where the list of manifests lies; `None` for a table without rows so far.
+    pub(super) manifest_list: Option<String>,
+    pub(super) deletes: Deletes,
+}
+
+impl std::fmt::Debug for Lake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lake").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// Reads whole files of metadata.
+pub(super) struct Reader<'a> {
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) cancel: &'a Cancel,
+}
+
+impl Reader<'_> {
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// 58P01 and others of opening and reading, 54000 for one that is too long.
+    pub(super) async fn whole(&self, path: &str) -> SqlResult<Bytes> {
+        let read = async {
+            let file = self.found(path).await?.open().await?;
+            if file.length() > METADATA_BYTES_MAX {
+                let message = format!("file \"{path}\" of {} bytes", file.length());
+                let limit =
+                    format!("Metadata of more than {METADATA_BYTES_MAX} bytes is not read.");
+                let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
+                return Err(error.with_detail(limit));
+            }
+            file.read(0..file.length()).await
+        };
+        unless_cancelled(self.cancel, read).await?
+    }
+
+    /// The bytes of several files, all of which are asked for at once.
+    ///
+    /// # Errors
+    /// As [`Reader::whole`].
+    pub(super) async fn all(&self, paths: impl Iterator<Item = &str>) -> SqlResult<Vec<Bytes>> {
+        let whole = |path| -> Beside<'_, Bytes> { Box::pin(self.whole(path)) };
+        all(paths.map(whole).collect()).await
+    }
+
+    async fn found(&self, path: &str) -> SqlResult<Found> {
+        if !is_object(path) {
+            return Ok(Found::local(path.to_owned()));
+        }
+        let object = ObjectFile::open(&self.snapshot, &ObjectPath::parse(path)?).await?;
+        Ok(Found::object(path.to_owned(), object))
+    }
+
+    /// Whether there is such a file.
+    ///
+    /// # Errors
+    /// Those of asking.
+    pub(super) async fn exists(&self, path: &str) -> SqlResult<bool> {
+        if !is_object(path) {
+            return Ok(runtime::fs::exists(path).await.unwrap_or(false));
+        }
+        match unless_cancelled(self.cancel, self.found(path)).await? {
+            Ok(_) => Ok(true),
+            Err(error) if error.state == SqlState::UNDEFINED_FILE => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Lake {
+    /// Where something lies that the metadata names.
+    ///
+    /// # Errors
+    /// 0A000 for another kind of store, 42501 for a file of the server in a table of a store, or the other way round:
+    /// who wrote the table may not be whoever may read the server's files.
+    pub(super) fn resolve(&self, named: &str) -> SqlResult<String> {
+        let moved = match self.is_moved {
+            true => iceberg::moved(named, &self.metadata.location, &self.root),
+            false => None,
+        };
+        let path = match moved {
+            Some(path) => path,
+            None => iceberg::place(named).map_err(|error| self.fault(named, &error))?,
+        };
+        let kind = |path: &str| Scheme::of(path).map(Scheme::only_reads);
+        match kind(&path) == kind(&self.root) {
+            true => Ok(path),
+            false => {
+                let message = format!("the table at \"{}\" names the file \"{path}\"", self.root);
+                Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+                    .with_detail("It does not lie in a store of the same kind as the table.")
+                    .with_hint("Was the table moved? Then say allow_moved_paths => true."))
+            }
+        }
+    }
+
+    /// What is wrong with a file.
+    pub(super) fn fault(&self, path: &str, error: &Error) -> SqlError {
+        fault(path, error)
+    }
+
+    /// Opens a file of rows or deletes.
+    ///
+    /// # Errors
+    /// 0A000 for another format than Parquet; those of opening it, and 22P04.
+    pub(super) async fn opened(
+        &self,
+        file: &DataFile,
+        path: &str,
+        access: Access<'_>,
+    ) -> SqlResult<ParquetFile> {
+        if file.format != "PARQUET" {
+            let what = format!("the file \"{path}\" in the format {}", file.format);
+            return Err(SqlError::unsupported(what));
+        }
+        let found = match is_object(path) {
+            false => Found::local(path.to_owned()),
+            // Its size is known, which saves the request that would ask for it.
+            true => {
+                let object = ObjectPath::parse(path)?;
+                let bucket = self.snapshot.bucket_of(&object)?;
+                let (key, size) = (object.key, file.file_bytes);
+                let info = ObjectInfo { key, size, tag: None, modified_s: None };
+                Found::object(path.to_owned(), ObjectFile::of(bucket, info))
+            }
+        };
+        // A scan is dropped when it is not wanted any more; nobody else cancels it.
+        let (tally, cancel) = (Tally::default(), Cancel::default());
+        let opened = parquet::open(&found, &tally, &cancel).await;
+        tally.tell(access.skips);
+        opened
+    }
+}
+
+/// What is wrong with a file of metadata.
+pub(super) fn fault(path: &str, error: &Error) -> SqlError {
+    match error.kind() {
+        ErrorKind::Damaged => damaged(path, error.to_string()),
+        ErrorKind::Unsupported => {
+            SqlError::unsupported(error.to_string()).with_context(format!("file \"{path}\""))
+        }
+        ErrorKind::Absent => SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error.to_string())
+            .with_context(format!("file \"{path}\"")),
+    }
+}
+
+/// XX001
+pub(super) fn damaged(path: &str, why: impl Into<String>) -> SqlError {
+    let message = format!("file \"{path}\" is not as a table of Iceberg should have it");
+    SqlError::new(SqlState::DATA_CORRUPTED, message).with_detail(why)
+}
+
+/// Does what takes long on a thread beside the workers.
+///
+/// # Errors
+/// 57014; XX000 when it panics.
+pub(super) async fn beside<T: Send + 'static>(
+    cancel: &Cancel,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> SqlResult<T> {
+    let done = unless_cancelled(cancel, runtime::offload(work)).await?;
+    done.map_err(|aborted| SqlError::internal(format!("reading metadata failed: {aborted}")))
+}

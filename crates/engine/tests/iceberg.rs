@@ -1,0 +1,272 @@
+//! Tables of Iceberg that pyiceberg has written, with what its own scans give (`tests/iceberg/tables.py`), and
+//! damaged ones.
+#![allow(clippy::disallowed_methods)] // tests read and make files of their own
+
+mod files_support;
+
+use std::path::{Path, PathBuf};
+
+use files_support::{MODES, Opened, open, outcome};
+
+const TABLES: [&str; 7] =
+    ["types", "evolved", "parted", "first_version", "mapped", "deleted", "deleted_parted"];
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data")
+}
+
+/// A copy of a table, which may be changed.
+fn copied(opened: &Opened, table: &str) -> PathBuf {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).expect("a folder");
+        for entry in std::fs::read_dir(from).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let to = to.join(entry.file_name());
+            match entry.file_type().expect("a type").is_dir() {
+                true => copy(&entry.path(), &to),
+                false => std::fs::copy(entry.path(), to).map(drop).expect("copied"),
+            }
+        }
+    }
+    let to = opened.folder.join(table);
+    std::fs::remove_dir_all(&to).ok();
+    copy(&data().join(table), &to);
+    to
+}
+
+/// The files of a kind in a table.
+fn files(table: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let (mut folders, mut found) = (vec![table.to_owned()], vec![]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if is_wanted(path.to_str().expect("UTF-8")) => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn queries_give_what_pyiceberg_gives() {
+    let opened = open("iceberg");
+    let data = data();
+    let lines = std::fs::read_to_string(data.join("queries.tsv")).expect("a file");
+    assert!(lines.lines().count() > 30);
+    let mut wrong = vec![];
+    for mode in MODES {
+        let mut session = opened.db.session();
+        session.execute(&format!("set execution_mode = {mode}; set time zone 'UTC'")).expect("set");
+        for line in lines.lines() {
+            let (query, expected) = line.split_once('\t').expect("two fields");
+            let query = query.replace('@', data.to_str().expect("UTF-8"));
+            let found = outcome(&mut session, &query);
+            if found != expected {
+                wrong.push(format!("{mode}: {query}\n  expected {expected}\n  found    {found}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_that_cannot_have_rows_are_left_out() {
+    let opened = open("iceberg-pruned");
+    let data = data();
+    let mut session = opened.db.session();
+    let mut wrong = vec![];
+    let mut check = |table: &str, condition: &str, expected: &str| {
+        let query = format!(
+            "explain analyze select * from iceberg_scan('{}/{table}', allow_moved_paths => true) \
+             where {condition}",
+            data.display()
+        );
+        let engine::StatementResult::Rows(rows) =
+            session.execute(&query).expect(condition).pop().expect("a result")
+        else {
+            panic!("{query}");
+        };
+        let text = format!("{:?}", rows.batches);
+        let files = text.split_once(" files=").map_or("", |(_, rest)| rest);
+        if !files.starts_with(expected) {
+            wrong.push(format!("{table} {condition}: {expected}: {text}"));
+        }
+    };
+    // By bounds, and by those of an older type.
+    check("evolved", "id > 3000000000", "1 of 2 ");
+    check("evolved", "id = 2", "1 of 2 ");
+    // By what a file does not have.
+    check("evolved", "added = 'new'", "2 of 2 ");
+    // By values of partitions, two of the first spec and one of the second.
+    check("parted", "kind is null", "3 of 13 ");
+    check("parted", "day = date '2025-01-01'", "0 of 13 ");
+    check("parted", "kind = 'zz'", "0 of 13 ");
+    // By the hash: bounds allow three files for 4, one of which is of its bucket, and four for 7.
+    check("parted", "id = 4", "1 of 13 ");
+    check("parted", "id in (4, 7)", "4 of 13 ");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn options_choose_what_is_read() {
+    let opened = open("iceberg-options");
+    let table = copied(&opened, "evolved");
+    let path = table.to_str().expect("UTF-8").to_owned();
+    let names = files(&table, |path| path.ends_with(".metadata.json"));
+    let name = |at: usize| names[at].to_str().expect("UTF-8").to_owned();
+    let mut session = opened.db.session();
+    let mut count = |path: &str, options: &str| {
+        let query = format!("select count(*) from iceberg_scan('{path}'{options})");
+        outcome(&mut session, &query)
+    };
+    let moved = ", allow_moved_paths => true";
+    assert_eq!(count(&path, moved), "7");
+    assert_eq!(count(&format!("{path}/"), moved), "7");
+    // The first one has no rows, the next one the first four.
+    assert_eq!(count(&name(0), moved), "0");
+    assert_eq!(count(&name(1), moved), "4");
+    assert_eq!(count(&path, ", version => 1, allow_moved_paths => true"), "4");
+    let none =
+        format!("! 58P01: there is no metadata file of a table of Iceberg in \"{path}/metadata\"");
+    assert_eq!(count(&path, ", version => 99"), none);
+    assert_eq!(count(&path, ", snapshot_from_id => 7"), "! 22023: there is no snapshot 7");
+    assert_eq!(
+        count(&path, ", snapshot_from_id => x"),
+        "! 22023: snapshot_from_id \"x\" is no number"
+    );
+    assert_eq!(
+        count(&path, ", snapshot_from_timestamp => '2020-01-01'"),
+        "! 22023: there was no snapshot at that time"
+    );
+    assert_eq!(
+        count(&path, ", snapshot_from_timestamp => 'x'"),
+        "! 22007: invalid input syntax for type timestamp with time zone: \"x\""
+    );
+    assert_eq!(
+        count(&path, ", snapshot_from_timestamp => '2100-01-01', allow_moved_paths => true"),
+        "7"
+    );
+    assert_eq!(
+        count(&path, ", colour => red"),
+        "! 22023: option \"colour\" of iceberg_scan not recognized"
+    );
+    assert_eq!(count("*", ""), "! 0A000: iceberg_scan with a pattern of names is not supported");
+    // Where it says that it was written there is nothing.
+    let elsewhere = std::fs::read_to_string(names.last().expect("some")).expect("a file");
+    let elsewhere = elsewhere.replace("file:///tmp/lake", "file:///no/lake");
+    let elsewhere = opened.write("elsewhere/metadata/v1.metadata.json", elsewhere.as_bytes());
+    let missing = count(&elsewhere, "");
+    assert!(missing.starts_with("! 58P01: could not open file \"/no/lake/evolved/"), "{missing}");
+    // The hint counts, and what was written behind it.
+    std::fs::copy(&names[0], table.join("metadata/v1.metadata.json")).expect("copied");
+    std::fs::write(table.join("metadata/version-hint.text"), "1\n").expect("written");
+    assert_eq!(count(&path, moved), "0");
+    std::fs::copy(&names[1], table.join("metadata/v2.metadata.json")).expect("copied");
+    assert_eq!(count(&path, moved), "4");
+    std::fs::write(table.join("metadata/version-hint.text"), "7").expect("written");
+    let expected = format!(
+        "! 58P01: no metadata file of the version that \"{path}/metadata/version-hint.text\" names"
+    );
+    assert_eq!(count(&path, moved), expected);
+    // Without it two of one version are one too many.
+    std::fs::remove_file(table.join("metadata/version-hint.text")).expect("removed");
+    let last = names.last().expect("some");
+    let other = last.with_file_name(format!("{:05}-x.metadata.json", names.len() - 1));
+    std::fs::copy(last, other).expect("copied");
+    let twice = format!("! XX001: there are two metadata files of version {}", names.len() - 1);
+    assert_eq!(count(&path, moved), twice);
+}
+
+#[test]
+fn columns_of_nested_types_are_refused_where_they_are_read() {
+    let opened = open("iceberg-nested");
+    let mut session = opened.db.session();
+    let from = format!("iceberg_scan('{}/types', allow_moved_paths => true)", data().display());
+    let refused = outcome(&mut session, &format!("select list from {from}"));
+    assert_eq!(refused, "! 0A000: column \"list\" of type list is not supported");
+    let refused = outcome(&mut session, &format!("select * from {from}"));
+    assert_eq!(refused, "! 0A000: column \"list\" of type list is not supported");
+    assert_eq!(outcome(&mut session, &format!("select count(*) from {from}")), "2");
+}
+
+#[test]
+fn who_may_not_read_files_may_not_read_tables() {
+    let opened = open("iceberg-roles");
+    let mut session = opened.db.session();
+    session.execute("create role r; set role r").expect("set");
+    let refused = outcome(&mut session, "select * from iceberg_scan('/nowhere')");
+    assert!(refused.starts_with("! 42501: "), "{refused}");
+}
+
+#[test]
+fn a_table_names_no_files_of_another_kind_of_store() {
+    let opened = open("iceberg-kinds");
+    let table = copied(&opened, "evolved");
+    for path in files(&table, |path| path.ends_with(".metadata.json")) {
+        let text = std::fs::read_to_string(&path).expect("a file");
+        std::fs::write(&path, text.replace("file:///tmp/lake", "s3a://lake")).expect("written");
+    }
+    let mut session = opened.db.session();
+    let query = format!("select count(*) from iceberg_scan('{}')", table.display());
+    let refused = outcome(&mut session, &query);
+    assert!(refused.starts_with("! 42501: the table at "), "{refused}");
+    assert!(refused.contains(" names the file \"s3://lake/evolved/metadata/snap-"), "{refused}");
+}
+
+/// Each file is missing, empty, cut off and changed in its midst: the query fails with a state that says so and
+/// names a file, or its rows are right.
+#[test]
+fn damaged_tables_are_refused() {
+    let opened = open("iceberg-damaged");
+    let mut session = opened.db.session();
+    let mut refused = 0;
+    for name in TABLES {
+        let table = copied(&opened, name);
+        let columns = if name == "types" { "id, s, n" } else { "*" };
+        let query = format!(
+            "select {columns} from iceberg_scan('{}', allow_moved_paths => true) order by id",
+            table.display()
+        );
+        let right = outcome(&mut session, &query);
+        assert!(!right.starts_with('!'), "{right}");
+        let newest = files(&table, |path| path.ends_with(".metadata.json")).pop();
+        let is_wanted = |path: &Path| {
+            path.extension().is_some_and(|end| end != "json") || Some(path) == newest.as_deref()
+        };
+        for path in files(&table, |path| is_wanted(Path::new(path))) {
+            let bytes = std::fs::read(&path).expect("a file");
+            let mut check = |changed: Option<&[u8]>, what: &str, may_be_right: bool| {
+                match changed {
+                    None => std::fs::remove_file(&path).expect("removed"),
+                    Some(changed) => std::fs::write(&path, changed).expect("written"),
+                }
+                let found = outcome(&mut session, &query);
+                let is_refusal = ["! XX001: ", "! 58P01: ", "! 22P04: ", "! 0A000: ", "! 22023: "]
+                    .iter()
+                    .any(|state| found.starts_with(state));
+                let is_right = found == right && may_be_right;
+                assert!(is_refusal || is_right, "{what} {}: {found}", path.display());
+                refused += usize::from(is_refusal);
+            };
+            let is_used = !path.to_str().expect("UTF-8").contains("snap-");
+            // Without the newest version the one before it is the newest.
+            if Some(&path) != newest.as_ref() {
+                check(None, "missing", true);
+            }
+            check(Some(&[]), "empty", true);
+            check(Some(&bytes[..bytes.len() / 2]), "cut off", true);
+            let is_avro = path.extension().is_some_and(|end| end == "avro");
+            if is_avro && is_used {
+                let mut other = bytes.clone();
+                other[..4].copy_from_slice(b"PAR1");
+                check(Some(&other), "of another format", true);
+            }
+            std::fs::write(&path, &bytes).expect("written");
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}

@@ -1,0 +1,93 @@
+//! The compression of blocks: what decompresses to more than a limit is refused while it does.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use flate2::Crc;
+use flate2::read::DeflateDecoder;
+
+use crate::{Error, Result};
+
+/// Bytes of a block at most: writers end blocks after 16 to 64 KiB, and some after a whole manifest, which has
+/// 8 MiB by default.
+const BLOCK_BYTES_MAX: usize = 64 << 20;
+
+/// Snappy makes 64 bytes of 3 at most.
+const SNAPPY_RATIO_MAX: usize = 22;
+
+/// The logarithm of the memory that a frame of Zstandard may want to look back on: a whole block.
+const ZSTD_WINDOW_LOG_MAX: u32 = 26;
+
+/// How blocks are compressed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Codec {
+    Null,
+    Deflate,
+    Snappy,
+    Zstandard,
+}
+
+impl Codec {
+    pub(super) fn parse(name: Option<&[u8]>) -> Result<Codec> {
+        Ok(match name {
+            None | Some(b"null") => Codec::Null,
+            Some(b"deflate") => Codec::Deflate,
+            Some(b"snappy") => Codec::Snappy,
+            Some(b"zstandard") => Codec::Zstandard,
+            Some(name) => {
+                let name = String::from_utf8_lossy(name).into_owned();
+                return Err(Error::unsupported(format!("Avro compressed with \"{name}\"")));
+            }
+        })
+    }
+
+    pub(super) fn decompressed(self, bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
+        match self {
+            Codec::Null => Ok(bytes.into()),
+            Codec::Deflate => limited(DeflateDecoder::new(bytes)),
+            Codec::Snappy => snappy(bytes),
+            Codec::Zstandard => {
+                let mut decoder = zstd::stream::read::Decoder::new(bytes).map_err(|_| wrong())?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(|_| wrong())?;
+                limited(decoder)
+            }
+        }
+    }
+}
+
+fn wrong() -> Error {
+    Error::damaged("a block cannot be decompressed")
+}
+
+fn too_long() -> Error {
+    Error::unsupported(format!("a block of more than {BLOCK_BYTES_MAX} bytes"))
+}
+
+fn limited<'a>(decoder: impl Read) -> Result<Cow<'a, [u8]>> {
+    let mut bytes = vec![];
+    let limit = BLOCK_BYTES_MAX as u64 + 1;
+    decoder.take(limit).read_to_end(&mut bytes).map_err(|_| wrong())?;
+    if bytes.len() > BLOCK_BYTES_MAX {
+        return Err(too_long());
+    }
+    Ok(bytes.into())
+}
+
+/// A checksum of what was compressed follows, the highest byte first.
+fn snappy<'a>(bytes: &[u8]) -> Result<Cow<'a, [u8]>> {
+    let (bytes, checksum) = bytes.split_last_chunk::<4>().ok_or_else(wrong)?;
+    let length = snap::raw::decompress_len(bytes).map_err(|_| wrong())?;
+    if length > bytes.len().saturating_mul(SNAPPY_RATIO_MAX) {
+        return Err(wrong());
+    }
+    if length > BLOCK_BYTES_MAX {
+        return Err(too_long());
+    }
+    let whole = snap::raw::Decoder::new().decompress_vec(bytes).map_err(|_| wrong())?;
+    let mut crc = Crc::new();
+    crc.update(&whole);
+    match crc.sum() == u32::from_be_bytes(*checksum) {
+        true => Ok(whole.into()),
+        false => Err(Error::damaged("a block has another checksum")),
+    }
+}

@@ -1,0 +1,189 @@
+//! Values as they are written.
+
+use super::shape::{Shape, Shapes};
+use crate::{Error, Result};
+
+/// Values within values: manifests have six levels.
+const DEPTH_MAX: usize = 32;
+
+/// Values for each byte that there is, and some for the first ones: most take a byte at least, and what takes
+/// none (nulls) stands beside others.
+const STEPS_PER_BYTE: usize = 16;
+const STEPS_MIN: usize = 1024;
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Datum {
+    Null,
+    Boolean(bool),
+    Whole(i64),
+    Float(f32),
+    Double(f64),
+    Bytes(Vec<u8>),
+    String(String),
+    Array(Vec<Datum>),
+    Record(Record),
+}
+
+/// The fields of a record in their order, with their ids; -1 where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Record(pub(crate) Vec<(i32, Datum)>);
+
+impl Datum {
+    /// Appends bytes that differ for values that differ. Those of types that become each other are the same.
+    pub(crate) fn key(&self, out: &mut Vec<u8>) {
+        let mut put = |kind: u8, bytes: &[u8]| {
+            out.push(kind);
+            out.extend((bytes.len() as u64).to_le_bytes());
+            out.extend(bytes);
+        };
+        match self {
+            Datum::Null => put(0, &[]),
+            Datum::Boolean(value) => put(1, &[u8::from(*value)]),
+            Datum::Whole(value) => put(2, &value.to_le_bytes()),
+            Datum::Float(value) => put(3, &f64::from(*value).to_bits().to_le_bytes()),
+            Datum::Double(value) => put(3, &value.to_bits().to_le_bytes()),
+            Datum::Bytes(value) => put(4, value),
+            Datum::String(value) => put(5, value.as_bytes()),
+            Datum::Array(all) => all.iter().for_each(|datum| datum.key(out)),
+            Datum::Record(record) => record.0.iter().for_each(|(_, datum)| datum.key(out)),
+        }
+    }
+}
+
+impl Record {
+    /// Takes out a field; null if it is not there.
+    pub(crate) fn take(&mut self, id: i32) -> Datum {
+        let field = self.0.iter_mut().find(|(known, _)| *known == id);
+        field.map_or(Datum::Null, |(_, datum)| std::mem::replace(datum, Datum::Null))
+    }
+}
+
+/// Bytes that are read from their begin.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+    steps_left: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        let steps_left = bytes.len().saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_MIN);
+        Reader { rest: bytes, steps_left }
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(too_short)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// A number of up to ten bytes of seven bits, signed by its lowest bit.
+    pub(super) fn long(&mut self) -> Result<i64> {
+        let mut bits = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.take(1)?[0];
+            bits |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok((bits >> 1) as i64 ^ -((bits & 1) as i64));
+            }
+        }
+        Err(Error::damaged("a number is too long"))
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {
+        let count = usize::try_from(self.long()?);
+        self.take(count.map_err(|_| Error::damaged("a length is negative"))?)
+    }
+
+    /// The blocks of an array or a map; `each` reads an element.
+    pub(super) fn blocks(&mut self, mut each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        loop {
+            let count = self.long()?;
+            if count == 0 {
+                return Ok(());
+            }
+            if count < 0 {
+                // How many bytes the block has, for those who skip it.
+                self.long()?;
+            }
+            for _ in 0..count.unsigned_abs() {
+                self.step()?;
+                each(self)?;
+            }
+        }
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let left = self.steps_left.checked_sub(1);
+        self.steps_left = left.ok_or_else(|| Error::damaged("it has more values than bytes"))?;
+        Ok(())
+    }
+
+    pub(super) fn record(&mut self, shapes: &Shapes) -> Result<Record> {
+        self.fields(shapes, shapes.root(), DEPTH_MAX)
+    }
+
+    fn fields(&mut self, shapes: &Shapes, record: usize, depth: usize) -> Result<Record> {
+        self.step()?;
+        let mut fields = vec![];
+        for (id, shape) in shapes.fields(record) {
+            fields.push((*id, self.datum(shapes, shape, depth)?));
+        }
+        Ok(Record(fields))
+    }
+
+    fn datum(&mut self, shapes: &Shapes, shape: &Shape, depth: usize) -> Result<Datum> {
+        self.step()?;
+        let deeper = depth.checked_sub(1);
+        let deeper = deeper.ok_or_else(|| Error::unsupported("values that are nested so deep"))?;
+        Ok(match shape {
+            Shape::Null => Datum::Null,
+            Shape::Boolean => Datum::Boolean(self.take(1)?[0] != 0),
+            Shape::Whole => Datum::Whole(self.long()?),
+            Shape::Float => Datum::Float(f32::from_le_bytes(self.chunk()?)),
+            Shape::Double => Datum::Double(f64::from_le_bytes(self.chunk()?)),
+            Shape::Bytes => Datum::Bytes(self.bytes()?.to_vec()),
+            Shape::String => Datum::String(self.text()?),
+            Shape::Fixed(count) => Datum::Bytes(self.take(*count)?.to_vec()),
+            Shape::Record(record) => Datum::Record(self.fields(shapes, *record, deeper)?),
+            Shape::Union(branches) => {
+                let branch = usize::try_from(self.long()?).ok().and_then(|at| branches.get(at));
+                let branch = branch.ok_or_else(|| Error::damaged("a union has no such branch"))?;
+                self.datum(shapes, branch, deeper)?
+            }
+            Shape::Array(of) => {
+                let mut all = vec![];
+                self.blocks(|reader| {
+                    all.push(reader.datum(shapes, of, deeper)?);
+                    Ok(())
+                })?;
+                Datum::Array(all)
+            }
+            // No field that is read is one.
+            Shape::Map(of) => {
+                self.blocks(|reader| {
+                    reader.bytes()?;
+                    reader.datum(shapes, of, deeper).map(drop)
+                })?;
+                Datum::Null
+            }
+        })
+    }
+
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| too_short())
+    }
+
+    fn text(&mut self) -> Result<String> {
+        let text = std::str::from_utf8(self.bytes()?);
+        Ok(text.map_err(|_| Error::damaged("a text is no UTF-8"))?.to_owned())
+    }
+}
+
+fn too_short() -> Error {
+    Error::damaged("it ends too early")
+}

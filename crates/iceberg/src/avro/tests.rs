@@ -1,0 +1,96 @@
+//! Containers that are not as they should be.
+
+use super::{Container, Datum};
+use crate::{ErrorKind, Result};
+
+const SCHEMA: &str = r#"{"type": "record", "name": "r", "fields": [
+    {"name": "a", "type": "long", "field-id": 1},
+    {"name": "b", "type": ["null", {"type": "array", "items": "null"}], "field-id": 2}]}"#;
+
+fn zigzag(number: i64) -> Vec<u8> {
+    let (mut bits, mut bytes) = (((number << 1) ^ (number >> 63)) as u64, vec![]);
+    while bits >= 0x80 {
+        bytes.push(bits as u8 | 0x80);
+        bits >>= 7;
+    }
+    bytes.push(bits as u8);
+    bytes
+}
+
+fn text(bytes: &[u8]) -> Vec<u8> {
+    [zigzag(bytes.len() as i64), bytes.to_vec()].concat()
+}
+
+fn container(schema: &str, codec: &str, count: i64, block: &[u8]) -> Vec<u8> {
+    let head = [zigzag(2), text(b"avro.schema"), text(schema.as_bytes()), text(b"avro.codec")];
+    let head = [head.concat(), text(codec.as_bytes()), zigzag(0), vec![7; 16]].concat();
+    [b"Obj\x01".to_vec(), head, zigzag(count), text(block), vec![7; 16]].concat()
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Vec<(i32, Datum)>>> {
+    let mut all = vec![];
+    Container::open(bytes)?.records(|record| {
+        all.push(record.0);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+#[test]
+fn records_come_with_the_ids_of_their_fields() {
+    let block = [zigzag(-3), zigzag(0)].concat();
+    let expected = vec![vec![(1, Datum::Whole(-3)), (2, Datum::Null)]];
+    assert_eq!(read(&container(SCHEMA, "null", 1, &block)), Ok(expected));
+}
+
+#[test]
+fn lengths_and_counts_are_not_believed() {
+    let check = |bytes: &[u8], expected: &str| {
+        let error = read(bytes).expect_err(expected);
+        assert_eq!(error.to_string(), expected);
+    };
+    let nulls = [zigzag(1), zigzag(1), zigzag(1 << 60), zigzag(0)].concat();
+    check(&container(SCHEMA, "null", 1, &nulls), "it has more values than bytes");
+    check(&container(SCHEMA, "null", i64::MAX, &[2, 0]), "it ends too early");
+    check(&container(SCHEMA, "null", 0, &[2, 0]), "a block has more bytes than records");
+    check(&container(SCHEMA, "null", 1, &[2, 9]), "a union has no such branch");
+    check(&container(SCHEMA, "null", 1, &[0xff; 12]), "a number is too long");
+    check(b"PAR1", "it is no Avro file");
+    check(&container("{", "null", 0, &[]), "its Avro schema is no JSON");
+    check(&container("\"long\"", "null", 0, &[]), "its Avro schema is of no record");
+    check(&container(SCHEMA, "bzip2", 0, &[]), "Avro compressed with \"bzip2\"");
+    check(&container(SCHEMA, "deflate", 1, &[1, 2, 3]), "a block cannot be decompressed");
+    check(
+        &container(SCHEMA, "snappy", 1, &[0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, 0]),
+        "a block cannot be decompressed",
+    );
+    check(&container(SCHEMA, "zstandard", 1, &[1, 2, 3]), "a block cannot be decompressed");
+    let own = r#"{"type": "record", "name": "r", "fields": [{"name": "a", "type": "r"}]}"#;
+    check(&container(own, "null", 1, &[]), "values that are nested so deep");
+    let large = r#"{"type": "record", "name": "r", "fields":
+        [{"name": "a", "type": {"type": "fixed", "name": "f", "size": 2147483647}}]}"#;
+    check(&container(large, "null", 1, &[0]), "it ends too early");
+}
+
+#[test]
+fn blocks_are_decompressed_up_to_a_limit() {
+    use std::io::Write;
+    let block = [zigzag(5), zigzag(0)].concat();
+    let expected = Ok(vec![vec![(1, Datum::Whole(5)), (2, Datum::Null)]]);
+    let deflated = |bytes: &[u8]| {
+        let mut encoder = flate2::write::DeflateEncoder::new(vec![], flate2::Compression::fast());
+        encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("memory")
+    };
+    assert_eq!(read(&container(SCHEMA, "deflate", 1, &deflated(&block))), expected);
+    let bomb = container(SCHEMA, "deflate", 1, &deflated(&vec![0; (64 << 20) + 1]));
+    assert_eq!(read(&bomb).map_err(|error| error.kind()), Err(ErrorKind::Unsupported));
+    let zipped = zstd::bulk::compress(&block, 1).expect("memory");
+    assert_eq!(read(&container(SCHEMA, "zstandard", 1, &zipped)), expected);
+    let mut snapped = snap::raw::Encoder::new().compress_vec(&block).expect("short");
+    let mut crc = flate2::Crc::new();
+    crc.update(&block);
+    snapped.extend(crc.sum().to_be_bytes());
+    assert_eq!(read(&container(SCHEMA, "snappy", 1, &snapped)), expected);
+    snapped.last_mut().map(|byte| *byte ^= 1);
+    assert!(read(&container(SCHEMA, "snappy", 1, &snapped)).is_err());
+}

@@ -1,0 +1,57 @@
+//! What REST catalogs are asked, and what they answer about themselves.
+
+use crate::document::Object;
+use crate::metadata::json_of;
+use crate::{Error, Result};
+
+/// Between the parts of a namespace.
+const SEPARATOR: &str = "\u{1f}";
+
+/// What a catalog answers who asks for its configuration (`v1/config`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogConfig {
+    default_prefix: Option<String>,
+    prefix: Option<String>,
+}
+
+impl CatalogConfig {
+    /// Reads the answer.
+    ///
+    /// # Errors
+    /// Damaged.
+    pub fn parse(bytes: &[u8]) -> Result<CatalogConfig> {
+        let json = json_of(bytes)?;
+        let object = Object::of(&json, "it")?;
+        let prefix = |name: &str| -> Result<Option<String>> {
+            let Some(settings) = object.get(name) else { return Ok(None) };
+            let prefix = Object::of(settings, name)?.text_if("prefix")?;
+            Ok(prefix.map(str::to_owned))
+        };
+        Ok(CatalogConfig { default_prefix: prefix("defaults")?, prefix: prefix("overrides")? })
+    }
+
+    /// What stands in front of all names: what the catalog insists on, what was given, or what it proposes.
+    pub fn prefix<'a>(&'a self, given: Option<&'a str>) -> Option<&'a str> {
+        self.prefix.as_deref().or(given).or(self.default_prefix.as_deref())
+    }
+}
+
+/// Below which path a catalog has the table `namespace.table`; it is not encoded yet.
+///
+/// # Errors
+/// Absent for what names no table.
+pub fn table_key(prefix: Option<&str>, name: &str) -> Result<String> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let is_part = |part: &&str| !part.is_empty() && !part.contains(['/', '\u{1f}']);
+    match parts.split_last() {
+        Some((table, namespace)) if !namespace.is_empty() && parts.iter().all(|p| is_part(&p)) => {
+            let prefix = prefix.map(|prefix| format!("{prefix}/")).unwrap_or_default();
+            let namespace = namespace.join(SEPARATOR);
+            Ok(format!("v1/{prefix}namespaces/{namespace}/tables/{table}"))
+        }
+        _ => Err(Error::absent(format!("\"{name}\" names no table as namespace.table does"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
