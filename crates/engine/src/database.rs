@@ -22,6 +22,7 @@ use crate::memory::Shares;
 use crate::objects::Stores;
 use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
+use crate::plans::Plans;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
 use crate::versions::Versions;
@@ -55,6 +56,8 @@ struct Inner {
     configuration_count: AtomicU64,
     /// Statements that are planned on threads of their own.
     planners: Semaphore,
+    /// Generic plans of statements that run again.
+    plans: Plans,
     /// Numbers the temporary files of queries.
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
@@ -124,6 +127,7 @@ impl Database {
             governor: Governor::new(shares.operators),
             versions: Arc::new(Versions::new(store.clone(), snapshot)),
             planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
+            plans: Plans::default(),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
@@ -194,6 +198,10 @@ impl Database {
 
     pub(crate) fn planners(&self) -> &Semaphore {
         &self.inner.planners
+    }
+
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.inner.plans
     }
 
     pub(crate) fn shares(&self) -> &Shares {
