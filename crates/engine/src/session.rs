@@ -222,6 +222,7 @@ impl Session {
             cancel,
             timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
             session: Some(self.activity.session_id),
+            watch: self.lock_watch(),
         }
     }
 
@@ -370,7 +371,7 @@ impl Session {
             monitor: Monitor {
                 activities: self.db.activities().clone(),
                 handle: self.db.handle(),
-                locks: self.db.versions().locks().clone(),
+                versions: self.db.versions().clone(),
             },
         });
         catalog.with_results(self.results.clone())
