@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use engine::{Configuration, Database, Options, RingKind, SqlError, SqlResult, SqlState};
+use engine::{
+    Configuration, Database, Options, RecoveryWatch, RingKind, SqlError, SqlResult, SqlState,
+};
 use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
 use crate::{console, location, signal, size};
@@ -53,7 +55,7 @@ pub fn run(args: &ServeArgs, device_reads_per_s: Option<f64>) -> SqlResult<ExitC
     log.set_json(is_json(&configuration));
     provide_descriptors(&configuration, &log);
     let options = server_options(&configuration, &log, device_reads_per_s)?;
-    let db = open(&configuration)?;
+    let db = open(&configuration, &log)?;
     tell_who_may_connect(&db, &options);
     let server = Server::start(&db, &options).map_err(|error| not_started(&error))?;
     tell_where(&db, &server, &log);
@@ -121,13 +123,15 @@ fn server_options(
     })
 }
 
-fn open(configuration: &Arc<Configuration>) -> SqlResult<Database> {
+fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Database> {
     let ring = configuration.text("ring").unwrap_or_default().parse::<RingKind>();
     if configuration.count("pool") >= configuration.count("memory") {
         let message = "pool must be smaller than memory, of which it is a part";
         return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
+    let told = log.clone();
     let options = Options {
+        recovery_watch: Some(RecoveryWatch::new(move |said| told.note(said))),
         memory_bytes: configuration.count("memory"),
         pool_bytes: Some(configuration.count("pool")).filter(|bytes| *bytes > 0),
         page_bytes: page_bytes(configuration),

@@ -8,7 +8,7 @@ mod totals;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use runtime::time::{self, Instant};
@@ -19,6 +19,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::RoleId;
 use crate::advisory::AdvisoryLocks;
+use crate::locks::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
 use crate::session::CancelHandle;
@@ -140,6 +141,7 @@ pub struct Activities {
     pub totals: Totals,
     /// The same by shape of the statement.
     pub statistics: Statistics,
+    lock_log: RwLock<Option<LockLog>>,
 }
 
 impl Activities {
@@ -161,6 +163,15 @@ impl Activities {
     /// Statements that have begun.
     pub(crate) fn query_count(&self) -> u64 {
         self.query_count.load(Relaxed)
+    }
+
+    /// Tells of waits for locks that take long from now on, or no longer.
+    pub fn log_lock_waits(&self, log: Option<LockLog>) {
+        *self.lock_log.write().unwrap_or_else(PoisonError::into_inner) = log;
+    }
+
+    pub(crate) fn lock_log(&self) -> Option<LockLog> {
+        self.lock_log.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The sessions, oldest first.

@@ -427,7 +427,7 @@ impl Block {
         };
         // Nothing is left to undo.
         drop(self.right.lock().unwrap_or_else(PoisonError::into_inner).take());
-        versions.settle(version).await
+        versions.settle(version, self.public.session_id()).await
     }
 
     /// Its catalog, to be that of all.

@@ -22,6 +22,8 @@ use crate::memory::Shares;
 use crate::objects::Stores;
 use crate::options::{Options, RingKind, Simulation};
 use crate::planning::PLANNERS_PER_WORKER;
+use crate::plans::Plans;
+use crate::recovery;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
 use crate::versions::Versions;
@@ -55,6 +57,8 @@ struct Inner {
     configuration_count: AtomicU64,
     /// Statements that are planned on threads of their own.
     planners: Semaphore,
+    /// Generic plans of statements that run again.
+    plans: Plans,
     /// Numbers the temporary files of queries.
     spills: AtomicU64,
     job: Mutex<Arc<Job>>,
@@ -97,12 +101,17 @@ impl Database {
         let configuration = &options.configuration;
         let snapshots = configuration.count("object_store_snapshots");
         let stores = Stores::new(configuration.list("object_store_hosts"), snapshots);
-        let file = path.to_owned();
+        let (file, watch) = (path.to_owned(), options.recovery_watch.clone());
         let opened = door::wait(&runtime.handle(), || {
             Box::pin(async {
                 let store = match create {
                     true => Store::create(&file, store_options).await,
-                    false => Store::open(&file, store_options).await,
+                    false => {
+                        let progress = Arc::default();
+                        let opening = Store::open_watched(&file, store_options, &progress);
+                        let step = || progress.step();
+                        recovery::watched(opening, step, watch.as_ref(), recovery::EVERY).await
+                    }
                 };
                 let store = store.map_err(|error| fault::of_file(error, &file))?;
                 if is_wanted {
@@ -124,6 +133,7 @@ impl Database {
             governor: Governor::new(shares.operators),
             versions: Arc::new(Versions::new(store.clone(), snapshot)),
             planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
+            plans: Plans::default(),
             configuration: RwLock::new(Arc::new(configuration)),
             configuration_count: AtomicU64::new(0),
             spills: AtomicU64::new(0),
@@ -194,6 +204,10 @@ impl Database {
 
     pub(crate) fn planners(&self) -> &Semaphore {
         &self.inner.planners
+    }
+
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.inner.plans
     }
 
     pub(crate) fn shares(&self) -> &Shares {
@@ -426,7 +440,7 @@ impl Database {
         }
         let version = self.inner.versions.newest().read_view.version();
         drop(right);
-        self.inner.versions.settle(version).await
+        self.inner.versions.settle(version, self.session).await
     }
 
     /// The open block that writes.

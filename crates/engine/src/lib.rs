@@ -13,6 +13,25 @@
 //! db.close()?;
 //! # Ok::<(), engine::SqlError>(())
 //! ```
+//!
+//! Rows by their primary key, and SQL, in one transaction that is done again after a conflict:
+//!
+//! ```no_run
+//! use engine::{Database, Datum, KeyRange, Options, TransactionOptions};
+//! # let db = Database::open("shop.dovetail".as_ref(), Options::default())?;
+//! let again = TransactionOptions { attempts: 5, ..TransactionOptions::default() };
+//! let rows = db.transaction(&again, async |tx| {
+//!     if let Some(mut row) = tx.get("t", &[1.into()]).await? {
+//!         row[1] = Datum::from("uno");
+//!         tx.put("t", &row).await?;
+//!     }
+//!     tx.delete("t", &[2.into()]).await?;
+//!     tx.run_all("notify t").await?;
+//!     tx.scan("t", &KeyRange::default()).await
+//! })?;
+//! println!("{rows:?}");
+//! # Ok::<(), engine::SqlError>(())
+//! ```
 
 mod access;
 mod activity;
@@ -28,6 +47,7 @@ mod commit;
 mod copy;
 mod cursors;
 mod database;
+mod datum;
 mod ddl;
 mod deferred;
 mod dml;
@@ -52,9 +72,11 @@ mod objects;
 mod options;
 mod pipe;
 mod planning;
+mod plans;
 mod prepared;
 mod query;
 mod reader;
+mod recovery;
 mod reorganize;
 mod reserved;
 mod result;
@@ -87,10 +109,12 @@ pub use check::{CHECK_COLUMN, CheckReport, probe_damage};
 pub use copy::{CopyFormatter, nothing_returned};
 pub use cursors::CursorInfo;
 pub use database::Database;
+pub use datum::{Datum, Row};
 pub use exec::NodeSnapshot;
 pub use isolation::Isolation;
 pub use lent::Lent;
 pub use load::{LoadReport, TableLoader};
+pub use locks::{LockLog, LockWaited};
 pub use many::FoundRows;
 pub use notice::Notice;
 pub use notifications::Notification;
@@ -98,10 +122,11 @@ pub use options::{Options, RingKind, Simulation};
 pub use pipe::{PipeReceiver, PipeSender, pipe};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
+pub use recovery::RecoveryWatch;
 pub use result::{ResultSet, StatementResult};
 pub use secrecy::without_secrets;
 pub use session::{
-    COPY_CHUNKS, CancelHandle, Client, Session, TransactionOptions, TransactionStatus,
+    COPY_CHUNKS, CancelHandle, Client, KeyRange, Session, TransactionOptions, TransactionStatus,
 };
 pub use settings::{
     Change, Configuration, Context, ExecutionMode, Kind, Origin, Setting, Settings, Unset, Value,

@@ -10,6 +10,7 @@
 //! 40P01 instead.
 
 mod state;
+mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,6 +23,9 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::waiting::{give_way, unless_cancelled};
 
 use state::State;
+
+pub(crate) use watch::LockWatch;
+pub use watch::{LockLog, LockWaited};
 
 /// Several wait for each other in a circle.
 pub(crate) const DEADLOCK: SqlState = SqlState("40P01");
@@ -38,6 +42,8 @@ pub(crate) struct LockWait {
     pub(crate) timeout: Option<Duration>,
     /// Whose statement that is.
     pub(crate) session: Option<u64>,
+    /// Who wants to know that it takes long.
+    pub(crate) watch: Option<Arc<LockWatch>>,
 }
 
 impl LockWait {
@@ -50,8 +56,12 @@ impl LockWait {
     ///
     /// # Errors
     /// Those of `work`; 55P03, 57014.
-    async fn bound<T>(&self, work: impl Future<Output = SqlResult<T>>) -> SqlResult<T> {
-        let waited = unless_cancelled(&self.cancel, work);
+    async fn bound<T>(
+        &self,
+        right: &WriteRight,
+        work: impl Future<Output = SqlResult<T>>,
+    ) -> SqlResult<T> {
+        let waited = unless_cancelled(&self.cancel, self.watched(&right.0.locks, work));
         match self.timeout {
             None => waited.await?,
             Some(timeout) => time::timeout(timeout, waited).await.map_err(|_| too_long())??,
@@ -86,6 +96,20 @@ pub(crate) enum LockMode {
     NoKeyUpdate,
     /// `FOR UPDATE`: the key comes or goes.
     Update,
+}
+
+impl LockMode {
+    /// PostgreSQL's mode of a table of which rows are locked, or of a row that is waited for.
+    pub(crate) fn name(self, is_granted: bool) -> &'static str {
+        match (self, is_granted) {
+            (LockMode::KeyShare | LockMode::Share, true) => "RowShareLock",
+            (LockMode::NoKeyUpdate | LockMode::Update, true) => "RowExclusiveLock",
+            (LockMode::KeyShare, false) => "AccessShareLock",
+            (LockMode::Share, false) => "RowShareLock",
+            (LockMode::NoKeyUpdate, false) => "ExclusiveLock",
+            (LockMode::Update, false) => "AccessExclusiveLock",
+        }
+    }
 }
 
 /// What one that writes holds, or waits for.
@@ -161,6 +185,14 @@ impl Locks {
         self.0.state().shown()
     }
 
+    /// What a session waits for, and the sessions in its way.
+    fn wait_of(&self, session: u64) -> Option<(LockShown, Vec<u64>)> {
+        let state = self.0.state();
+        let is_wanted = |lock: &&ShownLock| lock.session == Some(session) && !lock.is_granted;
+        let what = state.shown().iter().find(is_wanted)?.what;
+        Some((what, state.blocking(session)))
+    }
+
     /// The sessions that a session waits for.
     pub(crate) fn blocking(&self, session: u64) -> Vec<u64> {
         self.0.state().blocking(session)
@@ -183,11 +215,16 @@ impl WriteRight {
     /// As [`Locks::share`].
     pub(crate) async fn share(&self, wait: &LockWait) -> SqlResult<()> {
         let id = self.0.id;
+        if self.state().share(id, wait.session).is_some() {
+            return Ok(());
+        }
+        self.state().sharing.insert(id, wait.session);
+        let _sharing = Sharing(self);
         let shared = async {
             self.0.locks.0.waiting.wait(|| self.state().share(id, wait.session)).await;
             Ok(())
         };
-        wait.bound(shared).await
+        wait.bound(self, shared).await
     }
 
     /// Has it alone from now on. One that has locked nothing lets others go first.
@@ -211,7 +248,7 @@ impl WriteRight {
             self.0.locks.0.waiting.wait(|| self.state().upgrade(id)).await;
             Ok(())
         };
-        wait.bound(alone).await
+        wait.bound(self, alone).await
     }
 
     async fn take_alone(&self, wait: &LockWait) -> SqlResult<()> {
@@ -222,7 +259,7 @@ impl WriteRight {
             self.0.locks.0.waiting.wait(|| self.state().exclude(id, wait.session)).await;
             Ok(())
         };
-        wait.bound(alone).await
+        wait.bound(self, alone).await
     }
 
     /// Locks keys; in their order, lest two wait for each other.
@@ -243,7 +280,7 @@ impl WriteRight {
                 give_way(&wait.cancel).await?;
             }
             if self.state().take(self.0.id, &key, mode).is_some() {
-                wait.bound(self.wait_for(key, mode)).await?;
+                wait.bound(self, self.wait_for(key, mode)).await?;
             }
         }
         Ok(())
@@ -290,6 +327,15 @@ impl Drop for Held {
         let queues = self.locks.0.state().leave(self.id);
         queues.iter().for_each(|queue| queue.wake_all());
         self.locks.0.waiting.wake_all();
+    }
+}
+
+/// Waits to have the right beside others.
+struct Sharing<'a>(&'a WriteRight);
+
+impl Drop for Sharing<'_> {
+    fn drop(&mut self) {
+        self.0.state().sharing.remove(&self.0.0.id);
     }
 }
 

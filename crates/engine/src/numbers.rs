@@ -26,7 +26,7 @@ impl Database {
         }
         self.versions().note_given(&given);
         let version = self.versions().save_given(right);
-        self.versions().settle(version).await
+        self.versions().settle(version, self.session_id()).await
     }
 
     /// Sequences go on after an orderly end without the gap that a crash leaves.
@@ -40,7 +40,7 @@ impl Database {
         }
         self.versions().note_released(&released);
         let version = self.versions().save_given(right);
-        self.versions().settle(version).await
+        self.versions().settle(version, self.session_id()).await
     }
 }
 

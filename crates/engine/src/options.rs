@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use runtime::sim::Disk;
 
+use crate::recovery::RecoveryWatch;
 use crate::settings::Configuration;
 
 /// Options of [`crate::Database::create`] and [`crate::Database::open`].
@@ -31,6 +32,8 @@ pub struct Options {
     pub direct: bool,
     /// What sessions begin with, and what they can ask about the server.
     pub configuration: Arc<Configuration>,
+    /// Who is told how far recovery has come, if it takes long.
+    pub recovery_watch: Option<RecoveryWatch>,
     /// Runs in a simulated machine; `ring` says nothing then.
     pub simulation: Option<Simulation>,
 }
@@ -76,6 +79,7 @@ impl Default for Options {
             workers: runtime::Config::default().workers,
             direct: true,
             configuration: Arc::default(),
+            recovery_watch: None,
             simulation: None,
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use runtime::sync::{Cancel, Semaphore};
 use runtime::time;
 use sql::plan::Plan;
-use sql::{Patience, Query};
+use sql::{Bound, Patience, Query, Statement};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::columns;
@@ -182,6 +182,24 @@ impl Session {
     }
 
     async fn plan_over_what_is_known(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
+        match query.bound.as_ref().filter(|bound| bound.generic.is_some()) {
+            Some(bound) => self.plan_again(bound, cancel).await,
+            None => self.plan_anew(query, cancel).await,
+        }
+    }
+
+    /// Puts values into a generic plan, unless that is good no more.
+    async fn plan_again(&self, bound: &Bound, cancel: &Cancel) -> SqlResult<Planned> {
+        if let Some(planned) = self.planned_before(bound, &self.system_catalog()) {
+            return Ok(planned);
+        }
+        match bound.again()? {
+            Statement::Query(query) => self.plan_anew(&query, cancel).await,
+            _ => Err(SqlError::internal("a query is another statement now")),
+        }
+    }
+
+    async fn plan_anew(&self, query: &Query, cancel: &Cancel) -> SqlResult<Planned> {
         let snapshot = self.database().snapshot();
         let is_large = query.is_large(&|name| snapshot.views.contains_key(name));
         let keeps_version = self.database().block().is_some_and(|block| block.keeps_version());
@@ -193,14 +211,22 @@ impl Session {
         // Boxed: what a store is asked for is a deep future, in a place where futures are deep already.
         Box::pin(catalog.open_files(query, cancel)).await?;
         let options = self.planner_options_now();
+        let wish = if is_large { None } else { self.wish(query.bound.as_ref()) };
         let (query, theirs) = (query.clone(), catalog.clone());
         let work = move || {
             let begun = time::now();
             let plan = sql::plan_query(&query, &theirs, &options)?;
-            Ok((plan, begun.elapsed()))
+            let made = wish.map(|wish| {
+                let generic = wish.made(&plan, &theirs, &options);
+                (wish, generic)
+            });
+            Ok((plan, made, begun.elapsed()))
         };
-        let (plan, planning) = self.planner().plan(is_large, cancel, work).await?;
+        let (plan, made, planning) = self.planner().plan(is_large, cancel, work).await?;
         self.activity().planned(planning);
+        if let Some((wish, generic)) = made {
+            self.keep_plan(wish, generic);
+        }
         Ok((catalog, Arc::new(plan), planning))
     }
 }

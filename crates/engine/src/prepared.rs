@@ -46,7 +46,7 @@ struct Cached {
 }
 
 /// Settings that the planner follows.
-type Switches = [bool; 5];
+pub(crate) type Switches = [bool; 5];
 
 /// A look-up with its values.
 #[derive(Clone, Debug)]
@@ -173,7 +173,7 @@ impl Session {
         Ok(cached)
     }
 
-    fn switches(&self) -> Switches {
+    pub(crate) fn switches(&self) -> Switches {
         let options = self.planner_options();
         [
             options.enable_hashjoin,

@@ -4,6 +4,7 @@ mod admit;
 mod before_commit;
 mod constraints;
 mod explained;
+mod keyed;
 mod notifications;
 mod program;
 mod roles;
@@ -15,6 +16,7 @@ mod transaction;
 mod with_writes;
 mod write;
 
+pub use keyed::KeyRange;
 pub use program::TransactionOptions;
 pub use transaction::TransactionStatus;
 
@@ -55,6 +57,7 @@ use crate::writing::Writing;
 use crate::{access, isolation, query};
 
 use before_commit::Passing;
+use keyed::Keyed;
 use transaction::TransactionState;
 
 /// Settings, a transaction, and one statement at a time. Used from an ordinary thread, which blocks. A
@@ -75,6 +78,8 @@ pub struct Session {
     reads_only: bool,
     /// Look-ups that came as text.
     pub(crate) lifted: Lifted,
+    /// Statements about rows by their keys.
+    keyed: Keyed,
     pub(crate) statements: Arc<Statements>,
     pub(crate) cursors: Arc<Cursors>,
     chance: Arc<Mutex<Option<Generator>>>,
@@ -140,6 +145,7 @@ impl Session {
             passing: vec![],
             reads_only: false,
             lifted: Lifted::default(),
+            keyed: Keyed::default(),
             statements: Arc::default(),
             cursors: Arc::default(),
             chance: Arc::default(),
@@ -216,6 +222,7 @@ impl Session {
             cancel,
             timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
             session: Some(self.activity.session_id),
+            watch: self.lock_watch(),
         }
     }
 
@@ -364,7 +371,7 @@ impl Session {
             monitor: Monitor {
                 activities: self.db.activities().clone(),
                 handle: self.db.handle(),
-                locks: self.db.versions().locks().clone(),
+                versions: self.db.versions().clone(),
             },
         });
         catalog.with_results(self.results.clone())

@@ -230,7 +230,7 @@ impl Session {
                 return Ok(Executed::Point(Box::new(point)));
             }
         }
-        Ok(Executed::Statement(Box::new(prepared.template().bind(values)?)))
+        Ok(Executed::Statement(Box::new(self.bound_again(prepared, values)?)))
     }
 
     /// The columns of a query's result, without running it.

@@ -41,11 +41,11 @@ use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::files::{FileSource, FileTables};
 use crate::lent::{LentSource, LentTables};
-use crate::locks::Locks;
 use crate::notifications::Mailbox;
 use crate::objects::Room;
 use crate::settings::Settings;
 use crate::statements::Statements;
+use crate::versions::Versions;
 
 pub(crate) use constraints::{next_of, numbered_by};
 pub(crate) use functions::{Generator, Given, LastNumbers};
@@ -138,7 +138,7 @@ pub(crate) struct SettingChange {
 pub(crate) struct Monitor {
     pub(crate) activities: Arc<Activities>,
     pub(crate) handle: runtime::Handle,
-    pub(crate) locks: Locks,
+    pub(crate) versions: Arc<Versions>,
 }
 
 impl SystemCatalog {

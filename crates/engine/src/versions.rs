@@ -21,7 +21,7 @@
 
 mod pending;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
@@ -56,6 +56,8 @@ pub(crate) struct Versions {
     in_flight: Mutex<Vec<Arc<Notes>>>,
     state: Mutex<State>,
     published: WaitQueue,
+    /// Sessions whose commits are not durable yet, for who watches.
+    committing: Mutex<BTreeSet<u64>>,
 }
 
 /// A transaction that is about to end.
@@ -97,6 +99,7 @@ impl Versions {
             in_flight: Mutex::default(),
             state: Mutex::default(),
             published: WaitQueue::new(),
+            committing: Mutex::default(),
         }
     }
 
@@ -430,18 +433,47 @@ impl Versions {
         }));
     }
 
-    /// Waits until a version is durable and visible.
+    /// Waits until a version is durable and visible; a session's.
     ///
     /// # Errors
     /// Why it does not become durable; 08007 when it may have become so.
-    pub(crate) async fn settle(&self, version: u64) -> SqlResult<()> {
+    pub(crate) async fn settle(&self, version: u64, session: Option<u64>) -> SqlResult<()> {
         let settled = || {
             if self.visible().read_view.version() >= version {
                 return Some(Ok(()));
             }
             self.state().failure.clone().map(Err)
         };
+        if let Some(settled) = settled() {
+            return settled;
+        }
+        let _committing = session.map(|session| Committing::new(self, session));
         self.published.wait(settled).await
+    }
+
+    /// The sessions whose commits are not durable yet.
+    pub(crate) fn committing(&self) -> BTreeSet<u64> {
+        self.committing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A session waits until its commit is durable.
+struct Committing<'a> {
+    versions: &'a Versions,
+    session: u64,
+}
+
+impl<'a> Committing<'a> {
+    fn new(versions: &'a Versions, session: u64) -> Committing<'a> {
+        versions.committing.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
+        Committing { versions, session }
+    }
+}
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        let mut all = self.versions.committing.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&self.session);
     }
 }
 
@@ -451,3 +483,6 @@ fn in_doubt(error: StorageError) -> SqlError {
         .with_detail(format!("Its record in the log could not be made durable: {error}."))
         .with_hint("Open the database again, and see whether its changes are there.")
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,12 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use runtime::sync::Cancel;
+use runtime::time;
 use sql::catalog::TableId;
 use sql::constraints::ForeignKey;
 use sql::dml::TargetCatalog;
 use sql::plan::Plan;
-use sql::{PlannerOptions, Query};
+use sql::{Bound, PlannerOptions, Query};
 use storage::Store;
 use types::{SqlError, SqlResult};
 
@@ -194,13 +195,53 @@ impl<'a> Writing<'a> {
         target: Option<&str>,
     ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let plan = self.plan(text, target).await?;
+        self.run_plan(catalog, &plan).await
+    }
+
+    async fn run_plan(
+        &self,
+        catalog: SystemCatalog,
+        plan: &Arc<Plan>,
+    ) -> SqlResult<(SchemaRef, Vec<RecordBatch>)> {
         let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
         let (batches, figures) =
-            query::run(self.db, catalog, &plan, self.settings, watch, Duration::ZERO).await?;
+            query::run(self.db, catalog, plan, self.settings, watch, Duration::ZERO).await?;
         if let Some(trace) = self.session.trace() {
-            trace.note(&plan, Some(figures));
+            trace.note(plan, Some(figures));
         }
         Ok((plan.root.schema.clone(), batches))
+    }
+
+    /// The rows that a statement changes, which its query finds; that makes its generic plan when it runs
+    /// for the second time.
+    pub(crate) async fn changed_rows(
+        &self,
+        bound: Option<&Arc<Bound>>,
+        text: &Query,
+        target: &str,
+    ) -> SqlResult<Vec<RecordBatch>> {
+        let began = time::now();
+        let plan = self.plan(text, Some(target)).await?;
+        let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
+        if let Some(wish) = self.session.wish(bound).filter(|_| !is_large) {
+            let (catalog, options, theirs) = (self.catalog.clone(), self.options, plan.clone());
+            let work = move || {
+                let generic = wish.made(&theirs, &catalog, &options);
+                Ok((wish, generic))
+            };
+            let (wish, generic) = self.prepared(false, work).await?;
+            self.session.keep_plan(wish, generic);
+        }
+        self.activity.planned(began.elapsed());
+        Ok(self.run_plan(self.catalog.clone(), &plan).await?.1)
+    }
+
+    /// The same by the generic plan of the statement; `None` where that is good no more.
+    pub(crate) async fn changed_again(&self, bound: &Bound) -> SqlResult<Option<Vec<RecordBatch>>> {
+        let Some((catalog, plan, _)) = self.session.planned_before(bound, &self.catalog) else {
+            return Ok(None);
+        };
+        Ok(Some(self.run_plan(catalog, &plan).await?.1))
     }
 
     /// The same in one batch.

@@ -1,6 +1,9 @@
 //! What sessions do, as another session sees it.
 
-use engine::{Database, Options, Session, StatementResult};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use engine::{Database, LockLog, Options, Session, StatementResult};
 
 /// The rows of a query, as text.
 fn rows(session: &mut Session, text: &str) -> Vec<String> {
@@ -50,5 +53,57 @@ fn sessions_queries_and_workers_are_seen() {
     drop(two);
     db.close().expect("closed");
     #[allow(clippy::disallowed_methods, reason = "as above")]
+    std::fs::remove_dir_all(&folder).ok();
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
+fn waits_for_locks_that_take_long_are_told_of() {
+    let folder = std::env::temp_dir().join(format!("dovetail-waits-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let db = Database::create(&folder.join("t.dovetail"), Options::default()).expect("a database");
+    let (mut one, mut two) = (db.session(), db.session());
+    one.execute("create table t (id int primary key, v int); insert into t values (1, 1)")
+        .expect("a table");
+    let (tell, told) = mpsc::channel();
+    let tell = Arc::new(move |waited: &engine::LockWaited| tell.send(waited.clone()).unwrap());
+    db.activities().log_lock_waits(Some(LockLog { after: Duration::from_millis(1), tell }));
+    let (first, second) = (one.activity().session_id as i64, two.activity().session_id as i64);
+    // What one does, what the other wants then, and the lock that it waits for.
+    for (held, wanted, lock) in [
+        ("update t set v = 2", "update t set v = 3", "ExclusiveLock on tuple of relation \"t\""),
+        ("delete from t", "delete from t", "AccessExclusiveLock on tuple of relation \"t\""),
+        (
+            "insert into t values (7, 7)",
+            "create table a (b int)",
+            "AccessExclusiveLock on database",
+        ),
+        ("create table c (d int)", "insert into t values (8, 8)", "ExclusiveLock on transaction"),
+    ] {
+        one.execute("begin").expect("begun");
+        one.execute(held).expect(held);
+        let waiting = std::thread::spawn(move || {
+            two.execute(wanted).expect(wanted);
+            two
+        });
+        let waited = told.recv().expect("it waits");
+        assert_eq!((waited.pid, &*waited.lock, waited.is_over), (second, lock, false), "{wanted}");
+        assert_eq!((&*waited.holders, &*waited.statement), (&[first][..], wanted));
+        let said = format!("process {second} still waiting for {lock} after ");
+        assert!(waited.message().starts_with(&said), "{}", waited.message());
+        one.execute("commit").expect("committed");
+        two = waiting.join().expect("it ends");
+        let said = format!("process {second} acquired {lock} after ");
+        assert!(told.recv().expect("it is told").message().starts_with(&said), "{said}");
+        assert!(told.try_recv().is_err(), "no more is told: {wanted}");
+    }
+    // Nobody wants to know it any more.
+    db.activities().log_lock_waits(None);
+    one.execute("begin; update t set v = 4").expect("changed");
+    two.execute("set lock_timeout = 20").expect("set");
+    two.execute("update t set v = 5").expect_err("it waits in vain");
+    assert!(told.try_recv().is_err());
+    drop((one, two));
+    db.close().expect("closed");
     std::fs::remove_dir_all(&folder).ok();
 }

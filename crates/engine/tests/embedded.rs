@@ -1,11 +1,12 @@
 //! Transactions of programs that embed the engine.
 #![allow(clippy::disallowed_methods)] // tests prepare files of their own
 
+use std::ops::Bound;
 use std::path::PathBuf;
 
 use engine::{
-    Database, FoundRows, Isolation, Options, Parameter, Prepared, Session, SqlResult, SqlState,
-    StatementResult, Template, TransactionOptions,
+    Database, Datum, FoundRows, Isolation, KeyRange, Options, Parameter, Prepared, Row, Session,
+    SqlResult, SqlState, StatementResult, Template, TransactionOptions,
 };
 use types::text::format_value;
 
@@ -195,4 +196,135 @@ fn many_keys_find_the_same_however_they_wait() {
         });
         assert_eq!(found.unwrap(), Some(wanted.collect()), "{interleaved}");
     }
+}
+
+#[test]
+fn rows_are_had_by_their_keys_and_with_types() {
+    let opened = Opened::new("keyed");
+    let setup = "create table item (shop text, id int, name varchar(20), price numeric(6,2), \
+                 stock bigint not null, sold bool, weight double precision, \
+                 twice bigint generated always as (stock * 2) stored, primary key (shop, id))";
+    opened.db().session().execute(setup).unwrap();
+    let options = TransactionOptions::default();
+    let item = |id: i32, name: Option<&str>, stock: i64| -> Vec<Datum> {
+        vec![
+            "o'hara".into(),
+            id.into(),
+            name.into(),
+            "1.50".into(),
+            stock.into(),
+            true.into(),
+            0.25.into(),
+        ]
+    };
+    let read = |id: i32, name: Option<&str>, stock: i64| {
+        [item(id, name, stock), vec![(stock * 2).into()]].concat()
+    };
+    let key = |id: i32| -> Vec<Datum> { vec!["o'hara".into(), id.into()] };
+    let done = opened.db().transaction(&options, async |tx| {
+        for id in 1..=9 {
+            tx.put("item", &item(id, Some("a thing"), i64::from(id))).await?;
+        }
+        assert_eq!(tx.get("item", &key(3)).await?, Some(read(3, Some("a thing"), 3)));
+        tx.put("item", &item(3, None, 1 << 40)).await?;
+        assert_eq!(tx.get("item", &key(3)).await?, Some(read(3, None, 1 << 40)));
+        assert_eq!(tx.get("item", &key(10)).await?, None);
+        // With SQL, in the same transaction.
+        tx.run_all("update item set stock = 77 where id = 4").await?;
+        assert!(tx.delete("item", &key(5)).await? && !tx.delete("item", &key(5)).await?);
+        let range = KeyRange {
+            prefix: vec!["o'hara".into()],
+            from: Bound::Included(3.into()),
+            to: Bound::Excluded(8.into()),
+            ..KeyRange::default()
+        };
+        let ids =
+            |rows: Vec<Row>| rows.into_iter().map(|mut row| row.swap_remove(1)).collect::<Vec<_>>();
+        let four = tx.get("item", &key(4)).await?.unwrap();
+        assert_eq!(four[4], Datum::Int(77));
+        assert_eq!(ids(tx.scan("item", &range).await?), [3, 4, 6, 7].map(Datum::from));
+        let last = KeyRange { descending: true, limit: Some(2), ..range };
+        assert_eq!(ids(tx.scan("item", &last).await?), [7, 6].map(Datum::from));
+        assert_eq!(tx.scan("item", &KeyRange::default()).await?.len(), 8);
+        Ok(())
+    });
+    done.unwrap();
+    assert_eq!(first(&opened.db().session().execute("select count(*) from item").unwrap()), 8);
+    // What fails takes everything with it.
+    let failed = opened.db().transaction(&options, async |tx| {
+        tx.delete("item", &key(1)).await?;
+        tx.put("item", &vec![Datum::Null; 7]).await
+    });
+    assert_eq!(failed.unwrap_err().state, SqlState("23502"));
+    assert_eq!(first(&opened.db().session().execute("select count(*) from item").unwrap()), 8);
+    for (table, key, state) in [
+        ("item", vec![1.into()], "42601"),
+        ("none", vec![1.into()], "42P01"),
+        ("bare", vec![], "42P10"),
+    ] {
+        opened.db().session().execute("create table if not exists bare (a int)").unwrap();
+        let refused = opened.db().transaction(&options, async |tx| tx.get(table, &key).await);
+        assert_eq!(refused.unwrap_err().state.0, state, "{table}");
+    }
+}
+
+#[test]
+fn a_conflict_of_keyed_rows_is_tried_again() {
+    let opened = Opened::new("keyed-again");
+    let options = TransactionOptions {
+        isolation: Isolation::RepeatableRead,
+        attempts: 3,
+        ..TransactionOptions::default()
+    };
+    let (mut count, mut other) = (0, opened.db().session());
+    let done = opened.db().transaction(&options, async |tx| {
+        count += 1;
+        let row = tx.get("t", &[1.into()]).await?.unwrap();
+        let Datum::Int(v) = row[1] else { panic!("{row:?}") };
+        if count == 1 {
+            other.put("t", &[1.into(), (v + 100).into()]).await?;
+        }
+        tx.put("t", &[1.into(), (v + 1).into()]).await
+    });
+    done.unwrap();
+    assert_eq!((count, opened.value()), (2, 111));
+}
+
+#[test]
+fn prepared_statements_take_typed_values() {
+    let opened = Opened::new("typed");
+    let options = TransactionOptions::default();
+    let sums = opened.db().transaction(&options, async |tx| {
+        let insert = tx.prepared_text("insert into t values ($1, $2)").await?;
+        for id in 2..50 {
+            tx.run_prepared(&insert, &[id.into(), (id * 10).into()]).await?;
+        }
+        let sum = tx.prepared_text("select sum(v) from t where id > $1 and id <= $2").await?;
+        let mut sums = vec![];
+        for id in 0..5 {
+            let StatementResult::Rows(rows) =
+                tx.run_prepared(&sum, &[id.into(), (id + 2).into()]).await?
+            else {
+                panic!("no rows");
+            };
+            sums.extend(rows.rows()?.into_iter().flatten());
+        }
+        let error = tx.run_prepared(&sum, &[1.into()]).await.unwrap_err();
+        assert_eq!(error.state.0, "08P01");
+        Ok(sums)
+    });
+    // The wrong number of values has failed the transaction, and so its commit.
+    assert_eq!(sums.unwrap_err().state, SqlState::IN_FAILED_TRANSACTION);
+    let sums = opened.db().transaction(&options, async |tx| {
+        let sum = tx.prepared_text("select sum(v) from t where id > $1").await?;
+        let StatementResult::Rows(rows) = tx.run_prepared(&sum, &[Datum::Null]).await? else {
+            panic!("no rows");
+        };
+        assert_eq!(rows.rows()?, [[Datum::Null]]);
+        let StatementResult::Rows(rows) = tx.run_prepared(&sum, &[0.into()]).await? else {
+            panic!("no rows");
+        };
+        rows.rows()
+    });
+    assert_eq!(sums.unwrap(), [[Datum::Int(10)]]);
 }

@@ -39,7 +39,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use engine::Database;
+use engine::{Database, LockLog, LockWaited};
 use runtime::net::{Listener, Socket};
 
 pub use hba::{Method, Rules};
@@ -120,6 +120,12 @@ impl Shared {
         let tells = configuration.flag("log_connections");
         self.tells_connections.store(tells, Ordering::Relaxed);
         self.log.set_json(configuration.text("log_format").as_deref() == Some("json"));
+        let logs_locks = configuration.flag("log_lock_waits");
+        let after = configuration.duration("deadlock_timeout").filter(|_| logs_locks);
+        let log = self.log.clone();
+        let tell: Arc<dyn Fn(&LockWaited) + Send + Sync> =
+            Arc::new(move |waited| record::record_lock_wait(&log, waited));
+        self.db.activities().log_lock_waits(after.map(|after| LockLog { after, tell }));
     }
 
     /// The rules by which clients connect; `None` is what holds without any.

@@ -6,11 +6,21 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::{SqlError, StatementActivity};
+use engine::{LockWaited, SqlError, StatementActivity};
 use runtime::net::Address;
 
 use crate::connection::Connection;
-use crate::log::{Entry, Severity};
+use crate::log::{Entry, Log, Severity};
+
+/// Somebody has waited long for a lock.
+pub(crate) fn record_lock_wait(log: &Log, waited: &LockWaited) {
+    let entry = log.entry(Severity::Log, waited.message()).with("pid", waited.pid);
+    let entry = match waited.is_over {
+        true => entry,
+        false => entry.with("holders", waited.holders.clone()),
+    };
+    entry.with("statement", shortened(&waited.statement)).write();
+}
 
 impl Connection {
     /// A line about this connection.

@@ -1,4 +1,5 @@
-//! Functions of the clock: constants of the statement, for a plan has no clock.
+//! Functions of the clock: constants of the statement, for a plan has no clock; parameters of a plan that is
+//! kept.
 
 use std::ops::ControlFlow;
 
@@ -11,17 +12,46 @@ use datafusion_sql::sqlparser::ast::{
 use crate::catalog::Catalog;
 use crate::parse::identifier;
 
+/// What a function of the clock gives.
+#[derive(Clone, Copy)]
+enum Kind {
+    Moment,
+    Local,
+    Date,
+    Time,
+}
+
+/// How many kinds there are.
+pub(crate) const KIND_COUNT: usize = 4;
+
 /// Puts the time at which the statement began in the place of `now()` and its kin.
 pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) {
-    let Some(now) = catalog.now_us().and_then(DateTime::<Utc>::from_timestamp_micros) else {
-        return;
-    };
+    let now = catalog.now_us().and_then(DateTime::<Utc>::from_timestamp_micros);
+    if let Some(now) = now {
+        replace(query, |kind| Value::SingleQuotedString(kind.text(now)));
+    }
+}
+
+/// Puts parameters there, the first of which has the number `first`: [`texts`] are their values.
+pub(crate) fn as_parameters(query: &mut Query, first: usize) {
+    replace(query, |kind| Value::Placeholder(format!("${}", first + kind as usize)));
+}
+
+/// What stands in the place of each kind at a moment.
+pub(crate) fn texts(now_us: i64) -> Option<[String; KIND_COUNT]> {
+    let now = DateTime::<Utc>::from_timestamp_micros(now_us)?;
+    Some([Kind::Moment, Kind::Local, Kind::Date, Kind::Time].map(|kind| kind.text(now)))
+}
+
+fn replace(query: &mut Query, value: impl Fn(Kind) -> Value) {
     // The visit itself never stops.
     let _ = visit_expressions_mut(query, |expr| {
         if let Expr::Function(function) = expr
-            && let Some(constant) = constant(function, now)
+            && let Some(kind) = kind(function)
         {
-            *expr = constant;
+            let (data_type, value) = (kind.data_type(), Box::new(Expr::Value(value(kind).into())));
+            let (kind, array, format) = (CastKind::DoubleColon, false, None);
+            *expr = Expr::Cast { kind, expr: value, data_type, array, format };
         }
         ControlFlow::<()>::Continue(())
     });
@@ -33,7 +63,28 @@ fn local(now: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(zone.local_of(now.timestamp_micros())).unwrap_or(now)
 }
 
-fn constant(function: &Function, now: DateTime<Utc>) -> Option<Expr> {
+impl Kind {
+    fn text(self, now: DateTime<Utc>) -> String {
+        let shown = |now: DateTime<Utc>, format| now.format(format).to_string();
+        match self {
+            Kind::Moment => shown(now, "%Y-%m-%d %H:%M:%S%.6f+00"),
+            Kind::Local => shown(local(now), "%Y-%m-%d %H:%M:%S%.6f"),
+            Kind::Date => shown(local(now), "%Y-%m-%d"),
+            Kind::Time => shown(local(now), "%H:%M:%S%.6f"),
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Kind::Moment => DataType::Timestamp(None, TimezoneInfo::Tz),
+            Kind::Local => DataType::Timestamp(None, TimezoneInfo::None),
+            Kind::Date => DataType::Date,
+            Kind::Time => DataType::Time(None, TimezoneInfo::None),
+        }
+    }
+}
+
+fn kind(function: &Function) -> Option<Kind> {
     let plain = match &function.args {
         FunctionArguments::None => true,
         FunctionArguments::List(list) => list.args.is_empty(),
@@ -42,21 +93,16 @@ fn constant(function: &Function, now: DateTime<Utc>) -> Option<Expr> {
     if !plain || function.over.is_some() {
         return None;
     }
-    let stamp = |zone| DataType::Timestamp(None, zone);
     let name = identifier(function.name.0.last()?.as_ident()?);
-    let (format, data_type) = match name.as_str() {
+    match name.as_str() {
         "now"
         | "current_timestamp"
         | "transaction_timestamp"
         | "statement_timestamp"
-        | "clock_timestamp" => ("%Y-%m-%d %H:%M:%S%.6f+00", stamp(TimezoneInfo::Tz)),
-        "localtimestamp" => ("%Y-%m-%d %H:%M:%S%.6f", stamp(TimezoneInfo::None)),
-        "current_date" => ("%Y-%m-%d", DataType::Date),
-        "current_time" | "localtime" => ("%H:%M:%S%.6f", DataType::Time(None, TimezoneInfo::None)),
-        _ => return None,
-    };
-    let shown = if format.ends_with("+00") { now } else { local(now) };
-    let text = Value::SingleQuotedString(shown.format(format).to_string());
-    let expr = Box::new(Expr::Value(text.into()));
-    Some(Expr::Cast { kind: CastKind::DoubleColon, expr, data_type, array: false, format: None })
+        | "clock_timestamp" => Some(Kind::Moment),
+        "localtimestamp" => Some(Kind::Local),
+        "current_date" => Some(Kind::Date),
+        "current_time" | "localtime" => Some(Kind::Time),
+        _ => None,
+    }
 }

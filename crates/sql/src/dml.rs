@@ -21,5 +21,6 @@ pub use locked::LockedQuery;
 pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};
 
 pub(crate) use assign::literal_as;
+pub(crate) use compiled::{is_same_table, speaks_of_now};
 pub(crate) use expressions::checks;
 pub(crate) use target::{is_default, parsed};

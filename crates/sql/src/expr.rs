@@ -83,6 +83,11 @@ impl Expr {
         Expr { ty, text: text.into(), physical, is_slow: false, context }
     }
 
+    /// The same in what the statement works in that runs now.
+    pub(crate) fn in_context(&self) -> Expr {
+        Expr { context: zone::current(), ..self.clone() }
+    }
+
     /// Compiles a bound and coerced expression over rows of `schema`.
     pub(crate) fn compile(expr: &datafusion_expr::Expr, schema: &DFSchema) -> SqlResult<Expr> {
         let text = crate::render::expression(expr);

@@ -3,13 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use arrow_schema::{DataType, Field};
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
-use datafusion_sql::planner::SqlToRel;
+use datafusion_sql::planner::{PlannerContext, SqlToRel};
 use datafusion_sql::sqlparser::ast;
 use types::described::Origin;
 use types::{SqlError, SqlResult};
@@ -43,6 +44,7 @@ mod sorted;
 mod unnest;
 mod zones;
 
+pub(crate) use constants::fold;
 pub(crate) use shared::SharedQuery;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -61,10 +63,31 @@ pub(crate) fn optimized(
     catalog: &dyn Catalog,
     options: &PlannerOptions,
 ) -> SqlResult<Optimized> {
+    planned(query, catalog, options, None)
+}
+
+/// The same of a query with parameters, which stay in the plan. These are values of theirs, for which the
+/// order of joins is chosen.
+pub(crate) fn generic(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    options: &PlannerOptions,
+    values: Vec<String>,
+) -> SqlResult<Optimized> {
+    planned(query, catalog, options, Some(values))
+}
+
+fn planned(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    options: &PlannerOptions,
+    values: Option<Vec<String>>,
+) -> SqlResult<Optimized> {
     guarded(|| {
-        let config = Config { aliases: Arc::new(AliasGenerator::new()) };
+        let parameter_count = values.as_ref().map_or(0, Vec::len);
+        let config = Config { aliases: Arc::new(AliasGenerator::new()), values };
         let named = shared::Named::of(&query);
-        let (bound, origins) = bind(query, catalog)?;
+        let (bound, origins) = bind(query, catalog, parameter_count)?;
         outer_aggregates::refuse(&bound)?;
         let mut finish = |query, number, name: &str| {
             let query = finished(query, &config, options)?;
@@ -86,9 +109,15 @@ fn finished(
     let bound = crate::system::without_empty(bound, config)?;
     let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;
     let first = decorrelated(bound, config)?;
-    let ordered = join_order::reorder(first, options)?;
+    let ordered = match &config.values {
+        Some(values) => {
+            let numbered = crate::generic::with_numbered(first, values)?;
+            crate::generic::without_numbered(join_order::reorder(numbered, options)?)?
+        }
+        None => join_order::reorder(first, options)?,
+    };
     let last = run(rules::last(), ordered, config)?;
-    leftovers::check(&last)?;
+    leftovers::check(&last, config.values.is_some())?;
     Ok(last)
 }
 
@@ -102,13 +131,13 @@ fn decorrelated(bound: LogicalPlan, config: &Config) -> SqlResult<LogicalPlan> {
             .ok(),
     };
     if let Some(first) = first
-        && leftovers::check(&first).is_ok()
+        && leftovers::check(&first, config.values.is_some()).is_ok()
     {
         return Ok(first);
     }
     let unnested = unnest::unnest(bound, &config.aliases).map_err(from_library)?;
     let first = run(rules::first(), unnested, config)?;
-    leftovers::check(&first)?;
+    leftovers::check(&first, config.values.is_some())?;
     Ok(first)
 }
 
@@ -125,9 +154,13 @@ pub(crate) fn guarded<T>(plan: impl FnOnce() -> SqlResult<T>) -> SqlResult<T> {
     })
 }
 
-fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
+fn bind(
+    query: ast::Query,
+    catalog: &dyn Catalog,
+    parameter_count: usize,
+) -> SqlResult<(LogicalPlan, Vec<Origin>)> {
     let names = Names::new(catalog);
-    let plan = named(query, &names)?;
+    let plan = with_parameters(query, &names, parameter_count)?;
     no_columns::check(&plan)?;
     let mut origins = crate::origin::origins(&plan, catalog);
     let plan = crate::origin::show_names(plan, &mut origins, catalog).map_err(from_library)?;
@@ -135,9 +168,21 @@ fn bind(query: ast::Query, catalog: &dyn Catalog) -> SqlResult<(LogicalPlan, Vec
 }
 
 fn named(query: ast::Query, names: &Names<'_>) -> SqlResult<LogicalPlan> {
+    with_parameters(query, names, 0)
+}
+
+/// The same with so many parameters: texts, as literals in quotes are.
+fn with_parameters(
+    query: ast::Query,
+    names: &Names<'_>,
+    parameter_count: usize,
+) -> SqlResult<LogicalPlan> {
     let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
     let statement = ast::Statement::Query(Box::new(query));
-    planner.sql_statement_to_plan(statement).map_err(from_library)
+    let text = Some(Arc::new(Field::new("", DataType::Utf8, false)));
+    let types = vec![text; parameter_count];
+    let mut context = PlannerContext::new().with_prepare_param_data_types(types);
+    planner.sql_statement_to_plan_with_context(statement, &mut context).map_err(from_library)
 }
 
 /// The plan with the types of everything in it.
@@ -180,6 +225,12 @@ pub(crate) fn inferred(
     })
 }
 
+/// The plan with the comparisons that are simpler since its parameters have values.
+pub(crate) fn simplified(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    let config = Config { aliases: Arc::new(AliasGenerator::new()), values: None };
+    run(vec![Arc::new(guarded_rules::simplified())], plan, &config)
+}
+
 /// Rules between two questions whether to go on: in debug builds each costs a check of the plan.
 const RULES_PER_QUESTION: usize = 4;
 
@@ -193,6 +244,8 @@ fn run(rules: Vec<Rule>, plan: LogicalPlan, config: &Config) -> SqlResult<Logica
 /// What the rules may ask. Without a function registry, `DISTINCT ON` panics.
 struct Config {
     aliases: Arc<AliasGenerator>,
+    /// What stands for the parameters, where they stay.
+    values: Option<Vec<String>>,
 }
 
 impl OptimizerConfig for Config {

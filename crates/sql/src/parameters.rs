@@ -60,7 +60,7 @@ pub fn parameter_types(
 }
 
 /// The number of a placeholder, from 0.
-fn index(name: &str) -> Option<usize> {
+pub(crate) fn index(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
@@ -231,7 +231,7 @@ fn over_rows(
         select.projection = items;
         select.selection = condition;
     }
-    Ok(Query { ast: Box::new(ast) })
+    Ok(Query::new(Box::new(ast)))
 }
 
 fn of_assignments(assignments: &[Assignment], table: &TableDef, inference: &Inference) {

@@ -1,8 +1,12 @@
 //! Text to statements. The syntax tree is dispatched here: only queries go on to the library.
 
+use std::sync::Arc;
+
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::parser::Parser;
 use types::{SqlError, SqlResult, SqlState};
+
+use crate::generic::Bound;
 
 mod alter;
 mod backup;
@@ -245,6 +249,8 @@ pub struct Modes {
 #[derive(Clone, Debug)]
 pub struct Query {
     pub(crate) ast: Box<ast::Query>,
+    /// The statement that it is, where that may run again with other values.
+    pub bound: Option<Arc<Bound>>,
 }
 
 /// What becomes of a temporary table when a transaction commits.
@@ -512,15 +518,31 @@ fn query(ast: Box<ast::Query>) -> SqlResult<Query> {
         | ast::SetExpr::Update(s)
         | ast::SetExpr::Delete(s)
         | ast::SetExpr::Merge(s) => Err(unsupported(s)),
-        _ => Ok(Query { ast }),
+        _ => Ok(Query::new(ast)),
     }
 }
 
 impl Query {
+    pub(crate) fn new(ast: Box<ast::Query>) -> Query {
+        Query { ast, bound: None }
+    }
+
     /// The query with the queries of a `WITH` at hand.
     pub(crate) fn below(mut self, with: Option<ast::With>) -> Query {
         self.ast.with = with;
         self
+    }
+}
+
+impl Statement {
+    /// Notes where it came from, if it is one that may have a generic plan.
+    pub(crate) fn set_bound(&mut self, bound: Bound) {
+        match self {
+            Statement::Query(query) => query.bound = Some(Arc::new(bound)),
+            Statement::Update(update) => update.bound = Some(Arc::new(bound)),
+            Statement::Delete(delete) => delete.bound = Some(Arc::new(bound)),
+            _ => {}
+        }
     }
 }
 

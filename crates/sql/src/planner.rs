@@ -25,14 +25,18 @@ pub fn plan_query(
     let names = rewrite(&mut ast, catalog)?;
     let logical = crate::logical::optimized(ast, catalog, options)?;
     let physical = || crate::physical::plan(&logical.plan, logical.shared, options);
-    let mut plan = crate::logical::guarded(physical)?;
+    Ok(named(crate::logical::guarded(physical)?, names, &logical.origins))
+}
+
+/// The plan with the names that clients see, and where its columns come from.
+pub(crate) fn named(mut plan: Plan, names: Option<Vec<String>>, origins: &[Origin]) -> Plan {
     let width = plan.root.schema.fields().len();
     let names = names.filter(|n| n.len() == width).unwrap_or_else(|| {
         let fields = plan.root.schema.fields().iter();
         fields.map(|f| f.name().trim_end_matches(crate::names::APART).to_owned()).collect()
     });
-    plan.root.schema = described(&plan.root.schema, names, &logical.origins);
-    Ok(plan)
+    plan.root.schema = described(&plan.root.schema, names, origins);
+    plan
 }
 
 /// Writes a query in the words that the library's binder knows; the names of its outputs, where it says
@@ -41,11 +45,23 @@ pub(crate) fn rewrite(
     ast: &mut ast::Query,
     catalog: &dyn Catalog,
 ) -> SqlResult<Option<Vec<String>>> {
+    rewrite_with(ast, catalog, None)
+}
+
+/// The same; functions of the clock become parameters from this number on, if there is one.
+pub(crate) fn rewrite_with(
+    ast: &mut ast::Query,
+    catalog: &dyn Catalog,
+    clock: Option<usize>,
+) -> SqlResult<Option<Vec<String>>> {
     let names = crate::names::name_outputs(ast);
     crate::names::set_apart(ast);
     crate::names::set_outputs_apart(ast);
     crate::system::rewrite(ast);
-    crate::clock::rewrite(ast, catalog);
+    match clock {
+        Some(first) => crate::clock::as_parameters(ast, first),
+        None => crate::clock::rewrite(ast, catalog),
+    }
     crate::parse::rewrite(ast, catalog)?;
     crate::names::name_inner_outputs(ast);
     crate::calls::prepare(ast, catalog)?;

@@ -30,7 +30,10 @@ pub use log::Redo;
 pub use overflow::VALUE_LEN_MAX;
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
-pub use store::{CopyProgress, Problem, Store, StoreOptions, TreeId, VerifyReport};
+pub use store::{
+    CopyProgress, Problem, RecoveryPhase, RecoveryProgress, RecoveryStep, Store, StoreOptions,
+    TreeId, VerifyReport,
+};
 pub use tree::{
     BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, LongValue, RangePart,
     Tree, TreeReport, TreeStats, VisitRange,

@@ -1,10 +1,13 @@
 //! The log: what it holds is there after a crash, and damage to it is told or harmless.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use runtime::sim::Disk;
 use runtime::{Config, IoCounters, RingChoice, Runtime};
-use storage::{Damage, Redo, Result, StorageError, Store, StoreOptions};
+use storage::{
+    Damage, RecoveryPhase, RecoveryProgress, Redo, Result, StorageError, Store, StoreOptions,
+};
 
 const PATH: &str = "/db";
 
@@ -58,9 +61,16 @@ fn what_was_logged_is_there_after_a_crash_and_after_the_next() {
     let mut disk = disk.crash(1);
     for round in 0..3 {
         simulated(&disk, move || async move {
-            let store = Store::open(PATH.as_ref(), options(true)).await.unwrap();
+            let progress = Arc::new(RecoveryProgress::default());
+            let opened = Store::open_watched(PATH.as_ref(), options(true), &progress).await;
+            let store = opened.unwrap();
             let keys = found(&store, &["a", "b", "c", "d"]).await;
             assert_eq!(keys, [None, Some(30_000), Some(3 + round), None]);
+            assert_eq!(
+                progress.step().phase,
+                RecoveryPhase::Checkpoint,
+                "there was something to do"
+            );
             assert_eq!(store.log_usage().0, 0, "recovery ends with a checkpoint");
             put(&store, &[("c", Some(&vec![5; 4 + round]))]).await.unwrap();
             assert!(store.log_usage().0 > 0);

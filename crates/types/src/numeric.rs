@@ -183,7 +183,7 @@ pub fn wide(array: &dyn Array) -> SqlResult<(Decimal256Array, i8)> {
 
 /// Rounds to `digits` after the point, half away from zero (or cuts off); the scale stays.
 pub fn round(value: i256, scale: i8, digits: i32, cut: bool) -> i256 {
-    let drop = i32::from(scale) - digits;
+    let drop = i32::from(scale).saturating_sub(digits);
     if drop <= 0 {
         return value;
     }

@@ -9,7 +9,8 @@ use engine::{Database, Session, SqlError, SqlResult};
 use runtime::time;
 use stdx::Prng;
 
-use super::{Kind, Mix, Options, Scale, Side, transactions};
+use super::transactions::{self, Statements};
+use super::{Kind, Mix, Options, Scale, Side};
 use crate::device::cpu_seconds;
 
 /// Attempts at one transaction; one that fails more often has another reason than its neighbours.
@@ -119,10 +120,12 @@ async fn wait(duration: Duration, over: &dyn Fn() -> bool) {
 
 impl Run {
     async fn terminal(&self, mut session: Session, mut random: Prng) -> SqlResult<()> {
+        let mut statements = Statements::new();
         while !self.stop.get() {
             let kind = self.draw(&mut random);
             let began = time::now();
-            let again = self.transaction(&mut session, kind, &mut random).await?;
+            let prepared = (&mut session, &mut statements);
+            let again = self.transaction(prepared, kind, &mut random).await?;
             let latency_ns = began.elapsed().as_nanos() as u64;
             let mut done = self.done.borrow_mut();
             done.transactions += 1;
@@ -146,13 +149,13 @@ impl Run {
     /// Runs a transaction until it is committed, or taken back by its user; how often it began again.
     async fn transaction(
         &self,
-        session: &mut Session,
+        (session, statements): (&mut Session, &mut Statements),
         kind: Kind,
         random: &mut Prng,
     ) -> SqlResult<u32> {
         let own = random.fork();
         for again in 0..ATTEMPTS_MAX {
-            match self.attempt(session, kind, &mut own.clone()).await {
+            match self.attempt((session, statements), kind, &mut own.clone()).await {
                 Err(error) if RETRIED.contains(&error.state.0) => {
                     session.run_all("rollback").await?;
                 }
@@ -162,9 +165,15 @@ impl Run {
         Err(SqlError::internal(format!("{kind} failed {ATTEMPTS_MAX} times because of others")))
     }
 
-    async fn attempt(&self, session: &mut Session, kind: Kind, random: &mut Prng) -> SqlResult<()> {
+    async fn attempt(
+        &self,
+        (session, statements): (&mut Session, &mut Statements),
+        kind: Kind,
+        random: &mut Prng,
+    ) -> SqlResult<()> {
         session.run_all(&self.begin).await?;
-        let keeps = transactions::run(session, kind, self.scale, random).await?;
+        let prepared = (&mut *session, statements);
+        let keeps = transactions::run(prepared, kind, self.scale, random).await?;
         session.run_all(if keeps { "commit" } else { "rollback" }).await.map(drop)
     }
 }

@@ -1,24 +1,29 @@
-//! The transactions, as statements of SQL (TPC-C, clauses 2.4 to 2.8; CoroBase, section 5.2).
+//! The transactions, as prepared statements of SQL (TPC-C, clauses 2.4 to 2.8; CoroBase, section 5.2).
 
-use engine::{Session, SqlError, SqlResult, StatementResult};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::{Datum, NamedStatement, Row, Session, SqlError, SqlResult, StatementResult};
 use stdx::Prng;
 
 use super::random::{between, cents, customer, item, some_last_name};
 use super::{Kind, Scale};
-use crate::tpch::as_text;
 
 /// Last names are used in so many of a hundred cases (clauses 2.5.1.2 and 2.6.1.2).
 const BY_NAME_PERCENT: u64 = 60;
 
+/// The statements that a terminal has prepared, by their texts.
+pub(super) type Statements = HashMap<&'static str, Arc<NamedStatement>>;
+
 /// One transaction of a kind, within a block that is open. `false` when its user takes it back.
 pub(super) async fn run(
-    session: &mut Session,
+    (session, statements): (&mut Session, &mut Statements),
     kind: Kind,
     scale: Scale,
     random: &mut Prng,
 ) -> SqlResult<bool> {
     let home = between(random, 1, scale.warehouses);
-    let mut terminal = Terminal { session, scale, random, home };
+    let mut terminal = Terminal { session, statements, scale, random, home };
     match kind {
         Kind::NewOrder => terminal.new_order().await,
         Kind::Payment => terminal.payment().await.map(|()| true),
@@ -31,33 +36,46 @@ pub(super) async fn run(
 
 struct Terminal<'a> {
     session: &'a mut Session,
+    statements: &'a mut Statements,
     scale: Scale,
     random: &'a mut Prng,
     home: u64,
 }
 
-type Row = Vec<String>;
+/// Numbers as values.
+fn numbers<const N: usize>(numbers: [u64; N]) -> [Datum; N] {
+    numbers.map(|number| Datum::Int(number as i64))
+}
 
 impl Terminal<'_> {
-    async fn rows(&mut self, text: &str) -> SqlResult<Vec<Row>> {
-        let results = self.session.run_all(text).await?;
-        let Some(StatementResult::Rows(result)) = results.into_iter().next() else {
-            return Err(SqlError::internal(format!("no rows: {text}")));
+    async fn run(&mut self, text: &'static str, values: &[Datum]) -> SqlResult<StatementResult> {
+        let statement = match self.statements.get(text) {
+            Some(statement) => statement.clone(),
+            None => {
+                let prepared = Arc::new(self.session.prepared_text(text).await?);
+                self.statements.insert(text, prepared.clone());
+                prepared
+            }
         };
-        let cell = |cell: Option<String>| cell.unwrap_or_default();
-        Ok(as_text(&result).rows.into_iter().map(|r| r.into_iter().map(cell).collect()).collect())
+        self.session.run_prepared(&statement, values).await
+    }
+
+    async fn rows(&mut self, text: &'static str, values: &[Datum]) -> SqlResult<Vec<Row>> {
+        match self.run(text, values).await? {
+            StatementResult::Rows(result) => result.rows(),
+            StatementResult::Command { .. } => Err(SqlError::internal(format!("no rows: {text}"))),
+        }
     }
 
     /// The only row, which has to be there.
-    async fn row(&mut self, text: &str) -> SqlResult<Row> {
-        let first = self.rows(text).await?.into_iter().next();
+    async fn row(&mut self, text: &'static str, values: &[Datum]) -> SqlResult<Row> {
+        let first = self.rows(text, values).await?.into_iter().next();
         first.ok_or_else(|| SqlError::internal(format!("a row is missing: {text}")))
     }
 
     /// Changes rows; how many.
-    async fn change(&mut self, text: &str) -> SqlResult<u64> {
-        let results = self.session.run_all(text).await?;
-        Ok(results.first().map_or(0, StatementResult::row_count))
+    async fn change(&mut self, text: &'static str, values: &[Datum]) -> SqlResult<u64> {
+        Ok(self.run(text, values).await?.row_count())
     }
 
     fn district(&mut self) -> u64 {
@@ -79,20 +97,18 @@ impl Terminal<'_> {
         let c = customer(self.random, self.scale.customers);
         let count = between(self.random, 5, 15);
         let taken_back = self.random.below(100) == 0;
-        let tax = format!("select w_tax from warehouse where w_id = {w}");
-        self.row(&tax).await?;
-        let key = format!("c_w_id = {w} and c_d_id = {d} and c_id = {c}");
-        self.row(&format!("select c_discount, c_last, c_credit from customer where {key}")).await?;
-        let next = format!(
-            "update district set d_next_o_id = d_next_o_id + 1 where d_w_id = {w} and d_id = {d} \
-             returning d_next_o_id - 1, d_tax"
-        );
-        let o = self.row(&next).await?.swap_remove(0);
-        self.change(&format!(
-            "insert into orders values ({w}, {d}, {o}, {c}, now()::timestamp, null, {count}, 1)"
-        ))
-        .await?;
-        self.change(&format!("insert into new_order values ({w}, {d}, {o})")).await?;
+        self.row("select w_tax from warehouse where w_id = $1", &numbers([w])).await?;
+        let who = "select c_discount, c_last, c_credit from customer \
+                   where c_w_id = $1 and c_d_id = $2 and c_id = $3";
+        self.row(who, &numbers([w, d, c])).await?;
+        let next = "update district set d_next_o_id = d_next_o_id + 1 where d_w_id = $1 and d_id = $2 \
+                    returning d_next_o_id - 1, d_tax";
+        let o = self.row(next, &numbers([w, d])).await?.swap_remove(0);
+        let [w_id, d_id, c, lines] = numbers([w, d, c, count]);
+        let key = [w_id, d_id, o.clone()];
+        let order = "insert into orders values ($1, $2, $3, $4, now()::timestamp, null, $5, 1)";
+        self.change(order, &[&key[..], &[c, lines][..]].concat()).await?;
+        self.change("insert into new_order values ($1, $2, $3)", &key).await?;
         for number in 1..=count {
             let missing = taken_back && number == count;
             let i = if missing { 0 } else { item(self.random, self.scale.items) };
@@ -104,40 +120,38 @@ impl Terminal<'_> {
     }
 
     /// False when there is no such item.
-    async fn order_line(&mut self, [w, d, number, i]: [u64; 4], o: &str) -> SqlResult<bool> {
+    async fn order_line(&mut self, [w, d, number, i]: [u64; 4], o: &Datum) -> SqlResult<bool> {
         let supplier = self.remote(1);
         let quantity = between(self.random, 1, 10);
-        let items =
-            self.rows(&format!("select i_price, i_name from item where i_id = {i}")).await?;
-        let Some(price) = items.first().map(|row| &row[0]) else { return Ok(false) };
-        let remote = u64::from(supplier != w);
-        let taken = format!(
-            "update stock set s_quantity = case when s_quantity >= {quantity} + 10 \
-             then s_quantity - {quantity} else s_quantity - {quantity} + 91 end, \
-             s_ytd = s_ytd + {quantity}, s_order_cnt = s_order_cnt + 1, \
-             s_remote_cnt = s_remote_cnt + {remote} \
-             where s_w_id = {supplier} and s_i_id = {i} returning s_dist"
-        );
-        let dist = self.row(&taken).await?.swap_remove(0);
-        self.change(&format!(
-            "insert into order_line values ({w}, {d}, {o}, {number}, {i}, {supplier}, null, \
-             {quantity}, {quantity} * {price}, '{dist}')"
-        ))
-        .await?;
+        let price = "select i_price, i_name from item where i_id = $1";
+        let items = self.rows(price, &numbers([i])).await?;
+        let Some(price) = items.into_iter().next().map(|mut row| row.swap_remove(0)) else {
+            return Ok(false);
+        };
+        let taken = "update stock set s_quantity = case when s_quantity >= $1 + 10 \
+                     then s_quantity - $1 else s_quantity - $1 + 91 end, \
+                     s_ytd = s_ytd + $1, s_order_cnt = s_order_cnt + 1, \
+                     s_remote_cnt = s_remote_cnt + $2 where s_w_id = $3 and s_i_id = $4 \
+                     returning s_dist";
+        let values = numbers([quantity, u64::from(supplier != w), supplier, i]);
+        let dist = self.row(taken, &values).await?.swap_remove(0);
+        let [w, d, number, i, supplier, quantity] = numbers([w, d, number, i, supplier, quantity]);
+        let line = "insert into order_line values ($1, $2, $3, $4, $5, $6, null, $7, \
+                    $7::int * $8::numeric, $9)";
+        self.change(line, &[w, d, o.clone(), number, i, supplier, quantity, price, dist]).await?;
         Ok(true)
     }
 
     /// The customer by number, or the one in the middle of those of a last name (clause 2.5.2.2).
-    async fn some_customer(&mut self, w: u64, d: u64) -> SqlResult<String> {
+    async fn some_customer(&mut self, w: u64, d: u64) -> SqlResult<Datum> {
         if self.random.below(100) >= BY_NAME_PERCENT {
-            return Ok(customer(self.random, self.scale.customers).to_string());
+            return Ok(Datum::Int(customer(self.random, self.scale.customers) as i64));
         }
         let name = some_last_name(self.random, self.scale.customers);
-        let named = format!(
-            "select c_id from customer where c_w_id = {w} and c_d_id = {d} and c_last = '{name}' \
-             order by c_first"
-        );
-        let mut rows = self.rows(&named).await?;
+        let named = "select c_id from customer where c_w_id = $1 and c_d_id = $2 and c_last = $3 \
+                     order by c_first";
+        let [w, d] = numbers([w, d]);
+        let mut rows = self.rows(named, &[w, d, name.as_str().into()]).await?;
         let middle = rows.len() / 2;
         if rows.is_empty() {
             return Err(SqlError::internal(format!("nobody is called {name}")));
@@ -147,109 +161,101 @@ impl Terminal<'_> {
 
     /// Clause 2.5.
     async fn payment(&mut self) -> SqlResult<()> {
-        let (w, d, amount) = (self.home, self.district(), cents(self.random, 100, 500_000));
+        let (w, d) = (self.home, self.district());
+        let amount = Datum::from(cents(self.random, 100, 500_000));
         let (cw, cd) = match self.remote(15) {
             other if other == w => (w, d),
             other => (other, self.district()),
         };
-        self.change(&format!("update warehouse set w_ytd = w_ytd + {amount} where w_id = {w}"))
-            .await?;
-        self.change(&format!(
-            "update district set d_ytd = d_ytd + {amount} where d_w_id = {w} and d_id = {d}"
-        ))
-        .await?;
+        let [w_id, d_id, cw_id, cd_id] = numbers([w, d, cw, cd]);
+        let year = "update warehouse set w_ytd = w_ytd + $1 where w_id = $2";
+        self.change(year, &[amount.clone(), w_id.clone()]).await?;
+        let year = "update district set d_ytd = d_ytd + $1 where d_w_id = $2 and d_id = $3";
+        self.change(year, &[amount.clone(), w_id.clone(), d_id.clone()]).await?;
         let c = self.some_customer(cw, cd).await?;
-        let paid = format!(
-            "update customer set c_balance = c_balance - {amount}, \
-             c_ytd_payment = c_ytd_payment + {amount}, c_payment_cnt = c_payment_cnt + 1 \
-             where c_w_id = {cw} and c_d_id = {cd} and c_id = {c} returning c_credit"
-        );
-        if self.row(&paid).await?[0] == "BC" {
-            let note = format!("{c} {cd} {cw} {d} {w} {amount}");
-            self.change(&format!(
-                "update customer set c_data = substr('{note}|' || c_data, 1, 500) \
-                 where c_w_id = {cw} and c_d_id = {cd} and c_id = {c}"
-            ))
-            .await?;
+        let paid = "update customer set c_balance = c_balance - $1, \
+                    c_ytd_payment = c_ytd_payment + $1, c_payment_cnt = c_payment_cnt + 1 \
+                    where c_w_id = $2 and c_d_id = $3 and c_id = $4 returning c_credit";
+        let key = [cw_id.clone(), cd_id.clone(), c.clone()];
+        let credit =
+            self.row(paid, &[&[amount.clone()][..], &key[..]].concat()).await?.swap_remove(0);
+        if credit == "BC".into() {
+            let note = format!("{c} {cd} {cw} {d} {w} {amount}|");
+            let noted = "update customer set c_data = substr($1 || c_data, 1, 500) \
+                         where c_w_id = $2 and c_d_id = $3 and c_id = $4";
+            self.change(noted, &[&[note.into()][..], &key[..]].concat()).await?;
         }
-        self.change(&format!(
-            "insert into history values ({c}, {cd}, {cw}, {d}, {w}, now()::timestamp, {amount}, 'pays')"
-        ))
-        .await
-        .map(drop)
+        let history =
+            "insert into history values ($1, $2, $3, $4, $5, now()::timestamp, $6, 'pays')";
+        self.change(history, &[c, cd_id, cw_id, d_id, w_id, amount]).await.map(drop)
     }
 
     /// Clause 2.6.
     async fn order_status(&mut self) -> SqlResult<()> {
         let (w, d) = (self.home, self.district());
         let c = self.some_customer(w, d).await?;
-        let key = format!("c_w_id = {w} and c_d_id = {d} and c_id = {c}");
-        self.row(&format!("select c_balance, c_first, c_middle from customer where {key}")).await?;
-        let last = format!(
-            "select o_id, o_carrier_id, o_entry_d from orders \
-             where o_w_id = {w} and o_d_id = {d} and o_c_id = {c} order by o_id desc limit 1"
-        );
-        let o = self.row(&last).await?.swap_remove(0);
-        let lines = format!(
-            "select ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d from order_line \
-             where ol_w_id = {w} and ol_d_id = {d} and ol_o_id = {o}"
-        );
-        self.rows(&lines).await.map(drop)
+        let [w, d] = numbers([w, d]);
+        let who = "select c_balance, c_first, c_middle from customer \
+                   where c_w_id = $1 and c_d_id = $2 and c_id = $3";
+        let key = [w.clone(), d.clone(), c];
+        self.row(who, &key).await?;
+        let last = "select o_id, o_carrier_id, o_entry_d from orders \
+                    where o_w_id = $1 and o_d_id = $2 and o_c_id = $3 order by o_id desc limit 1";
+        let o = self.row(last, &key).await?.swap_remove(0);
+        let lines = "select ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d \
+                     from order_line where ol_w_id = $1 and ol_d_id = $2 and ol_o_id = $3";
+        self.rows(lines, &[w, d, o]).await.map(drop)
     }
 
     /// Clause 2.7: the oldest order of each district that is not delivered.
     async fn delivery(&mut self) -> SqlResult<()> {
         let (w, carrier) = (self.home, between(self.random, 1, 10));
         for d in 1..=self.scale.districts {
-            let oldest = format!(
-                "select no_o_id from new_order where no_w_id = {w} and no_d_id = {d} \
-                 order by no_o_id limit 1"
-            );
-            let Some(row) = self.rows(&oldest).await?.pop() else { continue };
-            self.deliver(w, d, &row[0], carrier).await?;
+            let oldest = "select no_o_id from new_order where no_w_id = $1 and no_d_id = $2 \
+                          order by no_o_id limit 1";
+            let Some(mut row) = self.rows(oldest, &numbers([w, d])).await?.pop() else { continue };
+            self.deliver(w, d, row.swap_remove(0), carrier).await?;
         }
         Ok(())
     }
 
-    async fn deliver(&mut self, w: u64, d: u64, o: &str, carrier: u64) -> SqlResult<()> {
-        let gone = format!(
-            "delete from new_order where no_w_id = {w} and no_d_id = {d} and no_o_id = {o}"
-        );
-        if self.change(&gone).await? == 0 {
+    async fn deliver(&mut self, w: u64, d: u64, o: Datum, carrier: u64) -> SqlResult<()> {
+        let [w, d, carrier] = numbers([w, d, carrier]);
+        let key = [w.clone(), d.clone(), o];
+        let gone = "delete from new_order where no_w_id = $1 and no_d_id = $2 and no_o_id = $3";
+        if self.change(gone, &key).await? == 0 {
             // Another terminal has delivered it in the meantime.
             return Ok(());
         }
-        let key = format!("o_w_id = {w} and o_d_id = {d} and o_id = {o}");
-        let carried =
-            format!("update orders set o_carrier_id = {carrier} where {key} returning o_c_id");
-        let c = self.row(&carried).await?.swap_remove(0);
-        let lines = format!("ol_w_id = {w} and ol_d_id = {d} and ol_o_id = {o}");
-        let arrived =
-            format!("update order_line set ol_delivery_d = now()::timestamp where {lines}");
-        self.change(&arrived).await?;
-        let sum = self.row(&format!("select sum(ol_amount) from order_line where {lines}")).await?;
-        self.change(&format!(
-            "update customer set c_balance = c_balance + {}, c_delivery_cnt = c_delivery_cnt + 1 \
-             where c_w_id = {w} and c_d_id = {d} and c_id = {c}",
-            sum[0]
-        ))
-        .await
-        .map(drop)
+        let carried = "update orders set o_carrier_id = $4 \
+                       where o_w_id = $1 and o_d_id = $2 and o_id = $3 returning o_c_id";
+        let c = self.row(carried, &[&key[..], &[carrier][..]].concat()).await?.swap_remove(0);
+        let arrived = "update order_line set ol_delivery_d = now()::timestamp \
+                       where ol_w_id = $1 and ol_d_id = $2 and ol_o_id = $3";
+        self.change(arrived, &key).await?;
+        let sum = "select sum(ol_amount) from order_line \
+                   where ol_w_id = $1 and ol_d_id = $2 and ol_o_id = $3";
+        let sum = self.row(sum, &key).await?.swap_remove(0);
+        let owed = "update customer set c_balance = c_balance + $1, \
+                    c_delivery_cnt = c_delivery_cnt + 1 \
+                    where c_w_id = $2 and c_d_id = $3 and c_id = $4";
+        self.change(owed, &[sum, w, d, c]).await.map(drop)
     }
 
     /// Clause 2.8: items of the last twenty orders of which there is little left.
     async fn stock_level(&mut self) -> SqlResult<()> {
         let (w, d, threshold) = (self.home, self.district(), between(self.random, 10, 20));
-        let next = format!("select d_next_o_id from district where d_w_id = {w} and d_id = {d}");
-        let next = self.row(&next).await?;
-        let next: u64 = next[0].parse().map_err(|_| SqlError::internal("a number of an order"))?;
-        let low = format!(
-            "select count(distinct s_i_id) from order_line join stock on s_w_id = {w} \
-             and s_i_id = ol_i_id where ol_w_id = {w} and ol_d_id = {d} and ol_o_id < {next} \
-             and ol_o_id >= {} and s_quantity < {threshold}",
-            next.saturating_sub(20)
-        );
-        self.row(&low).await.map(drop)
+        let [w, d, threshold] = numbers([w, d, threshold]);
+        let next = "select d_next_o_id from district where d_w_id = $1 and d_id = $2";
+        let next = self.row(next, &[w.clone(), d.clone()]).await?.swap_remove(0);
+        let Datum::Int(number) = next else {
+            return Err(SqlError::internal("a number of an order"));
+        };
+        let low = "select count(distinct s_i_id) from order_line join stock on s_w_id = $1 \
+                   and s_i_id = ol_i_id where ol_w_id = $1 and ol_d_id = $2 and ol_o_id < $3 \
+                   and ol_o_id >= $4 and s_quantity < $5";
+        let first = Datum::Int((number - 20).max(0));
+        self.row(low, &[w, d, next, first, threshold]).await.map(drop)
     }
 
     /// The long transaction of TPC-CH: a part of the items of a warehouse is searched, and what is scarce is
@@ -257,12 +263,8 @@ impl Terminal<'_> {
     async fn suppliers(&mut self) -> SqlResult<()> {
         let (w, part) = (self.home, self.scale.items / 10);
         let first = between(self.random, 1, self.scale.items - part);
-        self.change(&format!(
-            "update stock set s_quantity = s_quantity + 50 where s_w_id = {w} and s_i_id >= {first} \
-             and s_i_id < {} and s_quantity < 15",
-            first + part
-        ))
-        .await
-        .map(drop)
+        let ordered = "update stock set s_quantity = s_quantity + 50 where s_w_id = $1 \
+                       and s_i_id >= $2 and s_i_id < $3 and s_quantity < 15";
+        self.change(ordered, &numbers([w, first, first + part])).await.map(drop)
     }
 }

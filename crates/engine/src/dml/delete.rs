@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use sql::dml::{TargetCatalog, delete_query, returning};
+use arrow_array::RecordBatch;
+use sql::Bound;
+use sql::dml::{RowExprs, TargetCatalog, delete_query, returning};
 use sql::parse::{Delete, Statement};
 use types::{SqlError, SqlResult};
 
@@ -28,13 +30,44 @@ pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<
 
 /// The same by a query that finds the rows.
 async fn planned(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
+    if let Some(bound) = delete.bound.as_ref().filter(|bound| bound.generic.is_some()) {
+        return Box::pin(again(writing, delete, bound)).await;
+    }
     let target = TargetCatalog::new(&writing.catalog, &delete.table)?;
     let returning = returning(delete, &writing.catalog)?;
     let query = delete_query(delete, &target)?;
-    let entry = writing.entry(&delete.table)?;
-    let (_, found) = writing.batches(&query, Some(&delete.table)).await?;
+    let found = writing.changed_rows(delete.bound.as_ref(), &query, &delete.table).await?;
+    remove(writing, &delete.table, &found, returning.as_ref()).await
+}
+
+/// The same by a plan that was made before.
+async fn again(
+    writing: &Writing<'_>,
+    delete: &Delete,
+    bound: &Bound,
+) -> SqlResult<StatementResult> {
+    let known = bound.generic.as_ref().and_then(|generic| generic.change());
+    if let Some(known) = known
+        && let Some(found) = writing.changed_again(bound).await?
+    {
+        return remove(writing, &delete.table, &found, known.returning.as_ref()).await;
+    }
+    match bound.again()? {
+        Statement::Delete(delete) => Box::pin(planned(writing, &delete)).await,
+        _ => Err(SqlError::internal("a statement is another one now")),
+    }
+}
+
+/// Deletes the rows that a query has found.
+async fn remove(
+    writing: &Writing<'_>,
+    table: &str,
+    found: &[RecordBatch],
+    returning: Option<&RowExprs>,
+) -> SqlResult<StatementResult> {
+    let entry = writing.entry(table)?;
     let (mut removed, mut seen) = (vec![], HashSet::new());
-    for found in &found {
+    for found in found {
         let found = Rows::found(&entry, found)?;
         removed.push(found.take(&firsts(found.keys(&entry)?, &mut seen))?);
         give_way(&writing.cancel).await?;
@@ -43,7 +76,7 @@ async fn planned(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementR
     let (count, rows) = (removed.len(), removed.batch.clone());
     let none = Rows::none(&entry);
     let changes = foreign::enforce(writing, Change::new(&entry, removed, none)).await?;
-    let result = outcome("DELETE", count, returning.as_ref(), &rows)?;
+    let result = outcome("DELETE", count, returning, &rows)?;
     commit(writing, changes).await?;
     Ok(result)
 }

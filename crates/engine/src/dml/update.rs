@@ -7,6 +7,7 @@ use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
 use sql::dml::{TargetCatalog, assign, or_null, refuse_nulls, returning, update_query};
 use sql::parse::{Statement, Update};
+use sql::{Bound, RowChange};
 use types::{SqlError, SqlResult};
 
 use super::delete::firsts;
@@ -33,14 +34,46 @@ pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<
 
 /// The same by a query that finds the rows.
 async fn planned(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
+    if let Some(bound) = update.bound.as_ref().filter(|bound| bound.generic.is_some()) {
+        return Box::pin(again(writing, update, bound)).await;
+    }
     let target = TargetCatalog::new(&writing.catalog, &update.table)?;
     let returning = returning(update, &writing.catalog)?;
     let (query, ordinals) = update_query(update, &target)?;
-    let entry = writing.entry(&update.table)?;
-    let (_, found) = writing.batches(&query, Some(&update.table)).await?;
+    let found = writing.changed_rows(update.bound.as_ref(), &query, &update.table).await?;
+    change(writing, &update.table, &found, &RowChange { ordinals, returning }).await
+}
+
+/// The same by a plan that was made before.
+async fn again(
+    writing: &Writing<'_>,
+    update: &Update,
+    bound: &Bound,
+) -> SqlResult<StatementResult> {
+    let known = bound.generic.as_ref().and_then(|generic| generic.change());
+    if let Some(known) = known
+        && let Some(found) = writing.changed_again(bound).await?
+    {
+        return change(writing, &update.table, &found, &known).await;
+    }
+    match bound.again()? {
+        Statement::Update(update) => Box::pin(planned(writing, &update)).await,
+        _ => Err(SqlError::internal("a statement is another one now")),
+    }
+}
+
+/// Changes the rows that a query has found.
+async fn change(
+    writing: &Writing<'_>,
+    table: &str,
+    found: &[RecordBatch],
+    how: &RowChange,
+) -> SqlResult<StatementResult> {
+    let RowChange { ordinals, returning } = how;
+    let entry = writing.entry(table)?;
     let (mut old, mut new, mut seen) = (vec![], vec![], HashSet::new());
-    for found in &found {
-        let (before, after) = updated(writing, &entry, &ordinals, found, &mut seen)?;
+    for found in found {
+        let (before, after) = updated(writing, &entry, ordinals, found, &mut seen)?;
         old.push(before);
         new.push(after);
         give_way(&writing.cancel).await?;

@@ -16,6 +16,8 @@ pub(super) struct State {
     exclusive: Option<u64>,
     /// Who waits to write alone and has no right yet, each with its session.
     pub(super) excluding: BTreeMap<u64, Option<u64>>,
+    /// Who waits to write beside others, each with its session.
+    pub(super) sharing: BTreeMap<u64, Option<u64>>,
     /// Who waits to write alone and has the right.
     pub(super) upgrading: Option<u64>,
     locks: HashMap<LockKey, Lock>,
@@ -230,6 +232,9 @@ impl State {
         let what = LockShown::Right { is_alone: true };
         let excluding = self.excluding.values();
         shown.extend(excluding.map(|&session| ShownLock { session, what, is_granted: false }));
+        let what = LockShown::Right { is_alone: false };
+        let sharing = self.sharing.values();
+        shown.extend(sharing.map(|&session| ShownLock { session, what, is_granted: false }));
         shown
     }
 
@@ -254,9 +259,15 @@ impl State {
         if self.excluding.values().any(|waiting| *waiting == Some(session)) {
             blocking.extend(self.writers.keys());
         }
+        if self.sharing.values().any(|waiting| *waiting == Some(session)) {
+            blocking.extend(self.exclusive.iter().chain(&self.upgrading));
+        }
         blocking.sort_unstable();
         blocking.dedup();
-        blocking.iter().filter_map(|id| self.writers.get(id)?.session).collect()
+        let holding = blocking.iter().filter_map(|id| self.writers.get(id)?.session);
+        let waits_to_share = self.sharing.values().any(|waiting| *waiting == Some(session));
+        let before = self.excluding.values().filter(|_| waits_to_share).copied().flatten();
+        holding.chain(before).collect()
     }
 
     /// Whether one waits for others that wait, in the end, for it.

@@ -158,7 +158,7 @@ impl Session {
     }
 
     /// Does the work of a statement, for others to see, and no longer than `statement_timeout`.
-    async fn watched(
+    pub(super) async fn watched(
         &mut self,
         work: impl AsyncFnOnce(&mut Session, Cancel) -> SqlResult<StatementResult>,
     ) -> SqlResult<StatementResult> {

@@ -238,6 +238,22 @@ pub(super) const SERVER: &[Setting] = &[
         Is("-1"),
         "Statements that take as long are logged, with their plan; 0 logs all, -1 none."
     ),
+    server!(
+        "log_lock_waits",
+        LOGS,
+        Reload,
+        Bool,
+        Is("off"),
+        "Whether waits for locks are logged that take longer than deadlock_timeout."
+    ),
+    server!(
+        "deadlock_timeout",
+        LOGS,
+        Reload,
+        Kind::Time { unit: "ms", min: 1, max: i32::MAX as i64 },
+        Is("1s"),
+        "When a wait for a lock is long. Deadlocks are found at once."
+    ),
 ];
 
 /// What can be asked for and not changed.

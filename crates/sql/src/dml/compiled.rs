@@ -35,6 +35,7 @@ use inserted::Inserted;
 use key::Key;
 use values::Values;
 
+pub(crate) use admitted::speaks_of_now;
 pub use execution::Execution;
 pub use rules::RowRules;
 
@@ -122,7 +123,7 @@ impl Compiled {
     pub fn fits(&self, table: &Arc<TableDef>, parameters: &[Parameter]) -> bool {
         self.values.fits(parameters)
             && zone::current().zone == self.zone
-            && is_same(table, &self.table)
+            && is_same_table(table, &self.table)
     }
 
     /// The name of the table.
@@ -145,7 +146,7 @@ impl Compiled {
 }
 
 /// Whether two versions of a table differ in nothing but their rows.
-fn is_same(now: &Arc<TableDef>, then: &Arc<TableDef>) -> bool {
+pub(crate) fn is_same_table(now: &Arc<TableDef>, then: &Arc<TableDef>) -> bool {
     let indexes = || now.indexes.iter().zip(&then.indexes).all(|(a, b)| Arc::ptr_eq(a, b));
     Arc::ptr_eq(now, then)
         || now.id == then.id

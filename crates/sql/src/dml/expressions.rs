@@ -23,6 +23,12 @@ pub struct RowExprs {
 }
 
 impl RowExprs {
+    /// The same in the zone and at the moment of the statement that runs now.
+    pub fn in_context(&self) -> RowExprs {
+        let exprs = self.exprs.iter().map(Expr::in_context).collect();
+        RowExprs { schema: self.schema.clone(), exprs }
+    }
+
     /// The columns for each row of `batch`, which has all columns of the table in order.
     ///
     /// Errors: what computing them says.

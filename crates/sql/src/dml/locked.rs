@@ -65,7 +65,7 @@ impl LockedQuery {
             let (offset, limit_by) = (None, vec![]);
             ast.limit_clause = Some(LimitClause::LimitOffset { limit, offset, limit_by });
         }
-        Query { ast }
+        Query::new(ast)
     }
 }
 

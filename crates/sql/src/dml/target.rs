@@ -264,7 +264,7 @@ fn target_query(
     }
     select.from = std::iter::once(target).chain(from.iter().cloned()).collect();
     select.selection = selection;
-    Ok(Query { ast: Box::new(ast) })
+    Ok(Query::new(Box::new(ast)))
 }
 
 fn named(expr: ast::Expr, alias: String) -> SelectItem {

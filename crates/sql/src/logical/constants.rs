@@ -1,10 +1,11 @@
 //! Constant expressions, folded by our exact rules before the library folds them by its own, which wrap
 //! around and cut off.
 
+use arrow_schema::{DataType, FieldRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr::{Placeholder, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility};
 use datafusion_optimizer::AnalyzerRule;
@@ -33,8 +34,12 @@ impl AnalyzerRule for ExactConstants {
     }
 }
 
-fn fold(expr: Expr) -> Result<Transformed<Expr>> {
+/// The expression, computed if it is made of literals only.
+pub(crate) fn fold(expr: Expr) -> Result<Transformed<Expr>> {
     crate::patience::check()?;
+    if let Some(parameter) = typed_parameter(&expr) {
+        return Ok(Transformed::yes(parameter));
+    }
     if !foldable(&expr) {
         return folded_if_possible(expr);
     }
@@ -54,6 +59,16 @@ fn fold(expr: Expr) -> Result<Transformed<Expr>> {
         }
         Err(error) => Err(DataFusionError::External(Box::new(error))),
     }
+}
+
+/// A parameter of the type that it is cast to: its value is cast when there is one, as a literal is.
+fn typed_parameter(expr: &Expr) -> Option<Expr> {
+    let Expr::Cast(cast) = expr else { return None };
+    let Expr::Placeholder(parameter) = cast.expr.as_ref() else { return None };
+    let is_text = |field: &FieldRef| *field.data_type() == DataType::Utf8;
+    parameter.field.as_ref().filter(|field| is_text(field))?;
+    let (id, field) = (parameter.id.clone(), Some(cast.field.clone()));
+    Some(Expr::Placeholder(Placeholder { id, field }))
 }
 
 /// A function or a condition of literals. One that fails is left: it may stand in a branch that is never

@@ -6,13 +6,15 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan};
 use types::{SqlError, SqlResult};
 
-/// 0A000 when a subquery or an outer reference is left.
-pub(super) fn check(plan: &LogicalPlan) -> SqlResult<()> {
+/// 0A000 when a subquery or an outer reference is left, or a parameter where there are none.
+pub(super) fn check(plan: &LogicalPlan, has_parameters: bool) -> SqlResult<()> {
     let mut found = ControlFlow::Continue(());
     let walked = plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|e| {
-                if let Some(what) = leftover(e) {
+                let what =
+                    leftover(e).filter(|_| !(has_parameters && matches!(e, Expr::Placeholder(_))));
+                if let Some(what) = what {
                     found = ControlFlow::Break(what);
                     return Ok(TreeNodeRecursion::Stop);
                 }

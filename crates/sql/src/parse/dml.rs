@@ -1,5 +1,7 @@
 //! `INSERT`, `UPDATE`, `DELETE` and `TRUNCATE`, as far as syntax goes.
 
+use std::sync::Arc;
+
 use datafusion_sql::sqlparser::ast::{
     self, AssignmentTarget, ConflictTarget, FromTable, OnConflictAction, OnInsert, SelectItem,
     TableFactor, TableWithJoins, UpdateTableFromKind,
@@ -11,6 +13,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::Overriding;
 use super::{Query, identifier, name, query};
 use crate::dml::Execution;
+use crate::generic::Bound;
 
 /// `INSERT`.
 #[derive(Clone, Debug)]
@@ -85,6 +88,8 @@ pub struct Update {
     pub(crate) returning: Vec<SelectItem>,
     /// How it is run if it is compiled: its own values are still parameters then.
     pub execution: Option<Execution>,
+    /// The statement that it is, where that may run again with other values.
+    pub bound: Option<Arc<Bound>>,
 }
 
 /// `DELETE`.
@@ -99,6 +104,8 @@ pub struct Delete {
     pub(crate) returning: Vec<SelectItem>,
     /// How it is run if it is compiled: its own values are still parameters then.
     pub execution: Option<Execution>,
+    /// The statement that it is, where that may run again with other values.
+    pub bound: Option<Arc<Bound>>,
 }
 
 /// `TRUNCATE`.
@@ -141,7 +148,7 @@ pub(crate) fn row_query(row: Vec<ast::Expr>) -> SqlResult<Query> {
     if let ast::SetExpr::Select(select) = ast.body.as_mut() {
         select.projection = row.into_iter().map(SelectItem::UnnamedExpr).collect();
     }
-    Ok(Query { ast })
+    Ok(Query::new(ast))
 }
 
 /// The queries of a `WITH` before `INSERT` as those of the query that it inserts.
@@ -306,8 +313,8 @@ pub(super) fn update(update: ast::Update, with: Option<ast::With>) -> SqlResult<
     let returning = update.returning.unwrap_or_default();
     returns_own(&returning, &from)?;
     let assignments = assignments(update.assignments)?;
-    let (selection, execution) = (update.selection, None);
-    Ok(Update { table, alias, with, assignments, from, selection, returning, execution })
+    let (selection, execution, bound) = (update.selection, None, None);
+    Ok(Update { table, alias, with, assignments, from, selection, returning, execution, bound })
 }
 
 pub(super) fn delete(delete: ast::Delete, with: Option<ast::With>) -> SqlResult<Delete> {
@@ -322,8 +329,8 @@ pub(super) fn delete(delete: ast::Delete, with: Option<ast::With>) -> SqlResult<
     let using = delete.using.unwrap_or_default();
     let returning = delete.returning.unwrap_or_default();
     returns_own(&returning, &using)?;
-    let (selection, execution) = (delete.selection, None);
-    Ok(Delete { table, alias, with, using, selection, returning, execution })
+    let (selection, execution, bound) = (delete.selection, None, None);
+    Ok(Delete { table, alias, with, using, selection, returning, execution, bound })
 }
 
 /// `RETURNING` gives the columns of the table that changes; `*` would be those of other relations too.

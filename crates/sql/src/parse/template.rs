@@ -13,6 +13,8 @@ use types::{LogicalType, SqlError, SqlResult, SqlState, oid};
 
 use super::tokens::{self, Tokens};
 use super::{Statement, parse_one, prepare};
+use crate::dml::speaks_of_now;
+use crate::generic::{Bound, is_admitted};
 
 /// Most parameters of a statement: the protocol counts them with 16 bits.
 const PARAMETER_COUNT_MAX: usize = 65_535;
@@ -21,7 +23,7 @@ const PARAMETER_COUNT_MAX: usize = 65_535;
 #[derive(Clone, Debug)]
 pub struct Template {
     text: Arc<str>,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     parameter_count: usize,
 }
 
@@ -68,7 +70,7 @@ impl Template {
                 parameter_count = parameter_count.max(number(name)?);
             }
         }
-        Ok(Template { text: text.clone(), tokens, parameter_count })
+        Ok(Template { text: text.clone(), tokens: Arc::new(tokens), parameter_count })
     }
 
     /// Whether it is an `INSERT`, an `UPDATE` or a `DELETE` without a `WITH`.
@@ -84,8 +86,14 @@ impl Template {
     }
 
     /// The text that it is part of.
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &Arc<str> {
         &self.text
+    }
+
+    /// Where it begins there: line and column.
+    pub fn place(&self) -> (u64, u64) {
+        let first = self.tokens.first().map(|token| token.span.start);
+        first.map_or((0, 0), |start| (start.line, start.column))
     }
 
     /// How many parameters it has: the greatest number that occurs.
@@ -104,7 +112,7 @@ impl Template {
 
     /// The statement with its parameters left as they are.
     pub(crate) fn unbound(&self) -> SqlResult<Statement> {
-        parse_one(&self.text, self.tokens.clone())
+        parse_one(&self.text, Tokens::clone(&self.tokens))
     }
 
     /// The statement with values for its parameters.
@@ -116,7 +124,7 @@ impl Template {
             return self.unbound();
         }
         let mut bound = Tokens::with_capacity(self.tokens.len());
-        for token in &self.tokens {
+        for token in self.tokens.iter() {
             let Token::Placeholder(name) = &token.token else {
                 bound.push(token.clone());
                 continue;
@@ -127,6 +135,43 @@ impl Template {
             bound.extend(literal.into_iter().map(|t| TokenWithSpan { token: t, ..token.clone() }));
         }
         parse_one(&self.text, bound)
+    }
+
+    /// The same as a statement that may run again with other values.
+    ///
+    /// # Errors
+    /// As [`Template::bind`].
+    pub fn bind_again(&self, parameters: &[Parameter]) -> SqlResult<Statement> {
+        let mut statement = self.bind(parameters)?;
+        let (template, parameters) = (self.clone(), parameters.to_vec());
+        statement.set_bound(Bound { template, parameters, generic: None });
+        Ok(statement)
+    }
+
+    /// The statement with its parameters where they are, of the types that these have; `None` where one is not
+    /// admitted or must be known to plan, or where a text speaks of the moment.
+    pub(crate) fn generic(&self, parameters: &[Parameter]) -> SqlResult<Option<Statement>> {
+        let mut typed = Tokens::with_capacity(self.tokens.len());
+        for token in self.tokens.iter() {
+            match &token.token {
+                Token::Placeholder(name) => {
+                    let parameter = parameters.get(number(name)? - 1);
+                    let given = parameter.filter(|parameter| is_admitted(parameter));
+                    let Some(given) = given else { return Ok(None) };
+                    if typed.last().is_some_and(|t| is_counted(&t.token)) {
+                        return Ok(None);
+                    }
+                    let tokens = of_type(given, token.token.clone())?;
+                    typed.extend(
+                        tokens.into_iter().map(|t| TokenWithSpan { token: t, ..token.clone() }),
+                    );
+                }
+                Token::Word(_) | Token::Number(..) => typed.push(token.clone()),
+                other if speaks_of_now(&other.to_string()) => return Ok(None),
+                _ => typed.push(token.clone()),
+            }
+        }
+        parse_one(&self.text, typed).map(Some)
     }
 }
 
@@ -152,6 +197,11 @@ fn literal(parameter: &Parameter, counted: bool) -> SqlResult<Vec<Token>> {
         }
         Some(text) => Token::SingleQuotedString(text.clone()),
     };
+    of_type(parameter, value)
+}
+
+/// A value as one of the parameter's type, if it has one.
+fn of_type(parameter: &Parameter, value: Token) -> SqlResult<Vec<Token>> {
     let Some(ty) = parameter.ty else { return Ok(vec![value]) };
     let mut tokens = vec![Token::LParen, value, Token::DoubleColon];
     let name = match parameter.told {

@@ -12,7 +12,7 @@ use super::redo::split_first;
 use super::{LogPlace, frame};
 use crate::error::{Damage, Result, StorageError};
 use crate::header::Header;
-use crate::store::{Store, TreeId};
+use crate::store::{RecoveryPhase, RecoveryProgress, Store, TreeId};
 
 /// Bytes of the log that are read at a time.
 const READ_BYTES: u64 = 1 << 20;
@@ -30,9 +30,13 @@ pub(crate) type Entries = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
 ///
 /// # Errors
 /// `Io`; `Corrupt` when a frame has rotted.
-pub(crate) async fn read(file: &File, header: &Header) -> Result<Entries> {
+pub(crate) async fn read(
+    file: &File,
+    header: &Header,
+    progress: &RecoveryProgress,
+) -> Result<Entries> {
     let (page_size, place) = (header.page_size, header.log);
-    let run = read_run(file, page_size, place).await?;
+    let run = read_run(file, page_size, place, progress).await?;
     let damaged = |at: usize| StorageError::Corrupt {
         pid: place.pid + (at / page_size as usize) as u32,
         reason: Damage::Log,
@@ -50,16 +54,23 @@ pub(crate) async fn read(file: &File, header: &Header) -> Result<Entries> {
     Ok(entries)
 }
 
-async fn read_run(file: &File, page_size: u32, place: LogPlace) -> Result<Vec<u8>> {
+async fn read_run(
+    file: &File,
+    page_size: u32,
+    place: LogPlace,
+    progress: &RecoveryProgress,
+) -> Result<Vec<u8>> {
     let mut offset = u64::from(place.pid) * u64::from(page_size);
     let end = offset + u64::from(place.pages) * u64::from(page_size);
     let mut run = Vec::new();
+    progress.begin(RecoveryPhase::Log, end - offset);
     while offset < end {
         let len = READ_BYTES.min(end - offset);
         let (done, piece) = file.read_exact_at(IoBuf::alloc(len as usize), offset).await;
         done.map_err(|error| StorageError::io("read the log", &error))?;
         run.extend_from_slice(piece.as_slice());
         offset += len;
+        progress.add(len);
     }
     Ok(run)
 }
@@ -71,11 +82,16 @@ type Left = Arc<Mutex<IntoIter<(TreeId, Vec<u8>), Option<Vec<u8>>>>>;
 ///
 /// # Errors
 /// Those of the trees; `NoSuchTree` for one that the checkpoint does not have.
-pub(crate) async fn replay(store: &Store, entries: Entries) -> Result<()> {
+pub(crate) async fn replay(
+    store: &Store,
+    entries: Entries,
+    progress: &Arc<RecoveryProgress>,
+) -> Result<()> {
+    progress.begin(RecoveryPhase::Changes, entries.len() as u64);
     let left: Left = Arc::new(Mutex::new(entries.into_iter()));
     let task = |_| {
-        let (store, left) = (store.clone(), Arc::clone(&left));
-        runtime::spawn(async move { apply(&store, &left).await })
+        let (store, left, progress) = (store.clone(), Arc::clone(&left), Arc::clone(progress));
+        runtime::spawn(async move { apply(&store, &left, &progress).await })
     };
     let tasks: Vec<_> = (0..TASKS).map(task).collect();
     let mut done = Ok(());
@@ -86,13 +102,14 @@ pub(crate) async fn replay(store: &Store, entries: Entries) -> Result<()> {
     done
 }
 
-async fn apply(store: &Store, left: &Left) -> Result<()> {
+async fn apply(store: &Store, left: &Left, progress: &RecoveryProgress) -> Result<()> {
     let io = IoCounters::default();
     loop {
         let entries: Vec<_> = left.lock().expect("log").by_ref().take(ENTRIES_AT_ONCE).collect();
         if entries.is_empty() {
             return Ok(());
         }
+        let count = entries.len() as u64;
         for ((tree, key), value) in entries {
             let tree = store.tree(tree)?;
             match value {
@@ -104,6 +121,7 @@ async fn apply(store: &Store, left: &Left) -> Result<()> {
                 }
             }
         }
+        progress.add(count);
         if runtime::need_preempt() {
             runtime::yield_now().await;
         }

@@ -4,6 +4,7 @@ mod backup;
 mod checkpoint;
 mod draft;
 mod open;
+mod progress;
 mod settle;
 mod verify;
 
@@ -19,6 +20,7 @@ use runtime::sync::Semaphore;
 
 pub use backup::CopyProgress;
 pub(crate) use draft::Draft;
+pub use progress::{RecoveryPhase, RecoveryProgress, RecoveryStep};
 pub use verify::{Problem, VerifyReport};
 
 use crate::allocator::Allocator;
@@ -114,7 +116,19 @@ impl Store {
     /// # Errors
     /// `Io`, `Locked`, `NotADatabase`, `NewerVersion`, `Truncated`, `Corrupt`, `Option`.
     pub async fn open(path: &Path, options: StoreOptions) -> Result<Store> {
-        open::open(path, &options).await
+        Store::open_watched(path, options, &Arc::default()).await
+    }
+
+    /// The same, while somebody looks how far recovery has come.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_watched(
+        path: &Path,
+        options: StoreOptions,
+        progress: &Arc<RecoveryProgress>,
+    ) -> Result<Store> {
+        open::open(path, &options, progress).await
     }
 
     /// Makes everything done so far durable, atomically: after a crash the file holds the state of

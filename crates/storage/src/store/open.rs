@@ -10,7 +10,7 @@ use runtime::fs::{self, File, OpenOptions};
 use runtime::sync::Semaphore;
 use runtime::{IoBuf, IoCounters};
 
-use super::{Store, StoreInner, StoreOptions, TreeId};
+use super::{RecoveryPhase, RecoveryProgress, Store, StoreInner, StoreOptions, TreeId};
 use crate::allocator::Allocator;
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
@@ -66,7 +66,11 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
     Ok(store)
 }
 
-pub(super) async fn open(path: &Path, options: &StoreOptions) -> Result<Store> {
+pub(super) async fn open(
+    path: &Path,
+    options: &StoreOptions,
+    progress: &Arc<RecoveryProgress>,
+) -> Result<Store> {
     let file = open_file(path, options, false).await?;
     // What an earlier process wrote and did not sync must not be read as if it were durable.
     let synced = file.sync_data().await;
@@ -74,27 +78,33 @@ pub(super) async fn open(path: &Path, options: &StoreOptions) -> Result<Store> {
     let Slots { mut header, slot, alike } = read_header(&file).await?;
     check_length(&file, &header).await?;
     if header.journal.pages > 0 {
-        replay(&file, &header).await?;
+        progress.begin(RecoveryPhase::Journal, header.journal.pages.into());
+        replay(&file, &header, progress).await?;
     }
     let directory = read_directory(&file, &header).await?;
-    let logged = log::read(&file, &header).await?;
+    let logged = log::read(&file, &header, progress).await?;
     if header.journal.pages > 0 || !alike {
         header.sequence += 1;
         header.journal = Journal::default();
         let store = assemble(file, options, header.clone(), directory)?;
         // The slot that was read stays until the other one is written.
         store.inner.write_both_slots(&header, 1 - slot).await?;
-        return recover(check_catalog(store)?, logged).await;
+        return recover(check_catalog(store)?, logged, progress).await;
     }
-    recover(check_catalog(assemble(file, options, header, directory)?)?, logged).await
+    recover(check_catalog(assemble(file, options, header, directory)?)?, logged, progress).await
 }
 
 /// Puts what was logged since the checkpoint into its trees.
-async fn recover(store: Store, logged: log::Entries) -> Result<Store> {
+async fn recover(
+    store: Store,
+    logged: log::Entries,
+    progress: &Arc<RecoveryProgress>,
+) -> Result<Store> {
     if logged.is_empty() {
         return Ok(store);
     }
-    log::replay(&store, logged).await?;
+    log::replay(&store, logged, progress).await?;
+    progress.begin(RecoveryPhase::Checkpoint, 0);
     store.checkpoint().await?;
     Ok(store)
 }
@@ -219,7 +229,7 @@ async fn check_length(file: &File, header: &Header) -> Result<()> {
 }
 
 /// Writes the images of the journal to their places. May be interrupted anywhere and done again.
-async fn replay(file: &File, header: &Header) -> Result<()> {
+async fn replay(file: &File, header: &Header, progress: &RecoveryProgress) -> Result<()> {
     let damaged = StorageError::Corrupt { pid: header.journal.pid, reason: Damage::Journal };
     let mut sum = 0;
     // First pass: the journal as a whole, so that a damaged one changes nothing.
@@ -242,6 +252,7 @@ async fn replay(file: &File, header: &Header) -> Result<()> {
             let written = file.write_all_at(image, offset).await.0;
             written.map_err(|error| StorageError::io("replay the journal", &error))?;
         }
+        progress.add(pages.into());
     }
     let synced = file.sync_data().await;
     synced.map_err(|error| StorageError::io("sync the database file", &error))

@@ -35,7 +35,8 @@ fn blocking_pids(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValu
     let sessions = view.monitor.activities.sessions();
     let pid = |activity: &Activity| Some(i64::from(activity.signals()?.pid));
     let waiting = sessions.iter().find(|activity| pid(activity) == arguments[0].int());
-    let blocking = waiting.map(|waiting| view.monitor.locks.blocking(waiting.session_id));
+    let blocking =
+        waiting.map(|waiting| view.monitor.versions.locks().blocking(waiting.session_id));
     let blocking = blocking.unwrap_or_default();
     let of_blocking = sessions.iter().filter(|activity| blocking.contains(&activity.session_id));
     let pids = of_blocking.filter_map(|activity| pid(activity)).map(SystemValue::Int);

@@ -8,7 +8,7 @@ use types::{SqlResult, oid};
 
 use crate::activity::{Activity, StatementActivity};
 use crate::advisory::Key;
-use crate::locks::{LockMode, LockShown};
+use crate::locks::LockShown;
 use crate::system::View;
 use crate::system::objects::{DATABASE, index_oid, table_oid};
 use crate::system::rows::Rows;
@@ -34,7 +34,7 @@ pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
     for (session, statement) in statements(view) {
         let state = if statement.elapsed.is_none() { "active" } else { "idle" };
         let (wait_type, wait) = match waits.get(&session) {
-            Some(wait) => (Some("Lock"), Some(*wait)),
+            Some((wait_type, wait)) => (Some(*wait_type), Some(*wait)),
             None if state == "idle" => (Some("Client"), Some("ClientRead")),
             None => (None, None),
         };
@@ -69,13 +69,13 @@ fn pids(view: &View) -> impl Fn(u64) -> SystemValue {
 pub(super) fn pg_locks(view: &View, rows: &mut Rows) -> SqlResult<()> {
     let pid = pids(view);
     let relations = trees(view);
-    for lock in view.monitor.locks.shown() {
+    for lock in view.monitor.versions.locks().shown() {
         let (kind, relation, mode) = match lock.what {
             LockShown::Right { is_alone: true } => ("database", None, "AccessExclusiveLock"),
             LockShown::Right { is_alone: false } => ("transactionid", None, "ExclusiveLock"),
             LockShown::Keys(tree, mode) => {
                 let kind = if lock.is_granted { "relation" } else { "tuple" };
-                (kind, relations.get(&tree), mode_name(mode, lock.is_granted))
+                (kind, relations.get(&tree), mode.name(lock.is_granted))
             }
         };
         rows.push([
@@ -118,31 +118,21 @@ fn trees(view: &View) -> BTreeMap<TreeId, i64> {
     trees
 }
 
-/// PostgreSQL's mode of a table of which rows are locked, or of a row that is waited for.
-fn mode_name(mode: LockMode, is_granted: bool) -> &'static str {
-    match (mode, is_granted) {
-        (LockMode::KeyShare | LockMode::Share, true) => "RowShareLock",
-        (LockMode::NoKeyUpdate | LockMode::Update, true) => "RowExclusiveLock",
-        (LockMode::KeyShare, false) => "AccessShareLock",
-        (LockMode::Share, false) => "RowShareLock",
-        (LockMode::NoKeyUpdate, false) => "ExclusiveLock",
-        (LockMode::Update, false) => "AccessExclusiveLock",
-    }
-}
-
-/// What each session that waits for others waits for.
-fn waits(view: &View) -> BTreeMap<u64, &'static str> {
-    let mut waits = BTreeMap::new();
-    for lock in view.monitor.locks.shown().iter().filter(|lock| !lock.is_granted) {
+/// What each session waits for that waits for others, or for its commit to be durable.
+fn waits(view: &View) -> BTreeMap<u64, (&'static str, &'static str)> {
+    let versions = &view.monitor.versions;
+    let committing = versions.committing().into_iter();
+    let mut waits: BTreeMap<_, _> = committing.map(|id| (id, ("IO", "WALSync"))).collect();
+    for lock in versions.locks().shown().iter().filter(|lock| !lock.is_granted) {
         let name = match lock.what {
             LockShown::Right { .. } => "object",
             LockShown::Keys(..) => "tuple",
         };
-        waits.extend(lock.session.map(|session| (session, name)));
+        waits.extend(lock.session.map(|session| (session, ("Lock", name))));
     }
     let advisory = view.monitor.activities.locks.shown();
     let waiting = advisory.iter().filter(|lock| !lock.granted);
-    waits.extend(waiting.map(|lock| (lock.session, "advisory")));
+    waits.extend(waiting.map(|lock| (lock.session, ("Lock", "advisory"))));
     waits
 }
 

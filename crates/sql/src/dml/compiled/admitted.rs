@@ -178,7 +178,7 @@ pub(super) fn number(expr: &ast::Expr) -> Option<String> {
 }
 
 /// Whether a text may be read as a time that depends on the moment.
-pub(super) fn speaks_of_now(text: &str) -> bool {
+pub(crate) fn speaks_of_now(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.contains(word))
 }

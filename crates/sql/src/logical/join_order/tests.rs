@@ -20,8 +20,8 @@ const ENDS: &str = "select count(*) from orders, customer, supplier, partsupp
 /// Calls `check` with the search for the joins of a query.
 fn search<R>(text: &str, options: &PlannerOptions, check: impl Fn(&Search) -> R) -> R {
     let Some(Statement::Query(query)) = parse(text).unwrap().pop() else { panic!("{text}") };
-    let config = Config { aliases: Arc::new(AliasGenerator::new()) };
-    let (bound, _) = bind((*query.ast).clone(), &Tpch::new()).unwrap();
+    let config = Config { aliases: Arc::new(AliasGenerator::new()), values: None };
+    let (bound, _) = bind((*query.ast).clone(), &Tpch::new(), 0).unwrap();
     let plan = decorrelated(folded(bound).unwrap(), &config).unwrap();
     let physical = Physical::new(options);
     let orderer = Orderer { physical: &physical };

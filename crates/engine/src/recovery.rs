@@ -1,0 +1,61 @@
+//! Whoever opens a database learns how far its recovery has come, if it takes long.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use runtime::time;
+use storage::{RecoveryPhase, RecoveryStep};
+
+/// Recovery that is shorter is not spoken of, and nobody is told more often.
+pub(crate) const EVERY: Duration = Duration::from_secs(2);
+
+/// Who is told how far recovery has come: in a sentence, every two seconds.
+#[derive(Clone)]
+pub struct RecoveryWatch(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl RecoveryWatch {
+    /// One that is told by a call, which must not block.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> RecoveryWatch {
+        RecoveryWatch(Arc::new(tell))
+    }
+}
+
+impl fmt::Debug for RecoveryWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RecoveryWatch")
+    }
+}
+
+/// What `opening` gives; meanwhile somebody is told, so often, how far it has come.
+pub(crate) async fn watched<T>(
+    opening: impl Future<Output = T>,
+    step: impl Fn() -> RecoveryStep,
+    watch: Option<&RecoveryWatch>,
+    every: Duration,
+) -> T {
+    let (mut opening, began) = (pin!(opening), time::now());
+    let Some(RecoveryWatch(tell)) = watch else { return opening.await };
+    loop {
+        if let Ok(opened) = time::timeout(every, opening.as_mut()).await {
+            return opened;
+        }
+        tell(&said(step(), began.elapsed()));
+    }
+}
+
+fn said(step: RecoveryStep, elapsed: Duration) -> String {
+    let RecoveryStep { phase, done, total } = step;
+    let what = match phase {
+        RecoveryPhase::Opening => "the file is being opened".to_owned(),
+        RecoveryPhase::Journal => format!("{done} of {total} pages of the journal are in place"),
+        RecoveryPhase::Log => format!("{done} of {total} bytes of the log are read"),
+        RecoveryPhase::Changes => format!("{done} of {total} logged changes are in place"),
+        RecoveryPhase::Checkpoint => "a checkpoint is being made".to_owned(),
+    };
+    format!("recovery in progress, elapsed time: {:.1} s: {what}", elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Generic plans: a statement bound and optimised once for all values of its parameters, and for every
+//! moment.
+//!
+//! The optimised logical plan is kept, with placeholders where values go. An execution puts its values in
+//! their places, folds what is constant then, and chooses access paths: bounds of keys and estimates of rows
+//! are those of its values. That last step is a tenth of planning.
+//!
+//! What a plan depends on, and how that is kept true:
+//! - *Types of the parameters, their nulls, the zone and the switches of the planner*: whoever keeps plans
+//!   keeps one for each of them. There is none for values that are null, or of an unknown type.
+//! - *The catalog*: whatever the binder has asked it is asked again before each use ([`depends`]): tables with
+//!   their indexes, constraints and statistics, the right to read them, and which functions there are. A
+//!   statement about anything else than tables (views, system relations, functions of the session, files,
+//!   sequences) has none.
+//! - *The moment*: `now()` and its kin are parameters, too; a literal that speaks of it has no generic plan, for
+//!   there is no moment while it is made.
+//! - *The values*: to the library parameters are opaque, and they stand only where one value is as good as
+//!   another ([`admitted`]). The order of joins is that of the values of the first execution. These are planned both
+//!   ways, and the plan is kept only where both came to the same ([`Generic::is_like`]).
+
+mod admitted;
+mod depends;
+mod values;
+
+use std::fmt;
+use std::sync::Arc;
+
+use types::{SqlResult, zone};
+
+use crate::catalog::Catalog;
+use crate::dml::{RowExprs, TargetCatalog, delete_query, returning, update_query};
+use crate::error::from_library;
+use crate::logical::Optimized;
+use crate::options::PlannerOptions;
+use crate::parse::{Parameter, Query, Statement, Template};
+use crate::plan::Plan;
+use crate::planner;
+use depends::{Depends, Recorder};
+
+pub(crate) use admitted::is_admitted;
+pub(crate) use values::{with_numbered, without_numbered};
+
+/// A statement with the values that it was bound with.
+#[derive(Debug)]
+pub struct Bound {
+    /// The statement.
+    pub template: Template,
+    /// The values.
+    pub parameters: Vec<Parameter>,
+    /// Its generic plan; the syntax tree has placeholders then.
+    pub generic: Option<Arc<Generic>>,
+}
+
+impl Bound {
+    /// The statement with these values in its syntax tree, to be planned anew.
+    ///
+    /// # Errors
+    /// As [`Template::bind`].
+    pub fn again(&self) -> SqlResult<Statement> {
+        self.template.bind_again(&self.parameters)
+    }
+}
+
+/// What is done with the rows that the query of an `UPDATE` or a `DELETE` finds.
+pub struct RowChange {
+    /// The columns that are assigned.
+    pub ordinals: Vec<usize>,
+    /// What comes back.
+    pub returning: Option<RowExprs>,
+}
+
+/// A statement that is planned for all values.
+pub struct Generic {
+    /// Its parameters are where they were.
+    statement: Statement,
+    query: Optimized,
+    names: Option<Vec<String>>,
+    change: Option<RowChange>,
+    depends: Depends,
+    parameter_count: usize,
+}
+
+impl fmt::Debug for Generic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Generic").field("statement", &self.statement).finish_non_exhaustive()
+    }
+}
+
+impl Generic {
+    /// Plans a statement for all values of the types that these have; `None` where each execution needs a
+    /// plan of its own.
+    ///
+    /// # Errors
+    /// What parsing and planning say: the plan for these values alone says whether they are right.
+    pub fn of(
+        template: &Template,
+        parameters: &[Parameter],
+        catalog: &dyn Catalog,
+        options: &PlannerOptions,
+    ) -> SqlResult<Option<Generic>> {
+        let Some(statement) = template.generic(parameters)? else { return Ok(None) };
+        let _no_moment = zone::enter(zone::Context { now_us: None, ..zone::current() });
+        let (parameter_count, recorder) = (template.parameter_count(), Recorder::new(catalog));
+        let texts = values::texts(parameters, parameter_count, catalog)?;
+        let draft = |query: &Query, catalog: &dyn Catalog| -> SqlResult<_> {
+            let (mut ast, clock) = (query.ast.as_ref().clone(), parameter_count + 1);
+            let names = planner::rewrite_with(&mut ast, catalog, Some(clock))?;
+            Ok((crate::logical::generic(ast, catalog, options, texts.clone())?, names))
+        };
+        let (drafted, change) = match &statement {
+            Statement::Query(query) if query.row_locks().is_none() => {
+                (draft(query, &recorder)?, None)
+            }
+            Statement::Update(update) => {
+                let target = TargetCatalog::new(&recorder, &update.table)?;
+                let (query, ordinals) = update_query(update, &target)?;
+                let returning = returning(update, &recorder)?;
+                (draft(&query, &target)?, Some(RowChange { ordinals, returning }))
+            }
+            Statement::Delete(delete) => {
+                let target = TargetCatalog::new(&recorder, &delete.table)?;
+                let (ordinals, returning) = (vec![], returning(delete, &recorder)?);
+                let query = delete_query(delete, &target)?;
+                (draft(&query, &target)?, Some(RowChange { ordinals, returning }))
+            }
+            _ => return Ok(None),
+        };
+        let (query, names) = drafted;
+        let is_good = query.shared.is_empty()
+            && admitted::is_for_all_values(&query.plan).map_err(from_library)?;
+        let Some(depends) = recorder.depends().filter(|_| is_good) else { return Ok(None) };
+        Ok(Some(Generic { statement, query, names, change, depends, parameter_count }))
+    }
+
+    /// What it does with the rows that its query finds, if it changes them; to be asked for each execution.
+    pub fn change(&self) -> Option<RowChange> {
+        let RowChange { ordinals, returning } = self.change.as_ref()?;
+        let returning = returning.as_ref().map(RowExprs::in_context);
+        Some(RowChange { ordinals: ordinals.clone(), returning })
+    }
+
+    /// Whether all that it depends on is as it was.
+    pub fn holds(&self, catalog: &dyn Catalog) -> bool {
+        self.depends.hold(catalog)
+    }
+
+    /// The statement with values, to be run by this plan.
+    pub fn statement(self: &Arc<Self>, template: &Template, values: &[Parameter]) -> Statement {
+        let (template, parameters) = (template.clone(), values.to_vec());
+        let mut statement = self.statement.clone();
+        statement.set_bound(Bound { template, parameters, generic: Some(self.clone()) });
+        statement
+    }
+
+    /// The plan for these values, at the moment of the catalog.
+    ///
+    /// # Errors
+    /// Those of values that are none of their types, and of constants that cannot be computed.
+    pub fn plan(
+        &self,
+        parameters: &[Parameter],
+        catalog: &dyn Catalog,
+        options: &PlannerOptions,
+    ) -> SqlResult<Plan> {
+        let texts = values::texts(parameters, self.parameter_count, catalog)?;
+        let logical = values::with_values(&self.query.plan, &texts)?;
+        let physical = || crate::physical::plan(&logical, vec![], options);
+        let plan = crate::logical::guarded(physical)?;
+        Ok(planner::named(plan, self.names.clone(), &self.query.origins))
+    }
+
+    /// Whether these values have a plan that does what `plan` does, which is for them alone.
+    pub fn is_like(
+        &self,
+        plan: &Plan,
+        parameters: &[Parameter],
+        catalog: &dyn Catalog,
+        options: &PlannerOptions,
+    ) -> bool {
+        let shown = |plan: &Plan| crate::explain::explain_text(plan, None, false);
+        let own = self.plan(parameters, catalog, options);
+        own.is_ok_and(|own| own.root.schema == plan.root.schema && shown(&own) == shown(plan))
+    }
+}

@@ -1,0 +1,149 @@
+//! Which plans are good for all values of their parameters.
+//!
+//! The library takes a parameter for what it is, but some of what stands around one asks for its value: types of
+//! results that depend on it (`round(x, $1)` has as many digits), numbers of rows, arguments of aggregates that
+//! must be constants. So parameters are admitted where they are known to be values like those of a column, and
+//! nowhere else.
+
+use datafusion_common::Result;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Expr, LogicalPlan};
+use types::{LogicalType, oid};
+
+use crate::parse::Parameter;
+
+/// Functions whose results have types that follow from those of their arguments: operators (`library/typing`)
+/// and what is often compared.
+const FUNCTIONS: &[&str] = &[
+    "abs",
+    "btrim",
+    "coalesce",
+    "concat",
+    "date_minus_date",
+    "date_minus_days",
+    "date_plus_days",
+    "date_plus_time",
+    "date_trunc",
+    "days_plus_date",
+    "float_div",
+    "greatest",
+    "interval_length",
+    "least",
+    "left",
+    "length",
+    "lower",
+    "mod",
+    "nullif",
+    "numeric_div",
+    "numeric_mul",
+    "operator_pattern",
+    "replace",
+    "right",
+    "span_divided",
+    "span_minus_span",
+    "span_plus_span",
+    "span_plus_time",
+    "span_times",
+    "starts_with",
+    "strpos",
+    "substr",
+    "time_minus_span",
+    "time_minus_time",
+    "time_plus_span",
+    "times_span",
+    "timezone",
+    "upper",
+    "uuid_in",
+];
+
+/// Whether a parameter is one that a generic plan may have: not null, and of a type whose literals are typed
+/// without a look at their text. Those of `char(n)` lose their blanks, and arrays become lists.
+pub(crate) fn is_admitted(parameter: &Parameter) -> bool {
+    let is_known = parameter.ty.is_some_and(|ty| {
+        !matches!(ty, LogicalType::Array(_) | LogicalType::Char(_) | LogicalType::Oid)
+    });
+    is_known && parameter.value.is_some() && parameter.told.is_none_or(|told| told == oid::VARCHAR)
+}
+
+/// Whether all parameters of a plan stand where any value may.
+pub(super) fn is_for_all_values(plan: &LogicalPlan) -> Result<bool> {
+    let mut all = true;
+    plan.apply(|node| {
+        node.apply_expressions(|expr| {
+            all &= is_in_place(node, expr)?;
+            Ok(going_on(all))
+        })?;
+        Ok(going_on(all))
+    })?;
+    Ok(all)
+}
+
+fn going_on(all: bool) -> TreeNodeRecursion {
+    if all { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop }
+}
+
+/// The same of an expression of a node.
+fn is_in_place(node: &LogicalPlan, expr: &Expr) -> Result<bool> {
+    if !expr.exists(|e| Ok(is_parameter(e)))? {
+        return Ok(true);
+    }
+    let is_constant_wanted = match node {
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::Join(_)
+        | LogicalPlan::TableScan(_) => false,
+        // A constant there is another thing than a value.
+        LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_) => true,
+        _ => return Ok(false),
+    };
+    let mut all = !(is_constant_wanted && is_made_of_parameters(expr)?);
+    expr.apply(|e| {
+        all &= admits(e) || !has_such_operand(e)?;
+        Ok(going_on(all))
+    })?;
+    Ok(all)
+}
+
+/// Whether parameters may be operands of an expression.
+fn admits(expr: &Expr) -> bool {
+    match expr {
+        Expr::ScalarFunction(call) => FUNCTIONS.contains(&call.func.name()),
+        Expr::Alias(_)
+        | Expr::BinaryExpr(_)
+        | Expr::Between(_)
+        | Expr::InList(_)
+        | Expr::Like(_)
+        | Expr::Case(_)
+        | Expr::Cast(_)
+        | Expr::Not(_)
+        | Expr::Negative(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsNotUnknown(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether an operand is one that becomes a constant with the values.
+fn has_such_operand(expr: &Expr) -> Result<bool> {
+    let mut found = false;
+    expr.apply_children(|child| {
+        found |= is_made_of_parameters(child)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
+/// Whether it is made of parameters, and of no column.
+fn is_made_of_parameters(expr: &Expr) -> Result<bool> {
+    Ok(expr.exists(|e| Ok(is_parameter(e)))? && expr.column_refs().is_empty())
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    matches!(expr, Expr::Placeholder(_))
+}

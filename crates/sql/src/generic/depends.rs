@@ -1,0 +1,154 @@
+//! What a plan depends on in the catalog: all that was asked when it was made.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use types::SqlResult;
+
+use crate::SystemFunction;
+use crate::catalog::{Catalog, NextNumber, TableDef};
+use crate::dml::is_same_table;
+use crate::view::ViewDef;
+
+/// A plan is made anew where a table has this many times the rows that it had, or they have been so many
+/// times its rows. Access paths are chosen at each execution, so this is about the order of joins: the factor by
+/// which estimates are wrong anyway (PostgreSQL analyses a table anew when a tenth of it has changed).
+const GROWTH_MAX: u64 = 4;
+
+/// Fewer rows than these are as good as these: about a page of them.
+const ROWS_MIN: u64 = 64;
+
+/// The answers of a catalog.
+#[derive(Debug, Default)]
+pub(super) struct Depends {
+    tables: Vec<(String, Arc<TableDef>)>,
+    /// Names that are no view's.
+    views: Vec<String>,
+    /// Names that are no function's of the session.
+    functions: Vec<String>,
+    /// What may be read.
+    reads: Vec<(String, bool, Option<String>)>,
+}
+
+impl Depends {
+    /// Whether the catalog says the same now.
+    pub(super) fn hold(&self, catalog: &dyn Catalog) -> bool {
+        let same = |(name, then): &(String, Arc<TableDef>)| {
+            catalog.table(name).is_some_and(|now| is_unchanged(&now, then))
+        };
+        self.tables.iter().all(same)
+            && self.views.iter().all(|name| catalog.view(name).is_none())
+            && self.functions.iter().all(|name| catalog.system_function(name).is_none())
+            && self.reads.iter().all(|(name, is_system, within)| {
+                catalog.check_read(name, *is_system, within.as_deref()).is_ok()
+            })
+    }
+}
+
+/// Whether a table is planned for as it was then.
+fn is_unchanged(now: &Arc<TableDef>, then: &Arc<TableDef>) -> bool {
+    let (rows, rows_then) = (now.statistics.row_count, then.statistics.row_count);
+    let (least, most) = (rows.min(rows_then).max(ROWS_MIN), rows.max(rows_then));
+    is_same_table(now, then)
+        && Arc::ptr_eq(&now.statistics.columns, &then.statistics.columns)
+        && most <= least.saturating_mul(GROWTH_MAX)
+}
+
+/// A catalog that notes what it is asked.
+pub(super) struct Recorder<'a> {
+    inner: &'a dyn Catalog,
+    /// `None` since it was asked for something that no plan may be kept for.
+    noted: Mutex<Option<Depends>>,
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(inner: &'a dyn Catalog) -> Recorder<'a> {
+        Recorder { inner, noted: Mutex::new(Some(Depends::default())) }
+    }
+
+    /// What was asked, unless a plan may not be kept.
+    pub(super) fn depends(self) -> Option<Depends> {
+        self.noted.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, note: impl FnOnce(&mut Depends)) {
+        if let Some(depends) = &mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner) {
+            note(depends);
+        }
+    }
+
+    fn refuse(&self) {
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Catalog for Recorder<'_> {
+    fn table(&self, name: &str) -> Option<Arc<TableDef>> {
+        let found = self.inner.table(name);
+        match &found {
+            // Those of the system, of files and of the program have numbers of one statement.
+            Some(def) if !def.id.is_system() => {
+                self.note(|depends| depends.tables.push((name.to_owned(), def.clone())));
+            }
+            _ => self.refuse(),
+        }
+        found
+    }
+
+    fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
+        let found = self.inner.view(name);
+        match &found {
+            None => self.note(|depends| depends.views.push(name.to_owned())),
+            Some(_) => self.refuse(),
+        }
+        found
+    }
+
+    fn view_oid(&self, name: &str) -> Option<u32> {
+        self.refuse();
+        self.inner.view_oid(name)
+    }
+
+    fn system_type(&self, table: &TableDef, column: usize) -> Option<u32> {
+        self.refuse();
+        self.inner.system_type(table, column)
+    }
+
+    fn tables(&self) -> Vec<Arc<TableDef>> {
+        self.refuse();
+        self.inner.tables()
+    }
+
+    fn system_table(&self, schema: &str, name: &str) -> Option<Arc<TableDef>> {
+        let found = self.inner.system_table(schema, name);
+        // The names of the system's relations are the same at all times.
+        if found.is_some() || schema != "pg_catalog" {
+            self.refuse();
+        }
+        found
+    }
+
+    /// No moment: a plan is for all of them.
+    fn now_us(&self) -> Option<i64> {
+        None
+    }
+
+    fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
+        let read = (name.to_owned(), is_system, within.map(str::to_owned));
+        self.note(|depends| depends.reads.push(read));
+        self.inner.check_read(name, is_system, within)
+    }
+
+    fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {
+        self.refuse();
+        self.inner.numbers_of(table, ordinal)
+    }
+
+    fn system_function(&self, name: &str) -> Option<SystemFunction> {
+        let found = self.inner.system_function(name);
+        match &found {
+            None => self.note(|depends| depends.functions.push(name.to_owned())),
+            Some(_) => self.refuse(),
+        }
+        found
+    }
+}
