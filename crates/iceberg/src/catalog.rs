@@ -44,7 +44,7 @@ pub fn table_key(prefix: Option<&str>, name: &str) -> Result<String> {
     let parts: Vec<&str> = name.split('.').collect();
     let is_part = |part: &&str| !part.is_empty() && !part.contains(['/', '\u{1f}']);
     match parts.split_last() {
-        Some((table, namespace)) if !namespace.is_empty() && parts.iter().all(|p| is_part(&p)) => {
+        Some((table, namespace)) if !namespace.is_empty() && parts.iter().all(is_part) => {
             let prefix = prefix.map(|prefix| format!("{prefix}/")).unwrap_or_default();
             let namespace = namespace.join(SEPARATOR);
             Ok(format!("v1/{prefix}namespaces/{namespace}/tables/{table}"))
