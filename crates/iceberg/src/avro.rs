@@ -8,6 +8,7 @@ mod codec;
 mod datum;
 mod shape;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub(crate) use datum::{Datum, Record};
@@ -26,6 +27,11 @@ pub(crate) struct Container<'a> {
     codec: Codec,
     sync: &'a [u8],
     blocks: Reader<'a>,
+    /// The block that is being read.
+    block: Cow<'a, [u8]>,
+    at: usize,
+    steps_left: usize,
+    records_left: i64,
 }
 
 impl<'a> Container<'a> {
@@ -42,26 +48,45 @@ impl<'a> Container<'a> {
         let schema = pairs.get(b"avro.schema".as_slice());
         let schema = schema.ok_or_else(|| Error::damaged("it has no Avro schema"))?;
         let codec = Codec::parse(pairs.get(b"avro.codec".as_slice()).copied())?;
-        Ok(Container { shapes: Shapes::parse(schema)?, codec, sync, blocks: head })
+        Ok(Container {
+            shapes: Shapes::parse(schema)?,
+            codec,
+            sync,
+            blocks: head,
+            block: Cow::default(),
+            at: 0,
+            steps_left: 0,
+            records_left: 0,
+        })
     }
 
-    /// Gives all records, one after the other.
-    pub(crate) fn records(mut self, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
-        while !self.blocks.is_at_end() {
-            let count = self.blocks.long()?;
-            let bytes = self.codec.decompressed(self.blocks.bytes()?)?;
-            if self.blocks.take(SYNC_BYTES)? != self.sync {
-                return Err(Error::damaged("a block does not end with the mark of the file"));
-            }
-            let mut block = Reader::new(&bytes);
-            for _ in 0..count {
-                each(block.record(&self.shapes)?)?;
-            }
-            if !block.is_at_end() {
+    /// The next record; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Record>> {
+        while self.records_left <= 0 {
+            if self.at != self.block.len() {
                 return Err(Error::damaged("a block has more bytes than records"));
             }
+            if self.blocks.is_at_end() {
+                return Ok(None);
+            }
+            self.next_block()?;
         }
-        Ok(())
+        let mut reader = Reader::with_steps(&self.block[self.at..], self.steps_left);
+        let record = reader.record(&self.shapes)?;
+        self.at = self.block.len() - reader.left();
+        self.steps_left = reader.steps_left();
+        self.records_left -= 1;
+        Ok(Some(record))
+    }
+
+    fn next_block(&mut self) -> Result<()> {
+        self.records_left = self.blocks.long()?;
+        self.block = self.codec.decompressed(self.blocks.bytes()?)?;
+        (self.at, self.steps_left) = (0, Reader::new(&self.block).steps_left());
+        match self.blocks.take(SYNC_BYTES)? == self.sync {
+            true => Ok(()),
+            false => Err(Error::damaged("a block does not end with the mark of the file")),
+        }
     }
 }
 

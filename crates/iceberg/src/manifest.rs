@@ -72,54 +72,77 @@ type PartitionValue = Option<Option<Value>>;
 /// # Errors
 /// Damaged.
 pub fn manifests_of_list(bytes: &[u8]) -> Result<Vec<Manifest>> {
-    let mut manifests = vec![];
-    Container::open(bytes)?.records(|mut record| {
+    let (mut container, mut manifests) = (Container::open(bytes)?, vec![]);
+    while let Some(mut record) = container.next()? {
         manifests.push(Manifest {
             path: text(record.take(500), "path of a manifest")?,
             spec_id: int(record.take(502), "partition spec of a manifest")?,
             is_of_deletes: whole_if(record.take(517))? == Some(1),
             sequence_number: whole_if(record.take(515))?.unwrap_or(0),
         });
-        Ok(())
-    })?;
+    }
     Ok(manifests)
 }
 
-/// Reads the files of a manifest that are still there.
-///
-/// # Errors
-/// Damaged, and unsupported for deletion vectors.
-pub fn files_of_manifest(
-    bytes: &[u8],
-    manifest: &Manifest,
-    metadata: &TableMetadata,
-) -> Result<Vec<DataFile>> {
-    let spec = metadata.spec(manifest.spec_id)?;
-    let types: Vec<_> = spec.fields.iter().map(|field| field.ty(metadata.schemas())).collect();
-    let mut files = vec![];
-    Container::open(bytes)?.records(|mut entry| {
-        let status = whole(entry.take(0), "status of an entry")?;
-        if status == STATUS_DELETED {
-            return Ok(());
+/// The files of a manifest that are still there, one after the other: whoever reads them may do other things
+/// between two of them.
+pub struct ManifestFiles<'a> {
+    container: Container<'a>,
+    manifest: &'a Manifest,
+    format_version: i32,
+    spec: &'a PartitionSpec,
+    /// The types of the values of partitions.
+    types: Vec<Option<Type>>,
+}
+
+impl<'a> ManifestFiles<'a> {
+    /// Begins to read a manifest.
+    ///
+    /// # Errors
+    /// Damaged, and unsupported for another compression.
+    pub fn open(
+        bytes: &'a [u8],
+        manifest: &'a Manifest,
+        metadata: &'a TableMetadata,
+    ) -> Result<ManifestFiles<'a>> {
+        let spec = metadata.spec(manifest.spec_id)?;
+        let types = spec.fields.iter().map(|field| field.ty(metadata.schemas())).collect();
+        let (container, format_version) = (Container::open(bytes)?, metadata.format_version);
+        Ok(ManifestFiles { container, manifest, format_version, spec, types })
+    }
+
+    fn read(&mut self) -> Result<Option<DataFile>> {
+        while let Some(mut entry) = self.container.next()? {
+            let status = whole(entry.take(0), "status of an entry")?;
+            if status == STATUS_DELETED {
+                continue;
+            }
+            let sequence_number = match whole_if(entry.take(3))? {
+                Some(number) => number,
+                // It was not known yet when the manifest was written. There were none in version 1.
+                None if status == STATUS_ADDED => self.manifest.sequence_number,
+                None if self.format_version == 1 => 0,
+                None => return Err(Error::damaged("an entry has no sequence number")),
+            };
+            let Datum::Record(file) = entry.take(2) else {
+                return Err(Error::damaged("an entry has no file"));
+            };
+            let file = DataFile::of(file, self.spec, &self.types, sequence_number)?;
+            if (file.content != Content::Data) != self.manifest.is_of_deletes {
+                return Err(Error::damaged("data files and delete files are mixed"));
+            }
+            return Ok(Some(file));
         }
-        let sequence_number = match whole_if(entry.take(3))? {
-            Some(number) => number,
-            // Its number was not known yet when the manifest was written. There were none in version 1.
-            None if status == STATUS_ADDED => manifest.sequence_number,
-            None if metadata.format_version == 1 => 0,
-            None => return Err(Error::damaged("an entry has no sequence number")),
-        };
-        let Datum::Record(file) = entry.take(2) else {
-            return Err(Error::damaged("an entry has no file"));
-        };
-        let file = DataFile::of(file, spec, &types, sequence_number)?;
-        if (file.content != Content::Data) != manifest.is_of_deletes {
-            return Err(Error::damaged("data files and delete files are mixed"));
-        }
-        files.push(file);
-        Ok(())
-    })?;
-    Ok(files)
+        Ok(None)
+    }
+}
+
+impl Iterator for ManifestFiles<'_> {
+    type Item = Result<DataFile>;
+
+    fn next(&mut self) -> Option<Result<DataFile>> {
+        self.read().transpose()
+    }
 }
 
 impl DataFile {

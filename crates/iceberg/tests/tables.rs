@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use iceberg::{
-    Content, DataFile, Deletes, ErrorKind, Manifest, Result, TableMetadata, Type, Value,
-    files_of_manifest, manifests_of_list, moved, version_of,
+    Content, DataFile, Deletes, ErrorKind, Manifest, ManifestFiles, Result, TableMetadata, Type,
+    Value, manifests_of_list, moved, version_of,
 };
 
 fn folder(table: &str) -> PathBuf {
@@ -48,6 +48,14 @@ fn read(table: &str) -> Table {
     let files = manifests.iter().map(|(m, bytes)| files_of_manifest(bytes, m, &metadata));
     let files = files.collect::<Result<Vec<_>>>().expect("good").into_iter().flatten().collect();
     Table { metadata, list, manifests, files }
+}
+
+fn files_of_manifest(
+    bytes: &[u8],
+    manifest: &Manifest,
+    metadata: &TableMetadata,
+) -> Result<Vec<DataFile>> {
+    ManifestFiles::open(bytes, manifest, metadata)?.collect()
 }
 
 #[test]

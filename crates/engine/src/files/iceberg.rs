@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use exec::Access;
-use iceberg::{Content as Kind, DataFile, Deletes, Manifest, files_of_manifest, manifests_of_list};
+use iceberg::{Content as Kind, DataFile, Deletes, ManifestFiles, manifests_of_list};
 use runtime::sync::Cancel;
 use sql::FileCall;
 use sql::catalog::TableStatistics;
@@ -33,7 +33,7 @@ use crate::waiting::give_way;
 
 pub(super) use deletions::{Deleted, Deletions};
 
-use lake::{Lake, Reader, beside};
+use lake::{Lake, Reader};
 
 /// Files of one table: the metadata of each is in memory as long as the statement.
 const FILES_MAX: usize = 100_000;
@@ -74,7 +74,7 @@ pub(super) async fn describe(
     let mut lake = versions::open(call, &reader).await?;
     let mut data = vec![];
     if let Some(list) = lake.manifest_list.clone() {
-        let files = files_of(&mut lake, &list, &reader).await?;
+        let files = files_of(&lake, &list, &reader).await?;
         let (deletes, rows): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.content != Kind::Data);
         lake.deletes = Deletes::new(deletes, &lake.metadata).map_err(|e| lake.fault(&list, &e))?;
@@ -106,34 +106,33 @@ fn columns(lake: &Lake) -> Vec<FileColumn> {
 }
 
 /// The data files and delete files of a snapshot.
-async fn files_of(lake: &mut Lake, list: &str, reader: &Reader<'_>) -> SqlResult<Vec<DataFile>> {
+async fn files_of(lake: &Lake, list: &str, reader: &Reader<'_>) -> SqlResult<Vec<DataFile>> {
     let list_path = lake.resolve(list)?;
     let bytes = reader.whole(&list_path).await?;
-    let manifests = beside(reader.cancel, move || manifests_of_list(&bytes)).await?;
-    let manifests = manifests.map_err(|error| lake::fault(&list_path, &error))?;
+    let manifests = manifests_of_list(&bytes).map_err(|error| lake::fault(&list_path, &error))?;
     let mut files = vec![];
     for some in manifests.chunks(READ_AT_ONCE) {
-        give_way(reader.cancel).await?;
-        let some: Vec<(String, Manifest)> = some
-            .iter()
-            .map(|manifest| Ok((lake.resolve(&manifest.path)?, manifest.clone())))
-            .collect::<SqlResult<_>>()?;
-        let all = reader.all(some.iter().map(|(path, _)| path.as_str())).await?;
-        let metadata = lake.metadata.clone();
-        let read = move || {
-            let read = some.iter().zip(&all).map(|((path, manifest), bytes)| {
-                let files = files_of_manifest(bytes, manifest, &metadata);
-                files.map_err(|error| lake::fault(path, &error))
-            });
-            read.collect::<SqlResult<Vec<_>>>()
-        };
-        files.extend(beside(reader.cancel, read).await??.into_iter().flatten());
-        if files.len() > FILES_MAX {
-            let message = format!("a table of more than {FILES_MAX} files");
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        let paths = some.iter().map(|manifest| lake.resolve(&manifest.path));
+        let paths = paths.collect::<SqlResult<Vec<_>>>()?;
+        let all = reader.all(paths.iter().map(String::as_str)).await?;
+        for ((manifest, path), bytes) in some.iter().zip(&paths).zip(&all) {
+            let fault = |error| lake::fault(path, &error);
+            for file in ManifestFiles::open(bytes, manifest, &lake.metadata).map_err(fault)? {
+                give_way(reader.cancel).await?;
+                files.push(file.map_err(fault)?);
+                check_count(files.len())?;
+            }
         }
     }
     Ok(files)
+}
+
+fn check_count(count: usize) -> SqlResult<()> {
+    if count <= FILES_MAX {
+        return Ok(());
+    }
+    let message = format!("a table of more than {FILES_MAX} files");
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
 }
 
 impl TableFile {

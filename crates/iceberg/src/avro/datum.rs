@@ -71,6 +71,20 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes, steps_left }
     }
 
+    /// One that may take so many steps.
+    pub(super) fn with_steps(bytes: &'a [u8], steps_left: usize) -> Reader<'a> {
+        Reader { rest: bytes, steps_left }
+    }
+
+    pub(super) fn steps_left(&self) -> usize {
+        self.steps_left
+    }
+
+    /// Bytes that are not read yet.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     pub(super) fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }

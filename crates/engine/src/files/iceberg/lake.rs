@@ -178,15 +178,3 @@ pub(super) fn damaged(path: &str, why: impl Into<String>) -> SqlError {
     let message = format!("file \"{path}\" is not as a table of Iceberg should have it");
     SqlError::new(SqlState::DATA_CORRUPTED, message).with_detail(why)
 }
-
-/// Does what takes long on a thread beside the workers.
-///
-/// # Errors
-/// 57014; XX000 when it panics.
-pub(super) async fn beside<T: Send + 'static>(
-    cancel: &Cancel,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> SqlResult<T> {
-    let done = unless_cancelled(cancel, runtime::offload(work)).await?;
-    done.map_err(|aborted| SqlError::internal(format!("reading metadata failed: {aborted}")))
-}

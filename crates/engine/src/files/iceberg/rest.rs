@@ -7,7 +7,7 @@ use sql::FileCall;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::super::options::{flag, invalid, text};
-use super::lake::{self, Reader, beside};
+use super::lake::{self, Reader};
 use crate::objects::{Bucket, Scheme, is_object, of_object};
 use crate::waiting::unless_cancelled;
 
@@ -48,8 +48,7 @@ pub(super) async fn table(
         }
         _ => of_object(&error, &bucket.location, &key),
     })?;
-    let metadata = beside(reader.cancel, move || TableMetadata::of_answer(&answer)).await?;
-    let metadata = metadata.map_err(|error| lake::fault(&path, &error))?;
+    let metadata = TableMetadata::of_answer(&answer).map_err(|error| lake::fault(&path, &error))?;
     let root = place(&metadata.location).map_err(|error| lake::fault(&path, &error))?;
     if !is_object(&root) {
         let message = format!("the table \"{name}\" of a catalog lies in the folder \"{root}\"");

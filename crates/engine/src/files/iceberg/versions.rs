@@ -9,7 +9,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::super::options::{flag, invalid, text};
 use super::super::paths;
-use super::lake::{self, Lake, Reader, beside};
+use super::lake::{self, Lake, Reader};
 use super::rest;
 
 const HINT: &str = "version-hint.text";
@@ -66,8 +66,7 @@ async fn of_files(
         None => (given.to_owned(), metadata_path(given, text(call, "version"), reader).await?),
     };
     let bytes = reader.whole(&path).await?;
-    let metadata = beside(reader.cancel, move || TableMetadata::parse(&bytes)).await?;
-    let metadata = metadata.map_err(|error| lake::fault(&path, &error))?;
+    let metadata = TableMetadata::parse(&bytes).map_err(|error| lake::fault(&path, &error))?;
     Ok((root, path, metadata))
 }
 
