@@ -74,6 +74,6 @@ fn open_sockets_are_waited_for_without_descriptors() {
     limit_descriptors();
     for ring in [RingChoice::Threads, RingChoice::Auto] {
         let config = Config { workers: 1, ring, pin: false, ..Config::default() };
-        Runtime::start(config).expect("a runtime").block_on(|| both_ways());
+        Runtime::start(config).expect("a runtime").block_on(both_ways);
     }
 }
