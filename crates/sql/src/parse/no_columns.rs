@@ -68,6 +68,21 @@ pub(crate) fn stored_query(text: &str) -> Result<Query, ParserError> {
     Ok(*query)
 }
 
+/// Refuses a table without columns whose definition has not even parentheses.
+pub(super) fn expect_list(statement: &super::Statement, names_no_list: bool) -> SqlResult<()> {
+    match statement {
+        super::Statement::CreateTable(create)
+            if names_no_list
+                && create.columns.is_empty()
+                && create.query.is_none()
+                && create.location.is_none() =>
+        {
+            Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at end of input"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether the words are `CREATE TABLE` with no list of columns behind the name, not even an empty one.
 pub(super) fn names_no_list(tokens: &Tokens) -> bool {
     let table = tokens.iter().position(|token| keyword(Some(token)) == Keyword::TABLE);
