@@ -63,6 +63,8 @@ def shown(value):
     """A value as COPY writes it to CSV."""
     if value is None:
         return ""
+    if value == "":
+        return '""'
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, float):

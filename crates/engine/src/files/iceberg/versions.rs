@@ -31,7 +31,10 @@ pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake
         None => of_files(call, given, reader).await?,
     };
     let snapshot = snapshot_of(call, &metadata, &path)?;
-    let schema = metadata.schema_of(snapshot).map_err(|error| lake::fault(&path, &error))?;
+    // Columns may have changed since the current snapshot was written; an earlier one has those of its time.
+    let earlier = text(call, "snapshot_from_id").or(text(call, "snapshot_from_timestamp"));
+    let schema =
+        metadata.schema_of(earlier.and(snapshot)).map_err(|error| lake::fault(&path, &error))?;
     Ok(Lake {
         snapshot: reader.snapshot.clone(),
         root,
