@@ -397,14 +397,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         Some(named) if error.state == SqlState::FEATURE_NOT_SUPPORTED => named,
         _ => error,
     })?;
-    if let Statement::CreateTable(create) = &dispatched
-        && names_no_list
-        && create.columns.is_empty()
-        && create.query.is_none()
-        && create.location.is_none()
-    {
-        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at end of input"));
-    }
+    no_columns::check_list(&dispatched, names_no_list)?;
     match (overriding::with(dispatched, overriding)?, into) {
         (Statement::Query(query), Some(into)) => {
             Ok(Statement::CreateTable(ddl::select_into(&into, query)?))

@@ -76,6 +76,24 @@ pub(super) fn names_no_list(tokens: &Tokens) -> bool {
     !tokens[table..].iter().any(|token| token.token == Token::LParen)
 }
 
+/// Refuses a table of which nothing says the columns, not even a list of none.
+///
+/// # Errors
+/// 42601
+pub(super) fn check_list(statement: &super::Statement, names_no_list: bool) -> SqlResult<()> {
+    match statement {
+        super::Statement::CreateTable(create)
+            if names_no_list
+                && create.columns.is_empty()
+                && create.query.is_none()
+                && create.location.is_none() =>
+        {
+            Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at end of input"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
     match token.map(|t| &t.token) {
         Some(Token::Word(word)) => word.keyword,
