@@ -403,7 +403,7 @@ fn parse_one(text: &str, mut tokens: tokens::Tokens) -> SqlResult<Statement> {
         Some(named) if error.state == SqlState::FEATURE_NOT_SUPPORTED => named,
         _ => error,
     })?;
-    no_columns::expect_list(&dispatched, names_no_list)?;
+    no_columns::check_list(&dispatched, names_no_list)?;
     match (overriding::with(dispatched, overriding)?, into) {
         (Statement::Query(query), Some(into)) => {
             Ok(Statement::CreateTable(ddl::select_into(&into, query)?))

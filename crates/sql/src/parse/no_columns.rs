@@ -68,8 +68,19 @@ pub(crate) fn stored_query(text: &str) -> Result<Query, ParserError> {
     Ok(*query)
 }
 
-/// Refuses a table without columns whose definition has not even parentheses.
-pub(super) fn expect_list(statement: &super::Statement, names_no_list: bool) -> SqlResult<()> {
+/// Whether the words are `CREATE TABLE` with no list of columns behind the name, not even an empty one.
+pub(super) fn names_no_list(tokens: &Tokens) -> bool {
+    let table = tokens.iter().position(|token| keyword(Some(token)) == Keyword::TABLE);
+    let begins = keyword(tokens.first()) == Keyword::CREATE;
+    let Some(table) = table.filter(|_| begins) else { return false };
+    !tokens[table..].iter().any(|token| token.token == Token::LParen)
+}
+
+/// Refuses a table of which nothing says the columns, not even a list of none.
+///
+/// # Errors
+/// 42601
+pub(super) fn check_list(statement: &super::Statement, names_no_list: bool) -> SqlResult<()> {
     match statement {
         super::Statement::CreateTable(create)
             if names_no_list
@@ -81,14 +92,6 @@ pub(super) fn expect_list(statement: &super::Statement, names_no_list: bool) -> 
         }
         _ => Ok(()),
     }
-}
-
-/// Whether the words are `CREATE TABLE` with no list of columns behind the name, not even an empty one.
-pub(super) fn names_no_list(tokens: &Tokens) -> bool {
-    let table = tokens.iter().position(|token| keyword(Some(token)) == Keyword::TABLE);
-    let begins = keyword(tokens.first()) == Keyword::CREATE;
-    let Some(table) = table.filter(|_| begins) else { return false };
-    !tokens[table..].iter().any(|token| token.token == Token::LParen)
 }
 
 fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
