@@ -36,6 +36,8 @@ async fn planned(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementR
     let target = TargetCatalog::new(&writing.catalog, &delete.table)?;
     let returning = returning(delete, &writing.catalog)?;
     let query = delete_query(delete, &target)?;
+    // What can be read need not be a table: no row of such is looked for.
+    writing.entry(&delete.table)?;
     let found = writing.changed_rows(delete.bound.as_ref(), &query, &delete.table).await?;
     remove(writing, &delete.table, &found, returning.as_ref()).await
 }

@@ -40,6 +40,8 @@ async fn planned(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementR
     let target = TargetCatalog::new(&writing.catalog, &update.table)?;
     let returning = returning(update, &writing.catalog)?;
     let (query, ordinals) = update_query(update, &target)?;
+    // What can be read need not be a table: no row of such is looked for.
+    writing.entry(&update.table)?;
     let found = writing.changed_rows(update.bound.as_ref(), &query, &update.table).await?;
     change(writing, &update.table, &found, &RowChange { ordinals, returning }).await
 }
