@@ -42,6 +42,10 @@ pub(super) fn wrap_clashing(query: &mut Query) {
         return;
     };
     let (mut outputs, is_distinct) = (vec![], select.distinct.is_some());
+    // A name alone is an output's before it is a column's.
+    for (position, item) in select.projection.iter().enumerate() {
+        keys.iter_mut().for_each(|key| by_position(key, &item_name(item), position));
+    }
     for (position, item) in select.projection.iter_mut().enumerate() {
         let name = item_name(item);
         let inner = Ident::with_quote('"', format!("{APART}{position}"));
@@ -50,11 +54,11 @@ pub(super) fn wrap_clashing(query: &mut Query) {
             return;
         };
         let expr = expr.clone();
-        // Rows that are taken once are ordered by their outputs only.
-        let repeated = keys.iter_mut().filter(|key| is_distinct && key.expr == expr);
+        // Rows that are taken once are ordered by their outputs only. A number is a place already.
+        let is_same = |key: &&mut OrderByExpr| key.expr == expr && !is_value(&key.expr);
+        let repeated = keys.iter_mut().filter(|key| is_distinct && is_same(key));
         repeated.for_each(|key| key.expr = place(position));
         *item = SelectItem::ExprWithAlias { expr, alias: inner.clone() };
-        keys.iter_mut().for_each(|key| by_position(key, &name, position));
         let alias = Ident::with_quote('"', name);
         outputs.push(SelectItem::ExprWithAlias { expr: Expr::Identifier(inner), alias });
     }
@@ -119,6 +123,10 @@ fn by_position(key: &mut OrderByExpr, name: &str, position: usize) {
     if matches!(&key.expr, Expr::Identifier(ident) if identifier(ident) == name) {
         key.expr = place(position);
     }
+}
+
+fn is_value(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(_))
 }
 
 /// An output, counted from 0, as `ORDER BY` has it.
