@@ -73,7 +73,14 @@ pub(super) fn names_no_list(tokens: &Tokens) -> bool {
     let table = tokens.iter().position(|token| keyword(Some(token)) == Keyword::TABLE);
     let begins = keyword(tokens.first()) == Keyword::CREATE;
     let Some(table) = table.filter(|_| begins) else { return false };
-    !tokens[table..].iter().any(|token| token.token == Token::LParen)
+    let ends_name = |token: &&TokenWithSpan| {
+        token.token == Token::LParen
+            || matches!(
+                keyword(Some(token)),
+                Keyword::WITH | Keyword::ON | Keyword::TABLESPACE | Keyword::USING
+            )
+    };
+    tokens[table..].iter().find(ends_name).is_none_or(|token| token.token != Token::LParen)
 }
 
 /// Refuses a table of which nothing says the columns, not even a list of none.
