@@ -33,7 +33,8 @@ const EXACT_BYTES: usize = 1 << 20;
 /// order have their bits beside each other, where a Bloom filter misses the cache with each.
 const EXACT_TIMES: usize = 4;
 
-/// Keys of a set at most: more do not fit into the caches with 16 to 32 bits each.
+/// Keys of a set at most: more do not fit into the caches with 16 to 32 bits each. An exact set of so many
+/// takes at most 32 MiB.
 const KEYS_MAX: usize = 4 << 20;
 
 /// What the values of a column must be for a row to have a partner; nulls have none.
@@ -68,7 +69,7 @@ impl JoinFilter {
     pub(crate) async fn of(
         ty: &DataType,
         columns: &[ArrayRef],
-        takes_bytes: impl FnOnce(usize) -> bool,
+        takes_bytes: impl Fn(usize) -> bool,
     ) -> JoinFilter {
         let (mut least, mut greatest) = (i64::MAX, i64::MIN);
         for column in columns {
@@ -149,7 +150,7 @@ impl Members {
     fn none(
         (least, greatest): (i64, i64),
         key_count: usize,
-        takes_bytes: impl FnOnce(usize) -> bool,
+        takes_bytes: impl Fn(usize) -> bool,
     ) -> Members {
         if least > greatest {
             return Members::Exact(vec![]);
@@ -157,12 +158,16 @@ impl Members {
         let span = greatest.wrapping_sub(least).cast_unsigned();
         let exact_words = usize::try_from(span / 64 + 1).unwrap_or(usize::MAX);
         let bloom_words = (key_count.saturating_mul(BLOOM_BITS) / 64).next_power_of_two();
-        let is_exact = exact_words <= (EXACT_TIMES * bloom_words).max(EXACT_BYTES / 8);
-        let words = if is_exact { exact_words } else { bloom_words };
-        match key_count <= KEYS_MAX && takes_bytes(words * size_of::<u64>()) {
-            true if is_exact => Members::Exact(vec![0; words]),
-            true => Members::Bloom(vec![0; words]),
-            false => Members::Any,
+        let takes = |words: usize| takes_bytes(words * size_of::<u64>());
+        let may_be_exact = exact_words <= (EXACT_TIMES * bloom_words).max(EXACT_BYTES / 8);
+        if key_count > KEYS_MAX {
+            Members::Any
+        } else if may_be_exact && takes(exact_words) {
+            Members::Exact(vec![0; exact_words])
+        } else if takes(bloom_words) {
+            Members::Bloom(vec![0; bloom_words])
+        } else {
+            Members::Any
         }
     }
 
