@@ -459,4 +459,30 @@ fn relations_in_binary_are_refused_by_name() {
     assert!(error.to_string().contains("db error"), "{error}");
     let by_number = client.query_one("select ($1::regclass)::oid", &[&"pg_class"]).expect("a row");
     assert_eq!(by_number.get::<_, u32>(0), 1259);
+    let statement = client
+        .prepare_typed("select ($1::regclass)::text", &[Type::REGCLASS])
+        .expect("a relation by its number");
+    let by_name = client.query_one(&statement, &[&Relation(1259)]).expect("a row");
+    assert_eq!(by_name.get::<_, String>(0), "pg_class");
+}
+
+/// A relation as its number in four bytes.
+#[derive(Debug)]
+struct Relation(u32);
+
+impl ToSql for Relation {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0.to_be_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::REGCLASS
+    }
+
+    to_sql_checked!();
 }
