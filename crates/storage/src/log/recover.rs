@@ -49,6 +49,9 @@ pub(crate) async fn read(
             let ((tree, key, value), behind) = split_first(rest).ok_or_else(|| damaged(0))?;
             entries.insert((tree, key.to_vec()), value.map(<[u8]>::to_vec));
             rest = behind;
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
         }
     }
     Ok(entries)
