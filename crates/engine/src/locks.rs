@@ -188,9 +188,7 @@ impl Locks {
     /// What a session waits for, and the sessions in its way.
     fn wait_of(&self, session: u64) -> Option<(LockShown, Vec<u64>)> {
         let state = self.0.state();
-        let is_wanted = |lock: &&ShownLock| lock.session == Some(session) && !lock.is_granted;
-        let what = state.shown().iter().find(is_wanted)?.what;
-        Some((what, state.blocking(session)))
+        Some((state.wanted(session)?, state.blocking(session)))
     }
 
     /// The sessions that a session waits for.

@@ -211,6 +211,23 @@ impl State {
         queues
     }
 
+    /// What a session waits for, without a look at all that is locked.
+    pub(super) fn wanted(&self, session: u64) -> Option<LockShown> {
+        let is_own = |waiting: &BTreeMap<u64, Option<u64>>| {
+            waiting.values().any(|waiting| *waiting == Some(session))
+        };
+        let own = self.writers.iter().filter(|(_, writer)| writer.session == Some(session));
+        let of_writer = |(id, writer): (&u64, &Writer)| match (self.upgrading, &writer.waits_for) {
+            (Some(upgrading), _) if upgrading == *id => Some(LockShown::Right { is_alone: true }),
+            (_, Some((key, mode))) => Some(LockShown::Keys(key.tree, *mode)),
+            _ => None,
+        };
+        own.filter_map(of_writer).next().or_else(|| {
+            let is_alone = is_own(&self.excluding);
+            (is_alone || is_own(&self.sharing)).then_some(LockShown::Right { is_alone })
+        })
+    }
+
     /// What is held and waited for.
     pub(super) fn shown(&self) -> Vec<ShownLock> {
         let mut shown = vec![];
