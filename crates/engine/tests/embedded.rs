@@ -328,3 +328,26 @@ fn prepared_statements_take_typed_values() {
     });
     assert_eq!(sums.unwrap(), [[Datum::Int(10)]]);
 }
+
+#[test]
+fn an_error_before_a_statement_fails_its_transaction_too() {
+    let opened = Opened::new("keyed-errors");
+    let options = TransactionOptions::default();
+    let ignored = opened.db().transaction(&options, async |tx| {
+        tx.put("t", &[Datum::Int(1), Datum::Int(0)]).await?;
+        assert_eq!(tx.get("missing", &[]).await.unwrap_err().state, SqlState("42P01"));
+        let then = tx.get("missing", &[]).await.unwrap_err();
+        assert_eq!(then.state, SqlState::IN_FAILED_TRANSACTION);
+        Ok(())
+    });
+    let state = ignored.unwrap_err().state;
+    assert_eq!((state, opened.value()), (SqlState::IN_FAILED_TRANSACTION, 10));
+    let beyond = KeyRange {
+        prefix: vec![Datum::Int(1)],
+        from: Bound::Excluded(Datum::Int(9)),
+        ..KeyRange::default()
+    };
+    let refused =
+        opened.db().transaction(&options, async |tx| tx.scan("t", &beyond).await.map(drop));
+    assert_eq!(refused.unwrap_err().state, SqlState("42601"));
+}

@@ -86,10 +86,7 @@ impl Session {
     /// 42P01 for a table that there is not, 42P10 for one without a primary key, 42601 for another number of
     /// values; and those of a `SELECT`.
     pub async fn get(&mut self, table: &str, key: &[Datum]) -> SqlResult<Option<Row>> {
-        let def = self.keyed_table(table)?;
-        let mut draft = Draft::default();
-        let condition = draft.equal(&whole_key(&def, key)?, key).join(" and ");
-        draft.text = format!("select * from {} where {condition}", quote_ident(&def.name));
+        let draft = |session: &Session| session.draft_of_key("select * from", table, key);
         Ok(rows(self.run_draft(draft).await?)?.rows()?.pop())
     }
 
@@ -97,8 +94,13 @@ impl Session {
     /// value for each column that is not generated, in their order.
     ///
     /// # Errors
-    /// As [`Session::get`], and those of an `INSERT .. ON CONFLICT .. DO UPDATE`.
+    /// As [`Session::get`], and those of an `INSERT .. ON CONFLICT .. DO UPDATE`: 428C9 for a table with a
+    /// column that is `GENERATED ALWAYS AS IDENTITY`, whose values are never given.
     pub async fn put(&mut self, table: &str, row: &[Datum]) -> SqlResult<()> {
+        self.run_draft(|session| session.draft_of_put(table, row)).await.map(drop)
+    }
+
+    fn draft_of_put(&self, table: &str, row: &[Datum]) -> SqlResult<Draft> {
         let def = self.keyed_table(table)?;
         let is_given = |ordinal: &usize| {
             let default = def.constraints.default_of(*ordinal);
@@ -129,7 +131,7 @@ impl Session {
             values.join(", "),
             key.join(", "),
         );
-        self.run_draft(draft).await.map(drop)
+        Ok(draft)
     }
 
     /// Deletes the row with this primary key; whether there was one.
@@ -137,18 +139,28 @@ impl Session {
     /// # Errors
     /// As [`Session::get`], and those of a `DELETE`.
     pub async fn delete(&mut self, table: &str, key: &[Datum]) -> SqlResult<bool> {
+        let draft = |session: &Session| session.draft_of_key("delete from", table, key);
+        Ok(self.run_draft(draft).await?.row_count() > 0)
+    }
+
+    /// What is done with the row that has a key.
+    fn draft_of_key(&self, what: &str, table: &str, key: &[Datum]) -> SqlResult<Draft> {
         let def = self.keyed_table(table)?;
         let mut draft = Draft::default();
         let condition = draft.equal(&whole_key(&def, key)?, key).join(" and ");
-        draft.text = format!("delete from {} where {condition}", quote_ident(&def.name));
-        Ok(self.run_draft(draft).await?.row_count() > 0)
+        draft.text = format!("{what} {} where {condition}", quote_ident(&def.name));
+        Ok(draft)
     }
 
     /// The rows of a table in the order of its primary key.
     ///
     /// # Errors
-    /// As [`Session::get`]; 42601 for more values than the key has columns.
+    /// As [`Session::get`]; 42601 for more values than the key has columns, and for an end where none is left.
     pub async fn scan(&mut self, table: &str, range: &KeyRange) -> SqlResult<Vec<Row>> {
+        rows(self.run_draft(|session| session.draft_of_scan(table, range)).await?)?.rows()
+    }
+
+    fn draft_of_scan(&self, table: &str, range: &KeyRange) -> SqlResult<Draft> {
         let def = self.keyed_table(table)?;
         let key = key_columns(&def);
         let mut draft = Draft::default();
@@ -156,9 +168,17 @@ impl Session {
             check_count(key.len(), range.prefix.len())?;
         }
         let mut conditions = draft.equal(&key, &range.prefix);
-        if let Some(next) = key.get(range.prefix.len()) {
-            conditions.extend(draft.bound(next, &range.from, [">=", ">"]));
-            conditions.extend(draft.bound(next, &range.to, ["<=", "<"]));
+        let is_open = (&range.from, &range.to) == (&Bound::Unbounded, &Bound::Unbounded);
+        match key.get(range.prefix.len()) {
+            Some(next) => {
+                conditions.extend(draft.bound(next, &range.from, [">=", ">"]));
+                conditions.extend(draft.bound(next, &range.to, ["<=", "<"]));
+            }
+            None if is_open => {}
+            None => {
+                let message = "a range with a whole key as its prefix has no ends";
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            }
         }
         let mut text = format!("select * from {}", quote_ident(&def.name));
         if !conditions.is_empty() {
@@ -170,7 +190,7 @@ impl Session {
         if let Some(limit) = range.limit {
             text.push_str(&format!(" limit {limit}"));
         }
-        rows(self.run_draft(Draft { text, ..draft }).await?)?.rows()
+        Ok(Draft { text, ..draft })
     }
 
     /// Prepares the one statement of a text: the types of its parameters follow from where they stand.
@@ -237,21 +257,30 @@ impl Session {
         }
     }
 
-    async fn run_draft(&mut self, draft: Draft) -> SqlResult<StatementResult> {
+    /// Runs what is drafted. An error of that is one of the statement, and fails the transaction, too.
+    async fn run_draft(
+        &mut self,
+        draft: impl FnOnce(&Session) -> SqlResult<Draft>,
+    ) -> SqlResult<StatementResult> {
+        self.check_not_failed()?;
+        let drafted = draft(self).and_then(|draft| self.remembered(draft));
+        let (known, values) = self.or_fail(drafted)?;
+        self.run_prepared(&known, &values).await
+    }
+
+    /// The statement of a draft, and its values.
+    fn remembered(&mut self, draft: Draft) -> SqlResult<(Arc<NamedStatement>, Vec<Datum>)> {
         let Draft { text, oids, values } = draft;
         let key = (text, oids);
-        let known = match self.keyed.get(&key) {
-            Some(known) => known.clone(),
-            None => {
-                let known = Arc::new(known(&key.0, &key.1)?);
-                if self.keyed.len() >= STATEMENTS_MAX {
-                    self.keyed.clear();
-                }
-                self.keyed.insert(key, known.clone());
-                known
-            }
-        };
-        self.run_prepared(&known, &values).await
+        if let Some(known) = self.keyed.get(&key) {
+            return Ok((known.clone(), values));
+        }
+        let known = Arc::new(known(&key.0, &key.1)?);
+        if self.keyed.len() >= STATEMENTS_MAX {
+            self.keyed.clear();
+        }
+        self.keyed.insert(key, known.clone());
+        Ok((known, values))
     }
 }
 
