@@ -217,10 +217,10 @@ impl Session {
             let begun = time::now();
             let plan = sql::plan_query(&query, &theirs, &options)?;
             let made = wish.map(|wish| {
-                let generic = wish.made(&plan, &theirs, &options);
-                (wish, generic)
+                let generic = wish.made(&plan, &theirs, &options)?;
+                Ok((wish, generic))
             });
-            Ok((plan, made, begun.elapsed()))
+            Ok((plan, made.transpose()?, begun.elapsed()))
         };
         let (plan, made, planning) = self.planner().plan(is_large, cancel, work).await?;
         self.activity().planned(planning);

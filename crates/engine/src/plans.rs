@@ -3,7 +3,8 @@
 //!
 //! What a plan is kept for is the key: text, types of the parameters, zone, switches of the planner. What it
 //! depends on besides is asked before each use ([`sql::Generic::holds`]): nothing has to tell the plans that a
-//! table has another index, and a session whose transaction has changed a definition plans for itself. Nulls,
+//! table has another index. A session that sees other definitions than others, by its transaction or by its
+//! temporary tables, makes a plan of its own, in whose place the next of the others makes one again. Nulls,
 //! functions of the session, system relations, views, files and rows that the program lends are never planned so.
 //!
 //! The first execution of a statement is planned for its values, as many run only once. The second one is
@@ -16,7 +17,7 @@ use runtime::time;
 use sql::plan::Plan;
 use sql::{Bound, Generic, Parameter, PlannerOptions, Statement, Template};
 use types::zone::Zone;
-use types::{LogicalType, SqlResult};
+use types::{LogicalType, SqlResult, SqlState};
 
 use crate::planning::Planned;
 use crate::prepared::{Prepared, Switches};
@@ -104,16 +105,22 @@ pub(crate) struct Wish {
 
 impl Wish {
     /// The generic plan, if it does for these values what `plan` does, which was made for them.
+    ///
+    /// # Errors
+    /// 57014; what is wrong with the statement is said of the other plan.
     pub(crate) fn made(
         &self,
         plan: &Plan,
         catalog: &SystemCatalog,
         options: &PlannerOptions,
-    ) -> Option<Arc<Generic>> {
+    ) -> SqlResult<Option<Arc<Generic>>> {
         let (template, values) = (&self.bound.template, &self.bound.parameters);
-        // What is wrong with it is said of the other plan.
-        let generic = Generic::of(template, values, catalog, options).ok().flatten()?;
-        generic.is_like(plan, values, catalog, options).then(|| Arc::new(generic))
+        let generic = match Generic::of(template, values, catalog, options) {
+            Err(error) if error.state == SqlState::QUERY_CANCELED => return Err(error),
+            generic => generic.ok().flatten(),
+        };
+        let is_like = |generic: &Generic| generic.is_like(plan, values, catalog, options);
+        Ok(generic.filter(is_like).map(Arc::new))
     }
 }
 

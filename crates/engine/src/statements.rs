@@ -240,7 +240,10 @@ impl Session {
     pub async fn describe(&self, query: &Query) -> SqlResult<SchemaRef> {
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
-        Ok(self.plan(query, &cancel).await?.1.root.schema.clone())
+        // To be described is not to run: a plan that was kept serves, none is made to be kept.
+        let mut query = query.clone();
+        query.bound.take_if(|bound| bound.generic.is_none());
+        Ok(self.plan(&query, &cancel).await?.1.root.schema.clone())
     }
 
     /// The columns that a statement which writes returns; `None` when it returns none.

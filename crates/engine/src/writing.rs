@@ -226,7 +226,7 @@ impl<'a> Writing<'a> {
         if let Some(wish) = self.session.wish(bound).filter(|_| !is_large) {
             let (catalog, options, theirs) = (self.catalog.clone(), self.options, plan.clone());
             let work = move || {
-                let generic = wish.made(&theirs, &catalog, &options);
+                let generic = wish.made(&theirs, &catalog, &options)?;
                 Ok((wish, generic))
             };
             let (wish, generic) = self.prepared(false, work).await?;

@@ -3,7 +3,7 @@
 
 use engine::{Database, Session};
 
-use super::statements::{CHANGES, CONTENTS, QUERIES, SETUP, TURNS, values_of};
+use super::statements::{CHANGES, CONTENTS, MOVES, QUERIES, SETUP, TURNS, values_of};
 use super::{TestFile, outcome, run};
 
 /// Statements that run by turns: few, so that each finds its plan before something changes.
@@ -14,6 +14,9 @@ const EXECUTIONS_PER_BATCH: usize = 60;
 
 /// Executions between two changes of what plans depend on.
 const EXECUTIONS_PER_TURN: usize = 40;
+
+/// Executions between two moves of columns: one before a batch, and one in its middle.
+const EXECUTIONS_PER_MOVE: usize = 30;
 
 /// Numbers from a seed (Knuth's generator, whose upper bits are good).
 struct Chance(u64);
@@ -93,13 +96,13 @@ fn check(seed: u64) {
     let mut executions = 0;
     for batch in order.chunks(BATCH) {
         for _ in 0..EXECUTIONS_PER_BATCH {
-            executions += 1;
             let session = &mut sessions[chance.below(2)];
+            if executions % EXECUTIONS_PER_MOVE == 0 {
+                turn(session, MOVES[executions / EXECUTIONS_PER_MOVE % 2]);
+            }
+            executions += 1;
             if executions % EXECUTIONS_PER_TURN == 0 {
-                let turn = chance.of(TURNS);
-                let done = run(session, turn);
-                let failed = done[0].starts_with(|c: char| c.is_ascii_digit());
-                assert!(!failed, "{turn}: {done:?}");
+                turn(session, chance.of::<&str>(TURNS));
             }
             compare(session, *chance.of(batch), executions, &mut chance);
         }
@@ -107,6 +110,13 @@ fn check(seed: u64) {
     // A test of kept plans in which there are none would be of no use.
     let (plans, calls) = planned(&mut sessions[0]);
     assert!(plans + calls / 5 < calls, "seed {seed}: {plans} plans of {calls} executions");
+}
+
+/// Changes what plans depend on.
+fn turn(session: &mut Session, text: &str) {
+    let done = run(session, text);
+    let failed = done[0].starts_with(|c: char| c.is_ascii_digit());
+    assert!(!failed, "{text}: {done:?}");
 }
 
 /// Executes a statement, and the same one that nobody knows a plan for, since its text is another one.
