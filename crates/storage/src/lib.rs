@@ -22,6 +22,7 @@ mod pool;
 pub mod simulation;
 mod space;
 mod store;
+mod syncs;
 mod tree;
 
 pub use error::{Damage, Result, StorageError};

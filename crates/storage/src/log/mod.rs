@@ -13,6 +13,7 @@ use crate::error::{Result, StorageError};
 use crate::header::Header;
 use crate::page::PageId;
 use crate::space::Extent;
+use crate::syncs::Syncs;
 
 use frame::{FRAME_HEADER_BYTES, FrameId};
 pub(crate) use recover::{Entries, read, replay};
@@ -59,6 +60,7 @@ fn padded(len: usize) -> usize {
 /// The log of an open file.
 pub(crate) struct Log {
     file: File,
+    syncs: Syncs,
     page_size: usize,
     is_wanted: bool,
     state: Mutex<State>,
@@ -111,9 +113,9 @@ struct Appending {
 
 impl Log {
     /// The empty log of a file; one that has none gets one only if it `is_wanted`.
-    pub fn new(file: File, is_wanted: bool, header: &Header) -> Log {
+    pub fn new(file: File, syncs: Syncs, is_wanted: bool, header: &Header) -> Log {
         let state = Mutex::new(State::at(header.log, header.checkpoint));
-        Log { file, page_size: header.page_size as usize, is_wanted, state }
+        Log { file, syncs, page_size: header.page_size as usize, is_wanted, state }
     }
 
     /// The pages of the run that the file should have, when that is longer than the one which it has, or
@@ -172,7 +174,7 @@ impl Log {
         let appending = self.begin(redo);
         let written = self.file.write_all_at(appending.image, appending.offset).await.0;
         written.map_err(|error| StorageError::io("write the log", &error))?;
-        let synced = self.file.sync_data().await;
+        let synced = self.syncs.sync().await;
         synced.map_err(|error| StorageError::io("sync the log", &error))?;
         let mut state = self.state();
         let Appending { next, end, tail, .. } = appending;

@@ -236,7 +236,7 @@ impl StoreInner {
     }
 
     pub(super) async fn sync(&self) -> Result<()> {
-        let synced = self.pool.file().sync_data().await;
+        let synced = self.syncs.sync().await;
         synced.map_err(|error| StorageError::io("sync the database file", &error))
     }
 

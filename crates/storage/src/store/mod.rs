@@ -35,6 +35,7 @@ use crate::page::{self, Identity, PageId};
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::pool::{Pin, Pool, PoolStats};
 use crate::space::{Extent, Space, merge};
+use crate::syncs::Syncs;
 use crate::tree::{Tree, TreeShared};
 
 /// Number of a tree, never used again after the tree is dropped.
@@ -89,6 +90,8 @@ pub(crate) struct StoreInner {
     pub writers: Turnstile,
     /// Whoever changes inner nodes passes alone: the bound on pins that are held while waiting.
     pub structure: Turnstile,
+    /// Of the file: those of the log go beside those of checkpoints.
+    syncs: Syncs,
     /// What is durable before the next checkpoint.
     log: Log,
     /// Of the checkpoint that is made, or whose images are put in their places.

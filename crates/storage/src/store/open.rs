@@ -21,6 +21,7 @@ use crate::meta;
 use crate::page::{self, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 use crate::pool::Pool;
 use crate::space::Space;
+use crate::syncs::Syncs;
 use crate::tree::TreeShared;
 
 /// Number of the catalog tree in files that this program creates.
@@ -141,7 +142,8 @@ fn assemble(
     let space = Space::new(header.page_count, &directory.free);
     let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
     let (pages, epoch) = (Arc::clone(&allocator), header.checkpoint + 1);
-    let log = Log::new(file.clone(), options.log, &header);
+    let syncs = Syncs::new(file.clone());
+    let log = Log::new(file.clone(), syncs.clone(), options.log, &header);
     let pool = Pool::new(file, pages, header.page_size, options.pool_bytes, epoch)?;
     pool.expect(header.page_count);
     let trees: BTreeMap<_, _> = directory
@@ -157,6 +159,7 @@ fn assemble(
         catalog: TreeId(header.catalog_tree),
         writers: Turnstile::new(),
         structure: Turnstile::new(),
+        syncs,
         log,
         settling: Semaphore::new(1),
         changed: AtomicBool::new(false),
