@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
+use datafusion_common::DataFusionError;
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::LogicalPlan;
@@ -19,6 +20,7 @@ use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::library::{ExactSum, LIBRARY, SingleRow, Typing};
+use crate::names::{hidden_relation, with_relation_renamed};
 use crate::options::PlannerOptions;
 use crate::parameters::Inference;
 use crate::patience::BetweenRules;
@@ -177,12 +179,36 @@ fn with_parameters(
     names: &Names<'_>,
     parameter_count: usize,
 ) -> SqlResult<LogicalPlan> {
-    let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
-    let statement = ast::Statement::Query(Box::new(query));
-    let text = Some(Arc::new(Field::new("", DataType::Utf8, false)));
-    let types = vec![text; parameter_count];
-    let mut context = PlannerContext::new().with_prepare_param_data_types(types);
-    planner.sql_statement_to_plan_with_context(statement, &mut context).map_err(from_library)
+    bound(query, names, parameter_count).map_err(from_library)
+}
+
+/// The query as the library binds it; an outer relation that an inner column hides is named anew.
+pub(crate) fn bound(
+    query: ast::Query,
+    names: &Names<'_>,
+    parameter_count: usize,
+) -> Result<LogicalPlan, DataFusionError> {
+    let bind = |query: ast::Query| {
+        let planner = SqlToRel::new_with_options(names, LIBRARY.parser);
+        let statement = ast::Statement::Query(Box::new(query));
+        let text = Some(Arc::new(Field::new("", DataType::Utf8, false)));
+        let types = vec![text; parameter_count];
+        let mut context = PlannerContext::new().with_prepare_param_data_types(types);
+        planner.sql_statement_to_plan_with_context(statement, &mut context)
+    };
+    let kept = query.clone();
+    bind(query).or_else(|error| {
+        let Some(relation) = hidden_relation(&error.to_string()) else { return Err(error) };
+        let (renamed, name) = with_relation_renamed(&kept, &relation);
+        bind(renamed).map_err(|other| match hidden_relation(&other.to_string()) {
+            Some(_) => error,
+            None => {
+                let mut other = from_library(other);
+                other.message = other.message.replace(&name, &relation);
+                DataFusionError::External(Box::new(other))
+            }
+        })
+    })
 }
 
 /// The plan with the types of everything in it.

@@ -13,8 +13,10 @@ use types::LogicalType;
 use crate::parse::{SET_FUNCTIONS, identifier};
 
 mod distinct_on;
+mod hidden;
 mod order;
 
+pub(crate) use hidden::{hidden_relation, with_relation_renamed};
 pub(crate) use order::set_outputs_apart;
 
 /// The names of the result columns of a query; `None` where a wildcard leaves them to the catalog.

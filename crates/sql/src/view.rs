@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use datafusion_common::{Column as Named, DataFusionError, Result, TableReference};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
-use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
 use serde::{Deserialize, Serialize};
 use types::described::{Declared, Origin};
@@ -16,7 +15,6 @@ use types::{Column, LogicalType, SqlError, SqlResult, SqlState};
 use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
-use crate::library::LIBRARY;
 use crate::parse::NONE;
 
 /// A view.
@@ -145,9 +143,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     crate::calls::prepare(&mut query, names.catalog).map_err(external)?;
     let open = names.open_views.iter().cloned().chain([view.name.clone()]).collect();
     let inside = Names::within(names.catalog, open);
-    let statement = ast::Statement::Query(Box::new(query));
-    let plan =
-        SqlToRel::new_with_options(&inside, LIBRARY.parser).sql_statement_to_plan(statement)?;
+    let plan = crate::logical::bound(query, &inside, 0)?;
     let mut columns = plan.schema().columns();
     let stand_in = columns.iter().find(|column| column.name == NONE).cloned();
     columns.retain(|column| column.name != NONE);

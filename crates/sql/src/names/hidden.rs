@@ -1,0 +1,111 @@
+//! Outer relations with the name of an inner column: `EXISTS (SELECT FROM o WHERE o.t = t.id)`, where `o`
+//! has a column `t`. The library takes `t.id` for a field of it and looks no further.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind as Wild, SetExpr, TableAlias, TableFactor, VisitMut,
+    VisitorMut,
+};
+
+use crate::parse::identifier;
+
+/// The relation whose column a message of the library takes for a field of a column of that name.
+pub(crate) fn hidden_relation(message: &str) -> Option<String> {
+    let fields = message.split_once("ould not parse compound identifier from [");
+    let first = fields.and_then(|(_, parts)| parts.split(", ").next());
+    let outer = message.split_once("not yet supported for OuterReferenceColumn ");
+    let name = first.or_else(|| outer.and_then(|(_, column)| column.rsplit('.').next()))?;
+    Some(name.trim_matches(|c| matches!(c, '"' | ']' | '\n' | ' ')).to_owned())
+}
+
+/// The query with another name for each relation of this one, wherever it is named; and that name.
+pub(crate) fn with_relation_renamed(query: &Query, relation: &str) -> (Query, String) {
+    let text = query.to_string();
+    let free = |n: &usize| !text.contains(&format!("{relation}_{n}"));
+    let number = (1..).find(free).unwrap_or_default();
+    let new = format!("{relation}_{number}");
+    let mut renamed = query.clone();
+    // The visit itself never stops.
+    let _ = renamed.visit(&mut Renaming { relation, new: Ident::with_quote('"', new.clone()) });
+    (renamed, new)
+}
+
+struct Renaming<'a> {
+    relation: &'a str,
+    new: Ident,
+}
+
+impl Renaming<'_> {
+    fn is_meant(&self, ident: &Ident) -> bool {
+        identifier(ident) == self.relation
+    }
+
+    fn rename_stars(&self, select: &mut Select) {
+        for item in &mut select.projection {
+            if let SelectItem::QualifiedWildcard(Wild::ObjectName(ObjectName(parts)), _) = item
+                && let [ObjectNamePart::Identifier(only)] = parts.as_mut_slice()
+                && self.is_meant(only)
+            {
+                *only = self.new.clone();
+            }
+        }
+    }
+
+    fn rename_alias(&self, alias: &mut Option<TableAlias>) {
+        if let Some(alias) = alias.as_mut().filter(|alias| self.is_meant(&alias.name)) {
+            alias.name = self.new.clone();
+        }
+    }
+
+    fn body(&self, body: &mut SetExpr) {
+        match body {
+            SetExpr::Select(select) => self.rename_stars(select),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.body(left);
+                self.body(right);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl VisitorMut for Renaming<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.body(&mut query.body);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table { name, alias: alias @ None, .. } => {
+                let last = name.0.last().and_then(ObjectNamePart::as_ident);
+                if last.is_some_and(|last| self.is_meant(last)) {
+                    let name = self.new.clone();
+                    *alias = Some(TableAlias { explicit: true, name, columns: vec![], at: None });
+                }
+            }
+            TableFactor::Table { alias, .. }
+            | TableFactor::Derived { alias, .. }
+            | TableFactor::Function { alias, .. }
+            | TableFactor::UNNEST { alias, .. }
+            | TableFactor::TableFunction { alias, .. }
+            | TableFactor::NestedJoin { alias, .. } => self.rename_alias(alias),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let [first, _] = parts.as_mut_slice()
+            && self.is_meant(first)
+        {
+            *first = self.new.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
