@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
-use engine::{Database, ExecutionMode, Session, SqlError, SqlResult};
+use engine::{Database, ExecutionMode, Session, SqlError, SqlResult, TableStorage};
+use stdx::Prng;
 
 use crate::figure::{Figure, median_of};
 use crate::modes;
@@ -109,18 +110,23 @@ impl Point {
     }
 }
 
-/// Makes the tables with `rows` rows each: 100 bytes a row, in no order of the indexed column.
-pub fn load(db: &Database, rows: u64) -> SqlResult<()> {
+/// Makes the tables with `rows` rows each, kept as rows or in columns: 100 bytes a row, in no order of the
+/// indexed column.
+pub fn load(db: &Database, rows: u64, storage: TableStorage) -> SqlResult<()> {
     let mut session = db.session();
-    session.execute(
-        "create table items (k int primary key, r int not null, pad text not null);
-         create table picks (k int primary key, item int not null)",
-    )?;
+    let (key, with) = match storage {
+        TableStorage::Row => ("primary key", "row"),
+        // The nearest that a column table has.
+        TableStorage::Column => ("not null unique", "column"),
+    };
+    session.execute(&format!(
+        "create table items (k int {key}, r int not null, pad text not null) with (storage = {with});
+         create table picks (k int {key}, item int not null) with (storage = {with})"
+    ))?;
     // A prime that does not divide the number of rows: each value occurs once.
     let prime = if rows.is_multiple_of(7_919) { 7_907 } else { 7_919 };
     let shuffled = |k: &u64| (k * prime % rows + 1) as i32;
     let ints = |values: Vec<i32>| Arc::new(Int32Array::from(values)) as ArrayRef;
-    let pad = "x".repeat(90);
     for table in ["items", "picks"] {
         let mut loader = db.load(table)?;
         for first in (1..=rows).step_by(LOAD_ROWS) {
@@ -129,7 +135,7 @@ pub fn load(db: &Database, rows: u64) -> SqlResult<()> {
             let other = ints(keys.iter().map(shuffled).collect());
             let mut columns = vec![("k", k), ("other", other)];
             if table == "items" {
-                let pads = keys.iter().map(|_| pad.as_str());
+                let pads = keys.iter().map(|k| pad(*k));
                 columns.push(("pad", Arc::new(StringViewArray::from_iter_values(pads))));
             }
             let batch = RecordBatch::try_from_iter(columns);
@@ -139,6 +145,13 @@ pub fn load(db: &Database, rows: u64) -> SqlResult<()> {
     }
     session.execute("create index items_r on items (r); analyze")?;
     Ok(())
+}
+
+/// 90 letters that no other row has.
+fn pad(key: u64) -> String {
+    let mut prng = Prng::new(key);
+    let letters = (0..6).map(|_| format!("{:015x}", prng.next_u64() >> 4));
+    letters.collect()
 }
 
 /// Runs the sweep in one state of the pool; `emit` gets each point.
@@ -250,6 +263,7 @@ fn method(line: &str) -> Option<&'static str> {
         ("Index Only Scan", "index only"),
         ("Index Scan", "index"),
         ("Full Scan", "full"),
+        ("Column Scan", "columns"),
     ];
     methods.into_iter().find(|(text, _)| line.contains(text)).map(|(_, word)| word)
 }

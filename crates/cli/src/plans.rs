@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use bench::plans::{self, Point, State};
 use clap::Args;
-use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState};
+use engine::{Database, Options, RingKind, SqlError, SqlResult, SqlState, TableStorage};
 
 use crate::location;
 use crate::tpch::print_figure;
@@ -21,7 +21,10 @@ pub(crate) struct PlansArgs {
     /// Rows of each table
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Database file; in a folder, plans-[ROWS].dovetail
+    /// row or column
+    #[arg(long, default_value = "row", value_parser = storage)]
+    storage: TableStorage,
+    /// Database file; in a folder, plans-[ROWS].dovetail or columns-[ROWS].dovetail
     #[arg(long, default_value = "data/", value_name = "FILE")]
     data: PathBuf,
     /// Runs of each plan
@@ -41,12 +44,12 @@ pub(crate) struct PlansArgs {
 /// Runs the benchmark: cached with a pool for everything, cold with a tenth of it.
 pub(crate) fn run(args: &PlansArgs) -> SqlResult<ExitCode> {
     let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
-    let path = location::file(&args.data, &format!("plans-{}.dovetail", args.rows));
+    let path = location::file(&args.data, &args.file_name());
     if !path.exists() {
         location::make_folder(&path).map_err(failed)?;
         eprintln!("loading {} rows", args.rows);
         let db = Database::create(&path, args.options(None))?;
-        plans::load(&db, args.rows)?;
+        plans::load(&db, args.rows, args.storage)?;
         db.close()?;
     }
     let file_bytes = std::fs::metadata(&path).map_err(failed)?.len() as usize;
@@ -73,7 +76,18 @@ pub(crate) fn run(args: &PlansArgs) -> SqlResult<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn storage(name: &str) -> Result<TableStorage, String> {
+    TableStorage::of_name(name).map_err(|error| error.to_string())
+}
+
 impl PlansArgs {
+    fn file_name(&self) -> String {
+        match self.storage {
+            TableStorage::Row => format!("plans-{}.dovetail", self.rows),
+            TableStorage::Column => format!("columns-{}.dovetail", self.rows),
+        }
+    }
+
     fn options(&self, pool_bytes: Option<usize>) -> Options {
         let ring = self.ring.unwrap_or(RingKind::Auto);
         let memory_bytes = (1 << 30).max(pool_bytes.unwrap_or(0) * 2);

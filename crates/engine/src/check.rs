@@ -171,7 +171,7 @@ impl Database {
         stored: &IndexEntry,
         job: &Arc<Job>,
     ) -> SqlResult<Option<String>> {
-        let (rows, entries) = (entry.tree.stats().entries, stored.tree.stats().entries);
+        let (rows, entries) = (entry.row_count(), stored.tree.stats().entries);
         if rows != entries {
             return Ok(Some(format!("{entries} entries for {rows} rows")));
         }

@@ -15,6 +15,7 @@
 mod check;
 mod chunk;
 mod deleted;
+mod fetch;
 mod joined;
 mod load;
 mod morsel;
@@ -27,9 +28,10 @@ mod source;
 mod stored;
 
 pub(crate) use check::damage;
+pub(crate) use fetch::ChunkFetch;
 pub(crate) use load::ColumnLoad;
 pub(crate) use part::Part;
-pub(crate) use refused::{check_definition, refuse_index};
+pub(crate) use refused::check_definition;
 pub(crate) use remote::{
     Leases, StoredRemote, attach, check_writable, claim, emptied, expire, following, is_old,
     publish, refresh, refuse_in_block, tables,

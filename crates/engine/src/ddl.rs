@@ -18,7 +18,6 @@ use storage::Store;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
-use crate::columns::refuse_index;
 use crate::load::build_index;
 use crate::writing::Writing;
 
@@ -37,7 +36,6 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
         return if index.if_not_exists { Ok(()) } else { Err(exists(&name)) };
     }
     let entry = snapshot.table(&index.table)?.clone();
-    refuse_index(&entry.def)?;
     let columns = index.columns.iter().map(|name| ordinal(&entry, name));
     let columns = columns.collect::<SqlResult<Vec<_>>>()?;
     if let Some(twice) = (1..columns.len()).find(|&i| columns[..i].contains(&columns[i])) {
@@ -59,7 +57,7 @@ pub(crate) async fn create_index(writing: &Writing<'_>, index: &CreateIndex) -> 
             let mut def = (*entry.def).clone();
             def.indexes.push(Arc::new(index));
             let trees: Vec<_> = entry.index_trees().chain([tree]).collect();
-            snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees)?);
+            snapshot.put(entry.with_indexes(store, def, &trees)?);
             Ok(())
         })
     });
@@ -121,7 +119,7 @@ fn drop_index(
     def.indexes.remove(position);
     let mut trees: Vec<_> = entry.index_trees().collect();
     let dropped = trees.remove(position);
-    snapshot.put(TableEntry::new(store, def, entry.tree_id, &trees)?);
+    snapshot.put(entry.with_indexes(store, def, &trees)?);
     snapshot.abandon(&[dropped]);
     Ok(())
 }

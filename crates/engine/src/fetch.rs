@@ -1,13 +1,16 @@
-//! From entries of a secondary index to rows of the clustered tree.
+//! From entries of a secondary index to rows: of the clustered tree, and of the parts of a column table.
 
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
 use types::key::{KeyColumn, split_columns};
-use types::row::{BatchBuilder, RowLayout, primary_key_columns};
+use types::row::{BatchBuilder, RowLayout, primary_key_columns, row_id_of};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::TableEntry;
+use crate::columns::ChunkFetch;
+use crate::dml::internal;
 use crate::visible::{Entries, VisibleTree};
 
 /// Fetches rows by the primary keys that index entries end with.
@@ -18,6 +21,8 @@ pub(crate) struct Fetch {
     index_key: Vec<KeyColumn>,
     /// For each column of the primary key, its position in the index key.
     pieces: Vec<usize>,
+    /// The parts of a column table.
+    chunks: Option<ChunkFetch>,
 }
 
 impl Fetch {
@@ -36,7 +41,12 @@ impl Fetch {
         let primary = primary_key_columns(&def.schema, &def.primary_key);
         let pieces = primary.into_iter().map(position).collect();
         let (layout, columns) = (entry.layout.clone(), columns.to_vec());
-        Fetch { tree, layout, columns, index_key, pieces }
+        Fetch { tree, layout, columns, index_key, pieces, chunks: None }
+    }
+
+    /// The same of a column table, whose rows are in its parts, too.
+    pub(crate) fn with_chunks(self, chunks: Option<ChunkFetch>) -> Fetch {
+        Fetch { chunks, ..self }
     }
 
     /// The primary key in an index key.
@@ -51,6 +61,30 @@ impl Fetch {
     /// # Errors
     /// XX001 when one of them is not there: entries and rows are seen as of the same version.
     pub(crate) async fn rows(
+        &self,
+        keys: &[Vec<u8>],
+        access: exec::Access<'_>,
+    ) -> SqlResult<(RecordBatch, Vec<usize>)> {
+        let Some(chunks) = &self.chunks else { return self.rows_of_tree(keys, access).await };
+        let is_in_part = |position: &usize| chunks.has(row_id_of(&keys[*position]));
+        let (in_parts, others): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_in_part);
+        if in_parts.is_empty() {
+            return self.rows_of_tree(keys, access).await;
+        }
+        let ids: Vec<i64> = in_parts.iter().map(|at| row_id_of(&keys[*at])).collect();
+        let (rows, places) = chunks.rows(&ids, access).await?;
+        let mut places: Vec<usize> = places.into_iter().map(|at| in_parts[at]).collect();
+        if others.is_empty() {
+            return Ok((rows, places));
+        }
+        let keys: Vec<Vec<u8>> = others.iter().map(|at| keys[*at].clone()).collect();
+        let (more, more_places) = self.rows_of_tree(&keys, access).await?;
+        places.extend(more_places.into_iter().map(|at| others[at]));
+        let rows = concat_batches(&rows.schema(), [&rows, &more]).map_err(internal)?;
+        Ok((rows, places))
+    }
+
+    async fn rows_of_tree(
         &self,
         keys: &[Vec<u8>],
         access: exec::Access<'_>,

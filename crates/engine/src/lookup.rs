@@ -11,6 +11,7 @@ use types::row::{BatchBuilder, RowLayout};
 use types::{SqlError, SqlResult};
 
 use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::ChunkFetch;
 use crate::fetch::Fetch;
 use crate::source::depth;
 use crate::visible::{Entries, VisibleTree, beginning_with};
@@ -25,12 +26,18 @@ pub(crate) struct TableLookup {
 }
 
 impl TableLookup {
-    pub(crate) fn new(snapshot: &Snapshot, entry: &TableEntry, join: &LookupJoin) -> TableLookup {
+    /// The inner side of a join; `chunks` fetches rows of a column table.
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        join: &LookupJoin,
+        chunks: Option<ChunkFetch>,
+    ) -> TableLookup {
         let (tree, layout) = entry.tree_of(&join.index);
         let point = matches!(join.index, IndexRef::Primary) && join.keys.len() == layout.key.len();
         let fetch = join.fetch.then(|| {
             let rows = snapshot.visible(entry.tree.clone());
-            Fetch::new(entry, rows, &layout, &join.columns)
+            Fetch::new(entry, rows, &layout, &join.columns).with_chunks(chunks)
         });
         TableLookup {
             tree: snapshot.visible(tree),

@@ -16,7 +16,7 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, LiveQuery};
 use crate::catalog::TableEntry;
-use crate::columns::ColumnSource;
+use crate::columns::{ChunkFetch, ColumnSource};
 use crate::database::Database;
 use crate::lookup::TableLookup;
 use crate::objects::Room;
@@ -81,11 +81,29 @@ impl SnapshotTables {
         let found = self.catalog.snapshot().table_by_id(table.id);
         found.ok_or_else(|| SqlError::internal("the plan is of another catalog version"))
     }
+
+    /// The memory for what one scan downloads.
+    fn room(&self) -> Arc<Room> {
+        Room::new(self.memory.reserve("download"), self.operator_bytes)
+    }
+
+    /// What fetches these columns of rows of a column table, where they are fetched.
+    fn chunks(
+        &self,
+        entry: &TableEntry,
+        columns: &[usize],
+        fetches: bool,
+    ) -> SqlResult<Option<ChunkFetch>> {
+        let Some(stored) = entry.columns.as_ref().filter(|_| fetches) else { return Ok(None) };
+        let headers = self.memory.reserve("headers of chunks");
+        let room = stored.remote.is_some().then(|| self.room());
+        ChunkFetch::new(self.catalog.snapshot(), entry, columns, Some(headers), room)
+    }
 }
 
 impl Tables for SnapshotTables {
     fn source(&self, scan: &Scan, filters: &[ScanFilter]) -> SqlResult<Arc<dyn Source>> {
-        let room = || Room::new(self.memory.reserve("download"), self.operator_bytes);
+        let room = || self.room();
         if let Some(files) = self.catalog.file_source(scan, room) {
             return Ok(Arc::new(files?));
         }
@@ -95,22 +113,23 @@ impl Tables for SnapshotTables {
         if scan.table.id.is_system() {
             return Ok(Arc::new(self.catalog.source(scan.table.id, &scan.columns)?));
         }
-        let entry = self.entry(&scan.table)?;
-        if let Some(columns) = &entry.columns {
+        let (entry, snapshot) = (self.entry(&scan.table)?, self.catalog.snapshot());
+        let chosen =
+            self.access.as_ref().map(|access| Scan { access: access.clone(), ..scan.clone() });
+        let scan = chosen.as_ref().unwrap_or(scan);
+        if let (Some(columns), Access::Full) = (&entry.columns, &scan.access) {
             let room = columns.remote.is_some().then(room);
-            let snapshot = self.catalog.snapshot();
             return Ok(Arc::new(ColumnSource::new(snapshot, entry, scan, filters, room)?));
         }
-        let Some(access) = &self.access else {
-            return Ok(Arc::new(TableSource::new(self.catalog.snapshot(), entry, scan)?));
-        };
-        let scan = Scan { access: access.clone(), ..scan.clone() };
-        Ok(Arc::new(TableSource::new(self.catalog.snapshot(), entry, &scan)?))
+        let fetches = matches!(scan.access, Access::Range { fetch: true, .. });
+        let chunks = self.chunks(entry, &scan.columns, fetches)?;
+        Ok(Arc::new(TableSource::new(snapshot, entry, scan, chunks)?))
     }
 
     fn lookup(&self, join: &LookupJoin) -> SqlResult<Arc<dyn Lookup>> {
         let entry = self.entry(&join.table)?;
-        Ok(Arc::new(TableLookup::new(self.catalog.snapshot(), entry, join)))
+        let chunks = self.chunks(entry, &join.columns, join.fetch)?;
+        Ok(Arc::new(TableLookup::new(self.catalog.snapshot(), entry, join, chunks)))
     }
 }
 

@@ -12,6 +12,7 @@ use types::key::{KeyColumn, KeyEncoder, push_null_bound, successor};
 use types::row::{BatchBuilder, RowLayout};
 
 use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::ChunkFetch;
 use crate::fetch::Fetch;
 use crate::visible::{Bounds, Entries, FirstEntries, VisibleTree};
 
@@ -51,10 +52,12 @@ pub(crate) fn depth(depth: exec::Depth) -> storage::Depth {
 }
 
 impl TableSource {
+    /// The rows of a scan; `chunks` fetches those that are in parts of a column table.
     pub(crate) fn new(
         snapshot: &Snapshot,
         entry: &TableEntry,
         scan: &Scan,
+        chunks: Option<ChunkFetch>,
     ) -> SqlResult<TableSource> {
         let columns = scan.columns.clone();
         let all = vec![(Bound::Unbounded, Bound::Unbounded)];
@@ -80,7 +83,7 @@ impl TableSource {
         }
         let fetch = fetch.then(|| {
             let rows = snapshot.visible(entry.tree.clone());
-            Fetch::new(entry, rows, &layout, &columns)
+            Fetch::new(entry, rows, &layout, &columns).with_chunks(chunks)
         });
         let tree = snapshot.visible(tree);
         Ok(TableSource { tree, layout, columns, ranges, fetch, first: scan.first })

@@ -2,6 +2,9 @@
 //! chunks, and that loads which end early leave nothing.
 #![allow(clippy::disallowed_methods)] // tests prepare files of their own
 
+#[path = "columns_support/indexes.rs"]
+mod indexes;
+
 use std::path::PathBuf;
 
 use arrow_array::ArrayRef;
@@ -319,11 +322,7 @@ fn what_column_tables_cannot_be_is_refused() {
     for (statement, state) in [
         ("create table x (a int) with (storage = paper)", "22023"),
         ("create table x (a int primary key) with (storage = column)", "0A000"),
-        ("create table x (a int, unique (a)) with (storage = column)", "0A000"),
         ("create table x (a int references p) with (storage = column)", "0A000"),
-        ("create index on c (a)", "0A000"),
-        ("create unique index on c (a)", "0A000"),
-        ("alter table c add unique (a)", "0A000"),
         ("alter table c add foreign key (a) references p", "0A000"),
         ("insert into c values (1) on conflict (a) do nothing", "42P10"),
         ("set default_table_storage = paper", "22023"),

@@ -43,6 +43,15 @@ pub(crate) fn distinct_pages(pages: f64, rows: f64) -> f64 {
     if pages <= 1.0 { rows.min(pages.max(0.0)) } else { pages * -(-rows / pages).exp_m1() }
 }
 
+/// Where rows are that are fetched by their keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fetched {
+    /// Pages that have what is wanted of all rows.
+    pub pages: f64,
+    /// Pages that one row takes: one of the clustered tree, of a column table some for each column.
+    pub per_row: f64,
+}
+
 /// Rows behind keys in one tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
@@ -54,12 +63,16 @@ pub(crate) struct Probe {
     pub tree_rows: f64,
     /// Leaf pages of the tree.
     pub tree_pages: f64,
-    /// Leaf pages of the clustered tree, where rows must be fetched from it.
-    pub fetch_pages: Option<f64>,
+    /// Where rows must be fetched by their keys.
+    pub fetched: Option<Fetched>,
     /// How far the keys come in the order of the tree, 0 (at random) to 1.
     pub order: f64,
     /// Whether the tree is a hash index, in whose order they come at random.
     pub hashed: bool,
+}
+
+fn fetch_cpu(rows: f64, from: Fetched) -> f64 {
+    rows * (cpu::DESCEND + from.per_row * cpu::LOOKUP_ROW)
 }
 
 /// The model for one set of options.
@@ -133,19 +146,19 @@ impl Costs<'_> {
         self.range_scan(keys, share, tree_rows, tree_pages) - descents
     }
 
-    /// Rows fetched from the clustered tree by key, in an order with this correlation to it.
-    pub fn fetch(&self, rows: f64, tree_rows: f64, tree_pages: f64, order: f64) -> f64 {
-        let random = distinct_pages(tree_pages, rows);
-        let near = rows * tree_pages / tree_rows.max(1.0);
+    /// Rows fetched by key, in an order with this correlation to that of the clustered tree.
+    pub fn fetch(&self, rows: f64, tree_rows: f64, from: Fetched, order: f64) -> f64 {
+        let random = distinct_pages(from.pages, rows * from.per_row);
+        let near = rows * from.pages / tree_rows.max(1.0);
         let pages = random + order * order * (near.min(random) - random);
-        self.random(pages) + self.cpu(rows * (cpu::DESCEND + cpu::LOOKUP_ROW))
+        self.random(pages) + self.cpu(fetch_cpu(rows, from))
     }
 
     /// The same for the first entries of an index, whose one task fetches the rows of one leaf after the other:
     /// it uses one core, and keeps the device half busy (`bench plans`).
-    pub fn fetch_by_one(&self, rows: f64, tree_rows: f64, tree_pages: f64, order: f64) -> f64 {
-        let cpu = rows * (cpu::DESCEND + cpu::LOOKUP_ROW);
-        let reads = self.fetch(rows, tree_rows, tree_pages, order) - self.cpu(cpu);
+    pub fn fetch_by_one(&self, rows: f64, tree_rows: f64, from: Fetched, order: f64) -> f64 {
+        let cpu = fetch_cpu(rows, from);
+        let reads = self.fetch(rows, tree_rows, from, order) - self.cpu(cpu);
         2.0 * reads + cpu
     }
 
@@ -157,8 +170,8 @@ impl Costs<'_> {
         let pages = random + order * order * (near.min(random) - random);
         let descend = if probe.hashed { cpu::HASH } else { cpu::DESCEND };
         let cpu = probe.keys * descend + probe.matches * cpu::LOOKUP_ROW;
-        let fetch = match probe.fetch_pages {
-            Some(pages) => self.fetch(probe.matches, probe.tree_rows, pages, 0.0),
+        let fetch = match probe.fetched {
+            Some(from) => self.fetch(probe.matches, probe.tree_rows, from, 0.0),
             None => 0.0,
         };
         self.random(pages) + self.cpu(cpu) + fetch + self.allowed(self.0.enable_indexnestloop)

@@ -90,6 +90,20 @@ impl TableEntry {
         Ok(TableEntry { def, columns, ..self })
     }
 
+    /// The table with these trees of the indexes of another definition.
+    ///
+    /// # Errors
+    /// XX001 for trees that there are not.
+    pub(crate) fn with_indexes(
+        &self,
+        store: &Store,
+        def: TableDef,
+        trees: &[TreeId],
+    ) -> SqlResult<TableEntry> {
+        let new = TableEntry::new(store, def, self.tree_id, trees)?;
+        new.with_columns(store, self.stored_columns().as_ref())
+    }
+
     /// What a record says of those.
     pub(crate) fn stored_columns(&self) -> Option<StoredColumns> {
         self.columns.as_ref().map(Columns::stored)

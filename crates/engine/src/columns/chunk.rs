@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use columnar::{ChunkHeader, Gather, Mask, Piece, VECTOR_ROWS, Vector};
+use columnar::{ChunkHeader, Gather, Mask, Piece, VECTOR_ROWS, Vector, VectorHeader};
 use runtime::IoCounters;
 use storage::{LongValue, Tree};
 use types::{SqlError, SqlResult};
@@ -227,6 +227,12 @@ impl Chunk {
         let values = self.vector(column, vector, &pieces)?;
         let positions = Some(positions).filter(|some| some.len() < values.rows());
         to.add(&values, positions).map_err(block_error)
+    }
+
+    /// Bytes that the header takes in memory, about.
+    pub(super) fn header_bytes(&self) -> usize {
+        let vectors = self.header.columns().len() * self.header.vector_count();
+        size_of::<Chunk>() + vectors * size_of::<VectorHeader>()
     }
 
     /// The id of the first row of a vector.

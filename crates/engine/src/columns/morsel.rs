@@ -288,7 +288,7 @@ impl Selected {
     /// XX001 for damage.
     pub(super) async fn next(&mut self, wanted: &Wanted) -> SqlResult<(RecordBatch, bool)> {
         let count = self.count_of_next();
-        let parts = wanted.columns.iter().map(|column| self.produced(*column, count));
+        let parts = wanted.columns.iter().map(|column| Produced::new(&self.chunk, *column, count));
         let mut parts: Vec<Produced> = parts.collect::<SqlResult<_>>()?;
         let mut rows = 0;
         while rows < BATCH_ROWS && self.done < self.masks.len() {
@@ -332,23 +332,31 @@ impl Selected {
         }
         rows
     }
-
-    fn produced(&self, column: usize, rows: usize) -> SqlResult<Produced> {
-        Ok(match self.chunk.header.columns().get(column) {
-            Some(column) => Produced::Stored(Gather::new(column.ty(), rows).map_err(block_error)?),
-            None => Produced::RowIds(vec![]),
-        })
-    }
 }
 
 /// A column of a batch in the making.
-enum Produced {
+pub(super) enum Produced {
     Stored(Gather),
     RowIds(Vec<i64>),
 }
 
 impl Produced {
-    fn finish(self) -> SqlResult<ArrayRef> {
+    /// Room for rows of a column of chunks like this one; one past the last is the row id.
+    ///
+    /// # Errors
+    /// 0A000 for types that are not stored in blocks.
+    pub(super) fn new(chunk: &Chunk, column: usize, rows: usize) -> SqlResult<Produced> {
+        Ok(match chunk.header.columns().get(column) {
+            Some(column) => Produced::Stored(Gather::new(column.ty(), rows).map_err(block_error)?),
+            None => Produced::RowIds(vec![]),
+        })
+    }
+
+    /// The array.
+    ///
+    /// # Errors
+    /// XX000
+    pub(super) fn finish(self) -> SqlResult<ArrayRef> {
         match self {
             Produced::Stored(gather) => gather.finish().map_err(block_error),
             Produced::RowIds(ids) => Ok(Arc::new(Int64Array::from(ids))),

@@ -9,7 +9,7 @@ use super::part::block_error;
 /// Refuses definitions that a column table cannot have.
 ///
 /// # Errors
-/// 0A000 for keys, and for columns of types that are not stored in blocks.
+/// 0A000 for primary and foreign keys, and for columns of types that are not stored in blocks.
 pub(crate) fn check_definition(def: &TableDef) -> SqlResult<()> {
     if def.storage == TableStorage::Row {
         return Ok(());
@@ -22,7 +22,6 @@ pub(crate) fn check_definition(def: &TableDef) -> SqlResult<()> {
                 .with_hint("Tables that are created WITH (storage = row) need none."));
         }
         () if !def.primary_key.is_empty() => "a primary key",
-        () if def.indexes.iter().any(|index| index.unique) => "a unique constraint",
         () if !def.constraints.foreign_keys.is_empty() => "a foreign key",
         () => {
             let types: Vec<_> = def.schema.columns.iter().map(|column| column.ty).collect();
@@ -34,18 +33,9 @@ pub(crate) fn check_definition(def: &TableDef) -> SqlResult<()> {
     Err(refusal(refused, &def.name))
 }
 
-/// Refuses an index on a column table.
-///
-/// # Errors
-/// 0A000
-pub(crate) fn refuse_index(def: &TableDef) -> SqlResult<()> {
-    match def.storage {
-        TableStorage::Row => Ok(()),
-        TableStorage::Column => Err(refusal("an index", &def.name)),
-    }
-}
-
 fn refusal(what: &str, table: &str) -> SqlError {
-    SqlError::unsupported(format!("{what} on the column table \"{table}\""))
-        .with_hint("Tables that are created WITH (storage = row) have keys and indexes.")
+    SqlError::unsupported(format!("{what} on the column table \"{table}\"")).with_hint(
+        "Tables that are created WITH (storage = row) have such keys; column tables have \
+             unique constraints and indexes.",
+    )
 }

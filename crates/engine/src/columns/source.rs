@@ -195,7 +195,7 @@ impl Delta {
             predicates.push((at, restriction.predicate.clone()));
         }
         let produced = scan.columns.len();
-        let source = TableSource::new(snapshot, entry, &Scan { columns, ..scan.clone() })?;
+        let source = TableSource::new(snapshot, entry, &Scan { columns, ..scan.clone() }, None)?;
         Ok(Delta { source, predicates, produced })
     }
 

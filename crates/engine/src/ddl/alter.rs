@@ -127,8 +127,7 @@ async fn publish(
 /// A table of another definition with the trees that it has.
 fn same_trees(entry: &TableEntry, store: &Store, def: TableDef) -> SqlResult<TableEntry> {
     let indexes: Vec<TreeId> = entry.index_trees().collect();
-    let new = TableEntry::new(store, def, entry.tree_id, &indexes)?;
-    new.with_columns(store, entry.stored_columns().as_ref())
+    entry.with_indexes(store, def, &indexes)
 }
 
 /// Corrects what other tables say of the table's columns: `remap` has the new place of each.

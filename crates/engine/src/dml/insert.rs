@@ -179,10 +179,11 @@ async fn resolve(
     }
     let (rows, keys): (Vec<u32>, Vec<Vec<u8>>) =
         (0u32..).zip(blocked).filter_map(|(row, key)| key.map(|key| (row, key))).unzip();
-    let lock =
-        |key: &Vec<u8>| (LockKey { tree: entry.tree_id, key: key.clone() }, LockMode::Update);
+    let lock = |key: &Vec<u8>| {
+        (LockKey { tree: entry.tree_of_row(key), key: key.clone() }, LockMode::Update)
+    };
     writing.lock(keys.iter().map(lock).collect()).await?;
-    let stored = stored_rows(entry, &keys).await?;
+    let stored = stored_rows(writing.snapshot(), entry, &keys).await?;
     let excluded = proposed.take(&rows)?;
     let (updated, changed) = assignments.apply(&stored.batch, &excluded.batch)?;
     let updated = checked(&entry.def, &writing.catalog, updated)?;
@@ -194,7 +195,12 @@ async fn resolve(
     let mut order: Vec<(u32, u32)> = written.copied().zip(0..).collect();
     order.sort_unstable();
     planned.order = Some(order.into_iter().map(|(_, at)| at).collect());
-    planned.updated = Rows { batch: updated, ids: ids.clone() };
+    let new_ids = match &entry.columns {
+        // The ids of a part are those of its rows alone.
+        Some(_) => entry.take_row_ids(updated.num_rows()).await?,
+        None => ids.clone(),
+    };
+    planned.updated = Rows { batch: updated, ids: new_ids };
     planned.removed = Rows { batch, ids };
     Ok(planned)
 }

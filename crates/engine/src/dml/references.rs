@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use exec::{Access, Skips};
 use runtime::IoCounters;
 use sql::catalog::TableId;
 use sql::constraints::ForeignKey;
 use sql::dml::assign;
 use storage::{Depth, Tree};
 use types::key::{KeyColumn, KeyEncoder, split_columns, successor};
-use types::row::{BatchBuilder, index_key_columns, primary_key_columns};
+use types::row::{BatchBuilder, index_key_columns, primary_key_columns, row_id_of};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::rows::Rows;
-use crate::catalog::TableEntry;
+use crate::catalog::{Snapshot, TableEntry};
+use crate::columns::ChunkFetch;
 use crate::fault;
 use crate::locks::{LockKey, LockMode};
 use crate::system::SystemCatalog;
@@ -152,9 +154,37 @@ impl Reference {
 }
 
 /// The rows with these clustered keys, in the order of the keys.
-pub(crate) async fn stored_rows(entry: &TableEntry, keys: &[Vec<u8>]) -> SqlResult<Rows> {
+pub(crate) async fn stored_rows(
+    snapshot: &Snapshot,
+    entry: &TableEntry,
+    keys: &[Vec<u8>],
+) -> SqlResult<Rows> {
     let ordinals: Vec<usize> = (0..entry.layout.schema.columns.len()).collect();
-    let mut builder = BatchBuilder::new(entry.layout.clone(), &ordinals, keys.len());
+    let Some(chunks) = ChunkFetch::new(snapshot, entry, &ordinals, None, None)? else {
+        return rows_of_tree(entry, &ordinals, keys).await;
+    };
+    let is_in_part = |at: &usize| chunks.has(row_id_of(&keys[*at]));
+    let (in_parts, others): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_in_part);
+    let ids: Vec<i64> = in_parts.iter().map(|at| row_id_of(&keys[*at])).collect();
+    let (io, skips) = (IoCounters::default(), Skips::default());
+    let access = Access { depth: exec::Depth::Many, io: &io, skips: &skips };
+    let (rows, places) = chunks.rows(&ids, access).await?;
+    let keys: Vec<Vec<u8>> = others.iter().map(|at| keys[*at].clone()).collect();
+    let all = Rows::found(entry, &rows)?.and(&rows_of_tree(entry, &ordinals, &keys).await?)?;
+    let order = places.into_iter().map(|at| in_parts[at]).chain(others);
+    all.take(&inverse(&order.map(|at| at as u32).collect::<Vec<_>>()))
+}
+
+/// For each place the position at which it stands in the order.
+fn inverse(order: &[u32]) -> Vec<u32> {
+    let mut back = vec![0u32; order.len()];
+    order.iter().zip(0..).for_each(|(&position, at)| back[position as usize] = at);
+    back
+}
+
+/// The same of rows in the clustered tree.
+async fn rows_of_tree(entry: &TableEntry, ordinals: &[usize], keys: &[Vec<u8>]) -> SqlResult<Rows> {
+    let mut builder = BatchBuilder::new(entry.layout.clone(), ordinals, keys.len());
     let (mut order, io) = (vec![], IoCounters::default());
     let mut visit = |position: usize, value: &[u8]| {
         builder.push(&keys[position], value);
@@ -166,9 +196,7 @@ pub(crate) async fn stored_rows(entry: &TableEntry, keys: &[Vec<u8>]) -> SqlResu
         let message = "an index entry points to a row that does not exist";
         return Err(SqlError::new(SqlState::DATA_CORRUPTED, message));
     }
-    let mut back = vec![0u32; keys.len()];
-    order.iter().enumerate().for_each(|(at, &position)| back[position as usize] = at as u32);
-    Rows::found(entry, &builder.finish())?.take(&back)
+    Rows::found(entry, &builder.finish())?.take(&inverse(&order))
 }
 
 /// Refuses rows of `entry` whose foreign key finds no row of the table it refers to.

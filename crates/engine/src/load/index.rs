@@ -1,15 +1,18 @@
-//! The tree of a new index.
+//! The tree of an index, made of all rows of its table.
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use runtime::sync::Cancel;
 use sql::catalog::IndexDef;
 use storage::TreeId;
 use types::SqlResult;
 
 use super::sorting::{Sorting, TreeSpec};
-use crate::catalog::{TableEntry, index_layout, row_ids};
+use crate::catalog::{Snapshot, TableEntry, index_layout, row_ids};
+use crate::database::Database;
 use crate::isolation;
 use crate::reader;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Builds the tree of a new index over the rows of a table.
@@ -22,17 +25,28 @@ pub(crate) async fn build_index(
     entry: &TableEntry,
     index: &IndexDef,
 ) -> SqlResult<TreeId> {
-    let (db, def) = (writing.db, &entry.def);
     isolation::check_table(&writing.snapshot().read_view, entry)?;
+    index_tree(writing.db, writing.snapshot(), entry, index, &writing.cancel).await
+}
+
+/// The same for who has the right to write: the rows are those that the trees have.
+pub(super) async fn index_tree(
+    db: &Database,
+    snapshot: &Snapshot,
+    entry: &TableEntry,
+    index: &IndexDef,
+    cancel: &Cancel,
+) -> SqlResult<TreeId> {
+    let def = &entry.def;
     let layout = index_layout(def, index);
     let key = layout.key.iter().map(|k| k.ordinal);
     let columns: Vec<usize> = key.chain(layout.value_columns().iter().copied()).collect();
     let unique = index.unique.then(|| (index.columns.len(), index.name.clone()));
     let spec = TreeSpec::of_entries(&entry.tree, layout, unique);
-    let mut sorting = Sorting::begin(db, vec![spec], writing.cancel.clone());
+    let mut sorting = Sorting::begin(db, vec![spec], cancel.clone());
     let job = db.start_job("reading", entry.row_count());
-    let mut rows = reader::TableRows::new(writing.snapshot(), entry, &columns)?;
-    while let Some(batch) = rows.next().await? {
+    let mut rows = reader::TableRows::new(snapshot, entry, &columns)?;
+    while let Some(batch) = unless_cancelled(cancel, rows.next()).await?? {
         job.done.fetch_add(batch.num_rows() as u64, Relaxed);
         let ids = row_ids(0, batch.num_rows());
         sorting.push(batch, ids).await?;

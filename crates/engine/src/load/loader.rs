@@ -11,6 +11,7 @@ use storage::{Store, TreeId};
 use types::key::KeyEncoder;
 use types::{LogicalType, SqlResult};
 
+use super::index::index_tree;
 use super::sorting::{Sorting, TreeSpec};
 use super::{LoadReport, drop_trees, key_arrays};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
@@ -88,6 +89,10 @@ impl Loader {
     ) -> SqlResult<Loader> {
         if entry.columns.is_none() || !gone.is_empty() {
             return Loader::anew(db, entry, gone, cancel).await;
+        }
+        if !entry.indexes.is_empty() {
+            // They are made anew, of the rows as they are.
+            isolation::check_table(&db.newest().read_view, &entry)?;
         }
         let next_row_id = entry.next_row_id().await?;
         let load = column_load(db, &entry, next_row_id, cancel.clone())?;
@@ -214,7 +219,9 @@ impl Loader {
                 columns.parts.extend(part);
                 columns.remote = self.entry.stored_columns().and_then(|columns| columns.remote);
                 let made = columns.trees().chain([tree]).collect();
-                Ok(Rebuilt { tree_ids: vec![tree], columns: Some(columns), made, row_count })
+                let rebuilt =
+                    Rebuilt { tree_ids: vec![tree], columns: Some(columns), made, row_count };
+                rebuilt.with_indexes(db, &self.entry.def, &self.cancel).await
             }
             Filling::LastPart(load) => {
                 let part = load.finish().await?;
@@ -223,13 +230,47 @@ impl Loader {
                 columns.iter_mut().for_each(|columns| columns.parts.extend(part.clone()));
                 let tree_ids = vec![self.entry.tree_id];
                 let row_count = row_count + self.entry.row_count();
-                Ok(Rebuilt { tree_ids, columns, made, row_count })
+                let rebuilt = Rebuilt { tree_ids, columns, made, row_count };
+                rebuilt.with_indexes(db, &self.entry.def, &self.cancel).await
             }
         }
     }
 }
 
 impl Rebuilt {
+    /// The same with the indexes of a column table, made of all its rows. Without them no tree stays that
+    /// was made.
+    async fn with_indexes(
+        mut self,
+        db: &Database,
+        def: &TableDef,
+        cancel: &Cancel,
+    ) -> SqlResult<Rebuilt> {
+        let store = db.store();
+        let bare = TableDef { indexes: vec![], ..def.clone() };
+        for index in &def.indexes {
+            // Rows are read by the columns alone.
+            let entry = TableEntry::new(store, bare.clone(), self.tree_ids[0], &[])
+                .and_then(|entry| entry.with_columns(store, self.columns.as_ref()));
+            let tree = match entry {
+                Ok(entry) => index_tree(db, &db.newest(), &entry, index, cancel).await,
+                Err(error) => Err(error),
+            };
+            match tree {
+                Ok(tree) => {
+                    self.tree_ids.push(tree);
+                    self.made.push(tree);
+                }
+                Err(error) => {
+                    // The error that led here is the one to report.
+                    drop_trees(store, &self.made).await.ok();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(self)
+    }
+
     /// The table with these trees.
     ///
     /// # Errors

@@ -114,7 +114,7 @@ impl Client {
         match self.prng.below(12) {
             0..6 => {
                 let rows = lock(&self.notes).certain.clone();
-                let step = model::change(&mut self.prng, self.number, self.storage, &rows);
+                let step = model::change(&mut self.prng, self.number, &rows);
                 self.change(step).await
             }
             6 | 7 => {
@@ -256,7 +256,7 @@ impl Client {
         let before = lock(&self.notes).certain.clone();
         let (mut rows, mut texts) = (before.clone(), vec![]);
         for _ in 0..=self.prng.below(3) {
-            let step = model::change(&mut self.prng, self.number, self.storage, &rows);
+            let step = model::change(&mut self.prng, self.number, &rows);
             if let Some(next) = step.next {
                 rows = next;
                 texts.push(step.sql);

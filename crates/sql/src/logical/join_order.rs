@@ -373,6 +373,7 @@ impl Search<'_> {
         let price = |tree: Tree| {
             let leading = keys.iter().find(|k| Some(&k.0) == tree.prefix.first());
             let fetch = inner.partner.is_none() && tree.must_fetch(&base.def, &base.outputs);
+            let fetch = fetch.then_some(base.outputs.as_slice());
             let order = leading.map_or(0.0, |k| k.1);
             self.physical.probe_cost(&base, &tree, left.1.rows, order, fetch)
         };

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, TableScan};
 
 use crate::bind::CatalogTable;
-use crate::catalog::TableDef;
+use crate::catalog::{TableDef, TableStorage};
+use crate::cost::Fetched;
 use crate::estimate::Profile;
 use crate::plan::IndexRef;
+
+/// Rows of a vector of a column table (`docs/format/block.md`).
+const VECTOR_ROWS: f64 = 1024.0;
 
 /// A plan that is nothing but a scan of one table, perhaps renamed and narrowed.
 pub(crate) struct Base<'a> {
@@ -130,6 +134,23 @@ pub(crate) fn tree_pages(def: &TableDef, index: &IndexRef) -> f64 {
         }
     };
     (pages as f64).max(1.0)
+}
+
+/// Where the wanted columns of a table's rows are, for who has their keys.
+pub(crate) fn fetched(def: &TableDef, columns: &[usize], page_bytes: f64) -> Fetched {
+    if def.storage == TableStorage::Row {
+        return Fetched { pages: tree_pages(def, &IndexRef::Primary), per_row: 1.0 };
+    }
+    let rows = (def.statistics.row_count as f64).max(1.0);
+    let pages_of = |column: &usize| {
+        let bytes = def.statistics.column_bytes.get(*column).copied().unwrap_or_default();
+        bytes as f64 / page_bytes
+    };
+    let pages = columns.iter().map(pages_of).sum::<f64>().max(1.0);
+    // What one row needs of a column is its vector, which begins somewhere on a page.
+    let vectors = |column: &usize| 1.0 + pages_of(column) * VECTOR_ROWS / rows;
+    let per_row = columns.iter().map(vectors).sum::<f64>().max(1.0);
+    Fetched { pages, per_row }
 }
 
 /// A tree that can look up keys.

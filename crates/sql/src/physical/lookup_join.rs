@@ -9,14 +9,14 @@ use datafusion_expr::ExprSchemable;
 use datafusion_expr::utils::conjunction as all_of;
 use types::SqlResult;
 
-use super::base::{Base, Tree};
+use super::base::{Base, Tree, fetched};
 use super::join::{Pair, Sides};
 use super::ranges::exactly;
 use super::{Built, Physical, built_as, column_position, nullable};
 use crate::cost::Probe;
 use crate::error::from_library;
 use crate::expr::Expr;
-use crate::plan::{IndexRef, LookupJoin, LookupKind, Operator};
+use crate::plan::{LookupJoin, LookupKind, Operator};
 
 /// The kind of an index join; `None` where the inner side must not be the looked-up one.
 fn kind(sides: &Sides, inner_left: bool) -> Option<LookupKind> {
@@ -74,7 +74,8 @@ impl Physical<'_> {
         let joined: Vec<usize> = keys.iter().map(|k| k.ordinal).collect();
         let trees = base.trees(&joined);
         let cost = |tree: &Tree| {
-            let fetch = tree.must_fetch(&base.def, &self.inner_columns(sides, base, inner_left));
+            let columns = self.inner_columns(sides, base, inner_left);
+            let fetch = tree.must_fetch(&base.def, &columns).then_some(columns.as_slice());
             let leading = keys.iter().find(|k| Some(&k.ordinal) == tree.prefix.first());
             let at = leading.and_then(|k| column_position(k.outer, &outer.schema));
             let order = at.map_or(0.0, |i| outer.profile.columns[i].order);
@@ -83,22 +84,23 @@ impl Physical<'_> {
         trees.iter().map(cost).enumerate().collect()
     }
 
-    /// The price of looking up `keys` keys in a tree.
+    /// The price of looking up `keys` keys in a tree, and of fetching these columns of their rows.
     pub(crate) fn probe_cost(
         &self,
         base: &Base,
         tree: &Tree,
         keys: f64,
         order: f64,
-        fetch: bool,
+        fetch: Option<&[usize]>,
     ) -> f64 {
+        let page_bytes = self.costs.0.device.page_bytes;
         let matches = keys * tree.per_key;
         self.costs.lookup(Probe {
             keys,
             matches,
             tree_rows: base.def.statistics.row_count as f64,
             tree_pages: tree.pages,
-            fetch_pages: fetch.then(|| base.tree_pages(&IndexRef::Primary)),
+            fetched: fetch.map(|columns| fetched(&base.def, columns, page_bytes)),
             order,
             hashed: tree.index.is_hash(),
         })
@@ -160,7 +162,8 @@ impl Physical<'_> {
         let leading = keys.iter().find(|k| Some(&k.ordinal) == tree.prefix.first());
         let at = leading.and_then(|k| column_position(k.outer, &outer.schema));
         let order = at.map_or(0.0, |i| outer.profile.columns[i].order);
-        let own = self.probe_cost(base, &tree, outer.profile.rows, order, fetch);
+        let wanted = fetch.then_some(columns.as_slice());
+        let own = self.probe_cost(base, &tree, outer.profile.rows, order, wanted);
         let cost = outer.node.cost + own;
         let output = output(base, &columns, outer.profile.columns.len(), kind, inner_left);
         let types = nullable(&output_types(outer, base, &columns, &output));

@@ -9,12 +9,13 @@ use datafusion_expr::utils::{conjunction as all_of, split_conjunction};
 use datafusion_expr::{Expr as Logical, TableScan};
 use types::{SqlError, SqlResult};
 
-use super::base::tree_pages;
+use super::base::{fetched, tree_pages};
 use super::ranges::{Demand, Ranges, demands, equalities, ranges};
 use super::restrictions::restrictions;
 use super::{Built, Physical, WantedFirst, built_as};
 use crate::bind::{CatalogTable, WorkTable};
 use crate::catalog::{IndexDef, TableDef, TableStorage};
+use crate::cost::Fetched;
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
 use crate::expr::Expr;
@@ -83,7 +84,11 @@ impl Physical<'_> {
         };
         let wanted = wanted(def, scan, &produced)?;
         let mut path = self.cheapest(&wanted);
-        let (restrictions, tested) = restrictions(&wanted, &scan.table_name)?;
+        // What an index finds is tested as rows of any table are.
+        let (restrictions, tested) = match path.access {
+            Access::Full => restrictions(&wanted, &scan.table_name)?,
+            Access::Range { .. } => (vec![], vec![]),
+        };
         path.guaranteed.extend(tested);
         let mut profile = restricted(&wanted, &produced);
         if let Some(first) = path.first {
@@ -137,6 +142,10 @@ impl Physical<'_> {
         paths.fold(full, |best, path| if path.cost < best.cost { path } else { best })
     }
 
+    fn fetched(&self, wanted: &Wanted) -> Fetched {
+        fetched(wanted.def, &wanted.columns, self.costs.0.device.page_bytes)
+    }
+
     /// All entries of an index that has everything: fewer pages than the table.
     fn whole_path(&self, wanted: &Wanted, index: &Arc<IndexDef>) -> Path {
         let index = IndexRef::Secondary(Arc::clone(index));
@@ -162,7 +171,6 @@ impl Physical<'_> {
         let shaping = used.iter().collect::<BTreeSet<_>>();
         let share = conjunction(shaping.iter().map(|i| wanted.predicates[**i]), &named);
         let rows = wanted.def.statistics.row_count as f64;
-        let clustered = tree_pages(wanted.def, &IndexRef::Primary);
         let pages = tree_pages(wanted.def, &index);
         let count = ranges.len() as f64;
         let mut cost = match index.is_hash() {
@@ -173,7 +181,7 @@ impl Physical<'_> {
         cost += self.costs.index_allowed(wanted.is_only(&index));
         if fetch {
             let order = order_of(wanted, key[0]);
-            cost += self.costs.fetch(share * rows, rows, clustered, order);
+            cost += self.costs.fetch(share * rows, rows, self.fetched(wanted), order);
         }
         let access = Access::Range { index, ranges, fetch };
         Some(Path { access, guaranteed, first: None, cost })
@@ -210,8 +218,8 @@ impl Physical<'_> {
         let mut cost = self.costs.first_entries(entries, pages);
         cost += self.costs.index_allowed(wanted.is_only(&index));
         if fetch {
-            let clustered = tree_pages(wanted.def, &IndexRef::Primary);
-            cost += self.costs.fetch_by_one(entries, rows, clustered, order_of(wanted, key[0]));
+            let order = order_of(wanted, key[0]);
+            cost += self.costs.fetch_by_one(entries, rows, self.fetched(wanted), order);
         }
         let first = Some(First { count: first.count, backward: first.descending });
         let access = Access::Range { index, ranges: vec![range], fetch };

@@ -15,6 +15,7 @@ pub(crate) fn check_writable(snapshot: &Snapshot, statement: &Statement) -> SqlR
         Statement::Update(update) => std::slice::from_ref(&update.table),
         Statement::Delete(delete) => std::slice::from_ref(&delete.table),
         Statement::Copy(copy) => std::slice::from_ref(&copy.table),
+        Statement::CreateIndex(index) => std::slice::from_ref(&index.table),
         Statement::AlterTable(alter) => std::slice::from_ref(&alter.table),
         Statement::Reorganize { table } => std::slice::from_ref(table),
         Statement::Truncate(truncate) => &truncate.tables,

@@ -1,0 +1,297 @@
+//! Rows of parts by their row ids, for what an index has found: of each vector that has some of them, the
+//! pages are read that it lies on (`docs/format/block.md`, section 1). What a window of vectors needs is
+//! asked for at once.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::SchemaRef;
+use arrow_select::take::take_record_batch;
+use columnar::VECTOR_ROWS;
+use exec::{Access, Depth, Reservation};
+use runtime::IoCounters;
+use types::{SqlError, SqlResult};
+
+use super::Columns;
+use super::chunk::Chunk;
+use super::morsel::Produced;
+use super::part::damaged;
+use super::remote::Download;
+use crate::catalog::{Snapshot, TableEntry};
+use crate::dml::internal;
+use crate::objects::{Bucket, Room};
+
+/// Vectors whose pages are asked for at once. Their columns are some hundred pages at most.
+const WINDOW: usize = 16;
+
+/// Vectors of a chunk that are downloaded at once.
+const DOWNLOAD_WINDOW: usize = 128;
+
+/// Fetches rows of parts.
+pub(crate) struct ChunkFetch {
+    stored: Columns,
+    /// Ordinals of the columns that are produced; one past the last column is the row id.
+    columns: Vec<usize>,
+    column_count: usize,
+    schema: SchemaRef,
+    /// Where chunks are downloaded from, if they are, and the memory for that.
+    bucket: Option<(Bucket, Option<Arc<Room>>)>,
+    opened: Opened,
+}
+
+/// Chunks that were opened, as far as there is memory to keep their headers.
+struct Opened {
+    memory: Option<Arc<Reservation>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// The chunks of each part, by its first row.
+    lists: BTreeMap<i64, Arc<[Range<i64>]>>,
+    /// By their first row.
+    chunks: BTreeMap<i64, Arc<Chunk>>,
+    bytes: usize,
+}
+
+/// Rows of one vector: their places in it, ascending, none twice.
+struct InVector {
+    vector: usize,
+    positions: Vec<u16>,
+}
+
+impl ChunkFetch {
+    /// Fetches these columns of rows of the table's parts; `None` for a table that has none. Without
+    /// memory chunks are opened anew each time.
+    ///
+    /// # Errors
+    /// As [`Snapshot::bucket`].
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        entry: &TableEntry,
+        columns: &[usize],
+        memory: Option<Arc<Reservation>>,
+        room: Option<Arc<Room>>,
+    ) -> SqlResult<Option<ChunkFetch>> {
+        let Some(stored) = &entry.columns else { return Ok(None) };
+        Ok(Some(ChunkFetch {
+            stored: stored.clone(),
+            columns: columns.to_vec(),
+            column_count: entry.def.schema.columns.len(),
+            schema: entry.layout.schema.project(columns),
+            bucket: stored.bucket(snapshot)?.map(|bucket| (bucket, room)),
+            opened: Opened { memory, kept: Mutex::default() },
+        }))
+    }
+
+    /// Whether the row with this id is in a part.
+    pub(crate) fn has(&self, row_id: i64) -> bool {
+        self.stored.has(row_id)
+    }
+
+    /// The rows with these ids, and for each of them the position of its id. A row whose id is there twice
+    /// comes twice.
+    ///
+    /// # Errors
+    /// Those of storage and of the store; XX001 for damage.
+    pub(crate) async fn rows(
+        &self,
+        row_ids: &[i64],
+        access: Access<'_>,
+    ) -> SqlResult<(RecordBatch, Vec<usize>)> {
+        let mut order: Vec<usize> = (0..row_ids.len()).collect();
+        order.sort_by_key(|position| row_ids[*position]);
+        let mut distinct: Vec<i64> = order.iter().map(|position| row_ids[*position]).collect();
+        distinct.dedup();
+        let rows = self.sorted(&distinct, access).await?;
+        if distinct.len() == row_ids.len() {
+            return Ok((rows, order));
+        }
+        let place = |position: &usize| distinct.partition_point(|id| *id < row_ids[*position]);
+        let places = UInt32Array::from_iter_values(order.iter().map(|at| place(at) as u32));
+        Ok((take_record_batch(&rows, &places).map_err(internal)?, order))
+    }
+
+    /// The rows with these ids, which ascend.
+    async fn sorted(&self, row_ids: &[i64], access: Access<'_>) -> SqlResult<RecordBatch> {
+        let mut made = None;
+        let mut left = row_ids;
+        while let Some(first) = left.first() {
+            let chunk = self.opened.chunk(&self.stored, *first, self.column_count, access.io);
+            let chunk = chunk.await?;
+            let end = chunk.first_row + chunk.header.row_count() as i64;
+            let (here, rest) = left.split_at(left.partition_point(|id| *id < end));
+            let made = match &mut made {
+                Some(made) => made,
+                None => made.insert(self.room(&chunk, row_ids.len())?),
+            };
+            self.take(&chunk, here, access, made).await?;
+            left = rest;
+        }
+        let Some(made) = made else { return Ok(RecordBatch::new_empty(self.schema.clone())) };
+        let columns = made.into_iter().map(Produced::finish).collect::<SqlResult<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(row_ids.len()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(internal)
+    }
+
+    fn room(&self, chunk: &Chunk, rows: usize) -> SqlResult<Vec<Produced>> {
+        self.columns.iter().map(|column| Produced::new(chunk, *column, rows)).collect()
+    }
+
+    /// Ordinals of the produced columns that chunks have.
+    fn stored_columns(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().copied().filter(|column| *column < self.column_count)
+    }
+
+    /// Adds rows of a chunk.
+    async fn take(
+        &self,
+        chunk: &Chunk,
+        row_ids: &[i64],
+        access: Access<'_>,
+        made: &mut [Produced],
+    ) -> SqlResult<()> {
+        let window = if self.bucket.is_some() { DOWNLOAD_WINDOW } else { WINDOW };
+        for vectors in by_vector(chunk, row_ids).chunks(window) {
+            let download = self.download(chunk, vectors, access).await?;
+            if access.depth == Depth::Many {
+                for InVector { vector, .. } in vectors {
+                    let place = *vector..vector + 1;
+                    self.stored_columns().for_each(|c| chunk.prefetch(c, &place, access.io));
+                }
+            }
+            for rows in vectors {
+                self.take_vector(chunk, rows, download.as_ref(), access.io, made).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_vector(
+        &self,
+        chunk: &Chunk,
+        rows: &InVector,
+        download: Option<&Download<'_>>,
+        io: &IoCounters,
+        made: &mut [Produced],
+    ) -> SqlResult<()> {
+        let InVector { vector, positions } = rows;
+        for (column, made) in self.columns.iter().zip(made) {
+            match made {
+                Produced::Stored(gather) => {
+                    let bytes = chunk.read(*column, &(*vector..vector + 1), download, io).await?;
+                    chunk.gather(*column, *vector, positions, &bytes, gather)?;
+                }
+                Produced::RowIds(ids) => {
+                    let first = chunk.row_of(*vector);
+                    ids.extend(positions.iter().map(|row| first + i64::from(*row)));
+                }
+            }
+        }
+        if runtime::need_preempt() {
+            runtime::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// What these vectors need of a chunk that is an object.
+    async fn download<'a>(
+        &'a self,
+        chunk: &'a Chunk,
+        vectors: &[InVector],
+        access: Access<'_>,
+    ) -> SqlResult<Option<Download<'a>>> {
+        let (bucket, room) = match &self.bucket {
+            Some((bucket, room)) => (Some(bucket), room.as_ref()),
+            None => (None, None),
+        };
+        let Some(mut download) = chunk.download(bucket)? else { return Ok(None) };
+        let place = |rows: &InVector, column| chunk.place(column, &(rows.vector..rows.vector + 1));
+        let places: Vec<_> = vectors
+            .iter()
+            .flat_map(|rows| self.stored_columns().map(move |column| place(rows, column)))
+            .collect();
+        if let Some(room) = room {
+            let Ok(()) = download.reserve(room, &places, || None::<Infallible>).await;
+        }
+        download.get(places, Some(access)).await?;
+        room.iter().for_each(|room| room.tell(access.skips));
+        download.finish();
+        Ok(Some(download))
+    }
+}
+
+/// Rows of a chunk, whose ids ascend, by the vectors that they are in.
+fn by_vector(chunk: &Chunk, row_ids: &[i64]) -> Vec<InVector> {
+    let place = |id: &i64| (id - chunk.first_row) as usize;
+    let same = |a: &i64, b: &i64| place(a) / VECTOR_ROWS == place(b) / VECTOR_ROWS;
+    let in_vector = |ids: &[i64]| InVector {
+        vector: place(&ids[0]) / VECTOR_ROWS,
+        positions: ids.iter().map(|id| (place(id) % VECTOR_ROWS) as u16).collect(),
+    };
+    row_ids.chunk_by(same).map(in_vector).collect()
+}
+
+impl Opened {
+    /// The chunk that has this row.
+    async fn chunk(
+        &self,
+        columns: &Columns,
+        row_id: i64,
+        column_count: usize,
+        io: &IoCounters,
+    ) -> SqlResult<Arc<Chunk>> {
+        if let Some(chunk) = self.kept(row_id) {
+            return Ok(chunk);
+        }
+        let behind = columns.parts.partition_point(|part| part.first_row <= row_id);
+        let no_part = || SqlError::internal("a row that is fetched from chunks is in none");
+        let part = columns.parts[..behind].last().ok_or_else(no_part)?;
+        let known = self.lock().lists.get(&part.first_row).cloned();
+        let list = match known {
+            Some(list) => list,
+            None => {
+                let list: Arc<[Range<i64>]> = part.chunks(io).await?.into();
+                self.lock().lists.insert(part.first_row, list.clone());
+                list
+            }
+        };
+        let at = list.partition_point(|rows| rows.end <= row_id);
+        let rows = list.get(at).filter(|rows| rows.contains(&row_id)).cloned();
+        let rows = rows.ok_or_else(|| damaged("an index entry points behind all chunks"))?;
+        let chunk = Arc::new(Chunk::open(&part.tree, rows, column_count, io).await?);
+        self.keep(&chunk);
+        Ok(chunk)
+    }
+
+    fn kept(&self, row_id: i64) -> Option<Arc<Chunk>> {
+        let kept = self.lock();
+        let (first, chunk) = kept.chunks.range(..=row_id).next_back()?;
+        let has = row_id - first < chunk.header.row_count() as i64;
+        has.then(|| chunk.clone())
+    }
+
+    /// Keeps an open chunk. Where there is no memory for it, those that were kept go.
+    fn keep(&self, chunk: &Arc<Chunk>) {
+        let Some(memory) = &self.memory else { return };
+        let (mut kept, bytes) = (self.lock(), chunk.header_bytes());
+        if !memory.try_grow(bytes) {
+            memory.shrink(std::mem::take(&mut kept.bytes));
+            kept.chunks.clear();
+            if !memory.try_grow(bytes) {
+                return;
+            }
+        }
+        match kept.chunks.insert(chunk.first_row, chunk.clone()) {
+            Some(_) => memory.shrink(bytes),
+            None => kept.bytes += bytes,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
