@@ -199,15 +199,7 @@ pub(crate) fn bound(
     let kept = query.clone();
     bind(query).or_else(|error| {
         let Some(relation) = hidden_relation(&error.to_string()) else { return Err(error) };
-        let (renamed, name) = with_relation_renamed(&kept, &relation);
-        bind(renamed).map_err(|other| match hidden_relation(&other.to_string()) {
-            Some(_) => error,
-            None => {
-                let mut other = from_library(other);
-                other.message = other.message.replace(&name, &relation);
-                DataFusionError::External(Box::new(other))
-            }
-        })
+        bind(with_relation_renamed(&kept, &relation)).map_err(|_| error)
     })
 }
 

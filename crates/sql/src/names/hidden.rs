@@ -20,16 +20,16 @@ pub(crate) fn hidden_relation(message: &str) -> Option<String> {
     Some(name.trim_matches(|c| matches!(c, '"' | ']' | '\n' | ' ')).to_owned())
 }
 
-/// The query with another name for each relation of this one, wherever it is named; and that name.
-pub(crate) fn with_relation_renamed(query: &Query, relation: &str) -> (Query, String) {
+/// The query with another name for each relation of this one, wherever it is named.
+pub(crate) fn with_relation_renamed(query: &Query, relation: &str) -> Query {
     let text = query.to_string();
     let free = |n: &usize| !text.contains(&format!("{relation}_{n}"));
     let number = (1..).find(free).unwrap_or_default();
-    let new = format!("{relation}_{number}");
+    let new = Ident::with_quote('"', format!("{relation}_{number}"));
     let mut renamed = query.clone();
     // The visit itself never stops.
-    let _ = renamed.visit(&mut Renaming { relation, new: Ident::with_quote('"', new.clone()) });
-    (renamed, new)
+    let _ = renamed.visit(&mut Renaming { relation, new });
+    renamed
 }
 
 struct Renaming<'a> {
