@@ -99,6 +99,43 @@ fn a_scan_comes_to_its_end_with_memory_for_one_morsel() {
     }
 }
 
+/// An index is here, the rows that it finds are fetched from the objects.
+#[test]
+fn an_index_finds_rows_of_objects() {
+    let stand = Stand::new();
+    let mut scratch = filled(&stand, "indexed");
+    let mut session = scratch.session();
+    each(&mut session, "create index t_a on t (a); create unique index on t (a, c); analyze t");
+    each(&mut session, "insert into t select a + 100000, b, c, d from l order by a");
+    each(&mut session, "delete from t where a = 777; update t set b = 9 where a in (778, 100778)");
+    each(&mut session, "insert into t values (-1, 1, 'x', 1)");
+    let queries = [
+        "select a, b, c, d from t where a in (-1, 5, 777, 778, 100005, 100778) order by a",
+        "select count(*), sum(b), min(c), sum(d) from t where a between 990 and 1010",
+        "select l.a, t.c from l join t on t.a = l.a where l.a < 4 or l.a = 777 order by 1",
+    ];
+    for mode in ["serial", "static", "ooo"] {
+        each(&mut session, &format!("set execution_mode = {mode}"));
+        for query in queries {
+            each(&mut session, "set enable_seqscan = off; set enable_hashjoin = off");
+            let plan = rows(&mut session, &format!("explain {query}"));
+            assert!(plan.contains("t_a") && !plan.contains("Column Scan"), "{plan}");
+            let by_index = rows(&mut session, query);
+            each(&mut session, "reset enable_seqscan; reset enable_hashjoin");
+            each(&mut session, "set enable_indexscan = off; set enable_indexnestloop = off");
+            assert_eq!(by_index, rows(&mut session, query), "{mode}: {query}");
+            each(&mut session, "reset enable_indexscan; reset enable_indexnestloop");
+        }
+    }
+    each(&mut session, "reorganize table t; vacuum t; set enable_seqscan = off");
+    assert_eq!(rows(&mut session, "select b from t where a = 100778"), "9");
+    drop(session);
+    scratch.check();
+    scratch.close();
+    scratch.open();
+    scratch.check();
+}
+
 #[test]
 fn a_reader_keeps_the_objects_of_its_snapshot() {
     let stand = Stand::new();
