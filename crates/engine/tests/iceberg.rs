@@ -8,8 +8,16 @@ use std::path::{Path, PathBuf};
 
 use files_support::{MODES, Opened, open, outcome};
 
-const TABLES: [&str; 7] =
-    ["types", "evolved", "parted", "first_version", "mapped", "deleted", "deleted_parted"];
+const TABLES: [&str; 8] = [
+    "types",
+    "evolved",
+    "parted",
+    "first_version",
+    "mapped",
+    "deleted",
+    "deleted_parted",
+    "deleted_promoted",
+];
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data")

@@ -187,7 +187,7 @@ impl DataFile {
         self.partition.get(field)?.as_ref().map(Option::as_ref)
     }
 
-    /// Whether both lie in the same partition.
+    /// What all files of one partition have, and no file of another one.
     pub(crate) fn partition_key(&self) -> (i32, &[u8]) {
         (self.spec_id, &self.partition_key)
     }
@@ -230,7 +230,13 @@ fn partition(
     let (mut values, mut key) = (vec![], vec![]);
     for (field, ty) in spec.fields.iter().zip(types) {
         let has_it = record.0.iter().any(|(id, _)| *id == field.field_id);
-        let datum = record.take(field.field_id);
+        let datum = match (record.take(field.field_id), ty) {
+            // Some writers do not say that the bytes are a number.
+            (Datum::Bytes(bytes), Some(Type::Decimal { .. })) => {
+                unscaled(&bytes).map_or(Datum::Bytes(bytes), Datum::Decimal)
+            }
+            (datum, _) => datum,
+        };
         datum.key(&mut key);
         values.push(match (datum, ty) {
             (Datum::Null, _) => has_it.then_some(None),
@@ -251,7 +257,7 @@ fn value(datum: Datum, ty: &Type) -> Option<Value> {
         (Type::Float, Datum::Float(number)) => Value::Float(number),
         (Type::Double, Datum::Float(number)) => Value::Double(number.into()),
         (Type::Double, Datum::Double(number)) => Value::Double(number),
-        (Type::Decimal { .. }, Datum::Bytes(bytes)) => Value::Decimal(unscaled(&bytes)?),
+        (Type::Decimal { .. }, Datum::Decimal(number)) => Value::Decimal(number),
         (Type::Date, Datum::Whole(number)) => Value::Date(int(number)?),
         (Type::Time, Datum::Whole(number)) => Value::Time(number),
         (Type::Timestamp, Datum::Whole(number)) => Value::Timestamp(number),

@@ -8,6 +8,17 @@ use iceberg::{
     Value, manifests_of_list, moved, version_of,
 };
 
+const TABLES: [&str; 8] = [
+    "types",
+    "evolved",
+    "parted",
+    "first_version",
+    "mapped",
+    "deleted",
+    "deleted_parted",
+    "deleted_promoted",
+];
+
 fn folder(table: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(table)
 }
@@ -134,6 +145,8 @@ fn deletes_count_for_older_rows_of_their_partition() {
     assert_eq!(count("deleted"), (4, vec![(4, 0), (10, 4)]));
     // One of each partition, and one of all of them.
     assert_eq!(count("deleted_parted"), (3, vec![(5, 2), (5, 2)]));
+    // One of each, though the values of partitions are written in wider types now.
+    assert_eq!(count("deleted_promoted"), (3, vec![(4, 1), (4, 1), (4, 1)]));
 }
 
 #[test]
@@ -184,9 +197,7 @@ impl Draw {
 #[test]
 fn damaged_metadata_never_panics() {
     const ROUNDS: u64 = 400;
-    for name in
-        ["types", "evolved", "parted", "first_version", "mapped", "deleted", "deleted_parted"]
-    {
+    for name in TABLES {
         let (table, json) = (read(name), metadata(name));
         let mut refused = 0;
         for seed in 0..ROUNDS {

@@ -1,6 +1,7 @@
 //! Values as they are written.
 
 use super::shape::{Shape, Shapes};
+use crate::value::unscaled;
 use crate::{Error, Result};
 
 /// Values within values: manifests have six levels.
@@ -20,6 +21,8 @@ pub(crate) enum Datum {
     Float(f32),
     Double(f64),
     Bytes(Vec<u8>),
+    /// A number without the point of its type.
+    Decimal(i128),
     String(String),
     Array(Vec<Datum>),
     Record(Record),
@@ -30,7 +33,9 @@ pub(crate) enum Datum {
 pub(crate) struct Record(pub(crate) Vec<(i32, Datum)>);
 
 impl Datum {
-    /// Appends bytes that differ for values that differ. Those of types that become each other are the same.
+    /// Appends bytes that are the same for the same values, also of types that a column may have had one after the
+    /// other (whole numbers of 32 and 64 bits, floats of both, decimals however many bytes they are written in), and
+    /// differ for all others.
     pub(crate) fn key(&self, out: &mut Vec<u8>) {
         let mut put = |kind: u8, bytes: &[u8]| {
             out.push(kind);
@@ -41,14 +46,26 @@ impl Datum {
             Datum::Null => put(0, &[]),
             Datum::Boolean(value) => put(1, &[u8::from(*value)]),
             Datum::Whole(value) => put(2, &value.to_le_bytes()),
-            Datum::Float(value) => put(3, &f64::from(*value).to_bits().to_le_bytes()),
-            Datum::Double(value) => put(3, &value.to_bits().to_le_bytes()),
+            Datum::Float(value) => put(3, &bits(f64::from(*value)).to_le_bytes()),
+            Datum::Double(value) => put(3, &bits(*value).to_le_bytes()),
             Datum::Bytes(value) => put(4, value),
             Datum::String(value) => put(5, value.as_bytes()),
-            Datum::Array(all) => all.iter().for_each(|datum| datum.key(out)),
-            Datum::Record(record) => record.0.iter().for_each(|(_, datum)| datum.key(out)),
+            Datum::Decimal(value) => put(6, &value.to_le_bytes()),
+            Datum::Array(all) => {
+                put(7, &(all.len() as u64).to_le_bytes());
+                all.iter().for_each(|datum| datum.key(out));
+            }
+            Datum::Record(record) => {
+                put(8, &(record.0.len() as u64).to_le_bytes());
+                record.0.iter().for_each(|(_, datum)| datum.key(out));
+            }
         }
     }
+}
+
+/// All that are no number are one value.
+fn bits(number: f64) -> u64 {
+    if number.is_nan() { f64::NAN.to_bits() } else { number.to_bits() }
 }
 
 impl Record {
@@ -163,6 +180,10 @@ impl<'a> Reader<'a> {
             Shape::Bytes => Datum::Bytes(self.bytes()?.to_vec()),
             Shape::String => Datum::String(self.text()?),
             Shape::Fixed(count) => Datum::Bytes(self.take(*count)?.to_vec()),
+            Shape::Decimal(of) => match self.datum(shapes, of, deeper)? {
+                Datum::Bytes(bytes) => Datum::Decimal(decimal(&bytes)?),
+                _ => return Err(Error::damaged("a decimal is not written in bytes")),
+            },
             Shape::Record(record) => Datum::Record(self.fields(shapes, *record, deeper)?),
             Shape::Union(branches) => {
                 let branch = usize::try_from(self.long()?).ok().and_then(|at| branches.get(at));
@@ -196,6 +217,11 @@ impl<'a> Reader<'a> {
         let text = std::str::from_utf8(self.bytes()?);
         Ok(text.map_err(|_| Error::damaged("a text is no UTF-8"))?.to_owned())
     }
+}
+
+fn decimal(bytes: &[u8]) -> Result<i128> {
+    let wrong = || Error::damaged(format!("a decimal of {} bytes", bytes.len()));
+    unscaled(bytes).ok_or_else(wrong)
 }
 
 fn too_short() -> Error {

@@ -43,6 +43,46 @@ fn records_come_with_the_ids_of_their_fields() {
     assert_eq!(read(&container(SCHEMA, "null", 1, &block)), Ok(expected));
 }
 
+/// The key of the first value of a record with this type.
+fn key(ty: &str, value: &[u8]) -> Vec<u8> {
+    let schema = format!(
+        r#"{{"type": "record", "name": "r", "fields": [{{"name": "a", "type": {ty}, "field-id": 1}}]}}"#
+    );
+    let records = read(&container(&schema, "null", 1, value)).expect(ty);
+    let mut key = vec![];
+    records[0][0].1.key(&mut key);
+    key
+}
+
+#[test]
+fn values_of_types_that_follow_each_other_have_one_key() {
+    let fixed = |size: usize| {
+        format!(r#"{{"type": "fixed", "name": "f", "size": {size}, "logicalType": "decimal"}}"#)
+    };
+    let of_four = key(&fixed(4), &(-125i32).to_be_bytes());
+    assert_eq!(key(&fixed(8), &(-125i64).to_be_bytes()), of_four);
+    let bytes = r#"{"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}"#;
+    assert_eq!(key(bytes, &text(&[0x83])), of_four);
+    assert_ne!(key(&fixed(4), &125i32.to_be_bytes()), of_four);
+    assert_eq!(key("\"int\"", &zigzag(-7)), key("\"long\"", &zigzag(-7)));
+    let float = key("\"float\"", &0.1f32.to_le_bytes());
+    assert_eq!(key("\"double\"", &f64::from(0.1f32).to_le_bytes()), float);
+    assert_ne!(key("\"double\"", &0.1f64.to_le_bytes()), float);
+    let nan = key("\"float\"", &f32::NAN.to_le_bytes());
+    assert_eq!(key("\"double\"", &(-f64::NAN).to_le_bytes()), nan);
+    // What is no number is as long as it is.
+    let plain = r#"{"type": "fixed", "name": "f", "size": 2}"#;
+    assert_ne!(key(plain, &[0, 1]), key("\"bytes\"", &text(&[1])));
+    let long = read(&container(
+        r#"{"type": "record", "name": "r", "fields": [{"name": "a", "type":
+            {"type": "bytes", "logicalType": "decimal"}}]}"#,
+        "null",
+        1,
+        &text(&[0; 17]),
+    ));
+    assert_eq!(long.expect_err("too long").to_string(), "a decimal of 17 bytes");
+}
+
 #[test]
 fn lengths_and_counts_are_not_believed() {
     let check = |bytes: &[u8], expected: &str| {
