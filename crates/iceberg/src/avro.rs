@@ -1,8 +1,7 @@
 //! Object containers of Apache Avro, as far as manifests need them: records whose fields have ids.
 //!
-//! A container says itself how its records are written. Blocks are decompressed up to a limit, and each value
-//! costs a step of a number that follows from the bytes that there are, so neither memory nor time follows from
-//! what a length claims.
+//! A container says itself how its records are written. Blocks are decompressed up to a limit, and each value but a
+//! few takes a byte that is there, so neither memory nor time follows from what a length claims.
 
 mod codec;
 mod datum;
@@ -21,6 +20,13 @@ use shape::Shapes;
 const MAGIC: &[u8] = b"Obj\x01";
 const SYNC_BYTES: usize = 16;
 
+/// What the head of a file says: manifests have six pairs, and programs add some of their own.
+const PAIRS_MAX: usize = 1024;
+
+/// Bytes of a schema: that of a manifest has some thousand, and a hundred for each field of a partition. In memory it
+/// takes up to twenty times as much.
+const SCHEMA_BYTES_MAX: usize = 1 << 20;
+
 /// A container of which the head is read.
 pub(crate) struct Container<'a> {
     shapes: Shapes,
@@ -30,7 +36,6 @@ pub(crate) struct Container<'a> {
     /// The block that is being read.
     block: Cow<'a, [u8]>,
     at: usize,
-    steps_left: usize,
     records_left: i64,
 }
 
@@ -42,11 +47,18 @@ impl<'a> Container<'a> {
         head.blocks(|head| {
             let name = head.bytes()?;
             pairs.insert(name, head.bytes()?);
-            Ok(())
+            match pairs.len() > PAIRS_MAX {
+                true => Err(Error::too_large(format!("a head of more than {PAIRS_MAX} pairs"))),
+                false => Ok(()),
+            }
         })?;
         let sync = head.take(SYNC_BYTES)?;
         let schema = pairs.get(b"avro.schema".as_slice());
         let schema = schema.ok_or_else(|| Error::damaged("it has no Avro schema"))?;
+        if schema.len() > SCHEMA_BYTES_MAX {
+            let what = format!("an Avro schema of more than {SCHEMA_BYTES_MAX} bytes");
+            return Err(Error::too_large(what));
+        }
         let codec = Codec::parse(pairs.get(b"avro.codec".as_slice()).copied())?;
         Ok(Container {
             shapes: Shapes::parse(schema)?,
@@ -55,7 +67,6 @@ impl<'a> Container<'a> {
             blocks: head,
             block: Cow::default(),
             at: 0,
-            steps_left: 0,
             records_left: 0,
         })
     }
@@ -71,10 +82,9 @@ impl<'a> Container<'a> {
             }
             self.next_block()?;
         }
-        let mut reader = Reader::with_steps(&self.block[self.at..], self.steps_left);
+        let mut reader = Reader::new(&self.block[self.at..]);
         let record = reader.record(&self.shapes)?;
         self.at = self.block.len() - reader.left();
-        self.steps_left = reader.steps_left();
         self.records_left -= 1;
         Ok(Some(record))
     }
@@ -82,7 +92,7 @@ impl<'a> Container<'a> {
     fn next_block(&mut self) -> Result<()> {
         self.records_left = self.blocks.long()?;
         self.block = self.codec.decompressed(self.blocks.bytes()?)?;
-        (self.at, self.steps_left) = (0, Reader::new(&self.block).steps_left());
+        self.at = 0;
         match self.blocks.take(SYNC_BYTES)? == self.sync {
             true => Ok(()),
             false => Err(Error::damaged("a block does not end with the mark of the file")),

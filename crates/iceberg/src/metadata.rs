@@ -192,7 +192,7 @@ fn unzipped_of(bytes: &[u8]) -> Result<Vec<u8>> {
     read.map_err(|_| Error::damaged("it cannot be decompressed"))?;
     match unzipped.len() as u64 > METADATA_BYTES_MAX {
         true => {
-            Err(Error::unsupported(format!("metadata of more than {METADATA_BYTES_MAX} bytes")))
+            Err(Error::too_large(format!("metadata of more than {METADATA_BYTES_MAX} bytes")))
         }
         false => Ok(unzipped),
     }

@@ -60,7 +60,7 @@ fn wrong() -> Error {
 }
 
 fn too_long() -> Error {
-    Error::unsupported(format!("a block of more than {BLOCK_BYTES_MAX} bytes"))
+    Error::too_large(format!("a block of more than {BLOCK_BYTES_MAX} bytes"))
 }
 
 fn limited<'a>(decoder: impl Read) -> Result<Cow<'a, [u8]>> {

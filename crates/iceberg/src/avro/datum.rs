@@ -7,10 +7,13 @@ use crate::{Error, Result};
 /// Values within values: manifests have six levels.
 const DEPTH_MAX: usize = 32;
 
-/// Values for each byte that there is, and some for the first ones: most take a byte at least, and what takes
-/// none (nulls) stands beside others.
-const STEPS_PER_BYTE: usize = 16;
-const STEPS_MIN: usize = 1024;
+/// Values of one record: ten thousand columns have six figures and bounds, each of a pair and its two values. A
+/// value takes 40 bytes of memory.
+const VALUES_MAX: usize = 1 << 20;
+
+/// Those of them that take no byte, as nulls outside of unions and records without fields do: the partition of a
+/// table that has none is such a one.
+const EMPTY_MAX: usize = 256;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,25 +79,16 @@ impl Record {
     }
 }
 
-/// Bytes that are read from their begin.
+/// Bytes that are read from their begin, as those of one record.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
-    steps_left: usize,
+    values_left: usize,
+    empty_left: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        let steps_left = bytes.len().saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_MIN);
-        Reader { rest: bytes, steps_left }
-    }
-
-    /// One that may take so many steps.
-    pub(super) fn with_steps(bytes: &'a [u8], steps_left: usize) -> Reader<'a> {
-        Reader { rest: bytes, steps_left }
-    }
-
-    pub(super) fn steps_left(&self) -> usize {
-        self.steps_left
+        Reader { rest: bytes, values_left: VALUES_MAX, empty_left: EMPTY_MAX }
     }
 
     /// Bytes that are not read yet.
@@ -142,33 +136,41 @@ impl<'a> Reader<'a> {
                 self.long()?;
             }
             for _ in 0..count.unsigned_abs() {
-                self.step()?;
                 each(self)?;
             }
         }
     }
 
-    fn step(&mut self) -> Result<()> {
-        let left = self.steps_left.checked_sub(1);
-        self.steps_left = left.ok_or_else(|| Error::damaged("it has more values than bytes"))?;
-        Ok(())
-    }
-
+    /// The record that the schema is of.
     pub(super) fn record(&mut self, shapes: &Shapes) -> Result<Record> {
-        self.fields(shapes, shapes.root(), DEPTH_MAX)
+        let left = self.left();
+        let record = self.fields(shapes, shapes.root(), DEPTH_MAX)?;
+        // There might be any number of those that take none.
+        if self.left() == left { Err(more_values_than_bytes()) } else { Ok(record) }
     }
 
     fn fields(&mut self, shapes: &Shapes, record: usize, depth: usize) -> Result<Record> {
-        self.step()?;
         let mut fields = vec![];
         for (id, shape) in shapes.fields(record) {
-            fields.push((*id, self.datum(shapes, shape, depth)?));
+            fields.push((*id, self.value(shapes, shape, depth)?));
         }
         Ok(Record(fields))
     }
 
+    /// A value that is kept beside others: how many there are follows from bytes that there are, whatever the
+    /// lengths of lists claim.
+    fn value(&mut self, shapes: &Shapes, shape: &Shape, depth: usize) -> Result<Datum> {
+        let left = self.left();
+        let datum = self.datum(shapes, shape, depth)?;
+        if self.left() == left {
+            self.empty_left = self.empty_left.checked_sub(1).ok_or_else(more_values_than_bytes)?;
+        }
+        let too_many = || Error::too_large(format!("a record of more than {VALUES_MAX} values"));
+        self.values_left = self.values_left.checked_sub(1).ok_or_else(too_many)?;
+        Ok(datum)
+    }
+
     fn datum(&mut self, shapes: &Shapes, shape: &Shape, depth: usize) -> Result<Datum> {
-        self.step()?;
         let deeper = depth.checked_sub(1);
         let deeper = deeper.ok_or_else(|| Error::unsupported("values that are nested so deep"))?;
         Ok(match shape {
@@ -193,7 +195,7 @@ impl<'a> Reader<'a> {
             Shape::Array(of) => {
                 let mut all = vec![];
                 self.blocks(|reader| {
-                    all.push(reader.datum(shapes, of, deeper)?);
+                    all.push(reader.value(shapes, of, deeper)?);
                     Ok(())
                 })?;
                 Datum::Array(all)
@@ -202,7 +204,7 @@ impl<'a> Reader<'a> {
             Shape::Map(of) => {
                 self.blocks(|reader| {
                     reader.bytes()?;
-                    reader.datum(shapes, of, deeper).map(drop)
+                    reader.value(shapes, of, deeper).map(drop)
                 })?;
                 Datum::Null
             }
@@ -222,6 +224,10 @@ impl<'a> Reader<'a> {
 fn decimal(bytes: &[u8]) -> Result<i128> {
     let wrong = || Error::damaged(format!("a decimal of {} bytes", bytes.len()));
     unscaled(bytes).ok_or_else(wrong)
+}
+
+fn more_values_than_bytes() -> Error {
+    Error::damaged("it has more values than bytes")
 }
 
 fn too_short() -> Error {

@@ -89,8 +89,13 @@ fn lengths_and_counts_are_not_believed() {
         let error = read(bytes).expect_err(expected);
         assert_eq!(error.to_string(), expected);
     };
-    let nulls = [zigzag(1), zigzag(1), zigzag(1 << 60), zigzag(0)].concat();
-    check(&container(SCHEMA, "null", 1, &nulls), "it has more values than bytes");
+    // As many as there may be of no byte, and one more; a union takes one.
+    let nulls = |count: i64| [zigzag(1), zigzag(1), zigzag(count), zigzag(0)].concat();
+    assert!(read(&container(SCHEMA, "null", 1, &nulls(256))).is_ok());
+    check(&container(SCHEMA, "null", 1, &nulls(1 << 60)), "it has more values than bytes");
+    check(&container(SCHEMA, "null", 1, &nulls(257)), "it has more values than bytes");
+    let empty = r#"{"type": "record", "name": "r", "fields": [{"name": "a", "type": "null"}]}"#;
+    check(&container(empty, "null", i64::MAX, &[]), "it has more values than bytes");
     check(&container(SCHEMA, "null", i64::MAX, &[2, 0]), "it ends too early");
     check(&container(SCHEMA, "null", 0, &[2, 0]), "a block has more bytes than records");
     check(&container(SCHEMA, "null", 1, &[2, 9]), "a union has no such branch");
@@ -112,6 +117,25 @@ fn lengths_and_counts_are_not_believed() {
     check(&container(large, "null", 1, &[0]), "it ends too early");
 }
 
+/// Each of these would take more memory than the file has bytes by far.
+#[test]
+fn what_is_large_in_memory_is_refused() {
+    let check = |bytes: &[u8], expected: &str| {
+        let error = read(bytes).expect_err(expected);
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::TooLarge, expected));
+    };
+    let schema = r#"{"type": "record", "name": "r", "fields": [{"name": "a",
+        "type": {"type": "array", "items": "boolean"}}]}"#;
+    let flags = |count: usize| [zigzag(count as i64), vec![1; count], zigzag(0)].concat();
+    assert!(read(&container(schema, "null", 1, &flags((1 << 20) - 1))).is_ok());
+    check(&container(schema, "null", 1, &flags(1 << 20)), "a record of more than 1048576 values");
+    let long = format!("{SCHEMA}{}", " ".repeat(1 << 20));
+    check(&container(&long, "null", 0, &[]), "an Avro schema of more than 1048576 bytes");
+    let pairs = (0..1025).map(|at: i32| [text(&at.to_be_bytes()), text(&[])].concat());
+    let pairs = pairs.collect::<Vec<_>>().concat();
+    check(&[b"Obj\x01".to_vec(), zigzag(1025), pairs].concat(), "a head of more than 1024 pairs");
+}
+
 #[test]
 fn blocks_are_decompressed_up_to_a_limit() {
     use std::io::Write;
@@ -123,7 +147,7 @@ fn blocks_are_decompressed_up_to_a_limit() {
     };
     assert_eq!(read(&container(SCHEMA, "deflate", 1, &deflated(&block))), expected);
     let bomb = container(SCHEMA, "deflate", 1, &deflated(&vec![0; (64 << 20) + 1]));
-    assert_eq!(read(&bomb).map_err(|error| error.kind()), Err(ErrorKind::Unsupported));
+    assert_eq!(read(&bomb).map_err(|error| error.kind()), Err(ErrorKind::TooLarge));
     let zipped = zstd::bulk::compress(&block, 1).expect("memory");
     assert_eq!(read(&container(SCHEMA, "zstandard", 1, &zipped)), expected);
     let mut snapped = snap::raw::Encoder::new().compress_vec(&block).expect("short");

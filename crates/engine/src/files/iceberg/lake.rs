@@ -168,6 +168,10 @@ pub(super) fn fault(path: &str, error: &Error) -> SqlError {
         ErrorKind::Unsupported => {
             SqlError::unsupported(error.to_string()).with_context(format!("file \"{path}\""))
         }
+        ErrorKind::TooLarge => {
+            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string())
+                .with_context(format!("file \"{path}\""))
+        }
         ErrorKind::Absent => SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error.to_string())
             .with_context(format!("file \"{path}\"")),
     }
