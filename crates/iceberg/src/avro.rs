@@ -7,13 +7,12 @@ mod codec;
 mod datum;
 mod shape;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub(crate) use datum::{Datum, Record};
 
 use crate::{Error, Result};
-use codec::Codec;
+use codec::{Block, Codec};
 use datum::Reader;
 use shape::Shapes;
 
@@ -27,15 +26,26 @@ const PAIRS_MAX: usize = 1024;
 /// takes up to twenty times as much.
 const SCHEMA_BYTES_MAX: usize = 1 << 20;
 
+/// What a step of reading gives.
+pub(crate) enum Next {
+    Record(Record),
+    /// Nothing yet: whoever reads may do other things before the next step.
+    More,
+    End,
+}
+
 /// A container of which the head is read.
 pub(crate) struct Container<'a> {
+    pairs: BTreeMap<&'a [u8], &'a [u8]>,
     shapes: Shapes,
     codec: Codec,
     sync: &'a [u8],
     blocks: Reader<'a>,
     /// The block that is being read.
-    block: Cow<'a, [u8]>,
+    block: Block<'a>,
     at: usize,
+    /// Bytes of all blocks so far.
+    plain_bytes: u64,
     records_left: i64,
 }
 
@@ -62,43 +72,72 @@ impl<'a> Container<'a> {
         let codec = Codec::parse(pairs.get(b"avro.codec".as_slice()).copied())?;
         Ok(Container {
             shapes: Shapes::parse(schema)?,
+            pairs,
             codec,
             sync,
             blocks: head,
-            block: Cow::default(),
+            block: Block::default(),
             at: 0,
+            plain_bytes: 0,
             records_left: 0,
         })
     }
 
-    /// The next record; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Record>> {
-        while self.records_left <= 0 {
-            if self.at != self.block.len() {
-                return Err(Error::damaged("a block has more bytes than records"));
-            }
-            if self.blocks.is_at_end() {
-                return Ok(None);
-            }
-            self.next_block()?;
+    /// One step: it takes no longer than a record or a piece of a block does.
+    pub(crate) fn next(&mut self) -> Result<Next> {
+        if self.block.is_packed() {
+            return self.unpack();
         }
-        let mut reader = Reader::new(&self.block[self.at..]);
-        let record = reader.record(&self.shapes)?;
-        self.at = self.block.len() - reader.left();
-        self.records_left -= 1;
-        Ok(Some(record))
+        let block = self.block.plain();
+        if self.records_left > 0 {
+            let mut reader = Reader::new(&block[self.at..]);
+            let record = reader.record(&self.shapes)?;
+            self.at = block.len() - reader.left();
+            self.records_left -= 1;
+            return Ok(Next::Record(record));
+        }
+        if self.at != block.len() {
+            return Err(Error::damaged("a block has more bytes than records"));
+        }
+        match self.blocks.is_at_end() {
+            true => Ok(Next::End),
+            false => self.next_block(),
+        }
     }
 
-    fn next_block(&mut self) -> Result<()> {
+    fn unpack(&mut self) -> Result<Next> {
+        let before = self.block.plain().len();
+        self.block.unpack()?;
+        self.plain_bytes += (self.block.plain().len() - before) as u64;
+        Ok(Next::More)
+    }
+
+    fn next_block(&mut self) -> Result<Next> {
         self.records_left = self.blocks.long()?;
-        self.block = self.codec.decompressed(self.blocks.bytes()?)?;
-        self.at = 0;
-        match self.blocks.take(SYNC_BYTES)? == self.sync {
-            true => Ok(()),
-            false => Err(Error::damaged("a block does not end with the mark of the file")),
+        let bytes = self.blocks.bytes()?;
+        if self.blocks.take(SYNC_BYTES)? != self.sync {
+            return Err(Error::damaged("a block does not end with the mark of the file"));
         }
+        (self.block, self.at) = (self.codec.begin(bytes)?, 0);
+        self.plain_bytes += self.block.plain().len() as u64;
+        Ok(Next::More)
+    }
+
+    /// Bytes of all blocks so far, without compression.
+    pub(crate) fn plain_bytes(&self) -> u64 {
+        self.plain_bytes
+    }
+
+    /// Bytes that it holds beside those that it reads.
+    pub(crate) fn own_bytes(&self) -> usize {
+        self.block.own_bytes()
+    }
+
+    /// What its head says of itself under a name.
+    pub(crate) fn said(&self, name: &str) -> Option<&'a [u8]> {
+        self.pairs.get(name.as_bytes()).copied()
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -22,7 +22,7 @@ mod value;
 pub use catalog::{CatalogConfig, table_key};
 pub use deletes::Deletes;
 pub use fault::{Error, ErrorKind, Result};
-pub use manifest::{Content, DataFile, Manifest, ManifestFiles, manifests_of_list};
+pub use manifest::{Content, DataFile, Manifest, ManifestFiles, ManifestList};
 pub use metadata::{METADATA_BYTES_MAX, Snapshot, TableMetadata};
 pub use names::{hinted, moved, place, version_of};
 pub use partition::{PartitionField, PartitionSpec};

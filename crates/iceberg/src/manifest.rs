@@ -1,6 +1,6 @@
 //! Manifest lists and manifests: which files a snapshot has, and what is known of each.
 
-use crate::avro::{Container, Datum, Record};
+use crate::avro::{Container, Datum, Next, Record};
 use crate::value::unscaled;
 use crate::{
     DELETED_PATH_FIELD, Error, Field, PartitionSpec, Result, Schema, TableMetadata, Type, Value,
@@ -21,6 +21,8 @@ pub struct Manifest {
     pub spec_id: i32,
     /// Whether it has delete files, and no data files.
     pub is_of_deletes: bool,
+    /// Bytes that it has, as far as the list knows.
+    pub bytes: u64,
     sequence_number: i64,
 }
 
@@ -67,27 +69,72 @@ pub struct DataFile {
 /// The value of a partition: not known, null, or what it is.
 type PartitionValue = Option<Option<Value>>;
 
-/// Reads the list of a snapshot's manifests.
-///
-/// # Errors
-/// Damaged.
-pub fn manifests_of_list(bytes: &[u8]) -> Result<Vec<Manifest>> {
-    let (mut container, mut manifests) = (Container::open(bytes)?, vec![]);
-    while let Some(mut record) = container.next()? {
-        manifests.push(Manifest {
+/// The manifests of a snapshot, step by step: whoever reads them may do other things between two steps, and not each
+/// of them gives one.
+pub struct ManifestList<'a>(Container<'a>);
+
+impl<'a> ManifestList<'a> {
+    /// Begins to read the list of a snapshot's manifests.
+    ///
+    /// # Errors
+    /// Damaged, and unsupported for another compression.
+    pub fn open(bytes: &'a [u8]) -> Result<ManifestList<'a>> {
+        Container::open(bytes).map(ManifestList)
+    }
+
+    /// Bytes that were read so far, without compression.
+    pub fn plain_bytes(&self) -> u64 {
+        self.0.plain_bytes()
+    }
+
+    /// Bytes that it holds beside those that it reads.
+    pub fn own_bytes(&self) -> usize {
+        self.0.own_bytes()
+    }
+}
+
+impl Iterator for ManifestList<'_> {
+    type Item = Result<Option<Manifest>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        step(&mut self.0, |record| Manifest::of(record).map(Some))
+    }
+}
+
+impl Manifest {
+    fn of(mut record: Record) -> Result<Manifest> {
+        Ok(Manifest {
             path: text(record.take(500), "path of a manifest")?,
             spec_id: int(record.take(502), "partition spec of a manifest")?,
             is_of_deletes: whole_if(record.take(517))? == Some(1),
+            bytes: whole_if(record.take(501))?.unwrap_or(0).max(0).cast_unsigned(),
             sequence_number: whole_if(record.take(515))?.unwrap_or(0),
-        });
+        })
     }
-    Ok(manifests)
 }
 
-/// The files of a manifest that are still there, one after the other: whoever reads them may do other things
-/// between two of them.
+/// What a step gives that makes something of a record.
+fn step<T>(
+    container: &mut Container<'_>,
+    of: impl FnOnce(Record) -> Result<Option<T>>,
+) -> Option<Result<Option<T>>> {
+    match container.next() {
+        Ok(Next::Record(record)) => Some(of(record)),
+        Ok(Next::More) => Some(Ok(None)),
+        Ok(Next::End) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// The files of a manifest that are still there, step by step: whoever reads them may do other things between two
+/// steps, and not each of them gives one.
 pub struct ManifestFiles<'a> {
     container: Container<'a>,
+    entries: Entries<'a>,
+}
+
+/// What is known of the entries of a manifest.
+struct Entries<'a> {
     manifest: &'a Manifest,
     format_version: i32,
     spec: &'a PartitionSpec,
@@ -108,40 +155,52 @@ impl<'a> ManifestFiles<'a> {
         let spec = metadata.spec(manifest.spec_id)?;
         let types = spec.fields.iter().map(|field| field.ty(metadata.schemas())).collect();
         let (container, format_version) = (Container::open(bytes)?, metadata.format_version);
-        Ok(ManifestFiles { container, manifest, format_version, spec, types })
+        let entries = Entries { manifest, format_version, spec, types };
+        Ok(ManifestFiles { container, entries })
     }
 
-    fn read(&mut self) -> Result<Option<DataFile>> {
-        while let Some(mut entry) = self.container.next()? {
-            let status = whole(entry.take(0), "status of an entry")?;
-            if status == STATUS_DELETED {
-                continue;
-            }
-            let sequence_number = match whole_if(entry.take(3))? {
-                Some(number) => number,
-                // It was not known yet when the manifest was written. There were none in version 1.
-                None if status == STATUS_ADDED => self.manifest.sequence_number,
-                None if self.format_version == 1 => 0,
-                None => return Err(Error::damaged("an entry has no sequence number")),
-            };
-            let Datum::Record(file) = entry.take(2) else {
-                return Err(Error::damaged("an entry has no file"));
-            };
-            let file = DataFile::of(file, self.spec, &self.types, sequence_number)?;
-            if (file.content != Content::Data) != self.manifest.is_of_deletes {
-                return Err(Error::damaged("data files and delete files are mixed"));
-            }
-            return Ok(Some(file));
-        }
-        Ok(None)
+    /// Bytes that were read so far, without compression.
+    pub fn plain_bytes(&self) -> u64 {
+        self.container.plain_bytes()
+    }
+
+    /// Bytes that it holds beside those that it reads.
+    pub fn own_bytes(&self) -> usize {
+        self.container.own_bytes()
     }
 }
 
 impl Iterator for ManifestFiles<'_> {
-    type Item = Result<DataFile>;
+    type Item = Result<Option<DataFile>>;
 
-    fn next(&mut self) -> Option<Result<DataFile>> {
-        self.read().transpose()
+    fn next(&mut self) -> Option<Self::Item> {
+        let entries = &self.entries;
+        step(&mut self.container, |entry| entries.file(entry))
+    }
+}
+
+impl Entries<'_> {
+    /// The file of an entry; `None` of one that tells of a file that is gone.
+    fn file(&self, mut entry: Record) -> Result<Option<DataFile>> {
+        let status = whole(entry.take(0), "status of an entry")?;
+        if status == STATUS_DELETED {
+            return Ok(None);
+        }
+        let sequence_number = match whole_if(entry.take(3))? {
+            Some(number) => number,
+            // It was not known yet when the manifest was written. There were none in version 1.
+            None if status == STATUS_ADDED => self.manifest.sequence_number,
+            None if self.format_version == 1 => 0,
+            None => return Err(Error::damaged("an entry has no sequence number")),
+        };
+        let Datum::Record(file) = entry.take(2) else {
+            return Err(Error::damaged("an entry has no file"));
+        };
+        let file = DataFile::of(file, self.spec, &self.types, sequence_number)?;
+        match (file.content != Content::Data) == self.manifest.is_of_deletes {
+            true => Ok(Some(file)),
+            false => Err(Error::damaged("data files and delete files are mixed")),
+        }
     }
 }
 
@@ -335,3 +394,6 @@ fn pairs<T>(datum: Datum, read: impl Fn(Datum) -> Result<T>) -> Result<Vec<(i32,
 pub(crate) fn newest(schemas: &[Schema], id: i32) -> Option<&Field> {
     schemas.iter().rev().find_map(|schema| schema.field(id))
 }
+
+#[cfg(test)]
+mod tests;

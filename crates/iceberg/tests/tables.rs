@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use iceberg::{
-    Content, DataFile, Deletes, ErrorKind, Manifest, ManifestFiles, Result, TableMetadata, Type,
-    Value, manifests_of_list, moved, version_of,
+    Content, DataFile, Deletes, ErrorKind, Manifest, ManifestFiles, ManifestList, Result,
+    TableMetadata, Type, Value, moved, version_of,
 };
 
 const TABLES: [&str; 8] = [
@@ -66,7 +66,11 @@ fn files_of_manifest(
     manifest: &Manifest,
     metadata: &TableMetadata,
 ) -> Result<Vec<DataFile>> {
-    ManifestFiles::open(bytes, manifest, metadata)?.collect()
+    ManifestFiles::open(bytes, manifest, metadata)?.filter_map(Result::transpose).collect()
+}
+
+fn manifests_of_list(bytes: &[u8]) -> Result<Vec<Manifest>> {
+    ManifestList::open(bytes)?.filter_map(Result::transpose).collect()
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Containers that are not as they should be.
 
-use super::{Container, Datum};
+use super::{Container, Datum, Next};
 use crate::{ErrorKind, Result};
 
 const SCHEMA: &str = r#"{"type": "record", "name": "r", "fields": [
     {"name": "a", "type": "long", "field-id": 1},
     {"name": "b", "type": ["null", {"type": "array", "items": "null"}], "field-id": 2}]}"#;
 
-fn zigzag(number: i64) -> Vec<u8> {
+pub(crate) fn zigzag(number: i64) -> Vec<u8> {
     let (mut bits, mut bytes) = (((number << 1) ^ (number >> 63)) as u64, vec![]);
     while bits >= 0x80 {
         bytes.push(bits as u8 | 0x80);
@@ -17,23 +17,33 @@ fn zigzag(number: i64) -> Vec<u8> {
     bytes
 }
 
-fn text(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn text(bytes: &[u8]) -> Vec<u8> {
     [zigzag(bytes.len() as i64), bytes.to_vec()].concat()
 }
 
 fn container(schema: &str, codec: &str, count: i64, block: &[u8]) -> Vec<u8> {
-    let head = [zigzag(2), text(b"avro.schema"), text(schema.as_bytes()), text(b"avro.codec")];
-    let head = [head.concat(), text(codec.as_bytes()), zigzag(0), vec![7; 16]].concat();
-    [b"Obj\x01".to_vec(), head, zigzag(count), text(block), vec![7; 16]].concat()
+    container_with(&[("avro.schema", schema), ("avro.codec", codec)], count, block)
+}
+
+/// One whose head says this.
+pub(crate) fn container_with(pairs: &[(&str, &str)], count: i64, block: &[u8]) -> Vec<u8> {
+    let mut head = [b"Obj\x01".to_vec(), zigzag(pairs.len() as i64)].concat();
+    for (name, value) in pairs {
+        head.extend([text(name.as_bytes()), text(value.as_bytes())].concat());
+    }
+    [head, zigzag(0), vec![7; 16], zigzag(count), text(block), vec![7; 16]].concat()
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Vec<(i32, Datum)>>> {
     let mut all = vec![];
     let mut container = Container::open(bytes)?;
-    while let Some(record) = container.next()? {
-        all.push(record.0);
+    loop {
+        match container.next()? {
+            Next::Record(record) => all.push(record.0),
+            Next::More => {}
+            Next::End => return Ok(all),
+        }
     }
-    Ok(all)
 }
 
 #[test]
@@ -146,6 +156,15 @@ fn blocks_are_decompressed_up_to_a_limit() {
         encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("memory")
     };
     assert_eq!(read(&container(SCHEMA, "deflate", 1, &deflated(&block))), expected);
+    // A piece at a time.
+    let large = container(SCHEMA, "deflate", 4 << 20, &deflated(&vec![0; 8 << 20]));
+    let mut opened = Container::open(&large).expect("a container");
+    let mut pieces = 0;
+    while let Ok(Next::More) = opened.next() {
+        pieces += 1;
+        assert!(opened.plain_bytes() <= pieces << 20, "{} {pieces}", opened.plain_bytes());
+    }
+    assert_eq!((pieces, opened.plain_bytes()), (10, 8 << 20));
     let bomb = container(SCHEMA, "deflate", 1, &deflated(&vec![0; (64 << 20) + 1]));
     assert_eq!(read(&bomb).map_err(|error| error.kind()), Err(ErrorKind::TooLarge));
     let zipped = zstd::bulk::compress(&block, 1).expect("memory");
