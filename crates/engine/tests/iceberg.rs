@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use files_support::{MODES, Opened, open, outcome};
 
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "types",
     "evolved",
     "parted",
@@ -17,6 +17,7 @@ const TABLES: [&str; 8] = [
     "deleted",
     "deleted_parted",
     "deleted_promoted",
+    "upgraded",
 ];
 
 fn data() -> PathBuf {

@@ -133,6 +133,11 @@ impl<'a> Container<'a> {
         self.block.own_bytes()
     }
 
+    /// Whether its records have the field of an id.
+    pub(crate) fn has_field(&self, id: i32) -> bool {
+        self.shapes.fields(self.shapes.root()).iter().any(|(known, _)| *known == id)
+    }
+
     /// What its head says of itself under a name.
     pub(crate) fn said(&self, name: &str) -> Option<&'a [u8]> {
         self.pairs.get(name.as_bytes()).copied()

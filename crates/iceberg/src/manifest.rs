@@ -12,6 +12,9 @@ const STATUS_DELETED: i64 = 2;
 /// Entries of files that came with the snapshot that wrote the manifest.
 const STATUS_ADDED: i64 = 1;
 
+/// The field of an entry that says when its file was added.
+const SEQUENCE_NUMBER: i32 = 3;
+
 /// A manifest of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
@@ -136,7 +139,8 @@ pub struct ManifestFiles<'a> {
 /// What is known of the entries of a manifest.
 struct Entries<'a> {
     manifest: &'a Manifest,
-    format_version: i32,
+    /// Whether it was written when there were no sequence numbers.
+    is_first_version: bool,
     spec: &'a PartitionSpec,
     /// The types of the values of partitions.
     types: Vec<Option<Type>>,
@@ -154,8 +158,12 @@ impl<'a> ManifestFiles<'a> {
     ) -> Result<ManifestFiles<'a>> {
         let spec = metadata.spec(manifest.spec_id)?;
         let types = spec.fields.iter().map(|field| field.ty(metadata.schemas())).collect();
-        let (container, format_version) = (Container::open(bytes)?, metadata.format_version);
-        let entries = Entries { manifest, format_version, spec, types };
+        let container = Container::open(bytes)?;
+        let is_first_version = match container.said("format-version") {
+            Some(version) => version == b"1",
+            None => !container.has_field(SEQUENCE_NUMBER),
+        };
+        let entries = Entries { manifest, is_first_version, spec, types };
         Ok(ManifestFiles { container, entries })
     }
 
@@ -186,11 +194,14 @@ impl Entries<'_> {
         if status == STATUS_DELETED {
             return Ok(None);
         }
-        let sequence_number = match whole_if(entry.take(3))? {
+        let sequence_number = match whole_if(entry.take(SEQUENCE_NUMBER))? {
             Some(number) => number,
-            // It was not known yet when the manifest was written. There were none in version 1.
-            None if status == STATUS_ADDED => self.manifest.sequence_number,
-            None if self.format_version == 1 => 0,
+            // They go before all that came later, also when the table has become one of version 2.
+            None if self.is_first_version => 0,
+            // It was not known yet when the manifest was written.
+            None if status == STATUS_ADDED || self.manifest.sequence_number == 0 => {
+                self.manifest.sequence_number
+            }
             None => return Err(Error::damaged("an entry has no sequence number")),
         };
         let Datum::Record(file) = entry.take(2) else {

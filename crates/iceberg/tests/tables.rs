@@ -8,7 +8,7 @@ use iceberg::{
     TableMetadata, Type, Value, moved, version_of,
 };
 
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "types",
     "evolved",
     "parted",
@@ -17,6 +17,7 @@ const TABLES: [&str; 8] = [
     "deleted",
     "deleted_parted",
     "deleted_promoted",
+    "upgraded",
 ];
 
 fn folder(table: &str) -> PathBuf {
@@ -151,6 +152,9 @@ fn deletes_count_for_older_rows_of_their_partition() {
     assert_eq!(count("deleted_parted"), (3, vec![(5, 2), (5, 2)]));
     // One of each, though the values of partitions are written in wider types now.
     assert_eq!(count("deleted_promoted"), (3, vec![(4, 1), (4, 1), (4, 1)]));
+    // The rows of version 1 are older than all deletes.
+    let upgraded = vec![(1, 1), (1, 1), (2, 0), (3, 1), (3, 1)];
+    assert_eq!(count("upgraded"), (2, upgraded));
 }
 
 #[test]

@@ -64,3 +64,28 @@ fn each_entry_is_a_step_of_its_own() {
     let expected = [vec![None; 6], vec![Some("there".to_owned())]].concat();
     assert_eq!(paths, expected);
 }
+
+/// By the specification, "Sequence Number Inheritance" and "Reading v1 metadata for v2".
+#[test]
+fn numbers_that_are_not_known_are_those_of_the_manifest() {
+    const EXISTING: i64 = 0;
+    const ADDED: i64 = 1;
+    let damaged = Err("an entry has no sequence number");
+    let cases = [
+        (Some("2"), 7, ADDED, Some(3), Ok(3)),
+        (Some("2"), 7, ADDED, None, Ok(7)),
+        (Some("2"), 7, EXISTING, Some(3), Ok(3)),
+        (Some("2"), 7, EXISTING, None, damaged),
+        (None, 7, EXISTING, None, damaged),
+        (Some("2"), 0, EXISTING, None, Ok(0)),
+        (Some("1"), 0, ADDED, None, Ok(0)),
+        (Some("1"), 0, EXISTING, None, Ok(0)),
+        (Some("1"), 7, EXISTING, None, Ok(0)),
+    ];
+    for (version, of_manifest, status, number, expected) in cases {
+        let step = steps(version, of_manifest, &[entry(status, number, "f")]).pop();
+        let found = step.expect("a step").map(|file| file.expect("a file").sequence_number);
+        let case = format!("{version:?} {of_manifest} {status} {number:?}");
+        assert_eq!(found.map_err(|e| e.to_string()), expected.map_err(str::to_owned), "{case}");
+    }
+}
