@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use files_support::{MODES, Opened, open, outcome};
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "types",
     "evolved",
     "parted",
@@ -18,6 +18,7 @@ const TABLES: [&str; 9] = [
     "deleted_parted",
     "deleted_promoted",
     "upgraded",
+    "migrated",
 ];
 
 fn data() -> PathBuf {
@@ -200,6 +201,25 @@ fn columns_of_nested_types_are_refused_where_they_are_read() {
     let refused = outcome(&mut session, &format!("select * from {from}"));
     assert_eq!(refused, "! 0A000: column \"list\" of type list is not supported");
     assert_eq!(outcome(&mut session, &format!("select count(*) from {from}")), "2");
+}
+
+/// The files have no such column, and what the partition says of it is of another type than the column.
+#[test]
+fn values_of_partitions_that_cannot_be_read_are_no_nulls() {
+    let opened = open("iceberg-partitions");
+    let table = copied(&opened, "migrated");
+    for path in files(&table, |path| path.ends_with(".metadata.json")) {
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let text = text.replace("\"type\":\"date\"", "\"type\":\"string\"");
+        std::fs::write(&path, text).expect("written");
+    }
+    let mut session = opened.db.session();
+    let from = format!("iceberg_scan('{}', allow_moved_paths => true)", table.display());
+    assert_eq!(outcome(&mut session, &format!("select count(i) from {from}")), "4");
+    let error = session.execute(&format!("select day from {from}")).expect_err("no text");
+    assert_eq!(error.state.0, "XX001", "{error:?}");
+    assert!(error.message.contains("/migrated/data/f"), "{error:?}");
+    assert!(error.detail.is_some_and(|detail| detail.contains("\"day\"")));
 }
 
 #[test]

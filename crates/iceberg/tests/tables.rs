@@ -8,7 +8,7 @@ use iceberg::{
     TableMetadata, Type, Value, moved, version_of,
 };
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "types",
     "evolved",
     "parted",
@@ -18,6 +18,7 @@ const TABLES: [&str; 9] = [
     "deleted_parted",
     "deleted_promoted",
     "upgraded",
+    "migrated",
 ];
 
 fn folder(table: &str) -> PathBuf {
