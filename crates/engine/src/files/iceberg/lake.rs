@@ -21,6 +21,8 @@ pub(super) struct Lake {
     pub(super) snapshot: Arc<Snapshot>,
     /// The folder of the table.
     pub(super) root: String,
+    /// What the statement names: the table, its metadata file, or the catalog.
+    pub(super) home: String,
     /// Whether what lay where the table was written lies in its folder now.
     pub(super) is_moved: bool,
     pub(super) metadata: Arc<TableMetadata>,
@@ -100,8 +102,9 @@ impl Lake {
     /// Where something lies that the metadata names.
     ///
     /// # Errors
-    /// 0A000 for another kind of store, 42501 for a file of the server in a table of a store, or the other way round:
-    /// who wrote the table may not be whoever may read the server's files.
+    /// 0A000 for another kind of store, 42501 for a file of the server in a table of a store, or the other way round,
+    /// and for a server that the statement does not name: who wrote the table may not be whoever may read the server's
+    /// files, nor whoever may speak to the hosts of its network.
     pub(super) fn resolve(&self, named: &str) -> SqlResult<String> {
         let moved = match self.is_moved {
             true => iceberg::moved(named, &self.metadata.location, &self.root),
@@ -112,15 +115,29 @@ impl Lake {
             None => iceberg::place(named).map_err(|error| self.fault(named, &error))?,
         };
         let kind = |path: &str| Scheme::of(path).map(Scheme::only_reads);
-        match kind(&path) == kind(&self.root) {
-            true => Ok(path),
-            false => {
-                let message = format!("the table at \"{}\" names the file \"{path}\"", self.root);
-                Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
-                    .with_detail("It does not lie in a store of the same kind as the table.")
-                    .with_hint("Was the table moved? Then say allow_moved_paths => true."))
-            }
+        let refused = |detail: &str, hint: &str| {
+            let message = format!("the table at \"{}\" names the file \"{path}\"", self.root);
+            let error = SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message);
+            Err(error.with_detail(detail).with_hint(hint))
+        };
+        if kind(&path) != kind(&self.root) {
+            return refused(
+                "It does not lie in a store of the same kind as the table.",
+                "Was the table moved? Then say allow_moved_paths => true.",
+            );
         }
+        if kind(&path) == Some(true) && !self.may_ask(&path) {
+            return refused(
+                "It lies on another server than what the statement names.",
+                "Create a secret of type http for it, or list its host in object_store_hosts.",
+            );
+        }
+        Ok(path)
+    }
+
+    /// Whether the server that a path names is that of the statement, or one that whoever runs the database has named.
+    fn may_ask(&self, path: &str) -> bool {
+        server_of(path) == server_of(&self.home) || self.snapshot.names_server_of(path)
     }
 
     /// What is wrong with a file.
@@ -161,6 +178,14 @@ impl Lake {
     }
 }
 
+/// Scheme, host and port of a path on a server of files.
+fn server_of(path: &str) -> Option<(Scheme, String)> {
+    let scheme = Scheme::of(path)?;
+    let host = path[scheme.start().len()..].split('/').next()?.to_ascii_lowercase();
+    let usual = if scheme == Scheme::Https { ":443" } else { ":80" };
+    Some((scheme, host.strip_suffix(usual).unwrap_or(&host).to_owned()))
+}
+
 /// What is wrong with a file of metadata.
 pub(super) fn fault(path: &str, error: &Error) -> SqlError {
     match error.kind() {
@@ -182,3 +207,6 @@ pub(super) fn damaged(path: &str, why: impl Into<String>) -> SqlError {
     let message = format!("file \"{path}\" is not as a table of Iceberg should have it");
     SqlError::new(SqlState::DATA_CORRUPTED, message).with_detail(why)
 }
+
+#[cfg(test)]
+mod tests;

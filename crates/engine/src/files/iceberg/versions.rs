@@ -38,6 +38,7 @@ pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake
     Ok(Lake {
         snapshot: reader.snapshot.clone(),
         root,
+        home: catalog.unwrap_or(given).to_owned(),
         is_moved: flag(call, "allow_moved_paths")?.unwrap_or(false),
         schema: schema.clone(),
         manifest_list: snapshot.map(|snapshot| snapshot.manifest_list.clone()),
