@@ -171,12 +171,48 @@ fn options_choose_what_is_read() {
     let elsewhere = opened.write("elsewhere/metadata/v1.metadata.json", elsewhere.as_bytes());
     let missing = count(&elsewhere, "");
     assert!(missing.starts_with("! 58P01: could not open file \"/no/lake/evolved/"), "{missing}");
+}
+
+/// The metadata file that counts of those that a folder has.
+#[test]
+fn a_hint_says_which_version_counts() {
+    let opened = open("iceberg-hints");
+    let table = copied(&opened, "evolved");
+    let path = table.to_str().expect("UTF-8").to_owned();
+    let names = files(&table, |path| path.ends_with(".metadata.json"));
+    let mut session = opened.db.session();
+    let mut count = |path: &str, options: &str| {
+        let query = format!("select count(*) from iceberg_scan('{path}'{options})");
+        outcome(&mut session, &query)
+    };
+    let moved = ", allow_moved_paths => true";
     // The hint counts, and what was written behind it.
     std::fs::copy(&names[0], table.join("metadata/v1.metadata.json")).expect("copied");
     std::fs::write(table.join("metadata/version-hint.text"), "1\n").expect("written");
     assert_eq!(count(&path, moved), "0");
     std::fs::copy(&names[1], table.join("metadata/v2.metadata.json")).expect("copied");
     assert_eq!(count(&path, moved), "4");
+    // However many there are.
+    for version in 3..100 {
+        let name = format!("metadata/v{version}.metadata.json");
+        std::fs::copy(&names[if version < 99 { 0 } else { 1 }], table.join(name)).expect("copied");
+    }
+    assert_eq!(count(&path, moved), "4");
+    for version in 3..100 {
+        std::fs::remove_file(table.join(format!("metadata/v{version}.metadata.json"))).expect("gone");
+    }
+    // One that cannot be read is not one that there is not.
+    let hint = table.join("metadata/version-hint.text");
+    std::fs::remove_file(&hint).expect("removed");
+    std::os::unix::fs::symlink(&hint, &hint).expect("a link to itself");
+    let unreadable = count(&path, moved);
+    assert!(unreadable.starts_with("! 58030: could not open file "), "{unreadable}");
+    std::fs::remove_file(&hint).expect("removed");
+    // A file is no folder of a table.
+    let nothing = count(names[0].with_extension("").to_str().expect("UTF-8"), "");
+    assert!(nothing.starts_with("! 58P01: there is no metadata file "), "{nothing}");
+    let nothing = count(opened.write("plain.txt", b"x").as_str(), "");
+    assert!(nothing.starts_with("! 58P01: there is no metadata file "), "{nothing}");
     std::fs::write(table.join("metadata/version-hint.text"), "7").expect("written");
     let expected = format!(
         "! 58P01: no metadata file of the version that \"{path}/metadata/version-hint.text\" names"

@@ -1,10 +1,11 @@
 //! A table as a statement found it, and how its files are read.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use exec::Access;
-use iceberg::{DataFile, Deletes, Error, ErrorKind, METADATA_BYTES_MAX, Schema, TableMetadata};
+use iceberg::{DataFile, Deletes, Error, METADATA_BYTES_MAX, Schema, TableMetadata};
 use objectstore::ObjectInfo;
 use runtime::sync::Cancel;
 use types::{SqlError, SqlResult, SqlState};
@@ -12,6 +13,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::super::found::Found;
 use super::super::parquet::{self, ParquetFile};
 use crate::catalog::Snapshot;
+use crate::copy::cannot_open;
 use crate::objects::{ObjectFile, ObjectPath, Scheme, Tally, is_object};
 use crate::waiting::{Beside, all, unless_cancelled};
 
@@ -88,7 +90,11 @@ impl Reader<'_> {
     /// Those of asking.
     pub(super) async fn exists(&self, path: &str) -> SqlResult<bool> {
         if !is_object(path) {
-            return Ok(runtime::fs::exists(path).await.unwrap_or(false));
+            return match runtime::fs::exists(path).await {
+                Ok(exists) => Ok(exists),
+                Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+                Err(error) => Err(cannot_open(path, "reading", &error)),
+            };
         }
         match unless_cancelled(self.cancel, self.found(path)).await? {
             Ok(_) => Ok(true),
@@ -188,6 +194,7 @@ fn server_of(path: &str) -> Option<(Scheme, String)> {
 
 /// What is wrong with a file of metadata.
 pub(super) fn fault(path: &str, error: &Error) -> SqlError {
+    use iceberg::ErrorKind;
     match error.kind() {
         ErrorKind::Damaged => damaged(path, error.to_string()),
         ErrorKind::Unsupported => {

@@ -14,7 +14,8 @@ use super::rest;
 
 const HINT: &str = "version-hint.text";
 
-/// Versions after the one of the hint that are looked for: who writes one writes the hint behind it.
+/// Versions after the one of the hint that are looked for one by one: who writes one writes the hint behind it. Where
+/// there are more, all of them are listed.
 const AHEAD_MAX: u64 = 64;
 
 /// Opens a table by the call's options.
@@ -124,10 +125,11 @@ async fn metadata_path(root: &str, version: Option<&str>, r: &Reader<'_>) -> Sql
     for version in (1..=AHEAD_MAX).filter_map(|ahead| version.checked_add(ahead)) {
         match first(root, &hinted(&version.to_string()), r).await? {
             Some(next) => path = next,
-            None => break,
+            None => return Ok(path),
         }
     }
-    Ok(path)
+    // The hint is older than any writer leaves it.
+    listed(root, None, r).await
 }
 
 /// The first of some metadata files that there is.
