@@ -6,6 +6,7 @@ mod files_support;
 
 use std::path::{Path, PathBuf};
 
+use engine::{Database, Options};
 use files_support::{MODES, Opened, open, outcome};
 
 const TABLES: [&str; 10] = [
@@ -199,7 +200,8 @@ fn a_hint_says_which_version_counts() {
     }
     assert_eq!(count(&path, moved), "4");
     for version in 3..100 {
-        std::fs::remove_file(table.join(format!("metadata/v{version}.metadata.json"))).expect("gone");
+        std::fs::remove_file(table.join(format!("metadata/v{version}.metadata.json")))
+            .expect("gone");
     }
     // One that cannot be read is not one that there is not.
     let hint = table.join("metadata/version-hint.text");
@@ -256,6 +258,32 @@ fn values_of_partitions_that_cannot_be_read_are_no_nulls() {
     assert_eq!(error.state.0, "XX001", "{error:?}");
     assert!(error.message.contains("/migrated/data/f"), "{error:?}");
     assert!(error.detail.is_some_and(|detail| detail.contains("\"day\"")));
+}
+
+/// Metadata is counted as memory of the query as long as the statement takes.
+#[test]
+fn metadata_takes_memory_of_the_query() {
+    let opened = open("iceberg-memory");
+    let path = PathBuf::from(opened.path("small.dovetail"));
+    let (memory_bytes, pool_bytes) = (160 << 20, Some(64 << 20));
+    let options = Options { memory_bytes, pool_bytes, ..Options::default() };
+    let db = Database::create(&path, options).expect("a database");
+    let mut session = db.session();
+    let table = copied(&opened, "evolved");
+    let query = format!(
+        "select count(*) from iceberg_scan('{}', allow_moved_paths => true)",
+        table.display()
+    );
+    assert_eq!(outcome(&mut session, &query), "7");
+    let (held, most) = db.governor().growth();
+    assert!(held == 0 && most > 10_000, "{held} {most}");
+    // What is written to be as long as this takes eight times as much while it is read.
+    let newest = files(&table, |path| path.ends_with(".metadata.json")).pop().expect("one");
+    let text = std::fs::read_to_string(&newest).expect("a file");
+    std::fs::write(&newest, format!("{text}{}", " ".repeat(20 << 20))).expect("written");
+    let refused = outcome(&mut session, &query);
+    assert!(refused.starts_with("! 53200: "), "{refused}");
+    assert_eq!(db.governor().growth().0, 0);
 }
 
 #[test]

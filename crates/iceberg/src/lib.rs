@@ -23,7 +23,7 @@ pub use catalog::{CatalogConfig, table_key};
 pub use deletes::Deletes;
 pub use fault::{Error, ErrorKind, Result};
 pub use manifest::{Content, DataFile, Manifest, ManifestFiles, ManifestList};
-pub use metadata::{METADATA_BYTES_MAX, Snapshot, TableMetadata};
+pub use metadata::{METADATA_BYTES_MAX, Snapshot, TableMetadata, unzipped};
 pub use names::{hinted, moved, place, version_of};
 pub use partition::{PartitionField, PartitionSpec};
 pub use schema::{Field, NameMapping, Schema, Type};

@@ -12,6 +12,9 @@ const STATUS_DELETED: i64 = 2;
 /// Entries of files that came with the snapshot that wrote the manifest.
 const STATUS_ADDED: i64 = 1;
 
+/// Bytes that an allocation takes beside its own.
+const ALLOCATION_BYTES: usize = 16;
+
 /// The field of an entry that says when its file was added.
 const SEQUENCE_NUMBER: i32 = 3;
 
@@ -266,6 +269,23 @@ impl DataFile {
     pub fn bounds(&self, field: &Field) -> (Option<Value>, Option<Value>) {
         let bound = |all: &[(i32, Vec<u8>)]| Value::from_bytes(&field.ty, of_id(all, field.id)?);
         (bound(&self.lower), bound(&self.upper))
+    }
+
+    /// Bytes that it takes in memory, also what finds the deletes of its partition.
+    pub fn memory_bytes(&self) -> usize {
+        let bound = size_of::<(i32, Vec<u8>)>() + ALLOCATION_BYTES;
+        let bounds = |all: &[(i32, Vec<u8>)]| {
+            all.iter().map(|(_, bytes)| bytes.len() + bound).sum::<usize>()
+        };
+        let texts = self.path.len() + self.format.len() + 2 * self.partition_key.len();
+        size_of::<DataFile>()
+            + texts
+            + self.referenced_file.as_ref().map_or(0, String::len)
+            + self.equality_ids.len() * size_of::<i32>()
+            + self.partition.len() * size_of::<PartitionValue>()
+            + self.null_counts.len() * size_of::<(i32, u64)>()
+            + bounds(&self.lower)
+            + bounds(&self.upper)
     }
 
     /// How many nulls a column has.

@@ -4,6 +4,7 @@
 //! Data files are opened when the scan comes to them, if neither their partition nor their bounds exclude what is
 //! wanted. What is deleted in them is left out, or the query is refused.
 
+mod counted;
 mod deletions;
 mod lake;
 mod layout;
@@ -28,8 +29,8 @@ use super::given::Opened;
 use super::options;
 use super::source::Test;
 use super::{Content, Described, File};
-use crate::catalog::Snapshot;
 use crate::objects::Room;
+use crate::system::View;
 
 pub(super) use deletions::{Deleted, Deletions};
 
@@ -57,14 +58,15 @@ pub(super) struct TableFile {
 ///
 /// # Errors
 /// 58P01 for files that are missing, XX001 for damaged ones, 0A000 for what is not read, 22023 for a snapshot that
-/// there is not.
+/// there is not, 53200 when there is no memory for the metadata, 54000 when it is more than is read.
 pub(super) async fn describe(
     call: &FileCall,
-    snapshot: &Arc<Snapshot>,
+    view: &View,
     cancel: &Cancel,
 ) -> SqlResult<Described> {
     options::check_known(call, &OPTIONS)?;
-    let reader = Reader { snapshot: snapshot.clone(), cancel };
+    let memory = view.governor.without_plan().reserve("metadata of a table of Iceberg");
+    let reader = Reader { snapshot: view.snapshot.clone(), memory, cancel };
     let mut lake = versions::open(call, &reader).await?;
     let mut data = vec![];
     if let Some(list) = lake.manifest_list.clone() {

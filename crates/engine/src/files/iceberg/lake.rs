@@ -3,8 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use exec::Access;
+use exec::{Access, Reservation};
 use iceberg::{DataFile, Deletes, Error, METADATA_BYTES_MAX, Schema, TableMetadata};
 use objectstore::ObjectInfo;
 use runtime::sync::Cancel;
@@ -12,6 +11,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::super::found::Found;
 use super::super::parquet::{self, ParquetFile};
+use super::counted::{Counted, Whole};
 use crate::catalog::Snapshot;
 use crate::copy::cannot_open;
 use crate::objects::{ObjectFile, ObjectPath, Scheme, Tally, is_object};
@@ -33,7 +33,12 @@ pub(super) struct Lake {
     /// Where the list of manifests lies; `None` for a table without rows so far.
     pub(super) manifest_list: Option<String>,
     pub(super) deletes: Deletes,
+    /// All of this is counted there.
+    pub(super) _memory: Arc<Reservation>,
 }
+
+/// Bytes of memory for each of JSON while it is parsed: numbers of ten digits take 32, and short names 80.
+const JSON_RATIO: usize = 8;
 
 impl std::fmt::Debug for Lake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -44,6 +49,8 @@ impl std::fmt::Debug for Lake {
 /// Reads whole files of metadata.
 pub(super) struct Reader<'a> {
     pub(super) snapshot: Arc<Snapshot>,
+    /// That of the table: what is counted there without being given back goes with it.
+    pub(super) memory: Arc<Reservation>,
     pub(super) cancel: &'a Cancel,
 }
 
@@ -51,9 +58,10 @@ impl Reader<'_> {
     /// The bytes of a file.
     ///
     /// # Errors
-    /// 58P01 and others of opening and reading, 54000 for one that is too long.
-    pub(super) async fn whole(&self, path: &str) -> SqlResult<Bytes> {
+    /// 58P01 and others of opening and reading, 54000 for one that is too long, 53200 when there is no memory for it.
+    pub(super) async fn whole(&self, path: &str) -> SqlResult<Whole> {
         let read = async {
+            let mut counted = Counted::new(&self.memory);
             let file = self.found(path).await?.open().await?;
             if file.length() > METADATA_BYTES_MAX {
                 let message = format!("file \"{path}\" of {} bytes", file.length());
@@ -62,7 +70,9 @@ impl Reader<'_> {
                 let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
                 return Err(error.with_detail(limit));
             }
-            file.read(0..file.length()).await
+            counted.set(usize::try_from(file.length()).unwrap_or(usize::MAX))?;
+            let bytes = file.read(0..file.length()).await?;
+            Ok(Whole { bytes, _counted: counted })
         };
         unless_cancelled(self.cancel, read).await?
     }
@@ -71,9 +81,28 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// As [`Reader::whole`].
-    pub(super) async fn all(&self, paths: impl Iterator<Item = &str>) -> SqlResult<Vec<Bytes>> {
-        let whole = |path| -> Beside<'_, Bytes> { Box::pin(self.whole(path)) };
+    pub(super) async fn all(&self, paths: impl Iterator<Item = &str>) -> SqlResult<Vec<Whole>> {
+        let whole = |path| -> Beside<'_, Whole> { Box::pin(self.whole(path)) };
         all(paths.map(whole).collect()).await
+    }
+
+    /// What the bytes of a metadata file say, or of the answer of a catalog.
+    ///
+    /// # Errors
+    /// Those of the metadata, and 53200 when there is no memory for it.
+    pub(super) fn metadata(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        parse: impl FnOnce(&[u8]) -> iceberg::Result<TableMetadata>,
+    ) -> SqlResult<TableMetadata> {
+        let fault = |error| fault(path, &error);
+        let plain = iceberg::unzipped(bytes).map_err(fault)?;
+        let mut parsing = Counted::new(&self.memory);
+        parsing.set(plain.len().saturating_mul(JSON_RATIO))?;
+        let metadata = parse(&plain).map_err(fault)?;
+        self.memory.grow(plain.len())?;
+        Ok(metadata)
     }
 
     async fn found(&self, path: &str) -> SqlResult<Found> {
@@ -200,10 +229,8 @@ pub(super) fn fault(path: &str, error: &Error) -> SqlError {
         ErrorKind::Unsupported => {
             SqlError::unsupported(error.to_string()).with_context(format!("file \"{path}\""))
         }
-        ErrorKind::TooLarge => {
-            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string())
-                .with_context(format!("file \"{path}\""))
-        }
+        ErrorKind::TooLarge => SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string())
+            .with_context(format!("file \"{path}\"")),
         ErrorKind::Absent => SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error.to_string())
             .with_context(format!("file \"{path}\"")),
     }

@@ -44,6 +44,7 @@ pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake
         schema: schema.clone(),
         manifest_list: snapshot.map(|snapshot| snapshot.manifest_list.clone()),
         deletes: Deletes::default(),
+        _memory: reader.memory.clone(),
         metadata: Arc::new(metadata),
     })
 }
@@ -71,7 +72,7 @@ async fn of_files(
         None => (given.to_owned(), metadata_path(given, text(call, "version"), reader).await?),
     };
     let bytes = reader.whole(&path).await?;
-    let metadata = TableMetadata::parse(&bytes).map_err(|error| lake::fault(&path, &error))?;
+    let metadata = reader.metadata(&path, &bytes, TableMetadata::parse)?;
     Ok((root, path, metadata))
 }
 
