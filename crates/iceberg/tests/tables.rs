@@ -8,7 +8,7 @@ use iceberg::{
     TableMetadata, Type, Value, moved, version_of,
 };
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "types",
     "evolved",
     "parted",
@@ -19,6 +19,7 @@ const TABLES: [&str; 10] = [
     "deleted_promoted",
     "upgraded",
     "migrated",
+    "parted_early",
 ];
 
 fn folder(table: &str) -> PathBuf {
