@@ -29,9 +29,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
+    HourTransform,
     IdentityTransform,
     MonthTransform,
     TruncateTransform,
+    YearTransform,
 )
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
@@ -162,9 +164,10 @@ def with_ids(columns):
     return pa.schema([pa.field(name, ty, metadata=metadata(id)) for name, ty, id in columns])
 
 
-def delete_file(table, name, schema, rows, content, equality_ids=None, partition=None, spec_id=0):
-    """Writes a file of deletes; its entry in a manifest."""
+def written_file(table, name, schema, rows, content, equality_ids=None, partition=None, spec_id=0):
+    """Writes a file of rows or deletes; its entry in a manifest."""
     path = f"{table.location()}/data/{name}.parquet"
+    os.makedirs(os.path.dirname(path.removeprefix("file://")), exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path.removeprefix("file://"))
     file = m.DataFile.from_args(
         content=content,
@@ -186,19 +189,23 @@ POSITIONS = with_ids([("file_path", pa.string(), 2147483546), ("pos", pa.int64()
 
 def positions(table, name, rows, **where):
     rows = [{"file_path": path, "pos": pos} for path, pos in rows]
-    return delete_file(table, name, POSITIONS, rows, m.DataFileContent.POSITION_DELETES, **where)
+    return written_file(table, name, POSITIONS, rows, m.DataFileContent.POSITION_DELETES, **where)
 
 
 def equalities(table, name, columns, rows, **where):
     ids = [id for _, _, id in columns]
     rows = [dict(zip([name for name, _, _ in columns], row)) for row in rows]
     content = m.DataFileContent.EQUALITY_DELETES
-    return delete_file(table, name, with_ids(columns), rows, content, equality_ids=ids, **where)
+    return written_file(table, name, with_ids(columns), rows, content, equality_ids=ids, **where)
 
 
 def commit_deletes(catalog, table, files):
-    """A snapshot that adds files of deletes. The catalog does not know of it, so it is the last one, unless data is
-    added by `commit_deletes`' own metadata; it gives the sequence number of the deletes."""
+    """A snapshot that adds files of deletes."""
+    return commit(catalog, table, files, DeleteWriter)
+
+
+def commit(catalog, table, files, kind=m.ManifestWriterV2):
+    """A snapshot that adds files, by a manifest of this kind. The catalog is given its metadata."""
     metadata = json.loads(table.metadata.model_dump_json())
     snapshot_id, sequence = random.getrandbits(62), metadata["last-sequence-number"] + 1
     base, parent = table.location() + "/metadata/", table.current_snapshot()
@@ -206,22 +213,23 @@ def commit_deletes(catalog, table, files):
     by_spec = {}
     for file in files:
         by_spec.setdefault(file.spec_id, []).append(file)
-    manifests = list(parent.manifests(table.io))
+    manifests = list(parent.manifests(table.io)) if parent else []
+    parent_id = parent.snapshot_id if parent else None
     for spec_id, files in by_spec.items():
         output = table.io.new_output(f"{base}{uuid.uuid4()}-m0.avro")
         spec = table.specs()[spec_id]
-        with DeleteWriter(spec, table.schema(), output, snapshot_id, codec) as writer:
+        with kind(spec, table.schema(), output, snapshot_id, codec) as writer:
             for file in files:
                 writer.add(m.ManifestEntry.from_args(
                     status=m.ManifestEntryStatus.ADDED, snapshot_id=snapshot_id, data_file=file))
         manifests.append(writer.to_manifest_file())
     path = f"{base}snap-{snapshot_id}.avro"
     output = table.io.new_output(path)
-    with m.write_manifest_list(2, output, snapshot_id, parent.snapshot_id, sequence, codec) as writer:
+    with m.write_manifest_list(2, output, snapshot_id, parent_id, sequence, codec) as writer:
         writer.add_manifests(manifests)
     time = metadata["last-updated-ms"] + 1
     metadata["snapshots"].append({
-        "snapshot-id": snapshot_id, "parent-snapshot-id": parent.snapshot_id,
+        "snapshot-id": snapshot_id, **({"parent-snapshot-id": parent_id} if parent else {}),
         "sequence-number": sequence, "timestamp-ms": time, "manifest-list": path,
         "summary": {"operation": "delete"}, "schema-id": metadata["current-schema-id"]})
     metadata["snapshot-log"].append({"snapshot-id": snapshot_id, "timestamp-ms": time})
@@ -434,6 +442,128 @@ def deleted_parted(lake):
     lake.expect("deleted_parted", ["id", "kind"], "", [(r["id"], r["kind"]) for r in all if r["id"] not in gone])
 
 
+def deleted_promoted(lake):
+    """Partitions by columns that became wider between the rows and their deletes: the values are the same."""
+    spec = PartitionSpec(
+        PartitionField(2, 1000, IdentityTransform(), "n"), PartitionField(3, 1001, IdentityTransform(), "i"),
+        PartitionField(4, 1002, IdentityTransform(), "f"))
+    table = lake.create("deleted_promoted", Schema(
+        NestedField(1, "id", IntegerType()), NestedField(2, "n", DecimalType(9, 2)),
+        NestedField(3, "i", IntegerType()), NestedField(4, "f", FloatType()),
+    ), spec)
+    number = decimal.Decimal
+    parts = [[number("-1.25"), -1, -0.5], [number("123456.75"), 0, 2.25], [None, 1, None]]
+    rows = [dict(id=i, **dict(zip("nif", parts[i % 3]))) for i in range(12)]
+    table.append(arrow(table, rows))
+    first = table.current_snapshot().snapshot_id
+    with table.update_schema() as update:
+        update.update_column("n", field_type=DecimalType(18, 2))
+        update.update_column("i", field_type=LongType())
+        update.update_column("f", field_type=DoubleType())
+    table = lake.catalog.load_table("t.deleted_promoted")
+    files = {str(part[0]): (path, rows) for path, part, rows, _ in data_files(table)}
+    (path, own), id = files["-1.25"], [("id", pa.int32(), 1)]
+    table = commit_deletes(lake.catalog, table, [
+        positions(table, "p", [(path, 1)], partition=parts[0]),
+        # Those of other partitions do not count.
+        equalities(table, "e1", id, [(4,), (3,), (2,)], partition=parts[1]),
+        equalities(table, "e2", id, [(5,), (7,)], partition=parts[2]),
+    ])
+    columns = ["id", "n", "i", "f"]
+    lake.ask(table, "deleted_promoted", columns, snapshot=first)
+    gone = {own[1]["id"], 4, 5}
+    left = [r for r in rows if r["id"] not in gone]
+    values = lambda rows: [[row[name] for name in columns] for row in rows]
+    lake.expect("deleted_promoted", columns, "", values(left))
+    lake.expect("deleted_promoted", columns, "n = 123456.75", values(r for r in left if r["i"] == 0))
+    lake.expect("deleted_promoted", columns, "f < 0", values(r for r in left if r["i"] == -1))
+
+
+def migrated(lake):
+    """Files that do not have the columns of their partitions, as Hive writes them, and dates before 1970."""
+    names = {"n": DecimalType(9, 2), "i": IntegerType(), "f": FloatType(), "day": DateType()}
+    fields = [NestedField(2 + at, name, ty) for at, (name, ty) in enumerate(names.items())]
+    spec = PartitionSpec(*(PartitionField(2 + at, 1000 + at, IdentityTransform(), name)
+                           for at, name in enumerate(names)))
+    table = lake.create("migrated", Schema(NestedField(1, "id", IntegerType()), *fields), spec)
+    number, date = decimal.Decimal, datetime.date
+    parts = [[number("-0.01"), -(2**31), 0.1, date(1969, 12, 31)], [number("9999999.99"), 7, -1.5, date(1582, 10, 4)],
+             [None, None, None, None]]
+    ids = with_ids([("id", pa.int32(), 1)])
+    files = [written_file(table, f"f{at}", ids, [{"id": 2 * at}, {"id": 2 * at + 1}], m.DataFileContent.DATA,
+                          partition=[n, i, f, day and (day - date(1970, 1, 1)).days])
+             for at, (n, i, f, day) in enumerate(parts)]
+    table = commit(lake.catalog, table, files)
+    first = table.current_snapshot().snapshot_id
+    with table.update_schema() as update:
+        update.update_column("n", field_type=DecimalType(18, 2))
+        update.update_column("i", field_type=LongType())
+        update.update_column("f", field_type=DoubleType())
+    table = lake.catalog.load_table("t.migrated")
+    # They are the nearest of 32 bits, now in 64.
+    float32 = lambda value: value if value is None else pa.scalar(value, pa.float32()).cast(pa.float64()).as_py()
+    columns, later = ["id", *names], [[n, i, float32(f), day] for n, i, f, day in parts]
+    rows = lambda parts: [[at, *parts[at // 2]] for at in range(6)]
+    lake.expect("migrated", columns, "", rows(parts), f", snapshot_from_id => '{first}'")
+    lake.expect("migrated", columns, "", rows(later))
+    lake.expect("migrated", columns, "day < date '1600-01-01'", rows(later)[2:4])
+    lake.expect("migrated", columns, "n < 0 and i < -7", rows(later)[:2])
+    lake.expect("migrated", columns, "day is null", rows(later)[4:])
+
+
+def parted_early(lake):
+    """Partitions of moments before 1970, and of nulls."""
+    spec = PartitionSpec(
+        PartitionField(3, 1000, DayTransform(), "day_day"), PartitionField(2, 1001, BucketTransform(3), "kind_bucket"))
+    table = lake.create("parted_early", Schema(
+        NestedField(1, "id", LongType()), NestedField(2, "kind", StringType()),
+        NestedField(3, "day", DateType()), NestedField(4, "at", TimestampType()),
+    ), spec)
+    days = [datetime.date(1969, 12, 31), datetime.date(1970, 1, 1), datetime.date(1960, 2, 29),
+            datetime.date(1, 1, 1), None]
+    moments = [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(1970, 1, 1),
+               datetime.datetime(1968, 12, 31, 23, 30), datetime.datetime(1969, 1, 1), None]
+    row = lambda i: dict(id=i, kind=["a", None, "b"][i % 3], day=days[i % 5], at=moments[(i // 2) % 5])
+    table.append(arrow(table, [row(i) for i in range(10)]))
+    for remove, column, transform in [("day_day", "at", MonthTransform()), ("m", "at", YearTransform()),
+                                      ("y", "at", HourTransform())]:
+        with table.update_spec() as update:
+            update.remove_field(remove)
+            update.add_field(column, transform, {"month": "m", "year": "y", "hour": "h"}[str(transform)])
+        begin = 10 * (1 + ["m", "y", "h"].index({"month": "m", "year": "y", "hour": "h"}[str(transform)]))
+        table.append(arrow(table, [row(i) for i in range(begin, begin + 10)]))
+    columns = ["id", "kind", "day", "at"]
+    for where in ["", "day = date '1969-12-31'", "day < date '1970-01-01'", "day >= date '1970-01-01'",
+                  "day = date '0001-01-01'", "day is null", "kind is null", "kind = 'a'", "kind = 'b' and day is null",
+                  "at = timestamp '1969-12-31 23:59:59.999999'", "at < timestamp '1970-01-01 00:00:00'",
+                  "at >= timestamp '1970-01-01 00:00:00'", "at < timestamp '1969-01-01 00:00:00'",
+                  "at = timestamp '1969-01-01 00:00:00'", "at is null"]:
+        lake.ask(table, "parted_early", columns, where)
+
+
+def upgraded(lake):
+    """A table of version 1 that became one of version 2: its first files have no sequence numbers."""
+    table = lake.create("upgraded", Schema(
+        NestedField(1, "id", IntegerType()), NestedField(2, "kind", StringType())),
+        PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "kind")), version=1)
+    rows = lambda ids: [dict(id=i, kind="abc"[i % 3]) for i in ids]
+    table.append(arrow(table, rows(range(9))))
+    # Two of three files of a manifest go on to exist in another one.
+    table.delete("id = 4")
+    with table.transaction() as change:
+        change.upgrade_table_version(2)
+    table = lake.catalog.load_table("t.upgraded")
+    table.append(arrow(table, rows([0, 20])))
+    lake.ask(table, "upgraded", ["id", "kind"], snapshot=table.current_snapshot().snapshot_id)
+    path, = [path for path, part, rows, _ in data_files(table) if part == ["c"] and len(rows) == 3]
+    table = commit_deletes(lake.catalog, table, [
+        positions(table, "p", [(path, 0)], partition=["c"]),
+        equalities(table, "e", [("id", pa.int32(), 1)], [(3,)], partition=["a"])])
+    left = [r for r in rows([*range(9), 0, 20]) if r["id"] not in (2, 3, 4)]
+    lake.expect("upgraded", ["id", "kind"], "", [(r["id"], r["kind"]) for r in left])
+    lake.expect("upgraded", ["id", "kind"], "kind = 'c'", [(r["id"], r["kind"]) for r in left if r["kind"] == "c"])
+
+
 def drawn(lake, seed, count):
     """Tables from a seed: partitioned, changed, deleted from and asked in many ways."""
     draw = random.Random(seed)
@@ -501,7 +631,8 @@ def main():
     if len(sys.argv) > 2:
         drawn(lake, int(sys.argv[2]), int(sys.argv[3]))
     else:
-        for make in (types, evolved, parted, first_version, mapped, deleted, deleted_parted):
+        for make in (types, evolved, parted, first_version, mapped, deleted, deleted_parted, deleted_promoted,
+                     migrated, parted_early, upgraded):
             make(lake)
     lake.move()
 

@@ -34,7 +34,7 @@ use binary::BinaryReader;
 pub(crate) use rejects::Rejects;
 
 pub(crate) use csv::{CsvReader, Field};
-pub(crate) use files::{FileReader, RandomFile};
+pub(crate) use files::{FileReader, RandomFile, cannot_open};
 pub(crate) use input::{Input, Origin, Stop};
 pub use out::CopyFormatter;
 pub use to::nothing_returned;

@@ -26,8 +26,8 @@ use sql::plan::Scan;
 use sql::{FileCall, FileFormat};
 use types::{Schema, SqlError, SqlResult, SqlState};
 
-use crate::catalog::Snapshot;
 use crate::objects::{Room, is_object};
+use crate::system::View;
 use columns::FileColumn;
 
 pub(crate) use source::FileSource;
@@ -93,13 +93,15 @@ impl FileTables {
     /// Opens the files of a call, unless the statement has done so.
     ///
     /// # Errors
-    /// 58P01 and others for files that cannot be read, 22P04 for damaged ones, 22023 for unknown options.
+    /// 58P01 and others for files that cannot be read, 22P04 for damaged ones, 22023 for unknown options, 53200 when
+    /// there is no memory for what is known of them.
     pub(crate) async fn open(
         &self,
-        snapshot: &Arc<Snapshot>,
+        view: &View,
         call: &FileCall,
         cancel: &Cancel,
     ) -> SqlResult<()> {
+        let snapshot = &view.snapshot;
         if self.find(call).is_some() {
             return Ok(());
         }
@@ -107,7 +109,7 @@ impl FileTables {
         let described = match call.format {
             FileFormat::Parquet => parquet::describe(call, &found().await?, cancel).await?,
             FileFormat::Csv => csv::describe(call, &found().await?, cancel).await?,
-            FileFormat::Iceberg => iceberg::describe(call, snapshot, cancel).await?,
+            FileFormat::Iceberg => iceberg::describe(call, view, cancel).await?,
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = FileTable::new(known.len() as u32, call, described)?;

@@ -94,6 +94,12 @@ impl Snapshot {
     pub(crate) fn bucket_of(&self, path: &ObjectPath) -> SqlResult<Bucket> {
         self.stores.open(self.secrets.of_location(&path.text), &path.location)
     }
+
+    /// Whether a secret or the list of hosts names the server of a path. What the list does not name is not spoken to
+    /// in any case.
+    pub(crate) fn names_server_of(&self, path: &str) -> bool {
+        self.stores.has_hosts() || self.secrets.of_location(path).is_some()
+    }
 }
 
 /// Creates or drops secrets; the tag of what was done. Who may is asked before.

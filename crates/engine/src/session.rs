@@ -366,6 +366,7 @@ impl Session {
             wishes: Mutex::default(),
             changes: Mutex::default(),
             now_us: runtime::time::unix_us(),
+            governor: self.db.governor().clone(),
             page_bytes: self.db.page_bytes() as u64,
             checkpoint: self.db.store().checkpoint_number(),
             monitor: Monitor {

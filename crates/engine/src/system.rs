@@ -26,6 +26,7 @@ mod type_names;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use exec::Governor;
 use runtime::sync::Cancel;
 use sql::catalog::{Catalog, NextNumber, TableDef, TableId};
 use sql::parse::Privilege;
@@ -118,6 +119,8 @@ pub(crate) struct View {
     pub(crate) changes: Mutex<Vec<SettingChange>>,
     /// When the statement began, in microseconds since 1970.
     pub(crate) now_us: i64,
+    /// Memory for what is known before there is a plan.
+    pub(crate) governor: Governor,
     /// Bytes of a page of the database file.
     pub(crate) page_bytes: u64,
     /// The number of the last checkpoint: it rises with what all see.
@@ -158,7 +161,7 @@ impl SystemCatalog {
     pub(crate) async fn open_files(&self, query: &Query, cancel: &Cancel) -> SqlResult<()> {
         for call in query.files() {
             access::read_files(self.snapshot(), self.role())?;
-            self.files.open(self.snapshot(), &call, cancel).await?;
+            self.files.open(&self.view, &call, cancel).await?;
         }
         Ok(())
     }

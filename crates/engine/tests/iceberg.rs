@@ -6,10 +6,22 @@ mod files_support;
 
 use std::path::{Path, PathBuf};
 
+use engine::{Database, Options};
 use files_support::{MODES, Opened, open, outcome};
 
-const TABLES: [&str; 7] =
-    ["types", "evolved", "parted", "first_version", "mapped", "deleted", "deleted_parted"];
+const TABLES: [&str; 11] = [
+    "types",
+    "evolved",
+    "parted",
+    "first_version",
+    "mapped",
+    "deleted",
+    "deleted_parted",
+    "deleted_promoted",
+    "upgraded",
+    "migrated",
+    "parted_early",
+];
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data")
@@ -161,12 +173,49 @@ fn options_choose_what_is_read() {
     let elsewhere = opened.write("elsewhere/metadata/v1.metadata.json", elsewhere.as_bytes());
     let missing = count(&elsewhere, "");
     assert!(missing.starts_with("! 58P01: could not open file \"/no/lake/evolved/"), "{missing}");
+}
+
+/// The metadata file that counts of those that a folder has.
+#[test]
+fn a_hint_says_which_version_counts() {
+    let opened = open("iceberg-hints");
+    let table = copied(&opened, "evolved");
+    let path = table.to_str().expect("UTF-8").to_owned();
+    let names = files(&table, |path| path.ends_with(".metadata.json"));
+    let mut session = opened.db.session();
+    let mut count = |path: &str, options: &str| {
+        let query = format!("select count(*) from iceberg_scan('{path}'{options})");
+        outcome(&mut session, &query)
+    };
+    let moved = ", allow_moved_paths => true";
     // The hint counts, and what was written behind it.
     std::fs::copy(&names[0], table.join("metadata/v1.metadata.json")).expect("copied");
     std::fs::write(table.join("metadata/version-hint.text"), "1\n").expect("written");
     assert_eq!(count(&path, moved), "0");
     std::fs::copy(&names[1], table.join("metadata/v2.metadata.json")).expect("copied");
     assert_eq!(count(&path, moved), "4");
+    // However many there are.
+    for version in 3..100 {
+        let name = format!("metadata/v{version}.metadata.json");
+        std::fs::copy(&names[if version < 99 { 0 } else { 1 }], table.join(name)).expect("copied");
+    }
+    assert_eq!(count(&path, moved), "4");
+    for version in 3..100 {
+        std::fs::remove_file(table.join(format!("metadata/v{version}.metadata.json")))
+            .expect("gone");
+    }
+    // One that cannot be read is not one that there is not.
+    let hint = table.join("metadata/version-hint.text");
+    std::fs::remove_file(&hint).expect("removed");
+    std::os::unix::fs::symlink(&hint, &hint).expect("a link to itself");
+    let unreadable = count(&path, moved);
+    assert!(unreadable.starts_with("! 58030: could not open file "), "{unreadable}");
+    std::fs::remove_file(&hint).expect("removed");
+    // A file is no folder of a table.
+    let nothing = count(names[0].with_extension("").to_str().expect("UTF-8"), "");
+    assert!(nothing.starts_with("! 58P01: there is no metadata file "), "{nothing}");
+    let nothing = count(opened.write("plain.txt", b"x").as_str(), "");
+    assert!(nothing.starts_with("! 58P01: there is no metadata file "), "{nothing}");
     std::fs::write(table.join("metadata/version-hint.text"), "7").expect("written");
     let expected = format!(
         "! 58P01: no metadata file of the version that \"{path}/metadata/version-hint.text\" names"
@@ -193,6 +242,51 @@ fn columns_of_nested_types_are_refused_where_they_are_read() {
     assert_eq!(outcome(&mut session, &format!("select count(*) from {from}")), "2");
 }
 
+/// The files have no such column, and what the partition says of it is of another type than the column.
+#[test]
+fn values_of_partitions_that_cannot_be_read_are_no_nulls() {
+    let opened = open("iceberg-partitions");
+    let table = copied(&opened, "migrated");
+    for path in files(&table, |path| path.ends_with(".metadata.json")) {
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let text = text.replace("\"type\":\"date\"", "\"type\":\"string\"");
+        std::fs::write(&path, text).expect("written");
+    }
+    let mut session = opened.db.session();
+    let from = format!("iceberg_scan('{}', allow_moved_paths => true)", table.display());
+    assert_eq!(outcome(&mut session, &format!("select count(i) from {from}")), "4");
+    let error = session.execute(&format!("select day from {from}")).expect_err("no text");
+    assert_eq!(error.state.0, "XX001", "{error:?}");
+    assert!(error.message.contains("/migrated/data/f"), "{error:?}");
+    assert!(error.detail.is_some_and(|detail| detail.contains("\"day\"")));
+}
+
+/// Metadata is counted as memory of the query as long as the statement takes.
+#[test]
+fn metadata_takes_memory_of_the_query() {
+    let opened = open("iceberg-memory");
+    let path = PathBuf::from(opened.path("small.dovetail"));
+    let (memory_bytes, pool_bytes) = (160 << 20, Some(64 << 20));
+    let options = Options { memory_bytes, pool_bytes, ..Options::default() };
+    let db = Database::create(&path, options).expect("a database");
+    let mut session = db.session();
+    let table = copied(&opened, "evolved");
+    let query = format!(
+        "select count(*) from iceberg_scan('{}', allow_moved_paths => true)",
+        table.display()
+    );
+    assert_eq!(outcome(&mut session, &query), "7");
+    let (held, most) = db.governor().growth();
+    assert!(held == 0 && most > 10_000, "{held} {most}");
+    // What is written to be as long as this takes eight times as much while it is read.
+    let newest = files(&table, |path| path.ends_with(".metadata.json")).pop().expect("one");
+    let text = std::fs::read_to_string(&newest).expect("a file");
+    std::fs::write(&newest, format!("{text}{}", " ".repeat(20 << 20))).expect("written");
+    let refused = outcome(&mut session, &query);
+    assert!(refused.starts_with("! 53200: "), "{refused}");
+    assert_eq!(db.governor().growth().0, 0);
+}
+
 #[test]
 fn who_may_not_read_files_may_not_read_tables() {
     let opened = open("iceberg-roles");
@@ -217,56 +311,131 @@ fn a_table_names_no_files_of_another_kind_of_store() {
     assert!(refused.contains(" names the file \"s3://lake/evolved/metadata/snap-"), "{refused}");
 }
 
-/// Each file is missing, empty, cut off and changed in its midst: the query fails with a state that says so and
-/// names a file, or its rows are right.
+/// What changed metadata may be refused with, also because a path leads elsewhere and columns have other names.
+const BLAMED: [&str; 13] = [
+    "XX001", "58P01", "22P04", "0A000", "22023", "54000", "42501", "42701", "42703", "53200",
+    "58030", "42809", "22003",
+];
+
+/// What a damaged table may be refused with.
+const REFUSALS: [&str; 6] = ["XX001", "58P01", "22P04", "0A000", "22023", "54000"];
+
+/// How a query of a damaged table ends: it is refused with a state that says so, or its rows are as of an undamaged
+/// one. Anything else is the test's failure.
+fn is_refused(found: &str, right: &str, what: &str) -> bool {
+    let state = found.strip_prefix("! ").and_then(|rest| rest.split_once(':')).map(|(s, _)| s);
+    let is_refusal = state.is_some_and(|state| REFUSALS.contains(&state));
+    assert!(is_refusal || found == right, "{what}: {found}, not {right}");
+    is_refusal
+}
+
+/// The files of a table that its current snapshot needs, and others that it does not.
+struct Parts {
+    query: String,
+    right: String,
+    all: Vec<PathBuf>,
+    newest: PathBuf,
+}
+
+fn parts(opened: &Opened, session: &mut engine::Session, name: &str) -> Parts {
+    let table = copied(opened, name);
+    let columns = if name == "types" { "id, s, n" } else { "*" };
+    let query = format!(
+        "select {columns} from iceberg_scan('{}', allow_moved_paths => true) order by 1",
+        table.display()
+    );
+    let right = outcome(session, &query);
+    assert!(!right.starts_with('!'), "{right}");
+    let newest = files(&table, |path| path.ends_with(".metadata.json")).pop().expect("one");
+    let is_wanted = |path: &Path| path.extension().is_some_and(|end| end != "json");
+    let all = files(&table, |path| is_wanted(Path::new(path)) || Path::new(path) == newest);
+    Parts { query, right, all, newest }
+}
+
+/// The files that the current snapshot has: without any of them there is no answer.
+fn needed(opened: &Opened, session: &mut engine::Session, parts: &Parts) -> Vec<PathBuf> {
+    let aside = opened.folder.join("aside");
+    let mut needed = vec![];
+    for path in &parts.all {
+        // Without the newest version the one before it is the newest.
+        if *path != parts.newest {
+            std::fs::rename(path, &aside).expect("moved");
+            let found = outcome(session, &parts.query);
+            std::fs::rename(&aside, path).expect("moved back");
+            if is_refused(&found, &parts.right, &format!("missing {}", path.display())) {
+                needed.push(path.clone());
+            }
+        }
+    }
+    needed
+}
+
+/// Each file is missing, empty, cut off and of another format. Those that count are told by what is missing without
+/// them, and none of them may be damaged so and give an answer.
 #[test]
 fn damaged_tables_are_refused() {
     let opened = open("iceberg-damaged");
     let mut session = opened.db.session();
-    let mut refused = 0;
     for name in TABLES {
-        let table = copied(&opened, name);
-        let columns = if name == "types" { "id, s, n" } else { "*" };
-        let query = format!(
-            "select {columns} from iceberg_scan('{}', allow_moved_paths => true) order by id",
-            table.display()
-        );
-        let right = outcome(&mut session, &query);
-        assert!(!right.starts_with('!'), "{right}");
-        let newest = files(&table, |path| path.ends_with(".metadata.json")).pop();
-        let is_wanted = |path: &Path| {
-            path.extension().is_some_and(|end| end != "json") || Some(path) == newest.as_deref()
-        };
-        for path in files(&table, |path| is_wanted(Path::new(path))) {
+        let parts = parts(&opened, &mut session, name);
+        let mut all = needed(&opened, &mut session, &parts);
+        // Its list, a manifest and a data file at least.
+        assert!(all.len() >= 3, "{name}: {all:?}");
+        all.push(parts.newest.clone());
+        for path in all {
             let bytes = std::fs::read(&path).expect("a file");
-            let mut check = |changed: Option<&[u8]>, what: &str, may_be_right: bool| {
-                match changed {
-                    None => std::fs::remove_file(&path).expect("removed"),
-                    Some(changed) => std::fs::write(&path, changed).expect("written"),
-                }
-                let found = outcome(&mut session, &query);
-                let is_refusal = ["! XX001: ", "! 58P01: ", "! 22P04: ", "! 0A000: ", "! 22023: "]
-                    .iter()
-                    .any(|state| found.starts_with(state));
-                let is_right = found == right && may_be_right;
-                assert!(is_refusal || is_right, "{what} {}: {found}", path.display());
-                refused += usize::from(is_refusal);
-            };
-            let is_used = !path.to_str().expect("UTF-8").contains("snap-");
-            // Without the newest version the one before it is the newest.
-            if Some(&path) != newest.as_ref() {
-                check(None, "missing", true);
-            }
-            check(Some(&[]), "empty", true);
-            check(Some(&bytes[..bytes.len() / 2]), "cut off", true);
-            let is_avro = path.extension().is_some_and(|end| end == "avro");
-            if is_avro && is_used {
-                let mut other = bytes.clone();
-                other[..4].copy_from_slice(b"PAR1");
-                check(Some(&other), "of another format", true);
+            let other = [&b"Obj?"[..], &bytes[4..]].concat();
+            for (what, changed) in [
+                ("empty", &[][..]),
+                ("cut off", &bytes[..bytes.len() / 2]),
+                ("another", &other[..]),
+            ] {
+                std::fs::write(&path, changed).expect("written");
+                let found = outcome(&mut session, &parts.query);
+                let what = format!("{what} {}", path.display());
+                // Of Parquet the mark at the end counts.
+                let is_other = path.extension().is_some_and(|end| end == "parquet");
+                let may_be_right = is_other && what.starts_with("another");
+                assert!(is_refused(&found, &parts.right, &what) || may_be_right, "{what}: {found}");
             }
             std::fs::write(&path, &bytes).expect("written");
         }
     }
-    assert!(refused > 100, "{refused}");
+}
+
+/// Bits are changed in the midst of files of metadata. The bytes have no checksums, so other names and numbers may
+/// come of it, and other rows; what may not come of it is a panic or a state that blames somebody else.
+#[test]
+fn changed_bits_of_metadata_are_no_defects() {
+    const ROUNDS: usize = 16;
+    let opened = open("iceberg-bits");
+    let mut session = opened.db.session();
+    let (mut refused, mut tried, mut draw) = (0, 0, 0x9e37_79b9_7f4a_7c15u64);
+    for name in TABLES {
+        let parts = parts(&opened, &mut session, name);
+        for path in &parts.all {
+            if path.extension().is_some_and(|end| end == "parquet") {
+                continue;
+            }
+            let bytes = std::fs::read(path).expect("a file");
+            for _ in 0..ROUNDS {
+                // A generator of numbers (xorshift, Marsaglia 2003).
+                draw ^= draw << 13;
+                draw ^= draw >> 7;
+                draw ^= draw << 17;
+                let (at, bit) = ((draw >> 8) as usize % bytes.len(), draw as u32 % 8);
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                std::fs::write(path, &changed).expect("written");
+                let found = outcome(&mut session, &parts.query);
+                let state = found.strip_prefix("! ").and_then(|rest| rest.split_once(':'));
+                let what = || format!("bit {bit} of byte {at} of {}: {found}", path.display());
+                assert!(state.is_none_or(|(s, _)| BLAMED.contains(&s)), "{}", what());
+                (refused, tried) = (refused + usize::from(state.is_some()), tried + 1);
+            }
+            std::fs::write(path, &bytes).expect("written");
+        }
+    }
+    // Many bytes of metadata are marks, names of fields, paths and compressed blocks.
+    assert!(refused * 4 > tried, "{refused} of {tried}");
 }

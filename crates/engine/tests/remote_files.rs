@@ -332,12 +332,14 @@ fn tables_of_iceberg_are_read_from_a_store() {
     let stand = Stand::new();
     let scratch = prepared(&stand, "files-iceberg");
     let mut session = scratch.session();
-    for table in
-        ["types", "evolved", "parted", "first_version", "mapped", "deleted", "deleted_parted"]
-    {
-        put_lake(&stand, table, None);
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data");
+    for entry in std::fs::read_dir(&data).expect("a folder") {
+        let entry = entry.expect("an entry");
+        if entry.path().is_dir() {
+            put_lake(&stand, entry.file_name().to_str().expect("UTF-8"), None);
+        }
     }
-    let queries = Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data/queries.tsv");
+    let queries = data.join("queries.tsv");
     let queries = std::fs::read_to_string(queries).expect("a file");
     for mode in MODES {
         session.execute(&format!("set execution_mode = {mode}; set time zone 'UTC'")).expect("set");
@@ -356,6 +358,40 @@ fn tables_of_iceberg_are_read_from_a_store() {
     // The end of each file is one request, which has all of a file so small.
     assert!(figure(&all, "requests=") >= 13, "{all}");
     assert!(figure(&one, "requests=") * 8 <= figure(&all, "requests="), "{all} {one}");
+}
+
+/// Who writes the table does not choose whom the server speaks to.
+#[test]
+fn a_table_on_a_server_names_no_other_server() {
+    let stand = Stand::new();
+    let scratch = prepared(&stand, "files-servers");
+    let mut session = scratch.session();
+    let keys = put_lake(&stand, "deleted", Some(b"http://h2.x/lake"));
+    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
+    let query = |options: &str| {
+        format!("select count(*) from iceberg_scan('{}/b/{newest}'{options})", stand.url)
+    };
+    let error = refused(&mut session, &query(""), "42501");
+    assert!(error.detail.is_some_and(|detail| detail.contains("another server")));
+    // Its own is meant.
+    assert_eq!(rows(&mut session, &query(", allow_moved_paths => true")), "9");
+    // A catalog names no other one either.
+    let key = newest.clone();
+    stand.with(move |server| {
+        let metadata = server.object(&key).expect("there").bytes.to_vec();
+        let metadata = String::from_utf8(metadata).expect("UTF-8");
+        server.insert("v1/config", b"{}".to_vec());
+        let answer = format!("{{\"metadata\": {metadata}}}");
+        server.insert("v1/namespaces/n/tables/t", answer.into_bytes());
+    });
+    let by_catalog =
+        format!("select count(*) from iceberg_scan('n.t', catalog => '{}/c')", stand.url);
+    refused(&mut session, &by_catalog, "42501");
+    // One for which there is a secret may be asked, and is not there.
+    let secret = "create secret h (type http, session_token 'canary', scope 'http://h2.x')";
+    session.execute(&format!("{secret}; set statement_timeout = '2s'")).expect("a secret");
+    let error = session.execute(&query("")).expect_err("no such host");
+    assert_ne!(error.state.0, "42501", "{error:?}");
 }
 
 #[test]

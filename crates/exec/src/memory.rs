@@ -119,6 +119,17 @@ impl Governor {
         }))
     }
 
+    /// For work before there is a plan: nothing is kept for it, so all that it takes is growth.
+    pub fn without_plan(&self) -> Grant {
+        Grant(Arc::new(Admission {
+            governor: self.clone(),
+            floor_bytes: 0,
+            operator_bytes_max: usize::MAX,
+            is_stingy: false,
+            _floors: None,
+        }))
+    }
+
     fn take(&self, bytes: usize) -> bool {
         if bytes == 0 {
             // What a floor covers is to be had when others hold more than there is.

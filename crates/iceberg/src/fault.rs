@@ -16,6 +16,8 @@ pub enum ErrorKind {
     Damaged,
     /// They are what the specification allows, and this crate does not read.
     Unsupported,
+    /// They are more than is read.
+    TooLarge,
     /// What was asked for is not in the table.
     Absent,
 }
@@ -30,6 +32,10 @@ impl Error {
 
     pub(crate) fn unsupported(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Unsupported, message: message.into() }
+    }
+
+    pub(crate) fn too_large(message: impl Into<String>) -> Error {
+        Error { kind: ErrorKind::TooLarge, message: message.into() }
     }
 
     pub(crate) fn absent(message: impl Into<String>) -> Error {

@@ -1,6 +1,6 @@
 //! Manifest lists and manifests: which files a snapshot has, and what is known of each.
 
-use crate::avro::{Container, Datum, Record};
+use crate::avro::{Container, Datum, Next, Record};
 use crate::value::unscaled;
 use crate::{
     DELETED_PATH_FIELD, Error, Field, PartitionSpec, Result, Schema, TableMetadata, Type, Value,
@@ -12,6 +12,12 @@ const STATUS_DELETED: i64 = 2;
 /// Entries of files that came with the snapshot that wrote the manifest.
 const STATUS_ADDED: i64 = 1;
 
+/// Bytes that an allocation takes beside its own.
+const ALLOCATION_BYTES: usize = 16;
+
+/// The field of an entry that says when its file was added.
+const SEQUENCE_NUMBER: i32 = 3;
+
 /// A manifest of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
@@ -21,6 +27,8 @@ pub struct Manifest {
     pub spec_id: i32,
     /// Whether it has delete files, and no data files.
     pub is_of_deletes: bool,
+    /// Bytes that it has, as far as the list knows.
+    pub bytes: u64,
     sequence_number: i64,
 }
 
@@ -67,29 +75,75 @@ pub struct DataFile {
 /// The value of a partition: not known, null, or what it is.
 type PartitionValue = Option<Option<Value>>;
 
-/// Reads the list of a snapshot's manifests.
-///
-/// # Errors
-/// Damaged.
-pub fn manifests_of_list(bytes: &[u8]) -> Result<Vec<Manifest>> {
-    let (mut container, mut manifests) = (Container::open(bytes)?, vec![]);
-    while let Some(mut record) = container.next()? {
-        manifests.push(Manifest {
+/// The manifests of a snapshot, step by step: whoever reads them may do other things between two steps, and not each
+/// of them gives one.
+pub struct ManifestList<'a>(Container<'a>);
+
+impl<'a> ManifestList<'a> {
+    /// Begins to read the list of a snapshot's manifests.
+    ///
+    /// # Errors
+    /// Damaged, and unsupported for another compression.
+    pub fn open(bytes: &'a [u8]) -> Result<ManifestList<'a>> {
+        Container::open(bytes).map(ManifestList)
+    }
+
+    /// Bytes that were read so far, without compression.
+    pub fn plain_bytes(&self) -> u64 {
+        self.0.plain_bytes()
+    }
+
+    /// Bytes that it holds beside those that it reads.
+    pub fn own_bytes(&self) -> usize {
+        self.0.own_bytes()
+    }
+}
+
+impl Iterator for ManifestList<'_> {
+    type Item = Result<Option<Manifest>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        step(&mut self.0, |record| Manifest::of(record).map(Some))
+    }
+}
+
+impl Manifest {
+    fn of(mut record: Record) -> Result<Manifest> {
+        Ok(Manifest {
             path: text(record.take(500), "path of a manifest")?,
             spec_id: int(record.take(502), "partition spec of a manifest")?,
             is_of_deletes: whole_if(record.take(517))? == Some(1),
+            bytes: whole_if(record.take(501))?.unwrap_or(0).max(0).cast_unsigned(),
             sequence_number: whole_if(record.take(515))?.unwrap_or(0),
-        });
+        })
     }
-    Ok(manifests)
 }
 
-/// The files of a manifest that are still there, one after the other: whoever reads them may do other things
-/// between two of them.
+/// What a step gives that makes something of a record.
+fn step<T>(
+    container: &mut Container<'_>,
+    of: impl FnOnce(Record) -> Result<Option<T>>,
+) -> Option<Result<Option<T>>> {
+    match container.next() {
+        Ok(Next::Record(record)) => Some(of(record)),
+        Ok(Next::More) => Some(Ok(None)),
+        Ok(Next::End) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// The files of a manifest that are still there, step by step: whoever reads them may do other things between two
+/// steps, and not each of them gives one.
 pub struct ManifestFiles<'a> {
     container: Container<'a>,
+    entries: Entries<'a>,
+}
+
+/// What is known of the entries of a manifest.
+struct Entries<'a> {
     manifest: &'a Manifest,
-    format_version: i32,
+    /// Whether it was written when there were no sequence numbers.
+    is_first_version: bool,
     spec: &'a PartitionSpec,
     /// The types of the values of partitions.
     types: Vec<Option<Type>>,
@@ -107,41 +161,60 @@ impl<'a> ManifestFiles<'a> {
     ) -> Result<ManifestFiles<'a>> {
         let spec = metadata.spec(manifest.spec_id)?;
         let types = spec.fields.iter().map(|field| field.ty(metadata.schemas())).collect();
-        let (container, format_version) = (Container::open(bytes)?, metadata.format_version);
-        Ok(ManifestFiles { container, manifest, format_version, spec, types })
+        let container = Container::open(bytes)?;
+        let is_first_version = match container.said("format-version") {
+            Some(version) => version == b"1",
+            None => !container.has_field(SEQUENCE_NUMBER),
+        };
+        let entries = Entries { manifest, is_first_version, spec, types };
+        Ok(ManifestFiles { container, entries })
     }
 
-    fn read(&mut self) -> Result<Option<DataFile>> {
-        while let Some(mut entry) = self.container.next()? {
-            let status = whole(entry.take(0), "status of an entry")?;
-            if status == STATUS_DELETED {
-                continue;
-            }
-            let sequence_number = match whole_if(entry.take(3))? {
-                Some(number) => number,
-                // It was not known yet when the manifest was written. There were none in version 1.
-                None if status == STATUS_ADDED => self.manifest.sequence_number,
-                None if self.format_version == 1 => 0,
-                None => return Err(Error::damaged("an entry has no sequence number")),
-            };
-            let Datum::Record(file) = entry.take(2) else {
-                return Err(Error::damaged("an entry has no file"));
-            };
-            let file = DataFile::of(file, self.spec, &self.types, sequence_number)?;
-            if (file.content != Content::Data) != self.manifest.is_of_deletes {
-                return Err(Error::damaged("data files and delete files are mixed"));
-            }
-            return Ok(Some(file));
-        }
-        Ok(None)
+    /// Bytes that were read so far, without compression.
+    pub fn plain_bytes(&self) -> u64 {
+        self.container.plain_bytes()
+    }
+
+    /// Bytes that it holds beside those that it reads.
+    pub fn own_bytes(&self) -> usize {
+        self.container.own_bytes()
     }
 }
 
 impl Iterator for ManifestFiles<'_> {
-    type Item = Result<DataFile>;
+    type Item = Result<Option<DataFile>>;
 
-    fn next(&mut self) -> Option<Result<DataFile>> {
-        self.read().transpose()
+    fn next(&mut self) -> Option<Self::Item> {
+        let entries = &self.entries;
+        step(&mut self.container, |entry| entries.file(entry))
+    }
+}
+
+impl Entries<'_> {
+    /// The file of an entry; `None` of one that tells of a file that is gone.
+    fn file(&self, mut entry: Record) -> Result<Option<DataFile>> {
+        let status = whole(entry.take(0), "status of an entry")?;
+        if status == STATUS_DELETED {
+            return Ok(None);
+        }
+        let sequence_number = match whole_if(entry.take(SEQUENCE_NUMBER))? {
+            Some(number) => number,
+            // They go before all that came later, also when the table has become one of version 2.
+            None if self.is_first_version => 0,
+            // It was not known yet when the manifest was written.
+            None if status == STATUS_ADDED || self.manifest.sequence_number == 0 => {
+                self.manifest.sequence_number
+            }
+            None => return Err(Error::damaged("an entry has no sequence number")),
+        };
+        let Datum::Record(file) = entry.take(2) else {
+            return Err(Error::damaged("an entry has no file"));
+        };
+        let file = DataFile::of(file, self.spec, &self.types, sequence_number)?;
+        match (file.content != Content::Data) == self.manifest.is_of_deletes {
+            true => Ok(Some(file)),
+            false => Err(Error::damaged("data files and delete files are mixed")),
+        }
     }
 }
 
@@ -187,7 +260,7 @@ impl DataFile {
         self.partition.get(field)?.as_ref().map(Option::as_ref)
     }
 
-    /// Whether both lie in the same partition.
+    /// What all files of one partition have, and no file of another one.
     pub(crate) fn partition_key(&self) -> (i32, &[u8]) {
         (self.spec_id, &self.partition_key)
     }
@@ -196,6 +269,23 @@ impl DataFile {
     pub fn bounds(&self, field: &Field) -> (Option<Value>, Option<Value>) {
         let bound = |all: &[(i32, Vec<u8>)]| Value::from_bytes(&field.ty, of_id(all, field.id)?);
         (bound(&self.lower), bound(&self.upper))
+    }
+
+    /// Bytes that it takes in memory, also what finds the deletes of its partition.
+    pub fn memory_bytes(&self) -> usize {
+        let bound = size_of::<(i32, Vec<u8>)>() + ALLOCATION_BYTES;
+        let bounds = |all: &[(i32, Vec<u8>)]| {
+            all.iter().map(|(_, bytes)| bytes.len() + bound).sum::<usize>()
+        };
+        let texts = self.path.len() + self.format.len() + 2 * self.partition_key.len();
+        size_of::<DataFile>()
+            + texts
+            + self.referenced_file.as_ref().map_or(0, String::len)
+            + self.equality_ids.len() * size_of::<i32>()
+            + self.partition.len() * size_of::<PartitionValue>()
+            + self.null_counts.len() * size_of::<(i32, u64)>()
+            + bounds(&self.lower)
+            + bounds(&self.upper)
     }
 
     /// How many nulls a column has.
@@ -230,7 +320,13 @@ fn partition(
     let (mut values, mut key) = (vec![], vec![]);
     for (field, ty) in spec.fields.iter().zip(types) {
         let has_it = record.0.iter().any(|(id, _)| *id == field.field_id);
-        let datum = record.take(field.field_id);
+        let datum = match (record.take(field.field_id), ty) {
+            // Some writers do not say that the bytes are a number.
+            (Datum::Bytes(bytes), Some(Type::Decimal { .. })) => {
+                unscaled(&bytes).map_or(Datum::Bytes(bytes), Datum::Decimal)
+            }
+            (datum, _) => datum,
+        };
         datum.key(&mut key);
         values.push(match (datum, ty) {
             (Datum::Null, _) => has_it.then_some(None),
@@ -251,7 +347,7 @@ fn value(datum: Datum, ty: &Type) -> Option<Value> {
         (Type::Float, Datum::Float(number)) => Value::Float(number),
         (Type::Double, Datum::Float(number)) => Value::Double(number.into()),
         (Type::Double, Datum::Double(number)) => Value::Double(number),
-        (Type::Decimal { .. }, Datum::Bytes(bytes)) => Value::Decimal(unscaled(&bytes)?),
+        (Type::Decimal { .. }, Datum::Decimal(number)) => Value::Decimal(number),
         (Type::Date, Datum::Whole(number)) => Value::Date(int(number)?),
         (Type::Time, Datum::Whole(number)) => Value::Time(number),
         (Type::Timestamp, Datum::Whole(number)) => Value::Timestamp(number),
@@ -329,3 +425,6 @@ fn pairs<T>(datum: Datum, read: impl Fn(Datum) -> Result<T>) -> Result<Vec<(i32,
 pub(crate) fn newest(schemas: &[Schema], id: i32) -> Option<&Field> {
     schemas.iter().rev().find_map(|schema| schema.field(id))
 }
+
+#[cfg(test)]
+mod tests;

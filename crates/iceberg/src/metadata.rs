@@ -1,5 +1,6 @@
 //! The metadata file of a table: its schemas, partition specs and snapshots.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
@@ -65,15 +66,7 @@ impl TableMetadata {
     /// # Errors
     /// Damaged, and unsupported for tables of version 3.
     pub fn parse(bytes: &[u8]) -> Result<TableMetadata> {
-        let unzipped;
-        let bytes = match bytes.starts_with(GZIP_MAGIC) {
-            false => bytes,
-            true => {
-                unzipped = unzipped_of(bytes)?;
-                &unzipped
-            }
-        };
-        let json = json_of(bytes)?;
+        let json = json_of(&unzipped(bytes)?)?;
         TableMetadata::of_object(Object::of(&json, "it")?)
     }
 
@@ -175,7 +168,7 @@ impl TableMetadata {
         found.ok_or_else(|| Error::damaged(format!("partition spec {id} is missing")))
     }
 
-    /// The ids of columns in files that have none; `None` where there are no such files.
+    /// The ids of columns in files that have none; no ids where the table says nothing of such files.
     pub fn name_mapping(&self) -> &NameMapping {
         &self.name_mapping
     }
@@ -186,15 +179,20 @@ pub(crate) fn json_of(bytes: &[u8]) -> Result<Json> {
     json.map_err(|error| Error::damaged(format!("it is no JSON: {error}")))
 }
 
-fn unzipped_of(bytes: &[u8]) -> Result<Vec<u8>> {
+/// The bytes of a metadata file, decompressed if they are compressed by gzip.
+///
+/// # Errors
+/// Damaged, and too large.
+pub fn unzipped(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
+    if !bytes.starts_with(GZIP_MAGIC) {
+        return Ok(bytes.into());
+    }
     let mut unzipped = vec![];
     let read = MultiGzDecoder::new(bytes).take(METADATA_BYTES_MAX + 1).read_to_end(&mut unzipped);
     read.map_err(|_| Error::damaged("it cannot be decompressed"))?;
     match unzipped.len() as u64 > METADATA_BYTES_MAX {
-        true => {
-            Err(Error::unsupported(format!("metadata of more than {METADATA_BYTES_MAX} bytes")))
-        }
-        false => Ok(unzipped),
+        true => Err(Error::too_large(format!("metadata of more than {METADATA_BYTES_MAX} bytes"))),
+        false => Ok(unzipped.into()),
     }
 }
 

@@ -4,9 +4,23 @@
 use std::path::{Path, PathBuf};
 
 use iceberg::{
-    Content, DataFile, Deletes, ErrorKind, Manifest, ManifestFiles, Result, TableMetadata, Type,
-    Value, manifests_of_list, moved, version_of,
+    Content, DataFile, Deletes, ErrorKind, Manifest, ManifestFiles, ManifestList, Result,
+    TableMetadata, Type, Value, moved, version_of,
 };
+
+const TABLES: [&str; 11] = [
+    "types",
+    "evolved",
+    "parted",
+    "first_version",
+    "mapped",
+    "deleted",
+    "deleted_parted",
+    "deleted_promoted",
+    "upgraded",
+    "migrated",
+    "parted_early",
+];
 
 fn folder(table: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(table)
@@ -55,7 +69,11 @@ fn files_of_manifest(
     manifest: &Manifest,
     metadata: &TableMetadata,
 ) -> Result<Vec<DataFile>> {
-    ManifestFiles::open(bytes, manifest, metadata)?.collect()
+    ManifestFiles::open(bytes, manifest, metadata)?.filter_map(Result::transpose).collect()
+}
+
+fn manifests_of_list(bytes: &[u8]) -> Result<Vec<Manifest>> {
+    ManifestList::open(bytes)?.filter_map(Result::transpose).collect()
 }
 
 #[test]
@@ -134,6 +152,11 @@ fn deletes_count_for_older_rows_of_their_partition() {
     assert_eq!(count("deleted"), (4, vec![(4, 0), (10, 4)]));
     // One of each partition, and one of all of them.
     assert_eq!(count("deleted_parted"), (3, vec![(5, 2), (5, 2)]));
+    // One of each, though the values of partitions are written in wider types now.
+    assert_eq!(count("deleted_promoted"), (3, vec![(4, 1), (4, 1), (4, 1)]));
+    // The rows of version 1 are older than all deletes.
+    let upgraded = vec![(1, 1), (1, 1), (2, 0), (3, 1), (3, 1)];
+    assert_eq!(count("upgraded"), (2, upgraded));
 }
 
 #[test]
@@ -184,9 +207,7 @@ impl Draw {
 #[test]
 fn damaged_metadata_never_panics() {
     const ROUNDS: u64 = 400;
-    for name in
-        ["types", "evolved", "parted", "first_version", "mapped", "deleted", "deleted_parted"]
-    {
+    for name in TABLES {
         let (table, json) = (read(name), metadata(name));
         let mut refused = 0;
         for seed in 0..ROUNDS {

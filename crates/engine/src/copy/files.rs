@@ -190,7 +190,7 @@ impl FileWriter {
 }
 
 /// The error in PostgreSQL's words.
-fn cannot_open(path: &str, what: &str, error: &Error) -> SqlError {
+pub(crate) fn cannot_open(path: &str, what: &str, error: &Error) -> SqlError {
     let state = match error.kind() {
         ErrorKind::NotFound => SqlState::UNDEFINED_FILE,
         ErrorKind::PermissionDenied => SqlState::INSUFFICIENT_PRIVILEGE,

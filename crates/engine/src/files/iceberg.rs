@@ -4,9 +4,11 @@
 //! Data files are opened when the scan comes to them, if neither their partition nor their bounds exclude what is
 //! wanted. What is deleted in them is left out, or the query is refused.
 
+mod counted;
 mod deletions;
 mod lake;
 mod layout;
+mod planning;
 mod prune;
 mod rest;
 mod values;
@@ -16,30 +18,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use exec::Access;
-use iceberg::{Content as Kind, DataFile, Deletes, ManifestFiles, manifests_of_list};
+use iceberg::{Content as Kind, DataFile, Deletes};
 use runtime::sync::Cancel;
 use sql::FileCall;
 use sql::catalog::TableStatistics;
-use types::{SqlError, SqlResult, SqlState};
+use types::SqlResult;
 
 use super::columns::{ColumnType, FileColumn, Origin};
 use super::given::Opened;
 use super::options;
 use super::source::Test;
 use super::{Content, Described, File};
-use crate::catalog::Snapshot;
 use crate::objects::Room;
-use crate::waiting::give_way;
+use crate::system::View;
 
 pub(super) use deletions::{Deleted, Deletions};
 
 use lake::{Lake, Reader};
-
-/// Files of one table: the metadata of each is in memory as long as the statement.
-const FILES_MAX: usize = 100_000;
-
-/// Manifests that are read at once: enough to hide the round trips to a store behind each other.
-const READ_AT_ONCE: usize = 32;
 
 const OPTIONS: [&str; 6] = [
     "allow_moved_paths",
@@ -63,18 +58,19 @@ pub(super) struct TableFile {
 ///
 /// # Errors
 /// 58P01 for files that are missing, XX001 for damaged ones, 0A000 for what is not read, 22023 for a snapshot that
-/// there is not.
+/// there is not, 53200 when there is no memory for the metadata, 54000 when it is more than is read.
 pub(super) async fn describe(
     call: &FileCall,
-    snapshot: &Arc<Snapshot>,
+    view: &View,
     cancel: &Cancel,
 ) -> SqlResult<Described> {
     options::check_known(call, &OPTIONS)?;
-    let reader = Reader { snapshot: snapshot.clone(), cancel };
+    let memory = view.governor.without_plan().reserve("metadata of a table of Iceberg");
+    let reader = Reader { snapshot: view.snapshot.clone(), memory, cancel };
     let mut lake = versions::open(call, &reader).await?;
     let mut data = vec![];
     if let Some(list) = lake.manifest_list.clone() {
-        let files = files_of(&lake, &list, &reader).await?;
+        let files = planning::files_of(&lake, &list, &reader).await?;
         let (deletes, rows): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.content != Kind::Data);
         lake.deletes = Deletes::new(deletes, &lake.metadata).map_err(|e| lake.fault(&list, &e))?;
@@ -103,36 +99,6 @@ fn columns(lake: &Lake) -> Vec<FileColumn> {
         origin: Origin::Stored(number),
     };
     lake.schema.fields.iter().enumerate().map(column).collect()
-}
-
-/// The data files and delete files of a snapshot.
-async fn files_of(lake: &Lake, list: &str, reader: &Reader<'_>) -> SqlResult<Vec<DataFile>> {
-    let list_path = lake.resolve(list)?;
-    let bytes = reader.whole(&list_path).await?;
-    let manifests = manifests_of_list(&bytes).map_err(|error| lake::fault(&list_path, &error))?;
-    let mut files = vec![];
-    for some in manifests.chunks(READ_AT_ONCE) {
-        let paths = some.iter().map(|manifest| lake.resolve(&manifest.path));
-        let paths = paths.collect::<SqlResult<Vec<_>>>()?;
-        let all = reader.all(paths.iter().map(String::as_str)).await?;
-        for ((manifest, path), bytes) in some.iter().zip(&paths).zip(&all) {
-            let fault = |error| lake::fault(path, &error);
-            for file in ManifestFiles::open(bytes, manifest, &lake.metadata).map_err(fault)? {
-                give_way(reader.cancel).await?;
-                files.push(file.map_err(fault)?);
-                check_count(files.len())?;
-            }
-        }
-    }
-    Ok(files)
-}
-
-fn check_count(count: usize) -> SqlResult<()> {
-    if count <= FILES_MAX {
-        return Ok(());
-    }
-    let message = format!("a table of more than {FILES_MAX} files");
-    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
 }
 
 impl TableFile {

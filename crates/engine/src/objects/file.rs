@@ -2,7 +2,7 @@
 //! when the statement began.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use objectstore::{ObjectInfo, Usage};
@@ -14,13 +14,15 @@ use super::{Bucket, ObjectPath, Tally, of_object};
 use crate::catalog::Snapshot;
 use crate::waiting::{Beside, all};
 
-/// An object as a statement found it.
+/// An object as a statement found it; clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectFile {
     bucket: Bucket,
     key: String,
     size: u64,
-    tag: Option<String>,
+    /// What its bytes are known by: as the store told when it was asked for the object, or else with the first bytes.
+    /// It stays empty where a store tells none.
+    tag: Arc<OnceLock<String>>,
 }
 
 /// Bytes that were received.
@@ -46,7 +48,8 @@ impl ObjectFile {
 
     /// One that a store has told of.
     pub(crate) fn of(bucket: Bucket, info: ObjectInfo) -> ObjectFile {
-        ObjectFile { bucket, key: info.key, size: info.size, tag: info.tag }
+        let tag = Arc::new(info.tag.map(OnceLock::from).unwrap_or_default());
+        ObjectFile { bucket, key: info.key, size: info.size, tag }
     }
 
     /// Its bytes when it was found.
@@ -85,6 +88,15 @@ impl ObjectFile {
         Ok(joined.into_iter().zip(bytes?).collect())
     }
 
+    /// Whether bytes that came with this are of the object that was found.
+    fn is_same(&self, info: &ObjectInfo) -> bool {
+        let has_tag = match &info.tag {
+            Some(tag) => self.tag.get_or_init(|| tag.clone()) == tag,
+            None => self.tag.get().is_none(),
+        };
+        info.size == self.size && has_tag
+    }
+
     async fn get(&self, range: Range<u64>, tally: &Tally) -> SqlResult<IoBuf> {
         let Bucket { store, location, .. } = &self.bucket;
         let usage = Arc::new(Usage::default());
@@ -93,8 +105,7 @@ impl ObjectFile {
         let (got, buf) = counted.get_into(&self.key, range, buf, 0).await;
         tally.add(&usage);
         let info = got.map_err(|error| of_object(&error, location, &self.key))?;
-        let is_same = info.size == self.size && (self.tag.is_none() || info.tag == self.tag);
-        match is_same {
+        match self.is_same(&info) {
             true => Ok(buf),
             false => {
                 let message = format!("object \"{location}/{}\" was replaced meanwhile", self.key);
@@ -119,3 +130,6 @@ fn whole(mut parts: Vec<IoBuf>) -> IoBuf {
     }
     whole
 }
+
+#[cfg(test)]
+mod tests;

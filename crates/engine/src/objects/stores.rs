@@ -77,6 +77,11 @@ impl Stores {
         Stores(Arc::new(Inner { hosts, snapshots, ..Inner::default() }))
     }
 
+    /// Whether only some hosts may be spoken to.
+    pub(crate) fn has_hosts(&self) -> bool {
+        !self.0.hosts.is_empty()
+    }
+
     /// Lists of a table that are kept.
     pub(crate) fn snapshots(&self) -> usize {
         self.0.snapshots

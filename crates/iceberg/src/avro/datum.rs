@@ -1,15 +1,19 @@
 //! Values as they are written.
 
 use super::shape::{Shape, Shapes};
+use crate::value::unscaled;
 use crate::{Error, Result};
 
 /// Values within values: manifests have six levels.
 const DEPTH_MAX: usize = 32;
 
-/// Values for each byte that there is, and some for the first ones: most take a byte at least, and what takes
-/// none (nulls) stands beside others.
-const STEPS_PER_BYTE: usize = 16;
-const STEPS_MIN: usize = 1024;
+/// Values of one record: ten thousand columns have six figures and bounds, each of a pair and its two values. A
+/// value takes 40 bytes of memory.
+const VALUES_MAX: usize = 1 << 20;
+
+/// Those of them that take no byte, as nulls outside of unions and records without fields do: the partition of a
+/// table that has none is such a one.
+const EMPTY_MAX: usize = 256;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +24,8 @@ pub(crate) enum Datum {
     Float(f32),
     Double(f64),
     Bytes(Vec<u8>),
+    /// A number without the point of its type.
+    Decimal(i128),
     String(String),
     Array(Vec<Datum>),
     Record(Record),
@@ -30,7 +36,9 @@ pub(crate) enum Datum {
 pub(crate) struct Record(pub(crate) Vec<(i32, Datum)>);
 
 impl Datum {
-    /// Appends bytes that differ for values that differ. Those of types that become each other are the same.
+    /// Appends bytes that are the same for the same values, also of types that a column may have had one after the
+    /// other (whole numbers of 32 and 64 bits, floats of both, decimals however many bytes they are written in), and
+    /// differ for all others.
     pub(crate) fn key(&self, out: &mut Vec<u8>) {
         let mut put = |kind: u8, bytes: &[u8]| {
             out.push(kind);
@@ -41,14 +49,26 @@ impl Datum {
             Datum::Null => put(0, &[]),
             Datum::Boolean(value) => put(1, &[u8::from(*value)]),
             Datum::Whole(value) => put(2, &value.to_le_bytes()),
-            Datum::Float(value) => put(3, &f64::from(*value).to_bits().to_le_bytes()),
-            Datum::Double(value) => put(3, &value.to_bits().to_le_bytes()),
+            Datum::Float(value) => put(3, &bits(f64::from(*value)).to_le_bytes()),
+            Datum::Double(value) => put(3, &bits(*value).to_le_bytes()),
             Datum::Bytes(value) => put(4, value),
             Datum::String(value) => put(5, value.as_bytes()),
-            Datum::Array(all) => all.iter().for_each(|datum| datum.key(out)),
-            Datum::Record(record) => record.0.iter().for_each(|(_, datum)| datum.key(out)),
+            Datum::Decimal(value) => put(6, &value.to_le_bytes()),
+            Datum::Array(all) => {
+                put(7, &(all.len() as u64).to_le_bytes());
+                all.iter().for_each(|datum| datum.key(out));
+            }
+            Datum::Record(record) => {
+                put(8, &(record.0.len() as u64).to_le_bytes());
+                record.0.iter().for_each(|(_, datum)| datum.key(out));
+            }
         }
     }
+}
+
+/// All that are no number are one value.
+fn bits(number: f64) -> u64 {
+    if number.is_nan() { f64::NAN.to_bits() } else { number.to_bits() }
 }
 
 impl Record {
@@ -59,25 +79,16 @@ impl Record {
     }
 }
 
-/// Bytes that are read from their begin.
+/// Bytes that are read from their begin, as those of one record.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
-    steps_left: usize,
+    values_left: usize,
+    empty_left: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        let steps_left = bytes.len().saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_MIN);
-        Reader { rest: bytes, steps_left }
-    }
-
-    /// One that may take so many steps.
-    pub(super) fn with_steps(bytes: &'a [u8], steps_left: usize) -> Reader<'a> {
-        Reader { rest: bytes, steps_left }
-    }
-
-    pub(super) fn steps_left(&self) -> usize {
-        self.steps_left
+        Reader { rest: bytes, values_left: VALUES_MAX, empty_left: EMPTY_MAX }
     }
 
     /// Bytes that are not read yet.
@@ -125,33 +136,41 @@ impl<'a> Reader<'a> {
                 self.long()?;
             }
             for _ in 0..count.unsigned_abs() {
-                self.step()?;
                 each(self)?;
             }
         }
     }
 
-    fn step(&mut self) -> Result<()> {
-        let left = self.steps_left.checked_sub(1);
-        self.steps_left = left.ok_or_else(|| Error::damaged("it has more values than bytes"))?;
-        Ok(())
-    }
-
+    /// The record that the schema is of.
     pub(super) fn record(&mut self, shapes: &Shapes) -> Result<Record> {
-        self.fields(shapes, shapes.root(), DEPTH_MAX)
+        let left = self.left();
+        let record = self.fields(shapes, shapes.root(), DEPTH_MAX)?;
+        // There might be any number of those that take none.
+        if self.left() == left { Err(more_values_than_bytes()) } else { Ok(record) }
     }
 
     fn fields(&mut self, shapes: &Shapes, record: usize, depth: usize) -> Result<Record> {
-        self.step()?;
         let mut fields = vec![];
         for (id, shape) in shapes.fields(record) {
-            fields.push((*id, self.datum(shapes, shape, depth)?));
+            fields.push((*id, self.value(shapes, shape, depth)?));
         }
         Ok(Record(fields))
     }
 
+    /// A value that is kept beside others: how many there are follows from bytes that there are, whatever the
+    /// lengths of lists claim.
+    fn value(&mut self, shapes: &Shapes, shape: &Shape, depth: usize) -> Result<Datum> {
+        let left = self.left();
+        let datum = self.datum(shapes, shape, depth)?;
+        if self.left() == left {
+            self.empty_left = self.empty_left.checked_sub(1).ok_or_else(more_values_than_bytes)?;
+        }
+        let too_many = || Error::too_large(format!("a record of more than {VALUES_MAX} values"));
+        self.values_left = self.values_left.checked_sub(1).ok_or_else(too_many)?;
+        Ok(datum)
+    }
+
     fn datum(&mut self, shapes: &Shapes, shape: &Shape, depth: usize) -> Result<Datum> {
-        self.step()?;
         let deeper = depth.checked_sub(1);
         let deeper = deeper.ok_or_else(|| Error::unsupported("values that are nested so deep"))?;
         Ok(match shape {
@@ -163,6 +182,10 @@ impl<'a> Reader<'a> {
             Shape::Bytes => Datum::Bytes(self.bytes()?.to_vec()),
             Shape::String => Datum::String(self.text()?),
             Shape::Fixed(count) => Datum::Bytes(self.take(*count)?.to_vec()),
+            Shape::Decimal(of) => match self.datum(shapes, of, deeper)? {
+                Datum::Bytes(bytes) => Datum::Decimal(decimal(&bytes)?),
+                _ => return Err(Error::damaged("a decimal is not written in bytes")),
+            },
             Shape::Record(record) => Datum::Record(self.fields(shapes, *record, deeper)?),
             Shape::Union(branches) => {
                 let branch = usize::try_from(self.long()?).ok().and_then(|at| branches.get(at));
@@ -172,7 +195,7 @@ impl<'a> Reader<'a> {
             Shape::Array(of) => {
                 let mut all = vec![];
                 self.blocks(|reader| {
-                    all.push(reader.datum(shapes, of, deeper)?);
+                    all.push(reader.value(shapes, of, deeper)?);
                     Ok(())
                 })?;
                 Datum::Array(all)
@@ -181,7 +204,7 @@ impl<'a> Reader<'a> {
             Shape::Map(of) => {
                 self.blocks(|reader| {
                     reader.bytes()?;
-                    reader.datum(shapes, of, deeper).map(drop)
+                    reader.value(shapes, of, deeper).map(drop)
                 })?;
                 Datum::Null
             }
@@ -196,6 +219,15 @@ impl<'a> Reader<'a> {
         let text = std::str::from_utf8(self.bytes()?);
         Ok(text.map_err(|_| Error::damaged("a text is no UTF-8"))?.to_owned())
     }
+}
+
+fn decimal(bytes: &[u8]) -> Result<i128> {
+    let wrong = || Error::damaged(format!("a decimal of {} bytes", bytes.len()));
+    unscaled(bytes).ok_or_else(wrong)
+}
+
+fn more_values_than_bytes() -> Error {
+    Error::damaged("it has more values than bytes")
 }
 
 fn too_short() -> Error {

@@ -19,6 +19,8 @@ pub(super) enum Shape {
     Bytes,
     String,
     Fixed(usize),
+    /// A number in bytes, the highest first, which are written so.
+    Decimal(Box<Shape>),
     Array(Box<Shape>),
     Map(Box<Shape>),
     Union(Vec<Shape>),
@@ -90,7 +92,9 @@ impl Shapes {
         let inner = |name: &str| {
             object.get(name).ok_or_else(|| Error::damaged(format!("an Avro type has no {name}")))
         };
+        let is_decimal = object.get("logicalType").and_then(Json::as_str) == Some("decimal");
         match json.as_str() {
+            Some("bytes") if is_decimal => Ok(Shape::Decimal(Box::new(Shape::Bytes))),
             Some("record") => self.record(object),
             Some("array") => Ok(Shape::Array(Box::new(self.shape(inner("items")?)?))),
             Some("map") => Ok(Shape::Map(Box::new(self.shape(inner("values")?)?))),
@@ -98,7 +102,13 @@ impl Shapes {
             Some("fixed") => {
                 let size = usize::try_from(object.int("size")?);
                 let size = size.map_err(|_| Error::damaged("an Avro type has a negative size"))?;
-                Ok(self.name(object, Shape::Fixed(size)))
+                Ok(self.name(
+                    object,
+                    match is_decimal {
+                        true => Shape::Decimal(Box::new(Shape::Fixed(size))),
+                        false => Shape::Fixed(size),
+                    },
+                ))
             }
             _ => self.shape(json),
         }

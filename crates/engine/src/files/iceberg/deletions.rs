@@ -20,9 +20,11 @@ use crate::dml::internal;
 use crate::objects::{ObjectFile, Room};
 use crate::waiting::give_way;
 
-/// Bytes of memory for a position, and for a deleted value beside its own bytes: an entry of a tree.
-const POSITION_BYTES: usize = size_of::<i64>();
+/// Bytes of memory for a path or a deleted value beside its own bytes: an entry of a tree.
 const VALUE_BYTES: usize = 48;
+
+/// Positions of the first rows that are deleted in a file.
+const POSITIONS_MIN: usize = 4;
 
 /// The delete files of a table, each read once by a scan that needs it.
 pub(in crate::files) struct Deletions {
@@ -40,8 +42,8 @@ struct Slot {
 
 /// What a delete file has.
 pub(super) enum Loaded {
-    /// Positions in the data files of these paths; they ascend.
-    Positions(BTreeMap<String, Vec<i64>>),
+    /// Positions in the data files of these paths.
+    Positions(BTreeMap<String, Positions>),
     Values(Values),
 }
 
@@ -52,10 +54,16 @@ pub(super) struct Values {
     rows: BTreeSet<Box<[u8]>>,
 }
 
+/// Positions in one data file, which ascend.
+#[derive(Default)]
+pub(super) struct Positions(Vec<i64>);
+
 /// What is deleted of one data file.
 pub(in crate::files) struct Deleted {
-    /// Positions, which ascend.
-    positions: Vec<i64>,
+    /// How files of positions name it.
+    path: String,
+    /// Those that have some.
+    positions: Vec<Arc<Loaded>>,
     /// Values, and where those of the data file come from.
     values: Vec<(Arc<Loaded>, Vec<Given>)>,
 }
@@ -104,33 +112,35 @@ impl Deletions {
         &self,
         file: &DataFile,
         access: Access<'_>,
-    ) -> SqlResult<BTreeMap<String, Vec<i64>>> {
+    ) -> SqlResult<BTreeMap<String, Positions>> {
         let field = |id, name: &str, ty| Field { id, name: name.to_owned(), ty };
         let fields = [
             field(DELETED_PATH_FIELD, "file_path", Type::String),
             field(DELETED_POSITION_FIELD, "pos", Type::Long),
         ];
-        let mut all: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        let mut all: BTreeMap<String, Positions> = BTreeMap::new();
+        let keep = |bytes| self.room.keep(bytes);
         self.read(file, &fields, access, |arrays| {
             let (paths, positions) =
                 (arrays[0].as_string_view(), arrays[1].as_primitive::<Int64Type>());
-            self.room.keep(positions.len() * POSITION_BYTES)?;
             for (path, position) in paths.iter().zip(positions) {
                 let (Some(path), Some(position)) = (path, position) else {
                     return Err(damaged(&file.path, "A position of a deleted row is null."));
                 };
-                match all.get_mut(path) {
-                    Some(of_path) => of_path.push(position),
-                    None => {
-                        self.room.keep(path.len() + VALUE_BYTES)?;
-                        all.insert(path.to_owned(), vec![position]);
-                    }
+                if let Some(of_path) = all.get_mut(path) {
+                    of_path.push(position, keep)?;
+                    continue;
                 }
+                keep(path.len() + VALUE_BYTES)?;
+                all.entry(path.to_owned()).or_default().push(position, keep)?;
             }
             Ok(())
         })
         .await?;
-        all.values_mut().for_each(|positions| positions.sort_unstable());
+        for positions in all.values_mut() {
+            give_way(&Cancel::default()).await?;
+            positions.sort();
+        }
         Ok(all)
     }
 
@@ -223,6 +233,38 @@ pub(super) fn key_fields(lake: &Lake, deletes: &[Arc<Loaded>]) -> SqlResult<Vec<
     fields_of(lake, &ids.into_iter().collect::<Vec<_>>(), &lake.root)
 }
 
+impl Positions {
+    /// Adds one; memory for it is taken first.
+    fn push(&mut self, position: i64, keep: impl FnOnce(usize) -> SqlResult<()>) -> SqlResult<()> {
+        if self.0.len() == self.0.capacity() {
+            let more = self.0.len().max(POSITIONS_MIN);
+            keep(more * size_of::<i64>())?;
+            self.0.reserve_exact(more);
+        }
+        self.0.push(position);
+        Ok(())
+    }
+
+    /// Files have them in order, unless their writer did not care.
+    fn sort(&mut self) {
+        if !self.0.is_sorted() {
+            self.0.sort_unstable();
+        }
+    }
+
+    /// Marks which rows are not kept. The first one has this number in the file.
+    fn mark(&self, first: i64, kept: &mut [bool]) {
+        let from = self.0.partition_point(|position| *position < first);
+        for position in &self.0[from..] {
+            let row = usize::try_from(position - first).unwrap_or(usize::MAX);
+            match kept.get_mut(row) {
+                Some(kept) => *kept = false,
+                None => break,
+            }
+        }
+    }
+}
+
 impl Deleted {
     /// What some deletes are about in the data file of a path. The columns of keys are given at these places.
     pub(super) fn new(
@@ -231,12 +273,11 @@ impl Deleted {
         places: &[Given],
         path: &str,
     ) -> Option<Deleted> {
-        let mut deleted = Deleted { positions: vec![], values: vec![] };
+        let mut deleted = Deleted { path: path.to_owned(), positions: vec![], values: vec![] };
         for loaded in deletes {
             match loaded.as_ref() {
-                Loaded::Positions(of) => {
-                    deleted.positions.extend(of.get(path).into_iter().flatten())
-                }
+                Loaded::Positions(of) if of.contains_key(path) => deleted.positions.push(loaded),
+                Loaded::Positions(_) => {}
                 Loaded::Values(values) => {
                     let place = |id: &i32| keys.iter().position(|field| field.id == *id);
                     let given = values.ids.iter().filter_map(place).map(|at| places[at].clone());
@@ -245,7 +286,6 @@ impl Deleted {
                 }
             }
         }
-        deleted.positions.sort_unstable();
         let is_none = deleted.positions.is_empty() && deleted.values.is_empty();
         (!is_none).then_some(deleted)
     }
@@ -259,12 +299,11 @@ impl Deleted {
     ) -> SqlResult<Option<BooleanArray>> {
         let mut kept = vec![true; row_count];
         let first = i64::try_from(first_row).unwrap_or(i64::MAX);
-        let from = self.positions.partition_point(|position| *position < first);
-        for position in &self.positions[from..] {
-            let row = usize::try_from(position - first).unwrap_or(usize::MAX);
-            match kept.get_mut(row) {
-                Some(kept) => *kept = false,
-                None => break,
+        for loaded in &self.positions {
+            if let Loaded::Positions(of) = loaded.as_ref()
+                && let Some(positions) = of.get(&self.path)
+            {
+                positions.mark(first, &mut kept);
             }
         }
         for (loaded, given) in &self.values {
@@ -279,3 +318,6 @@ impl Deleted {
         Ok(kept.contains(&false).then(|| kept.into()))
     }
 }
+
+#[cfg(test)]
+mod tests;

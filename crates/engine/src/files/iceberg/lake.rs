@@ -1,17 +1,19 @@
 //! A table as a statement found it, and how its files are read.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use exec::Access;
-use iceberg::{DataFile, Deletes, Error, ErrorKind, METADATA_BYTES_MAX, Schema, TableMetadata};
+use exec::{Access, Reservation};
+use iceberg::{DataFile, Deletes, Error, METADATA_BYTES_MAX, Schema, TableMetadata};
 use objectstore::ObjectInfo;
 use runtime::sync::Cancel;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::super::found::Found;
 use super::super::parquet::{self, ParquetFile};
+use super::counted::{Counted, Whole};
 use crate::catalog::Snapshot;
+use crate::copy::cannot_open;
 use crate::objects::{ObjectFile, ObjectPath, Scheme, Tally, is_object};
 use crate::waiting::{Beside, all, unless_cancelled};
 
@@ -21,6 +23,8 @@ pub(super) struct Lake {
     pub(super) snapshot: Arc<Snapshot>,
     /// The folder of the table.
     pub(super) root: String,
+    /// What the statement names: the table, its metadata file, or the catalog.
+    pub(super) home: String,
     /// Whether what lay where the table was written lies in its folder now.
     pub(super) is_moved: bool,
     pub(super) metadata: Arc<TableMetadata>,
@@ -29,7 +33,12 @@ pub(super) struct Lake {
     /// Where the list of manifests lies; `None` for a table without rows so far.
     pub(super) manifest_list: Option<String>,
     pub(super) deletes: Deletes,
+    /// All of this is counted there.
+    pub(super) _memory: Arc<Reservation>,
 }
+
+/// Bytes of memory for each of JSON while it is parsed: numbers of ten digits take 32, and short names 80.
+const JSON_RATIO: usize = 8;
 
 impl std::fmt::Debug for Lake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,6 +49,8 @@ impl std::fmt::Debug for Lake {
 /// Reads whole files of metadata.
 pub(super) struct Reader<'a> {
     pub(super) snapshot: Arc<Snapshot>,
+    /// That of the table: what is counted there without being given back goes with it.
+    pub(super) memory: Arc<Reservation>,
     pub(super) cancel: &'a Cancel,
 }
 
@@ -47,9 +58,10 @@ impl Reader<'_> {
     /// The bytes of a file.
     ///
     /// # Errors
-    /// 58P01 and others of opening and reading, 54000 for one that is too long.
-    pub(super) async fn whole(&self, path: &str) -> SqlResult<Bytes> {
+    /// 58P01 and others of opening and reading, 54000 for one that is too long, 53200 when there is no memory for it.
+    pub(super) async fn whole(&self, path: &str) -> SqlResult<Whole> {
         let read = async {
+            let mut counted = Counted::new(&self.memory);
             let file = self.found(path).await?.open().await?;
             if file.length() > METADATA_BYTES_MAX {
                 let message = format!("file \"{path}\" of {} bytes", file.length());
@@ -58,7 +70,9 @@ impl Reader<'_> {
                 let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
                 return Err(error.with_detail(limit));
             }
-            file.read(0..file.length()).await
+            counted.set(usize::try_from(file.length()).unwrap_or(usize::MAX))?;
+            let bytes = file.read(0..file.length()).await?;
+            Ok(Whole { bytes, _counted: counted })
         };
         unless_cancelled(self.cancel, read).await?
     }
@@ -67,9 +81,28 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// As [`Reader::whole`].
-    pub(super) async fn all(&self, paths: impl Iterator<Item = &str>) -> SqlResult<Vec<Bytes>> {
-        let whole = |path| -> Beside<'_, Bytes> { Box::pin(self.whole(path)) };
+    pub(super) async fn all(&self, paths: impl Iterator<Item = &str>) -> SqlResult<Vec<Whole>> {
+        let whole = |path| -> Beside<'_, Whole> { Box::pin(self.whole(path)) };
         all(paths.map(whole).collect()).await
+    }
+
+    /// What the bytes of a metadata file say, or of the answer of a catalog.
+    ///
+    /// # Errors
+    /// Those of the metadata, and 53200 when there is no memory for it.
+    pub(super) fn metadata(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        parse: impl FnOnce(&[u8]) -> iceberg::Result<TableMetadata>,
+    ) -> SqlResult<TableMetadata> {
+        let fault = |error| fault(path, &error);
+        let plain = iceberg::unzipped(bytes).map_err(fault)?;
+        let mut parsing = Counted::new(&self.memory);
+        parsing.set(plain.len().saturating_mul(JSON_RATIO))?;
+        let metadata = parse(&plain).map_err(fault)?;
+        self.memory.grow(plain.len())?;
+        Ok(metadata)
     }
 
     async fn found(&self, path: &str) -> SqlResult<Found> {
@@ -86,7 +119,11 @@ impl Reader<'_> {
     /// Those of asking.
     pub(super) async fn exists(&self, path: &str) -> SqlResult<bool> {
         if !is_object(path) {
-            return Ok(runtime::fs::exists(path).await.unwrap_or(false));
+            return match runtime::fs::exists(path).await {
+                Ok(exists) => Ok(exists),
+                Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+                Err(error) => Err(cannot_open(path, "reading", &error)),
+            };
         }
         match unless_cancelled(self.cancel, self.found(path)).await? {
             Ok(_) => Ok(true),
@@ -100,8 +137,9 @@ impl Lake {
     /// Where something lies that the metadata names.
     ///
     /// # Errors
-    /// 0A000 for another kind of store, 42501 for a file of the server in a table of a store, or the other way round:
-    /// who wrote the table may not be whoever may read the server's files.
+    /// 0A000 for another kind of store, 42501 for a file of the server in a table of a store, or the other way round,
+    /// and for a server that the statement does not name: who wrote the table may not be whoever may read the server's
+    /// files, nor whoever may speak to the hosts of its network.
     pub(super) fn resolve(&self, named: &str) -> SqlResult<String> {
         let moved = match self.is_moved {
             true => iceberg::moved(named, &self.metadata.location, &self.root),
@@ -112,15 +150,29 @@ impl Lake {
             None => iceberg::place(named).map_err(|error| self.fault(named, &error))?,
         };
         let kind = |path: &str| Scheme::of(path).map(Scheme::only_reads);
-        match kind(&path) == kind(&self.root) {
-            true => Ok(path),
-            false => {
-                let message = format!("the table at \"{}\" names the file \"{path}\"", self.root);
-                Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
-                    .with_detail("It does not lie in a store of the same kind as the table.")
-                    .with_hint("Was the table moved? Then say allow_moved_paths => true."))
-            }
+        let refused = |detail: &str, hint: &str| {
+            let message = format!("the table at \"{}\" names the file \"{path}\"", self.root);
+            let error = SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message);
+            Err(error.with_detail(detail).with_hint(hint))
+        };
+        if kind(&path) != kind(&self.root) {
+            return refused(
+                "It does not lie in a store of the same kind as the table.",
+                "Was the table moved? Then say allow_moved_paths => true.",
+            );
         }
+        if kind(&path) == Some(true) && !self.may_ask(&path) {
+            return refused(
+                "It lies on another server than what the statement names.",
+                "Create a secret of type http for it, or list its host in object_store_hosts.",
+            );
+        }
+        Ok(path)
+    }
+
+    /// Whether the server that a path names is that of the statement, or one that whoever runs the database has named.
+    fn may_ask(&self, path: &str) -> bool {
+        server_of(path) == server_of(&self.home) || self.snapshot.names_server_of(path)
     }
 
     /// What is wrong with a file.
@@ -161,13 +213,24 @@ impl Lake {
     }
 }
 
+/// Scheme, host and port of a path on a server of files.
+fn server_of(path: &str) -> Option<(Scheme, String)> {
+    let scheme = Scheme::of(path)?;
+    let host = path[scheme.start().len()..].split('/').next()?.to_ascii_lowercase();
+    let usual = if scheme == Scheme::Https { ":443" } else { ":80" };
+    Some((scheme, host.strip_suffix(usual).unwrap_or(&host).to_owned()))
+}
+
 /// What is wrong with a file of metadata.
 pub(super) fn fault(path: &str, error: &Error) -> SqlError {
+    use iceberg::ErrorKind;
     match error.kind() {
         ErrorKind::Damaged => damaged(path, error.to_string()),
         ErrorKind::Unsupported => {
             SqlError::unsupported(error.to_string()).with_context(format!("file \"{path}\""))
         }
+        ErrorKind::TooLarge => SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string())
+            .with_context(format!("file \"{path}\"")),
         ErrorKind::Absent => SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error.to_string())
             .with_context(format!("file \"{path}\"")),
     }
@@ -178,3 +241,6 @@ pub(super) fn damaged(path: &str, why: impl Into<String>) -> SqlError {
     let message = format!("file \"{path}\" is not as a table of Iceberg should have it");
     SqlError::new(SqlState::DATA_CORRUPTED, message).with_detail(why)
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,7 +102,8 @@ fn becomes(own: &ColumnType, ty: LogicalType) -> bool {
     }
 }
 
-/// The value of a column that a file does not have: that of its partition, or null.
+/// The value of a column that a file does not have: that of its partition, or null where it is not partitioned by the
+/// column.
 fn absent(lake: &Lake, data: &DataFile, field: &Field, ty: LogicalType) -> SqlResult<ScalarValue> {
     let spec = lake.metadata.spec(data.spec_id);
     let spec = spec.map_err(|error| lake.fault(&data.path, &error))?;
@@ -110,9 +111,13 @@ fn absent(lake: &Lake, data: &DataFile, field: &Field, ty: LogicalType) -> SqlRe
         .fields
         .iter()
         .position(|of| of.source_id == field.id && of.transform == Transform::Identity);
-    let value = same.and_then(|number| data.partition_value(number)).flatten();
-    if let Some(value) = value.and_then(|value| scalar(value, ty)) {
-        return Ok(value);
+    let value = same.map(|number| data.partition_value(number));
+    match value {
+        None | Some(Some(None)) => ScalarValue::try_from(&ty.arrow())
+            .map_err(|error| SqlError::internal(error.to_string())),
+        Some(value) => value.flatten().and_then(|value| scalar(value, ty)).ok_or_else(|| {
+            let what = "The value that its partition has for the column";
+            damaged(&data.path, format!("{what} \"{}\" is none of type {ty}.", field.name))
+        }),
     }
-    ScalarValue::try_from(&ty.arrow()).map_err(|error| SqlError::internal(error.to_string()))
 }

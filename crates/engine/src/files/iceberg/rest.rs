@@ -48,7 +48,7 @@ pub(super) async fn table(
         }
         _ => of_object(&error, &bucket.location, &key),
     })?;
-    let metadata = TableMetadata::of_answer(&answer).map_err(|error| lake::fault(&path, &error))?;
+    let metadata = reader.metadata(&path, &answer, TableMetadata::of_answer)?;
     let root = place(&metadata.location).map_err(|error| lake::fault(&path, &error))?;
     if !is_object(&root) {
         let message = format!("the table \"{name}\" of a catalog lies in the folder \"{root}\"");

@@ -4,6 +4,9 @@ use iceberg::{Type, Value};
 use sql::ScalarValue;
 use types::{LogicalType, UTC};
 
+/// Microseconds of a day, the last of which is 24:00.
+const DAY_US: i64 = 86_400_000_000;
+
 /// The type of a column; `Err` with its name for one that has none here.
 pub(super) fn logical(ty: &Type) -> Result<LogicalType, &str> {
     Ok(match ty {
@@ -26,7 +29,8 @@ pub(super) fn logical(ty: &Type) -> Result<LogicalType, &str> {
     })
 }
 
-/// A value in vectors of a type; `None` for one of another.
+/// A value in vectors of a type, which may have been a narrower one then than it is now; `None` for one that the type
+/// has not.
 pub(super) fn scalar(value: &Value, ty: LogicalType) -> Option<ScalarValue> {
     Some(match (ty, value) {
         (LogicalType::Bool, Value::Boolean(value)) => ScalarValue::Boolean(Some(*value)),
@@ -37,15 +41,22 @@ pub(super) fn scalar(value: &Value, ty: LogicalType) -> Option<ScalarValue> {
         (LogicalType::Int64, Value::Int(value)) => ScalarValue::Int64(Some(i64::from(*value))),
         (LogicalType::Int64, Value::Long(value)) => ScalarValue::Int64(Some(*value)),
         (LogicalType::Float32, Value::Float(value)) => ScalarValue::Float32(Some(*value)),
+        (LogicalType::Float32, Value::Double(value)) => {
+            ScalarValue::Float32(Some(narrowed(*value)?))
+        }
         (LogicalType::Float64, Value::Float(value)) => {
             ScalarValue::Float64(Some(f64::from(*value)))
         }
         (LogicalType::Float64, Value::Double(value)) => ScalarValue::Float64(Some(*value)),
         (LogicalType::Decimal { precision, scale }, Value::Decimal(value)) => {
+            let end = 10u128.checked_pow(precision.into())?;
+            value.unsigned_abs().lt(&end).then_some(())?;
             ScalarValue::Decimal128(Some(*value), precision, scale)
         }
         (LogicalType::Date, Value::Date(value)) => ScalarValue::Date32(Some(*value)),
-        (LogicalType::Time, Value::Time(value)) => ScalarValue::Time64Microsecond(Some(*value)),
+        (LogicalType::Time, Value::Time(value)) if (0..=DAY_US).contains(value) => {
+            ScalarValue::Time64Microsecond(Some(*value))
+        }
         (LogicalType::Timestamp, Value::Timestamp(value)) => {
             ScalarValue::TimestampMicrosecond(Some(*value), None)
         }
@@ -59,6 +70,12 @@ pub(super) fn scalar(value: &Value, ty: LogicalType) -> Option<ScalarValue> {
         (LogicalType::Bytea, Value::Binary(value)) => ScalarValue::BinaryView(Some(value.clone())),
         _ => return None,
     })
+}
+
+/// A number of 32 bits that was written in 64.
+fn narrowed(value: f64) -> Option<f32> {
+    let narrow = value as f32;
+    (f64::from(narrow) == value || value.is_nan()).then_some(narrow)
 }
 
 /// A value of a condition as Iceberg hashes it; `None` where it does not.
@@ -75,3 +92,6 @@ pub(super) fn value(scalar: &ScalarValue) -> Option<Value> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

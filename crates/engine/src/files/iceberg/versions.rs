@@ -14,7 +14,8 @@ use super::rest;
 
 const HINT: &str = "version-hint.text";
 
-/// Versions after the one of the hint that are looked for: who writes one writes the hint behind it.
+/// Versions after the one of the hint that are looked for one by one: who writes one writes the hint behind it. Where
+/// there are more, all of them are listed.
 const AHEAD_MAX: u64 = 64;
 
 /// Opens a table by the call's options.
@@ -38,10 +39,12 @@ pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake
     Ok(Lake {
         snapshot: reader.snapshot.clone(),
         root,
+        home: catalog.unwrap_or(given).to_owned(),
         is_moved: flag(call, "allow_moved_paths")?.unwrap_or(false),
         schema: schema.clone(),
         manifest_list: snapshot.map(|snapshot| snapshot.manifest_list.clone()),
         deletes: Deletes::default(),
+        _memory: reader.memory.clone(),
         metadata: Arc::new(metadata),
     })
 }
@@ -69,7 +72,7 @@ async fn of_files(
         None => (given.to_owned(), metadata_path(given, text(call, "version"), reader).await?),
     };
     let bytes = reader.whole(&path).await?;
-    let metadata = TableMetadata::parse(&bytes).map_err(|error| lake::fault(&path, &error))?;
+    let metadata = reader.metadata(&path, &bytes, TableMetadata::parse)?;
     Ok((root, path, metadata))
 }
 
@@ -123,10 +126,11 @@ async fn metadata_path(root: &str, version: Option<&str>, r: &Reader<'_>) -> Sql
     for version in (1..=AHEAD_MAX).filter_map(|ahead| version.checked_add(ahead)) {
         match first(root, &hinted(&version.to_string()), r).await? {
             Some(next) => path = next,
-            None => break,
+            None => return Ok(path),
         }
     }
-    Ok(path)
+    // The hint is older than any writer leaves it.
+    listed(root, None, r).await
 }
 
 /// The first of some metadata files that there is.
