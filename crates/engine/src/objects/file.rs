@@ -91,7 +91,7 @@ impl ObjectFile {
         let counted = store.counted_in(usage.clone());
         let buf = IoBuf::alloc((range.end - range.start) as usize);
         let (got, buf) = counted.get_into(&self.key, range, buf, 0).await;
-        tally.add(&usage);
+        tally.add(1, &usage, &self.bucket);
         let info = got.map_err(|error| of_object(&error, location, &self.key))?;
         let is_same = info.size == self.size && (self.tag.is_none() || info.tag == self.tag);
         match is_same {
