@@ -6,9 +6,9 @@
 //! end is compared with that after the warm-up. Then few clients run look-ups as fast as they can,
 //! in turns alone and beside a crowd of connections that are silent or send a byte a second.
 
-mod client;
-mod mix;
-mod server;
+pub(crate) mod client;
+pub(crate) mod mix;
+pub(crate) mod server;
 mod slow;
 
 use std::io;
@@ -83,7 +83,9 @@ pub fn run(wish: &Wish, folder: &Path, mut emit: impl FnMut(Figure)) -> io::Resu
     let files = runtime::probe::raise_open_file_limit()?;
     let places = wish.connections.max(wish.slow + LEGAL_COUNT) + 10;
     eprintln!("{files} descriptors, {places} places");
-    let server = Server::start(&wish.server, folder, places)?;
+    let (file, places) = (folder.join("connections.dovetail"), places.to_string());
+    let args = ["--memory", "256MB", "--max-connections", places.as_str()];
+    let server = Server::start(&wish.server, &file, &args)?;
     mix::fill(&mut Client::connect(server.address)?)?;
     let mut kept = true;
     if wish.connections > 0 {

@@ -12,6 +12,7 @@ use crate::ladder::{self, LadderArgs};
 use crate::memory::{self, MemoryArgs};
 use crate::plans::{self, PlansArgs};
 use crate::quickstart::tenth_of;
+use crate::remote::{self, RemoteArgs, StoreArgs};
 use crate::tpcc::{self, TpccArgs};
 use crate::tpch::{Common, print_figure};
 use crate::ycsb::YcsbArgs;
@@ -43,10 +44,14 @@ enum BenchCommand {
     Point(ScratchArgs),
     /// The planner's choices against every plan that hints force, over a sweep of selectivity
     Plans(PlansArgs),
+    /// TPC-H in an object store with a latency and a rate, beside the same in memory and DuckDB
+    Remote(RemoteArgs),
     /// Costs of the runtime: spawn, switch, wake, frames, interleaved index probing
     Runtime(RuntimeArgs),
     /// Random tree operations with faults and crashes in the simulator
     Sim(SimArgs),
+    /// An object store over a folder, as far away and as slow as one asks, until it is ended
+    Store(StoreArgs),
     /// TPC-C in SQL: terminals as coroutines of one worker against one after the other
     Tpcc(TpccArgs),
     /// Transactions on trees in memory: interleaved in a window against one after the other
@@ -118,7 +123,10 @@ struct SimArgs {
 }
 
 /// Calls `bench` with a new folder within `parent`, which is removed afterwards.
-fn in_new_folder(parent: &Path, bench: impl FnOnce(&Path) -> SqlResult<()>) -> SqlResult<ExitCode> {
+pub(crate) fn in_new_folder(
+    parent: &Path,
+    bench: impl FnOnce(&Path) -> SqlResult<()>,
+) -> SqlResult<ExitCode> {
     let folder = parent.join(format!("bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)
         .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("{}: {e}", folder.display())))?;
@@ -143,6 +151,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
             args.in_folder(|folder, n, emit| bench::point::run(folder, n, emit))
         }
         BenchCommand::Plans(args) => plans::run(args),
+        BenchCommand::Remote(args) => remote::run(args),
         BenchCommand::Runtime(args) => {
             bench::runtime_costs::run(args.runs, args.rows, |f| print_figure(&f, args.json))?;
             Ok(ExitCode::SUCCESS)
@@ -154,6 +163,7 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
                 false => bench::simulation::run(args.first, args.seeds, emit),
             })
         }
+        BenchCommand::Store(args) => remote::store(args),
         BenchCommand::Tpcc(args) => tpcc::run(args),
         BenchCommand::Ycsb(args) => crate::ycsb::run(args),
     }

@@ -15,6 +15,7 @@ mod memory;
 mod plans;
 mod progress;
 mod quickstart;
+mod remote;
 mod serve;
 mod shell;
 mod signal;

@@ -54,7 +54,9 @@ impl Session {
     ) -> SqlResult<(StatementResult, Rejects)> {
         let ordinals = self.copied(copy)?;
         let origin = match (&copy.source, input) {
-            (CopySource::File(path), _) => Origin::File(Box::pin(self.file_reader(path)).await?),
+            (CopySource::File(path), _) => {
+                Origin::File(Box::new(Box::pin(self.file_reader(path)).await?))
+            }
             (CopySource::Stdin, Some(input)) => Origin::Client(input),
             (CopySource::Stdin, None) => {
                 let message = "COPY FROM STDIN needs data from the client";

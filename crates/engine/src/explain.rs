@@ -33,6 +33,7 @@ pub(crate) fn analyzed(
         stdx::format_bytes(figures.read_bytes()),
         milliseconds(Duration::from_nanos(account.cpu_ns)),
     ));
+    lines.extend(objects(figures));
     if let Some(spread) = figures.static_spread() {
         let (min, max) = (milliseconds(spread.min), milliseconds(spread.max));
         lines.push(format!("Partitions: fastest {min}, slowest {max}"));
@@ -40,6 +41,63 @@ pub(crate) fn analyzed(
     lines.push(format!("Planning Time: {}", milliseconds(figures.planning)));
     lines.push(format!("Execution Time: {}", milliseconds(figures.elapsed)));
     lines
+}
+
+/// What all scans together have asked of object stores, if they have.
+fn objects(figures: &QueryFigures) -> Option<String> {
+    let asked = Asked::of(figures)?;
+    let mut line = format!(
+        "Objects: {} requests, {}, {} retries, {} hedges  Waited: {}  Processed: {}  CPU: {:.3} s/GB",
+        asked.requests,
+        stdx::format_bytes(asked.received_bytes),
+        asked.retries,
+        asked.hedges,
+        milliseconds(Duration::from_nanos(asked.waited_ns)),
+        milliseconds(Duration::from_nanos(asked.busy_ns)),
+        asked.cpu_s_per_gb,
+    );
+    if asked.cost_ndollars > 0 {
+        line += &format!("  Cost: {}", dollars(asked.cost_ndollars));
+    }
+    Some(line)
+}
+
+/// The sums of the scans that have asked object stores for something.
+#[derive(Default)]
+struct Asked {
+    requests: u64,
+    retries: u64,
+    hedges: u64,
+    received_bytes: u64,
+    waited_ns: u64,
+    /// What these scans computed.
+    busy_ns: u64,
+    cost_ndollars: u64,
+    /// Of the whole query.
+    cpu_s_per_gb: f64,
+}
+
+impl Asked {
+    fn of(figures: &QueryFigures) -> Option<Asked> {
+        let mut sum = Asked::default();
+        for node in figures.progress.nodes.iter().filter(|node| node.requests > 0) {
+            sum.requests += node.requests;
+            sum.retries += node.retries;
+            sum.hedges += node.hedges;
+            sum.received_bytes += node.received_bytes;
+            sum.waited_ns += node.waited_ns;
+            sum.busy_ns += node.busy_ns;
+            sum.cost_ndollars += node.cost_ndollars;
+        }
+        // Nanoseconds a byte are seconds a GB.
+        sum.cpu_s_per_gb = figures.account.cpu_ns as f64 / sum.received_bytes.max(1) as f64;
+        (sum.requests > 0).then_some(sum)
+    }
+}
+
+/// Billionths of a dollar as dollars.
+fn dollars(ndollars: u64) -> String {
+    format!("${}.{:09}", ndollars / 1_000_000_000, ndollars % 1_000_000_000)
 }
 
 /// What a statement that changes rows has done.
@@ -148,6 +206,9 @@ fn report(
         report.insert("Read Bytes".into(), figures.read_bytes().into());
         let cpu = Duration::from_nanos(figures.account.cpu_ns);
         report.insert("CPU Time".into(), time(cpu));
+        if let Some(asked) = Asked::of(figures) {
+            report.insert("CPU Seconds per GB Received".into(), asked.cpu_s_per_gb.into());
+        }
         report.insert("Planning Time".into(), time(figures.planning));
         report.insert("Execution Time".into(), time(figures.elapsed));
     }
@@ -174,6 +235,8 @@ fn node_fields(n: &NodeSnapshot) -> serde_json::Map<String, serde_json::Value> {
         ("Rows Dropped by Joins", n.rows_dropped.into()),
         ("Requests", n.requests.into()),
         ("Request Retries", n.retries.into()),
+        ("Request Hedges", n.hedges.into()),
+        ("Request Cost", (n.cost_ndollars as f64 / 1e9).into()),
         ("Request Bytes", n.received_bytes.into()),
         ("Request Wait Time", milliseconds(n.waited_ns)),
         ("Request Bytes Ahead", n.ahead_bytes_max.into()),
@@ -217,9 +280,12 @@ fn node(n: &NodeSnapshot) -> String {
     }
     if n.requests > 0 {
         text += &format!(" requests={} received={}", n.requests, n.received_bytes);
-        text += &format!(" retries={}", n.retries);
+        text += &format!(" retries={} hedges={}", n.retries, n.hedges);
         text += &format!(" waited={}", milliseconds(Duration::from_nanos(n.waited_ns)));
         text += &format!(" ahead={} of {}", n.ahead_bytes_max, n.window_bytes);
+    }
+    if n.cost_ndollars > 0 {
+        text += &format!(" cost={}", dollars(n.cost_ndollars));
     }
     if n.memory_max > 0 {
         text += &format!(" memory={}", n.memory_max);

@@ -22,7 +22,7 @@ pub(crate) use location::{Location, Scheme, is_within};
 pub(crate) use path::{ObjectPath, is_object};
 pub(crate) use room::{Room, Taken};
 pub(crate) use seal::{BODY, bytes_of_hex, is_sealed, key_of, open_list};
-pub(crate) use stores::{Bucket, Stores};
+pub(crate) use stores::{Bucket, Stores, price_of};
 pub(crate) use stream::ObjectStream;
 pub(crate) use tally::Tally;
 pub(crate) use writer::ObjectWriter;

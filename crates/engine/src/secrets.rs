@@ -43,6 +43,9 @@ pub(crate) struct StoredSecret {
     /// By which the tables of its scope are encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) encryption_key: Option<String>,
+    /// What a million gets cost in dollars, where the price list of the store is not the one that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request_price: Option<String>,
     /// The keys are found and renewed by this process, as the tools of AWS find them.
     #[serde(default)]
     pub(crate) uses_chain: bool,

@@ -97,6 +97,18 @@ fn a_scan_comes_to_its_end_with_memory_for_one_morsel() {
         let found = rows(&mut session, "select count(*), sum(a), sum(length(c)) from t");
         assert_eq!(found, "100000|5000050000|38400000", "{mode}");
     }
+    // What is downloaded is of the memory of all operators, and given back, also by who does not come to the end.
+    let governor = scratch.db().governor();
+    let (held, most) = governor.growth();
+    assert!(held == 0 && most > 0, "{held} {most}");
+    stand.set_faults(Faults { silent: 0.5, ..Faults::default() });
+    session.execute("set statement_timeout = '300ms'").unwrap();
+    refused(&mut session, "select sum(length(c)) from t", "57014");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while governor.growth().0 > 0 {
+        assert!(std::time::Instant::now() < deadline, "{:?} are still held", governor.growth());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 /// An index is here, the rows that it finds are fetched from the objects.
@@ -164,6 +176,17 @@ fn plans_show_what_was_asked_of_the_store() {
         digits.parse().unwrap()
     };
     let all = rows(&mut session, "explain analyze select count(c), sum(a) from t");
+    // A store of our own is in no price list; what a million gets cost there is told by the secret.
+    assert!(!all.contains("cost=$"), "{all}");
+    let (url, price) = (&stand.url, "request_price '0.5'");
+    let secret = "or replace secret s (type s3, key_id 'id', secret 'canary'";
+    each(&mut session, &format!("create {secret}, endpoint '{url}', {price})"));
+    let paid = rows(&mut session, "explain analyze select count(c), sum(a) from t");
+    assert_eq!(number(&paid, "cost=$0."), 500 * number(&paid, "requests="), "{paid}");
+    assert_eq!(number(&paid, "Cost: $0."), number(&paid, "cost=$0."), "{paid}");
+    for part in [" retries=0 hedges=0 ", "Objects: ", "Waited: ", "Processed: ", " s/GB"] {
+        assert!(paid.contains(part), "{part}: {paid}");
+    }
     let few = rows(&mut session, "explain analyze select count(c) from t where a = 50000");
     let none = rows(&mut session, "explain analyze select count(c) from t where a < 0");
     assert!(number(&all, "requests=") >= 1, "{all}");
@@ -171,7 +194,10 @@ fn plans_show_what_was_asked_of_the_store() {
     assert!(number(&few, "received=") < number(&all, "received="), "{few} {all}");
     assert!(!none.contains("requests="), "{none}");
     let json = rows(&mut session, "explain (analyze, format json) select sum(a) from t");
-    assert!(json.contains("\"Requests\"") && json.contains("\"Request Bytes\""), "{json}");
+    for name in ["Requests", "Request Bytes", "Request Hedges", "Request Cost"] {
+        assert!(json.contains(&format!("\"{name}\"")), "{name}: {json}");
+    }
+    assert!(json.contains("\"CPU Seconds per GB Received\""), "{json}");
 }
 
 #[test]
@@ -472,6 +498,7 @@ fn secrets_are_shown_nowhere() {
         ("create secret n (type s3, secret 'canary', secret 'canary')", "42601"),
         ("create secret n (type canary, secret 'canary', key_id 'x')", "22023"),
         ("create secret n (type s3, 'canary')", "42601"),
+        ("create secret n (type s3, key_id 'x', secret 'canary', request_price '-1')", "22023"),
         ("create secret n (type s3, key_id 'x', secret 'canary', endpoint 'canary')", "22023"),
         ("create secret n (type s3, key_id 'x', secret 'a canary')", "22023"),
         ("create secret n (type s3, key_id 'x', secret 'canary') as x", "42601"),

@@ -4,8 +4,10 @@
 
 mod remote_support;
 
+use std::time::Duration;
+
 use engine::{Database, Options, Session, Simulation};
-use remote_support::{Faults, rows, serve, try_rows, with_server};
+use remote_support::{Faults, Speed, rows, serve, try_rows, with_server};
 use runtime::sim::Disk;
 
 /// Statements of a seed.
@@ -52,7 +54,8 @@ impl Run {
     }
 }
 
-fn run(seed: u64) -> Run {
+/// A database in a simulated machine, with an empty table in a store there.
+fn made(seed: u64) -> (Database, Session) {
     let simulation = Some(Simulation { disk: Disk::new(seed), seed });
     let (memory_bytes, pool_bytes, workers) = (64 << 20, Some(16 << 20), 2);
     let options = Options { memory_bytes, pool_bytes, workers, simulation, ..Options::default() };
@@ -63,6 +66,11 @@ fn run(seed: u64) -> Run {
     let table = "create table t (a bigint, c text) with (location = 's3://bucket/t')";
     session.execute(&secret).expect("a secret");
     session.execute(table).expect("a table");
+    (db, session)
+}
+
+fn run(seed: u64) -> Run {
+    let (db, mut session) = made(seed);
     let mut run = Run { seed, done: 0, failed: 0, model: Model::default() };
     with_server(&db.runtime_handle(), |server| *server.faults.borrow_mut() = Faults::quarter());
     for turn in 0..TURNS {
@@ -108,4 +116,30 @@ fn statements_are_done_or_not_and_no_row_is_wrong() {
     }
     println!("{seeds} seeds, {done} statements done, {failed} failed");
     assert!(done > failed, "{done} {failed}");
+}
+
+/// What is sent because an earlier request was slow is told apart from what failed.
+#[test]
+fn plans_tell_slow_requests_from_failed_ones() {
+    let (db, mut session) = made(7);
+    let insert = "insert into t select i, md5(i::text) from generate_series(1, 20000) g(i)";
+    session.execute(insert).expect("rows");
+    let set = |speed: Speed, faults: Faults| {
+        with_server(&db.runtime_handle(), move |server| {
+            (*server.speed.borrow_mut(), *server.faults.borrow_mut()) = (speed, faults);
+        });
+    };
+    let query = "explain analyze select sum(length(c)) from t";
+    let usual = Speed { latency: Duration::from_millis(10), rate: 20_000_000, straggles: 0.0 };
+    set(usual, Faults::default());
+    for _ in 0..40 {
+        let plan = rows(&mut session, query);
+        assert!(plan.contains(" retries=0 hedges=0 "), "{plan}");
+    }
+    set(Speed { rate: usual.rate / 10, ..usual }, Faults::default());
+    let plan = rows(&mut session, query);
+    assert!(plan.contains(" retries=0 hedges=1 ") && plan.contains(" 1 hedges "), "{plan}");
+    set(usual, Faults { busy: 0.9, ..Faults::default() });
+    let plan = rows(&mut session, query);
+    assert!(plan.contains(" hedges=0 ") && !plan.contains(" retries=0 "), "{plan}");
 }

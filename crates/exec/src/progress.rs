@@ -119,12 +119,16 @@ pub struct NodeSnapshot {
     pub rows_dropped: u64,
     /// Requests to object stores.
     pub requests: u64,
-    /// Attempts beyond the first of each.
+    /// Attempts beyond the first of each, but for those of `hedges`.
     pub retries: u64,
+    /// Attempts because an earlier one was slow.
+    pub hedges: u64,
     /// Bytes received from there.
     pub received_bytes: u64,
     /// Nanoseconds that parts waited for them, summed.
     pub waited_ns: u64,
+    /// What all attempts cost by the price of the store, in billionths of a dollar; 0 where that is not known.
+    pub cost_ndollars: u64,
     /// The most bytes that were asked for and not used yet.
     pub ahead_bytes_max: u64,
     /// How many such bytes the measured speeds allow.
@@ -240,8 +244,10 @@ impl NodeFigures {
             rows_dropped: self.skips.rows_dropped.load(Relaxed),
             requests: self.skips.requests.load(Relaxed),
             retries: self.skips.retries.load(Relaxed),
+            hedges: self.skips.hedges.load(Relaxed),
             received_bytes: self.skips.received_bytes.load(Relaxed),
             waited_ns: self.skips.waited_ns.load(Relaxed),
+            cost_ndollars: self.skips.cost_ndollars.load(Relaxed),
             ahead_bytes_max: self.skips.ahead_bytes_max.load(Relaxed),
             window_bytes: self.skips.window_bytes.load(Relaxed),
         }

@@ -57,12 +57,16 @@ pub struct Skips {
     pub rows_dropped: AtomicU64,
     /// Requests to object stores.
     pub requests: AtomicU64,
-    /// Attempts beyond the first of each.
+    /// Attempts beyond the first of each, but for those of `hedges`.
     pub retries: AtomicU64,
+    /// Attempts because an earlier one was slow.
+    pub hedges: AtomicU64,
     /// Bytes received from there.
     pub received_bytes: AtomicU64,
     /// Nanoseconds that parts of the scan waited for them, summed.
     pub waited_ns: AtomicU64,
+    /// What all attempts cost by the price of the store, in billionths of a dollar; 0 where that is not known.
+    pub cost_ndollars: AtomicU64,
     /// The most bytes that were asked for and not used yet.
     pub ahead_bytes_max: AtomicU64,
     /// How many such bytes the speeds of getting and using allow, as they were measured last.

@@ -1,7 +1,6 @@
 //! Getting objects, wholly or in part, into the memory where their bytes are to be.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
 
 use runtime::IoBuf;
 use runtime::time::{self, Instant};
@@ -125,7 +124,7 @@ impl Progress<'_> {
             match (&done, size) {
                 (Ok(_), Some(size)) => restarts.note(size, begun.elapsed()),
                 (Err(_), _) if turn.is_given_up() && time::now() < deadline => {
-                    store.client().counters.restarts.fetch_add(1, Relaxed);
+                    store.note_restart();
                     continue;
                 }
                 _ => {}

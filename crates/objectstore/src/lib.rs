@@ -22,6 +22,7 @@ mod limits;
 mod location;
 mod operation;
 mod pool;
+mod price;
 mod provider;
 mod resolve;
 mod restart;

@@ -13,6 +13,7 @@ use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{Head, Sink};
 use crate::operation::{ListPage, ObjectInfo, Operation};
+use crate::price;
 use crate::provider::Provider;
 use crate::restart::Restarts;
 use crate::tls;
@@ -46,6 +47,8 @@ struct Inner {
 pub struct Usage {
     /// Requests sent, those that were repeated each time.
     pub attempt_count: AtomicU64,
+    /// Those of them that were sent because an earlier one was slow.
+    pub restart_count: AtomicU64,
     /// Bytes of bodies received.
     pub received_bytes: AtomicU64,
 }
@@ -90,6 +93,20 @@ impl Store {
             usage.attempt_count.fetch_add(attempts, Relaxed);
             usage.received_bytes.fetch_add(received_bytes, Relaxed);
         }
+    }
+
+    /// Counts an attempt that is given up for another one.
+    pub(crate) fn note_restart(&self) {
+        self.client().counters.restarts.fetch_add(1, Relaxed);
+        if let Some(usage) = &self.0.usage {
+            usage.restart_count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// What a get costs by the price list of the store's host, in billionths of a dollar; `None` where the
+    /// host is in no list that is known.
+    pub fn get_price_ndollars(&self) -> Option<u64> {
+        price::of_get(&self.provider().endpoint().host)
     }
 
     pub(crate) fn client(&self) -> &Shared {

@@ -5,9 +5,11 @@
 mod server;
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use objectstore::{AllowList, Client, ErrorKind, Limits, Options, S3Options, Store, Style};
+use objectstore::{AllowList, Client, ErrorKind, Limits, Options, S3Options, Store, Style, Usage};
 use runtime::sim::{Disk, Link, Network};
 use runtime::{Config, IoBuf, RingChoice, Runtime, spawn, time};
 use server::{Faults, Server, Speed};
@@ -166,12 +168,15 @@ fn when_all_are_slow_few_are_begun_again_and_none_fails() {
         run(&store, 64, 2).await;
         let before = (store.client_stats(), server.request_count());
         server.speed.borrow_mut().rate /= 2;
-        run(&store, 64, 1).await;
+        let usage = Arc::new(Usage::default());
+        run(&store.counted_in(usage.clone()), 64, 1).await;
         let after = store.client_stats();
         let restarts = after.restart_count - before.0.restart_count;
         assert!((1..=8).contains(&restarts), "the burst, and no more: {restarts}");
         assert_eq!(after.attempt_count - before.0.attempt_count, 64 + restarts);
         assert_eq!(server.request_count() - before.1, 64 + restarts);
+        assert_eq!(usage.restart_count.load(Relaxed), restarts);
+        assert_eq!(usage.attempt_count.load(Relaxed), 64 + restarts);
     });
 }
 

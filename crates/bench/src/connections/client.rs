@@ -12,7 +12,7 @@ const INPUT_BYTES: usize = 4 << 10;
 
 /// What came until the server was ready again.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// Rows, or lines of a COPY.
     pub row_count: usize,
     /// The SQLSTATE of the error, if one came.
@@ -20,13 +20,13 @@ pub(super) struct Answer {
 }
 
 /// A connection that has logged in.
-pub(super) struct Client {
+pub(crate) struct Client {
     input: BufReader<TcpStream>,
     output: Vec<u8>,
 }
 
 /// The start-up message of a client.
-pub(super) fn startup() -> Vec<u8> {
+pub(crate) fn startup() -> Vec<u8> {
     let body = b"\0\x03\0\0user\0bench\0database\0bench\0\0";
     let mut message = (body.len() as u32 + 4).to_be_bytes().to_vec();
     message.extend_from_slice(body);

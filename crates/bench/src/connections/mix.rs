@@ -7,14 +7,14 @@ use stdx::Prng;
 use super::client::{Answer, Client};
 
 /// Rows of the table; `id` is 1 to this.
-pub(super) const ROW_COUNT: u64 = 100_000;
+pub(crate) const ROW_COUNT: u64 = 100_000;
 /// Rows of one COPY.
 const COPY_COUNT: u64 = 100;
 /// The name of the prepared look-up.
 const LOOK_UP: &str = "look_up";
 
 /// Makes the table and brings it into the buffer pool.
-pub(super) fn fill(client: &mut Client) -> io::Result<()> {
+pub(crate) fn fill(client: &mut Client) -> io::Result<()> {
     let text = format!(
         "create table accounts (id int primary key, branch int, balance int, filler text);
          insert into accounts select i, i % 100, i % 1000, repeat('x', 84)
@@ -25,25 +25,25 @@ pub(super) fn fill(client: &mut Client) -> io::Result<()> {
 }
 
 /// Prepares what a client runs by name.
-pub(super) fn prepare(client: &mut Client) -> io::Result<()> {
+pub(crate) fn prepare(client: &mut Client) -> io::Result<()> {
     let text = "select balance from accounts where id = $1";
     expect("prepare", &client.prepare(LOOK_UP, text)?, 0, None)
 }
 
 /// One look-up by the prepared statement.
-pub(super) fn look_up(client: &mut Client, random: &mut Prng) -> io::Result<()> {
+pub(crate) fn look_up(client: &mut Client, random: &mut Prng) -> io::Result<()> {
     let id = random.below(ROW_COUNT) + 1;
     expect("prepared look-up", &client.execute(LOOK_UP, &id.to_string())?, 1, None)
 }
 
 /// Kinds of steps, the frequent ones several times.
-pub(super) const KIND_COUNT: u64 = 20;
+pub(crate) const KIND_COUNT: u64 = 20;
 
 /// One step of the mix.
 ///
 /// # Errors
 /// The connection's, or `Other` for an answer that is not the right one.
-pub(super) fn step(client: &mut Client, kind: u64, random: &mut Prng) -> io::Result<()> {
+pub(crate) fn step(client: &mut Client, kind: u64, random: &mut Prng) -> io::Result<()> {
     let id = random.below(ROW_COUNT - COPY_COUNT) + 1;
     match kind {
         0..8 => look_up(client, random),

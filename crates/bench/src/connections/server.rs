@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const START_MAX: Duration = Duration::from_secs(30);
 
 /// A server that runs; it is killed when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Child,
     log: PathBuf,
     pub address: SocketAddr,
@@ -26,14 +26,14 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Starts `binary` over a new database in `folder`.
-    pub fn start(binary: &Path, folder: &Path, connection_count_max: usize) -> io::Result<Server> {
-        let log = folder.join("log");
+    /// Starts `binary` over a new database, with more flags.
+    pub fn start(binary: &Path, database: &Path, flags: &[&str]) -> io::Result<Server> {
+        let log = database.with_extension("log");
         let process = Command::new(binary)
-            .args(["serve", "--no-http", "--listen", "127.0.0.1:0", "--memory", "256MB"])
-            .args(["--max-connections", &connection_count_max.to_string()])
+            .args(["serve", "--no-http", "--listen", "127.0.0.1:0"])
+            .args(flags)
             .arg("--data")
-            .arg(folder.join("connections.dovetail"))
+            .arg(database)
             .stderr(File::create(&log)?)
             .stdout(Stdio::null())
             .spawn()?;

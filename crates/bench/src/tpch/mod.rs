@@ -8,7 +8,7 @@ mod schema;
 mod verify;
 
 pub use export::export;
-pub use generate::{Table, row_count};
+pub use generate::{Table, generate, row_count};
 pub use load::{LoadEvent, load};
 pub use queries::{QUERIES, query};
 pub use schema::{INDEXES, TABLES, TableSchema};

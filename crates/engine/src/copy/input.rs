@@ -15,7 +15,7 @@ pub(crate) enum Origin {
     /// A client.
     Client(PipeReceiver<Vec<u8>>),
     /// A file of the server, or an object.
-    File(FileReader),
+    File(Box<FileReader>),
     /// It is all here.
     Memory,
 }

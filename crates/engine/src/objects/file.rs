@@ -103,7 +103,7 @@ impl ObjectFile {
         let counted = store.counted_in(usage.clone());
         let buf = IoBuf::alloc((range.end - range.start) as usize);
         let (got, buf) = counted.get_into(&self.key, range, buf, 0).await;
-        tally.add(&usage);
+        tally.add(1, &usage, &self.bucket);
         let info = got.map_err(|error| of_object(&error, location, &self.key))?;
         match self.is_same(&info) {
             true => Ok(buf),

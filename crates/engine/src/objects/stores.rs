@@ -46,6 +46,8 @@ pub(crate) struct Bucket {
     pub(crate) key: Option<Arc<DataKey>>,
     /// What encrypts the objects of the table that it was opened for.
     pub(crate) seal: Option<Seal>,
+    /// What a get costs there, in billionths of a dollar; 0 where nobody has said.
+    pub(crate) get_price_ndollars: u64,
 }
 
 impl Bucket {
@@ -159,8 +161,16 @@ impl Stores {
                 SqlError::new(SqlState::DATA_CORRUPTED, message)
             })?)),
         };
-        Ok(Bucket { store, location: location.clone(), key, seal: None })
+        let told = secret.request_price.as_deref().and_then(price_of);
+        let get_price_ndollars = told.or_else(|| store.get_price_ndollars()).unwrap_or(0);
+        Ok(Bucket { store, location: location.clone(), key, seal: None, get_price_ndollars })
     }
+}
+
+/// Billionths of a dollar for a get, where a million cost so many dollars.
+pub(crate) fn price_of(text: &str) -> Option<u64> {
+    let dollars = text.parse::<f64>().ok().filter(|dollars| (0.0..=1e6).contains(dollars))?;
+    Some((dollars * 1e3).round() as u64)
 }
 
 fn credentials(secret: &StoredSecret) -> Credentials {

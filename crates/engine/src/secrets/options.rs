@@ -4,7 +4,7 @@ use sql::parse::{CreateSecret, Secret};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::StoredSecret;
-use crate::objects::{Location, Scheme, key_of};
+use crate::objects::{Location, Scheme, key_of, price_of};
 
 /// Bytes of a value, at most: tokens of sessions have one or two thousand.
 const VALUE_BYTES_MAX: usize = 16 << 10;
@@ -118,6 +118,13 @@ fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
             }
             &mut secret.encryption_key
         }
+        "request_price" => {
+            if price_of(value).is_none() {
+                let message = "a request_price is what a million gets cost, in dollars";
+                return Err(wrong(message).with_hint("request_price '0.40'"));
+            }
+            &mut secret.request_price
+        }
         "scope" => {
             secret.scope = value.to_owned();
             return Ok(());
@@ -147,7 +154,7 @@ fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
 fn unknown(name: &str) -> SqlError {
     wrong(&format!("secrets have no option \"{name}\"")).with_hint(
         "The options are type, provider, key_id, secret, session_token, endpoint, region, \
-         account, path_style, encryption_key and scope.",
+         account, path_style, encryption_key, request_price and scope.",
     )
 }
 

@@ -1,5 +1,5 @@
 //! Databases beside an object store of our own, which runs on a worker of its own.
-#![allow(dead_code, reason = "not every file of tests needs all of it")]
+#![allow(dead_code, unused_imports, reason = "not every file of tests needs all of it")]
 
 #[path = "../../../objectstore/tests/support/server.rs"]
 mod server;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use engine::{Database, Options, RingKind, Session, SqlError, StatementResult};
 use runtime::{Config, RingChoice, Runtime};
-pub use server::{Faults, Server};
+pub use server::{Faults, Kept, Server, Speed};
 use types::text::format_value;
 
 thread_local! {
@@ -159,8 +159,13 @@ pub fn each(session: &mut Session, texts: &str) {
 
 /// Begins to serve on worker 0 of a database's own runtime; the endpoint.
 pub fn serve(handle: &runtime::Handle) -> String {
-    handle.block_on(|| async {
-        let (server, url) = Server::start();
+    serve_at(handle, "127.0.0.1:0")
+}
+
+/// The same at an address.
+pub fn serve_at(handle: &runtime::Handle, address: &'static str) -> String {
+    handle.block_on(move || async move {
+        let (server, url) = Server::start_at(address);
         SERVER.with(|own| *own.borrow_mut() = Some(server));
         url
     })

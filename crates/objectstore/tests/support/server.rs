@@ -1,6 +1,8 @@
 //! A small object store that speaks like S3, with faults, over the runtime's sockets: in the simulation
 //! and for real. It keeps all in memory.
-#![allow(dead_code, reason = "not every file of tests needs all of it")]
+#![allow(dead_code, unused_imports, reason = "not every file of tests needs all of it")]
+
+mod kept;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +14,8 @@ use base64::prelude::BASE64_STANDARD;
 use objectstore::{Client, Credentials, S3Options, Store};
 use runtime::net::{Address, Listener, Shutdown, Socket};
 use runtime::{spawn, time};
+
+pub use kept::{Kept, Watch};
 
 /// Probabilities of what goes wrong with a request, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,6 +92,7 @@ pub struct Server {
     state: Rc<RefCell<State>>,
     pub faults: Rc<RefCell<Faults>>,
     pub speed: Rc<RefCell<Speed>>,
+    pub watch: Rc<RefCell<Option<Watch>>>,
 }
 
 /// What is asked.
@@ -134,7 +139,12 @@ impl Server {
         let address = Address::Tcp(address.parse().expect("an address"));
         let listener = Listener::bind(&address).expect("a free address");
         let url = format!("http://{}", listener.local_address());
-        let server = Server { state: Rc::default(), faults: Rc::default(), speed: Rc::default() };
+        let server = Server {
+            state: Rc::default(),
+            faults: Rc::default(),
+            speed: Rc::default(),
+            watch: Rc::default(),
+        };
         let all = server.clone();
         drop(spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
@@ -214,7 +224,9 @@ impl Server {
             }
             return send(socket, &error(500, "InternalError"), Speed::default(), None).await;
         }
+        self.tell(&asked);
         let answer = self.state.borrow_mut().answer(&asked);
+        self.tell(&asked);
         if strikes(faults.lost) {
             return None;
         }

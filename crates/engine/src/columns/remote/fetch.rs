@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use columnar::{ChunkHeader, SECTOR_BYTES};
 use exec::Access;
@@ -12,7 +11,7 @@ use runtime::IoBuf;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::name::ChunkName;
-use crate::objects::{BODY, Bucket, Location, Room, Taken, of_object};
+use crate::objects::{BODY, Bucket, Location, Room, Taken, Tally, of_object};
 use crate::waiting::{Beside, all};
 
 /// Bytes between two ranges that are read along: less than what comes while a request is on its way
@@ -92,17 +91,14 @@ impl<'a> Download<'a> {
         let missing = places.into_iter().filter(|place| self.piece(place).is_none()).collect();
         let ranges = self.requests(missing);
         let usage = Arc::new(Usage::default());
-        let (began, count) = (runtime::time::now(), ranges.len() as u64);
+        let (begun, count) = (runtime::time::now(), ranges.len() as u64);
         let get = |range| -> Beside<'_, Piece> { Box::pin(self.part(range, usage.clone())) };
         let pieces = all(ranges.into_iter().map(get).collect()).await;
         if let Some(access) = access {
-            let attempts = usage.attempt_count.load(Relaxed);
-            access.skips.requests.fetch_add(count, Relaxed);
-            access.skips.retries.fetch_add(attempts.saturating_sub(count), Relaxed);
-            let received = usage.received_bytes.load(Relaxed);
-            access.skips.received_bytes.fetch_add(received, Relaxed);
-            let waited = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            access.skips.waited_ns.fetch_add(waited, Relaxed);
+            let tally = Tally::default();
+            tally.add(count, &usage, self.bucket);
+            tally.waited(begun);
+            tally.tell(access.skips);
         }
         self.pieces.extend(pieces?.into_iter().map(Arc::new));
         self.taken.iter().for_each(|taken| taken.came());

@@ -34,7 +34,7 @@ impl Records {
         room: Option<Arc<Room>>,
         tally: Tally,
     ) -> SqlResult<Records> {
-        let input = Input::new(Origin::File(found.read(room, tally).await?));
+        let input = Input::new(Origin::File(Box::new(found.read(room, tally).await?)));
         let (path, reader) = (found.path.clone(), CsvReader::new(input, format));
         Ok(Records { path, reader, cancel: Cancel::default() })
     }
