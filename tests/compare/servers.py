@@ -66,6 +66,8 @@ class Server:
         self.name, self.folder, self.limit_mb, self.binary = name, folder, limit_mb, binary
         self.pool_share = pool_share
         self.data, self.settings = data, settings or {}
+        # What clients set when they connect: `-c name=value`.
+        self.client_options = ""
         self.group = Group(name, limit_mb << 20)
         self.port = PORTS[name]
         self.start()
@@ -110,7 +112,8 @@ class Server:
 
     def environment(self):
         return os.environ | {"PGHOST": "127.0.0.1", "PGPORT": str(self.port),
-                             "PGUSER": "postgres", "PGDATABASE": "postgres"}
+                             "PGUSER": "postgres", "PGDATABASE": "postgres",
+                             "PGOPTIONS": self.client_options}
 
     def wait(self):
         for _ in range(300):

@@ -2,9 +2,10 @@
 """Statements and transactions that write, against PostgreSQL 15: `pgbench`, both sides in turn.
 
     python3 tests/compare/writers.py --scale 10 --clients 1,16
+    python3 tests/compare/writers.py --workloads update --commits on,off
 
 Both servers get the same memory in all, by a control group each, and both sync each commit to the
-device. For each workload and number of clients the sides alternate; printed are the medians (min,
+device before they acknowledge it, or with `--commits off` behind that (`synchronous_commit`). For each workload and number of clients the sides alternate; printed are the medians (min,
 max) of transactions per second, the server's CPU time for each, and the ratios of the pairs.
 
 The workloads: `update`, one row of 1,000 by its key; `insert`, one row; `tpcb`, pgbench's own five
@@ -43,6 +44,7 @@ def main():
     parser.add_argument("--memory", type=int, default=1024, help="limit in MB")
     parser.add_argument("--workloads", default="update,insert,tpcb,simple")
     parser.add_argument("--clients", default="1,16")
+    parser.add_argument("--commits", default="on", help="of `synchronous_commit`: on, off")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--binary", default=str(ROOT / "target/release/dovetail"))
@@ -61,15 +63,22 @@ def run(folder, args):
         for server in servers.values():
             server.pgbench("-i", "-q", "-s", args.scale)
             server.call("psql", "-qXc", SETUP)
-        for name in args.workloads:
-            told = workload(folder, name)
-            for clients in map(int, args.clients.split(",")):
-                def measure(server):
-                    return server.measure(told, "prepared", clients, args.seconds)
-                compare(servers, f"{name:7} {clients:3} clients", measure, args.rounds)
+        for commit in args.commits.split(","):
+            for server in servers.values():
+                server.client_options = f"-c synchronous_commit={commit}"
+            for name in args.workloads:
+                measure_workload(servers, folder, name, commit, args)
     finally:
         for server in servers.values():
             server.stop()
+
+
+def measure_workload(servers, folder, name, commit, args):
+    told = workload(folder, name)
+    for clients in map(int, args.clients.split(",")):
+        def measure(server):
+            return server.measure(told, "prepared", clients, args.seconds)
+        compare(servers, f"{name:7} {clients:3} clients, commit {commit}", measure, args.rounds)
 
 
 main()

@@ -30,7 +30,7 @@ use crate::load::drop_trees;
 use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
 use crate::undo::Stamp;
-use crate::versions::{Ending, Versions};
+use crate::versions::{Committed, Ending, Versions};
 
 /// A transaction that writes.
 pub(crate) struct Block {
@@ -245,6 +245,7 @@ impl Block {
             return Ok(());
         }
         self.right()?.exclude(wait).await?;
+        self.public.versions().settle_all(wait.session).await?;
         self.check_definitions()?;
         let before = self.public.newest();
         let seen = match self.public.kept() {
@@ -401,33 +402,39 @@ impl Block {
         noted.put_back(self.public.store()).await
     }
 
-    /// Makes what the block did durable and visible to all; in a task of its own, since a block that goes
-    /// meanwhile would undo what is being committed.
+    /// Makes what the block did visible to all and durable, and waits for that if it `waits` or has to; in a
+    /// task of its own, since a block that goes meanwhile would undo what is being committed. The number of
+    /// its version if it is not durable yet.
     ///
     /// # Errors
     /// 40001 when others have changed what a serializable transaction has read; those of storage. Nothing
     /// of the block stays then.
-    pub(crate) async fn commit(self: Arc<Block>) -> SqlResult<()> {
-        let committed = runtime::spawn(async move { self.commit_here().await }).await;
+    pub(crate) async fn commit(self: Arc<Block>, waits: bool) -> SqlResult<Option<u64>> {
+        let committed = runtime::spawn(async move { self.commit_here(waits).await }).await;
         committed.unwrap_or_else(|aborted| {
             Err(SqlError::internal(format!("a transaction could not be ended: {aborted}")))
         })
     }
 
-    async fn commit_here(self: Arc<Block>) -> SqlResult<()> {
+    async fn commit_here(self: Arc<Block>, waits: bool) -> SqlResult<Option<u64>> {
         let (versions, right) = (self.public.versions(), self.right()?);
-        let version = match self.is_alone() {
-            true => self.public.define(&right, &self).await?,
+        let committed = match self.is_alone() {
+            true => Committed::Awaited(self.public.define(&right, &self).await?),
             false => {
                 let _change = versions.change_right().await;
                 let view = self.snapshot().read_view.clone();
                 let redo = std::mem::take(&mut self.state().redo);
-                versions.commit(&self.ending(&view), &redo, right)?
+                versions.commit(&self.ending(&view), &redo, right, waits)?
             }
         };
         // Nothing is left to undo.
         drop(self.right.lock().unwrap_or_else(PoisonError::into_inner).take());
-        versions.settle(version, self.public.session_id()).await
+        match committed {
+            Committed::Seen(version) => Ok(Some(version)),
+            Committed::Awaited(version) => {
+                versions.settle(version, self.public.session_id()).await.map(|()| None)
+            }
+        }
     }
 
     /// Its catalog, to be that of all.

@@ -348,7 +348,7 @@ impl Database {
 
     async fn settle_all(&self) -> SqlResult<()> {
         self.release_numbers().await?;
-        let right = self.inner.versions.locks().exclude(&LockWait::default()).await?;
+        let right = self.inner.versions.exclude(&LockWait::default()).await?;
         self.inner.versions.checkpoint(&right).await
     }
 
@@ -380,7 +380,7 @@ impl Database {
         &self.inner.store
     }
 
-    /// The catalog for who reads: what is durable, or what its own block has done.
+    /// The catalog for who reads: what all see, or what its own block has done.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         match &self.block {
             Some(block) => block.snapshot(),
@@ -421,11 +421,12 @@ impl Database {
     /// The right to write alone, held for a whole statement; `None` in a block, which has it itself.
     ///
     /// # Errors
-    /// 55P03 or 57014 when the statement waits for it no longer; 40001, 40P01 as [`Block::exclude`].
+    /// 55P03 or 57014 when the statement waits for it no longer; 40001, 40P01 as [`Block::exclude`]; those of
+    /// storage as [`Versions::exclude`].
     pub(crate) async fn writer(&self, wait: &LockWait) -> SqlResult<Option<WriteRight>> {
         match &self.block {
             Some(block) => block.exclude(wait).await.map(|()| None),
-            None => self.inner.versions.locks().exclude(wait).await.map(Some),
+            None => self.inner.versions.exclude(wait).await.map(Some),
         }
     }
 

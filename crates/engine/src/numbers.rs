@@ -9,24 +9,33 @@ use crate::session::Session;
 use crate::system::Given;
 
 impl Database {
-    /// Makes durable that sequences have given numbers out. In a block its end does that.
-    pub(crate) async fn save_numbers(&self, given: Vec<Given>, wait: &LockWait) -> SqlResult<()> {
+    /// Makes durable that sequences have given numbers out, and waits for that if it `waits`; otherwise the
+    /// number of the version with which that becomes so. In a block its end does that.
+    pub(crate) async fn save_numbers(
+        &self,
+        given: Vec<Given>,
+        wait: &LockWait,
+        waits: bool,
+    ) -> SqlResult<Option<u64>> {
         if given.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         if self.block().is_some() {
             self.versions().note_given(&given);
-            return Ok(());
+            return Ok(None);
         }
         let right = self.versions().locks().share(wait).await?;
         // Another statement may have done it meanwhile.
         let given: Vec<Given> = given.into_iter().filter(Given::is_unsaved).collect();
         if given.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         self.versions().note_given(&given);
         let version = self.versions().save_given(right);
-        self.versions().settle(version, self.session_id()).await
+        match waits {
+            true => self.versions().settle(version, self.session_id()).await.map(|()| None),
+            false => Ok(Some(version)),
+        }
     }
 
     /// Sequences go on after an orderly end without the gap that a crash leaves.
@@ -47,6 +56,9 @@ impl Database {
 impl Session {
     /// Makes durable that sequences have given numbers out.
     pub(crate) async fn save_numbers(&self, given: Vec<Given>) -> SqlResult<()> {
-        self.database().save_numbers(given, &self.lock_wait()).await
+        let (wait, waits) = (self.lock_wait(), self.waits_for_device());
+        let acknowledged = self.database().save_numbers(given, &wait, waits).await?;
+        self.note_acknowledged(acknowledged);
+        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions: statements in, results out.
 
+mod acknowledged;
 mod admit;
 mod before_commit;
 mod constraints;
@@ -56,6 +57,7 @@ use crate::traced::Trace;
 use crate::writing::Writing;
 use crate::{access, isolation, query};
 
+use acknowledged::Acknowledged;
 use before_commit::Passing;
 use keyed::Keyed;
 use transaction::TransactionState;
@@ -72,6 +74,8 @@ pub struct Session {
     activity: Arc<Activity>,
     notices: Vec<Notice>,
     transaction: TransactionState,
+    /// The last of its commits that were acknowledged before they were durable.
+    acknowledged: Acknowledged,
     /// Temporary tables of which commits take something.
     passing: Vec<Passing>,
     /// Whether functions with an effect are refused.
@@ -142,6 +146,7 @@ impl Session {
             activity,
             notices: vec![],
             transaction: TransactionState::default(),
+            acknowledged: Acknowledged::default(),
             passing: vec![],
             reads_only: false,
             lifted: Lifted::default(),

@@ -1,6 +1,7 @@
 //! Settings: each is defined once, in a table, from which `SET`, `SHOW`, `pg_settings`, the flags of
 //! `dovetail serve`, its environment, its configuration file and `docs/settings.md` derive.
 
+mod commit;
 mod configuration;
 mod document;
 mod planner;
@@ -22,6 +23,7 @@ pub use document::settings_markdown;
 pub use setting::{Context, Kind, Setting, Unset};
 pub use value::Value;
 
+use commit::SynchronousCommit;
 use setting::Home;
 
 /// How queries are decomposed into tasks (anagodb, section 2).
@@ -96,6 +98,8 @@ pub struct Settings {
     pub idle_session_ms: u64,
     /// `IntervalStyle`. Kept by the server.
     pub interval_style: types::text::IntervalStyle,
+    /// `synchronous_commit`
+    pub(crate) synchronous_commit: SynchronousCommit,
     /// `TimeZone`, with its name.
     pub(crate) zone: (Zone, String),
     /// `is_superuser`
@@ -140,6 +144,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         idle_in_transaction_ms: 0,
         idle_session_ms: 0,
         interval_style: types::text::IntervalStyle::default(),
+        synchronous_commit: SynchronousCommit::default(),
         zone: utc(),
         is_superuser: true,
         kept: Arc::default(),

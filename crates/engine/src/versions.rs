@@ -1,9 +1,15 @@
-//! The versions of the catalog: the one that all see, and the newest one, on which statements that write
-//! work.
+//! The versions of the catalog: the one that is durable, the one that all see, and the newest one, on which
+//! statements that write work.
 //!
-//! A statement that writes makes the next version of the newest. All versions since the visible one
+//! A statement that writes makes the next version of the newest. All versions since the durable one
 //! become durable and visible together, by a *publication*. Until then nobody but those who write sees
 //! them; undo records keep that from readers ([`crate::undo`]).
+//!
+//! A transaction that does not wait for that (`synchronous_commit = off`) is visible at once, and with it
+//! all that was committed before: a version has no holes. What is visible may then be newer than what is
+//! durable. Nothing that is acknowledged as durable depends on what may be lost: publications follow the
+//! order of the versions, and who waits does so for its own. Where much is on its way to the device, it
+//! waits all the same.
 //!
 //! A publication *by the log* writes what the versions have changed in place, and the records of the
 //! catalog that differ, in one frame. It looks at no tree but the catalog's, so statements and blocks go
@@ -16,8 +22,8 @@
 //! transaction that ends later logs all that it has changed.
 //!
 //! The right to write is kept until the version with the changes is visible, also when nobody waits for
-//! it. So who writes alone finds nothing that is not, and definitions do not change under those who write
-//! beside others.
+//! it, and who has it alone waits until all is durable. So who writes alone finds nothing that is not, and
+//! definitions do not change under those who write beside others.
 
 mod pending;
 
@@ -60,6 +66,15 @@ pub(crate) struct Versions {
     committing: Mutex<BTreeSet<u64>>,
 }
 
+/// A transaction that has been committed, by the number of its version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Committed {
+    /// It is visible when it is durable, and acknowledged then.
+    Awaited(u64),
+    /// It is visible, and durable soon.
+    Seen(u64),
+}
+
 /// A transaction that is about to end.
 pub(crate) struct Ending<'a> {
     pub(crate) stamp: &'a Stamp,
@@ -92,6 +107,7 @@ impl Versions {
             change_lock: Semaphore::new(CHANGES_MAX),
             publish_lock: Semaphore::new(1),
             catalogs: RwLock::new(Catalogs {
+                durable: visible.clone(),
                 newest: visible.clone(),
                 visible,
                 pending: Pending::default(),
@@ -112,6 +128,11 @@ impl Versions {
         self.catalogs.read().unwrap_or_else(PoisonError::into_inner).visible.clone()
     }
 
+    /// The catalog as it is on the device.
+    fn durable(&self) -> Arc<Snapshot> {
+        self.catalogs.read().unwrap_or_else(PoisonError::into_inner).durable.clone()
+    }
+
     /// The catalog with all that was committed, which is not durable yet. Definitions are changed in it, and
     /// transactions that write begin on it.
     pub(crate) fn newest(&self) -> Arc<Snapshot> {
@@ -121,6 +142,15 @@ impl Versions {
     /// The right to write beside others, or alone.
     pub(crate) fn locks(&self) -> &Locks {
         &self.locks
+    }
+
+    /// The right to write alone, over what is durable.
+    ///
+    /// # Errors
+    /// As [`Locks::exclude`], and those of [`Versions::settle_all`].
+    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = self.locks.exclude(wait).await?;
+        self.settle_all(wait.session).await.map(|()| right)
     }
 
     /// The right to change trees that others see: no checkpoint is made meanwhile.
@@ -142,7 +172,7 @@ impl Versions {
     }
 
     /// Puts the version in place in which a transaction has ended that has changed rows beside others; it
-    /// is published soon. Its number. The caller has the right to change.
+    /// is published soon. If it need not wait for that, all see it. The caller has the right to change.
     ///
     /// # Errors
     /// 40001 when others have changed what it has read and wants to have been so until now.
@@ -151,8 +181,9 @@ impl Versions {
         ending: &Ending<'_>,
         redo: &Redo,
         right: WriteRight,
-    ) -> SqlResult<u64> {
-        let version = {
+        waits: bool,
+    ) -> SqlResult<Committed> {
+        let committed = {
             let mut catalogs = self.catalogs_mut();
             isolation::check_reads(ending.view)?;
             let read_view = catalogs.newest.read_view.next();
@@ -160,13 +191,21 @@ impl Versions {
             self.forget(ending.notes);
             if redo.is_empty() && self.state().given.is_empty() {
                 catalogs.replace(read_view);
-                return Ok(0);
+                return Ok(Committed::Awaited(0));
             }
             let next = catalogs.newest.with_view(read_view);
-            catalogs.advance(next, redo, right, self.store.log_room())
+            let version = catalogs.advance(next, redo, self.store.log_room());
+            let has_failed = self.state().failure.is_some();
+            if waits || has_failed || !catalogs.pending.may_be_seen() {
+                catalogs.pending.rights.push(right);
+                Committed::Awaited(version)
+            } else {
+                catalogs.show_newest();
+                Committed::Seen(version)
+            }
         };
         self.request();
-        Ok(version)
+        Ok(committed)
     }
 
     /// A version in which nothing has changed but the numbers that sequences have given out; its number.
@@ -174,7 +213,8 @@ impl Versions {
         let version = {
             let mut catalogs = self.catalogs_mut();
             let next = catalogs.newest.with_view(catalogs.newest.read_view.next());
-            catalogs.advance(next, &Redo::default(), right, self.store.log_room())
+            catalogs.pending.rights.push(right);
+            catalogs.advance(next, &Redo::default(), self.store.log_room())
         };
         self.request();
         version
@@ -219,7 +259,8 @@ impl Versions {
             let pending = &mut catalogs.pending;
             pending.record_bytes = pending.record_bytes.max(record_bytes);
             pending.needs_checkpoint |= !can_be_logged;
-            catalogs.advance(Arc::new(next), &redo, right, self.store.log_room())
+            catalogs.pending.rights.push(right);
+            catalogs.advance(Arc::new(next), &redo, self.store.log_room())
         };
         self.request();
         version
@@ -336,7 +377,7 @@ impl Versions {
     /// Whether there is something to be published.
     fn is_behind(&self) -> bool {
         let catalogs = self.catalogs.read().unwrap_or_else(PoisonError::into_inner);
-        catalogs.newest.read_view.version() != catalogs.visible.read_view.version()
+        catalogs.newest.read_view.version() != catalogs.durable.read_view.version()
     }
 
     async fn publish_by_checkpoint(&self) -> SqlResult<()> {
@@ -348,11 +389,11 @@ impl Versions {
         let numbers = self.numbers_of(&snapshot);
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
         let mut redo = Redo::default();
-        catalog::save(&self.store, &self.visible(), &snapshot, &numbers, &mut redo).await?;
+        catalog::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo).await?;
         let replaced = self.replaced_in_flight();
         self.store.checkpoint_without(replaced).await.map_err(fault::storage)?;
         snapshot.note_saved(&numbers);
-        self.catalogs_mut().show(snapshot);
+        self.catalogs_mut().settle_by_checkpoint(snapshot);
         // Now others may write alone.
         drop(published);
         Ok(())
@@ -366,10 +407,10 @@ impl Versions {
     }
 
     async fn publish_by_log(self: &Arc<Versions>) -> SqlResult<()> {
-        let Some((visible, snapshot, published)) = self.take_pending() else { return Ok(()) };
+        let Some((durable, snapshot, published)) = self.take_pending() else { return Ok(()) };
         let Pending { mut redo, rights, .. } = published;
         let numbers = self.numbers_of(&snapshot);
-        catalog::save(&self.store, &visible, &snapshot, &numbers, &mut redo).await?;
+        catalog::save(&self.store, &durable, &snapshot, &numbers, &mut redo).await?;
         match redo.len() <= self.store.log_room() {
             true if redo.is_empty() => {}
             true => self.store.log(redo).await.map_err(in_doubt)?,
@@ -384,17 +425,14 @@ impl Versions {
         {
             let mut catalogs = self.catalogs_mut();
             catalogs.pending.logging_bytes = 0;
-            // What came meanwhile without being pending has the same rows.
-            let is_newest = catalogs.pending.versions == 0;
-            catalogs.visible = if is_newest { catalogs.newest.clone() } else { snapshot };
-            catalogs.visible.read_view.show();
+            catalogs.settle(snapshot);
         }
         drop(rights);
         self.tend();
         Ok(())
     }
 
-    /// What is to be logged: what all see, the newest version, and what it takes to make that visible. Nothing
+    /// What is to be logged: what is durable, the newest version, and what it takes to make that so. Nothing
     /// when it needs a checkpoint since a moment ago, for which another publication is on its way.
     fn take_pending(&self) -> Option<(Arc<Snapshot>, Arc<Snapshot>, Pending)> {
         let mut catalogs = self.catalogs_mut();
@@ -404,7 +442,7 @@ impl Versions {
         let logging_bytes = catalogs.pending.frame_bytes();
         let pending = Pending { logging_bytes, ..Pending::default() };
         let taken = std::mem::replace(&mut catalogs.pending, pending);
-        Some((catalogs.visible.clone(), catalogs.newest.clone(), taken))
+        Some((catalogs.durable.clone(), catalogs.newest.clone(), taken))
     }
 
     /// Numbers of sequences that are to be saved with a version. Asked for behind it: its own are noted
@@ -438,17 +476,32 @@ impl Versions {
     /// # Errors
     /// Why it does not become durable; 08007 when it may have become so.
     pub(crate) async fn settle(&self, version: u64, session: Option<u64>) -> SqlResult<()> {
-        let settled = || {
-            if self.visible().read_view.version() >= version {
-                return Some(Ok(()));
-            }
-            self.state().failure.clone().map(Err)
-        };
-        if let Some(settled) = settled() {
-            return settled;
+        if let Some(outcome) = self.outcome(version) {
+            return outcome;
         }
         let _committing = session.map(|session| Committing::new(self, session));
-        self.published.wait(settled).await
+        self.published.wait(|| self.outcome(version)).await
+    }
+
+    /// Whether a version is durable, or why it does not become so; `None` while it is on its way.
+    pub(crate) fn outcome(&self, version: u64) -> Option<SqlResult<()>> {
+        if self.durable().read_view.version() >= version {
+            return Some(Ok(()));
+        }
+        self.state().failure.clone().map(Err)
+    }
+
+    /// Waits until all that was committed is durable.
+    ///
+    /// # Errors
+    /// When nothing becomes durable any more.
+    pub(crate) async fn settle_all(&self, session: Option<u64>) -> SqlResult<()> {
+        let version = self.newest().read_view.version();
+        match self.settle(version, session).await {
+            Ok(()) => Ok(()),
+            // What the failure says is about what others have done.
+            Err(_) => self.store.check_writable().map_err(fault::storage),
+        }
     }
 
     /// The sessions whose commits are not durable yet.

@@ -166,6 +166,34 @@ fn who_changes_the_same_row_waits_and_sees_what_became_of_it() {
 }
 
 #[test]
+fn commits_that_do_not_wait_are_seen_by_all_and_conflict_as_others_do() {
+    World::new("off").play(&[
+        (0, "set synchronous_commit = false; show synchronous_commit", "off"),
+        (0, "update t set v = v + 1 where id = 1", ""),
+        (0, "update t set v = v + 1 where id = 1", ""),
+        (1, FIRST, "12"),
+        (1, "begin isolation level repeatable read", ""),
+        (1, FIRST, "12"),
+        (0, "begin; update t set v = v + 1 where id = 1; commit", ""),
+        (1, FIRST, "12"),
+        (1, "update t set v = 0 where id = 1", "40001"),
+        (1, "rollback; begin isolation level repeatable read", ""),
+        (1, "update t set v = v + 1 where id = 1; commit", ""),
+        (2, "begin; set local synchronous_commit = off; show synchronous_commit", "off"),
+        (2, "update t set v = v + 1 where id = 1 returning v", "15"),
+        (0, "update t set v = v * 2 where id = 1 returning v", WAITING),
+        (2, "commit; show synchronous_commit", "on"),
+        (0, "", "30"),
+        // Definitions, and what they have to find.
+        (0, "insert into u values (1, 7); create index u_code on u (code)", ""),
+        (1, "insert into u values (2, 7)", "23505"),
+        (3, "set synchronous_commit = remote_apply; show synchronous_commit", "remote_apply"),
+        (3, "reset all; show synchronous_commit", "on"),
+        (3, "set synchronous_commit = soon", "22023"),
+    ]);
+}
+
+#[test]
 fn the_first_one_to_update_wins_where_snapshots_are_kept() {
     for (end, last) in [("commit", "40001"), ("rollback", "")] {
         World::new("wins").play(&[

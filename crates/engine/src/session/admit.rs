@@ -81,8 +81,12 @@ impl Session {
     /// Whether the transaction lets anything run at all.
     ///
     /// # Errors
-    /// 25P02 in a failed block.
+    /// 25P02 in a failed block; 08007 outside of one, once, when what was acknowledged before it was durable
+    /// does not become so.
     pub fn check_not_failed(&self) -> SqlResult<()> {
+        if self.transaction.status == TransactionStatus::Idle {
+            return self.check_acknowledged();
+        }
         if self.transaction.status != TransactionStatus::Failed {
             return Ok(());
         }

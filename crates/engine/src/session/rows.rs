@@ -145,6 +145,8 @@ impl Session {
         };
         self.db = block.public().unpinned();
         let done = done?;
-        block.commit().await.map(|()| done)
+        let acknowledged = block.commit(self.waits_for_device()).await?;
+        self.note_acknowledged(acknowledged);
+        Ok(done)
     }
 }

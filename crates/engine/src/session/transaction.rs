@@ -83,7 +83,7 @@ impl Session {
     /// Why nothing of them stays.
     pub async fn end_implicit(&mut self) -> SqlResult<()> {
         match self.is_implicit() {
-            true => self.settle(true).await,
+            true => self.settle(true, self.waits_for_device()).await,
             false => Ok(()),
         }
     }
@@ -175,12 +175,14 @@ impl Session {
             TransactionStatus::Idle => self.warn("25P01", "there is no transaction in progress"),
             _ => self.set_modes(&Modes::default()),
         }
+        // `SET LOCAL` may be about the end itself.
+        let waits = self.waits_for_device();
         self.settings.end_local();
         let commits = commits && status != TransactionStatus::Failed;
         self.transaction.has_looked = false;
         self.db = self.db.unpinned();
         self.transaction.is_committed = Some(commits);
-        let settled = self.settle(commits).await;
+        let settled = self.settle(commits, waits).await;
         self.transaction.deferrals = Deferrals::default();
         match commits && settled.is_ok() {
             true => self.mailbox.commit(self.info.pid),
@@ -302,17 +304,18 @@ impl Session {
         Err(SqlError::new(SqlState("25001"), message))
     }
 
-    /// Keeps or undoes what the transaction has written.
-    async fn settle(&mut self, commits: bool) -> SqlResult<()> {
+    /// Keeps or undoes what the transaction has written; whether it waits until that is durable.
+    async fn settle(&mut self, commits: bool, waits: bool) -> SqlResult<()> {
         let Some(block) = self.db.block().cloned() else { return Ok(()) };
         self.begin();
         let ready = if commits { Box::pin(self.before_commit()).await } else { Ok(()) };
         self.db = block.public().unpinned();
         let settled = match ready {
-            Ok(()) if commits => block.commit().await,
-            ready => ready,
+            Ok(()) if commits => block.commit(waits).await,
+            ready => ready.map(|()| None),
         };
-        self.activity.end(settled, 0)
+        self.note_acknowledged(*settled.as_ref().unwrap_or(&None));
+        self.activity.end(settled.map(drop), 0)
     }
 
     /// `SET` of some settings.

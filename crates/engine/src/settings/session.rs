@@ -4,6 +4,7 @@ use sql::catalog::TableStorage;
 use types::text::IntervalStyle;
 use types::zone::Zone;
 
+use super::commit::SynchronousCommit;
 use super::setting::{Context, Home, Kind, Setting, Unset};
 use super::value::Value;
 use super::{ExecutionMode, Settings, utc};
@@ -342,10 +343,15 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting!(
         "synchronous_commit",
         CLIENTS,
-        Kind::Choice(&["on", "off", "local", "remote_write", "remote_apply"]),
+        Kind::Choice(SynchronousCommit::NAMES),
         "on",
-        Home::Kept,
-        "Kept; every commit waits until it is durable, for what is not is not visible."
+        Home::Field(
+            |s| Value::Text(s.synchronous_commit.name().to_owned()),
+            |s, v| {
+                s.synchronous_commit = SynchronousCommit::of_name(v.text()).unwrap_or_default();
+            }
+        ),
+        "Whether commits wait until they are durable: with `off` they do not, and a crash takes the last."
     ),
     time!(
         "statement_timeout",

@@ -128,7 +128,9 @@ pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
 }
 
 fn choice(name: &str, choices: &[&str], text: &str) -> SqlResult<String> {
-    let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(text.trim()));
+    let named = |text: &str| choices.iter().find(|choice| choice.eq_ignore_ascii_case(text));
+    let word = |on: bool| named(if on { "on" } else { "off" });
+    let found = named(text.trim()).or_else(|| boolean(text).and_then(word));
     found.map(|choice| (*choice).to_owned()).ok_or_else(|| {
         invalid(name, text).with_hint(format!("Available values: {}.", choices.join(", ")))
     })

@@ -28,10 +28,29 @@ pub(super) struct Known {
     pub(super) exists: bool,
     /// After the last statement that was acknowledged.
     pub(super) certain: Rows,
+    /// What it was before, as far back as it is not known to be durable: of a client that does not wait for
+    /// the device.
+    pub(super) earlier: Vec<Rows>,
     /// If a statement that is on its way, or whose end is not known, has come through.
     pub(super) possible: Option<Rows>,
     /// The last number that the sequence has given out.
     pub(super) last_number: i64,
+    /// The last one of which it is durable that it was given out.
+    pub(super) durable_number: i64,
+}
+
+impl Known {
+    /// Whether the table may hold these rows after a crash.
+    pub(super) fn allows(&self, rows: &Rows) -> bool {
+        let mut states = self.earlier.iter().chain([&self.certain]).chain(&self.possible);
+        states.any(|state| state == rows)
+    }
+
+    /// All that was acknowledged is durable.
+    fn settle(&mut self) {
+        self.earlier.clear();
+        self.durable_number = self.last_number;
+    }
 }
 
 /// What a client tells when it is gone.
@@ -54,6 +73,8 @@ pub(super) struct Client {
     prng: Prng,
     notes: Notes,
     machine: Machine,
+    /// Whether its commits wait until they are durable.
+    waits: bool,
     report: Report,
 }
 
@@ -78,8 +99,22 @@ impl Client {
         machine: Machine,
     ) -> Client {
         let (session, prng, report) = (db.session(), Prng::new(seed), Report::default());
-        let storage = TableStorage::Row;
-        Client { db, session, number, storage, prng, notes, machine, report }
+        let (storage, waits) = (TableStorage::Row, true);
+        Client { db, session, number, storage, prng, notes, machine, waits, report }
+    }
+
+    /// The same with `synchronous_commit` on or off.
+    pub(super) fn waiting(mut self, waits: bool) -> Client {
+        self.waits = waits;
+        self.begin_session();
+        self
+    }
+
+    fn begin_session(&mut self) {
+        self.session = self.db.session();
+        let on_off = if self.waits { "on" } else { "off" };
+        let set = self.session.settings().set("synchronous_commit", on_off);
+        set.expect("the setting has both values");
     }
 
     /// The same with another kind of table.
@@ -122,12 +157,12 @@ impl Client {
                 if self.prng.chance(0.2) {
                     let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
                     return match self.dropped_after(patience, &sql).await {
-                        Some(done) => self.must(&sql, done),
+                        Some(done) => self.must_settle(&sql, done),
                         None => Ok(()),
                     };
                 }
                 let done = self.session.run_all(&sql).await.map(drop);
-                self.must(&sql, done)
+                self.must_settle(&sql, done)
             }
             8 => self.take_number().await,
             9 => self.transaction().await,
@@ -145,6 +180,14 @@ impl Client {
             }
             Err(error) => self.failed(sql, &error),
         }
+    }
+
+    /// The same of one that waits until all that was committed is durable, whatever the session says.
+    fn must_settle(&mut self, sql: &str, done: SqlResult<()>) -> Result<(), Stop> {
+        if done.is_ok() {
+            lock(&self.notes).settle();
+        }
+        self.must(sql, done)
     }
 
     /// What a failure means that is none of the statement's own.
@@ -206,7 +249,12 @@ impl Client {
 
     fn settle(&self, rows: Rows) {
         let mut known = lock(&self.notes);
-        (known.certain, known.possible) = (rows, None);
+        let before = std::mem::replace(&mut known.certain, rows);
+        known.earlier.push(before);
+        known.possible = None;
+        if self.waits {
+            known.settle();
+        }
     }
 
     async fn cancelled_after(&mut self, patience: Duration, sql: &str) -> SqlResult<()> {
@@ -225,7 +273,7 @@ impl Client {
         let done = time::timeout(patience, self.session.run_all(sql)).await;
         if done.is_err() {
             self.report.drops += 1;
-            self.session = self.db.session();
+            self.begin_session();
         }
         done.ok().map(|done| done.map(drop))
     }
@@ -248,6 +296,7 @@ impl Client {
             return Err(Stop::Defect(format!("{}: half of it was done", step.sql)));
         }
         self.settle(found);
+        lock(&self.notes).settle();
         Ok(())
     }
 
@@ -290,6 +339,9 @@ impl Client {
             return Err(Stop::Defect(format!("{sql}: {} again", numbers[0][0])));
         }
         known.last_number = numbers[0][0];
+        if self.waits {
+            known.settle();
+        }
         drop(known);
         self.report.statements += 1;
         Ok(())

@@ -6,8 +6,9 @@
 //! in which nothing fails (`calm`); a power cut at one write of the same run (`crash`), with a cut of
 //! the recovery as well; failing writes and syncs (`failing`); a full disk (`full`). Afterwards the
 //! database is opened again: it is sound, and each table is what the model says after the last
-//! statement that was acknowledged, or after the one that was on its way. What transactions do to each
-//! other is [`history`]'s.
+//! statement that was acknowledged, or after the one that was on its way. Some clients do not wait for the
+//! device: theirs may be what it was after an earlier statement. What transactions do to each other is
+//! [`history`]'s.
 
 mod client;
 pub mod history;

@@ -8,8 +8,15 @@ use crate::catalog::Snapshot;
 use crate::locks::WriteRight;
 use crate::undo::ReadView;
 
-/// The version that all see, and what comes behind it.
+/// Bytes of what is not durable yet, at most, when a commit is acknowledged without waiting: some thousand
+/// commits of single rows, which a device takes in a few milliseconds.
+const UNAWAITED_BYTES_MAX: usize = 1 << 20;
+
+/// The version that all see, and what comes before and behind it.
 pub(super) struct Catalogs {
+    /// The last one that is on the device.
+    pub(super) durable: Arc<Snapshot>,
+    /// That one, or a newer one that does not wait for the device.
     pub(super) visible: Arc<Snapshot>,
     pub(super) newest: Arc<Snapshot>,
     pub(super) pending: Pending,
@@ -37,6 +44,12 @@ impl Pending {
     pub(super) fn frame_bytes(&self) -> usize {
         self.redo.len() + self.record_bytes + NUMBER_BYTES
     }
+
+    /// Whether a commit that is a part of it may be acknowledged before it is durable.
+    pub(super) fn may_be_seen(&self) -> bool {
+        let bytes = self.redo.len() + self.record_bytes + self.logging_bytes;
+        !self.needs_checkpoint && bytes <= UNAWAITED_BYTES_MAX
+    }
 }
 
 /// What the numbers of sequences take in a frame, at most, with the frame's own head: there are some
@@ -45,25 +58,24 @@ const NUMBER_BYTES: usize = 64 << 10;
 
 impl Catalogs {
     /// Puts the next version in place, to be published; its number.
-    pub(super) fn advance(
-        &mut self,
-        next: Arc<Snapshot>,
-        redo: &Redo,
-        right: WriteRight,
-        room: usize,
-    ) -> u64 {
+    pub(super) fn advance(&mut self, next: Arc<Snapshot>, redo: &Redo, room: usize) -> u64 {
         assert!(next.follows(&self.newest), "versions are made one after another");
         self.newest = next;
         let pending = &mut self.pending;
         pending.versions += 1;
         pending.redo.append(redo);
-        pending.rights.push(right);
         pending.needs_checkpoint |= pending.frame_bytes() + pending.logging_bytes > room;
         self.newest.read_view.version()
     }
 
-    /// A version is durable. Newer ones may be there meanwhile: they have the same definitions.
-    pub(super) fn show(&mut self, published: Snapshot) {
+    /// The newest version is visible, though it is not durable.
+    pub(super) fn show_newest(&mut self) {
+        self.visible = self.newest.clone();
+        self.visible.read_view.show();
+    }
+
+    /// A version is durable by a checkpoint, and its trees are gone that were to go.
+    pub(super) fn settle_by_checkpoint(&mut self, published: Snapshot) {
         let published = Arc::new(published);
         if self.newest.read_view.version() == published.read_view.version() {
             self.newest = published.clone();
@@ -71,14 +83,26 @@ impl Catalogs {
             let abandoned = vec![];
             self.newest = Arc::new(Snapshot { abandoned, ..(*self.newest).clone() });
         }
+        self.settle(published);
+    }
+
+    /// A version is durable; it is visible, unless a newer one is. Newer ones may be there meanwhile: they
+    /// have the same definitions, and if they are not pending, the same rows.
+    pub(super) fn settle(&mut self, published: Arc<Snapshot>) {
         let is_newest = self.pending.versions == 0;
-        self.visible = if is_newest { self.newest.clone() } else { published };
+        self.durable = if is_newest { self.newest.clone() } else { published };
+        if !self.visible.follows(&self.durable) {
+            self.visible = self.durable.clone();
+        }
         self.visible.read_view.show();
     }
 
     /// Puts a version in place whose rows are those of the newest one.
     pub(super) fn replace(&mut self, read_view: ReadView) {
         let next = self.newest.with_view(read_view);
+        if Arc::ptr_eq(&self.durable, &self.newest) {
+            self.durable = next.clone();
+        }
         if Arc::ptr_eq(&self.visible, &self.newest) {
             next.read_view.show();
             self.visible = next.clone();

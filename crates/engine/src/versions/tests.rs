@@ -1,42 +1,200 @@
-//! Who watches sees which commits are not durable yet.
+//! Who watches sees which commits are not durable yet, and who does not wait for that goes on.
+
+use std::path::{Path, PathBuf};
+
+use runtime::sim::{Disk, FaultPlan};
+use runtime::sync::SemaphorePermit;
 
 use crate::datum::Datum;
 use crate::door;
-use crate::options::Options;
+use crate::options::{Options, Simulation};
 use crate::result::StatementResult;
 use crate::session::Session;
 use crate::{Database, ResultSet};
 
-fn count(session: &mut Session, text: &str) -> Datum {
-    let mut results = session.execute(text).expect("a result");
+/// Sessions that wait for the log.
+const WAITING: &str = "select count(*) from pg_stat_activity where wait_event_type = 'IO'
+    and wait_event = 'WALSync' and state = 'active'";
+
+fn value(session: &mut Session, text: &str) -> Datum {
+    let mut results = session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let Some(StatementResult::Rows(rows)) = results.pop() else { panic!("no rows") };
     ResultSet::rows(&rows).expect("values").remove(0).remove(0)
 }
 
+fn run(session: &mut Session, text: &str) {
+    session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+}
+
+fn state(session: &mut Session, text: &str) -> &'static str {
+    session.execute(text).map_or_else(|error| error.state.0, |_| "")
+}
+
+/// A database in a file of its own.
+struct World {
+    path: PathBuf,
+    db: Option<Database>,
+}
+
+impl World {
+    #[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
+    fn new(name: &str) -> World {
+        let file = format!("dovetail-{name}-{}.dovetail", std::process::id());
+        let path = std::env::temp_dir().join(file);
+        std::fs::remove_file(&path).ok();
+        let db = Database::create(&path, World::options()).expect("a database");
+        World { path, db: Some(db) }
+    }
+
+    fn options() -> Options {
+        Options { memory_bytes: 32 << 20, workers: 1, ..Options::default() }
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    /// Nothing becomes durable while somebody else publishes.
+    fn publishing(&self) -> SemaphorePermit {
+        let versions = self.db().versions().clone();
+        door::wait(&self.db().handle(), move || {
+            Box::pin(async move { versions.publish_lock.acquire().await })
+        })
+    }
+
+    fn session(&self, setup: &str) -> Session {
+        let mut session = self.db().session();
+        run(&mut session, setup);
+        session
+    }
+
+    fn wait_until(&self, text: &str, wanted: i64) {
+        let mut watcher = self.db().session();
+        while value(&mut watcher, text) != Datum::Int(wanted) {}
+    }
+
+    fn open_again(&mut self) {
+        self.db.take().expect("it is open").close().expect("closed");
+        self.db = Some(Database::open(&self.path, World::options()).expect("a database"));
+    }
+}
+
+impl Drop for World {
+    #[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
+    fn drop(&mut self) {
+        self.db.take();
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
 #[test]
-#[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
 fn a_session_whose_commit_is_not_durable_yet_waits_for_the_log() {
-    let file = format!("dovetail-committing-{}.dovetail", std::process::id());
-    let path = std::env::temp_dir().join(file);
-    std::fs::remove_file(&path).ok();
-    let options = Options { memory_bytes: 32 << 20, workers: 1, ..Options::default() };
-    let db = Database::create(&path, options).expect("a database");
-    let (mut writer, mut watcher) = (db.session(), db.session());
-    writer.execute("create table t (id int primary key)").expect("a table");
-    // Nothing becomes durable while somebody else publishes.
-    let versions = db.versions().clone();
-    let publishing = door::wait(&db.handle(), move || {
-        Box::pin(async move { versions.publish_lock.acquire().await })
-    });
+    let world = World::new("committing");
+    let mut writer = world.session("create table t (id int primary key)");
+    let publishing = world.publishing();
     let writing = std::thread::spawn(move || writer.execute("insert into t values (1)"));
-    let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'IO'
-        and wait_event = 'WALSync' and state = 'active' and query like 'insert%'";
-    while count(&mut watcher, waiting) != Datum::Int(1) {}
+    world.wait_until(WAITING, 1);
     drop(publishing);
     writing.join().expect("it ends").expect("it is durable");
-    assert_eq!(count(&mut watcher, waiting), Datum::Int(0));
-    assert_eq!(count(&mut watcher, "select count(*) from t"), Datum::Int(1));
-    drop(watcher);
-    db.close().expect("closed");
-    std::fs::remove_file(&path).ok();
+    let mut watcher = world.session("");
+    assert_eq!(value(&mut watcher, WAITING), Datum::Int(0));
+    assert_eq!(value(&mut watcher, "select count(*) from t"), Datum::Int(1));
+}
+
+const SETUP: &str = "create table t (id int primary key, v int);
+    insert into t values (1, 0), (2, 0); create sequence q; create table w (id int)";
+
+const OFF: &str = "set synchronous_commit = off";
+
+#[test]
+fn who_does_not_wait_for_the_device_goes_on_and_is_seen_by_all() {
+    let mut world = World::new("off");
+    let (mut own, mut other) = (world.session(SETUP), world.session(""));
+    run(&mut own, OFF);
+    let publishing = world.publishing();
+    let read = "select v from t where id = 1";
+    // Statements, blocks at all levels, locked rows, sequences: of the same row again and again.
+    run(&mut own, "update t set v = v + 1 where id = 1");
+    for level in ["read committed", "repeatable read", "serializable"] {
+        run(&mut own, &format!("begin isolation level {level}"));
+        let before = value(&mut own, read);
+        assert_eq!(value(&mut own, &format!("{read} for update")), before);
+        run(&mut own, "update t set v = v + 1 where id = 1; commit");
+    }
+    run(&mut own, "select nextval('q'); insert into w values (nextval('q'))");
+    assert_eq!(value(&mut own, read), Datum::Int(4));
+    assert_eq!(value(&mut other, read), Datum::Int(4));
+    // Others change what is not durable yet, also for one transaction only.
+    let local = "begin isolation level repeatable read; set local synchronous_commit = off;
+        update t set v = v + 1 where id = 1; commit";
+    run(&mut other, local);
+    assert_eq!(value(&mut own, read), Datum::Int(5));
+    assert_eq!(value(&mut other, "show synchronous_commit"), Datum::Text("on".into()));
+    drop(publishing);
+    drop((own, other));
+    world.open_again();
+    assert_eq!(value(&mut world.session(""), read), Datum::Int(5));
+}
+
+#[test]
+fn who_waits_does_so_behind_those_who_do_not() {
+    // `local` is `on`, and definitions wait whatever the session says.
+    let columns = "select count(*) from information_schema.columns where table_name = 't'";
+    let waiting = [
+        ("local", "update t set v = 2 where id = 2", "select v from t where id = 2", [0, 2]),
+        ("off", "alter table t add column c int", columns, [2, 3]),
+    ];
+    for (setting, text, seen, [before, after]) in waiting {
+        let world = World::new("behind");
+        let mut own = world.session(SETUP);
+        run(&mut own, OFF);
+        let publishing = world.publishing();
+        run(&mut own, "update t set v = 1 where id = 1");
+        let mut waits = world.session(&format!("set synchronous_commit = {setting}"));
+        let thread = std::thread::spawn(move || waits.execute(text).map(drop));
+        world.wait_until(WAITING, 1);
+        assert_eq!(value(&mut own, seen), Datum::Int(before));
+        drop(publishing);
+        thread.join().expect("it ends").expect("it is durable");
+        assert_eq!(value(&mut own, seen), Datum::Int(after));
+    }
+}
+
+#[test]
+fn who_is_far_ahead_of_the_device_waits() {
+    let world = World::new("ahead");
+    let mut own = world.session("create table t (id int primary key, s text)");
+    run(&mut own, OFF);
+    let publishing = world.publishing();
+    let thread = std::thread::spawn(move || {
+        for id in 0..2_000 {
+            run(&mut own, &format!("insert into t values ({id}, repeat('x', 1000))"));
+        }
+    });
+    world.wait_until(WAITING, 1);
+    let Datum::Int(count) = value(&mut world.session(""), "select count(*) from t") else {
+        panic!("a count is a number");
+    };
+    assert!((100..2_000).contains(&count), "{count}");
+    drop(publishing);
+    thread.join().expect("it ends");
+    assert_eq!(value(&mut world.session(""), "select count(*) from t"), Datum::Int(2_000));
+}
+
+#[test]
+fn what_was_acknowledged_and_is_lost_is_told_once() {
+    let disk = Disk::new(1);
+    let simulation = Some(Simulation { disk: disk.clone(), seed: 1 });
+    let options = Options { simulation, ..World::options() };
+    let db = Database::create(Path::new("/db"), options).expect("a database");
+    let (mut own, mut other) = (db.session(), db.session());
+    run(&mut own, SETUP);
+    run(&mut own, OFF);
+    disk.faults(FaultPlan { sync_error: 1.0, ..FaultPlan::default() });
+    assert_eq!(state(&mut own, "update t set v = 1 where id = 1"), "");
+    // Meanwhile the publication fails.
+    run(&mut other, "select pg_sleep(1)");
+    assert_eq!(state(&mut own, "begin"), "08007");
+    assert_eq!(state(&mut own, "select v from t"), "");
+    assert_eq!(state(&mut own, "update t set v = 2 where id = 1"), "58030");
 }

@@ -4,9 +4,9 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use stdx::Prng;
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlResult, SqlState};
 
-use super::{Access, GROUPS, History, KEYS, Transaction};
+use super::{Access, GROUPS, History, KEYS, Moments, Transaction};
 use crate::database::Database;
 use crate::isolation::Isolation;
 use crate::result::StatementResult;
@@ -27,31 +27,58 @@ pub(super) struct Client {
     level: Isolation,
     /// The next number to be appended.
     next: u32,
+    /// Whether its commits wait until they are durable.
+    waits: bool,
+    moments: Moments,
     history: History,
 }
 
 /// How a transaction ended that was not committed.
 enum Ended {
     Conflict,
+    /// The disk takes no more.
+    Machine,
     Defect(String),
 }
 
 impl Client {
-    pub(super) fn new(db: &Database, number: usize, seed: u64, level: Isolation) -> Client {
+    pub(super) fn new(
+        db: &Database,
+        number: usize,
+        seed: u64,
+        level: Isolation,
+        moments: &Moments,
+    ) -> Client {
         let (session, prng) = (db.session(), Prng::new(seed));
-        let next = number as u32 * NUMBERS + 1;
-        Client { session, prng, level, next, history: History::default() }
+        let (next, moments) = (number as u32 * NUMBERS + 1, moments.clone());
+        Client { session, prng, level, next, waits: true, moments, history: History::default() }
     }
 
-    /// Runs transactions one after another.
+    /// The same with `synchronous_commit` on or off.
+    pub(super) fn waiting(self, waits: bool) -> Client {
+        Client { waits, ..self }
+    }
+
+    /// Runs transactions one after another, as long as the disk takes them.
     pub(super) async fn play(mut self, transactions: usize) -> Result<History, String> {
-        self.session.run_all("set enable_seqscan = off").await.map_err(|e| e.to_string())?;
+        let on_off = if self.waits { "on" } else { "off" };
+        let set = format!("set enable_seqscan = off; set synchronous_commit = {on_off}");
+        self.session.run_all(&set).await.map_err(|e| e.to_string())?;
         for _ in 0..transactions {
             let first = self.next;
-            let mut done = Transaction::default();
+            let (began, is_durable) = (self.moments.next(), self.waits);
+            let mut done = Transaction { began, is_durable, ..Transaction::default() };
             match self.transaction(&mut done).await {
-                Ok(true) => self.history.committed.push(done),
+                Ok(true) => {
+                    done.acknowledged = self.moments.next();
+                    self.history.committed.push(done);
+                }
                 Ok(false) => self.history.aborted.extend(first..self.next),
+                Err(Ended::Machine) => {
+                    done.acknowledged = u64::MAX;
+                    self.history.unknown.push(done);
+                    return Ok(self.history);
+                }
                 Err(Ended::Conflict) => {
                     self.history.conflicts += 1;
                     self.history.aborted.extend(first..self.next);
@@ -124,18 +151,17 @@ impl Client {
     }
 
     async fn run(&mut self, sql: &str) -> Result<Vec<StatementResult>, Ended> {
-        self.session.run_all(sql).await.map_err(|error| match is_conflict(&error) {
-            true => Ended::Conflict,
-            false => Ended::Defect(format!("{sql}: {error}")),
+        self.session.run_all(sql).await.map_err(|error| match error.state {
+            state if CONFLICTS.contains(&state) => Ended::Conflict,
+            SqlState::IO_ERROR | SqlState("08007") => Ended::Machine,
+            _ => Ended::Defect(format!("{sql}: {error}")),
         })
     }
 }
 
 /// What others may do to a transaction: it is to be run again. A row that somebody has inserted who is
 /// not seen is a duplicate, as in PostgreSQL.
-fn is_conflict(error: &SqlError) -> bool {
-    [SqlState("40001"), SqlState("40P01"), SqlState::UNIQUE_VIOLATION].contains(&error.state)
-}
+const CONFLICTS: [SqlState; 3] = [SqlState("40001"), SqlState("40P01"), SqlState::UNIQUE_VIOLATION];
 
 fn rows(results: &[StatementResult]) -> Vec<(usize, Vec<u32>)> {
     let Some(StatementResult::Rows(rows)) = results.last() else { return vec![] };

@@ -10,6 +10,22 @@ use crate::isolation::Isolation;
 pub struct Transaction {
     /// Its reads and writes.
     pub accesses: Vec<Access>,
+    /// How many transactions had begun or been acknowledged when it began.
+    pub began: u64,
+    /// The same when it was acknowledged; the greatest number if it was not.
+    pub acknowledged: u64,
+    /// It was durable then.
+    pub is_durable: bool,
+}
+
+impl Transaction {
+    /// The numbers that it has added.
+    pub(super) fn added(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.accesses.iter().filter_map(|access| match access {
+            Access::Append { key, number } => Some((*key, *number)),
+            Access::Read { .. } => None,
+        })
+    }
 }
 
 /// A read or a write.
@@ -49,6 +65,7 @@ pub(super) fn check(history: &History, level: Isolation) -> Result<(), String> {
     let writers = writers(history)?;
     for (number, transaction) in history.committed.iter().enumerate() {
         check_reads(history, &writers, number, transaction, level)?;
+        check_acknowledged(history, number, transaction)?;
     }
     let edges = edges(history, &writers)?;
     let dependencies: Edges = edges
@@ -74,11 +91,7 @@ pub(super) fn check(history: &History, level: Isolation) -> Result<(), String> {
 fn writers(history: &History) -> Result<HashMap<u32, usize>, String> {
     let mut writers = HashMap::new();
     for (transaction, done) in history.committed.iter().enumerate() {
-        for access in &done.accesses {
-            if let Access::Append { number, .. } = access {
-                writers.insert(*number, transaction);
-            }
-        }
+        writers.extend(done.added().map(|(_, number)| (number, transaction)));
     }
     let mut seen = HashSet::new();
     for number in history.lists.iter().flatten() {
@@ -132,6 +145,24 @@ fn check_reads(
         let has_changed = before.is_some_and(|before| before != others);
         if has_changed && level != Isolation::ReadCommitted {
             return Err(format!("{own} has seen key {key} change to {list:?} (not repeatable)"));
+        }
+    }
+    Ok(())
+}
+
+/// Who begins after another one was acknowledged sees what that has done.
+fn check_acknowledged(
+    history: &History,
+    own: usize,
+    transaction: &Transaction,
+) -> Result<(), String> {
+    let before = history.committed.iter().filter(|t| t.acknowledged < transaction.began);
+    let before: Vec<(usize, u32)> = before.flat_map(Transaction::added).collect();
+    for access in &transaction.accesses {
+        let Access::Read { key, list } = access else { continue };
+        let missing = before.iter().find(|(k, number)| k == key && !list.contains(number));
+        if let Some((_, number)) = missing {
+            return Err(format!("{own} does not see {number}, which was acknowledged: {list:?}"));
         }
     }
     Ok(())

@@ -6,11 +6,18 @@
 //! which order transactions have written each key; what each has read tells after whose writes it came
 //! and before whose. A key that is not there is an empty list, so a read of a group is a predicate read:
 //! who has not seen a key is before who has made it.
+//!
+//! Some clients do not wait until their commits are durable. Then all the same who begins after a
+//! transaction was acknowledged sees it; and of a history that a power cut ends ([`cut`]) there is what
+//! was acknowledged as durable, and of the rest what came before.
 
 mod client;
 mod graph;
+mod survivors;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
@@ -22,12 +29,15 @@ use crate::isolation::Isolation;
 use crate::options::{Options, Simulation};
 
 pub use graph::{Access, Transaction};
+pub use survivors::{Survivors, cut};
 
 /// A history: what each transaction that was committed has read and written, and what there is in the end.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// Transactions that were committed.
     pub committed: Vec<Transaction>,
+    /// Those of which a failure of the disk has left open whether they were.
+    pub unknown: Vec<Transaction>,
     /// Numbers of transactions that were not: nobody may have seen them.
     pub aborted: Vec<u32>,
     /// The lists at the end, by key.
@@ -50,24 +60,52 @@ impl History {
 const KEYS: usize = 12;
 const GROUPS: usize = 4;
 
+/// Name of the database in each simulated machine.
+const PATH: &str = "/db";
+
+/// Counts the moments at which transactions of all clients begin and are acknowledged.
+#[derive(Clone, Default)]
+struct Moments(Arc<AtomicU64>);
+
+impl Moments {
+    fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
 /// Has clients of a simulated machine run transactions at a level; what they did.
 ///
 /// # Errors
 /// A statement that failed with something else than a conflict.
 pub fn record(seed: u64, level: Isolation, transactions: usize) -> Result<History, Failure> {
-    attempt(seed, || play(seed, level, transactions))
+    attempt(seed, || {
+        let disk = Disk::new(seed);
+        disk.faults(FaultPlan::short_and_late());
+        let db = made(&disk, seed)?;
+        // In every other history all wait.
+        let waits = |number: usize| seed % 4 < 2 || number.is_multiple_of(2);
+        let mut history = play(&db, seed, level, transactions, waits)?;
+        if !history.unknown.is_empty() {
+            return Err("the disk has failed".to_owned());
+        }
+        history.lists = client::lists(&mut db.session())?;
+        Ok(history)
+    })
 }
 
-fn play(seed: u64, level: Isolation, transactions: usize) -> Result<History, String> {
-    let disk = Disk::new(seed);
-    disk.faults(FaultPlan::short_and_late());
-    let options = Options {
+fn options(disk: &Disk, seed: u64) -> Options {
+    Options {
         memory_bytes: 12 << 20,
         workers: 1 + (seed % 3) as usize,
-        simulation: Some(Simulation { disk, seed }),
+        simulation: Some(Simulation { disk: disk.clone(), seed }),
         ..Options::default()
-    };
-    let db = Database::create(Path::new("/db"), options).map_err(|error| error.to_string())?;
+    }
+}
+
+/// A database with the table.
+fn made(disk: &Disk, seed: u64) -> Result<Database, String> {
+    let db = Database::create(Path::new(PATH), options(disk, seed));
+    let db = db.map_err(|error| error.to_string())?;
     let mut setup = client::SETUP.to_owned();
     if seed % 2 == 1 {
         setup += "; create index h_hash on h using hash (g)";
@@ -76,10 +114,24 @@ fn play(seed: u64, level: Isolation, transactions: usize) -> Result<History, Str
     made.map_err(|error| format!("setup: {error}"))?;
     // This thread is not of the machine: what it does next must not meet a task that still runs.
     db.checkpoint().map_err(|error| format!("checkpoint: {error}"))?;
+    Ok(db)
+}
+
+/// Lets the clients of a seed play, each waiting for the device or not.
+fn play(
+    db: &Database,
+    seed: u64,
+    level: Isolation,
+    transactions: usize,
+    waits: impl Fn(usize) -> bool,
+) -> Result<History, String> {
     let clients = 2 + (seed / 3 % 4) as usize;
-    let mut prng = Prng::new(seed);
+    let (mut prng, moments) = (Prng::new(seed), Moments::default());
     let clients: Vec<client::Client> = (0..clients)
-        .map(|number| client::Client::new(&db, number, prng.next_u64(), level))
+        .map(|number| {
+            let client = client::Client::new(db, number, prng.next_u64(), level, &moments);
+            client.waiting(waits(number))
+        })
         .collect();
     let played = door::wait(&db.handle(), || {
         Box::pin(async {
@@ -100,9 +152,9 @@ fn play(seed: u64, level: Isolation, transactions: usize) -> Result<History, Str
     for part in played {
         let part = part?;
         history.committed.extend(part.committed);
+        history.unknown.extend(part.unknown);
         history.aborted.extend(part.aborted);
         history.conflicts += part.conflicts;
     }
-    history.lists = client::lists(&mut db.session())?;
     Ok(history)
 }

@@ -11,7 +11,10 @@ fn append(key: usize, number: u32) -> Access {
 }
 
 fn history(committed: &[&[Access]], lists: &[&[u32]]) -> History {
-    let transaction = |accesses: &&[Access]| Transaction { accesses: accesses.to_vec() };
+    let transaction = |accesses: &&[Access]| Transaction {
+        accesses: accesses.to_vec(),
+        ..Transaction::default()
+    };
     let committed = committed.iter().map(transaction).collect();
     let lists = lists.iter().map(|list| list.to_vec()).collect();
     History { committed, lists, ..History::default() }
@@ -42,6 +45,16 @@ fn what_was_not_committed_is_seen_by_nobody() {
 #[test]
 fn what_was_committed_is_there() {
     assert_eq!(allowed(&history(&[&[append(0, 1)], &[append(0, 2)]], &[&[2]])), 0);
+}
+
+#[test]
+fn what_was_acknowledged_is_seen_by_those_who_begin_later() {
+    let mut history = history(&[&[append(0, 1)], &[read(0, &[])]], &[&[1]]);
+    assert_eq!(allowed(&history), 3);
+    (history.committed[0].acknowledged, history.committed[1].began) = (2, 3);
+    assert_eq!(allowed(&history), 0);
+    history.committed[1].began = 1;
+    assert_eq!(allowed(&history), 3);
 }
 
 #[test]
