@@ -225,9 +225,11 @@ impl Block {
     /// A statement that writes begins.
     ///
     /// # Errors
-    /// As [`Block::begin`].
+    /// As [`Block::begin`]; those of storage when nothing becomes durable any more: the statement would run
+    /// again without end for rows whose last change is never seen.
     pub(crate) async fn enter(&self, wait: &LockWait) -> SqlResult<()> {
         self.right()?.share(wait).await?;
+        self.public.store().check_writable().map_err(fault::storage)?;
         self.check_definitions()
     }
 

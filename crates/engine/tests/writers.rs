@@ -295,7 +295,7 @@ fn one_of_a_circle_fails_and_the_others_go_on() {
 /// them in order waits for it. It lets go what it has, for nobody who runs single statements has to fail.
 #[test]
 fn who_runs_again_lets_go_what_others_wait_for() {
-    World::new("again").play(&[
+    World::new("runs-again").play(&[
         (0, "begin", ""),
         (0, "update t set v = 5 where id = 3", ""),
         (1, "update t set v = v + 100 where v in (20, 30)", WAITING),
