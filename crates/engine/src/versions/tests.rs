@@ -1,4 +1,5 @@
 //! Who watches sees which commits are not durable yet, and who does not wait for that goes on.
+#![allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +38,6 @@ struct World {
 }
 
 impl World {
-    #[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
     fn new(name: &str) -> World {
         let file = format!("dovetail-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
@@ -80,7 +80,6 @@ impl World {
 }
 
 impl Drop for World {
-    #[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
     fn drop(&mut self) {
         self.db.take();
         std::fs::remove_file(&self.path).ok();
