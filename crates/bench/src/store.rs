@@ -83,6 +83,9 @@ impl Server {
         let Some(key) = request.key() else {
             return complain(output, "400 Bad Request", "InvalidURI", request);
         };
+        if request.is_framed() {
+            return complain(output, "501 Not Implemented", "NotImplemented", request);
+        }
         match request.method.as_str() {
             "GET" | "HEAD" => match self.objects.open(key) {
                 Ok(stored) => self.send(request, &stored, output, slower),

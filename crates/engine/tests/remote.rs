@@ -499,6 +499,7 @@ fn secrets_are_shown_nowhere() {
         ("create secret n (type canary, secret 'canary', key_id 'x')", "22023"),
         ("create secret n (type s3, 'canary')", "42601"),
         ("create secret n (type s3, key_id 'x', secret 'canary', request_price '-1')", "22023"),
+        ("create secret n (type s3, key_id 'x', secret 'canary', request_price '0.0004')", "22023"),
         ("create secret n (type s3, key_id 'x', secret 'canary', endpoint 'canary')", "22023"),
         ("create secret n (type s3, key_id 'x', secret 'a canary')", "22023"),
         ("create secret n (type s3, key_id 'x', secret 'canary') as x", "42601"),

@@ -39,7 +39,7 @@ impl Duck {
     pub(super) fn start(python: &Path, memory: usize, workers: usize) -> Result<Duck, String> {
         let threads = (workers * THREADS_A_CORE).to_string();
         let mut command = Command::new(python);
-        command.args(["-c", SCRIPT, &format!("{}MB", memory >> 20), &threads]);
+        command.args(["-c", SCRIPT, &format!("{}MiB", memory >> 20), &threads]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let process = command.spawn();
         let mut process = process.map_err(|e| format!("{}: {e}", python.display()))?;

@@ -61,14 +61,15 @@ pub(super) fn send(
     let mut sent = 0;
     while sent < count {
         let next = piece.min(count - sent);
+        sent += next;
+        // Its last byte comes when it may have come; so no request is faster for being small.
+        let due = (begun + time_of(sent, rate)).max(cap.promise(next));
+        thread::sleep(due.saturating_duration_since(Instant::now()));
         // The kernel copies from file to socket.
         let copied = io::copy(&mut (&mut file).take(next), output)?;
         if copied < next {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        sent += next;
-        let due = (begun + time_of(sent, rate)).max(cap.promise(next));
-        thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     Ok(())
 }

@@ -58,6 +58,13 @@ impl Request {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Whether the body is in frames, by HTTP or by a signature that streams: those are not read here.
+    pub(super) fn is_framed(&self) -> bool {
+        let is_signed = |encoding: &str| encoding.contains("aws-chunked");
+        self.header("transfer-encoding").is_some()
+            || self.header("content-encoding").is_some_and(is_signed)
+    }
+
     /// The name of the object, behind that of the bucket; `None` for one that is no path below a folder.
     pub(super) fn key(&self) -> Option<&str> {
         let (_, key) = self.path.strip_prefix('/')?.split_once('/')?;

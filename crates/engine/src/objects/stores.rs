@@ -170,7 +170,9 @@ impl Stores {
 /// Billionths of a dollar for a get, where a million cost so many dollars.
 pub(crate) fn price_of(text: &str) -> Option<u64> {
     let dollars = text.parse::<f64>().ok().filter(|dollars| (0.0..=1e6).contains(dollars))?;
-    Some((dollars * 1e3).round() as u64)
+    let price = (dollars * 1e3).round() as u64;
+    // A price for a thousand would else be none.
+    (price > 0 || dollars == 0.0).then_some(price)
 }
 
 fn credentials(secret: &StoredSecret) -> Credentials {
