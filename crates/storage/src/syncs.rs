@@ -89,3 +89,6 @@ impl Drop for Flight<'_> {
         self.shared.ended.wake_all();
     }
 }
+
+#[cfg(test)]
+mod tests;

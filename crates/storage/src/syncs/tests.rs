@@ -1,0 +1,40 @@
+//! Syncs beside each other: none says that all is well while another one has lost something.
+
+use runtime::fs::{File, OpenOptions};
+use runtime::sim::{Disk, FaultPlan};
+use runtime::{Config, IoBuf, RingChoice, Runtime};
+
+use super::Syncs;
+
+const EIO: i32 = 5;
+
+/// What two syncs say that overlap, the first of which fails if it is to, and one after them.
+fn outcomes(fails: bool) -> [bool; 3] {
+    let disk = Disk::new(1);
+    let ring = RingChoice::Sim(disk.clone());
+    let config = Config { workers: 1, ring, attack: false, pin: false, ..Config::default() };
+    let runtime = Runtime::start(config).expect("a simulated runtime starts");
+    runtime.block_on(move || async move {
+        let open = OpenOptions { write: true, create_new: true, ..OpenOptions::default() };
+        let file = File::open("/file", open).await.expect("a file");
+        let written = file.write_all_at(IoBuf::alloc(4096), 0).await.0;
+        written.expect("there is space");
+        let syncs = Syncs::new(file);
+        if fails {
+            let next = disk.op_count() + 1;
+            disk.faults(FaultPlan { fail_op: Some((next, EIO)), ..FaultPlan::default() });
+        }
+        let beside = [syncs.clone(), syncs.clone()];
+        let beside = beside.map(|syncs| runtime::spawn(async move { syncs.sync().await.is_ok() }));
+        let [first, second] = beside;
+        let first = first.await.expect("it ends");
+        let second = second.await.expect("it ends");
+        [first, second, syncs.sync().await.is_ok()]
+    })
+}
+
+#[test]
+fn a_sync_that_was_told_nothing_fails_with_the_one_beside_it() {
+    assert_eq!(outcomes(false), [true; 3]);
+    assert_eq!(outcomes(true), [false; 3]);
+}
