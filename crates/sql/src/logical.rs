@@ -20,7 +20,7 @@ use crate::bind::Names;
 use crate::catalog::Catalog;
 use crate::error::from_library;
 use crate::library::{ExactSum, LIBRARY, SingleRow, Typing};
-use crate::names::{hidden_relation, with_relation_renamed};
+use crate::names::{has_inner_query, hidden_relation, with_relation_renamed};
 use crate::options::PlannerOptions;
 use crate::parameters::Inference;
 use crate::patience::BetweenRules;
@@ -182,7 +182,7 @@ fn with_parameters(
     bound(query, names, parameter_count).map_err(from_library)
 }
 
-/// The query as the library binds it; an outer relation that an inner column hides is named anew.
+/// The query as the library binds it; outer relations that inner columns hide are named anew.
 pub(crate) fn bound(
     query: ast::Query,
     names: &Names<'_>,
@@ -196,11 +196,24 @@ pub(crate) fn bound(
         let mut context = PlannerContext::new().with_prepare_param_data_types(types);
         planner.sql_statement_to_plan_with_context(statement, &mut context)
     };
-    let kept = query.clone();
-    bind(query).or_else(|error| {
-        let Some(relation) = hidden_relation(&error.to_string()) else { return Err(error) };
-        bind(with_relation_renamed(&kept, &relation)).map_err(|_| error)
-    })
+    let kept = has_inner_query(&query).then(|| query.clone());
+    let (error, mut query) = match (bind(query), kept) {
+        (Err(error), Some(kept)) => (error, kept),
+        (outcome, _) => return outcome,
+    };
+    let mut said = error.to_string();
+    while let Some(relation) = hidden_relation(&said) {
+        let renamed = with_relation_renamed(&query, &relation);
+        if renamed == query {
+            break;
+        }
+        query = renamed;
+        match bind(query.clone()) {
+            Ok(plan) => return Ok(plan),
+            Err(other) => said = other.to_string(),
+        }
+    }
+    Err(error)
 }
 
 /// The plan with the types of everything in it.

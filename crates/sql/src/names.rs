@@ -16,7 +16,7 @@ mod distinct_on;
 mod hidden;
 mod order;
 
-pub(crate) use hidden::{hidden_relation, with_relation_renamed};
+pub(crate) use hidden::{has_inner_query, hidden_relation, with_relation_renamed};
 pub(crate) use order::set_outputs_apart;
 
 /// The names of the result columns of a query; `None` where a wildcard leaves them to the catalog.

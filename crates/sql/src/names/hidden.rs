@@ -5,11 +5,30 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind as Wild, SetExpr, TableAlias, TableFactor, VisitMut,
-    VisitorMut,
+    SelectItemQualifiedWildcardKind as Wild, SetExpr, TableAlias, TableFactor, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
 
 use crate::parse::identifier;
+
+/// Whether another query stands in this one: only there a relation can be an outer one.
+pub(crate) fn has_inner_query(query: &Query) -> bool {
+    Visit::visit(query, &mut Inner { depth: 0 }).is_break()
+}
+
+/// Stops at a query within another one.
+struct Inner {
+    depth: usize,
+}
+
+impl Visitor for Inner {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        if self.depth > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
 
 /// The relation whose column a message of the library takes for a field of a column of that name.
 pub(crate) fn hidden_relation(message: &str) -> Option<String> {
@@ -28,7 +47,7 @@ pub(crate) fn with_relation_renamed(query: &Query, relation: &str) -> Query {
     let new = Ident::with_quote('"', format!("{relation}_{number}"));
     let mut renamed = query.clone();
     // The visit itself never stops.
-    let _ = renamed.visit(&mut Renaming { relation, new });
+    let _ = VisitMut::visit(&mut renamed, &mut Renaming { relation, new });
     renamed
 }
 
