@@ -61,6 +61,10 @@ pub(crate) fn run(args: &PlansArgs) -> SqlResult<ExitCode> {
         };
         let pool = pool.max(POOL_BYTES_MIN).next_multiple_of(PAGE_BYTES);
         let db = Database::open(&path, args.options(Some(pool)))?;
+        if db.tables().iter().any(|table| table.storage != args.storage) {
+            let message = format!("{} has tables of another storage", path.display());
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
         eprintln!("{}: {}, pool {} pages", state.name(), db.file_backend(), db.pool().frames);
         plans::run(&db, args.rows, state, args.runs, &mut |point| {
             println!("{}", point.text());

@@ -17,6 +17,7 @@ use super::{Change, checked, commit, compiled, foreign, internal, outcome};
 use crate::catalog::TableEntry;
 use crate::locks::{LockKey, LockMode};
 use crate::result::StatementResult;
+use crate::waiting::unless_cancelled;
 use crate::writing::Writing;
 
 /// Values that are computed at once; more keep a worker too long.
@@ -183,7 +184,9 @@ async fn resolve(
         (LockKey { tree: entry.tree_of_row(key), key: key.clone() }, LockMode::Update)
     };
     writing.lock(keys.iter().map(lock).collect()).await?;
-    let stored = stored_rows(writing.snapshot(), entry, &keys).await?;
+    // They may have to be downloaded.
+    let stored = stored_rows(writing.snapshot(), entry, &keys);
+    let stored = unless_cancelled(&writing.cancel, stored).await??;
     let excluded = proposed.take(&rows)?;
     let (updated, changed) = assignments.apply(&stored.batch, &excluded.batch)?;
     let updated = checked(&entry.def, &writing.catalog, updated)?;
