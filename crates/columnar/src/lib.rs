@@ -31,6 +31,6 @@ pub use header::{
 };
 pub use mask::Mask;
 pub use restriction::{Comparison, Restriction};
-pub use vector::{Gather, Vector};
+pub use vector::{Gather, ROWS_ALONE_MAX, Vector};
 pub use view::Piece;
 pub use zone::{Verdict, Zone};

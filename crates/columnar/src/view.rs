@@ -3,6 +3,8 @@
 //! One kind of reader serves the scan, which has a whole vector in memory, and the look-up of one
 //! row, which has a sector or two: bytes that are not there are an [`Error::Absent`], not damage.
 
+use std::ops::Range;
+
 use crate::error::{Damage, Error, Part, Result};
 use crate::header::SECTOR_BYTES;
 
@@ -50,13 +52,10 @@ impl<'a> View<'a> {
     /// `len` bytes at `at`.
     #[inline]
     pub fn bytes(&self, at: usize, len: usize) -> Result<&'a [u8]> {
-        if at.checked_add(len).is_none_or(|end| end > self.len) {
-            return Err(self.damage(at, "reaches beyond its end"));
-        }
+        let start = self.place(at, len)?.start;
         if len == 0 {
             return Ok(&[]);
         }
-        let start = self.start + at as u64;
         for piece in self.pieces {
             let skip = start.checked_sub(piece.offset).and_then(|skip| usize::try_from(skip).ok());
             let found = skip.and_then(|skip| piece.bytes.get(skip..skip.checked_add(len)?));
@@ -65,6 +64,15 @@ impl<'a> View<'a> {
             }
         }
         Err(self.absent(start, len))
+    }
+
+    /// Where `len` bytes at `at` lie in the header or the body.
+    pub fn place(&self, at: usize, len: usize) -> Result<Range<u64>> {
+        if at.checked_add(len).is_none_or(|end| end > self.len) {
+            return Err(self.damage(at, "reaches beyond its end"));
+        }
+        let start = self.start + at as u64;
+        Ok(start..start + len as u64)
     }
 
     /// The bytes from `at` to the end.

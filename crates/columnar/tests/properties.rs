@@ -144,6 +144,48 @@ fn one_row_needs_two_sectors_and_rarely_more() {
     assert!(rare * 20 <= needed.iter().sum::<u32>(), "{needed:?}");
 }
 
+/// Long texts: with the head and the places that it tells of, and nothing else, rows are found.
+#[test]
+fn few_rows_need_the_head_and_their_own_places() {
+    let (mut heads, mut whole) = (0, 0);
+    for seed in 0..40 {
+        let mut rng = Prng::new(seed);
+        let texts = (0..3000).map(|_| match rng.below(20) {
+            0 => None,
+            _ => Some((0..rng.below(8)).map(|_| format!("{:x}", rng.next_u64())).collect::<String>()),
+        });
+        let array: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
+        let (header, body) = chunk_of(LogicalType::Text, &array);
+        for index in 0..header.vector_count() {
+            let Some(head) = header.head(0, index) else {
+                whole += 1;
+                continue;
+            };
+            heads += 1;
+            let piece = |at: &std::ops::Range<u64>| Piece {
+                offset: at.start,
+                bytes: &body[at.start as usize..at.end as usize],
+            };
+            let mut positions: Vec<u16> =
+                (0..10).map(|_| rng.below(header.rows_of(index) as u64) as u16).collect();
+            positions.sort_unstable();
+            positions.dedup();
+            let pieces = [piece(&head)];
+            let vector = Vector::new(&header, 0, index, &pieces).unwrap();
+            let places = vector.places(&positions).unwrap().unwrap();
+            let pieces: Vec<Piece> = std::iter::once(piece(&head)).chain(places.iter().map(piece)).collect();
+            let vector = Vector::new(&header, 0, index, &pieces).unwrap();
+            let mut gather = Gather::new(LogicalType::Text, positions.len()).unwrap();
+            gather.add(&vector, Some(&positions)).unwrap();
+            let rows = positions.iter().map(|at| (index * VECTOR_ROWS) as u32 + u32::from(*at));
+            let rows = arrow_array::UInt32Array::from_iter_values(rows);
+            let wanted = take(&array, &rows, None).unwrap();
+            assert_eq!(&gather.finish().unwrap(), &wanted, "seed {seed}, vector {index}");
+        }
+    }
+    assert!(heads > 50, "{heads} long vectors, {whole} others");
+}
+
 /// Found by seed 23: the bytes of an empty string are never absent, whatever is at hand.
 #[test]
 fn an_empty_string_needs_no_bytes() {

@@ -15,6 +15,7 @@
 mod check;
 mod chunk;
 mod deleted;
+mod few;
 mod fetch;
 mod joined;
 mod load;

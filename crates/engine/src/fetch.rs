@@ -49,6 +49,11 @@ impl Fetch {
         Fetch { chunks, ..self }
     }
 
+    /// Whether rows may lie in chunks.
+    pub(crate) fn has_chunks(&self) -> bool {
+        self.chunks.is_some()
+    }
+
     /// The primary key in an index key.
     pub(crate) fn primary_key(&self, index_key: &[u8]) -> Vec<u8> {
         let columns = split_columns(&self.index_key, index_key);

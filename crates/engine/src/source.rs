@@ -19,6 +19,10 @@ use crate::visible::{Bounds, Entries, FirstEntries, VisibleTree};
 /// Rows that one task fetches by key: amortises a task's set-up (Umbra, section 5).
 const FETCH_ROWS: usize = 128;
 
+/// The same for rows of chunks: more of them share a vector, and windows of vectors have their requests in
+/// flight at once.
+const CHUNK_FETCH_ROWS: usize = 1024;
+
 /// Rows that a builder has room for at first, when nobody knows how many a range has: those of a
 /// leaf or two.
 const LEAF_ROWS: usize = 128;
@@ -147,7 +151,9 @@ impl Taken<'_> {
         let mut keys = self.keys;
         // In the order of the clustered tree, so that each of its pages is wanted by one fetch.
         keys.sort_unstable();
-        let fetches = keys.chunks(FETCH_ROWS).map(|chunk| Work::Fetch(chunk.to_vec()));
+        let from_chunks = self.source.fetch.as_ref().is_some_and(Fetch::has_chunks);
+        let count = if from_chunks { CHUNK_FETCH_ROWS } else { FETCH_ROWS };
+        let fetches = keys.chunks(count).map(|chunk| Work::Fetch(chunk.to_vec()));
         (rows, fetches.collect())
     }
 }

@@ -17,6 +17,10 @@ mod cpu {
     pub const COLUMN_ROW: f64 = 0.002;
     /// A value that is decoded from a chunk of columns.
     pub const COLUMN_VALUE: f64 = 0.005;
+    /// A byte of texts in a chunk, as it is stored.
+    pub const TEXT_BYTE: f64 = 0.002;
+    /// A page of a chunk that is not in memory: to find room for it, to check it and to copy it.
+    pub const CHUNK_PAGE: f64 = 4.0;
     /// A key that is descended in a tree.
     pub const DESCEND: f64 = 0.80;
     /// A key whose leaf a hash index names without a descent.
@@ -50,6 +54,29 @@ pub(crate) struct Fetched {
     pub pages: f64,
     /// Pages that one row takes: one of the clustered tree, of a column table some for each column.
     pub per_row: f64,
+}
+
+/// Columns of a column table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ColumnSet {
+    pub count: f64,
+    /// Bytes that they take in chunks, and those of texts among them.
+    pub bytes: f64,
+    pub text_bytes: f64,
+}
+
+/// What a scan of the chunks of a column table reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColumnScan {
+    pub rows: f64,
+    /// Rows of one vector.
+    pub vector_rows: f64,
+    /// Columns that restrictions are compared with, of all rows.
+    pub tested: ColumnSet,
+    /// Rows that these leave.
+    pub left: f64,
+    /// The other columns, of vectors that have such rows.
+    pub later: ColumnSet,
 }
 
 /// Rows behind keys in one tree.
@@ -106,11 +133,18 @@ impl Costs<'_> {
             + self.allowed(self.0.enable_seqscan)
     }
 
-    /// A scan of the chunks of a column table: `columns` columns that take so many bytes.
-    pub fn column_scan(&self, rows: f64, columns: f64, bytes: f64) -> f64 {
-        let pages = bytes / self.0.device.page_bytes;
+    /// A scan of the chunks of a column table.
+    pub fn column_scan(&self, scan: ColumnScan) -> f64 {
+        let ColumnScan { rows, vector_rows, tested, left, later } = scan;
+        let vectors = (rows / vector_rows).max(1.0);
+        let touched = (distinct_pages(vectors, left) / vectors).min(1.0);
+        let share = (left / rows.max(1.0)).min(1.0);
+        let pages = (tested.bytes + touched * later.bytes) / self.0.device.page_bytes;
+        let values = cpu::COLUMN_ROW + (tested.count + touched * later.count) * cpu::COLUMN_VALUE;
+        let texts = (tested.text_bytes + share * later.text_bytes) * cpu::TEXT_BYTE;
+        let absent = pages * (1.0 - self.0.device.cached_fraction) * cpu::CHUNK_PAGE;
         self.sequential(pages)
-            + self.cpu(rows * (cpu::COLUMN_ROW + columns * cpu::COLUMN_VALUE))
+            + self.cpu(rows * values + texts + absent)
             + self.allowed(self.0.enable_seqscan)
     }
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use types::LogicalType;
 
+use crate::class::Class;
 use crate::error::{Damage, Error, Part, Result};
 use crate::shared::Shared;
 use crate::zone::Zone;
@@ -160,6 +161,18 @@ impl ChunkHeader {
     /// Rows of a vector.
     pub fn rows_of(&self, vector: usize) -> usize {
         self.row_count.saturating_sub(vector * VECTOR_ROWS).min(VECTOR_ROWS)
+    }
+
+    /// The head of a vector of strings that have bytes of their own, if it is long: what all rows need of it,
+    /// which lies in one sector (`docs/format/block.md`, section 1). `None` for any other, which is read whole.
+    pub fn head(&self, column: usize, vector: usize) -> Option<Range<u64>> {
+        let column = self.columns.get(column)?;
+        let VectorHeader { bytes, encoding, .. } = column.vectors.get(vector)?;
+        let sector = SECTOR_BYTES as u64;
+        let has_own = Class::of(column.ty) == Class::Strings
+            && matches!(encoding, Encoding::Plain | Encoding::Symbols);
+        let is_long = bytes.end - bytes.start > 2 * sector;
+        (has_own && is_long).then(|| bytes.start..(bytes.start / sector + 1) * sector)
     }
 
     /// Compares whole sectors of the body, from `offset` on, with their checksums.

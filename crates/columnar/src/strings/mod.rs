@@ -7,6 +7,8 @@ mod symbols;
 pub(crate) use encode::{SharedFinder, SharedWriter, encode};
 pub(crate) use symbols::Symbols;
 
+use std::ops::Range;
+
 use arrow_buffer::Buffer;
 
 use crate::error::Result;
@@ -55,6 +57,8 @@ impl TextsBuilder {
         Texts { buffer: Buffer::from_vec(self.buffer), spans: self.spans, codes: None }
     }
 }
+
+const NO_ENTRY: &str = "a code has no entry";
 
 /// Strings in one of their encodings.
 pub(crate) enum Strings<'a> {
@@ -115,31 +119,52 @@ impl<'a> Strings<'a> {
         }
     }
 
-    /// Appends the string of one row.
-    pub fn get(&self, index: usize, out: &mut TextsBuilder) -> Result<()> {
+    /// The strings of some rows; `few` if each is looked up alone, for which no other's bytes need be at hand.
+    /// Of strings that have bytes of their own no others are decoded.
+    pub fn choose(&self, rows: &[u16], few: bool) -> Result<Texts> {
+        let mut texts = TextsBuilder::default();
         match self {
-            Strings::Plain(stored) => out.push(stored.get(index)?),
+            Strings::Plain(stored) => {
+                stored.chosen(rows, few)?.into_iter().for_each(|string| texts.push(string));
+            }
             Strings::Symbols(stored, symbols) => {
-                let codes = stored.get(index)?;
-                let one = [(0, codes.len() as u32)];
-                out.push(symbols.decode(&stored.view, codes, &one)?.get(0));
+                return symbols.decode(&stored.view, &stored.chosen(rows, few)?);
             }
-            Strings::Dictionary { codes, entries } => {
-                let code = usize::from(codes.get::<u16>(index)?);
-                if code >= entries.lengths.count() {
-                    return Err(entries.view.damage(0, "a code has no entry"));
+            Strings::Dictionary { codes, entries } if few => {
+                for row in rows {
+                    let code = usize::from(codes.get::<u16>(usize::from(*row))?);
+                    if code >= entries.lengths.count() {
+                        return Err(entries.view.damage(0, NO_ENTRY));
+                    }
+                    texts.push(entries.get(code)?);
                 }
-                out.push(entries.get(code)?);
             }
-            Strings::Shared { view, codes, entries } => {
-                let code = usize::from(codes.get::<u16>(index)?);
-                if code >= entries.spans.len() {
-                    return Err(view.damage(0, "a code has no entry"));
+            Strings::Shared { view, codes, entries } if few => {
+                for row in rows {
+                    let code = usize::from(codes.get::<u16>(usize::from(*row))?);
+                    if code >= entries.spans.len() {
+                        return Err(view.damage(0, NO_ENTRY));
+                    }
+                    texts.push(entries.get(code));
                 }
-                out.push(entries.get(code));
+            }
+            Strings::Dictionary { .. } | Strings::Shared { .. } => {
+                let Texts { buffer, spans, codes } = self.decode()?;
+                let chosen = |all: Vec<u16>| rows.iter().map(|row| all[usize::from(*row)]).collect();
+                return Ok(Texts { buffer, spans, codes: codes.map(chosen) });
             }
         }
-        Ok(())
+        Ok(texts.finish())
+    }
+
+    /// Where the bytes of these rows lie in the body, if each has bytes of its own.
+    pub fn places(&self, rows: &[u16]) -> Option<Result<Vec<Range<u64>>>> {
+        match self {
+            Strings::Plain(stored) | Strings::Symbols(stored, _) => {
+                Some(rows.iter().map(|row| stored.place(usize::from(*row))).collect())
+            }
+            Strings::Dictionary { .. } | Strings::Shared { .. } => None,
+        }
     }
 
     /// The rows whose bytes `contains` accepts; a dictionary is asked once for each entry.
@@ -179,7 +204,25 @@ impl<'a> Stored<'a> {
 
     fn decode_symbols(&self, symbols: &Symbols) -> Result<Texts> {
         let codes = self.view.rest(self.bytes_at)?;
-        symbols.decode(&self.view, codes, &self.lengths.spans(codes.len())?)
+        let spans = self.lengths.spans(codes.len())?;
+        let strings: Vec<&[u8]> = spans.iter().map(|span| slice(codes, span)).collect();
+        symbols.decode(&self.view, &strings)
+    }
+
+    /// The stored bytes of some strings.
+    fn chosen(&self, rows: &[u16], few: bool) -> Result<Vec<&'a [u8]>> {
+        if few {
+            return rows.iter().map(|row| self.get(usize::from(*row))).collect();
+        }
+        let bytes = self.view.rest(self.bytes_at)?;
+        let spans = self.lengths.spans(bytes.len())?;
+        Ok(rows.iter().map(|row| slice(bytes, &spans[usize::from(*row)])).collect())
+    }
+
+    /// Where the bytes of one string lie in the body.
+    fn place(&self, index: usize) -> Result<Range<u64>> {
+        let (offset, len) = self.lengths.span(index)?;
+        self.view.place(self.bytes_at + offset, len)
     }
 
     /// The stored bytes of one string.
@@ -187,4 +230,8 @@ impl<'a> Stored<'a> {
         let (offset, len) = self.lengths.span(index)?;
         self.view.bytes(self.bytes_at + offset, len)
     }
+}
+
+fn slice<'a>(bytes: &'a [u8], (offset, len): &(u32, u32)) -> &'a [u8] {
+    &bytes[*offset as usize..][..*len as usize]
 }

@@ -47,17 +47,17 @@ impl Symbols {
         Ok(table)
     }
 
-    /// The strings whose codes lie at `spans` of `codes`.
-    pub fn decode(&self, view: &View<'_>, codes: &[u8], spans: &[(u32, u32)]) -> Result<Texts> {
+    /// The strings that have these codes.
+    pub fn decode(&self, view: &View<'_>, strings: &[&[u8]]) -> Result<Texts> {
+        let code_count: usize = strings.iter().map(|codes| codes.len()).sum();
         // Each code is at most one symbol, and each symbol is written with all its eight bytes.
-        let mut buffer = vec![0; (codes.len() + 1) * SYMBOL_BYTES];
+        let mut buffer = vec![0; (code_count + 1) * SYMBOL_BYTES];
         if i32::try_from(buffer.len()).is_err() {
             return Err(view.damage(0, "strings are too long for one vector"));
         }
-        let (mut decoded, mut to) = (Vec::with_capacity(spans.len()), 0);
-        for (offset, len) in spans {
+        let (mut decoded, mut to) = (Vec::with_capacity(strings.len()), 0);
+        for codes in strings {
             let start = to;
-            let codes = &codes[*offset as usize..][..*len as usize];
             to = self.decode_one(codes, &mut buffer, start);
             if to == usize::MAX {
                 return Err(view.damage(0, "a code has no symbol, or no byte after an escape"));

@@ -6,15 +6,19 @@ mod read;
 mod select;
 mod views;
 
+use std::ops::Range;
+
 use arrow_array::ArrayRef;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
+use crate::class::Class;
 use crate::error::{Error, Result};
 use crate::header::{ChunkHeader, ColumnHeader, VectorHeader};
 use crate::mask::Mask;
 use crate::restriction::Restriction;
 use crate::view::{Piece, View};
 pub use gather::Gather;
+pub use read::ROWS_ALONE_MAX;
 use read::Wanted;
 
 /// A vector whose bytes are in some pieces, as far as they are needed.
@@ -68,6 +72,17 @@ impl<'a> Vector<'a> {
             }
             _ => self.read(Wanted::Rows(positions)),
         }
+    }
+
+    /// Where the bytes lie in the body that each of these rows needs beside the vector's head
+    /// ([`ChunkHeader::head`]), which is at hand; `None` where a row needs nothing but what all need.
+    ///
+    /// Errors: [`Error::Absent`] if the head is longer, [`Error::Damage`].
+    pub fn places(&self, positions: &[u16]) -> Result<Option<Vec<Range<u64>>>> {
+        if Class::of(self.column.ty) != Class::Strings || self.is_constant() {
+            return Ok(None);
+        }
+        self.string_decoder()?.places(positions).transpose()
     }
 
     /// The rows of `among` that qualify. Bounds are asked first, so that a vector that cannot

@@ -15,7 +15,7 @@ use crate::words::{Decoder, Word};
 
 /// Rows that are looked up alone at most. So many take less than a whole decode where words are
 /// packed or texts are symbols, more where words are differences (`cargo bench -p columnar`).
-const ROWS_ALONE_MAX: usize = 16;
+pub const ROWS_ALONE_MAX: usize = 16;
 
 /// Which rows are wanted.
 #[derive(Clone, Copy)]
@@ -135,20 +135,8 @@ impl Vector<'_> {
         }
         let strings = self.string_decoder()?;
         match wanted {
-            Wanted::Rows(positions) if !wanted.worth_all() => {
-                let mut texts = TextsBuilder::default();
-                for row in positions {
-                    strings.get(usize::from(*row), &mut texts)?;
-                }
-                Ok(texts.finish())
-            }
-            _ => {
-                let Texts { buffer, spans, codes } = strings.decode()?;
-                Ok(match codes {
-                    Some(codes) => Texts { buffer, spans, codes: Some(wanted.choose(codes)) },
-                    None => Texts { buffer, spans: wanted.choose(spans), codes: None },
-                })
-            }
+            Wanted::Rows(positions) => strings.choose(positions, !wanted.worth_all()),
+            Wanted::All => strings.decode(),
         }
     }
 

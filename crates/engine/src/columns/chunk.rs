@@ -55,6 +55,11 @@ impl Bytes {
         };
         [Piece { offset: self.place.start as u64, bytes }]
     }
+
+    /// Where they end in the body.
+    pub(super) fn end(&self) -> usize {
+        self.place.end
+    }
 }
 
 impl Body {
@@ -101,9 +106,26 @@ impl Chunk {
 
     /// Starts to read what some vectors of a column need, without waiting.
     pub(super) fn prefetch(&self, column: usize, vectors: &Range<usize>, io: &IoCounters) {
+        self.prefetch_place(self.place(column, vectors), io);
+    }
+
+    /// The same for some bytes of the body; nothing where that is an object.
+    pub(super) fn prefetch_place(&self, place: Range<usize>, io: &IoCounters) {
         if let Body::Here(body) = &self.body {
-            body.prefetch(self.place(column, vectors), io);
+            body.prefetch(place, io);
         }
+    }
+
+    /// Reads some bytes of a body that is in the part.
+    ///
+    /// # Errors
+    /// Those of storage; XX000 for a body that is an object.
+    pub(super) async fn read_place(&self, place: Range<usize>, io: &IoCounters) -> SqlResult<Bytes> {
+        let Body::Here(body) = &self.body else {
+            return Err(SqlError::internal("a chunk was not downloaded"));
+        };
+        let read = body.read(place.clone(), io).await.map_err(fault::storage)?;
+        Ok(Bytes { place, held: Held::Read(read) })
     }
 
     /// Reads what some vectors of a column need, or takes it from what was downloaded.
@@ -116,9 +138,7 @@ impl Chunk {
     ) -> SqlResult<Bytes> {
         let place = self.place(column, vectors);
         let held = match &self.body {
-            Body::Here(body) => {
-                Held::Read(body.read(place.clone(), io).await.map_err(fault::storage)?)
-            }
+            Body::Here(_) => return self.read_place(place, io).await,
             Body::There(_) if place.is_empty() => Held::default(),
             Body::There(_) => {
                 let piece = download.and_then(|download| download.piece(&place));
@@ -159,11 +179,12 @@ impl Chunk {
                     Body::There(_) => {
                         self.read(ordinal, &segment.vectors, download.as_ref(), io).await?
                     }
-                    Body::Here(body) => {
+                    Body::Here(_) => {
                         let place = segment.bytes.start as usize..segment.bytes.end as usize;
-                        let bytes = body.read(place.clone(), io).await.map_err(fault::storage)?;
-                        self.header.verify(segment.bytes.start, &bytes).map_err(block_error)?;
-                        Bytes { place, held: Held::Read(bytes) }
+                        let read = self.read_place(place, io).await?;
+                        let [piece] = read.pieces();
+                        self.header.verify(piece.offset, piece.bytes).map_err(block_error)?;
+                        read
                     }
                 };
                 for vector in segment.vectors.clone() {
@@ -220,11 +241,10 @@ impl Chunk {
         column: usize,
         vector: usize,
         positions: &[u16],
-        bytes: &Bytes,
+        pieces: &[Piece<'_>],
         to: &mut Gather,
     ) -> SqlResult<()> {
-        let pieces = bytes.pieces();
-        let values = self.vector(column, vector, &pieces)?;
+        let values = self.vector(column, vector, pieces)?;
         let positions = Some(positions).filter(|some| some.len() < values.rows());
         to.add(&values, positions).map_err(block_error)
     }

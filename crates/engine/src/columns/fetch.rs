@@ -1,6 +1,6 @@
 //! Rows of parts by their row ids, for what an index has found: of each vector that has some of them, the
-//! pages are read that it lies on (`docs/format/block.md`, section 1). What a window of vectors needs is
-//! asked for at once.
+//! pages are read that these rows need (`few.rs`). What a window of vectors needs is asked for at once, in
+//! two steps where heads of long texts say where the rows are.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::take::take_record_batch;
-use columnar::VECTOR_ROWS;
+use columnar::{Piece, VECTOR_ROWS};
 use exec::{Access, Depth, Reservation};
 use runtime::IoCounters;
 use types::{SqlError, SqlResult};
 
 use super::Columns;
-use super::chunk::Chunk;
+use super::chunk::{Bytes, Chunk};
+use super::few::InVector;
 use super::morsel::Produced;
 use super::part::damaged;
 use super::remote::Download;
@@ -55,12 +56,6 @@ struct Kept {
     /// By their first row.
     chunks: BTreeMap<i64, Arc<Chunk>>,
     bytes: usize,
-}
-
-/// Rows of one vector: their places in it, ascending, none twice.
-struct InVector {
-    vector: usize,
-    positions: Vec<u16>,
 }
 
 impl ChunkFetch {
@@ -158,13 +153,23 @@ impl ChunkFetch {
         for vectors in by_vector(chunk, row_ids).chunks(window) {
             let download = self.download(chunk, vectors, access).await?;
             if access.depth == Depth::Many {
-                for InVector { vector, .. } in vectors {
-                    let place = *vector..vector + 1;
-                    self.stored_columns().for_each(|c| chunk.prefetch(c, &place, access.io));
-                }
+                self.prefetch(chunk, vectors, access.io).await?;
             }
             for rows in vectors {
                 self.take_vector(chunk, rows, download.as_ref(), access.io, made).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for what rows of some vectors need, heads of long texts first, which say where these are.
+    async fn prefetch(&self, chunk: &Chunk, vectors: &[InVector], io: &IoCounters) -> SqlResult<()> {
+        for rows in vectors {
+            self.stored_columns().for_each(|column| chunk.prefetch_first(column, rows, io));
+        }
+        for rows in vectors {
+            for column in self.stored_columns() {
+                chunk.prefetch_rest(column, rows, io).await?;
             }
         }
         Ok(())
@@ -182,8 +187,9 @@ impl ChunkFetch {
         for (column, made) in self.columns.iter().zip(made) {
             match made {
                 Produced::Stored(gather) => {
-                    let bytes = chunk.read(*column, &(*vector..vector + 1), download, io).await?;
-                    chunk.gather(*column, *vector, positions, &bytes, gather)?;
+                    let bytes = chunk.read_rows(*column, rows, download, io).await?;
+                    let pieces: Vec<Piece<'_>> = bytes.iter().flat_map(Bytes::pieces).collect();
+                    chunk.gather(*column, *vector, positions, &pieces, gather)?;
                 }
                 Produced::RowIds(ids) => {
                     let first = chunk.row_of(*vector);

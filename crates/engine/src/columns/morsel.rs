@@ -302,7 +302,7 @@ impl Selected {
             for ((part, &column), bytes) in parts.iter_mut().zip(&wanted.columns).zip(&self.bytes) {
                 match part {
                     Produced::Stored(gather) => {
-                        self.chunk.gather(column, vector, &positions, bytes, gather)?;
+                        self.chunk.gather(column, vector, &positions, &bytes.pieces(), gather)?;
                     }
                     Produced::RowIds(ids) => {
                         let first = self.chunk.row_of(vector);

@@ -11,7 +11,10 @@ use crate::estimate::Profile;
 use crate::plan::IndexRef;
 
 /// Rows of a vector of a column table (`docs/format/block.md`).
-const VECTOR_ROWS: f64 = 1024.0;
+pub(super) const VECTOR_ROWS: f64 = 1024.0;
+
+/// Pages at most that one row needs of a vector: of two sectors, each of which may begin in the midst of one.
+const PAGES_OF_ROW: f64 = 2.5;
 
 /// A plan that is nothing but a scan of one table, perhaps renamed and narrowed.
 pub(crate) struct Base<'a> {
@@ -147,9 +150,10 @@ pub(crate) fn fetched(def: &TableDef, columns: &[usize], page_bytes: f64) -> Fet
         bytes as f64 / page_bytes
     };
     let pages = columns.iter().map(pages_of).sum::<f64>().max(1.0);
-    // What one row needs of a column is its vector, which begins somewhere on a page.
-    let vectors = |column: &usize| 1.0 + pages_of(column) * VECTOR_ROWS / rows;
-    let per_row = columns.iter().map(vectors).sum::<f64>().max(1.0);
+    // What one row needs of a column is its vector, which begins somewhere on a page; of a long one of texts
+    // the head and the row's own bytes.
+    let vector = |column: &usize| 1.0 + pages_of(column) * VECTOR_ROWS / rows;
+    let per_row = columns.iter().map(|column| vector(column).min(PAGES_OF_ROW)).sum::<f64>().max(1.0);
     Fetched { pages, per_row }
 }
 

@@ -1,5 +1,6 @@
 //! Predicates that the source of a column table tests: a column compared with constants (K4).
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use datafusion_common::{ScalarValue, TableReference};
@@ -36,6 +37,15 @@ pub(super) fn restrictions(
         complete.extend(says_all.then_some(number));
     }
     Ok((found, complete))
+}
+
+/// The columns that restrictions of a scan are compared with, and the predicates that these are of.
+pub(super) fn restricted_columns(wanted: &Wanted<'_>) -> (BTreeSet<usize>, Vec<usize>) {
+    let found = wanted.predicates.iter().enumerate().filter_map(|(number, predicate)| {
+        let (column, ..) = restriction(predicate, number, wanted.def)?;
+        has_order(wanted.def.schema.columns[column].ty).then_some((column, number))
+    });
+    found.unzip()
 }
 
 /// Whether stored values of a type are compared.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use datafusion_common::{DFSchema, DFSchemaRef, ScalarValue, TableReference};
 use datafusion_expr::utils::{conjunction as all_of, split_conjunction};
 use datafusion_expr::{Expr as Logical, TableScan};
-use types::{SqlError, SqlResult};
+use types::{LogicalType, SqlError, SqlResult};
 
-use super::base::{fetched, tree_pages};
+use super::base::{VECTOR_ROWS, fetched, tree_pages};
 use super::ranges::{Demand, Ranges, demands, equalities, ranges};
-use super::restrictions::restrictions;
+use super::restrictions::{restricted_columns, restrictions};
 use super::{Built, Physical, WantedFirst, built_as};
 use crate::bind::{CatalogTable, WorkTable};
 use crate::catalog::{IndexDef, TableDef, TableStorage};
-use crate::cost::Fetched;
+use crate::cost::{ColumnScan, ColumnSet, Fetched};
 use crate::error::from_library;
 use crate::estimate::{Named, Profile, conjunction};
 use crate::expr::Expr;
@@ -49,9 +49,19 @@ impl Wanted<'_> {
         }
     }
 
-    /// Bytes of a column in the chunks of a column table.
-    fn column_bytes(&self, column: usize) -> f64 {
-        self.def.statistics.column_bytes.get(column).map_or(0.0, |bytes| *bytes as f64)
+    /// What some columns take in the chunks of a column table.
+    fn stored(&self, columns: impl Iterator<Item = usize>) -> ColumnSet {
+        let mut stored = ColumnSet::default();
+        for column in columns {
+            let bytes = self.def.statistics.column_bytes.get(column).map_or(0.0, |b| *b as f64);
+            stored.count += 1.0;
+            stored.bytes += bytes;
+            let ty = self.def.schema.columns[column].ty.plain();
+            if matches!(ty, LogicalType::Text | LogicalType::Bytea) {
+                stored.text_bytes += bytes;
+            }
+        }
+        stored
     }
 
     /// Whether nothing but a secondary index is read.
@@ -117,10 +127,7 @@ impl Physical<'_> {
         let pages = tree_pages(wanted.def, &IndexRef::Primary);
         let cost = match wanted.def.storage {
             TableStorage::Row => self.costs.full_scan(rows, pages),
-            TableStorage::Column => {
-                let bytes = wanted.columns.iter().map(|&c| wanted.column_bytes(c)).sum();
-                self.costs.column_scan(rows, wanted.columns.len() as f64, bytes)
-            }
+            TableStorage::Column => self.costs.column_scan(column_scan(wanted)),
         };
         let full = Path { access: Access::Full, guaranteed: vec![], first: None, cost };
         let predicates = wanted.predicates.iter().enumerate();
@@ -224,6 +231,22 @@ impl Physical<'_> {
         let first = Some(First { count: first.count, backward: first.descending });
         let access = Access::Range { index, ranges: vec![range], fetch };
         Some(Path { access, guaranteed: complete, first, cost })
+    }
+}
+
+/// What a scan of the chunks reads: columns that are restricted first.
+fn column_scan(wanted: &Wanted<'_>) -> ColumnScan {
+    let (tested, restricting) = restricted_columns(wanted);
+    let named = Named { schema: &wanted.names, profile: &wanted.profile };
+    let share = conjunction(restricting.iter().map(|i| wanted.predicates[*i]), &named);
+    let rows = wanted.def.statistics.row_count as f64;
+    let later = wanted.columns.iter().copied().filter(|column| !tested.contains(column));
+    ColumnScan {
+        rows,
+        vector_rows: VECTOR_ROWS,
+        left: share * rows,
+        later: wanted.stored(later),
+        tested: wanted.stored(tested.iter().copied()),
     }
 }
 
