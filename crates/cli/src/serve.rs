@@ -221,10 +221,14 @@ fn stop(
     }
     // A statement that does not heed its end keeps the right to write; what was acknowledged before
     // is in the file.
+    if !gone && !db.settle(GRACE) {
+        let said = "What was committed with synchronous_commit off may be lost.";
+        log.entry(Severity::Warning, said).write();
+    }
     if gone {
         match db.checkpoint() {
             // What was committed is in the log.
-            Err(error) if error.state == SqlState::DISK_FULL => {
+            Err(error) if error.state == SqlState::DISK_FULL && db.is_durable() => {
                 let said = "The disk is full: the next start recovers from the log.";
                 log.entry(Severity::Warning, said).write();
             }

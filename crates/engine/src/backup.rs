@@ -11,6 +11,7 @@ use types::{SqlError, SqlResult, SqlState};
 use crate::database::Database;
 use crate::door;
 use crate::fault;
+use crate::waiting::unless_cancelled;
 
 impl Database {
     /// Copies all that is durable to a file that does not exist yet, while others read and write; its bytes.
@@ -25,6 +26,8 @@ impl Database {
 
     /// The same in a task, until it is cancelled.
     pub(crate) async fn copied_to(&self, path: &Path, cancel: &Cancel) -> SqlResult<u64> {
+        // What was acknowledged before it is durable belongs to the copy.
+        unless_cancelled(cancel, self.versions().settle_all(self.session_id())).await??;
         let (pages, _) = self.store().page_counts();
         let job = self.start_job("backing up", u64::from(pages) * self.page_bytes() as u64);
         let stop = cancel.clone();

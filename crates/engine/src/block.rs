@@ -247,7 +247,7 @@ impl Block {
             return Ok(());
         }
         self.right()?.exclude(wait).await?;
-        self.public.versions().settle_all(wait.session).await?;
+        self.public.versions().settle_before(wait).await?;
         self.check_definitions()?;
         let before = self.public.newest();
         let seen = match self.public.kept() {

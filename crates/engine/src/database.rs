@@ -33,7 +33,8 @@ use crate::{door, fault};
 /// (DESIGN, section 4).
 const PAGE_BYTES: u32 = 4096;
 
-/// An open database. Cheap to clone; the last clone closes the file.
+/// An open database. Cheap to clone; the last clone closes the file. What was committed with
+/// `synchronous_commit = off` a moment before needs [`Database::close`] or [`Database::settle`] to be there again.
 #[derive(Clone)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -339,11 +340,27 @@ impl Database {
                 self.store().clone().close().await;
                 match settled {
                     // What was committed is in the log: the next start goes on from there.
-                    Err(error) if error.state == SqlState::DISK_FULL => Ok(()),
+                    Err(error) if error.state == SqlState::DISK_FULL && self.is_durable() => Ok(()),
                     settled => settled,
                 }
             })
         })
+    }
+
+    /// Whether all that was committed is on the device.
+    pub fn is_durable(&self) -> bool {
+        !self.inner.versions.is_behind()
+    }
+
+    /// Waits until all that was committed is on the device, at most so long; whether that is so. From an
+    /// ordinary thread.
+    pub fn settle(&self, limit: Duration) -> bool {
+        door::wait(&self.handle(), || {
+            Box::pin(async {
+                runtime::time::timeout(limit, self.inner.versions.settle_all(None)).await.ok();
+            })
+        });
+        self.is_durable()
     }
 
     async fn settle_all(&self) -> SqlResult<()> {

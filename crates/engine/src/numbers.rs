@@ -7,6 +7,7 @@ use crate::database::Database;
 use crate::locks::LockWait;
 use crate::session::Session;
 use crate::system::Given;
+use crate::versions::Committed;
 
 impl Database {
     /// Makes durable that sequences have given numbers out, and waits for that if it `waits`; otherwise the
@@ -31,10 +32,11 @@ impl Database {
             return Ok(None);
         }
         self.versions().note_given(&given);
-        let version = self.versions().save_given(right);
-        match waits {
-            true => self.versions().settle(version, self.session_id()).await.map(|()| None),
-            false => Ok(Some(version)),
+        match self.versions().save_given(right, waits) {
+            Committed::Awaited(version) => {
+                self.versions().settle(version, self.session_id()).await.map(|()| None)
+            }
+            Committed::Seen(version) => Ok(Some(version)),
         }
     }
 
@@ -48,8 +50,11 @@ impl Database {
             return Ok(());
         }
         self.versions().note_released(&released);
-        let version = self.versions().save_given(right);
-        self.versions().settle(version, self.session_id()).await
+        match self.versions().save_given(right, true) {
+            Committed::Awaited(version) | Committed::Seen(version) => {
+                self.versions().settle(version, self.session_id()).await
+            }
+        }
     }
 }
 

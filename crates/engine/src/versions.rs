@@ -28,11 +28,12 @@
 mod pending;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
 use sql::catalog::TableDef;
-use storage::{Redo, StorageError, Store};
+use storage::{Redo, Store};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{self, Numbered, Numbers, SequenceKey, Snapshot};
@@ -43,6 +44,7 @@ use crate::locks::{LockWait, Locks, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Notes};
 use crate::system::Given;
 use crate::undo::{ReadView, Stamp};
+use crate::waiting::unless_cancelled;
 
 use pending::{Catalogs, Pending};
 
@@ -150,7 +152,15 @@ impl Versions {
     /// As [`Locks::exclude`], and those of [`Versions::settle_all`].
     pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<WriteRight> {
         let right = self.locks.exclude(wait).await?;
-        self.settle_all(wait.session).await.map(|()| right)
+        self.settle_before(wait).await.map(|()| right)
+    }
+
+    /// Waits until all that was committed is durable, unless who waits is cancelled; nothing has been done yet.
+    ///
+    /// # Errors
+    /// 57014, and as [`Versions::settle_all`].
+    pub(crate) async fn settle_before(&self, wait: &LockWait) -> SqlResult<()> {
+        unless_cancelled(&wait.cancel, self.settle_all(wait.session)).await?
     }
 
     /// The right to change trees that others see: no checkpoint is made meanwhile.
@@ -208,16 +218,21 @@ impl Versions {
         Ok(committed)
     }
 
-    /// A version in which nothing has changed but the numbers that sequences have given out; its number.
-    pub(crate) fn save_given(self: &Arc<Versions>, right: WriteRight) -> u64 {
-        let version = {
+    /// A version in which nothing has changed but the numbers that sequences have given out. Who need not wait
+    /// for it does so all the same where commits do.
+    pub(crate) fn save_given(self: &Arc<Versions>, right: WriteRight, waits: bool) -> Committed {
+        let committed = {
             let mut catalogs = self.catalogs_mut();
             let next = catalogs.newest.with_view(catalogs.newest.read_view.next());
             catalogs.pending.rights.push(right);
-            catalogs.advance(next, &Redo::default(), self.store.log_room())
+            let version = catalogs.advance(next, &Redo::default(), self.store.log_room());
+            match waits || !catalogs.pending.may_be_seen() {
+                true => Committed::Awaited(version),
+                false => Committed::Seen(version),
+            }
         };
         self.request();
-        version
+        committed
     }
 
     /// Whether transactions may note so many bytes more.
@@ -375,7 +390,7 @@ impl Versions {
     }
 
     /// Whether there is something to be published.
-    fn is_behind(&self) -> bool {
+    pub(crate) fn is_behind(&self) -> bool {
         let catalogs = self.catalogs.read().unwrap_or_else(PoisonError::into_inner);
         catalogs.newest.read_view.version() != catalogs.durable.read_view.version()
     }
@@ -386,17 +401,27 @@ impl Versions {
             let mut catalogs = self.catalogs_mut();
             ((*catalogs.newest).clone(), std::mem::take(&mut catalogs.pending))
         };
+        let Pending { mut redo, needs_checkpoint, rights, .. } = published;
         let numbers = self.numbers_of(&snapshot);
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
-        let mut redo = Redo::default();
         catalog::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo).await?;
         let replaced = self.replaced_in_flight();
-        self.store.checkpoint_without(replaced).await.map_err(fault::storage)?;
+        let done = self.store.checkpoint_without(replaced).await.map_err(fault::storage);
+        if let Err(error) = &done {
+            // Without room for a checkpoint the log may still have some for what was committed.
+            let may_log = error.state == SqlState::DISK_FULL && !needs_checkpoint;
+            if !may_log || redo.len() > self.store.log_room() {
+                return done;
+            }
+            if !redo.is_empty() {
+                self.store.log(redo).await.map_err(|error| in_doubt(&error))?;
+            }
+        }
         snapshot.note_saved(&numbers);
         self.catalogs_mut().settle_by_checkpoint(snapshot);
         // Now others may write alone.
-        drop(published);
-        Ok(())
+        drop(rights);
+        done
     }
 
     /// What the trees hold without the transactions that have not ended.
@@ -413,7 +438,7 @@ impl Versions {
         catalog::save(&self.store, &durable, &snapshot, &numbers, &mut redo).await?;
         match redo.len() <= self.store.log_room() {
             true if redo.is_empty() => {}
-            true => self.store.log(redo).await.map_err(in_doubt)?,
+            true => self.store.log(redo).await.map_err(|error| in_doubt(&error))?,
             // There are more numbers than was thought.
             false => {
                 let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
@@ -488,7 +513,10 @@ impl Versions {
         if self.durable().read_view.version() >= version {
             return Some(Ok(()));
         }
-        self.state().failure.clone().map(Err)
+        let failure = self.state().failure.clone()?;
+        // Others that did not wait may have made it visible: then it is so until the database is opened again.
+        let is_visible = self.visible().read_view.version() >= version;
+        Some(Err(if is_visible { in_doubt(&failure) } else { failure }))
     }
 
     /// Waits until all that was committed is durable.
@@ -531,7 +559,7 @@ impl Drop for Committing<'_> {
 }
 
 /// The frame may be in the file or not.
-fn in_doubt(error: StorageError) -> SqlError {
+fn in_doubt(error: &impl Display) -> SqlError {
     SqlError::new(SqlState("08007"), "the outcome of the transaction is not known")
         .with_detail(format!("Its record in the log could not be made durable: {error}."))
         .with_hint("Open the database again, and see whether its changes are there.")

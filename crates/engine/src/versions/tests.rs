@@ -197,3 +197,78 @@ fn what_was_acknowledged_and_is_lost_is_told_once() {
     assert_eq!(state(&mut own, "select v from t"), "");
     assert_eq!(state(&mut own, "update t set v = 2 where id = 1"), "58030");
 }
+
+#[test]
+fn a_copy_has_what_was_acknowledged() {
+    let world = World::new("copied");
+    let mut own = world.session(SETUP);
+    run(&mut own, OFF);
+    let publishing = world.publishing();
+    run(&mut own, "update t set v = 1 where id = 1");
+    let copy = world.path.with_extension("copy");
+    std::fs::remove_file(&copy).ok();
+    let text = format!("backup database to '{}'", copy.display());
+    let thread = std::thread::spawn(move || own.execute(&text).map(drop));
+    world.wait_until(WAITING, 1);
+    drop(publishing);
+    thread.join().expect("it ends").expect("it is copied");
+    let copied = Database::open(&copy, World::options()).expect("a database");
+    assert_eq!(value(&mut copied.session(), "select v from t where id = 1"), Datum::Int(1));
+    copied.close().expect("closed");
+    std::fs::remove_file(&copy).ok();
+}
+
+#[test]
+fn numbers_wait_where_commits_do() {
+    let world = World::new("numbers");
+    let mut own = world.session("create table t (s text); create sequence q");
+    let mut other = world.session(OFF);
+    run(&mut own, OFF);
+    let publishing = world.publishing();
+    let large = "insert into t values (repeat('x', 2000000))";
+    let first = std::thread::spawn(move || own.execute(large).map(drop));
+    world.wait_until(WAITING, 1);
+    let second = std::thread::spawn(move || other.execute("select nextval('q')").map(drop));
+    world.wait_until(WAITING, 2);
+    drop(publishing);
+    for thread in [first, second] {
+        thread.join().expect("it ends").expect("it is durable");
+    }
+}
+
+#[test]
+fn a_full_disk_takes_nothing_that_was_acknowledged() {
+    let disk = Disk::new(1);
+    let options = |disk: &Disk| {
+        let simulation = Some(Simulation { disk: disk.clone(), seed: 1 });
+        Options { simulation, ..World::options() }
+    };
+    let db = Database::create(Path::new("/db"), options(&disk)).expect("a database");
+    let (mut own, mut open) = (db.session(), db.session());
+    run(&mut own, SETUP);
+    run(&mut own, OFF);
+    // What a block has replaced needs another log with a checkpoint, for which there is no room.
+    run(&mut open, "begin; update t set v = 7 where id = 2");
+    let capacity = disk.contents("/db").map(|bytes| bytes.len() as u64);
+    disk.faults(FaultPlan { capacity, ..FaultPlan::default() });
+    let (sender, checkpointed) = std::sync::mpsc::channel();
+    let versions = db.versions().clone();
+    let publishing = door::wait(&db.handle(), move || {
+        Box::pin(async move {
+            let publishing = versions.publish_lock.acquire().await;
+            let checkpoint = async move { sender.send(versions.publish_by(true).await).ok() };
+            drop(runtime::spawn(checkpoint));
+            runtime::time::sleep(std::time::Duration::from_millis(1)).await;
+            publishing
+        })
+    });
+    run(&mut own, "update t set v = 1 where id = 1");
+    drop(publishing);
+    let failed = checkpointed.recv().expect("it ends").expect_err("there is no room");
+    assert_eq!(failed.state, types::SqlState::DISK_FULL);
+    assert!(db.is_durable());
+    run(&mut own, "update t set v = v + 1 where id = 1");
+    assert!(db.settle(std::time::Duration::from_secs(1)));
+    let again = Database::open(Path::new("/db"), options(&disk.crash(1))).expect("a database");
+    assert_eq!(value(&mut again.session(), "select v from t where id = 1"), Datum::Int(2));
+}
