@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Asks object stores that others wrote for everything that `objectstore` can ask for: moto and versitygw
-# (S3), Azurite (Azure). Those of S3 then keep the tables of TPC-H, whose queries give the right answers
-# in all modes.
+# (S3), Azurite (Azure), fake-gcs-server (Google). Those of S3 then keep the tables of TPC-H, whose queries give
+# the right answers in all modes; the others a table that one database writes and another one reads.
 #
 #   tests/objects/run.sh                 all of them
 #   tests/objects/run.sh --only moto     one of them (may be repeated)
@@ -80,6 +80,27 @@ second() {
     -c "create table lineitem with (location = 's3://bucket/tpch/lineitem')" \
     -c "select count(*), sum(l_quantity) from lineitem") || return 1
   echo "$found" | grep -q 60175 || { echo "the second database finds: $found"; return 1; }
+}
+
+# one_table NAME SECRET LOCATION: a database writes, changes and reads a table; another one reads it, and does so
+# again after the first one has changed it.
+one_table() {
+  local name=$1 secret=$2 location=$3 found first=$scratch/$1-first.dovetail second=$scratch/$1-other.dovetail
+  echo "== a table in $name"
+  local query="select count(*), sum(a), min(b), max(b) from t"
+  found=$({ "$dovetail" sql "$first" --csv -t -c "create secret s ($secret)" \
+      -c "create table t (a int, b text) with (storage = column, location = '$location')" \
+      -c "insert into t select i, md5(i::text) from generate_series(1, 100000) i" -c "$query" \
+    && "$dovetail" sql "$second" --csv -t -c "create secret s ($secret)" \
+      -c "create table t with (location = '$location')" -c "$query" \
+    && "$dovetail" sql "$first" --csv -t -c "delete from t where a <= 10" -c "reorganize table t" \
+    && "$dovetail" sql "$second" --csv -t -c "$query"; } 2>&1)
+  if [ "$(echo "$found" | grep -c "^100000,5000050000,")" = 2 ] && echo "$found" | grep -q "^99990,5000049945,"; then
+    passed=$((passed + 1))
+  else
+    echo "$found"
+    failed=$((failed + 1))
+  fi
 }
 
 # keys ENDPOINT COMMAND..: with the keys in its environment.
@@ -165,6 +186,29 @@ azurite() {
   python3 "$here/make_container.py" "http://127.0.0.1:$port/$account" bucket \
     || { skip azurite "no container can be made"; stop; return; }
   OBJECTS_LACKS=${AZURITE_LACKS-} exercise azurite azure "http://127.0.0.1:$port/$account" bucket "$account"
+  one_table azurite "type azure, key_id '$account', secret '$OBJECTS_SECRET', endpoint 'http://127.0.0.1:$port/$account'" \
+    az://bucket/t
+  stop
+}
+
+google() {
+  local program_path=$cache/bin/fake-gcs-server
+  if ! [ -x "$program_path" ]; then
+    command -v go >/dev/null || { skip google "there is no Go to build its emulator with"; return; }
+    GOBIN=$cache/bin go install github.com/fsouza/fake-gcs-server@v1.54.0 \
+      >"$cache/google.log" 2>&1 || { skip google "its emulator cannot be built ($cache/google.log)"; return; }
+  fi
+  local port
+  port=$(free_port)
+  "$program_path" -scheme http -host 127.0.0.1 -port "$port" -backend memory -public-host "127.0.0.1:$port" \
+    >"$cache/google-server.log" 2>&1 &
+  server_pid=$!
+  wait_for "$port" || { skip google "it does not start ($cache/google-server.log)"; stop; return; }
+  export OBJECTS_ID=testing OBJECTS_SECRET=testing
+  curl --silent --fail --output /dev/null -H 'content-type: application/json' -d '{"name": "bucket"}' \
+    "http://127.0.0.1:$port/storage/v1/b?project=test" || { skip google "no bucket can be made"; stop; return; }
+  OBJECTS_LACKS="denied ${GOOGLE_LACKS-}" exercise google google "http://127.0.0.1:$port" bucket
+  one_table google "type gcs, key_id 'testing', secret 'testing', endpoint 'http://127.0.0.1:$port'" gs://bucket/t
   stop
 }
 
@@ -173,7 +217,7 @@ $gate || [ -n "${OBJECTS_BUILT-}" ] || (cd "$root" && ${CARGO:-cargo} build --qu
 dovetail=${CARGO_TARGET_DIR:-$root/target}/debug/dovetail
 program=${CARGO_TARGET_DIR:-$root/target}/debug/examples/exercise
 [ -x "$program" ] || { echo "there is no $program"; exit 1; }
-for server in moto versitygw azurite; do
+for server in moto versitygw azurite google; do
   wanted "$server" && "$server"
 done
 if $gate; then

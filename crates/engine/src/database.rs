@@ -34,7 +34,7 @@ use crate::{door, fault};
 const PAGE_BYTES: u32 = 4096;
 
 /// An open database. Cheap to clone; the last clone closes the file. What was committed with
-/// `synchronous_commit = off` a moment before needs [`Database::close`] or [`Database::settle`] to be there again.
+/// `synchronous_commit = off` a moment before needs [`Database::close`] or [`Database::settle_within`] to be there again.
 #[derive(Clone)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -354,7 +354,7 @@ impl Database {
 
     /// Waits until all that was committed is on the device, at most so long; whether that is so. From an
     /// ordinary thread.
-    pub fn settle(&self, limit: Duration) -> bool {
+    pub fn settle_within(&self, limit: Duration) -> bool {
         door::wait(&self.handle(), || {
             Box::pin(async {
                 runtime::time::timeout(limit, self.inner.versions.settle_all(None)).await.ok();

@@ -23,6 +23,8 @@ const SLOW_FACTOR: f64 = 1.5;
 const SLOW_MIN: Duration = Duration::from_millis(2);
 /// Requests that may be begun again at once.
 const BURST: f64 = 8.0;
+/// Those of an endpoint of which nothing is known yet.
+const BURST_AT_FIRST: f64 = 4.0;
 
 #[derive(Debug, Default)]
 struct Class {
@@ -48,7 +50,7 @@ impl Restarts {
     /// In the long run `share` of all gets may be begun again.
     pub(crate) fn new(share: f64) -> Restarts {
         let classes = (0..CLASSES).map(|_| Class::default()).collect();
-        let budget = if share > 0.0 { BURST } else { 0.0 };
+        let budget = if share > 0.0 { BURST_AT_FIRST } else { 0.0 };
         Restarts(Mutex::new(State { classes, budget, share }))
     }
 

@@ -66,6 +66,9 @@ impl Run {
     }
 }
 
+/// Runs after which the tables of a query are in memory, if there is room for them.
+const IN_MEMORY_TRIES: usize = 8;
+
 /// All runs of one query; those of a round stand at the same place.
 #[derive(Default)]
 struct Runs {
@@ -87,9 +90,9 @@ pub(super) fn run(
         let text = tpch::query(number, wish.scale);
         let text = text.ok_or_else(|| SqlError::internal("the query exists"))?;
         let mut runs = Runs::default();
-        // The first turn is not counted: it brings the local tables into memory, and makes connections.
+        // The first turn is not counted: it makes connections.
         for turn in 0..=wish.runs {
-            let (expected, local) = timed(&mut sides.local.session, &text)?;
+            let (expected, local) = in_memory(&mut sides.local.session, &text)?;
             let (found, remote) = timed(&mut sides.remote.session, &text)?;
             let of_duck = duck.as_mut().map(|duck| duck.run(&text)).transpose().map_err(wrong)?;
             right &= judge(number, found == expected, "its rows are those of the local tables");
@@ -98,10 +101,6 @@ pub(super) fn run(
                 right &= judge(number, is_same, "DuckDB finds as many rows");
             }
             if turn > 0 {
-                if local.reads > 0 {
-                    let message = "the local tables are not in memory: raise --memory";
-                    return Err(wrong(message.to_owned()));
-                }
                 runs.local.push(local);
                 runs.remote.push(remote);
                 runs.duck.extend(of_duck.map(|run| (run.ms, run.cpu_s)));
@@ -115,6 +114,17 @@ pub(super) fn run(
 }
 
 type Lines = Vec<Vec<Option<String>>>;
+
+/// Runs a query until a run has read nothing: what filters of joins leave out is not the same each time.
+fn in_memory(session: &mut Session, text: &str) -> SqlResult<(Lines, Run)> {
+    for _ in 0..IN_MEMORY_TRIES {
+        let (lines, run) = timed(session, text)?;
+        if run.reads == 0 {
+            return Ok((lines, run));
+        }
+    }
+    Err(wrong("the local tables are not in memory: raise --memory".to_owned()))
+}
 
 /// Runs a query once.
 pub(super) fn timed(session: &mut Session, text: &str) -> SqlResult<(Lines, Run)> {

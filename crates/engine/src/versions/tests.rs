@@ -268,7 +268,7 @@ fn a_full_disk_takes_nothing_that_was_acknowledged() {
     assert_eq!(failed.state, types::SqlState::DISK_FULL);
     assert!(db.is_durable());
     run(&mut own, "update t set v = v + 1 where id = 1");
-    assert!(db.settle(std::time::Duration::from_secs(1)));
+    assert!(db.settle_within(std::time::Duration::from_secs(1)));
     let again = Database::open(Path::new("/db"), options(&disk.crash(1))).expect("a database");
     assert_eq!(value(&mut again.session(), "select v from t where id = 1"), Datum::Int(2));
 }

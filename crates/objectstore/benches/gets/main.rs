@@ -2,9 +2,12 @@
 //!
 //! `cargo bench -p objectstore -- [--figure=N] [--rounds=5] [--gets=256]`. CPU time is the client's
 //! alone. Each line is the median, the least and the most of so many rounds, in which all lines of a
-//! figure take turns. Two cores are needed, `taskset`, and for the comparison `curl` and `bash`.
+//! figure take turns. Two cores are needed, `taskset`, and for the comparisons `curl` and `bash`, and a Python
+//! with `obstore` (`--python=PATH`), the binding of the `object_store` crate: that needs another runtime, which
+//! nothing here may link.
 //!
-//! 1. GB/s and CPU seconds per GB by requests in flight, beside `curl --parallel` on the same server.
+//! 1. GB/s and CPU seconds per GB by requests in flight, beside `curl --parallel` and the `object_store` crate
+//!    with its default client on the same server.
 //! 2. With 30 ms before each answer and 50 MiB/s for each connection: throughput against the paper's
 //!    model (section 2.8), and the number in flight that is found against fixed ones.
 //! 3. With one answer of twenty ten times as slow: the 99th percentile with slow gets begun again and
@@ -147,25 +150,37 @@ fn curl(url: &str, in_flight: usize, gets: usize) -> Option<Measured> {
     Some(Measured { seconds: *seconds, cpu_s: user_s + system_s, gets, ..Measured::default() })
 }
 
+/// The `object_store` crate, each object in one buffer; starting Python is not measured.
+fn object_store(url: &str, in_flight: usize, gets: usize) -> Option<Measured> {
+    let mut command = Command::new("taskset");
+    let python = argument("python").unwrap_or_else(|| "python3".to_owned());
+    command.args(["-c", "1", &python, "-c", include_str!("obstore.py"), url]);
+    command.args([in_flight.to_string(), gets.to_string()]).stderr(Stdio::null());
+    run(command)
+}
+
 fn transfer(files: &Files, rounds: usize) {
     let (server, gets) = (Server::start(files, &[]), number("gets", 256));
     println!("\n1. {gets} gets of 16 MiB a round, {rounds} rounds");
     let mut best = 0f64;
     for in_flight in IN_FLIGHT {
-        let (mut us, mut them) = (Vec::new(), Vec::new());
+        let (mut us, mut them, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
             us.extend(ours(&server.url, in_flight, gets, &[]));
             them.extend(curl(&server.url, in_flight, gets));
+            others.extend(object_store(&server.url, in_flight, gets));
         }
         print(&format!("dovetail, {in_flight} in flight"), &us);
         print(&format!("curl, {in_flight} in flight"), &them);
+        print(&format!("object_store, {in_flight} in flight"), &others);
         let rates = |all: &[Measured]| median(all.iter().map(Measured::gb_s));
         best = best.max(rates(&us));
         let cpu = |all: &[Measured]| median(all.iter().map(Measured::cpu_s_gb));
         println!(
-            "    {:.2} of the best so far; {:.2} of curl's CPU",
+            "    {:.2} of the best so far; {:.2} of curl's CPU; {:.2} of object_store's",
             rates(&us) / best,
-            cpu(&us) / cpu(&them)
+            cpu(&us) / cpu(&them),
+            cpu(&us) / cpu(&others)
         );
     }
 }

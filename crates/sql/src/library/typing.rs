@@ -404,6 +404,7 @@ fn function(mut given: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         }
     }
     nulls::prefer_double(&mut given, schema)?;
+    nulls::prefer_text(&mut given, schema)?;
     Ok(Expr::ScalarFunction(given))
 }
 

@@ -54,7 +54,11 @@ fn node(inference: &Inference, expr: &mut Expr, schema: &DFSchema) -> Result<()>
             if let Some(filter) = &mut call.params.filter {
                 inference.assign(filter, oid::BOOL);
             }
-            return function(inference, &names, &mut call.params.args, schema);
+            function(inference, &names, &mut call.params.args, schema)?;
+            if call.params.distinct {
+                // Values that are told apart are texts where nothing says of which type they are.
+                call.params.args.iter_mut().for_each(|arg| inference.assign(arg, oid::TEXT));
+            }
         }
         Expr::WindowFunction(window) => {
             let name = window.fun.name().to_lowercase();

@@ -165,12 +165,37 @@ impl Inference {
                     None => oid::of(&expr.get_type(schema)?).oid,
                 }
             }
-            other => match other.get_type(schema)? {
-                DataType::Null => oid::UNKNOWN,
-                ty => oid::of(&ty).oid,
-            },
+            Expr::ScalarFunction(call)
+                if matches!(call.func.name(), "coalesce" | "greatest" | "least") =>
+            {
+                self.common_of(call.args.iter(), schema)?.map_or_else(|| own(expr, schema), Ok)?
+            }
+            Expr::Case(case) => {
+                let thens = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
+                let results = case.else_expr.iter().map(AsRef::as_ref).chain(thens);
+                self.common_of(results, schema)?.map_or_else(|| own(expr, schema), Ok)?
+            }
+            other => own(other, schema)?,
         })
     }
+
+    /// The type that some expressions have in common, as literals are of it which the library takes for bigint.
+    fn common_of<'a>(
+        &self,
+        exprs: impl Iterator<Item = &'a Expr>,
+        schema: &DFSchema,
+    ) -> Result<Option<u32>> {
+        let given = exprs.map(|expr| self.oid_of(expr, schema)).collect::<Result<Vec<_>>>()?;
+        Ok(common_type(&given).filter(|ty| *ty != oid::UNKNOWN))
+    }
+}
+
+/// The type that the library gives an expression.
+fn own(expr: &Expr, schema: &DFSchema) -> Result<u32> {
+    Ok(match expr.get_type(schema)? {
+        DataType::Null => oid::UNKNOWN,
+        ty => oid::of(&ty).oid,
+    })
 }
 
 /// The vectors of a declared parameter; a `numeric` has any number of digits.

@@ -3,15 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
-    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem,
-    SetExpr, Value, VisitMut, VisitorMut,
-};
+use datafusion_sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitMut, VisitorMut};
 
-use crate::library::SERIES;
-use crate::parse::last_name;
+use crate::parse::say_integer;
 
-/// Says of outputs and bounds of series that are integers in PostgreSQL that they are.
+/// Says of outputs that are integers in PostgreSQL that they are.
 pub(super) fn say_types(query: &mut Query) {
     // The visit itself never stops.
     let _ = query.visit(&mut Columns);
@@ -26,20 +22,6 @@ impl VisitorMut for Columns {
         outputs(&mut query.body);
         ControlFlow::Continue(())
     }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Function(call) = expr
-            && last_name(&call.name) == SERIES
-            && let FunctionArguments::List(list) = &mut call.args
-        {
-            for arg in &mut list.args {
-                if let FunctionArg::Unnamed(FunctionArgExpr::Expr(bound)) = arg {
-                    say(bound);
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 fn outputs(body: &mut SetExpr) {
@@ -47,7 +29,7 @@ fn outputs(body: &mut SetExpr) {
         SetExpr::Select(select) => {
             for item in &mut select.projection {
                 if let SelectItem::ExprWithAlias { expr, .. } = item {
-                    say(expr);
+                    say_integer(expr);
                 }
             }
         }
@@ -56,24 +38,5 @@ fn outputs(body: &mut SetExpr) {
             outputs(right);
         }
         _ => {}
-    }
-}
-
-fn say(expr: &mut Expr) {
-    let is_integer = match &*expr {
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits.parse::<i32>().is_ok(),
-            _ => false,
-        },
-        _ => false,
-    };
-    if is_integer {
-        *expr = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(expr.clone()),
-            data_type: DataType::Integer(None),
-            array: false,
-            format: None,
-        };
     }
 }

@@ -79,6 +79,9 @@ fn said(value: &Expr) -> Option<Said> {
                 Value::Number(text, _) => Some(Said::Literal(number(&format!("-{text}")))),
                 _ => None,
             },
+            // Minus binds less than a cast.
+            Expr::Cast { data_type, .. } => written(data_type)
+                .filter(|said| said.ty().is_some_and(|ty| number_width(ty).is_some())),
             _ => None,
         },
         Expr::Cast { data_type, .. } => written(data_type),

@@ -17,6 +17,7 @@ use super::identifier;
 use super::relations::Relations;
 use super::windows::OpenWindows;
 use crate::catalog::Catalog;
+use crate::library::SERIES;
 
 /// Rewrites a query in place.
 pub(crate) fn rewrite(query: &mut Query, catalog: &dyn Catalog) -> SqlResult<()> {
@@ -382,16 +383,31 @@ pub(crate) fn parsed_query(text: &str) -> SqlResult<Query> {
 pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
     ("regexp_matches", "regexp_matches_array"),
     ("pg_partition_ancestors", "pg_partition_ancestors_array"),
-    ("generate_series", "generate_series_array"),
+    ("generate_series", SERIES),
     ("regexp_split_to_table", "regexp_split_to_array"),
     ("string_to_table", "string_to_array"),
 ];
+
+/// Says of a whole number that is an `integer` in PostgreSQL that it is: to the library's binder all are `bigint`.
+pub(crate) fn say_integer(expr: &mut Expr) {
+    let Expr::Value(value) = &*expr else { return };
+    if matches!(&value.value, Value::Number(digits, _) if digits.parse::<i32>().is_ok()) {
+        *expr = cast_as(std::mem::replace(expr, Expr::value(Value::Null)), DataType::Integer(None));
+    }
+}
 
 /// A call of a set-returning function as the rows of an array.
 fn set_function(function: &Function) -> Expr {
     let name = last_name(&function.name);
     let array = SET_FUNCTIONS.iter().find(|(n, _)| *n == name).map_or("", |(_, array)| array);
     let mut array_call = function.clone();
+    if let (SERIES, FunctionArguments::List(list)) = (array, &mut array_call.args) {
+        for arg in &mut list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(bound)) = arg {
+                say_integer(bound);
+            }
+        }
+    }
     array_call.name = ObjectName::from(vec![Ident::new(array)]);
     call("unnest", vec![Expr::Function(array_call)])
 }
@@ -420,8 +436,12 @@ fn function_relation(factor: &mut TableFactor) -> SqlResult<()> {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Ok(e.clone()),
         other => Err(SqlError::unsupported(format!("the argument {other}"))),
     };
-    let args = arguments.iter().map(plain).collect::<SqlResult<Vec<_>>>()?;
+    let mut args = arguments.iter().map(plain).collect::<SqlResult<Vec<_>>>()?;
     let array = match SET_FUNCTIONS.iter().find(|(n, _)| *n == name) {
+        Some((_, SERIES)) => {
+            args.iter_mut().for_each(say_integer);
+            call(SERIES, args)
+        }
         Some((_, array)) => call(array, args),
         None if name == "unnest" && args.len() == 1 => args[0].clone(),
         // They return rows in PostgreSQL, and one value here.

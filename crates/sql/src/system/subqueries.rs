@@ -55,7 +55,7 @@ fn join_subqueries(node: LogicalPlan, made: &mut usize) -> Result<Transformed<Lo
     for expr in node.expressions() {
         let name = preserver.save(&expr);
         let replaced = expr.transform_up(|e| match e {
-            Expr::ScalarSubquery(subquery) => match parts(&subquery)? {
+            Expr::ScalarSubquery(subquery) => match parts(&subquery, input)? {
                 Some(parts) => {
                     let value = attach(&mut joined, parts, made)?;
                     Ok(Transformed::yes(value))
@@ -97,9 +97,17 @@ fn counted(subquery: Subquery, negated: bool) -> Result<Expr> {
     Ok(if negated { count.eq(lit(0_i64)) } else { count.gt(lit(0_i64)) })
 }
 
-/// `None` of a subquery that is not correlated, or of another shape, or over users' tables.
-fn parts(subquery: &Subquery) -> Result<Option<Parts>> {
-    if subquery.outer_ref_columns.is_empty() || !reads_system_only(&subquery.subquery) {
+/// `None` of a subquery that is not correlated, or to a query further out than the one over `outer`, or of another
+/// shape, or over users' tables or none at all.
+fn parts(subquery: &Subquery, outer: &LogicalPlan) -> Result<Option<Parts>> {
+    let is_here = |e: &Expr| match e {
+        Expr::OuterReferenceColumn(_, column) => outer.schema().has_column(column),
+        _ => true,
+    };
+    if subquery.outer_ref_columns.is_empty()
+        || !subquery.outer_ref_columns.iter().all(is_here)
+        || !reads_system_only(&subquery.subquery)
+    {
         return Ok(None);
     }
     let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return Ok(None) };
@@ -109,7 +117,7 @@ fn parts(subquery: &Subquery) -> Result<Option<Parts>> {
         return Ok(None);
     };
     let input = filter.input.as_ref();
-    if has_outer_references(input)? {
+    if matches!(input, LogicalPlan::EmptyRelation(_)) || has_outer_references(input)? {
         return Ok(None);
     }
     let (value, predicate) = (value.clone().unalias(), filter.predicate.clone());

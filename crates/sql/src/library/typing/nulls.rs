@@ -31,6 +31,16 @@ pub(super) fn prefer_double(call: &mut ScalarFunction, schema: &DFSchema) -> Res
     Ok(())
 }
 
+/// Of the types that have parts, of a null without a type, text is preferred.
+pub(super) fn prefer_text(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
+    if let ("substr" | "substring", [value, ..]) = (call.func.name(), call.args.as_mut_slice())
+        && value.get_type(schema)? == DataType::Null
+    {
+        *value = cast(std::mem::take(value), DataType::Utf8View);
+    }
+    Ok(())
+}
+
 /// What has no type has that of the other operand, if there is such an operator: a date less a date.
 pub(super) fn date_beside_date(sides: &mut [Expr; 2], schema: &DFSchema) -> Result<()> {
     let types = [sides[0].get_type(schema)?, sides[1].get_type(schema)?];

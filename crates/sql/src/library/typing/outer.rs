@@ -7,7 +7,7 @@ use datafusion_common::{DFSchemaRef, ExprSchema, Result};
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, LogicalPlan};
 
-use super::typed_node;
+use super::{typed_node, unions};
 use crate::parameters::Inference;
 
 /// The plan with PostgreSQL's types: inputs first, then the queries in expressions, then the node itself.
@@ -30,6 +30,10 @@ fn typed_inputs(
     inference: Option<&Inference>,
 ) -> Result<LogicalPlan> {
     match plan {
+        LogicalPlan::Union(union) => {
+            let typed = |child| typed_plan(child, outer, inference).map(Transformed::yes);
+            LogicalPlan::Union(unions::flat(union)).map_children(typed).data()
+        }
         LogicalPlan::Join(mut join) if is_lateral(&join.right) => {
             let left = typed_plan(Arc::unwrap_or_clone(join.left), outer, inference)?;
             outer.push(Arc::clone(left.schema()));

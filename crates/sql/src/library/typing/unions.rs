@@ -4,13 +4,31 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use datafusion_common::{DataFusionError, JoinType, NullEquality, Result};
+use datafusion_common::{DFSchema, DataFusionError, JoinType, NullEquality, Result};
 use datafusion_expr::logical_plan::{Distinct, Join};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Union, cast};
 use types::{SqlError, SqlState};
 
 use super::numbers::common_number;
 use super::{read, unknown};
+
+/// The union of the rows of `VALUES` as one list, in which a null says nothing beside a null either. Unions that
+/// were written as such settle their types two by two.
+pub(super) fn flat(mut union: Union) -> Union {
+    let mut names = union.schema.fields().iter().map(|field| field.name()).zip(1..);
+    if !names.all(|(name, number)| *name == format!("column{number}")) {
+        return union;
+    }
+    let mut inputs = Vec::with_capacity(union.inputs.len());
+    for input in union.inputs {
+        match Arc::unwrap_or_clone(input) {
+            LogicalPlan::Union(inner) => inputs.extend(flat(inner).inputs),
+            other => inputs.push(Arc::new(other)),
+        }
+    }
+    union.inputs = inputs;
+    union
+}
 
 /// The union over inputs of the same types.
 pub(super) fn typed_union(union: Union) -> Result<LogicalPlan> {
@@ -19,9 +37,26 @@ pub(super) fn typed_union(union: Union) -> Result<LogicalPlan> {
     let same_width = |input: &LogicalPlan| input.schema().fields().len() == column_count;
     if inputs.iter().all(same_width) {
         settle(&mut inputs, "UNION")?;
+        inputs = inputs.into_iter().map(|input| named(input, &union.schema)).collect::<Result<_>>()?;
     }
     let inputs = inputs.into_iter().map(Arc::new).collect();
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
+}
+
+/// The input under the names of the union: where it is the only one that has rows, the library goes by these.
+fn named(input: LogicalPlan, union: &DFSchema) -> Result<LogicalPlan> {
+    let outputs = union.columns();
+    let columns = input.schema().columns();
+    let is_same = columns.iter().zip(&outputs).all(|(column, output)| column.name == output.name);
+    let has_doubles = (1..outputs.len()).any(|at| outputs[..at].contains(&outputs[at]));
+    if is_same || has_doubles {
+        return Ok(input);
+    }
+    let renamed = columns.into_iter().zip(outputs).map(|(column, output)| {
+        Expr::Column(column).alias_qualified(output.relation, output.name)
+    });
+    let renamed: Vec<Expr> = renamed.collect();
+    LogicalPlanBuilder::from(input).project(renamed)?.build()
 }
 
 /// A join, and one that stands for `INTERSECT` or `EXCEPT` over inputs of the same types.

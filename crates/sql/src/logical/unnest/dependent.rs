@@ -10,7 +10,7 @@ use datafusion_expr::builder::unnest_with_options;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion_expr::{
     Aggregate, Distinct, Expr, FetchType, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator,
-    SkipType, SortExpr, binary_expr, lit, when,
+    SkipType, SortExpr, Values, binary_expr, lit, when,
 };
 use datafusion_functions_window::row_number::row_number_udwf;
 
@@ -78,6 +78,7 @@ impl Dependent<'_> {
             // The first relation of a subquery may be lateral to the query around it.
             LogicalPlan::Subquery(lateral) => self.plan(Arc::unwrap_or_clone(lateral.subquery)),
             LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::Window(window) => {
                 let (input, keys) = self.plan(Arc::unwrap_or_clone(window.input))?;
                 let exprs = window.window_expr.into_iter();
@@ -233,8 +234,25 @@ impl Dependent<'_> {
             filter,
             join.null_equality,
         )?;
-        let outputs = outputs.into_iter().chain(columns(&kept));
-        Ok((joined.project(outputs)?.build()?, kept))
+        let (values, kept) = match (join.join_type, left_keys, right_keys) {
+            // A row without a partner on the left has the domain's values of the right side.
+            (JoinType::Full, Some(left), Some(right)) => self.of_either(left, right)?,
+            _ => (columns(&kept).collect(), kept),
+        };
+        Ok((joined.project(outputs.into_iter().chain(values))?.build()?, kept))
+    }
+
+    /// The domain's values of that side which has them, and the columns that they become.
+    fn of_either(&self, left: Vec<Column>, right: Vec<Column>) -> Result<(Vec<Expr>, Vec<Column>)> {
+        let names = left.iter().map(|_| Column::from_name(self.names.next("__outer")));
+        let names: Vec<Column> = names.collect();
+        let pairs = left.into_iter().zip(right).zip(&names);
+        let values = pairs.map(|((left, right), name)| {
+            let left = Expr::Column(left);
+            let value = when(left.clone().is_null(), Expr::Column(right)).otherwise(left)?;
+            Ok(value.alias(&name.name))
+        });
+        Ok((values.collect::<Result<_>>()?, names))
     }
 
     /// The rows with the domain's columns under names of their own.
@@ -304,6 +322,27 @@ impl Dependent<'_> {
         Ok((numbered.filter(passed)?.project(outputs)?.build()?, keys))
     }
 
+    /// Each row for all values of the domain.
+    fn values(&self, values: Values) -> Result<Rows> {
+        let keys = self.domain.inner.clone();
+        let outputs = values.schema.columns();
+        let mut built: Option<LogicalPlanBuilder> = None;
+        for row in values.values {
+            let row = row.into_iter().zip(&outputs).map(|(value, output)| {
+                let value = self.bind(value, &keys)?;
+                Ok(value.alias_qualified(output.relation.clone(), &output.name))
+            });
+            let row = row.collect::<Result<Vec<_>>>()?.into_iter().chain(columns(&keys));
+            let plan = LogicalPlanBuilder::from(self.domain.plan.clone()).project(row)?.build()?;
+            built = Some(match built {
+                None => LogicalPlanBuilder::from(plan),
+                Some(before) => before.union(plan)?,
+            });
+        }
+        let built = built.ok_or_else(|| unsupported("VALUES without rows"))?;
+        Ok((built.build()?, keys))
+    }
+
     fn union(&self, union: datafusion_expr::Union) -> Result<Rows> {
         let names: Vec<Column> = self
             .domain
@@ -312,13 +351,18 @@ impl Dependent<'_> {
             .map(|_| Column::from_name(self.names.next("__outer")))
             .collect();
         let mut built: Option<LogicalPlanBuilder> = None;
+        // All under the names of the union: where one input is left, rules of the library go by these.
+        let outputs = union.schema.columns();
         for input in union.inputs {
             let (plan, keys) = self.plan(Arc::unwrap_or_clone(input))?;
             let (plan, keys) = self.behind(plan, keys)?;
-            let exprs = plan.schema().columns().into_iter().map(|column| {
-                match keys.iter().position(|k| *k == column) {
-                    Some(i) => Expr::Column(column).alias(&names[i].name),
-                    None => Expr::Column(column),
+            let named = plan.schema().columns().into_iter().enumerate();
+            let exprs = named.map(|(at, column)| {
+                match (keys.iter().position(|k| *k == column), outputs.get(at)) {
+                    (Some(i), _) => Expr::Column(column).alias(&names[i].name),
+                    (None, Some(output)) if *output != column => Expr::Column(column)
+                        .alias_qualified(output.relation.clone(), &output.name),
+                    (None, _) => Expr::Column(column),
                 }
             });
             let exprs: Vec<Expr> = exprs.collect();

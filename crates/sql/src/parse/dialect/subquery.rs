@@ -26,14 +26,15 @@ fn begins_query(parser: &Parser<'_>) -> bool {
     is_values || is_longer_query(ahead(parser).skip(1))
 }
 
-/// `[NOT] IN` with several values of which the first is a query; the library takes that for all of them.
-/// `None` where it reads what stands next.
+/// `[NOT] IN` with values of which the first begins with a query; the library takes that for all of them. `None`
+/// where it reads what stands next: no query, or nothing else.
 pub(super) fn read_list(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
     let negated = ahead(parser).next().and_then(keyword) == Some(Keyword::NOT);
     let mut behind = ahead(parser).skip(usize::from(negated));
     let is_in = behind.next().and_then(keyword) == Some(Keyword::IN)
         && behind.next() == Some(&Token::LParen);
-    if !is_in || behind_query(behind) != Some(&Token::Comma) {
+    let next = is_in.then(|| behind_query(behind)).flatten()?;
+    if *next == Token::RParen || goes_on(next) {
         return None;
     }
     Some(in_list(parser, expr.clone(), negated))
@@ -68,9 +69,14 @@ fn is_compared_with(parser: &Parser<'_>) -> bool {
 
 /// Whether tokens begin with a query in parentheses that goes on behind them.
 fn is_longer_query<'a>(tokens: impl Iterator<Item = &'a Token>) -> bool {
+    behind_query(tokens).is_some_and(goes_on)
+}
+
+/// Whether a query in parentheses is longer than these if this stands behind them.
+fn goes_on(behind: &Token) -> bool {
     use Keyword::{EXCEPT, FETCH, INTERSECT, LIMIT, OFFSET, ORDER, UNION};
-    let goes_on = [UNION, INTERSECT, EXCEPT, ORDER, LIMIT, OFFSET, FETCH];
-    behind_query(tokens).and_then(keyword).is_some_and(|word| goes_on.contains(&word))
+    let words = [UNION, INTERSECT, EXCEPT, ORDER, LIMIT, OFFSET, FETCH];
+    keyword(behind).is_some_and(|word| words.contains(&word))
 }
 
 /// What stands behind a query in parentheses that tokens begin with.
