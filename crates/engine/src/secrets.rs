@@ -43,6 +43,11 @@ pub(crate) struct StoredSecret {
     /// By which the tables of its scope are encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) encryption_key: Option<String>,
+    /// Who gives tokens for the id and the secret of a client, and what they are for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_service: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_scope: Option<String>,
     /// What a million gets cost in dollars, where the price list of the store is not the one that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request_price: Option<String>,

@@ -394,6 +394,40 @@ fn a_table_on_a_server_names_no_other_server() {
     assert_ne!(error.state.0, "42501", "{error:?}");
 }
 
+/// The catalog at a URL is asked by a client, which is given a token first.
+fn by_a_client(stand: &Stand, session: &mut engine::Session, url: &str, count: &str) {
+    let document = br#"{"access_token": "canary-2", "token_type": "bearer", "expires_in": 3600}"#;
+    stand.with(|server| server.insert("v1/oauth/tokens", document.to_vec()));
+    let client = |more: &str| {
+        let scope = format!("scope '{url}', credential 'me:canary:3'");
+        format!("create or replace secret c (type http, {scope}{more})")
+    };
+    for more in ["", ", oauth2_scope 'a b'"] {
+        session.execute(&client(more)).expect("a secret");
+        assert_eq!(outcome(session, count), "9");
+        assert_eq!(outcome(session, count), "9");
+    }
+    let log = stand.with(|server| server.log());
+    let asked = log.iter().filter(|line| line.starts_with("POST ")).count();
+    assert_eq!(asked, 2, "a token is good for several statements: {log:?}");
+    assert!(stand.with(|server| server.signers().contains(&"canary-2".to_owned())));
+    session
+        .execute(&client(&format!(", oauth2_server_uri '{}/x/none'", stand.url)))
+        .expect("a secret");
+    refused(session, count, "28000");
+    for options in [
+        "type http, scope 'https://h', credential 'canary'",
+        "type http, scope 'https://h', session_token 'canary', credential 'me:canary'",
+        "type http, scope 'https://h', credential 'me:canary', oauth2_server_uri 'http://h/canary'",
+        "type http, scope 'https://h', credential 'canary:'",
+        "type http, scope 'https://h', oauth2_scope 'canary'",
+        "type s3, credential 'me:canary'",
+        "type s3, credential 'me:canary', oauth2_scope 'x'",
+    ] {
+        refused(session, &format!("create secret d ({options})"), "22023");
+    }
+}
+
 #[test]
 fn a_catalog_says_where_a_table_lies() {
     let stand = Stand::new();
@@ -442,6 +476,7 @@ fn a_catalog_says_where_a_table_lies() {
     ] {
         refused(&mut session, &format!("create secret d ({options})"), state);
     }
+    by_a_client(&stand, &mut session, &url, &format!("select count(*) from {}", from("n.m.t")));
     refused(&mut session, "select * from iceberg_scan('n.t', catalog => 's3://bucket')", "22023");
     refused(
         &mut session,

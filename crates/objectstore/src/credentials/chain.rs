@@ -9,12 +9,14 @@ use runtime::sync::WaitQueue;
 use runtime::time::{self, Duration, Instant};
 
 use super::call::Caller;
+use super::client::{Grant, TokenClient};
 use super::container::Container;
 use super::issued::Issued;
 use super::metadata::Metadata;
 use super::profile::{self, Found};
 use super::web_identity::WebIdentity;
 use super::{Credentials, Keys, Variables, keys_of_variables, read};
+use crate::allow::AllowList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock;
 use crate::tls::Trust;
@@ -47,6 +49,7 @@ enum Source {
     WebIdentity(WebIdentity),
     Container(Container),
     Metadata(Metadata),
+    Client(Grant),
 }
 
 /// A profile that may be there.
@@ -132,6 +135,26 @@ impl CredentialChain {
         Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
     }
 
+    /// Tokens for a client, from a service that is to be among the hosts that are allowed. They are for servers of files.
+    ///
+    /// # Errors
+    /// `Invalid` for a service that is none or would be told the secret in clear, `Forbidden`.
+    pub fn of_client(
+        client: TokenClient,
+        allow: AllowList,
+        trust: Trust,
+    ) -> Result<CredentialChain> {
+        let sources = vec![Source::Client(Grant::new(client, allow)?)];
+        let (state, waiting) = (Mutex::default(), WaitQueue::new());
+        let caller = Caller::new(trust)?;
+        Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
+    }
+
+    /// Whether it has tokens, and no keys of AWS.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.0.sources.iter().any(|source| matches!(source, Source::Client(_)))
+    }
+
     /// The keys that are good now; waits only when there are none.
     ///
     /// # Errors
@@ -201,7 +224,7 @@ impl Inner {
         let mut state = lock(&self.state);
         match done {
             Ok(issued) => {
-                let credentials = Credentials::Keys(issued.keys.clone());
+                let credentials = issued.credentials.clone();
                 let (fetched, fetched_s) = (time::now(), unix_s());
                 state.issued = Some(Arc::new(Held { credentials, issued, fetched, fetched_s }));
                 state.failure = None;
@@ -254,6 +277,7 @@ impl Source {
             Source::WebIdentity(_) => "the web identity",
             Source::Container(_) => "the container's service",
             Source::Metadata(_) => "the metadata service, and no other source is set up",
+            Source::Client(_) => "the token service",
         }
     }
 
@@ -265,6 +289,7 @@ impl Source {
             Source::WebIdentity(identity) => identity.fetch(caller).await.map(Some),
             Source::Container(container) => container.fetch(caller).await.map(Some),
             Source::Metadata(metadata) => metadata.fetch(caller).await.map(Some),
+            Source::Client(grant) => grant.fetch(caller).await.map(Some),
         }
     }
 }

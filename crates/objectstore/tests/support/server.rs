@@ -318,6 +318,8 @@ impl State {
             "PUT" if has("partNumber") => self.put_part(asked),
             "PUT" => self.put(&key, asked),
             "POST" if has("uploads") => self.begin(asked),
+            // A service that gives the same whatever is sent to it.
+            "POST" if !has("uploadId") => self.get(&key, asked),
             "POST" => self.complete(&key, asked),
             "DELETE" if has("uploadId") => {
                 self.uploads.remove(&asked.query["uploadId"]);
