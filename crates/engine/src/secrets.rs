@@ -103,6 +103,16 @@ impl Snapshot {
         self.stores.open(self.secrets.of_location(&path.text), &path.location)
     }
 
+    /// The scope of the secret for a location or the name of an object.
+    pub(crate) fn secret_scope(&self, text: &str) -> Option<&str> {
+        self.secrets.of_location(text).map(|secret| secret.scope.as_str())
+    }
+
+    /// The endpoints that secrets name.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {
+        self.secrets.0.values().filter_map(|secret| secret.endpoint.as_deref())
+    }
+
     /// Whether a secret or the list of hosts names the server of a path. What the list does not name is not spoken to
     /// in any case.
     pub(crate) fn names_server_of(&self, path: &str) -> bool {

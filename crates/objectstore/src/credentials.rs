@@ -5,6 +5,7 @@ mod call;
 mod chain;
 mod client;
 mod container;
+mod handed;
 mod issued;
 mod metadata;
 mod profile;
@@ -20,6 +21,7 @@ use runtime::time::{self, Instant};
 
 pub use chain::CredentialChain;
 pub use client::TokenClient;
+pub use handed::{Handing, SessionKeys};
 
 use crate::error::{Error, ErrorKind, Result};
 

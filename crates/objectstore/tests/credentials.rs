@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use objectstore::{
     AllowList, AzureOptions, Client, CredentialChain, Credentials, Error, ErrorKind, Options,
-    S3Options, Store, TokenClient, Trust,
+    S3Options, SessionKeys, Store, TokenClient, Trust,
 };
 use runtime::fs::{File, OpenOptions};
 use runtime::sim::Disk;
@@ -496,6 +496,63 @@ fn the_secret_of_a_client_is_told_to_nobody_else() {
         let only = AllowList::only(["other.test"]);
         let error = CredentialChain::of_client(named, only, Trust::default());
         assert_eq!(error.expect_err("not listed").kind(), ErrorKind::Forbidden);
+    });
+}
+
+/// Keys of this number, good for so many seconds.
+fn session(number: u32, life_s: Option<i64>) -> SessionKeys {
+    let now_s = time::unix_us() / 1_000_000;
+    let (id, secret) = (format!("H{number}"), "hunter2".to_owned());
+    SessionKeys { id, secret, token: None, expires_s: life_s.map(|life| now_s + life) }
+}
+
+/// A store with keys that are handed out: these first, and `count` times others.
+fn handed_out(first: SessionKeys, life_s: Option<i64>, count: u32) -> (Server, Store) {
+    let (server, url) = Server::start();
+    server.insert("object", vec![7; 100]);
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let again = move || {
+        let number = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 2;
+        let next = (number <= count + 1).then(|| session(number, life_s));
+        let next: std::pin::Pin<Box<dyn Future<Output = _>>> = Box::pin(async { Ok(next) });
+        next
+    };
+    let chain = CredentialChain::handed_out(first, Box::new(again)).expect("a chain");
+    (server, open(&url, chain))
+}
+
+#[test]
+fn keys_that_are_handed_out_are_followed_by_others() {
+    simulated(|| async {
+        // Before their end, which nobody waits for.
+        let (server, store) = handed_out(session(1, Some(HOUR_S)), Some(HOUR_S), 9);
+        store.get("object").await.expect("got");
+        time::sleep(Duration::from_secs(3600 - 290)).await;
+        for _ in 0..2 {
+            store.get("object").await.expect("got");
+            time::sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(server.signers(), ["H1", "H1", "H2"]);
+        // Those whose time is over when they come, and those that a store calls expired at once.
+        let (server, store) = handed_out(session(1, Some(-1)), None, 9);
+        store.get("object").await.expect("got");
+        assert_eq!(server.signers(), ["H2"]);
+        let (server, store) = handed_out(session(1, None), None, 9);
+        server.expire("H1");
+        store.get("object").await.expect("got");
+        assert_eq!(server.signers(), ["H1", "H2"]);
+        // The next ones are no better, and are not asked for again and again.
+        server.expire("H2");
+        let error = store.get("object").await.expect_err("expired");
+        assert!(error.is_expired() && !error.is_retryable(), "{error}");
+        assert_eq!(server.signers()[2..], ["H2"]);
+        // There are no others any more.
+        let (server, store) = handed_out(session(1, None), None, 0);
+        server.expire("H1");
+        let error = store.get("object").await.expect_err("none");
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        shows_no_secret(&error);
+        assert_eq!(format!("{:?}", session(1, None)), "SessionKeys(..)");
     });
 }
 

@@ -171,15 +171,29 @@ impl Stores {
         secret: Option<&StoredSecret>,
         location: &Location,
     ) -> SqlResult<Bucket> {
-        let (client, none) = (self.client()?, StoredSecret::default());
+        let none = StoredSecret::default();
         let secret = secret.unwrap_or(&none);
-        let (bucket, endpoint) = (location.bucket.clone(), secret.endpoint.clone());
         let has_client = location.scheme.only_reads() && secret.secret.is_some();
         let credentials = match (secret.uses_chain, has_client) {
             (true, _) => self.chain()?.into(),
             (_, true) => self.tokens(secret, location)?.into(),
             (false, false) => credentials(secret),
         };
+        self.open_as(credentials, secret, location)
+    }
+
+    /// The same with other credentials than those of the secret, which says where the store is.
+    ///
+    /// # Errors
+    /// As [`Stores::open`].
+    pub(crate) fn open_as(
+        &self,
+        credentials: Credentials,
+        secret: &StoredSecret,
+        location: &Location,
+    ) -> SqlResult<Bucket> {
+        let client = self.client()?;
+        let (bucket, endpoint) = (location.bucket.clone(), secret.endpoint.clone());
         let store = match location.scheme {
             Scheme::S3 => client.s3(S3Options {
                 bucket,

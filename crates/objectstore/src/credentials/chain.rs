@@ -11,6 +11,7 @@ use runtime::time::{self, Duration, Instant};
 use super::call::Caller;
 use super::client::{Grant, TokenClient};
 use super::container::Container;
+use super::handed::{self, Handing, SessionKeys};
 use super::issued::Issued;
 use super::metadata::Metadata;
 use super::profile::{self, Found};
@@ -50,6 +51,7 @@ enum Source {
     Container(Container),
     Metadata(Metadata),
     Client(Grant),
+    HandedOut(Handing),
 }
 
 /// A profile that may be there.
@@ -77,7 +79,8 @@ struct State {
 pub(crate) struct Held {
     pub(super) credentials: Credentials,
     issued: Issued,
-    fetched: Instant,
+    /// `None` for those that were there before anything was fetched.
+    fetched: Option<Instant>,
     fetched_s: i64,
 }
 
@@ -150,6 +153,21 @@ impl CredentialChain {
         Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
     }
 
+    /// Keys that were handed out, and how others are got: shortly before the end of these, or when a store calls them
+    /// expired.
+    ///
+    /// # Errors
+    /// `Invalid`
+    pub fn handed_out(keys: SessionKeys, again: Handing) -> Result<CredentialChain> {
+        let issued = Issued::from(keys);
+        let (credentials, fetched_s) = (issued.credentials.clone(), unix_s());
+        let held = Held { credentials, issued, fetched: None, fetched_s };
+        let state = State { issued: Some(Arc::new(held)), ..State::default() };
+        let (state, waiting) = (Mutex::new(state), WaitQueue::new());
+        let (sources, caller) = (vec![Source::HandedOut(again)], Caller::new(Trust::default())?);
+        Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
+    }
+
     /// Whether it has tokens, and no keys of AWS.
     pub(crate) fn has_tokens(&self) -> bool {
         self.0.sources.iter().any(|source| matches!(source, Source::Client(_)))
@@ -208,7 +226,7 @@ impl CredentialChain {
         let mut state = lock(&self.0.state);
         match &state.issued {
             Some(held) if Arc::ptr_eq(held, refused) => {
-                if held.fetched.elapsed() < RENEWED_AGE_MIN {
+                if held.fetched.is_some_and(|fetched| fetched.elapsed() < RENEWED_AGE_MIN) {
                     return false;
                 }
                 state.issued = None;
@@ -225,7 +243,7 @@ impl Inner {
         match done {
             Ok(issued) => {
                 let credentials = issued.credentials.clone();
-                let (fetched, fetched_s) = (time::now(), unix_s());
+                let (fetched, fetched_s) = (Some(time::now()), unix_s());
                 state.issued = Some(Arc::new(Held { credentials, issued, fetched, fetched_s }));
                 state.failure = None;
                 state.has_issued = true;
@@ -278,6 +296,7 @@ impl Source {
             Source::Container(_) => "the container's service",
             Source::Metadata(_) => "the metadata service, and no other source is set up",
             Source::Client(_) => "the token service",
+            Source::HandedOut(_) => "whoever has handed them out",
         }
     }
 
@@ -290,6 +309,7 @@ impl Source {
             Source::Container(container) => container.fetch(caller).await.map(Some),
             Source::Metadata(metadata) => metadata.fetch(caller).await.map(Some),
             Source::Client(grant) => grant.fetch(caller).await.map(Some),
+            Source::HandedOut(again) => handed::next(again).await.map(Some),
         }
     }
 }
