@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Asks object stores that others wrote for everything that `objectstore` can ask for: moto and versitygw
 # (S3), Azurite (Azure), fake-gcs-server (Google). Those of S3 then keep the tables of TPC-H, whose queries give
-# the right answers in all modes; the others a table that one database writes and another one reads.
+# the right answers in all modes, and a table whose writer is killed as a process, again and again; the others a
+# table that one database writes and another one reads.
 #
 #   tests/objects/run.sh                 all of them
 #   tests/objects/run.sh --only moto     one of them (may be repeated)
@@ -67,6 +68,17 @@ tables() {
   if AWS_ACCESS_KEY_ID=$OBJECTS_ID AWS_SECRET_ACCESS_KEY=$OBJECTS_SECRET AWS_ENDPOINT_URL=$2 \
     "$dovetail" tpch verify --sf 0.01 --storage column --location s3://bucket/tpch --data "$scratch/$name.dovetail" \
     && second "$2" "$scratch/$name-second.dovetail" && bucket "$2"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+# killed NAME ENDPOINT: a writer that gets SIGKILL in the midst of loads leaves the old table or the new one.
+killed() {
+  echo "== a killed writer in $1"
+  mkdir "$scratch/$1-killed"
+  if keys "$2" python3 "$here/killed.py" "$dovetail" "$scratch/$1-killed" s3://bucket/killed "$2"; then
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
@@ -143,6 +155,7 @@ moto() {
   make_bucket "http://127.0.0.1:$port/bucket" || { skip moto "no bucket can be made"; stop; return; }
   OBJECTS_LACKS="denied ${MOTO_LACKS-}" exercise moto s3 "http://127.0.0.1:$port" bucket
   tables moto "http://127.0.0.1:$port"
+  killed moto "http://127.0.0.1:$port"
   stop
 }
 
@@ -164,6 +177,7 @@ versitygw() {
   make_bucket "http://127.0.0.1:$port/bucket" || { skip versitygw "no bucket can be made"; stop; return; }
   OBJECTS_LACKS=${VERSITYGW_LACKS-} exercise versitygw s3 "http://127.0.0.1:$port" bucket
   tables versitygw "http://127.0.0.1:$port"
+  killed versitygw "http://127.0.0.1:$port"
   stop
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 const HIDDEN: &str = "'********'";
 
 /// Words that stand before what is nobody's business.
-const WORDS: [&str; 5] = ["password", "secret", "key_id", "session_token", "encryption_key"];
+const WORDS: [&str; 6] =
+    ["password", "secret", "key_id", "session_token", "encryption_key", "credential"];
 
 /// The text up to the first password or key in it, which one of these words and a quote begin; nothing
 /// is left of what is in the parentheses of `CREATE SECRET`.

@@ -43,6 +43,11 @@ pub(crate) struct StoredSecret {
     /// By which the tables of its scope are encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) encryption_key: Option<String>,
+    /// Who gives tokens for the id and the secret of a client, and what they are for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_service: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_scope: Option<String>,
     /// What a million gets cost in dollars, where the price list of the store is not the one that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request_price: Option<String>,
@@ -96,6 +101,16 @@ impl Snapshot {
     /// As [`crate::objects::Stores::open`].
     pub(crate) fn bucket_of(&self, path: &ObjectPath) -> SqlResult<Bucket> {
         self.stores.open(self.secrets.of_location(&path.text), &path.location)
+    }
+
+    /// The scope of the secret for a location or the name of an object.
+    pub(crate) fn secret_scope(&self, text: &str) -> Option<&str> {
+        self.secrets.of_location(text).map(|secret| secret.scope.as_str())
+    }
+
+    /// The endpoints that secrets name.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {
+        self.secrets.0.values().filter_map(|secret| secret.endpoint.as_deref())
     }
 
     /// Whether a secret or the list of hosts names the server of a path. What the list does not name is not spoken to

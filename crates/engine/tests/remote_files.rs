@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, Int32Array};
 use files_support::{MODES, numbers, outcome, parquet_bytes, parquet_indexed, told};
 use parquet::basic::Compression;
-use remote_support::{Faults, Scratch, Stand, refused, rows};
+use remote_support::{Faults, Scratch, Stand, put_lake, refused, rows};
 
 const TABLE: &str = "create table l (a int, b int, c text, d numeric(12,2)); \
      insert into l select i, i % 7, 'text ' || i % 1000, i::numeric(12,2) / 4 \
@@ -299,34 +299,6 @@ fn files_are_read_from_a_store_in_trouble() {
     refused(&mut session, &format!("{FACTS} read_csv('s3://bucket/*.csv')"), "57014");
 }
 
-/// Puts a table of Iceberg into the store, its location changed to this one of the same length.
-fn put_lake(stand: &Stand, table: &str, location: Option<&'static [u8; 16]>) -> Vec<String> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../iceberg/tests/data");
-    let (mut folders, mut keys) = (vec![data.join(table)], vec![]);
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let mut bytes = std::fs::read(&path).expect("a file");
-            let written = b"file:///tmp/lake";
-            while let Some(at) = bytes.windows(16).position(|part| part == written)
-                && let Some(location) = location
-            {
-                bytes[at..at + 16].copy_from_slice(location);
-            }
-            let name = path.strip_prefix(&data).expect("below it").to_str().expect("UTF-8");
-            let key = format!("lake/{name}");
-            keys.push(key.clone());
-            stand.with(move |server| server.insert(&key, bytes));
-        }
-    }
-    keys.sort();
-    keys
-}
-
 #[test]
 fn tables_of_iceberg_are_read_from_a_store() {
     let stand = Stand::new();
@@ -358,94 +330,4 @@ fn tables_of_iceberg_are_read_from_a_store() {
     // The end of each file is one request, which has all of a file so small.
     assert!(figure(&all, "requests=") >= 13, "{all}");
     assert!(figure(&one, "requests=") * 8 <= figure(&all, "requests="), "{all} {one}");
-}
-
-/// Who writes the table does not choose whom the server speaks to.
-#[test]
-fn a_table_on_a_server_names_no_other_server() {
-    let stand = Stand::new();
-    let scratch = prepared(&stand, "files-servers");
-    let mut session = scratch.session();
-    let keys = put_lake(&stand, "deleted", Some(b"http://h2.x/lake"));
-    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
-    let query = |options: &str| {
-        format!("select count(*) from iceberg_scan('{}/b/{newest}'{options})", stand.url)
-    };
-    let error = refused(&mut session, &query(""), "42501");
-    assert!(error.detail.is_some_and(|detail| detail.contains("another server")));
-    // Its own is meant.
-    assert_eq!(rows(&mut session, &query(", allow_moved_paths => true")), "9");
-    // A catalog names no other one either.
-    let key = newest.clone();
-    stand.with(move |server| {
-        let metadata = server.object(&key).expect("there").bytes.to_vec();
-        let metadata = String::from_utf8(metadata).expect("UTF-8");
-        server.insert("v1/config", b"{}".to_vec());
-        let answer = format!("{{\"metadata\": {metadata}}}");
-        server.insert("v1/namespaces/n/tables/t", answer.into_bytes());
-    });
-    let by_catalog =
-        format!("select count(*) from iceberg_scan('n.t', catalog => '{}/c')", stand.url);
-    refused(&mut session, &by_catalog, "42501");
-    // One for which there is a secret may be asked, and is not there.
-    let secret = "create secret h (type http, session_token 'canary', scope 'http://h2.x')";
-    session.execute(&format!("{secret}; set statement_timeout = '2s'")).expect("a secret");
-    let error = session.execute(&query("")).expect_err("no such host");
-    assert_ne!(error.state.0, "42501", "{error:?}");
-}
-
-#[test]
-fn a_catalog_says_where_a_table_lies() {
-    let stand = Stand::new();
-    let scratch = prepared(&stand, "files-catalog");
-    let mut session = scratch.session();
-    let keys = put_lake(&stand, "deleted", Some(b"s3://bucket/lake"));
-    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
-    let newest = newest.clone();
-    stand.with(move |server| {
-        let metadata = server.object(&newest).expect("there").bytes.to_vec();
-        let metadata = String::from_utf8(metadata).expect("UTF-8");
-        let answer = format!("{{\"metadata-location\": \"\", \"metadata\": {metadata}}}");
-        let local = answer.replace("s3://bucket/lake", "/lake");
-        server.insert("v1/p/namespaces/n\u{1f}m/tables/t", answer.into_bytes());
-        server.insert("v1/p/namespaces/n/tables/local", local.into_bytes());
-        server.insert("v1/p/namespaces/n/tables/bad", b"{}".to_vec());
-        let config = r#"{"defaults": {}, "overrides": {"prefix": "p"}}"#;
-        server.insert("v1/config", config.into());
-    });
-    let url = format!("{}/catalog", stand.url);
-    let secret =
-        format!("create secret c (type http, session_token 'canary', scope '{}')", stand.url);
-    session.execute(&secret).expect("a secret");
-    let from = |table: &str| format!("iceberg_scan('{table}', catalog => '{url}')");
-    let found = outcome(&mut session, &format!("select id from {} order by id", from("n.m.t")));
-    assert_eq!(found, "0;2;4;4;5;6;7;9;20");
-    // The same without the catalog.
-    let found = outcome(
-        &mut session,
-        "select id from iceberg_scan('s3://bucket/lake/deleted') order by id",
-    );
-    assert_eq!(found, "0;2;4;4;5;6;7;9;20");
-    assert!(stand.with(|server| server.signers().contains(&"canary".to_owned())));
-    let mut check = |table: &str, state: &str| {
-        refused(&mut session, &format!("select * from {}", from(table)), state);
-    };
-    check("n.none", "42P01");
-    check("none", "22023");
-    check("n.local", "42501");
-    check("n.bad", "XX001");
-    for (options, state) in [
-        ("type http, session_token 'canary'", "22023"),
-        ("type http, scope 'https://host'", "22023"),
-        ("type http, session_token 'canary', scope 's3://bucket'", "22023"),
-        ("type http, session_token 'canary', scope 'https://h', region 'x'", "22023"),
-    ] {
-        refused(&mut session, &format!("create secret d ({options})"), state);
-    }
-    refused(&mut session, "select * from iceberg_scan('n.t', catalog => 's3://bucket')", "22023");
-    refused(
-        &mut session,
-        "select * from iceberg_scan('n.t', catalog => 'http://169.254.169.254')",
-        "42501",
-    );
 }

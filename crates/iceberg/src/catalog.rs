@@ -2,7 +2,7 @@
 
 use crate::document::Object;
 use crate::metadata::json_of;
-use crate::{Error, Result};
+use crate::{Error, Result, StorePlace};
 
 /// Between the parts of a namespace.
 const SEPARATOR: &str = "\u{1f}";
@@ -12,6 +12,7 @@ const SEPARATOR: &str = "\u{1f}";
 pub struct CatalogConfig {
     default_prefix: Option<String>,
     prefix: Option<String>,
+    store: StorePlace,
 }
 
 impl CatalogConfig {
@@ -22,12 +23,20 @@ impl CatalogConfig {
     pub fn parse(bytes: &[u8]) -> Result<CatalogConfig> {
         let json = json_of(bytes)?;
         let object = Object::of(&json, "it")?;
-        let prefix = |name: &str| -> Result<Option<String>> {
-            let Some(settings) = object.get(name) else { return Ok(None) };
-            let prefix = Object::of(settings, name)?.text_if("prefix")?;
-            Ok(prefix.map(str::to_owned))
+        let part = |name: &str| -> Result<(Option<String>, StorePlace)> {
+            let Some(settings) = object.get(name) else { return Ok((None, StorePlace::default())) };
+            let settings = Object::of(settings, name)?;
+            let prefix = settings.text_if("prefix")?.map(str::to_owned);
+            Ok((prefix, StorePlace::of(settings)?))
         };
-        Ok(CatalogConfig { default_prefix: prefix("defaults")?, prefix: prefix("overrides")? })
+        let ((default_prefix, default_store), (prefix, store)) =
+            (part("defaults")?, part("overrides")?);
+        Ok(CatalogConfig { default_prefix, prefix, store: store.or(&default_store) })
+    }
+
+    /// Where the store of its tables is, as far as a table says nothing else.
+    pub fn store(&self) -> &StorePlace {
+        &self.store
     }
 
     /// What stands in front of all names: what the catalog insists on, what was given, or what it proposes.

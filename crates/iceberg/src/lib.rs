@@ -18,6 +18,7 @@ mod partition;
 mod schema;
 mod transform;
 mod value;
+mod vended;
 
 pub use catalog::{CatalogConfig, table_key};
 pub use deletes::Deletes;
@@ -29,6 +30,7 @@ pub use partition::{PartitionField, PartitionSpec};
 pub use schema::{Field, NameMapping, Schema, Type};
 pub use transform::Transform;
 pub use value::Value;
+pub use vended::{StorePlace, VendedKeys};
 
 /// The field that a position delete file names data files in.
 pub const DELETED_PATH_FIELD: i32 = 2_147_483_546;

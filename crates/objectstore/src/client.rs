@@ -219,9 +219,17 @@ impl Client {
     }
 
     fn store(&self, provider: Provider, credentials: Credentials) -> Result<Store> {
-        let is_amazon = matches!(&provider, Provider::S3(s3) if s3.flavour == Flavour::Amazon);
-        if !is_amazon && matches!(credentials, Credentials::Fetched(_)) {
-            return Err(Error::invalid("keys that are fetched are those of AWS, for stores of S3"));
+        let fits = match (&provider, &credentials) {
+            (Provider::Plain(_), Credentials::Fetched(chain)) => chain.has_tokens(),
+            (Provider::S3(s3), Credentials::Fetched(chain)) => {
+                s3.flavour == Flavour::Amazon && !chain.has_tokens()
+            }
+            (_, credentials) => !matches!(credentials, Credentials::Fetched(_)),
+        };
+        if !fits {
+            let what = "keys that are fetched are those of AWS, for stores of S3, and tokens are \
+                        for servers of files";
+            return Err(Error::invalid(what));
         }
         self.0.allow.check_host(provider.endpoint())?;
         if let Ok(address) = provider.endpoint().host.parse() {

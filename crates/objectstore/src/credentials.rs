@@ -3,7 +3,9 @@
 
 mod call;
 mod chain;
+mod client;
 mod container;
+mod handed;
 mod issued;
 mod metadata;
 mod profile;
@@ -18,6 +20,8 @@ use std::sync::Arc;
 use runtime::time::{self, Instant};
 
 pub use chain::CredentialChain;
+pub use client::TokenClient;
+pub use handed::{Handing, SessionKeys};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -42,7 +46,8 @@ pub enum Credentials {
     Keys(Keys),
     /// The bearer of a token (OAuth).
     Bearer(Token),
-    /// The holder of keys that are fetched, and renewed before they expire: for stores that speak S3.
+    /// The holder of keys or the bearer of a token that are fetched, and renewed before they expire: keys for stores
+    /// that speak S3, tokens for servers of files.
     Fetched(CredentialChain),
 }
 

@@ -124,14 +124,24 @@ impl Error {
     }
 
     /// The store says that the credentials of the request have expired. An answer without a body (to
-    /// `HEAD`) has no code: AWS answers 400 then, which it does to nothing else that is well formed.
+    /// `HEAD`) has no code: AWS answers 400 then, which it does to nothing else that is well formed. Catalogs of Iceberg
+    /// say 419.
     pub(crate) fn says_expired(&self) -> bool {
+        match (&self.0.code, self.0.status) {
+            (None, Some(401 | 419)) => true,
+            (_, Some(_)) => self.is_expired(),
+            (_, None) => false,
+        }
+    }
+
+    /// Whether the time of the keys that a store was asked with is over, as far as it says so. Where others could be
+    /// got, they were.
+    pub fn is_expired(&self) -> bool {
         const CODES: [&str; 4] =
             ["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidTokenId"];
-        match (&self.0.code, self.0.status) {
-            (Some(code), Some(_)) => CODES.contains(&code.as_str()),
-            (None, status) => matches!(status, Some(400 | 401)),
-            (Some(_), None) => false,
+        match &self.0.code {
+            Some(code) => CODES.contains(&code.as_str()),
+            None => self.0.status == Some(400),
         }
     }
 

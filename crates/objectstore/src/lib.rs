@@ -38,7 +38,9 @@ pub use allow::AllowList;
 #[cfg(feature = "object_store")]
 pub use bridge::ObjectStoreBridge;
 pub use client::{AzureOptions, Client, ClientStats, GoogleOptions, Options, S3Options, Style};
-pub use credentials::{CredentialChain, Credentials, Keys, Token};
+pub use credentials::{
+    CredentialChain, Credentials, Handing, Keys, SessionKeys, Token, TokenClient,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use get::Object;
 pub use limits::Limits;

@@ -120,6 +120,12 @@ pub(crate) enum Operation<'a> {
     Head {
         key: &'a str,
     },
+    /// What a server makes for whoever asks in this way.
+    Document {
+        key: &'a str,
+        query: &'a [(&'a str, &'a str)],
+        headers: &'a [(&'a str, &'a str)],
+    },
     Put {
         key: &'a str,
         payload: &'a Payload<'a>,

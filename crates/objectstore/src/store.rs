@@ -163,6 +163,22 @@ impl Store {
         Ok(self.provider().info(key, &head))
     }
 
+    /// What a server of files makes for whoever asks with this query and these headers, as catalogs do; up to
+    /// `bytes_max` of it.
+    ///
+    /// # Errors
+    /// `Invalid` of other stores, `TooLarge`, and what else goes wrong.
+    pub async fn document(
+        &self,
+        key: &str,
+        query: &[(&str, &str)],
+        headers: &[(&str, &str)],
+        bytes_max: usize,
+    ) -> Result<Vec<u8>> {
+        let operation = Operation::Document { key, query, headers };
+        Ok(self.ask(&operation, bytes_max).await?.1)
+    }
+
     /// Removes an object. It is no error when there is none.
     ///
     /// # Errors

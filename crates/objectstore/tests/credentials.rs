@@ -12,8 +12,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use objectstore::{
-    AzureOptions, Client, CredentialChain, Credentials, Error, ErrorKind, Options, S3Options,
-    Store, Trust,
+    AllowList, AzureOptions, Client, CredentialChain, Credentials, Error, ErrorKind, Options,
+    S3Options, SessionKeys, Store, TokenClient, Trust,
 };
 use runtime::fs::{File, OpenOptions};
 use runtime::sim::Disk;
@@ -366,6 +366,193 @@ fn a_source_that_fails_is_not_passed_over() {
             check(&[("AWS_PROFILE", profile), files]).await;
         }
         check(&[("AWS_WEB_IDENTITY_TOKEN_FILE", "/gone"), ("AWS_ROLE_ARN", "r")]).await;
+    });
+}
+
+/// A client of a token service at this URL.
+fn client(url: &str, secret: &str) -> objectstore::Result<CredentialChain> {
+    let client = TokenClient {
+        url: url.to_owned(),
+        id: "me".to_owned(),
+        secret: secret.to_owned(),
+        scope: Some("a b".to_owned()),
+    };
+    CredentialChain::of_client(client, AllowList::any(), Trust::default())
+}
+
+/// What a token service answers whose tokens are other ones each time.
+fn tokens(life: &'static str) -> impl Fn(&Asked) -> Option<(u16, String)> {
+    let issued = Cell::new(0);
+    move |asked| {
+        assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/v1/oauth/tokens"));
+        let form = "grant_type=client_credentials&client_id=me&client_secret=hunter2%26";
+        if asked.body != format!("{form}&scope=a%20b") {
+            return Some((401, "hunter2".to_owned()));
+        }
+        issued.set(issued.get() + 1);
+        let token = format!("token-{}", issued.get());
+        Some((200, format!("{{\"access_token\": \"{token}\", {life}}}")))
+    }
+}
+
+const TOKENS: &str = "http://127.0.0.1:8001/v1/oauth/tokens";
+
+/// A server of files that is asked with the tokens of a client.
+fn with_tokens(url: &str, secret: &str) -> Store {
+    let chain = client(TOKENS, secret).expect("a client");
+    let stores = Client::new(Options::default()).expect("a client");
+    stores.http_as(&format!("{url}/catalog"), chain.into()).expect("a store")
+}
+
+#[test]
+fn a_client_has_tokens_that_are_renewed_before_they_expire() {
+    // An hour, also where it is not said.
+    for life in [
+        "\"token_type\": \"Bearer\", \"expires_in\": 3600",
+        "\"token_type\": \"bearer\", \"expires_in\": \"3600\"",
+        "\"scope\": \"catalog\"",
+    ] {
+        simulated(move || async move {
+            let service = Service::start("127.0.0.1:8001", tokens(life));
+            let (server, url) = Server::start();
+            server.insert("object", vec![7; 100]);
+            let store = with_tokens(&url, "hunter2&");
+            for _ in 0..3 {
+                store.get("object").await.expect("got");
+            }
+            assert_eq!((service.count(), server.signers()), (1, vec!["token-1".to_owned(); 3]));
+            // Five minutes before its end another one is asked for, for which nobody waits.
+            time::sleep(Duration::from_secs(3600 - 290)).await;
+            store.get("object").await.expect("got");
+            time::sleep(Duration::from_secs(60)).await;
+            store.get("object").await.expect("got");
+            assert_eq!(
+                (service.count(), &server.signers()[3..]),
+                (2, &["token-1".to_owned(), "token-2".to_owned()][..])
+            );
+            // One that is revoked is replaced.
+            server.expire("token-2");
+            store.get("object").await.expect("got");
+            assert_eq!(server.signers()[5..], ["token-2", "token-3"]);
+        });
+    }
+}
+
+#[test]
+fn a_catalog_says_by_a_status_that_a_token_has_expired() {
+    simulated(|| async {
+        let service = Service::start("127.0.0.1:8001", tokens("\"expires_in\": 3600"));
+        let is_over = Rc::new(Cell::new(false));
+        let over = is_over.clone();
+        let _catalog = Service::start("127.0.0.1:8002", move |asked| {
+            let is_old = asked.headers["authorization"] == "Bearer token-1";
+            let wrong = "{\"error\": {\"message\": \"hunter2\", \"code\": 419}}";
+            match is_old && over.get() {
+                true => Some((419, wrong.to_owned())),
+                false => Some((200, "{}".to_owned())),
+            }
+        });
+        let store = with_tokens("http://127.0.0.1:8002", "hunter2&");
+        store.get("v1/config").await.expect("got");
+        is_over.set(true);
+        let error = store.get("v1/config").await.expect_err("another one would be refused, too");
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        shows_no_secret(&error);
+        time::sleep(Duration::from_secs(60)).await;
+        store.get("v1/config").await.expect("got with the next one");
+        assert_eq!(service.count(), 2);
+    });
+}
+
+#[test]
+fn the_secret_of_a_client_is_told_to_nobody_else() {
+    simulated(|| async {
+        let _service = Service::start("127.0.0.1:8001", tokens("\"expires_in\": 3600"));
+        let (server, url) = Server::start();
+        let error = with_tokens(&url, "other").get("object").await.expect_err("refused");
+        assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Denied, false), "{error}");
+        shows_no_secret(&error);
+        assert_eq!(server.request_count(), 0, "nothing is asked without a token");
+        // It is not sent in clear, nor to the services of a machine; tokens go to no store of S3.
+        for (url, kind) in [
+            ("http://tokens.test/v1", ErrorKind::Invalid),
+            ("ftp://127.0.0.1", ErrorKind::Invalid),
+            ("https://", ErrorKind::Invalid),
+            ("https://169.254.169.254/token", ErrorKind::Forbidden),
+        ] {
+            let error = client(url, "hunter2").expect_err(url);
+            assert_eq!(error.kind(), kind, "{url}");
+            shows_no_secret(&error);
+        }
+        let options = S3Options {
+            bucket: "bucket".to_owned(),
+            credentials: client(TOKENS, "x").expect("a client").into(),
+            ..S3Options::default()
+        };
+        let refused = Client::new(Options::default()).expect("a client").s3(options);
+        assert_eq!(refused.expect_err("of AWS").kind(), ErrorKind::Invalid);
+        let named = TokenClient { url: TOKENS.to_owned(), ..TokenClient::default() };
+        assert_eq!(format!("{named:?}"), "TokenClient(..)");
+        let only = AllowList::only(["other.test"]);
+        let error = CredentialChain::of_client(named, only, Trust::default());
+        assert_eq!(error.expect_err("not listed").kind(), ErrorKind::Forbidden);
+    });
+}
+
+/// Keys of this number, good for so many seconds.
+fn session(number: u32, life_s: Option<i64>) -> SessionKeys {
+    let now_s = time::unix_us() / 1_000_000;
+    let (id, secret) = (format!("H{number}"), "hunter2".to_owned());
+    SessionKeys { id, secret, token: None, expires_s: life_s.map(|life| now_s + life) }
+}
+
+/// A store with keys that are handed out: these first, and `count` times others.
+fn handed_out(first: SessionKeys, life_s: Option<i64>, count: u32) -> (Server, Store) {
+    let (server, url) = Server::start();
+    server.insert("object", vec![7; 100]);
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let again = move || {
+        let number = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 2;
+        let next = (number <= count + 1).then(|| session(number, life_s));
+        let next: std::pin::Pin<Box<dyn Future<Output = _>>> = Box::pin(async { Ok(next) });
+        next
+    };
+    let chain = CredentialChain::handed_out(first, Box::new(again)).expect("a chain");
+    (server, open(&url, chain))
+}
+
+#[test]
+fn keys_that_are_handed_out_are_followed_by_others() {
+    simulated(|| async {
+        // Before their end, which nobody waits for.
+        let (server, store) = handed_out(session(1, Some(HOUR_S)), Some(HOUR_S), 9);
+        store.get("object").await.expect("got");
+        time::sleep(Duration::from_secs(3600 - 290)).await;
+        for _ in 0..2 {
+            store.get("object").await.expect("got");
+            time::sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(server.signers(), ["H1", "H1", "H2"]);
+        // Those whose time is over when they come, and those that a store calls expired at once.
+        let (server, store) = handed_out(session(1, Some(-1)), None, 9);
+        store.get("object").await.expect("got");
+        assert_eq!(server.signers(), ["H2"]);
+        let (server, store) = handed_out(session(1, None), None, 9);
+        server.expire("H1");
+        store.get("object").await.expect("got");
+        assert_eq!(server.signers(), ["H1", "H2"]);
+        // The next ones are no better, and are not asked for again and again.
+        server.expire("H2");
+        let error = store.get("object").await.expect_err("expired");
+        assert!(error.is_expired() && !error.is_retryable(), "{error}");
+        assert_eq!(server.signers()[2..], ["H2"]);
+        // There are no others any more.
+        let (server, store) = handed_out(session(1, None), None, 0);
+        server.expire("H1");
+        let error = store.get("object").await.expect_err("none");
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        shows_no_secret(&error);
+        assert_eq!(format!("{:?}", session(1, None)), "SessionKeys(..)");
     });
 }
 

@@ -12,6 +12,7 @@ mod planning;
 mod prune;
 mod rest;
 mod values;
+mod vended;
 mod versions;
 
 use std::sync::Arc;
@@ -36,13 +37,15 @@ pub(super) use deletions::{Deleted, Deletions};
 
 use lake::{Lake, Reader};
 
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 8] = [
     "allow_moved_paths",
     "catalog",
     "catalog_prefix",
     "snapshot_from_id",
     "snapshot_from_timestamp",
+    "vended_credentials",
     "version",
+    "warehouse",
 ];
 
 /// A data file of a table.
@@ -66,8 +69,10 @@ pub(super) async fn describe(
 ) -> SqlResult<Described> {
     options::check_known(call, &OPTIONS)?;
     let memory = view.governor.without_plan().reserve("metadata of a table of Iceberg");
-    let reader = Reader { snapshot: view.snapshot.clone(), memory, cancel };
+    let (snapshot, vended) = (view.snapshot.clone(), Arc::default());
+    let reader = Reader { snapshot, vended, memory, cancel };
     let mut lake = versions::open(call, &reader).await?;
+    let reader = Reader { vended: lake.vended.clone(), ..reader };
     let mut data = vec![];
     if let Some(list) = lake.manifest_list.clone() {
         let files = planning::files_of(&lake, &list, &reader).await?;

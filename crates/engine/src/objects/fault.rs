@@ -6,6 +6,9 @@ use types::{SqlError, SqlState};
 
 use super::Location;
 
+const EXPIRED: &str = "If the time of the keys is over: run the statement again where a catalog hands them out, or \
+                       give others with CREATE OR REPLACE SECRET.";
+
 /// What a client is told of a request for an object.
 pub(crate) fn of_object(error: &Error, location: &Location, name: &str) -> SqlError {
     told(error, &format!("object \"{location}/{name}\""))
@@ -17,7 +20,10 @@ pub(crate) fn of_store(error: &Error, location: &Location) -> SqlError {
 }
 
 fn told(error: &Error, what: &str) -> SqlError {
-    let (state, hint) = advice(error.kind());
+    let (state, hint) = match error.is_expired() {
+        true => (SqlState::IO_ERROR, Some(EXPIRED)),
+        false => advice(error.kind()),
+    };
     let told = SqlError::new(state, format!("{what}: {error}"));
     match hint {
         Some(hint) => told.with_hint(hint),

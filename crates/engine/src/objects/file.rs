@@ -40,7 +40,14 @@ impl ObjectFile {
     /// # Errors
     /// 58P01 when there is none, those of the bucket and of the store.
     pub(crate) async fn open(snapshot: &Snapshot, path: &ObjectPath) -> SqlResult<ObjectFile> {
-        let bucket = snapshot.bucket_of(path)?;
+        ObjectFile::open_in(snapshot.bucket_of(path)?, path).await
+    }
+
+    /// The same in a bucket that is open.
+    ///
+    /// # Errors
+    /// As [`ObjectFile::open`].
+    pub(crate) async fn open_in(bucket: Bucket, path: &ObjectPath) -> SqlResult<ObjectFile> {
         let info = bucket.store.head(&path.key).await;
         let info = info.map_err(|error| of_object(&error, &bucket.location, &path.key))?;
         Ok(ObjectFile::of(bucket, ObjectInfo { key: path.key.clone(), ..info }))

@@ -1,13 +1,14 @@
 //! The connections of a database to object stores, and a bucket that was opened with the keys that a
 //! location has.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use objectstore::{
     AllowList, AzureOptions, Client, CredentialChain, Credentials, DataKey, GoogleOptions, Limits,
-    Options, S3Options, Store, Style, Trust,
+    Options, S3Options, Store, Style, TokenClient, Trust,
 };
 use types::{SqlError, SqlResult, SqlState};
 
@@ -19,6 +20,14 @@ use crate::secrets::StoredSecret;
 /// A request with all its repetitions: whoever runs a statement waits no longer for a store that is not
 /// there.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where a catalog gives tokens, unless its secret says another place, and what they are for, as the specification of
+/// REST catalogs has it.
+const TOKENS: &str = "v1/oauth/tokens";
+const TOKEN_SCOPE: &str = "catalog";
+
+/// Clients that have tokens: as many as there may be secrets.
+const CLIENTS_MAX: usize = 1000;
 
 /// The connections; clones are the same. They are made when the first location is opened.
 #[derive(Clone, Default)]
@@ -33,6 +42,8 @@ struct Inner {
     client: OnceLock<Client>,
     /// Keys that are found and renewed, for all secrets that want it.
     chain: OnceLock<CredentialChain>,
+    /// Tokens of clients, which are good for several statements.
+    clients: Mutex<BTreeMap<[String; 4], CredentialChain>>,
     /// Lists of tables that were replaced and are still read by.
     leases: Leases,
 }
@@ -98,14 +109,45 @@ impl Stores {
         if let Some(client) = self.0.client.get() {
             return Ok(client);
         }
-        let allow = match self.0.hosts.is_empty() {
-            true => AllowList::any(),
-            false => AllowList::only(self.0.hosts.iter().cloned()),
-        };
+        let allow = self.allow();
         let limits = Limits { request_timeout: REQUEST_TIMEOUT, ..Limits::default() };
         let client = Client::new(Options { limits, allow, ..Options::default() });
         let client = client.map_err(|error| SqlError::internal(error.to_string()))?;
         Ok(self.0.client.get_or_init(|| client))
+    }
+
+    fn allow(&self) -> AllowList {
+        match self.0.hosts.is_empty() {
+            true => AllowList::any(),
+            false => AllowList::only(self.0.hosts.iter().cloned()),
+        }
+    }
+
+    /// Tokens for the client of a secret.
+    fn tokens(&self, secret: &StoredSecret, location: &Location) -> SqlResult<CredentialChain> {
+        let usual = || format!("{}/{TOKENS}", secret.scope.trim_end_matches('/'));
+        let url = secret.token_service.clone().unwrap_or_else(usual);
+        let (id, key) = (secret.key_id.clone(), secret.secret.clone());
+        let client = TokenClient {
+            url,
+            id: id.unwrap_or_default(),
+            secret: key.unwrap_or_default(),
+            scope: secret.token_scope.clone().or_else(|| Some(TOKEN_SCOPE.to_owned())),
+        };
+        let scope = client.scope.clone().unwrap_or_default();
+        let known = [client.url.clone(), client.id.clone(), client.secret.clone(), scope];
+        let mut clients = self.0.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(chain) = clients.get(&known) {
+            return Ok(chain.clone());
+        }
+        let chain = CredentialChain::of_client(client, self.allow(), Trust::default());
+        let chain = chain.map_err(|error| of_store(&error, location))?;
+        // Secrets that have changed leave theirs behind.
+        if clients.len() >= CLIENTS_MAX {
+            clients.clear();
+        }
+        clients.insert(known, chain.clone());
+        Ok(chain)
     }
 
     fn chain(&self) -> SqlResult<CredentialChain> {
@@ -129,13 +171,29 @@ impl Stores {
         secret: Option<&StoredSecret>,
         location: &Location,
     ) -> SqlResult<Bucket> {
-        let (client, none) = (self.client()?, StoredSecret::default());
+        let none = StoredSecret::default();
         let secret = secret.unwrap_or(&none);
-        let (bucket, endpoint) = (location.bucket.clone(), secret.endpoint.clone());
-        let credentials = match secret.uses_chain {
-            true => self.chain()?.into(),
-            false => credentials(secret),
+        let has_client = location.scheme.only_reads() && secret.secret.is_some();
+        let credentials = match (secret.uses_chain, has_client) {
+            (true, _) => self.chain()?.into(),
+            (_, true) => self.tokens(secret, location)?.into(),
+            (false, false) => credentials(secret),
         };
+        self.open_as(credentials, secret, location)
+    }
+
+    /// The same with other credentials than those of the secret, which says where the store is.
+    ///
+    /// # Errors
+    /// As [`Stores::open`].
+    pub(crate) fn open_as(
+        &self,
+        credentials: Credentials,
+        secret: &StoredSecret,
+        location: &Location,
+    ) -> SqlResult<Bucket> {
+        let client = self.client()?;
+        let (bucket, endpoint) = (location.bucket.clone(), secret.endpoint.clone());
         let store = match location.scheme {
             Scheme::S3 => client.s3(S3Options {
                 bucket,

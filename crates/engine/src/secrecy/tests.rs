@@ -18,6 +18,8 @@ fn passwords_are_left_out_and_other_texts_stay() {
         ("creat secret s (type s3, secret 'canary')", "creat secret s (type s3, secret'********'"),
         ("x key_id = 'canary'", "x key_id'********'"),
         ("x session_token := E'canary'", "x session_token'********'"),
+        ("x credential 'me:canary'", "x credential'********'"),
+        ("x provider credential_chain", "x provider credential_chain"),
         ("drop secret s", "drop secret s"),
         ("select secret from t where a = 'x'", "select secret from t where a = 'x'"),
     ];

@@ -30,6 +30,10 @@ pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
     if scheme.only_reads() {
         return of_server(secret);
     }
+    let has_client = create.options.iter().any(|(name, _)| name == "credential");
+    if has_client || secret.token_service.is_some() || secret.token_scope.is_some() {
+        return Err(wrong("tokens are fetched for secrets of the type http only"));
+    }
     if secret.key_id.is_some() != secret.secret.is_some() {
         return Err(wrong("the options key_id and secret are of use together only"));
     }
@@ -58,18 +62,27 @@ pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
     Ok(secret)
 }
 
-/// The token for a server of files or a catalog, which is sent nowhere else.
+/// The token for a server of files or a catalog, which is sent nowhere else, or the client that tokens are asked for.
 fn of_server(secret: StoredSecret) -> SqlResult<StoredSecret> {
     let (name, scope) = (secret.name.clone(), secret.scope.clone());
-    let token_alone = StoredSecret {
-        name,
-        scope,
-        session_token: secret.session_token.clone(),
-        ..Default::default()
+    let bare = StoredSecret { name, scope, ..Default::default() };
+    let given = secret.clone();
+    let expected = match (&secret.session_token, &secret.secret) {
+        (Some(_), None) => StoredSecret { session_token: given.session_token, ..bare },
+        (None, Some(_)) => StoredSecret {
+            key_id: given.key_id,
+            secret: given.secret,
+            token_service: given.token_service,
+            token_scope: given.token_scope,
+            ..bare
+        },
+        _ => bare,
     };
-    if secret.session_token.is_none() || secret != token_alone {
+    let has_any = secret.session_token.is_some() || secret.key_id.is_some();
+    if !has_any || secret != expected {
         return Err(wrong(
-            "a secret of the type http has a session_token and a scope, and no more",
+            "a secret of the type http has a scope and a session_token, or a credential with \
+             oauth2_server_uri and oauth2_scope, and no more",
         ));
     }
     match Location::parse(&secret.scope) {
@@ -98,7 +111,9 @@ fn scheme_of(value: &Secret) -> SqlResult<Scheme> {
 
 fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
     let value = value.expose();
-    let is_printable = value.bytes().all(|byte| byte.is_ascii_graphic());
+    // A scope of tokens is of words.
+    let is_word = |byte: u8| byte.is_ascii_graphic() || byte == b' ' && name == "oauth2_scope";
+    let is_printable = value.bytes().all(is_word);
     if value.is_empty() || value.len() > VALUE_BYTES_MAX || !is_printable {
         let message = format!("the value of the option \"{name}\" is empty, too long or no text");
         return Err(wrong(&message));
@@ -110,6 +125,17 @@ fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
         "endpoint" => &mut secret.endpoint,
         "region" => &mut secret.region,
         "account" => &mut secret.account,
+        "oauth2_server_uri" => &mut secret.token_service,
+        "oauth2_scope" => &mut secret.token_scope,
+        "credential" => {
+            let Some((id, key)) =
+                value.split_once(':').filter(|(id, key)| !id.is_empty() && !key.is_empty())
+            else {
+                return Err(wrong("a credential is the id of a client, a colon and its secret"));
+            };
+            (secret.key_id, secret.secret) = (Some(id.to_owned()), Some(key.to_owned()));
+            return Ok(());
+        }
         "encryption_key" => {
             if key_of(value).is_none() {
                 let message =
@@ -154,7 +180,8 @@ fn set(secret: &mut StoredSecret, name: &str, value: &Secret) -> SqlResult<()> {
 fn unknown(name: &str) -> SqlError {
     wrong(&format!("secrets have no option \"{name}\"")).with_hint(
         "The options are type, provider, key_id, secret, session_token, endpoint, region, \
-         account, path_style, encryption_key, request_price and scope.",
+         account, path_style, encryption_key, request_price, credential, oauth2_server_uri, \
+         oauth2_scope and scope.",
     )
 }
 

@@ -1,6 +1,7 @@
 //! Databases beside an object store of our own, which runs on a worker of its own.
 #![allow(dead_code, unused_imports, reason = "not every file of tests needs all of it")]
 
+mod lake;
 #[path = "../../../objectstore/tests/support/server.rs"]
 mod server;
 
@@ -8,8 +9,9 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use engine::{Database, Options, RingKind, Session, SqlError, StatementResult};
+pub use lake::put_lake;
 use runtime::{Config, RingChoice, Runtime};
-pub use server::{Faults, Kept, Server, Speed};
+pub use server::{Faults, Kept, Question, Server, Speed};
 use types::text::format_value;
 
 thread_local! {

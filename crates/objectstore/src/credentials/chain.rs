@@ -9,12 +9,15 @@ use runtime::sync::WaitQueue;
 use runtime::time::{self, Duration, Instant};
 
 use super::call::Caller;
+use super::client::{Grant, TokenClient};
 use super::container::Container;
+use super::handed::{self, Handing, SessionKeys};
 use super::issued::Issued;
 use super::metadata::Metadata;
 use super::profile::{self, Found};
 use super::web_identity::WebIdentity;
 use super::{Credentials, Keys, Variables, keys_of_variables, read};
+use crate::allow::AllowList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock;
 use crate::tls::Trust;
@@ -47,6 +50,8 @@ enum Source {
     WebIdentity(WebIdentity),
     Container(Container),
     Metadata(Metadata),
+    Client(Grant),
+    HandedOut(Handing),
 }
 
 /// A profile that may be there.
@@ -74,7 +79,8 @@ struct State {
 pub(crate) struct Held {
     pub(super) credentials: Credentials,
     issued: Issued,
-    fetched: Instant,
+    /// `None` for those that were there before anything was fetched.
+    fetched: Option<Instant>,
     fetched_s: i64,
 }
 
@@ -132,6 +138,41 @@ impl CredentialChain {
         Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
     }
 
+    /// Tokens for a client, from a service that is to be among the hosts that are allowed. They are for servers of files.
+    ///
+    /// # Errors
+    /// `Invalid` for a service that is none or would be told the secret in clear, `Forbidden`.
+    pub fn of_client(
+        client: TokenClient,
+        allow: AllowList,
+        trust: Trust,
+    ) -> Result<CredentialChain> {
+        let sources = vec![Source::Client(Grant::new(client, allow)?)];
+        let (state, waiting) = (Mutex::default(), WaitQueue::new());
+        let caller = Caller::new(trust)?;
+        Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
+    }
+
+    /// Keys that were handed out, and how others are got: shortly before the end of these, or when a store calls them
+    /// expired.
+    ///
+    /// # Errors
+    /// `Invalid`
+    pub fn handed_out(keys: SessionKeys, again: Handing) -> Result<CredentialChain> {
+        let issued = Issued::from(keys);
+        let (credentials, fetched_s) = (issued.credentials.clone(), unix_s());
+        let held = Held { credentials, issued, fetched: None, fetched_s };
+        let state = State { issued: Some(Arc::new(held)), ..State::default() };
+        let (state, waiting) = (Mutex::new(state), WaitQueue::new());
+        let (sources, caller) = (vec![Source::HandedOut(again)], Caller::new(Trust::default())?);
+        Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
+    }
+
+    /// Whether it has tokens, and no keys of AWS.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.0.sources.iter().any(|source| matches!(source, Source::Client(_)))
+    }
+
     /// The keys that are good now; waits only when there are none.
     ///
     /// # Errors
@@ -185,7 +226,7 @@ impl CredentialChain {
         let mut state = lock(&self.0.state);
         match &state.issued {
             Some(held) if Arc::ptr_eq(held, refused) => {
-                if held.fetched.elapsed() < RENEWED_AGE_MIN {
+                if held.fetched.is_some_and(|fetched| fetched.elapsed() < RENEWED_AGE_MIN) {
                     return false;
                 }
                 state.issued = None;
@@ -201,8 +242,8 @@ impl Inner {
         let mut state = lock(&self.state);
         match done {
             Ok(issued) => {
-                let credentials = Credentials::Keys(issued.keys.clone());
-                let (fetched, fetched_s) = (time::now(), unix_s());
+                let credentials = issued.credentials.clone();
+                let (fetched, fetched_s) = (Some(time::now()), unix_s());
                 state.issued = Some(Arc::new(Held { credentials, issued, fetched, fetched_s }));
                 state.failure = None;
                 state.has_issued = true;
@@ -254,6 +295,8 @@ impl Source {
             Source::WebIdentity(_) => "the web identity",
             Source::Container(_) => "the container's service",
             Source::Metadata(_) => "the metadata service, and no other source is set up",
+            Source::Client(_) => "the token service",
+            Source::HandedOut(_) => "whoever has handed them out",
         }
     }
 
@@ -265,6 +308,8 @@ impl Source {
             Source::WebIdentity(identity) => identity.fetch(caller).await.map(Some),
             Source::Container(container) => container.fetch(caller).await.map(Some),
             Source::Metadata(metadata) => metadata.fetch(caller).await.map(Some),
+            Source::Client(grant) => grant.fetch(caller).await.map(Some),
+            Source::HandedOut(again) => handed::next(again).await.map(Some),
         }
     }
 }

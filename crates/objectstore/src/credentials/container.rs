@@ -94,7 +94,7 @@ impl Container {
         let reply = caller.call(&self.service, request, WAIT).await?;
         match reply.is_success() {
             true => Issued::of_json(reply.text()?),
-            false => Err(refusal("the container's service", reply.status)),
+            false => Err(refusal("the container's service", "keys", reply.status)),
         }
     }
 }

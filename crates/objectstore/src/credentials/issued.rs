@@ -1,22 +1,22 @@
-//! Keys that a service has issued for a while, and the documents that they come in.
+//! Keys and tokens that a service has issued for a while, and the documents that keys come in.
 
 use serde_json::Value;
 
-use super::Keys;
+use super::{Credentials, Keys};
 use crate::date;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Keys, and until when they are good.
+/// Keys or a token, and until when they are good.
 #[derive(Clone, Debug)]
 pub(super) struct Issued {
-    pub(super) keys: Keys,
+    pub(super) credentials: Credentials,
     /// Seconds since 1970; `None` for keys that are good until somebody changes them.
     pub(super) expires_s: Option<i64>,
 }
 
 impl From<Keys> for Issued {
     fn from(keys: Keys) -> Issued {
-        Issued { keys, expires_s: None }
+        Issued { credentials: Credentials::Keys(keys), expires_s: None }
     }
 }
 
@@ -39,7 +39,8 @@ impl Issued {
                 Some(moment.ok_or_else(|| unavailable("the answer ends at no known moment"))?)
             }
         };
-        Ok(Issued { keys: Keys { id, secret, token: there(token) }, expires_s })
+        let credentials = Credentials::Keys(Keys { id, secret, token: there(token) });
+        Ok(Issued { credentials, expires_s })
     }
 
     /// Of the document of a container's service or of a metadata service.
@@ -66,10 +67,10 @@ pub(super) fn unavailable(why: &str) -> Error {
 }
 
 /// Why a status is no success; what the body says is not shown, it may have secrets.
-pub(super) fn refusal(what: &str, status: u16) -> Error {
+pub(super) fn refusal(service: &str, what: &str, status: u16) -> Error {
     let kind = match status {
         400..=499 if status != 408 && status != 429 => ErrorKind::Denied,
         _ => ErrorKind::Unavailable,
     };
-    Error::new(kind, format!("{what} gives no keys")).with_status(status)
+    Error::new(kind, format!("{service} gives no {what}")).with_status(status)
 }

@@ -65,7 +65,7 @@ impl Metadata {
         let reply = self.ask(caller, "PUT", "/latest/api/token".to_owned(), life, until).await?;
         match reply.is_success() {
             true => Ok(reply.text()?.trim().to_owned()),
-            false => Err(refusal("the metadata service", reply.status)),
+            false => Err(refusal("the metadata service", "keys", reply.status)),
         }
     }
 
@@ -74,7 +74,7 @@ impl Metadata {
         let reply = self.ask(caller, "GET", format!("{ROLES}{role}"), header, until).await?;
         match reply.is_success() {
             true => Ok(reply),
-            false => Err(refusal("the metadata service", reply.status)),
+            false => Err(refusal("the metadata service", "keys", reply.status)),
         }
     }
 

@@ -118,7 +118,7 @@ fn complaint(reply: &Reply) -> Error {
                 Some(text.chars().filter(char::is_ascii_alphanumeric).take(64).collect::<String>());
         }
     });
-    let error = refusal("the token service", reply.status);
+    let error = refusal("the token service", "keys", reply.status);
     match code.as_deref() {
         // It could not reach whoever has made the token, and says that with a status of refusal.
         Some("IDPCommunicationError") => {

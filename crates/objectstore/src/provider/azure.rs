@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::shared_key::sign;
-use super::{Draft, check_key, unresolved};
+use super::{Draft, check_key, no_document, unresolved};
 use crate::credentials::Credentials;
 use crate::date::Date;
 use crate::encode;
@@ -63,6 +63,7 @@ impl Azure {
         let mut draft = match operation {
             Operation::Get { key, .. } => object("GET", key)?,
             Operation::Head { key } => object("HEAD", key)?,
+            Operation::Document { .. } => return Err(no_document()),
             Operation::Delete { key } => object("DELETE", key)?,
             Operation::Put { key, .. }
             | Operation::PutPart { key, .. }

@@ -65,7 +65,7 @@ fn kind(status: u16, code: &str) -> ErrorKind {
         (409, "BlobAlreadyExists") => ErrorKind::Precondition,
         // Two writers at the same moment: the store wants to be asked again.
         (409, "ConditionalRequestConflict" | "OperationAborted") => ErrorKind::Unavailable,
-        (401 | 403, _) => ErrorKind::Denied,
+        (401 | 403 | 419, _) => ErrorKind::Denied,
         (404, _) => ErrorKind::NotFound,
         (408, _) => ErrorKind::TimedOut,
         (412, _) => ErrorKind::Precondition,

@@ -245,6 +245,10 @@ fn unsupported() -> Error {
     Error::invalid("a server of files can be asked for whole objects and their parts only")
 }
 
+fn no_document() -> Error {
+    Error::invalid("documents are asked for at servers of files")
+}
+
 /// A request is signed with the keys of the moment, not with the place that they come from.
 fn unresolved() -> Error {
     Error::invalid("credentials that are fetched sign nothing themselves")
@@ -257,7 +261,7 @@ fn plain<'a>(
     credentials: &Credentials,
 ) -> Result<Request<'a>> {
     let (method, key) = match operation {
-        Operation::Get { key, .. } => ("GET", key),
+        Operation::Get { key, .. } | Operation::Document { key, .. } => ("GET", key),
         Operation::Head { key } => ("HEAD", key),
         _ => return Err(unsupported()),
     };
@@ -276,6 +280,10 @@ fn plain<'a>(
         if let Some(tag) = tag {
             draft.header("if-match", tag.clone());
         }
+    }
+    if let Operation::Document { query, headers, .. } = operation {
+        query.iter().for_each(|(name, value)| draft.ask(name, *value));
+        headers.iter().for_each(|(name, value)| draft.header(name, *value));
     }
     draft.finish()
 }

@@ -2,7 +2,7 @@
 //! so with other names.
 
 use super::sign::{EMPTY_SHA256, Scope, sign};
-use super::{Draft, check_key, unresolved};
+use super::{Draft, check_key, no_document, unresolved};
 use crate::credentials::Credentials;
 use crate::date::Date;
 use crate::encode;
@@ -117,6 +117,7 @@ impl S3 {
                 Ok((draft, None))
             }
             Operation::Head { key } => Ok((object("HEAD", key)?, None)),
+            Operation::Document { .. } => Err(no_document()),
             Operation::Delete { key } => Ok((object("DELETE", key)?, None)),
             Operation::Put { key, payload, condition, write_id } => {
                 let mut draft = object("PUT", key)?;

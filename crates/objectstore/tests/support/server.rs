@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "not every file of tests needs all of it")]
 
 mod kept;
+mod replies;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use runtime::net::{Address, Listener, Shutdown, Socket};
 use runtime::{spawn, time};
 
 pub use kept::{Kept, Watch};
+pub use replies::{Question, Replies};
 
 /// Probabilities of what goes wrong with a request, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,6 +95,7 @@ pub struct Server {
     pub faults: Rc<RefCell<Faults>>,
     pub speed: Rc<RefCell<Speed>>,
     pub watch: Rc<RefCell<Option<Watch>>>,
+    pub replies: Rc<RefCell<Option<Replies>>>,
 }
 
 /// What is asked.
@@ -144,6 +147,7 @@ impl Server {
             faults: Rc::default(),
             speed: Rc::default(),
             watch: Rc::default(),
+            replies: Rc::default(),
         };
         let all = server.clone();
         drop(spawn(async move {
@@ -225,7 +229,7 @@ impl Server {
             return send(socket, &error(500, "InternalError"), Speed::default(), None).await;
         }
         self.tell(&asked);
-        let answer = self.state.borrow_mut().answer(&asked);
+        let answer = self.answer(&asked);
         self.tell(&asked);
         if strikes(faults.lost) {
             return None;
@@ -318,6 +322,8 @@ impl State {
             "PUT" if has("partNumber") => self.put_part(asked),
             "PUT" => self.put(&key, asked),
             "POST" if has("uploads") => self.begin(asked),
+            // A service that gives the same whatever is sent to it.
+            "POST" if !has("uploadId") => self.get(&key, asked),
             "POST" => self.complete(&key, asked),
             "DELETE" if has("uploadId") => {
                 self.uploads.remove(&asked.query["uploadId"]);

@@ -12,6 +12,7 @@ use types::{SqlError, SqlResult, SqlState};
 use super::super::found::Found;
 use super::super::parquet::{self, ParquetFile};
 use super::counted::{Counted, Whole};
+use super::vended::Vended;
 use crate::catalog::Snapshot;
 use crate::copy::cannot_open;
 use crate::objects::{ObjectFile, ObjectPath, Scheme, Tally, is_object};
@@ -21,6 +22,8 @@ use crate::waiting::{Beside, all, unless_cancelled};
 pub(super) struct Lake {
     /// Opens objects with the secrets of the statement.
     pub(super) snapshot: Arc<Snapshot>,
+    /// Keys that a catalog has handed out for it.
+    pub(super) vended: Arc<Vended>,
     /// The folder of the table.
     pub(super) root: String,
     /// What the statement names: the table, its metadata file, or the catalog.
@@ -49,6 +52,8 @@ impl std::fmt::Debug for Lake {
 /// Reads whole files of metadata.
 pub(super) struct Reader<'a> {
     pub(super) snapshot: Arc<Snapshot>,
+    /// Keys for what is read.
+    pub(super) vended: Arc<Vended>,
     /// That of the table: what is counted there without being given back goes with it.
     pub(super) memory: Arc<Reservation>,
     pub(super) cancel: &'a Cancel,
@@ -109,7 +114,9 @@ impl Reader<'_> {
         if !is_object(path) {
             return Ok(Found::local(path.to_owned()));
         }
-        let object = ObjectFile::open(&self.snapshot, &ObjectPath::parse(path)?).await?;
+        let object = ObjectPath::parse(path)?;
+        let bucket = self.vended.bucket_of(&object, &self.snapshot)?;
+        let object = ObjectFile::open_in(bucket, &object).await?;
         Ok(Found::object(path.to_owned(), object))
     }
 
@@ -199,7 +206,7 @@ impl Lake {
             // Its size is known, which saves the request that would ask for it.
             true => {
                 let object = ObjectPath::parse(path)?;
-                let bucket = self.snapshot.bucket_of(&object)?;
+                let bucket = self.vended.bucket_of(&object, &self.snapshot)?;
                 let (key, size) = (object.key, file.file_bytes);
                 let info = ObjectInfo { key, size, tag: None, modified_s: None };
                 Found::object(path.to_owned(), ObjectFile::of(bucket, info))
@@ -214,7 +221,7 @@ impl Lake {
 }
 
 /// Scheme, host and port of a path on a server of files.
-fn server_of(path: &str) -> Option<(Scheme, String)> {
+pub(super) fn server_of(path: &str) -> Option<(Scheme, String)> {
     let scheme = Scheme::of(path)?;
     let host = path[scheme.start().len()..].split('/').next()?.to_ascii_lowercase();
     let usual = if scheme == Scheme::Https { ":443" } else { ":80" };

@@ -1,5 +1,7 @@
 //! Tables by the REST protocol of catalogs: the configuration is asked for once, then the table, whose metadata is in
-//! the answer. What the catalog says of credentials is not used: the secrets for the locations of files are.
+//! the answer, and keys for its files may be.
+
+use std::sync::Arc;
 
 use iceberg::{CatalogConfig, METADATA_BYTES_MAX, TableMetadata, place, table_key};
 use objectstore::ErrorKind;
@@ -8,12 +10,41 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::super::options::{flag, invalid, text};
 use super::lake::{self, Reader};
+use super::vended::Vended;
+use super::versions::Located;
 use crate::objects::{Bucket, Scheme, is_object, of_object};
 use crate::waiting::unless_cancelled;
 
 const CONFIG: &str = "v1/config";
 
-/// Asks the catalog at a URL for a table: where it lies, what it is called in errors, and its metadata.
+/// Says that keys for the files of the table are wanted.
+const DELEGATION: (&str, &str) = ("x-iceberg-access-delegation", "vended-credentials");
+
+/// How a catalog is asked for a table.
+pub(super) struct Question {
+    pub(super) bucket: Bucket,
+    pub(super) config: CatalogConfig,
+    key: String,
+    wants_keys: bool,
+}
+
+impl Question {
+    /// What the catalog answers.
+    ///
+    /// # Errors
+    /// Those of asking.
+    pub(super) async fn answer(&self) -> objectstore::Result<Vec<u8>> {
+        let headers = if self.wants_keys { &[DELEGATION][..] } else { &[] };
+        self.bucket.store.document(&self.key, &[], headers, METADATA_BYTES_MAX as usize).await
+    }
+
+    /// What the answer is called in errors.
+    fn path(&self) -> String {
+        format!("{}/{}", self.bucket.location, self.key.replace('\u{1f}', "."))
+    }
+}
+
+/// Asks the catalog at a URL for a table.
 ///
 /// # Errors
 /// 42P01 for a table that there is not, 28000 for a token that the catalog refuses, 42501 for a table among the
@@ -23,30 +54,16 @@ pub(super) async fn table(
     catalog: &str,
     name: &str,
     reader: &Reader<'_>,
-) -> SqlResult<(String, String, TableMetadata)> {
-    let is_moved = flag(call, "allow_moved_paths")?.unwrap_or(false);
-    if is_moved || text(call, "version").is_some() {
-        let message = "version and allow_moved_paths are of use without a catalog only";
-        return Err(invalid(message.to_owned()));
-    }
-    if !Scheme::of(catalog).is_some_and(Scheme::only_reads) {
-        return Err(invalid(format!("the catalog \"{catalog}\" does not begin with https://")));
-    }
-    let bucket = reader.snapshot.bucket(catalog)?;
-    let config = ask(&bucket, CONFIG, reader).await?;
-    let config = config.map_err(|error| of_object(&error, &bucket.location, CONFIG))?;
-    let config_path = format!("{}/{CONFIG}", bucket.location);
-    let config = CatalogConfig::parse(&config).map_err(|e| lake::fault(&config_path, &e))?;
-    let key = table_key(config.prefix(text(call, "catalog_prefix")), name);
-    let key = key.map_err(|error| invalid(error.to_string()))?;
-    let path = format!("{}/{}", bucket.location, key.replace('\u{1f}', "."));
-    let answer = ask(&bucket, &key, reader).await?;
+) -> SqlResult<Located> {
+    let question = question(call, catalog, name, reader).await?;
+    let path = question.path();
+    let answer = unless_cancelled(reader.cancel, question.answer()).await?;
     let answer = answer.map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             let message = format!("table \"{name}\" does not exist in the catalog \"{catalog}\"");
             SqlError::new(SqlState::UNDEFINED_TABLE, message)
         }
-        _ => of_object(&error, &bucket.location, &key),
+        _ => of_object(&error, &question.bucket.location, &question.key),
     })?;
     let metadata = reader.metadata(&path, &answer, TableMetadata::of_answer)?;
     let root = place(&metadata.location).map_err(|error| lake::fault(&path, &error))?;
@@ -56,20 +73,38 @@ pub(super) async fn table(
             .with_detail("Who writes to a catalog names no files of the server.")
             .with_hint("Give the folder to iceberg_scan, without a catalog."));
     }
-    Ok((root, path, metadata))
+    let vended = match question.wants_keys {
+        true => Vended::of_answer(&answer, &Arc::new(question), &path)?,
+        false => Vended::default(),
+    };
+    Ok(Located { root, path, metadata, vended })
 }
 
-async fn ask(
-    bucket: &Bucket,
-    key: &str,
+/// Asks the catalog for its configuration, which says how it is to be asked for the table.
+async fn question(
+    call: &FileCall,
+    catalog: &str,
+    name: &str,
     reader: &Reader<'_>,
-) -> SqlResult<Result<Vec<u8>, objectstore::Error>> {
-    let got = unless_cancelled(reader.cancel, bucket.store.get(key)).await?;
-    let Ok(got) = got else { return Ok(got.map(|_| vec![])) };
-    let bytes = got.body.as_slice();
-    if bytes.len() as u64 > METADATA_BYTES_MAX {
-        let message = format!("an answer of more than {METADATA_BYTES_MAX} bytes");
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+) -> SqlResult<Question> {
+    let is_moved = flag(call, "allow_moved_paths")?.unwrap_or(false);
+    if is_moved || text(call, "version").is_some() {
+        let message = "version and allow_moved_paths are of use without a catalog only";
+        return Err(invalid(message.to_owned()));
     }
-    Ok(Ok(bytes.to_vec()))
+    let wants_keys = flag(call, "vended_credentials")?.unwrap_or(true);
+    if !Scheme::of(catalog).is_some_and(Scheme::only_reads) {
+        return Err(invalid(format!("the catalog \"{catalog}\" does not begin with https://")));
+    }
+    let bucket = reader.snapshot.bucket(catalog)?;
+    let query: Vec<_> =
+        text(call, "warehouse").map(|name| ("warehouse", name)).into_iter().collect();
+    let asked = bucket.store.document(CONFIG, &query, &[], METADATA_BYTES_MAX as usize);
+    let config = unless_cancelled(reader.cancel, asked).await?;
+    let config = config.map_err(|error| of_object(&error, &bucket.location, CONFIG))?;
+    let config_path = format!("{}/{CONFIG}", bucket.location);
+    let config = CatalogConfig::parse(&config).map_err(|e| lake::fault(&config_path, &e))?;
+    let key = table_key(config.prefix(text(call, "catalog_prefix")), name);
+    let key = key.map_err(|error| invalid(error.to_string()))?;
+    Ok(Question { bucket, config, key, wants_keys })
 }

@@ -11,6 +11,7 @@ use super::super::options::{flag, invalid, text};
 use super::super::paths;
 use super::lake::{self, Lake, Reader};
 use super::rest;
+use super::vended::Vended;
 
 const HINT: &str = "version-hint.text";
 
@@ -27,7 +28,7 @@ pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake
         return Err(SqlError::unsupported("iceberg_scan of several tables at once"));
     };
     let catalog = text(call, "catalog");
-    let (root, path, metadata) = match catalog {
+    let Located { root, path, metadata, vended } = match catalog {
         Some(catalog) => rest::table(call, catalog, given, reader).await?,
         None => of_files(call, given, reader).await?,
     };
@@ -38,6 +39,7 @@ pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake
         metadata.schema_of(earlier.and(snapshot)).map_err(|error| lake::fault(&path, &error))?;
     Ok(Lake {
         snapshot: reader.snapshot.clone(),
+        vended: Arc::new(vended),
         root,
         home: catalog.unwrap_or(given).to_owned(),
         is_moved: flag(call, "allow_moved_paths")?.unwrap_or(false),
@@ -49,14 +51,24 @@ pub(super) async fn open(call: &FileCall, reader: &Reader<'_>) -> SqlResult<Lake
     })
 }
 
-/// The folder of a table, its metadata file, and what that says.
-async fn of_files(
-    call: &FileCall,
-    given: &str,
-    reader: &Reader<'_>,
-) -> SqlResult<(String, String, TableMetadata)> {
-    if text(call, "catalog_prefix").is_some() {
-        return Err(invalid("catalog_prefix is of use with a catalog only".to_owned()));
+/// A table that was found.
+pub(super) struct Located {
+    /// Its folder.
+    pub(super) root: String,
+    /// What its metadata is called in errors.
+    pub(super) path: String,
+    pub(super) metadata: TableMetadata,
+    /// Keys that a catalog has handed out for it.
+    pub(super) vended: Vended,
+}
+
+/// Options that say how a catalog is asked.
+const OF_CATALOGS: [&str; 3] = ["catalog_prefix", "vended_credentials", "warehouse"];
+
+/// A table by its folder or its metadata file.
+async fn of_files(call: &FileCall, given: &str, reader: &Reader<'_>) -> SqlResult<Located> {
+    if let Some(option) = OF_CATALOGS.iter().find(|option| text(call, option).is_some()) {
+        return Err(invalid(format!("{option} is of use with a catalog only")));
     }
     if given.contains(['*', '?']) {
         return Err(SqlError::unsupported("iceberg_scan with a pattern of names"));
@@ -73,7 +85,7 @@ async fn of_files(
     };
     let bytes = reader.whole(&path).await?;
     let metadata = reader.metadata(&path, &bytes, TableMetadata::parse)?;
-    Ok((root, path, metadata))
+    Ok(Located { root, path, metadata, vended: Vended::default() })
 }
 
 fn snapshot_of<'a>(
