@@ -2,7 +2,7 @@
 """Random queries that compose every clause over every table expression, to depth 4, on PostgreSQL and on this engine.
 
     python3 tests/sql/compose.py [--minutes 10 | --queries N] [--seed N] [--only K] [--modes ooo] [--binary FILE]
-                                 [--lanes N] [--limit SECONDS]
+                                 [--lanes N] [--limit SECONDS] [--storage column]
     python3 tests/sql/compose.py --find [--minutes 10]        # which of the known defects this binary has
     python3 tests/sql/compose.py --record [--queries N]       # writes tests/sql/corpus from PostgreSQL
     python3 tests/sql/compose.py --replay [--known]           # runs it; needs no PostgreSQL
@@ -247,6 +247,7 @@ def arguments():
     parser.add_argument("--lanes", type=int, default=os.cpu_count(), help="processes with a server each")
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a query; beyond, it is not compared")
     parser.add_argument("--binary", default=str(ROOT / "target" / "debug" / "dovetail"))
+    parser.add_argument("--storage", choices=["row", "column"], default="row", help="of our tables")
     parser.add_argument("--find", action="store_true")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--replay", action="store_true")
@@ -262,7 +263,7 @@ def main():
     if args.record:
         return corpus.record(args.seed, min(args.queries, RECORDED), Case, BATCH)
     args.batch = BATCH
-    args.sides = lambda: Sides(Reference(args.limit), Engine(server, args.modes.split(","), args.limit))
+    args.sides = lambda: Sides(Reference(args.limit), Engine(server, args.modes.split(","), args.limit, args.storage))
     return (find if args.find else compose)(args)
 
 

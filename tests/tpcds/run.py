@@ -4,36 +4,33 @@
     python3 -m venv target/tpcds && target/tpcds/bin/pip install duckdb==1.5.5 duckdb-extension-tpcds==1.5.5
     target/tpcds/bin/python tests/tpcds/run.py [--sf 0.1] [--binary target/release/dovetail] [--modes ooo,static]
                                                [--queries 1,14,99] [--memory 1GB] [--timeout 600]
+                                               [--storage column]
 
 The texts of the queries and the data are those of DuckDB's extension `tpcds`, which is installed as a package;
 nothing is fetched while this runs. The tables get the keys of the specification (section 2.4) and are loaded by
-COPY. Two things are made equal beforehand, and nothing else:
+COPY; column tables get them as unique indexes. Two things are made equal beforehand, and nothing else:
 
 - Nulls: DuckDB sorts them last, PostgreSQL and Dovetail last in ascending and first in descending order. DuckDB is
   told to sort as PostgreSQL does (`default_null_order`).
-- Ties: where ORDER BY leaves open which of equal rows come before LIMIT, two right answers differ. Each query runs
-  without its last LIMIT, and all of its rows are compared, without regard to their order. Then it runs as it is: as
-  many rows as DuckDB's, all of them among those of the whole result; rows that differ then are counted as `ties`.
+- Ties: where ORDER BY leaves open which of equal rows come before LIMIT, two right answers differ. How they are compared
+  then `tests/same.py` says; queries whose rows differ by that alone are counted as `ties`.
 
-Numbers are equal when they differ by less than a millionth: DuckDB divides and averages in binary.
 Prints a line for each query that differs or is refused, then one line a mode; ends with 1 if any did.
 """
 
 import argparse
 import collections
 import pathlib
-import re
 import sys
 import tempfile
 import time
-from decimal import Decimal
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import same
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODES = ["serial", "static", "ooo"]
-TOLERANCE = Decimal("1e-6")
 KEYS = {
     "call_center": "cc_call_center_sk", "catalog_page": "cp_catalog_page_sk",
     "catalog_returns": "cr_item_sk, cr_order_number", "catalog_sales": "cs_item_sk, cs_order_number",
@@ -65,91 +62,29 @@ def duck(sf):
     return con, dict(con.execute("select query_nr, query from tpcds_queries()").fetchall())
 
 
-def load(con, connection):
+def statements(table, columns, storage):
+    """Those that make the table, with its key."""
+    if storage == "row":
+        return f"create table {table}({columns}, primary key ({KEYS[table]}))"
+    return (f"create table {table}({columns}) with (storage = {storage});"
+            f"create unique index {table}_key on {table} ({KEYS[table]})")
+
+
+def load(con, connection, storage):
     """The tables of DuckDB, with keys, in the other database."""
     with tempfile.TemporaryDirectory() as folder:
         for table, sql in con.execute("select table_name, sql from duckdb_tables() order by 1").fetchall():
             columns = sql[sql.index("(") + 1 : sql.rindex(")")]
-            connection.query(f"create table {table}({columns}, primary key ({KEYS[table]}))")
+            connection.query(statements(table, columns, storage))
             file = f"{folder}/{table}.csv"
             con.execute(f"copy {table} to '{file}' (format csv, header false, nullstr '')")
             connection.query(f"copy {table} from '{file}' with (format csv)")
     connection.query("analyze")
 
 
-def unlimited(sql):
-    """A query without its last LIMIT, if that stands at the end."""
-    return re.sub(r"\blimit\s+\d+\s*;?\s*$", "", sql.strip(), flags=re.I)
-
-
-def canonical(value):
-    if value is None:
-        return None
-    text = str(value)
-    if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", text, re.I):
-        return Decimal(text)
-    return {"True": "t", "False": "f"}.get(text, text)
-
-
-def rough(row):
-    """A row by which rows are sorted before they are compared."""
-    return tuple((v is None, f"{v:.4e}" if isinstance(v, Decimal) else str(v)) for v in row)
-
-
-def same_value(left, right):
-    if isinstance(left, Decimal) and isinstance(right, Decimal):
-        return abs(left - right) <= TOLERANCE * max(1, abs(left), abs(right))
-    return left == right
-
-
-def same_rows(left, right):
-    same = lambda a, b: len(a) == len(b) and all(map(same_value, a, b))
-    if len(left) != len(right):
-        return False
-    if all(map(same, left, right)):
-        return True
-    return all(map(same, sorted(left, key=rough), sorted(right, key=rough)))
-
-
-def is_part(few, all_):
-    found = collections.Counter(rough(row) for row in all_)
-    found.subtract(rough(row) for row in few)
-    return min(found.values(), default=0) >= 0
-
-
-def rows_of(run, sql):
-    return [[canonical(value) for value in row] for row in run(sql)]
-
-
-def outcome(sql, theirs, connection):
-    """`equal`, `ties`, or `different` or `refused` with what is to be said of it."""
-    whole, limited = theirs
-    try:
-        ours = rows_of(connection.query, unlimited(sql))
-        if not same_rows(whole, ours):
-            return "different", f"{len(whole)} rows of DuckDB, {len(ours)} here; {first_difference(whole, ours)}"
-        cut = rows_of(connection.query, sql)
-    except wire.Refused as refused:
-        return "refused", str(refused)
-    if same_rows(limited, cut):
-        return "equal", ""
-    if len(limited) == len(cut) and is_part(cut, ours):
-        return "ties", ""
-    return "different", f"with LIMIT: {first_difference(limited, cut)}"
-
-
-def first_difference(left, right):
-    left, right = sorted(left, key=rough), sorted(right, key=rough)
-    for a, b in zip(left, right):
-        if not all(map(same_value, a, b)):
-            return f"DuckDB {[str(v) for v in a]}, here {[str(v) for v in b]}"
-    more = (left if len(left) > len(right) else right)[min(len(left), len(right))]
-    return f"only {'DuckDB' if len(left) > len(right) else 'here'} {[str(v) for v in more]}"
-
-
 def answers(con, queries):
     run = lambda sql: con.execute(sql).fetchall()
-    return {number: (rows_of(run, unlimited(sql)), rows_of(run, sql)) for number, sql in queries.items()}
+    return {number: (same.rows_of(run, same.unlimited(sql)), same.rows_of(run, sql)) for number, sql in queries.items()}
 
 
 def run_mode(mode, queries, expected, port, timeout):
@@ -157,7 +92,7 @@ def run_mode(mode, queries, expected, port, timeout):
     connection = wire.Connection(port, timeout=timeout + 60)
     connection.query(f"set execution_mode = {mode}; set statement_timeout = '{timeout}s'")
     for number, sql in queries.items():
-        kind, said = outcome(sql, expected[number], connection)
+        kind, said = same.outcome(sql, expected[number], connection.query)
         counts[kind] += 1
         if said:
             print(f"{mode}, query {number}: {kind}: {said}", flush=True)
@@ -177,6 +112,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sf", type=float, default=0.1)
     parser.add_argument("--binary", default=binary())
+    parser.add_argument("--storage", choices=["row", "column"], default="row")
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--queries", help="numbers, with commas; all without it")
     parser.add_argument("--memory", default="1GB")
@@ -190,8 +126,8 @@ def main():
     expected = answers(con, queries)
     with wire.Server(args.binary, "--memory", args.memory) as port:
         started = time.monotonic()
-        load(con, wire.Connection(port, timeout=3600))
-        print(f"scale factor {args.sf}: loaded in {time.monotonic() - started:.0f} s", flush=True)
+        load(con, wire.Connection(port, timeout=3600), args.storage)
+        print(f"scale factor {args.sf}, {args.storage} tables: loaded in {time.monotonic() - started:.0f} s", flush=True)
         return sum(run_mode(mode, queries, expected, port, args.timeout) for mode in args.modes.split(","))
 
 

@@ -56,6 +56,7 @@ const STEPS: &[(&str, Work)] = &[
     ("SQL files", Work::Tests(&["test", "--workspace", "--test", "slt", "--", SQL_FILES_PREFIX])),
     ("recorded queries", Work::Script("python3", &["tests/sql/compose.py", "--replay"])),
     ("pairs of statements", Work::Script("python3", &["tests/sql/pairs.py", "--quick"])),
+    ("ClickBench beside DuckDB", Work::Script("python3", &["tests/clickbench/run.py", "--gate"])),
     ("cases of isolation", Work::Script("python3", &["tests/isolation.py"])),
     ("attacks", Work::Script("python3", &["tests/deploy/attacks.py"])),
     ("kills", Work::Script("python3", &["tests/deploy/kills.py", "--rounds", "8"])),

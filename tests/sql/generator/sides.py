@@ -80,10 +80,12 @@ class Reference:
 
 
 class Engine:
-    """Sessions of one server, one for each mode. A statement has `limit_s` seconds."""
+    """Sessions of one server, one for each mode. A statement has `limit_s` seconds. Column tables have no primary keys:
+    theirs are unique columns without nulls."""
 
-    def __init__(self, server, modes, limit_s=LIMIT_S):
-        self.server, self.modes, self.limit_s = server, modes, limit_s
+    def __init__(self, server, modes, limit_s=LIMIT_S, storage="row"):
+        self.server, self.modes, self.limit_s, self.storage = server, modes, limit_s, storage
+        self.ddl = tables.DDL if storage == "row" else tables.without_primary_keys()
         self.start()
 
     def start(self):
@@ -91,7 +93,14 @@ class Engine:
         self.sessions = {mode: Session(port, timeout=SILENCE_S) for mode in self.modes}
         for mode, session in self.sessions.items():
             session.query(f"{MODES[mode]}; set statement_timeout = {int(self.limit_s * 1000)}")
-        next(iter(self.sessions.values())).query(tables.DDL)
+        first = next(iter(self.sessions.values()))
+        first.query(f"set default_table_storage = {self.storage}")
+        first.query(self.ddl)
+
+    def merge(self, names):
+        """Rows go into chunks; those of one table stay as they came."""
+        for table in set(names) - {"s"}:
+            next(iter(self.sessions.values())).query(f"reorganize table {table}")
 
     def again(self):
         """After a crash."""
@@ -121,6 +130,8 @@ class Sides:
         for session in sessions[:2]:
             # The rows are moments: the zone of the session has no part in them.
             session.query("".join(f"delete from {table};" for table in data) + tables.inserts(data))
+            if self.engine.storage == "column" and session is not self.reference.session:
+                self.engine.merge(data)
             session.query("analyze")
 
     def ask(self, queries, modes=None):

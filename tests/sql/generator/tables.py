@@ -24,6 +24,13 @@ create table big(id int primary key, k int, w text);
 insert into big select i, i * 7 % 150, repeat('x', 150) || i % 40 from generate_series(1, 400) g(i);
 create index p_k on p(k); create index q_pid on q(pid); create index s_a on s(a);
 """
+
+
+def without_primary_keys():
+    """The tables with the same keys as unique columns."""
+    return DDL.replace("id int primary key", "id int not null unique").replace("primary key (", "unique (")
+
+
 WORDS = ["a", "b", "ab", "ba", "Abc", "", "x y"]
 ZONES = ["UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata"]
 

@@ -1,180 +1,160 @@
-//! Random expressions: what programs make of them is what the library makes of them, errors included.
+//! Random expressions over vectors of all forms: what programs make of them is what the library makes
+//! of them, of all rows at once, of some, and of each alone, errors included.
+//!
+//! `DOVETAIL_EXPRESSIONS` sets how many, and `DOVETAIL_FIRST_SEED` where they begin: 200,000 take
+//! some ten minutes.
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Int16Array, Int32Array, Int64Array,
-    RecordBatch, StringViewArray,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::Schema;
+use arrow_select::filter::filter;
 use datafusion_physical_expr::PhysicalExpr;
 use stdx::Prng;
+use types::SqlState;
+use types::text::format_value;
 
 use super::super::from_text::bind;
 use super::super::{compile_physical, typed::Typed};
 use super::replace;
+use crate::error::from_library;
+
+mod forms;
+mod grow;
 
 /// Expressions of one run of the test.
 const EXPRESSIONS: u64 = 4000;
 
-const ROWS: usize = 150;
+/// Differences that are told before a run ends.
+const TOLD: usize = 20;
 
-fn texts() -> [&'static str; 7] {
-    ["", "MAIL", "REG AIR", "forest green", "forest greens", "a longer text than 12", "for"]
-}
-
-/// A batch whose values are small, or some of them as large as their types allow.
-fn batch(random: &mut Prng) -> RecordBatch {
-    let large = random.chance(0.3);
-    let nulls = random.below(3) as f64 * 0.2;
-    let mut number = |small: u64, max: i128| {
-        let mut one = || {
-            if random.chance(nulls) {
-                return None;
-            }
-            let extreme = large && random.chance(0.05);
-            let size =
-                if extreme { max - random.below(3) as i128 } else { random.below(small).into() };
-            Some(if random.chance(0.4) { -size } else { size })
-        };
-        (0..ROWS).map(|_| one()).collect::<Vec<Option<i128>>>()
-    };
-    let decimals = |values: Vec<Option<i128>>, digits, scale| -> ArrayRef {
-        Arc::new(Decimal128Array::from(values).with_precision_and_scale(digits, scale).unwrap())
-    };
-    let shorts = number(100, i16::MAX.into());
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "a",
-            Arc::new(
-                number(50, i64::MAX.into())
-                    .iter()
-                    .map(|v| v.map(|v| v as i64))
-                    .collect::<Int64Array>(),
-            ),
-        ),
-        (
-            "b",
-            Arc::new(
-                number(50, i32::MAX.into())
-                    .iter()
-                    .map(|v| v.map(|v| v as i32))
-                    .collect::<Int32Array>(),
-            ),
-        ),
-        ("c", Arc::new(shorts.iter().map(|v| v.map(|v| v as i16)).collect::<Int16Array>())),
-        ("d", decimals(number(1000, 10i128.pow(15) - 1), 15, 2)),
-        ("e", decimals(number(1000, 10i128.pow(18) - 1), 18, 0)),
-        ("f", decimals(number(1000, 10i128.pow(30)), 38, 4)),
-        ("g", decimals(number(9, 99), 4, 3)),
-        (
-            "day",
-            Arc::new(
-                number(9000, 20_000).iter().map(|v| v.map(|v| v as i32)).collect::<Date32Array>(),
-            ),
-        ),
-        ("p", Arc::new(shorts.iter().map(|v| v.map(|v| v % 2 == 0)).collect::<BooleanArray>())),
-        (
-            "s",
-            Arc::new(
-                shorts
-                    .iter()
-                    .map(|v| v.map(|v| texts()[v.unsigned_abs() as usize % 7]))
-                    .collect::<StringViewArray>(),
-            ),
-        ),
-    ];
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true)))
-        .unwrap()
-}
-
-fn pick<'a>(random: &mut Prng, of: &[&'a str]) -> &'a str {
-    of[random.below(of.len() as u64) as usize]
-}
-
-fn number(random: &mut Prng, depth: u64) -> String {
-    if depth == 0 || random.chance(0.2) {
-        let leaves =
-            ["a", "b", "c", "d", "e", "f", "g", "d", "e", "1", "0.05", "-7", "100", "2.50", "null"];
-        return pick(random, &leaves).to_string();
-    }
-    let (l, r) = (number(random, depth - 1), number(random, depth - 1));
-    match random.below(8) {
-        0..5 => format!("({l} {} {r})", pick(random, &["+", "-", "*", "*"])),
-        5 => format!("case when {} then {l} else {r} end", truth(random, depth - 1)),
-        6 => format!("case when {} then {l} end", truth(random, depth - 1)),
-        _ => {
-            let types = ["bigint", "integer", "numeric(18,2)", "numeric(30,4)", "numeric(5,1)"];
-            format!("cast({l} as {})", pick(random, &types))
-        }
-    }
-}
-
-fn truth(random: &mut Prng, depth: u64) -> String {
-    let (l, r) = (number(random, depth.min(2)), number(random, depth.min(1)));
-    if depth > 0 && random.chance(0.5) {
-        let (l, r) = (truth(random, depth - 1), truth(random, depth - 1));
-        return match random.below(3) {
-            0 => format!("({l} and {r})"),
-            1 => format!("({l} or {r})"),
-            _ => format!("(not {l})"),
-        };
-    }
-    match random.below(12) {
-        0..4 => format!("({l} {} {r})", pick(random, &["=", "<>", "<", "<=", ">", ">="])),
-        4 => format!("({l} between {r} and {})", number(random, 1)),
-        5 => format!("(day {} date '1980-05-01')", pick(random, &["<", ">=", "="])),
-        6 => format!("({l} {} null)", pick(random, &["is", "is not"])),
-        7 => format!("(b {} (1, 7, 20, 33))", pick(random, &["in", "not in"])),
-        8 => {
-            format!("(s {} ('MAIL', 'a longer text than 12', ''))", pick(random, &["in", "not in"]))
-        }
-        9 => format!("(s {} '{}')", pick(random, &["=", "<>"]), pick(random, &texts())),
-        10 => {
-            let patterns = ["for%", "forest g%", "%", "M%", "x%"];
-            format!("(s {} '{}')", pick(random, &["like", "not like"]), pick(random, &patterns))
-        }
-        _ => pick(random, &["p", "true", "false", "(s is null)", "(p is null)"]).to_string(),
-    }
-}
+type Node = Arc<dyn PhysicalExpr>;
 
 /// The value of the expression, or its error.
-fn value(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ArrayRef, String> {
+fn value(expr: &Node, batch: &RecordBatch) -> Result<ArrayRef, String> {
     let array = expr.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
     array.map_err(|error| error.strip_backtrace())
 }
 
-fn compiled(text: &str, schema: &Schema) -> Option<Arc<dyn PhysicalExpr>> {
+/// The value for the rows that are chosen, as a part of `CASE` is evaluated.
+fn of_chosen(expr: &Node, batch: &RecordBatch, chosen: &BooleanArray) -> Result<ArrayRef, String> {
+    let value = expr.evaluate_selection(batch, chosen);
+    let array = value.and_then(|value| value.into_array(batch.num_rows()));
+    let array = array.map_err(|error| error.strip_backtrace())?;
+    filter(&array, chosen).map_err(|error| error.to_string())
+}
+
+/// The value of one row, as an array of one, or the state of its error.
+fn alone(expr: &Node, batch: &RecordBatch, row: usize) -> Result<ArrayRef, SqlState> {
+    let value = expr.evaluate(&batch.slice(row, 1)).and_then(|value| value.into_array(1));
+    value.map_err(|error| from_library(error).state)
+}
+
+fn compiled(text: &str, schema: &Schema) -> Option<Node> {
     let (bound, schema) = bind(text, schema).ok()?;
     compile_physical(&bound, &schema).ok()
 }
 
+/// Where two results differ, if they do. Arrays are equal whatever their null rows hold.
+fn difference(
+    got: &Result<ArrayRef, String>,
+    expected: &Result<ArrayRef, String>,
+) -> Result<(), String> {
+    if got == expected {
+        return Ok(());
+    }
+    let (Ok(l), Ok(r)) = (got, expected) else { return Err(format!("{got:?}, not {expected:?}")) };
+    let row = (0..l.len().min(r.len())).find(|row| l.slice(*row, 1) != r.slice(*row, 1));
+    let text = |array: &ArrayRef| row.map(|row| format_value(array, row));
+    let types = (l.data_type(), r.data_type());
+    Err(format!("row {row:?}: {:?}, not {:?} (types {types:?})", text(l), text(r)))
+}
+
+/// That a row which is evaluated alone has the value that it has in the batch.
+fn check_row(expr: &Node, batch: &RecordBatch, all: &ArrayRef, row: usize) -> Result<(), String> {
+    let one = alone(expr, batch, row).map_err(|state| state.to_string());
+    difference(&Ok(all.slice(row, 1)), &one).map_err(|why| format!("row {row} of all: {why} alone"))
+}
+
+/// That the error of a batch is the error of one of its rows.
+fn check_error(expr: &Node, batch: &RecordBatch, state: SqlState) -> Result<(), String> {
+    let mut rows = 0..batch.num_rows();
+    match rows.any(|row| alone(expr, batch, row).is_err_and(|of_row| of_row == state)) {
+        true => Ok(()),
+        false => Err(format!("{state} of the batch is the error of no row")),
+    }
+}
+
+/// That the rows, each evaluated alone, say what the batch said.
+fn check_alone(
+    expr: &Node,
+    batch: &RecordBatch,
+    random: &mut Prng,
+    text: &str,
+) -> Result<(), String> {
+    let rows = batch.num_rows() as u64;
+    // Which side of these is asked first is open, and with it whether an error of the other shows.
+    let is_open = [" and ", " or "].iter().any(|word| text.contains(word));
+    match expr.evaluate(batch).and_then(|value| value.into_array(batch.num_rows())) {
+        _ if rows == 0 => Ok(()),
+        Ok(all) => {
+            (0..3).try_for_each(|_| check_row(expr, batch, &all, random.below(rows) as usize))
+        }
+        Err(error) if !is_open => check_error(expr, batch, from_library(error).state),
+        Err(_) => Ok(()),
+    }
+}
+
+/// How many expressions were what.
+#[derive(Default, Debug)]
+struct Counts {
+    unbound: u64,
+    programs: u64,
+    refused: u64,
+    failed: u64,
+}
+
+fn check(seed: u64, counts: &mut Counts) -> Result<(), String> {
+    let mut random = Prng::new(seed);
+    let (batch, text) = (forms::batch(&mut random), grow::any(&mut random));
+    let Some(library) = compiled(&text, &batch.schema()) else {
+        counts.unbound += 1;
+        return Ok(());
+    };
+    let typed = replace(Arc::clone(&library), &batch.schema()).unwrap();
+    let expected = value(&library, &batch);
+    if let Some(typed) = (typed.as_ref() as &dyn std::any::Any).downcast_ref::<Typed>() {
+        counts.programs += 1;
+        counts.refused += u64::from(typed.run(&batch).is_err());
+    }
+    counts.failed += u64::from(expected.is_err());
+    let chosen = (0..batch.num_rows()).map(|_| Some(random.chance(0.5))).collect();
+    let some = of_chosen(&library, &batch, &chosen);
+    let compared = difference(&value(&typed, &batch), &expected)
+        .and_then(|()| difference(&of_chosen(&typed, &batch, &chosen), &some))
+        .and_then(|()| check_alone(&library, &batch, &mut random, &text));
+    compared.map_err(|why| format!("DOVETAIL_FIRST_SEED={seed}: {text}\n    {why}"))
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
+}
+
 #[test]
 fn programs_are_the_library_s_equals() {
-    let first: u64 = std::env::var("DOVETAIL_FIRST_SEED").map_or(0, |seed| seed.parse().unwrap());
-    let (mut programs, mut refused, mut failed) = (0, 0, 0);
-    for seed in first..first + EXPRESSIONS {
-        let mut random = Prng::new(seed);
-        let batch = batch(&mut random);
-        let depth = 1 + random.below(3);
-        let text = match random.chance(0.5) {
-            true => number(&mut random, depth),
-            false => truth(&mut random, depth),
-        };
-        let Some(library) = compiled(&text, &batch.schema()) else { continue };
-        let typed = replace(Arc::clone(&library), &batch.schema()).unwrap();
-        let expected = value(&library, &batch);
-        let got = value(&typed, &batch);
-        // Arrays are equal whatever their null rows hold.
-        assert_eq!(got, expected, "DOVETAIL_FIRST_SEED={seed}: {text}");
-        if let Some(typed) = (typed.as_ref() as &dyn std::any::Any).downcast_ref::<Typed>() {
-            programs += 1;
-            refused += u64::from(typed.run(&batch).is_err());
-        }
-        failed += u64::from(expected.is_err());
+    let first = number("DOVETAIL_FIRST_SEED", 0);
+    let total = number("DOVETAIL_EXPRESSIONS", EXPRESSIONS);
+    let mut counts = Counts::default();
+    let found = (first..first + total).filter_map(|seed| check(seed, &mut counts).err());
+    let found: Vec<String> = found.take(TOLD).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    println!("{total} expressions: {counts:?}");
+    if total < EXPRESSIONS {
+        return;
     }
-    println!("{programs} programs, {refused} of them refused, {failed} expressions failed");
-    assert!(programs > EXPRESSIONS / 4, "{programs} programs");
+    let Counts { unbound, programs, refused, failed } = counts;
+    assert!(unbound < total / 4, "{unbound} are no expressions");
+    assert!(programs > total / 8, "{programs} programs");
     assert!(refused > 0 && refused < programs / 2, "{refused} of {programs} refused");
     assert!(failed > 0, "no expression has failed");
 }
