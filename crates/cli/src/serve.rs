@@ -221,6 +221,7 @@ fn stop(
     }
     // A statement that does not heed its end keeps the right to write; what was acknowledged before
     // is in the file.
+    // What was acknowledged before it is durable is waited for, unless the device hangs.
     if !gone && !db.settle_within(GRACE) {
         let said = "What was committed with synchronous_commit off may be lost.";
         log.entry(Severity::Warning, said).write();

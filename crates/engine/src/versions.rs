@@ -226,7 +226,8 @@ impl Versions {
             let next = catalogs.newest.with_view(catalogs.newest.read_view.next());
             catalogs.pending.rights.push(right);
             let version = catalogs.advance(next, &Redo::default(), self.store.log_room());
-            match waits || !catalogs.pending.may_be_seen() {
+            let has_failed = self.state().failure.is_some();
+            match waits || has_failed || !catalogs.pending.may_be_seen() {
                 true => Committed::Awaited(version),
                 false => Committed::Seen(version),
             }
@@ -379,14 +380,14 @@ impl Versions {
             Ok(()) if by_checkpoint || self.needs_checkpoint() => {
                 self.publish_by_checkpoint().await
             }
-            Ok(()) => self.publish_by_log().await,
-            error => error,
+            Ok(()) => self.publish_by_log().await.map(|()| None),
+            Err(error) => Err(error),
         };
         match &done {
             Err(error) if self.is_behind() => self.fail(error),
             _ => self.published.wake_all(),
         }
-        done
+        done.and_then(|failed| failed.map_or(Ok(()), Err))
     }
 
     /// Whether there is something to be published.
@@ -395,7 +396,8 @@ impl Versions {
         catalogs.newest.read_view.version() != catalogs.durable.read_view.version()
     }
 
-    async fn publish_by_checkpoint(&self) -> SqlResult<()> {
+    /// Why there is no checkpoint, if all is durable without one.
+    async fn publish_by_checkpoint(&self) -> SqlResult<Option<SqlError>> {
         let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
         let (mut snapshot, published) = {
             let mut catalogs = self.catalogs_mut();
@@ -407,21 +409,26 @@ impl Versions {
         catalog::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo).await?;
         let replaced = self.replaced_in_flight();
         let done = self.store.checkpoint_without(replaced).await.map_err(fault::storage);
-        if let Err(error) = &done {
+        let failed = match done {
+            Ok(()) => None,
             // Without room for a checkpoint the log may still have some for what was committed.
-            let may_log = error.state == SqlState::DISK_FULL && !needs_checkpoint;
-            if !may_log || redo.len() > self.store.log_room() {
-                return done;
+            Err(error)
+                if error.state == SqlState::DISK_FULL
+                    && !needs_checkpoint
+                    && redo.len() <= self.store.log_room() =>
+            {
+                if !redo.is_empty() {
+                    self.store.log(redo).await.map_err(|error| in_doubt(&error))?;
+                }
+                Some(error)
             }
-            if !redo.is_empty() {
-                self.store.log(redo).await.map_err(|error| in_doubt(&error))?;
-            }
-        }
+            Err(error) => return Err(error),
+        };
         snapshot.note_saved(&numbers);
         self.catalogs_mut().settle_by_checkpoint(snapshot);
         // Now others may write alone.
         drop(rights);
-        done
+        Ok(failed)
     }
 
     /// What the trees hold without the transactions that have not ended.
@@ -508,15 +515,24 @@ impl Versions {
         self.published.wait(|| self.outcome(version)).await
     }
 
-    /// Whether a version is durable, or why it does not become so; `None` while it is on its way.
-    pub(crate) fn outcome(&self, version: u64) -> Option<SqlResult<()>> {
+    /// Whether a version is durable, or what its transaction is told when it does not become so; `None` while it
+    /// is on its way.
+    fn outcome(&self, version: u64) -> Option<SqlResult<()>> {
+        Some(self.fate(version)?.map_err(|failure| {
+            // Others that did not wait may have made it visible: then it is so until the database is opened again.
+            match self.visible().read_view.version() >= version {
+                true if failure.state != IN_DOUBT => in_doubt(&failure.message),
+                _ => failure,
+            }
+        }))
+    }
+
+    /// Whether a version is durable, or why nothing becomes so any more; `None` while it is on its way.
+    pub(crate) fn fate(&self, version: u64) -> Option<SqlResult<()>> {
         if self.durable().read_view.version() >= version {
             return Some(Ok(()));
         }
-        let failure = self.state().failure.clone()?;
-        // Others that did not wait may have made it visible: then it is so until the database is opened again.
-        let is_visible = self.visible().read_view.version() >= version;
-        Some(Err(if is_visible { in_doubt(&failure) } else { failure }))
+        self.state().failure.clone().map(Err)
     }
 
     /// Waits until all that was committed is durable.
@@ -558,10 +574,12 @@ impl Drop for Committing<'_> {
     }
 }
 
-/// The frame may be in the file or not.
-fn in_doubt(error: &impl Display) -> SqlError {
-    SqlError::new(SqlState("08007"), "the outcome of the transaction is not known")
-        .with_detail(format!("Its record in the log could not be made durable: {error}."))
+const IN_DOUBT: SqlState = SqlState("08007");
+
+/// What was committed may be in the file or not.
+fn in_doubt(reason: &impl Display) -> SqlError {
+    SqlError::new(IN_DOUBT, "the outcome of the transaction is not known")
+        .with_detail(format!("It could not be made durable: {reason}."))
         .with_hint("Open the database again, and see whether its changes are there.")
 }
 

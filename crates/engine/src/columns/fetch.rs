@@ -17,7 +17,7 @@ use types::{SqlError, SqlResult};
 
 use super::Columns;
 use super::chunk::{Bytes, Chunk};
-use super::few::InVector;
+use super::few::{InVector, Known};
 use super::morsel::Produced;
 use super::part::damaged;
 use super::remote::Download;
@@ -152,42 +152,59 @@ impl ChunkFetch {
         let window = if self.bucket.is_some() { DOWNLOAD_WINDOW } else { WINDOW };
         for vectors in by_vector(chunk, row_ids).chunks(window) {
             let download = self.download(chunk, vectors, access).await?;
-            if access.depth == Depth::Many {
-                self.prefetch(chunk, vectors, access.io).await?;
-            }
-            for rows in vectors {
-                self.take_vector(chunk, rows, download.as_ref(), access.io, made).await?;
+            let known = self.known(chunk, vectors, access).await?;
+            for (rows, known) in vectors.iter().zip(known) {
+                self.take_vector(chunk, rows, known, download.as_ref(), access.io, made).await?;
             }
         }
         Ok(())
     }
 
-    /// Asks for what rows of some vectors need, heads of long texts first, which say where these are.
-    async fn prefetch(&self, chunk: &Chunk, vectors: &[InVector], io: &IoCounters) -> SqlResult<()> {
-        for rows in vectors {
-            self.stored_columns().for_each(|column| chunk.prefetch_first(column, rows, io));
+    /// For each column of some vectors what the heads of long texts say. What rows need is asked for at once, if so
+    /// much may be in flight: heads first, which say where the rest is.
+    async fn known(
+        &self,
+        chunk: &Chunk,
+        vectors: &[InVector],
+        access: Access<'_>,
+    ) -> SqlResult<Vec<Vec<Option<Known>>>> {
+        let is_ahead = access.depth == Depth::Many;
+        for rows in vectors.iter().filter(|_| is_ahead) {
+            self.stored_columns().for_each(|column| chunk.prefetch_first(column, rows, access.io));
         }
+        let mut all = Vec::with_capacity(vectors.len());
         for rows in vectors {
+            let mut of_columns = Vec::with_capacity(self.columns.len());
             for column in self.stored_columns() {
-                chunk.prefetch_rest(column, rows, io).await?;
+                let known = chunk.known(column, rows, access.io).await?;
+                let ahead = known.iter().filter(|_| is_ahead);
+                ahead.for_each(|known| chunk.prefetch_rest(known, access.io));
+                of_columns.push(known);
+            }
+            all.push(of_columns);
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     async fn take_vector(
         &self,
         chunk: &Chunk,
         rows: &InVector,
+        known: Vec<Option<Known>>,
         download: Option<&Download<'_>>,
         io: &IoCounters,
         made: &mut [Produced],
     ) -> SqlResult<()> {
         let InVector { vector, positions } = rows;
+        let mut known = known.into_iter();
         for (column, made) in self.columns.iter().zip(made) {
             match made {
                 Produced::Stored(gather) => {
-                    let bytes = chunk.read_rows(*column, rows, download, io).await?;
+                    let known = known.next().flatten();
+                    let bytes = chunk.read_rows(*column, rows, known, download, io).await?;
                     let pieces: Vec<Piece<'_>> = bytes.iter().flat_map(Bytes::pieces).collect();
                     chunk.gather(*column, *vector, positions, &pieces, gather)?;
                 }

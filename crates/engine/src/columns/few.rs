@@ -17,6 +17,12 @@ pub(super) struct InVector {
     pub(super) positions: Vec<u16>,
 }
 
+/// A head that was read, and where rows are behind it.
+pub(super) struct Known {
+    head: Bytes,
+    places: Vec<Range<usize>>,
+}
+
 impl InVector {
     fn vectors(&self) -> Range<usize> {
         self.vector..self.vector + 1
@@ -32,18 +38,22 @@ impl Chunk {
         }
     }
 
-    /// Starts to read what rows need beside a head, which is waited for.
-    pub(super) async fn prefetch_rest(
+    /// The head of the vector, if that says where the rows are, and their places.
+    pub(super) async fn known(
         &self,
         column: usize,
         rows: &InVector,
         io: &IoCounters,
-    ) -> SqlResult<()> {
-        let Some(head) = self.head(column, rows) else { return Ok(()) };
+    ) -> SqlResult<Option<Known>> {
+        let Some(head) = self.head(column, rows) else { return Ok(None) };
         let head = self.read_place(head, io).await?;
-        let places = self.places(column, rows, &head)?.unwrap_or_default();
-        places.into_iter().for_each(|place| self.prefetch_place(place, io));
-        Ok(())
+        let places = self.places(column, rows, &head)?;
+        Ok(places.map(|places| Known { head, places }))
+    }
+
+    /// Starts to read what rows need beside a head, without waiting.
+    pub(super) fn prefetch_rest(&self, known: &Known, io: &IoCounters) {
+        known.places.iter().for_each(|place| self.prefetch_place(place.clone(), io));
     }
 
     /// Reads what rows of a vector need, or takes it from what was downloaded.
@@ -51,19 +61,18 @@ impl Chunk {
         &self,
         column: usize,
         rows: &InVector,
+        known: Option<Known>,
         download: Option<&Download<'_>>,
         io: &IoCounters,
     ) -> SqlResult<Vec<Bytes>> {
-        if let Some(head) = self.head(column, rows) {
-            let mut pieces = vec![self.read_place(head, io).await?];
-            if let Some(places) = self.places(column, rows, &pieces[0])? {
-                for place in places {
-                    pieces.push(self.read_place(place, io).await?);
-                }
-                return Ok(pieces);
-            }
+        let Some(Known { head, places }) = known else {
+            return Ok(vec![self.read(column, &rows.vectors(), download, io).await?]);
+        };
+        let mut pieces = vec![head];
+        for place in places {
+            pieces.push(self.read_place(place, io).await?);
         }
-        Ok(vec![self.read(column, &rows.vectors(), download, io).await?])
+        Ok(pieces)
     }
 
     /// The head of a vector that is long beside what these rows need of it.

@@ -32,7 +32,7 @@ impl Session {
         if version == 0 {
             return Ok(());
         }
-        let Some(outcome) = self.db.versions().outcome(version) else { return Ok(()) };
+        let Some(outcome) = self.db.versions().fate(version) else { return Ok(()) };
         self.acknowledged.0.store(0, Ordering::Relaxed);
         outcome.map_err(|error| lost(&error))
     }
@@ -42,6 +42,6 @@ impl Session {
 fn lost(error: &SqlError) -> SqlError {
     let message = "transactions that did not wait for the device may be lost";
     SqlError::new(SqlState("08007"), message)
-        .with_detail(format!("They were committed with \"synchronous_commit\" off: {error}."))
+        .with_detail(format!("They were committed with \"synchronous_commit\" off: {}.", error.message))
         .with_hint("Open the database again, and see whether their changes are there.")
 }

@@ -390,9 +390,19 @@ pub(crate) const SET_FUNCTIONS: [(&str, &str); 5] = [
 
 /// Says of a whole number that is an `integer` in PostgreSQL that it is: to the library's binder all are `bigint`.
 pub(crate) fn say_integer(expr: &mut Expr) {
-    let Expr::Value(value) = &*expr else { return };
-    if matches!(&value.value, Value::Number(digits, _) if digits.parse::<i32>().is_ok()) {
+    if is_integer(expr) {
         *expr = cast_as(std::mem::replace(expr, Expr::value(Value::Null)), DataType::Integer(None));
+    }
+}
+
+fn is_integer(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.parse::<i32>().is_ok())
+        }
+        Expr::Nested(inner) => is_integer(inner),
+        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_integer(expr),
+        _ => false,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, TableScan};
+use types::LogicalType;
 
 use crate::bind::CatalogTable;
 use crate::catalog::{TableDef, TableStorage};
@@ -13,8 +14,9 @@ use crate::plan::IndexRef;
 /// Rows of a vector of a column table (`docs/format/block.md`).
 pub(super) const VECTOR_ROWS: f64 = 1024.0;
 
-/// Pages at most that one row needs of a vector: of two sectors, each of which may begin in the midst of one.
-const PAGES_OF_ROW: f64 = 2.5;
+/// Pages that one row needs of a long vector of texts, as a rule: of two sectors, each of which may begin in the
+/// midst of one.
+const PAGES_OF_TEXT: f64 = 3.0;
 
 /// A plan that is nothing but a scan of one table, perhaps renamed and narrowed.
 pub(crate) struct Base<'a> {
@@ -152,8 +154,14 @@ pub(crate) fn fetched(def: &TableDef, columns: &[usize], page_bytes: f64) -> Fet
     let pages = columns.iter().map(pages_of).sum::<f64>().max(1.0);
     // What one row needs of a column is its vector, which begins somewhere on a page; of a long one of texts
     // the head and the row's own bytes.
-    let vector = |column: &usize| 1.0 + pages_of(column) * VECTOR_ROWS / rows;
-    let per_row = columns.iter().map(|column| vector(column).min(PAGES_OF_ROW)).sum::<f64>().max(1.0);
+    let vector = |column: &usize| {
+        let pages = 1.0 + pages_of(column) * VECTOR_ROWS / rows;
+        match def.schema.columns[*column].ty.plain() {
+            LogicalType::Text | LogicalType::Bytea => pages.min(PAGES_OF_TEXT),
+            _ => pages,
+        }
+    };
+    let per_row = columns.iter().map(vector).sum::<f64>().max(1.0);
     Fetched { pages, per_row }
 }
 

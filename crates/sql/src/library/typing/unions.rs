@@ -12,8 +12,9 @@ use types::{SqlError, SqlState};
 use super::numbers::common_number;
 use super::{read, unknown};
 
-/// The union of the rows of `VALUES` as one list, in which a null says nothing beside a null either. Unions that
-/// were written as such settle their types two by two.
+/// The union of the rows of `VALUES` as one list, in which a null says nothing beside a null either. Unions that were
+/// written as such settle their types two by two; one whose columns are all named like those of `VALUES` is taken
+/// for them, which lets it have more than PostgreSQL does.
 pub(super) fn flat(mut union: Union) -> Union {
     let mut names = union.schema.fields().iter().map(|field| field.name()).zip(1..);
     if !names.all(|(name, number)| *name == format!("column{number}")) {
