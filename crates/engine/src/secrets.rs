@@ -103,9 +103,9 @@ impl Snapshot {
         self.stores.open(self.secrets.of_location(&path.text), &path.location)
     }
 
-    /// The scope of the secret for a location or the name of an object.
-    pub(crate) fn secret_scope(&self, text: &str) -> Option<&str> {
-        self.secrets.of_location(text).map(|secret| secret.scope.as_str())
+    /// The secret for a location or the name of an object.
+    pub(crate) fn secret_of(&self, text: &str) -> Option<&StoredSecret> {
+        self.secrets.of_location(text)
     }
 
     /// The endpoints that secrets name.

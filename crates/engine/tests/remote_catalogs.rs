@@ -111,6 +111,23 @@ fn files_are_read_with_the_keys_of_the_longest_prefix() {
         // The keys of the table, which are for all of its files.
         (format!(r#""config": {}, "#, keys("table", &stand.url)), "table"),
         (vended(&[set("s3", "all")]), "all"),
+        // Those of its prefixes go before the ones that are for all.
+        (
+            format!(
+                r#""config": {}, {}"#,
+                keys("table", &stand.url),
+                vended(&[set("s3", "all"), set("gs", "gs"), set("", "none")])
+            ),
+            "all",
+        ),
+        // Where the store is says the secret for the file, if the catalog does not.
+        (
+            vended(&[(
+                "s3://bucket",
+                r#"{"s3.access-key-id": "placed", "s3.secret-access-key": "canary"}"#.to_owned(),
+            )]),
+            "placed",
+        ),
         (String::new(), "id"),
     ];
     for (beside, expected) in table {
@@ -153,7 +170,6 @@ fn keys_that_are_none_are_told_without_showing_them() {
             "text",
         ),
         (vended(&[("s3://bucket", r#""canary""#.to_owned())]), "object"),
-        (vended(&[("canary", "{}".to_owned())]), "store"),
         (r#""storage-credentials": {"prefix": "canary"}, "#.to_owned(), "list"),
     ] {
         serve(&stand, &[beside]);

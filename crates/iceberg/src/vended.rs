@@ -88,7 +88,7 @@ impl StorePlace {
 }
 
 impl VendedKeys {
-    /// All sets of an answer: those of its prefixes, and behind them the one for the whole table. None of them has
+    /// All sets of an answer: the one for the whole table, and behind it those of its prefixes. None of them has
     /// anything of another one; where the store is, the table and the catalog say for all that do not say it themselves.
     ///
     /// # Errors
@@ -101,16 +101,17 @@ impl VendedKeys {
         };
         let config = Object::of(&config, "\"config\"")?;
         let store = StorePlace::of(config)?.or(catalog.store());
-        let mut sets = vec![];
+        // Of sets for the same prefix the last one counts: those of prefixes go before the one for the whole table.
+        let mut sets: Vec<_> =
+            VendedKeys::of("s3://".to_owned(), config, &store)?.into_iter().collect();
         for one in credentials(&answer.credentials)? {
             let one = Object::of(one, "an element of \"storage-credentials\"")?;
             let properties = one.get("config").ok_or_else(|| missing("config"))?;
             let properties = Object::of(properties, "\"config\"")?;
-            if let Some(prefix) = scope_of(one.text("prefix")?)? {
+            if let Some(prefix) = scope_of(one.text("prefix")?) {
                 sets.extend(VendedKeys::of(prefix, properties, &store)?);
             }
         }
-        sets.extend(VendedKeys::of("s3://".to_owned(), config, &store)?);
         Ok(sets)
     }
 
@@ -151,13 +152,9 @@ fn credentials(all: &Json) -> Result<&[Json]> {
 
 /// What a prefix stands for among the names of objects; `None` of what is in no store of S3. Some catalogs write only
 /// `s3`.
-fn scope_of(prefix: &str) -> Result<Option<String>> {
+fn scope_of(prefix: &str) -> Option<String> {
     let (scheme, rest) = prefix.split_once("://").unwrap_or((prefix.trim_end_matches(':'), ""));
-    match SCHEMES.contains(&scheme) {
-        true => Ok(Some(format!("s3://{}", rest.trim_end_matches('/')))),
-        false if prefix.contains("://") => Ok(None),
-        false => Err(Error::damaged("a \"prefix\" of \"storage-credentials\" names no store")),
-    }
+    SCHEMES.contains(&scheme).then(|| format!("s3://{}", rest.trim_end_matches('/')))
 }
 
 /// A text that is there and not empty.

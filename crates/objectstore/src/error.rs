@@ -53,6 +53,7 @@ struct Details {
     message: String,
     status: Option<u16>,
     code: Option<String>,
+    has_body: bool,
     request_id: Option<String>,
     retry_after_s: Option<u64>,
     attempt_count: u32,
@@ -67,6 +68,7 @@ impl Error {
             message: message.into(),
             status: None,
             code: None,
+            has_body: false,
             request_id: None,
             retry_after_s: None,
             attempt_count: 0,
@@ -99,6 +101,12 @@ impl Error {
 
     pub(crate) fn with_code(mut self, code: Option<String>) -> Error {
         self.0.code = code;
+        self
+    }
+
+    /// Whether the answer has said anything.
+    pub(crate) fn with_body(mut self, has_body: bool) -> Error {
+        self.0.has_body = has_body;
         self
     }
 
@@ -141,7 +149,7 @@ impl Error {
             ["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidTokenId"];
         match &self.0.code {
             Some(code) => CODES.contains(&code.as_str()),
-            None => self.0.status == Some(400),
+            None => self.0.status == Some(400) && !self.0.has_body,
         }
     }
 

@@ -20,6 +20,7 @@ pub(crate) fn complaint(head: &Head, body: &[u8]) -> Error {
     Error::new(kind, format!("the store says: {}", clean(&message)))
         .with_status(head.status)
         .with_code(code.map(|code| clean(&code)))
+        .with_body(!body.is_empty())
         .with_request_id(id.map(|id| clean(&id)))
         .with_retry_after(retry_after_s(head, time::unix_us().div_euclid(1_000_000)))
 }

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use iceberg::VendedKeys;
-use objectstore::{CredentialChain, Handing, SessionKeys};
+use iceberg::{StorePlace, VendedKeys};
+use objectstore::{CredentialChain, ErrorKind, Handing, SessionKeys};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::lake::{self, server_of};
@@ -24,8 +24,10 @@ pub(super) struct Vended {
 
 /// Keys, and for which files they are.
 struct Set {
-    /// Where the store is, and what the names of the files begin with; it has no keys.
-    store: StoredSecret,
+    /// What the names of the files begin with.
+    prefix: String,
+    /// Where the store is, as far as the catalog says.
+    place: StorePlace,
     keys: CredentialChain,
 }
 
@@ -47,31 +49,34 @@ impl Vended {
         })?;
         let catalog = asked.bucket.location.to_string();
         let set = |found: VendedKeys| {
-            let (again, store) = (again(asked, &found.prefix), store_of(&found));
+            let again = again(asked, &found.prefix, path);
+            let (prefix, place) = (found.prefix.clone(), found.store.clone());
             let keys = CredentialChain::handed_out(session_keys(found), again);
             let keys = keys.map_err(|error| of_store(&error, &asked.bucket.location))?;
-            Ok(Set { store, keys })
+            Ok(Set { prefix, place, keys })
         };
         let sets = found.into_iter().map(set).collect::<SqlResult<_>>()?;
         Ok(Vended { catalog, sets })
     }
 
     /// The bucket of a file. Of the sets whose prefix it lies below that with the longest is for it, unless a secret has
-    /// a longer scope.
+    /// a longer scope. Where the store is, the secret says as far as the catalog does not.
     ///
     /// # Errors
     /// 42501 when the keys are to be sent to a host that nobody has named who runs the database; those of opening it.
     pub(super) fn bucket_of(&self, path: &ObjectPath, snapshot: &Snapshot) -> SqlResult<Bucket> {
-        let fitting = self.sets.iter().filter(|set| is_within(&path.text, &set.store.scope));
-        let of_secret = snapshot.secret_scope(&path.text).map_or(0, length);
-        let longest = fitting.max_by_key(|set| length(&set.store.scope));
-        let Some(set) = longest.filter(|set| length(&set.store.scope) >= of_secret) else {
+        let fitting = self.sets.iter().filter(|set| is_within(&path.text, &set.prefix));
+        let secret = snapshot.secret_of(&path.text);
+        let of_secret = secret.map_or(0, |secret| length(&secret.scope));
+        let longest = fitting.max_by_key(|set| length(&set.prefix));
+        let Some(set) = longest.filter(|set| length(&set.prefix) >= of_secret) else {
             return snapshot.bucket_of(path);
         };
-        if let Some(endpoint) = &set.store.endpoint {
+        if let Some(endpoint) = &set.place.endpoint {
             self.check(endpoint, snapshot)?;
         }
-        snapshot.stores.open_as(set.keys.clone().into(), &set.store, &path.location)
+        let store = store_of(set, secret);
+        snapshot.stores.open_as(set.keys.clone().into(), &store, &path.location)
     }
 
     /// Whether keys may be sent to an endpoint. It is the word of a server.
@@ -107,12 +112,15 @@ fn length(scope: &str) -> usize {
     scope.trim_end_matches('/').len()
 }
 
-fn store_of(keys: &VendedKeys) -> StoredSecret {
+/// Where the store of a set is; without keys.
+fn store_of(set: &Set, secret: Option<&StoredSecret>) -> StoredSecret {
+    let of_secret = |field: fn(&StoredSecret) -> Option<String>| secret.and_then(field);
+    let StorePlace { endpoint, region, path_style } = set.place.clone();
     StoredSecret {
-        scope: keys.prefix.clone(),
-        endpoint: keys.store.endpoint.clone(),
-        region: keys.store.region.clone(),
-        path_style: keys.store.path_style.unwrap_or(false),
+        scope: set.prefix.clone(),
+        endpoint: endpoint.or_else(|| of_secret(|secret| secret.endpoint.clone())),
+        region: region.or_else(|| of_secret(|secret| secret.region.clone())),
+        path_style: path_style.unwrap_or_else(|| secret.is_some_and(|secret| secret.path_style)),
         ..StoredSecret::default()
     }
 }
@@ -123,16 +131,26 @@ fn session_keys(keys: VendedKeys) -> SessionKeys {
 }
 
 /// How other keys are got for a prefix: the catalog is asked for the table once more.
-fn again(asked: &Arc<Question>, prefix: &str) -> Handing {
-    let (asked, prefix) = (asked.clone(), prefix.to_owned());
+fn again(asked: &Arc<Question>, prefix: &str, path: &str) -> Handing {
+    let (asked, prefix, path) = (asked.clone(), prefix.to_owned(), path.to_owned());
     Box::new(move || {
-        let (asked, prefix) = (asked.clone(), prefix.clone());
+        let (asked, prefix, path) = (asked.clone(), prefix.clone(), path.clone());
         Box::pin(async move {
-            let answer = asked.answer().await?;
-            let found = VendedKeys::of_answer(&answer, &asked.config).unwrap_or_default();
+            // That the table has gone from the catalog does not mean that the file of a scan has.
+            let answer = asked.answer().await.map_err(|error| match error.kind() {
+                ErrorKind::NotFound => no_keys(&path, "the table is not there any more"),
+                _ => error,
+            })?;
+            let found = VendedKeys::of_answer(&answer, &asked.config);
+            let found = found.map_err(|error| no_keys(&path, &error.to_string()))?;
             // Of several for the same prefix the last one counts, as it did before.
             let keys = found.into_iter().rev().find(|keys| keys.prefix == prefix);
             Ok(keys.map(session_keys))
         })
     })
+}
+
+fn no_keys(path: &str, why: &str) -> objectstore::Error {
+    let message = format!("the catalog hands out no other keys ({path}): {why}");
+    objectstore::Error::new(ErrorKind::Denied, message)
 }
