@@ -49,7 +49,7 @@ impl Vended {
         })?;
         let catalog = asked.bucket.location.to_string();
         let set = |found: VendedKeys| {
-            let again = again(asked, &found.prefix, path);
+            let again = again(asked, &found.prefix);
             let (prefix, place) = (found.prefix.clone(), found.store.clone());
             let keys = CredentialChain::handed_out(session_keys(found), again);
             let keys = keys.map_err(|error| of_store(&error, &asked.bucket.location))?;
@@ -131,26 +131,21 @@ fn session_keys(keys: VendedKeys) -> SessionKeys {
 }
 
 /// How other keys are got for a prefix: the catalog is asked for the table once more.
-fn again(asked: &Arc<Question>, prefix: &str, path: &str) -> Handing {
-    let (asked, prefix, path) = (asked.clone(), prefix.to_owned(), path.to_owned());
+fn again(asked: &Arc<Question>, prefix: &str) -> Handing {
+    let (asked, prefix) = (asked.clone(), prefix.to_owned());
     Box::new(move || {
-        let (asked, prefix, path) = (asked.clone(), prefix.clone(), path.clone());
+        let (asked, prefix) = (asked.clone(), prefix.clone());
         Box::pin(async move {
-            // That the table has gone from the catalog does not mean that the file of a scan has.
-            let answer = asked.answer().await.map_err(|error| match error.kind() {
-                ErrorKind::NotFound => no_keys(&path, "the table is not there any more"),
-                _ => error,
-            })?;
-            let found = VendedKeys::of_answer(&answer, &asked.config);
-            let found = found.map_err(|error| no_keys(&path, &error.to_string()))?;
+            // That the table has gone from the catalog does not mean that the file of a scan has. There are no keys
+            // for it any more, nor are there in an answer that is none.
+            let answer = match asked.answer().await {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                answer => answer?,
+            };
+            let found = VendedKeys::of_answer(&answer, &asked.config).unwrap_or_default();
             // Of several for the same prefix the last one counts, as it did before.
             let keys = found.into_iter().rev().find(|keys| keys.prefix == prefix);
             Ok(keys.map(session_keys))
         })
     })
-}
-
-fn no_keys(path: &str, why: &str) -> objectstore::Error {
-    let message = format!("the catalog hands out no other keys ({path}): {why}");
-    objectstore::Error::new(ErrorKind::Denied, message)
 }
