@@ -39,6 +39,7 @@ pub(crate) use aggregate::follows_input;
 pub(crate) use exact::STRICT_CAST;
 pub(crate) use from_text::{as_case, bind_scalar};
 pub use ir::Words;
+pub(crate) use moment_cast::{cast_moments, is_of_moments};
 pub use series::{Series, SeriesPart};
 pub(crate) use text_cast::cast_text;
 pub use window::{Begin, Evaluation, Piece, Running, Sorted, WindowExpr};

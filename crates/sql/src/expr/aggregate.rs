@@ -94,13 +94,15 @@ impl AggregateExpr {
             .iter()
             .map(|a| Expr::compile(a, schema))
             .collect::<SqlResult<Vec<_>>>()?;
-        // The values that order the input travel behind the arguments, each once.
-        let order = &call.params.order_by;
-        for (i, sort) in order.iter().enumerate() {
-            if order[..i].iter().all(|before| before.expr != sort.expr) {
-                args.push(Expr::compile(&sort.expr, schema)?);
+        // The values that order the input travel behind the arguments, each once, whatever its names.
+        let mut keys: Vec<Expr> = vec![];
+        for sort in &call.params.order_by {
+            let key = Expr::compile(&sort.expr, schema)?;
+            if !keys.contains(&key) {
+                keys.push(key);
             }
         }
+        args.extend(keys);
         let lowered = lower(&datafusion_expr::Expr::AggregateFunction(call.clone()), schema)?;
         let ty = lowered.field().data_type().clone();
         let kind = match &ty {

@@ -20,7 +20,7 @@ const DAY: i64 = 86_400_000_000;
 type Moments = PrimitiveArray<TimestampMicrosecondType>;
 
 /// Whether a cast leads from one of these types to another.
-pub(super) fn applies(from: &DataType, to: &DataType) -> bool {
+pub(crate) fn is_of_moments(from: &DataType, to: &DataType) -> bool {
     let is_date = |ty: &DataType| *ty == DataType::Date32;
     is_instant(from) && is_local(to)
         || is_local(from) && is_instant(to)
@@ -44,7 +44,7 @@ fn is_clock(ty: &DataType) -> bool {
 ///
 /// # Errors
 /// 22008 for a day beyond all moments.
-pub(super) fn cast_moments(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+pub(crate) fn cast_moments(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let local = local_of(array)?;
     match to {
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {

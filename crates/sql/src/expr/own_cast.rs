@@ -34,7 +34,7 @@ impl OwnCast {
     pub fn of(input: &Arc<dyn PhysicalExpr>, from: &DataType, to: &DataType) -> Option<OwnCast> {
         let rule = match () {
             () if text_cast::applies(from, to) => Rule::Text,
-            () if moment_cast::applies(from, to) => Rule::Moment,
+            () if moment_cast::is_of_moments(from, to) => Rule::Moment,
             () => return None,
         };
         Some(OwnCast { input: Arc::clone(input), to: to.clone(), rule })

@@ -23,8 +23,11 @@ pub(super) fn register(functions: &mut Functions) {
             variadic: true,
             // A null among the elements says nothing of their type.
             result: |args, _| {
-                let known = args.iter().find(|ty| **ty != DataType::Null);
-                list_of(known.unwrap_or(&DataType::Utf8View))
+                let wider = |ty, other| super::elements::wider(&ty, other);
+                match args.iter().fold(DataType::Null, wider) {
+                    DataType::Null => list_of(&DataType::Utf8View),
+                    known => list_of(&known),
+                }
             },
             nulls: true,
             body: make_array,
@@ -360,7 +363,7 @@ fn make_array(args: &Args<'_>) -> SqlResult<ArrayRef> {
     let DataType::List(field) = args.ty else {
         return Err(SqlError::internal("an array is a list"));
     };
-    let cast = |a: &ArrayRef| arrow_cast::cast(a, field.data_type()).map_err(from_arrow);
+    let cast = |a: &ArrayRef| super::elements::cast(a, field.data_type());
     let columns = args.arrays.iter().map(cast).collect::<SqlResult<Vec<_>>>()?;
     let parts: Vec<&dyn Array> = columns.iter().map(AsRef::as_ref).collect();
     let places: Vec<(usize, usize)> =
@@ -396,18 +399,8 @@ pub(super) fn alike(args: &Args<'_>) -> SqlResult<(ArrayRef, ListArray)> {
         lists = crate::expr::cast_text(&lists, &ty).map_err(crate::error::from_library)?;
     }
     let ty = super::elements::common(&element(lists.data_type()), args.arrays[0].data_type());
-    let options = &crate::expr::STRICT_CAST;
-    if ty != element(lists.data_type()) {
-        lists =
-            arrow_cast::cast_with_options(&lists, &list_of(&ty), options).map_err(from_arrow)?;
-    }
-    let values = match args.arrays[0].data_type().is_string() && !ty.is_string() {
-        true => crate::expr::cast_text(&args.arrays[0], &ty).map_err(crate::error::from_library)?,
-        false => {
-            arrow_cast::cast_with_options(&args.arrays[0], &ty, options).map_err(from_arrow)?
-        }
-    };
-    Ok((values, lists.as_list::<i32>().clone()))
+    let lists = super::elements::cast(&lists, &list_of(&ty))?;
+    Ok((super::elements::cast(&args.arrays[0], &ty)?, lists.as_list::<i32>().clone()))
 }
 
 /// Compares a value with the elements of an array: true (false for ALL) of one decides, else unknown

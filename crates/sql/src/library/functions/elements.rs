@@ -14,7 +14,7 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 use super::arrays::{element, list_of};
 use super::{Args, Functions, Overload, Ty, boolean, int};
 use crate::error::{from_arrow, from_library};
-use crate::expr::{STRICT_CAST, cast_text};
+use crate::expr::{STRICT_CAST, cast_moments, cast_text, is_of_moments};
 
 pub(super) fn register(functions: &mut Functions) {
     let mut add = |name, params, result, body| {
@@ -44,26 +44,30 @@ fn widened(args: &[DataType], _: &[Option<&ScalarValue>]) -> DataType {
     list_of(&others.into_iter().fold(own, |ty, other| wider(&ty, other)))
 }
 
-/// The type that elements and a value have in common: the wider number, else that of the elements.
-fn wider(elements: &DataType, value: &DataType) -> DataType {
+/// The type that elements and a value have in common: the wider number, of a date and a moment the
+/// moment, else that of the elements.
+pub(super) fn wider(elements: &DataType, value: &DataType) -> DataType {
     let rank = |ty: &DataType| match ty {
-        DataType::Int16 => Some(0),
-        DataType::Int32 => Some(1),
-        DataType::Int64 => Some(2),
-        DataType::Decimal128(..) | DataType::Decimal256(..) => Some(3),
-        DataType::Float32 => Some(4),
-        DataType::Float64 => Some(5),
+        DataType::Int16 => Some((0, 0)),
+        DataType::Int32 => Some((0, 1)),
+        DataType::Int64 => Some((0, 2)),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => Some((0, 3)),
+        DataType::Float32 => Some((0, 4)),
+        DataType::Float64 => Some((0, 5)),
+        DataType::Date32 => Some((1, 0)),
+        DataType::Timestamp(_, None) => Some((1, 1)),
+        DataType::Timestamp(_, Some(_)) => Some((1, 2)),
         _ => None,
     };
     match (rank(elements), rank(value)) {
-        (Some(a), Some(b)) if b > a => value.clone(),
+        (Some((kind, a)), Some((of_value, b))) if kind == of_value && b > a => value.clone(),
         _ if elements.is_null() => value.clone(),
         _ => elements.clone(),
     }
 }
 
 /// The type in which elements and a value are compared: that of the elements but for numbers, which keep
-/// all their digits.
+/// all their digits, and moments, which keep their time.
 pub(super) fn common(elements: &DataType, value: &DataType) -> DataType {
     let scale = |ty: &DataType| match ty {
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
@@ -128,10 +132,23 @@ impl Elements {
     }
 }
 
-fn cast(array: &ArrayRef, ty: &DataType) -> SqlResult<ArrayRef> {
-    match array.data_type().is_string() && !ty.is_string() {
-        true => cast_text(array, ty).map_err(from_library),
-        false => arrow_cast::cast_with_options(array, ty, &STRICT_CAST).map_err(from_arrow),
+/// The values as another type: texts are read, moments go by the zone of the session.
+pub(super) fn cast(array: &ArrayRef, ty: &DataType) -> SqlResult<ArrayRef> {
+    match (array.data_type(), ty) {
+        (from, to) if from.is_string() && !to.is_string() => {
+            cast_text(array, ty).map_err(from_library)
+        }
+        (from, to) if is_of_moments(from, to) => cast_moments(array, ty).map_err(from_library),
+        (DataType::List(from), DataType::List(to))
+            if is_of_moments(from.data_type(), to.data_type()) =>
+        {
+            let lists = array.as_list::<i32>();
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            let values = cast(lists.values(), to.data_type())?;
+            let lists = ListArray::try_new(Arc::clone(to), offsets, values, nulls);
+            Ok(Arc::new(lists.map_err(from_arrow)?))
+        }
+        _ => arrow_cast::cast_with_options(array, ty, &STRICT_CAST).map_err(from_arrow),
     }
 }
 
