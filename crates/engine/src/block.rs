@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::IoCounters;
 use sql::Statement;
-use storage::{Redo, Store, TreeId};
+use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
@@ -184,7 +184,13 @@ impl Block {
 
     /// The catalog after one of the block's statements.
     pub(crate) fn advance(&self, mut snapshot: Snapshot) {
+        if planted::is("early-release") {
+            self.right().iter().for_each(WriteRight::let_go);
+        }
         let mut state = self.state();
+        if planted::is("last-statement-logged") {
+            state.redo = Redo::default();
+        }
         state.redo.append(&std::mem::take(&mut snapshot.redo));
         state.step += 1;
         let step = state.step;
@@ -291,7 +297,8 @@ impl Block {
     /// The error of a statement that found something which others have changed since: it runs again, if the
     /// transaction sees what they have committed.
     pub(crate) fn overtaken(&self) -> SqlError {
-        self.runs_again.store(!self.keeps_version(), Ordering::Relaxed);
+        let runs_again = !self.keeps_version() && !planted::is("does-not-run-again");
+        self.runs_again.store(runs_again, Ordering::Relaxed);
         isolation::concurrent_update()
     }
 
@@ -382,7 +389,9 @@ impl Block {
             self.notes.pop();
         }
         let mut state = self.state();
-        state.redo.truncate(logged);
+        if !planted::is("savepoint-stays-in-log") {
+            state.redo.truncate(logged);
+        }
         state.step += 1;
         let step = state.step;
         let State { own: Some(own), left, .. } = &mut *state else { return Ok(()) };
@@ -507,6 +516,9 @@ impl Undo {
     async fn run(self) {
         while let Some(noted) = self.notes.last(0) {
             let _change = self.versions.change_right().await;
+            if planted::is("rollback-puts-nothing-back") {
+                break;
+            }
             if noted.put_back(&self.store).await.is_err() {
                 return;
             }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use sql::ViewDef;
 use sql::catalog::{TableDef, TableId};
 use sql::sequence::{Sequence, SequenceDef};
-use storage::{Redo, Tree, TreeId};
+use storage::{Redo, Tree, TreeId, planted};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::access::{Access, Relation};
@@ -189,7 +189,8 @@ impl Snapshot {
     /// Puts a table in the place of what it was; trees that it has no longer go.
     pub(crate) fn put_over(&mut self, old: &TableEntry, entry: TableEntry) {
         let kept: BTreeSet<TreeId> = entry.trees().collect();
-        self.abandoned.extend(old.trees().filter(|tree| !kept.contains(tree)));
+        let left = old.trees().filter(|tree| !kept.contains(tree));
+        self.abandoned.extend(left.filter(|_| !planted::is("left-trees-stay")));
         self.put(entry);
     }
 

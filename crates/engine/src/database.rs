@@ -9,7 +9,7 @@ use exec::Governor;
 use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::TableDef;
-use storage::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions};
+use storage::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::Credentials;
@@ -408,7 +408,10 @@ impl Database {
     /// The same database for a transaction that keeps the version which is visible now, and may note what
     /// it reads of it.
     pub(crate) fn pinned(&self, notes_reads: bool) -> Database {
-        let visible = self.inner.versions.visible();
+        let visible = match planted::is("stale-snapshot") {
+            true => self.inner.versions.durable(),
+            false => self.inner.versions.visible(),
+        };
         let pinned = Some(visible.with_view(visible.read_view.pinned(notes_reads)));
         Database { pinned, ..self.clone() }
     }

@@ -18,7 +18,7 @@ mod stamp;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use storage::TreeId;
+use storage::{TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use reads::ReadSet;
@@ -112,7 +112,8 @@ impl ReadView {
     pub(crate) fn with_own(&self, stamp: &Stamp, step: u32) -> ReadView {
         let Registered { version, reads, log, .. } = &*self.0;
         let own = Some(Own { stamp: stamp.clone(), step });
-        let (reads, log) = (reads.clone(), log.clone());
+        let reads = reads.clone().filter(|_| !planted::is("reads-lost-with-first-write"));
+        let log = log.clone();
         ReadView::new(Registered { version: *version, own, reads, locks: false, log })
     }
 
@@ -251,13 +252,14 @@ impl Registered {
     /// Whether a record is of the own transaction, and if so, whether of a step that is seen.
     fn sees_own(&self, record: &Record) -> Option<bool> {
         let own = self.own.as_ref().filter(|own| own.stamp.is(&record.stamp))?;
-        Some(record.step <= own.step)
+        Some(record.step + u32::from(planted::is("own-step-unseen")) <= own.step)
     }
 
     /// Whether it does not see the change.
     fn hides(&self, record: &Record) -> bool {
         match self.sees_own(record) {
             Some(is_seen) => !is_seen,
+            None if planted::is("in-flight-seen") => record.stamp.is_committed_after(self.version),
             None => record.stamp.version() > self.version,
         }
     }
@@ -267,7 +269,7 @@ impl Registered {
     fn first_hidden<'a>(&self, records: &'a [Record]) -> Option<&'a Record> {
         let is_over = |at: usize, record: &Record| {
             let later = records[at + 1..].iter().any(|later| !later.stamp.is(&record.stamp));
-            later && record.stamp.is_undone()
+            later && record.stamp.is_undone() && !planted::is("undone-hides-own")
         };
         let mut hidden = records.iter().enumerate().filter(|(_, record)| self.hides(record));
         hidden.find(|(at, record)| !is_over(*at, record)).map(|(_, record)| record)

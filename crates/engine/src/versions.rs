@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
 use sql::catalog::TableDef;
-use storage::{Redo, Store};
+use storage::{Redo, Store, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{self, Numbered, Numbers, SequenceKey, Snapshot};
@@ -131,7 +131,7 @@ impl Versions {
     }
 
     /// The catalog as it is on the device.
-    fn durable(&self) -> Arc<Snapshot> {
+    pub(crate) fn durable(&self) -> Arc<Snapshot> {
         self.catalogs.read().unwrap_or_else(PoisonError::into_inner).durable.clone()
     }
 
@@ -197,7 +197,11 @@ impl Versions {
             let mut catalogs = self.catalogs_mut();
             isolation::check_reads(ending.view)?;
             let read_view = catalogs.newest.read_view.next();
-            read_view.end(ending.stamp, false);
+            let ended = match planted::is("ends-with-newest") {
+                true => &catalogs.newest.read_view,
+                false => &read_view,
+            };
+            ended.end(ending.stamp, false);
             self.forget(ending.notes);
             if redo.is_empty() && self.state().given.is_empty() {
                 catalogs.replace(read_view);
@@ -206,6 +210,7 @@ impl Versions {
             let next = catalogs.newest.with_view(read_view);
             let version = catalogs.advance(next, redo, self.store.log_room());
             let has_failed = self.state().failure.is_some();
+            let waits = waits && !planted::is("acknowledged-before-flush");
             if waits || has_failed || !catalogs.pending.may_be_seen() {
                 catalogs.pending.rights.push(right);
                 Committed::Awaited(version)
@@ -434,6 +439,9 @@ impl Versions {
     /// What the trees hold without the transactions that have not ended.
     fn replaced_in_flight(&self) -> Redo {
         let mut replaced = Redo::default();
+        if planted::is("checkpoint-keeps-in-flight") {
+            return replaced;
+        }
         self.in_flight().iter().for_each(|notes| notes.log(&mut replaced));
         replaced
     }
@@ -481,6 +489,9 @@ impl Versions {
     /// before it is there.
     fn numbers_of(&self, version: &Snapshot) -> Numbers {
         let given = std::mem::take(&mut self.state().given);
+        if planted::is("counter-lost") {
+            return Numbers::new();
+        }
         version.reserved(&given)
     }
 
@@ -493,14 +504,21 @@ impl Versions {
         }
         let versions = self.clone();
         drop(runtime::spawn(async move {
-            // What others do goes on meanwhile; what fails now fails again with the checkpoint.
-            versions.store.flush().await.ok();
-            versions.store.settled().await.ok();
-            if let Ok(right) = versions.locks.share(&LockWait::default()).await {
-                versions.checkpoint(&right).await.ok();
-            }
+            versions.checkpoint_beside().await.ok();
             versions.state().is_tended = false;
         }));
+    }
+
+    /// Makes a checkpoint beside those who write, who go on while most of it is written.
+    ///
+    /// # Errors
+    /// As [`Versions::publish`].
+    pub(crate) async fn checkpoint_beside(self: &Arc<Versions>) -> SqlResult<()> {
+        // What fails now fails again with the checkpoint.
+        self.store.flush().await.ok();
+        self.store.settled().await.ok();
+        let right = self.locks.share(&LockWait::default()).await?;
+        self.checkpoint(&right).await
     }
 
     /// Waits until a version is durable and visible; a session's.
@@ -508,6 +526,9 @@ impl Versions {
     /// # Errors
     /// Why it does not become durable; 08007 when it may have become so.
     pub(crate) async fn settle(&self, version: u64, session: Option<u64>) -> SqlResult<()> {
+        if planted::is("acknowledged-before-visible") {
+            return Ok(());
+        }
         if let Some(outcome) = self.outcome(version) {
             return outcome;
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use runtime::IoCounters;
-use storage::{Depth, Direction, RangePart, Tree};
+use storage::{Depth, Direction, RangePart, Tree, planted};
 use types::SqlResult;
 use types::key::successor;
 
@@ -69,7 +69,7 @@ impl VisibleTree {
         let mut visit = |key: &[u8], value: &[u8]| entries.take(0, key, value);
         let parts = self.tree.expand(part, depth, io, &mut visit).await.map_err(fault::storage)?;
         let (low, high) = again.bounds();
-        if parts.is_empty() {
+        if parts.is_empty() && !planted::is("scans-not-noted") {
             self.note_read(low, high);
         }
         if !parts.is_empty() || self.replaced(low, high)?.is_empty() {
@@ -97,7 +97,9 @@ impl VisibleTree {
         io: &IoCounters,
         entries: &mut dyn Entries,
     ) -> SqlResult<()> {
-        self.note_read(key, Some(&behind(key)));
+        if !planted::is("points-not-noted") {
+            self.note_read(key, Some(&behind(key)));
+        }
         let take = |value: &[u8]| entries.take(0, key, value);
         self.tree.get(key, io, take).await.map_err(fault::storage)?;
         // Only a newer statement changes what was replaced, and this one still sees the same.
@@ -123,7 +125,9 @@ impl VisibleTree {
             return Ok(());
         };
         let end = behind(last);
-        keys.iter().for_each(|key| self.note_read(key, Some(&behind(key))));
+        if !planted::is("points-not-noted") {
+            keys.iter().for_each(|key| self.note_read(key, Some(&behind(key))));
+        }
         if self.replaced(first, Some(&end))?.is_empty() {
             return Ok(());
         }
@@ -156,7 +160,9 @@ impl VisibleTree {
         let low = ranges.iter().map(|(low, _)| low).min();
         let high = ranges.iter().map(|(_, high)| high).max();
         let (Some(low), Some(high)) = (low, high) else { return Ok(()) };
-        ranges.iter().for_each(|(low, high)| self.note_read(low, Some(high)));
+        if !planted::is("lookups-not-noted") {
+            ranges.iter().for_each(|(low, high)| self.note_read(low, Some(high)));
+        }
         if self.replaced(low, Some(high))?.is_empty() {
             return Ok(());
         }
@@ -185,7 +191,9 @@ impl VisibleTree {
         let mut take = |key: &[u8], value: &[u8]| entries.take(0, key, value);
         let first = self.first_stored(range, direction, count, io, &mut take).await?;
         let (low, high) = covered(range, direction, first.last.as_deref());
-        self.note_read(&low, high.as_deref());
+        if !planted::is("first-rows-not-noted") {
+            self.note_read(&low, high.as_deref());
+        }
         if self.replaced(&low, high.as_deref())?.is_empty() {
             return Ok(first);
         }

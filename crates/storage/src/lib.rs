@@ -18,6 +18,7 @@ mod node;
 mod overflow;
 mod page;
 mod pageset;
+pub mod planted;
 mod pool;
 pub mod simulation;
 mod space;

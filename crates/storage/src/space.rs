@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, StorageError};
 use crate::page::PageId;
+use crate::planted;
 use crate::pool::Pool;
 use crate::pool::memory::PAGE_COUNT_MAX;
 use crate::tree::TreeShared;
@@ -166,12 +167,18 @@ impl Space {
 
     /// Remembers the pages of a dropped tree: the last checkpoint still needs them.
     pub fn bury(&mut self, extents: Vec<Extent>, tree: Arc<TreeShared>) {
+        if planted::is("dropped-at-once") {
+            return extents.into_iter().for_each(|extent| self.give(extent));
+        }
         self.limbo.push(Limbo { extents, tree });
     }
 
     /// Remembers pages that are no longer part of anything: the last checkpoint may still need
     /// them.
     pub fn release(&mut self, extent: Extent) {
+        if planted::is("freed-at-once") {
+            return self.give(extent);
+        }
         self.freed.push(extent);
     }
 
@@ -326,7 +333,9 @@ impl Space {
             self.free.iter().map(|(&start, &pages)| Extent { start, pages }).collect();
         let limbo = self.limbo.iter().chain(&self.settling_limbo);
         all.extend(limbo.flat_map(|limbo| &limbo.extents));
-        all.extend(&self.freed);
+        if !planted::is("freed-pages-lost") {
+            all.extend(&self.freed);
+        }
         all.extend(&self.journal);
         all.extend(&self.settling);
         all.extend(&self.settling_runs);

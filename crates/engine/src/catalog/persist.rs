@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use sql::ViewDef;
 use sql::catalog::TableId;
 use sql::sequence::{Reserved, SequenceDef};
-use storage::{Redo, Store, TreeId};
+use storage::{Redo, Store, TreeId, planted};
 use types::{SqlError, SqlResult};
 
 use super::legacy;
@@ -113,7 +113,7 @@ fn changes(saved: &Snapshot, next: &Snapshot) -> SqlResult<Vec<Change>> {
         let views: Vec<&ViewDef> = next.views.values().map(AsRef::as_ref).collect();
         changes.push(Change::Put(Key::only(Kind::Views), encoded(&views)?));
     }
-    if !Arc::ptr_eq(&saved.comments, &next.comments) {
+    if !Arc::ptr_eq(&saved.comments, &next.comments) && !planted::is("comments-forgotten") {
         let comments: Vec<(&Subject, &String)> = next.comments.iter().collect();
         changes.push(Change::Put(Key::only(Kind::Comments), encoded(&comments)?));
     }
@@ -134,7 +134,10 @@ fn table_changes(saved: &Snapshot, next: &Snapshot, changes: &mut Vec<Change>) -
     }
     for entry in next.tables.values() {
         let id = entry.def.id;
-        if saved.tables.by_id(id).is_some_and(|saved| Arc::ptr_eq(saved, entry)) {
+        let is_saved = |saved: &Arc<TableEntry>| {
+            Arc::ptr_eq(saved, entry) || planted::is("altered-table-forgotten")
+        };
+        if saved.tables.by_id(id).is_some_and(is_saved) {
             continue;
         }
         changes.push(Change::Put(Key::table(id.0), table_record(entry)));
@@ -222,7 +225,9 @@ pub(crate) async fn load(store: &Store) -> SqlResult<Snapshot> {
     let known = snapshot.trees();
     let is_known = |id: &TreeId| known.contains(id) || *id == store.catalog().id();
     let orphans: Vec<TreeId> = store.tree_ids().into_iter().filter(|id| !is_known(id)).collect();
-    snapshot.abandon(&orphans);
+    if !planted::is("orphans-stay") {
+        snapshot.abandon(&orphans);
+    }
     Ok(snapshot)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use runtime::IoCounters;
 use runtime::sync::Cancel;
-use storage::{Depth, Redo, Store, Tree, TreeId};
+use storage::{Depth, Redo, Store, Tree, TreeId, planted};
 use types::key::{KeyColumn, KeyEncoder, split_columns};
 use types::row::RowLayout;
 use types::text::format_value;
@@ -84,13 +84,17 @@ impl Entries {
         clustered.is_of_rows = true;
         clustered.fill(in_parts.others(removed), added, &entry.layout, cancel).await?;
         let mut all = vec![clustered];
-        if let Some((tree, keys)) = in_parts.deleted() {
+        let in_parts_gone = in_parts.deleted().filter(|_| !planted::is("deleted-parts-forgotten"));
+        if let Some((tree, keys)) = in_parts_gone {
             let mut deleted = new(tree, entry.layout.key.clone(), None);
             deleted.is_of_rows = true;
             deleted.note_deleted(keys);
             all.push(deleted);
         }
         for (index, stored) in def.indexes.iter().zip(&entry.indexes) {
+            if planted::is("index-skipped") && !removed.is_empty() && !added.is_empty() {
+                continue;
+            }
             let key = stored.layout.key.clone();
             let (count, name) = (index.columns.len(), index.name.clone());
             let (columns, table) = (columns(&index.columns), def.name.clone());
@@ -182,6 +186,9 @@ impl Entries {
 
     /// Refuses duplicates of stored rows that stay.
     pub(crate) async fn check_stored(&self) -> SqlResult<()> {
+        if planted::is("unique-not-checked") {
+            return Ok(());
+        }
         let (mut ranges, mut rows) = (vec![], vec![]);
         for (key, change) in &self.changes {
             if let (None, Some((_, row)), Some(prefix)) =
@@ -239,7 +246,12 @@ impl Entries {
 
     /// Records what the entries are, for who reads them as they are.
     pub(crate) fn record(&self, view: &ReadView) {
-        let entries = self.changes.iter();
+        if !self.is_of_rows && planted::is("index-undo-missing") {
+            return;
+        }
+        let is_recorded =
+            |change: &EntryChange| change.old.is_some() || !planted::is("inserts-unrecorded");
+        let entries = self.changes.iter().filter(|(_, change)| is_recorded(change));
         let old = entries.map(|(key, change)| (key.as_slice(), change.old.as_deref()));
         view.record(self.tree.id(), old);
     }
@@ -263,7 +275,8 @@ impl Entries {
         let tree = self.tree.id();
         for (key, change) in &self.changes {
             let new = change.new.as_ref().map(|(value, _)| value.as_slice());
-            if new != change.old.as_deref() {
+            let is_forgotten = new.is_none() && planted::is("deletes-not-logged");
+            if new != change.old.as_deref() && !is_forgotten {
                 redo.push(tree, key, new);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use runtime::sync::WaitQueue;
 
-use storage::TreeId;
+use storage::{TreeId, planted};
 
 use super::{LockKey, LockMode, LockShown, ShownLock};
 
@@ -45,7 +45,7 @@ impl LockMode {
             LockMode::NoKeyUpdate => 2,
             LockMode::Update => 3,
         };
-        rank(self) + rank(other) >= 3
+        rank(self) + rank(other) >= 3 + 2 * u32::from(planted::is("locks-too-weak"))
     }
 }
 
@@ -150,7 +150,7 @@ impl State {
     /// One waits for a key; not when that would be in a circle.
     pub(super) fn begin_wait(&mut self, id: u64, key: &LockKey, mode: LockMode) -> bool {
         self.set_wait(id, Some((key.clone(), mode)));
-        let waits_in_vain = self.waits_for_itself(id);
+        let waits_in_vain = self.waits_for_itself(id) && !planted::is("deadlock-unseen");
         if waits_in_vain {
             self.set_wait(id, None);
         }

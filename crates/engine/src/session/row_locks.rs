@@ -12,6 +12,7 @@ use runtime::sync::Cancel;
 use sql::dml::{LockedQuery, TargetCatalog};
 use sql::plan::Plan;
 use sql::{Query, RowLockMode, RowLocks};
+use storage::planted;
 use types::key::KeyEncoder;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -98,6 +99,9 @@ impl Session {
             let catalog = self.system_catalog();
             let found = self.found(locked, looked_at, &catalog, cancel).await?;
             let kept = match locked.skips {
+                None if planted::is("for-update-unlocked") => {
+                    (0..found.rows.num_rows() as u32).collect()
+                }
                 None => match block.lock(found.locks.clone(), wait).await {
                     Err(error) if block.has_let_go(locked_before, &error) => continue,
                     locked => {

@@ -2,6 +2,7 @@
 //! block, because their client sent them together.
 
 use sql::parse::{LockTables, Modes, TableLock, Transaction};
+use storage::planted;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, tag};
@@ -199,7 +200,8 @@ impl Session {
         }
         self.transaction.has_looked = true;
         let isolation = self.isolation();
-        let keeps = isolation != Isolation::ReadCommitted;
+        let keeps = isolation == Isolation::Serializable
+            || isolation == Isolation::RepeatableRead && !planted::is("snapshot-per-statement");
         if keeps && self.db.kept().is_none() && self.db.block().is_none() {
             self.db = self.db.pinned(isolation == Isolation::Serializable);
         }

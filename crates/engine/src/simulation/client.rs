@@ -12,6 +12,7 @@ use stdx::Prng;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::Report;
+use super::defined::{Defined, Definition};
 use super::model::{self, Rows, Step};
 use crate::database::Database;
 use crate::result::StatementResult;
@@ -33,6 +34,8 @@ pub(super) struct Known {
     pub(super) earlier: Vec<Rows>,
     /// If a statement that is on its way, or whose end is not known, has come through.
     pub(super) possible: Option<Rows>,
+    /// What the table may be besides its rows; several where it is not known what became of a statement.
+    pub(super) defined: Vec<Defined>,
     /// The last number that the sequence has given out.
     pub(super) last_number: i64,
     /// The last one of which it is durable that it was given out.
@@ -138,7 +141,10 @@ impl Client {
                 return Err(Stop::Machine);
             }
         }
-        lock(&self.notes).exists = true;
+        {
+            let mut known = lock(&self.notes);
+            (known.exists, known.defined) = (true, vec![Defined::default()]);
+        }
         for _ in 0..count {
             self.step().await?;
         }
@@ -152,23 +158,34 @@ impl Client {
                 let step = model::change(&mut self.prng, self.number, &rows);
                 self.change(step).await
             }
-            6 | 7 => {
-                let sql = model::definition(&mut self.prng, self.number, self.storage);
-                if self.prng.chance(0.2) {
-                    let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
-                    return match self.dropped_after(patience, &sql).await {
-                        Some(done) => self.must_settle(&sql, done),
-                        None => Ok(()),
-                    };
-                }
-                let done = self.session.run_all(&sql).await.map(drop);
-                self.must_settle(&sql, done)
-            }
+            6 | 7 => self.define().await,
             8 => self.take_number().await,
             9 => self.transaction().await,
             10 => self.find_by_index().await,
             _ => self.compare().await,
         }
+    }
+
+    /// A statement that changes definitions, or none.
+    async fn define(&mut self) -> Result<(), Stop> {
+        let definition = Definition::random(&mut self.prng, self.number, self.storage);
+        let before = lock(&self.notes).defined.clone();
+        let after: Vec<Defined> = before.iter().map(|known| definition.after(known)).collect();
+        lock(&self.notes).defined.extend(after.clone());
+        let done = if self.prng.chance(0.2) {
+            let patience = Duration::from_micros(self.prng.below(PATIENCE_US));
+            match self.dropped_after(patience, &definition.sql).await {
+                Some(done) => done,
+                // It may come through, whatever follows.
+                None => return Ok(()),
+            }
+        } else {
+            self.session.run_all(&definition.sql).await.map(drop)
+        };
+        let is_done = done.is_ok();
+        self.must_settle(&definition.sql, done)?;
+        lock(&self.notes).defined = if is_done { after } else { before };
+        Ok(())
     }
 
     /// A statement that has to come through, unless the machine fails.
@@ -305,6 +322,13 @@ impl Client {
         let before = lock(&self.notes).certain.clone();
         let (mut rows, mut texts) = (before.clone(), vec![]);
         for _ in 0..=self.prng.below(3) {
+            if self.prng.chance(0.3) {
+                let undone = model::change(&mut self.prng, self.number, &rows);
+                let changes = undone.next.map(|_| undone.sql);
+                texts.push("savepoint s".to_owned());
+                texts.extend(changes);
+                texts.push("rollback to savepoint s".to_owned());
+            }
             let step = model::change(&mut self.prng, self.number, &rows);
             if let Some(next) = step.next {
                 rows = next;

@@ -65,24 +65,6 @@ pub(super) fn change(prng: &mut Prng, number: usize, rows: &Rows) -> Step {
     }
 }
 
-/// A statement that changes no row, whatever else it does.
-pub(super) fn definition(prng: &mut Prng, number: usize, storage: TableStorage) -> String {
-    match prng.below(9) {
-        8 if storage == TableStorage::Column => format!("reorganize table t{number}"),
-        0 => format!("reorganize table t{number}"),
-        1 => format!("analyze t{number}"),
-        2 => format!("create index if not exists t{number}_s on t{number} (v, k) include (s)"),
-        3 => format!("drop index if exists t{number}_s"),
-        4 => format!("alter table t{number} add column if not exists c int default 7"),
-        5 => format!("alter table t{number} drop column if exists c"),
-        7 => {
-            format!("create index if not exists t{number}_s on t{number} using hash (v)")
-        }
-        6 => format!("comment on table t{number} is 'comment {}'", prng.below(100)),
-        _ => "checkpoint".to_owned(),
-    }
-}
-
 /// Lengths of texts: mostly short, sometimes too long for a leaf.
 fn length(prng: &mut Prng) -> usize {
     match prng.below(12) {

@@ -10,6 +10,7 @@ use types::SqlState;
 
 use super::Report;
 use super::client::{Client, Known, Machine, Notes, Stop};
+use super::defined::Defined;
 use super::model;
 use crate::database::Database;
 use crate::door;
@@ -114,8 +115,8 @@ fn recovered(disk: &Disk, seed: u64, known: &[Known]) -> Result<Report, String> 
     for (number, known) in known.iter().enumerate() {
         report.comparisons += compare(&db, number, known)?;
     }
-    // With the first change goes what nobody knows.
-    let made = db.session().execute("create table last (k int primary key)");
+    // With the first change goes what nobody knows, and statements leave no trees behind.
+    let made = db.session().execute("create table last (k int primary key); truncate last");
     made.map_err(|error| format!("after recovery: {error}"))?;
     db.checkpoint().map_err(|error| format!("after recovery: {error}"))?;
     let (known, catalog) = (db.newest().trees(), db.store().catalog().id());
@@ -146,6 +147,10 @@ fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
     if known.exists && !known.allows(&found) {
         let sizes = (found.len(), known.certain.len(), known.possible.as_ref().map(|p| p.len()));
         return Err(format!("t{number} after recovery: {sizes:?} rows"));
+    }
+    let defined = Defined::found(&db.newest(), number);
+    if known.exists && !defined.as_ref().is_some_and(|found| known.defined.contains(found)) {
+        return Err(format!("t{number} is {defined:?} instead of {:?}", known.defined));
     }
     match next {
         Ok(next) if next[0][0] <= known.durable_number => {

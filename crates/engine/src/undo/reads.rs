@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use storage::TreeId;
+use storage::{TreeId, planted};
 
 /// Ranges of a tree that are told apart. A transaction with more has read the whole tree.
 const RANGES_MAX: usize = 1024;
@@ -37,7 +37,7 @@ impl Ranges {
     fn note(&mut self, low: &[u8], high: Option<&[u8]>) {
         let covers = |(from, to): &Range| {
             let ends_later = to.as_deref().is_none_or(|to| high.is_some_and(|high| high <= to));
-            from.as_slice() <= low && ends_later
+            from.as_slice() <= low && (ends_later || planted::is("reads-merged-wrongly"))
         };
         // Loops read the same again and again, and scans go on from where they were.
         let recent = &self.0[self.0.len().saturating_sub(8)..];

@@ -14,6 +14,7 @@ use crate::header::{self, FILE_VERSION, Header};
 use crate::log::{Begun, LogPlace, Redo};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
+use crate::planted;
 use crate::space::{Extent, Space, Take};
 
 /// Images in memory at a time: 1 MiB of 4 KiB pages.
@@ -61,6 +62,9 @@ impl StoreInner {
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
         // Whatever is short of space up to here leaves everything as it was.
         self.write_journal(&old).await?;
+        if planted::is("pages-before-header") {
+            self.write_pages(&old).await?;
+        }
         let begun = self.place_log(&before, first).await?;
         let log = begun.place;
         let places = match self.place_directory(&before, log).await {
@@ -106,7 +110,9 @@ impl StoreInner {
     /// Makes the new state the one of the file; returns its header. What is written here has its
     /// space, so a failure is never for the lack of it on a file system that keeps its word.
     async fn commit(&self, places: &Places, before: &Header) -> Result<Header> {
-        self.sync().await?;
+        if !planted::is("checkpoint-not-synced") {
+            self.sync().await?;
+        }
         let header = Header {
             version: FILE_VERSION,
             sequence: before.sequence + 1,

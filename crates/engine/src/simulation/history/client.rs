@@ -18,6 +18,11 @@ pub(super) const SETUP: &str = "
     create index h_g on h (g);
     set enable_seqscan = off";
 
+/// Reads go by indexes, and joins by look-ups. A statement that takes a second of simulated time runs again and
+/// again without end: those that wait for others take some tenths.
+const SETTINGS: &str =
+    "set enable_seqscan = off; set enable_hashjoin = off; set statement_timeout = '1s'";
+
 /// Numbers that one client may append.
 const NUMBERS: u32 = 1_000_000;
 
@@ -29,6 +34,8 @@ pub(super) struct Client {
     next: u32,
     /// Whether its commits wait until they are durable.
     waits: bool,
+    /// It has asked for the commit of its transaction.
+    commits: bool,
     moments: Moments,
     history: History,
 }
@@ -51,7 +58,8 @@ impl Client {
     ) -> Client {
         let (session, prng) = (db.session(), Prng::new(seed));
         let (next, moments) = (number as u32 * NUMBERS + 1, moments.clone());
-        Client { session, prng, level, next, waits: true, moments, history: History::default() }
+        let (waits, commits, history) = (true, false, History::default());
+        Client { session, prng, level, next, waits, commits, moments, history }
     }
 
     /// The same with `synchronous_commit` on or off.
@@ -62,7 +70,7 @@ impl Client {
     /// Runs transactions one after another, as long as the disk takes them.
     pub(super) async fn play(mut self, transactions: usize) -> Result<History, String> {
         let on_off = if self.waits { "on" } else { "off" };
-        let set = format!("set enable_seqscan = off; set synchronous_commit = {on_off}");
+        let set = format!("{SETTINGS}; set synchronous_commit = {on_off}");
         self.session.run_all(&set).await.map_err(|e| e.to_string())?;
         for _ in 0..transactions {
             let first = self.next;
@@ -74,9 +82,13 @@ impl Client {
                     self.history.committed.push(done);
                 }
                 Ok(false) => self.history.aborted.extend(first..self.next),
-                Err(Ended::Machine) => {
+                Err(Ended::Machine) if self.commits => {
                     done.acknowledged = u64::MAX;
                     self.history.unknown.push(done);
+                    return Ok(self.history);
+                }
+                Err(Ended::Machine) => {
+                    self.history.aborted.extend(first..self.next);
                     return Ok(self.history);
                 }
                 Err(Ended::Conflict) => {
@@ -92,29 +104,40 @@ impl Client {
 
     /// One transaction; whether it was committed.
     async fn transaction(&mut self, done: &mut Transaction) -> Result<bool, Ended> {
+        self.commits = false;
         self.run(&format!("begin isolation level {}", self.level.name())).await?;
         for _ in 0..1 + self.prng.below(4) {
             self.step(done).await?;
         }
-        let commits = !self.prng.chance(0.1);
-        self.run(if commits { "commit" } else { "rollback" }).await?;
-        Ok(commits)
+        self.commits = !self.prng.chance(0.1);
+        self.run(if self.commits { "commit" } else { "rollback" }).await?;
+        Ok(self.commits)
     }
 
     async fn step(&mut self, done: &mut Transaction) -> Result<(), Ended> {
         let key = self.prng.below(KEYS as u64) as usize;
+        let (group, end) = (key % GROUPS, key + 3);
+        let select = "select h.k, h.v from";
         match self.prng.below(10) {
-            0..2 => self.read(done, &format!("k = {key}"), |k| k == key).await,
-            2..4 => {
-                let group = key % GROUPS;
-                self.read(done, &format!("g = {group}"), |k| k % GROUPS == group).await
+            0 => self.read(done, &format!("{select} h where k = {key}"), |k| k == key).await,
+            1 => {
+                let joined = format!("{select} (values ({key})) x (k) join h on h.k = x.k");
+                self.read(done, &joined, |k| k == key).await
             }
-            4 => self.read(done, "k >= 0", |_| true).await,
+            2 => {
+                let of_group = format!("{select} h where g = {group}");
+                self.read(done, &of_group, |k| k % GROUPS == group).await
+            }
+            3 => {
+                let joined = format!("{select} (values ({group})) x (g) join h on h.g = x.g");
+                self.read(done, &joined, |k| k % GROUPS == group).await
+            }
+            4 => self.read_end(done, key.is_multiple_of(2)).await,
             5 => {
-                let end = key + 3;
-                let range = format!("k >= {key} and k < {end}");
+                let range = format!("{select} h where k >= {key} and k < {end}");
                 self.read(done, &range, |k| (key..end).contains(&k)).await
             }
+            6 => self.append_locked(done, key).await,
             _ => self.append(done, key).await,
         }
     }
@@ -122,36 +145,72 @@ impl Client {
     async fn read(
         &mut self,
         done: &mut Transaction,
-        condition: &str,
+        query: &str,
         covers: impl Fn(usize) -> bool,
     ) -> Result<(), Ended> {
-        let results = self.run(&format!("select k, v from h where {condition}")).await?;
-        let found = rows(&results);
-        for key in (0..KEYS).filter(|key| covers(*key)) {
-            let list = found.iter().find(|(k, _)| *k == key).map(|(_, list)| list.clone());
-            done.accesses.push(Access::Read { key, list: list.unwrap_or_default() });
-        }
+        let found = rows(&self.run(query).await?);
+        note_reads(done, &found, covers);
+        Ok(())
+    }
+
+    /// Reads the first two lists, or the last two: also that there is none before them, or behind.
+    async fn read_end(&mut self, done: &mut Transaction, forward: bool) -> Result<(), Ended> {
+        let order = if forward { "asc" } else { "desc" };
+        let query = format!("select k, v from h order by k {order} limit 2");
+        let found = rows(&self.run(&query).await?);
+        let last = found.get(1).map(|(key, _)| *key);
+        let is_within = |key, last| if forward { key <= last } else { key >= last };
+        note_reads(done, &found, |key| last.is_none_or(|last| is_within(key, last)));
         Ok(())
     }
 
     async fn append(&mut self, done: &mut Transaction, key: usize) -> Result<(), Ended> {
-        let number = self.next;
-        self.next += 1;
+        let number = self.next_number();
         let change = format!("update h set v = v || ',{number}' where k = {key}");
         let tag = match self.run(&change).await?.pop() {
             Some(StatementResult::Command { tag }) => tag,
             _ => return Err(Ended::Defect("an update without a tag".to_owned())),
         };
         if tag == "UPDATE 0" {
-            let group = key % GROUPS;
-            self.run(&format!("insert into h values ({key}, {group}, '{number}')")).await?;
+            self.begin_list(key, number).await?;
         }
         done.accesses.push(Access::Append { key, number });
         Ok(())
     }
 
+    /// The same of a list that is locked while it is read: what is read then stays so.
+    async fn append_locked(&mut self, done: &mut Transaction, key: usize) -> Result<(), Ended> {
+        let number = self.next_number();
+        let locked = format!("select k, v from h where k = {key} for update");
+        let found = rows(&self.run(&locked).await?).pop();
+        let list = found.map(|(_, list)| list).unwrap_or_default();
+        let texts: Vec<String> = list.iter().chain([&number]).map(u32::to_string).collect();
+        match list.is_empty() {
+            true => self.begin_list(key, number).await?,
+            false => {
+                let text = texts.join(",");
+                self.run(&format!("update h set v = '{text}' where k = {key}")).await?;
+            }
+        }
+        done.accesses.push(Access::Read { key, list });
+        done.accesses.push(Access::Append { key, number });
+        Ok(())
+    }
+
+    async fn begin_list(&mut self, key: usize, number: u32) -> Result<(), Ended> {
+        let group = key % GROUPS;
+        self.run(&format!("insert into h values ({key}, {group}, '{number}')")).await.map(drop)
+    }
+
+    fn next_number(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
+    }
+
     async fn run(&mut self, sql: &str) -> Result<Vec<StatementResult>, Ended> {
+        let runs_again = self.level == Isolation::ReadCommitted;
         self.session.run_all(sql).await.map_err(|error| match error.state {
+            SqlState("40001") if runs_again => Ended::Defect(format!("{sql}: {error}")),
             state if CONFLICTS.contains(&state) => Ended::Conflict,
             SqlState::IO_ERROR | SqlState("08007") => Ended::Machine,
             _ => Ended::Defect(format!("{sql}: {error}")),
@@ -159,7 +218,16 @@ impl Client {
     }
 }
 
-/// What others may do to a transaction: it is to be run again. A row that somebody has inserted who is
+/// Of the keys that a query covers it has read the lists that it has found, and that there are no others.
+fn note_reads(done: &mut Transaction, found: &[(usize, Vec<u32>)], covers: impl Fn(usize) -> bool) {
+    for key in (0..KEYS).filter(|key| covers(*key)) {
+        let list = found.iter().find(|(k, _)| *k == key).map(|(_, list)| list.clone());
+        done.accesses.push(Access::Read { key, list: list.unwrap_or_default() });
+    }
+}
+
+/// What others may do to a transaction: it is to be run again, unless its statements do that themselves
+/// (at `READ COMMITTED`). A row that somebody has inserted who is
 /// not seen is a duplicate, as in PostgreSQL.
 const CONFLICTS: [SqlState; 3] = [SqlState("40001"), SqlState("40P01"), SqlState::UNIQUE_VIOLATION];
 

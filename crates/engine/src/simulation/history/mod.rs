@@ -7,6 +7,9 @@
 //! and before whose. A key that is not there is an empty list, so a read of a group is a predicate read:
 //! who has not seen a key is before who has made it.
 //!
+//! Lists are also locked, read, and written as they were read and a number more. In some histories checkpoints
+//! are made beside the transactions.
+//!
 //! Some clients do not wait until their commits are durable. Then all the same who begins after a
 //! transaction was acknowledged sees it; and of a history that a power cut ends ([`cut`]) there is what
 //! was acknowledged as durable, and of the rest what came before.
@@ -18,8 +21,10 @@ mod survivors;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use runtime::sim::{Disk, FaultPlan};
+use runtime::time;
 use stdx::Prng;
 
 use super::{Failure, attempt};
@@ -27,6 +32,7 @@ use crate::database::Database;
 use crate::door;
 use crate::isolation::Isolation;
 use crate::options::{Options, Simulation};
+use crate::versions::Versions;
 
 pub use graph::{Access, Transaction};
 pub use survivors::{Survivors, cut};
@@ -36,7 +42,7 @@ pub use survivors::{Survivors, cut};
 pub struct History {
     /// Transactions that were committed.
     pub committed: Vec<Transaction>,
-    /// Those of which a failure of the disk has left open whether they were.
+    /// Those that had asked for it when the disk failed, which leaves open whether they were.
     pub unknown: Vec<Transaction>,
     /// Numbers of transactions that were not: nobody may have seen them.
     pub aborted: Vec<u32>,
@@ -59,6 +65,11 @@ impl History {
 /// Keys of the table; key `k` is in group `k % GROUPS`.
 const KEYS: usize = 12;
 const GROUPS: usize = 4;
+
+/// Checkpoints beside the transactions of a history, and the longest pause before each, in simulated time: so
+/// short that many a power cut comes soon after one.
+const CHECKPOINTS: usize = 16;
+const PAUSE_US: u64 = 4_000;
 
 /// Name of the database in each simulated machine.
 const PATH: &str = "/db";
@@ -117,6 +128,17 @@ fn made(disk: &Disk, seed: u64) -> Result<Database, String> {
     Ok(db)
 }
 
+/// Makes checkpoints beside those who write, as long as the disk takes them.
+async fn checkpoint(versions: Arc<Versions>, seed: u64) {
+    let mut prng = Prng::new(seed);
+    for _ in 0..CHECKPOINTS {
+        time::sleep(Duration::from_micros(prng.below(PAUSE_US))).await;
+        if versions.checkpoint_beside().await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Lets the clients of a seed play, each waiting for the device or not.
 fn play(
     db: &Database,
@@ -133,8 +155,12 @@ fn play(
             client.waiting(waits(number))
         })
         .collect();
+    let checkpointed = (!seed.is_multiple_of(4)).then(|| (db.versions().clone(), seed));
     let played = door::wait(&db.handle(), || {
         Box::pin(async {
+            let checkpoints = checkpointed.map(|(versions, seed)| {
+                runtime::spawn(async move { checkpoint(versions, seed).await })
+            });
             let mut running = vec![];
             for (number, client) in clients.into_iter().enumerate() {
                 let worker = number % runtime::worker_count();
@@ -145,6 +171,11 @@ fn play(
                 let ended = client.await;
                 played.push(ended.unwrap_or_else(|aborted| Err(format!("a client: {aborted}"))));
             }
+            if let Some(checkpoints) = checkpoints {
+                checkpoints.await.ok();
+            }
+            // What comes next must not meet a task that still runs.
+            db.store().settled().await.ok();
             played
         })
     });

@@ -1,0 +1,96 @@
+//! The faults, and the simulations that have to find each.
+
+use self::Simulation::{Cuts, Histories, Statements};
+
+/// A mistake that somebody could make in one line.
+pub struct Fault {
+    /// As `planted::is` asks for it.
+    pub name: &'static str,
+    /// The file, below `crates/`, in which that stands.
+    pub place: &'static str,
+    /// The simulations that look for it.
+    pub by: &'static [Simulation],
+}
+
+/// A simulation.
+#[derive(Clone, Copy, Debug)]
+pub enum Simulation {
+    /// `engine::simulation::run`: statements of clients, under faults of the machine.
+    Statements,
+    /// `history::record` and `History::check` at each level.
+    Histories,
+    /// `history::cut` at each level: what a power cut leaves of a history.
+    Cuts,
+}
+
+const fn fault(name: &'static str, place: &'static str, by: &'static [Simulation]) -> Fault {
+    Fault { name, place, by }
+}
+
+/// What makes statements durable, and what they leave.
+const OF_STATEMENTS: &[Simulation] = &[Statements];
+
+/// What transactions do to each other.
+const OF_HISTORIES: &[Simulation] = &[Histories];
+
+/// What of them is durable.
+const OF_CUTS: &[Simulation] = &[Cuts];
+
+/// All, those of statements first.
+#[rustfmt::skip]
+pub const FAULTS: &[Fault] = &[
+    fault("log-not-synced", "storage/src/log/mod.rs", OF_STATEMENTS),
+    fault("sync-error-ignored", "storage/src/log/mod.rs", OF_STATEMENTS),
+    fault("block-begins-anew", "storage/src/log/mod.rs", OF_STATEMENTS),
+    fault("torn-frame-taken", "storage/src/log/frame.rs", OF_STATEMENTS),
+    fault("stale-frames", "storage/src/log/frame.rs", OF_STATEMENTS),
+    fault("last-frame-forgotten", "storage/src/log/frame.rs", OF_STATEMENTS),
+    fault("updates-not-replayed", "storage/src/log/recover.rs", OF_STATEMENTS),
+    fault("checkpoint-not-synced", "storage/src/store/checkpoint.rs", OF_STATEMENTS),
+    fault("pages-before-header", "storage/src/store/checkpoint.rs", OF_STATEMENTS),
+    fault("images-not-synced", "storage/src/store/settle.rs", OF_STATEMENTS),
+    fault("freed-at-once", "storage/src/space.rs", OF_STATEMENTS),
+    fault("dropped-at-once", "storage/src/space.rs", OF_STATEMENTS),
+    fault("freed-pages-lost", "storage/src/space.rs", OF_STATEMENTS),
+    fault("long-values-stay", "storage/src/tree/change.rs", OF_STATEMENTS),
+    fault("index-skipped", "engine/src/dml/entries.rs", OF_STATEMENTS),
+    fault("deleted-parts-forgotten", "engine/src/dml/entries.rs", OF_STATEMENTS),
+    fault("deletes-not-logged", "engine/src/dml/entries.rs", OF_STATEMENTS),
+    fault("unique-not-checked", "engine/src/dml/entries.rs", OF_STATEMENTS),
+    fault("row-id-twice", "engine/src/catalog/row_ids.rs", OF_STATEMENTS),
+    fault("counter-lost", "engine/src/versions.rs", OF_STATEMENTS),
+    fault("comments-forgotten", "engine/src/catalog/persist.rs", OF_STATEMENTS),
+    fault("altered-table-forgotten", "engine/src/catalog/persist.rs", OF_STATEMENTS),
+    fault("orphans-stay", "engine/src/catalog/persist.rs", OF_STATEMENTS),
+    fault("left-trees-stay", "engine/src/catalog.rs", OF_STATEMENTS),
+    fault("definition-not-awaited", "engine/src/writing.rs", OF_STATEMENTS),
+    fault("rollback-puts-nothing-back", "engine/src/block.rs", OF_STATEMENTS),
+    fault("savepoint-stays-in-log", "engine/src/block.rs", OF_STATEMENTS),
+    fault("no-validation", "engine/src/isolation.rs", OF_HISTORIES),
+    fault("scans-not-noted", "engine/src/visible.rs", OF_HISTORIES),
+    fault("lookups-not-noted", "engine/src/visible.rs", OF_HISTORIES),
+    fault("first-rows-not-noted", "engine/src/visible.rs", OF_HISTORIES),
+    fault("points-not-noted", "engine/src/visible.rs", OF_HISTORIES),
+    fault("reads-merged-wrongly", "engine/src/undo/reads.rs", OF_HISTORIES),
+    fault("reads-lost-with-first-write", "engine/src/undo.rs", OF_HISTORIES),
+    fault("lost-update", "engine/src/dml/change.rs", OF_HISTORIES),
+    fault("locks-too-weak", "engine/src/locks/state.rs", OF_HISTORIES),
+    fault("deadlock-unseen", "engine/src/locks/state.rs", OF_HISTORIES),
+    fault("early-release", "engine/src/block.rs", OF_HISTORIES),
+    fault("does-not-run-again", "engine/src/block.rs", OF_HISTORIES),
+    fault("for-update-unlocked", "engine/src/session/row_locks.rs", OF_HISTORIES),
+    fault("snapshot-per-statement", "engine/src/session/transaction.rs", OF_HISTORIES),
+    fault("stale-snapshot", "engine/src/database.rs", OF_HISTORIES),
+    fault("own-step-unseen", "engine/src/undo.rs", OF_HISTORIES),
+    fault("in-flight-seen", "engine/src/undo.rs", OF_HISTORIES),
+    fault("undone-hides-own", "engine/src/undo.rs", OF_HISTORIES),
+    fault("records-go-early", "engine/src/undo/records.rs", OF_HISTORIES),
+    fault("inserts-unrecorded", "engine/src/dml/entries.rs", OF_HISTORIES),
+    fault("index-undo-missing", "engine/src/dml/entries.rs", OF_HISTORIES),
+    fault("ends-with-newest", "engine/src/versions.rs", OF_HISTORIES),
+    fault("acknowledged-before-visible", "engine/src/versions.rs", OF_HISTORIES),
+    fault("acknowledged-before-flush", "engine/src/versions.rs", OF_CUTS),
+    fault("checkpoint-keeps-in-flight", "engine/src/versions.rs", OF_CUTS),
+    fault("group-commit-forgets", "engine/src/versions/pending.rs", OF_CUTS),
+    fault("last-statement-logged", "engine/src/block.rs", OF_CUTS),
+];
