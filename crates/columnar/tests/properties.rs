@@ -152,7 +152,9 @@ fn few_rows_need_the_head_and_their_own_places() {
         let mut rng = Prng::new(seed);
         let texts = (0..3000).map(|_| match rng.below(20) {
             0 => None,
-            _ => Some((0..rng.below(8)).map(|_| format!("{:x}", rng.next_u64())).collect::<String>()),
+            _ => {
+                Some((0..rng.below(8)).map(|_| format!("{:x}", rng.next_u64())).collect::<String>())
+            }
         });
         let array: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
         let (header, body) = chunk_of(LogicalType::Text, &array);
@@ -173,7 +175,8 @@ fn few_rows_need_the_head_and_their_own_places() {
             let pieces = [piece(&head)];
             let vector = Vector::new(&header, 0, index, &pieces).unwrap();
             let places = vector.places(&positions).unwrap().unwrap();
-            let pieces: Vec<Piece> = std::iter::once(piece(&head)).chain(places.iter().map(piece)).collect();
+            let pieces: Vec<Piece> =
+                std::iter::once(piece(&head)).chain(places.iter().map(piece)).collect();
             let vector = Vector::new(&header, 0, index, &pieces).unwrap();
             let mut gather = Gather::new(LogicalType::Text, positions.len()).unwrap();
             gather.add(&vector, Some(&positions)).unwrap();

@@ -15,8 +15,8 @@
 mod check;
 mod chunk;
 mod deleted;
-mod few;
 mod fetch;
+mod few;
 mod joined;
 mod load;
 mod morsel;

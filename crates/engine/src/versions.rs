@@ -25,10 +25,10 @@
 //! it, and who has it alone waits until all is durable. So who writes alone finds nothing that is not, and
 //! definitions do not change under those who write beside others.
 
+mod awaited;
 mod pending;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
@@ -46,6 +46,7 @@ use crate::system::Given;
 use crate::undo::{ReadView, Stamp};
 use crate::waiting::unless_cancelled;
 
+use awaited::{Committing, IN_DOUBT, in_doubt};
 use pending::{Catalogs, Pending};
 
 /// Steps of transactions that change trees at a time.
@@ -573,35 +574,6 @@ impl Versions {
     pub(crate) fn committing(&self) -> BTreeSet<u64> {
         self.committing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// A session waits until its commit is durable.
-struct Committing<'a> {
-    versions: &'a Versions,
-    session: u64,
-}
-
-impl<'a> Committing<'a> {
-    fn new(versions: &'a Versions, session: u64) -> Committing<'a> {
-        versions.committing.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
-        Committing { versions, session }
-    }
-}
-
-impl Drop for Committing<'_> {
-    fn drop(&mut self) {
-        let mut all = self.versions.committing.lock().unwrap_or_else(PoisonError::into_inner);
-        all.remove(&self.session);
-    }
-}
-
-const IN_DOUBT: SqlState = SqlState("08007");
-
-/// What was committed may be in the file or not.
-fn in_doubt(reason: &impl Display) -> SqlError {
-    SqlError::new(IN_DOUBT, "the outcome of the transaction is not known")
-        .with_detail(format!("It could not be made durable: {reason}."))
-        .with_hint("Open the database again, and see whether its changes are there.")
 }
 
 #[cfg(test)]

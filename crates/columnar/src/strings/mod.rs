@@ -150,7 +150,8 @@ impl<'a> Strings<'a> {
             }
             Strings::Dictionary { .. } | Strings::Shared { .. } => {
                 let Texts { buffer, spans, codes } = self.decode()?;
-                let chosen = |all: Vec<u16>| rows.iter().map(|row| all[usize::from(*row)]).collect();
+                let chosen =
+                    |all: Vec<u16>| rows.iter().map(|row| all[usize::from(*row)]).collect();
                 return Ok(Texts { buffer, spans, codes: codes.map(chosen) });
             }
         }

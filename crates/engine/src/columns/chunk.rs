@@ -120,7 +120,11 @@ impl Chunk {
     ///
     /// # Errors
     /// Those of storage; XX000 for a body that is an object.
-    pub(super) async fn read_place(&self, place: Range<usize>, io: &IoCounters) -> SqlResult<Bytes> {
+    pub(super) async fn read_place(
+        &self,
+        place: Range<usize>,
+        io: &IoCounters,
+    ) -> SqlResult<Bytes> {
         let Body::Here(body) = &self.body else {
             return Err(SqlError::internal("a chunk was not downloaded"));
         };

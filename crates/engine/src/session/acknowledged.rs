@@ -42,6 +42,9 @@ impl Session {
 fn lost(error: &SqlError) -> SqlError {
     let message = "transactions that did not wait for the device may be lost";
     SqlError::new(SqlState("08007"), message)
-        .with_detail(format!("They were committed with \"synchronous_commit\" off: {}.", error.message))
+        .with_detail(format!(
+            "They were committed with \"synchronous_commit\" off: {}.",
+            error.message
+        ))
         .with_hint("Open the database again, and see whether their changes are there.")
 }

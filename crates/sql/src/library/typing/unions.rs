@@ -38,7 +38,8 @@ pub(super) fn typed_union(union: Union) -> Result<LogicalPlan> {
     let same_width = |input: &LogicalPlan| input.schema().fields().len() == column_count;
     if inputs.iter().all(same_width) {
         settle(&mut inputs, "UNION")?;
-        inputs = inputs.into_iter().map(|input| named(input, &union.schema)).collect::<Result<_>>()?;
+        inputs =
+            inputs.into_iter().map(|input| named(input, &union.schema)).collect::<Result<_>>()?;
     }
     let inputs = inputs.into_iter().map(Arc::new).collect();
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
@@ -53,9 +54,10 @@ fn named(input: LogicalPlan, union: &DFSchema) -> Result<LogicalPlan> {
     if is_same || has_doubles {
         return Ok(input);
     }
-    let renamed = columns.into_iter().zip(outputs).map(|(column, output)| {
-        Expr::Column(column).alias_qualified(output.relation, output.name)
-    });
+    let renamed = columns
+        .into_iter()
+        .zip(outputs)
+        .map(|(column, output)| Expr::Column(column).alias_qualified(output.relation, output.name));
     let renamed: Vec<Expr> = renamed.collect();
     LogicalPlanBuilder::from(input).project(renamed)?.build()
 }

@@ -360,8 +360,9 @@ impl Dependent<'_> {
             let exprs = named.map(|(at, column)| {
                 match (keys.iter().position(|k| *k == column), outputs.get(at)) {
                     (Some(i), _) => Expr::Column(column).alias(&names[i].name),
-                    (None, Some(output)) if *output != column => Expr::Column(column)
-                        .alias_qualified(output.relation.clone(), &output.name),
+                    (None, Some(output)) if *output != column => {
+                        Expr::Column(column).alias_qualified(output.relation.clone(), &output.name)
+                    }
                     (None, _) => Expr::Column(column),
                 }
             });
