@@ -266,6 +266,8 @@ fn a_full_disk_takes_nothing_that_was_acknowledged() {
     drop(publishing);
     // Numbers are given out while it fails.
     run(&mut db.session(), "set synchronous_commit = off; select nextval('q')");
+    // Nothing goes on in a simulation but while somebody waits for it.
+    run(&mut db.session(), "select pg_sleep(1)");
     let failed = checkpointed.recv().expect("it ends").expect_err("there is no room");
     assert_eq!(failed.state, types::SqlState::DISK_FULL);
     run(&mut own, "update t set v = v + 1 where id = 1");
