@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Asks object stores that others wrote for everything that `objectstore` can ask for: moto and versitygw
-# (S3), Azurite (Azure), fake-gcs-server (Google). Those of S3 then keep the tables of TPC-H, whose queries give
-# the right answers in all modes, and a table whose writer is killed as a process, again and again; the others a
-# table that one database writes and another one reads.
+# (S3), Azurite (Azure). Those of S3 then keep the tables of TPC-H, whose queries give the right answers in all
+# modes, and a table whose writer is killed as a process, again and again; the other a table that one database
+# writes and another one reads.
 #
 #   tests/objects/run.sh                 all of them
 #   tests/objects/run.sh --only moto     one of them (may be repeated)
@@ -205,33 +205,12 @@ azurite() {
   stop
 }
 
-google() {
-  local program_path=$cache/bin/fake-gcs-server
-  if ! [ -x "$program_path" ]; then
-    command -v go >/dev/null || { skip google "there is no Go to build its emulator with"; return; }
-    GOBIN=$cache/bin go install github.com/fsouza/fake-gcs-server@v1.54.0 \
-      >"$cache/google.log" 2>&1 || { skip google "its emulator cannot be built ($cache/google.log)"; return; }
-  fi
-  local port
-  port=$(free_port)
-  "$program_path" -scheme http -host 127.0.0.1 -port "$port" -backend memory -public-host "127.0.0.1:$port" \
-    >"$cache/google-server.log" 2>&1 &
-  server_pid=$!
-  wait_for "$port" || { skip google "it does not start ($cache/google-server.log)"; stop; return; }
-  export OBJECTS_ID=testing OBJECTS_SECRET=testing
-  curl --silent --fail --output /dev/null -H 'content-type: application/json' -d '{"name": "bucket"}' \
-    "http://127.0.0.1:$port/storage/v1/b?project=test" || { skip google "no bucket can be made"; stop; return; }
-  OBJECTS_LACKS="denied ${GOOGLE_LACKS-}" exercise google google "http://127.0.0.1:$port" bucket
-  one_table google "type gcs, key_id 'testing', secret 'testing', endpoint 'http://127.0.0.1:$port'" gs://bucket/t
-  stop
-}
-
 $gate || [ -n "${OBJECTS_BUILT-}" ] || (cd "$root" && ${CARGO:-cargo} build --quiet -p objectstore --example exercise \
   && ${CARGO:-cargo} build --quiet -p cli) || exit 1
 dovetail=${CARGO_TARGET_DIR:-$root/target}/debug/dovetail
 program=${CARGO_TARGET_DIR:-$root/target}/debug/examples/exercise
 [ -x "$program" ] || { echo "there is no $program"; exit 1; }
-for server in moto versitygw azurite google; do
+for server in moto versitygw azurite; do
   wanted "$server" && "$server"
 done
 if $gate; then
