@@ -141,7 +141,9 @@ impl Costs<'_> {
         let share = (left / rows.max(1.0)).min(1.0);
         let pages = (tested.bytes + touched * later.bytes) / self.0.device.page_bytes;
         let values = cpu::COLUMN_ROW + (tested.count + touched * later.count) * cpu::COLUMN_VALUE;
-        let texts = (tested.text_bytes + share * later.text_bytes) * cpu::TEXT_BYTE;
+        // Without restrictions it may be below a join whose filter leaves most rows out, which is not known here.
+        let decoded = if tested.count > 0.0 { share * later.text_bytes } else { 0.0 };
+        let texts = (tested.text_bytes + decoded) * cpu::TEXT_BYTE;
         let absent = pages * (1.0 - self.0.device.cached_fraction) * cpu::CHUNK_PAGE;
         self.sequential(pages)
             + self.cpu(rows * values + texts + absent)
