@@ -43,8 +43,8 @@ pub(super) struct Client {
 /// How a transaction ended that was not committed.
 enum Ended {
     Conflict,
-    /// The disk takes no more.
-    Machine,
+    /// The disk takes no more, as this says.
+    Machine(String),
     Defect(String),
 }
 
@@ -82,13 +82,14 @@ impl Client {
                     self.history.committed.push(done);
                 }
                 Ok(false) => self.history.aborted.extend(first..self.next),
-                Err(Ended::Machine) if self.commits => {
-                    done.acknowledged = u64::MAX;
-                    self.history.unknown.push(done);
-                    return Ok(self.history);
-                }
-                Err(Ended::Machine) => {
-                    self.history.aborted.extend(first..self.next);
+                Err(Ended::Machine(what)) => {
+                    if self.commits {
+                        done.acknowledged = u64::MAX;
+                        self.history.unknown.push(done);
+                    } else {
+                        self.history.aborted.extend(first..self.next);
+                    }
+                    self.history.failure = Some(what);
                     return Ok(self.history);
                 }
                 Err(Ended::Conflict) => {
@@ -212,7 +213,7 @@ impl Client {
         self.session.run_all(sql).await.map_err(|error| match error.state {
             SqlState("40001") if runs_again => Ended::Defect(format!("{sql}: {error}")),
             state if CONFLICTS.contains(&state) => Ended::Conflict,
-            SqlState::IO_ERROR | SqlState("08007") => Ended::Machine,
+            SqlState::IO_ERROR | SqlState("08007") => Ended::Machine(format!("{sql}: {error}")),
             _ => Ended::Defect(format!("{sql}: {error}")),
         })
     }

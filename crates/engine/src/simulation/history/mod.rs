@@ -26,6 +26,7 @@ use std::time::Duration;
 use runtime::sim::{Disk, FaultPlan};
 use runtime::time;
 use stdx::Prng;
+use types::{SqlError, SqlResult};
 
 use super::{Failure, attempt};
 use crate::database::Database;
@@ -50,9 +51,24 @@ pub struct History {
     pub lists: Vec<Vec<u32>>,
     /// Transactions that were refused because of others.
     pub conflicts: u64,
+    /// What was told when the disk took no more; a sound disk does not.
+    pub failure: Option<String>,
 }
 
 impl History {
+    /// Of who could not go on.
+    fn failed(error: &SqlError) -> History {
+        History { failure: Some(error.to_string()), ..History::default() }
+    }
+
+    /// That nothing was refused by the disk.
+    fn check_sound(&self) -> Result<(), String> {
+        match &self.failure {
+            Some(failure) => Err(format!("the disk has failed: {failure}")),
+            None => Ok(()),
+        }
+    }
+
     /// Judges the history by what a level promises.
     ///
     /// # Errors
@@ -96,9 +112,7 @@ pub fn record(seed: u64, level: Isolation, transactions: usize) -> Result<Histor
         // In every other history all wait.
         let waits = |number: usize| seed % 4 < 2 || number.is_multiple_of(2);
         let mut history = play(&db, seed, level, transactions, waits)?;
-        if !history.unknown.is_empty() {
-            return Err("the disk has failed".to_owned());
-        }
+        history.check_sound()?;
         history.lists = client::lists(&mut db.session())?;
         Ok(history)
     })
@@ -129,14 +143,16 @@ fn made(disk: &Disk, seed: u64) -> Result<Database, String> {
 }
 
 /// Makes checkpoints beside those who write, as long as the disk takes them.
-async fn checkpoint(versions: Arc<Versions>, seed: u64) {
+///
+/// # Errors
+/// Of the one that it did not take.
+async fn checkpoint(versions: Arc<Versions>, seed: u64) -> SqlResult<()> {
     let mut prng = Prng::new(seed);
     for _ in 0..CHECKPOINTS {
         time::sleep(Duration::from_micros(prng.below(PAUSE_US))).await;
-        if versions.checkpoint_beside().await.is_err() {
-            return;
-        }
+        versions.checkpoint_beside().await?;
     }
+    Ok(())
 }
 
 /// Lets the clients of a seed play, each waiting for the device or not.
@@ -172,7 +188,11 @@ fn play(
                 played.push(ended.unwrap_or_else(|aborted| Err(format!("a client: {aborted}"))));
             }
             if let Some(checkpoints) = checkpoints {
-                checkpoints.await.ok();
+                played.push(match checkpoints.await {
+                    Ok(Ok(())) => Ok(History::default()),
+                    Ok(Err(error)) => Ok(History::failed(&error)),
+                    Err(aborted) => Err(format!("checkpoints: {aborted}")),
+                });
             }
             // What comes next must not meet a task that still runs.
             db.store().settled().await.ok();
@@ -186,6 +206,7 @@ fn play(
         history.unknown.extend(part.unknown);
         history.aborted.extend(part.aborted);
         history.conflicts += part.conflicts;
+        history.failure = history.failure.or(part.failure);
     }
     Ok(history)
 }

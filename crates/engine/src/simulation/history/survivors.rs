@@ -32,7 +32,7 @@ pub fn cut(seed: u64, level: Isolation, transactions: usize) -> Result<Survivors
         let disk = Disk::new(seed);
         let db = made(&disk, seed)?;
         let first = disk.write_count();
-        play(&db, seed, level, transactions, waits)?;
+        play(&db, seed, level, transactions, waits)?.check_sound()?;
         drop(db);
         // The same once more, up to one of its writes.
         let last = disk.write_count();
