@@ -33,6 +33,18 @@ const STEPS: &[(&str, Work)] = &[
         Work::Cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
     ),
     (
+        "clippy of the feature planted",
+        Work::Cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features=engine/planted",
+            "--quiet",
+            "--",
+            "-Dwarnings",
+        ]),
+    ),
+    (
         "clippy of the feature object_store",
         Work::Cargo(&[
             "clippy",

