@@ -34,6 +34,15 @@ pub(crate) async fn give_way(cancel: &Cancel) -> SqlResult<()> {
     }
 }
 
+/// Lets others have their turn in any case: without it, what is tried again might find the same again.
+///
+/// # Errors
+/// 57014 when the work is wanted no longer.
+pub(crate) async fn let_others(cancel: &Cancel) -> SqlResult<()> {
+    runtime::yield_now().await;
+    give_way(cancel).await
+}
+
 /// Work that goes on beside other work of the same task.
 pub(crate) type Beside<'a, T> = Pin<Box<dyn Future<Output = SqlResult<T>> + 'a>>;
 

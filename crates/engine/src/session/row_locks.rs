@@ -24,6 +24,7 @@ use crate::locks::{LockKey, LockMode, LockWait};
 use crate::query::{self, Watch};
 use crate::result::{ResultSet, StatementResult};
 use crate::system::SystemCatalog;
+use crate::waiting::let_others;
 
 /// Rows that are looked at for each that is wanted, where locked ones are skipped.
 const ROWS_PER_WANTED: u64 = 4;
@@ -103,7 +104,10 @@ impl Session {
                     (0..found.rows.num_rows() as u32).collect()
                 }
                 None => match block.lock(found.locks.clone(), wait).await {
-                    Err(error) if block.has_let_go(locked_before, &error) => continue,
+                    Err(error) if block.has_let_go(locked_before, &error) => {
+                        let_others(cancel).await?;
+                        continue;
+                    }
                     locked => {
                         locked?;
                         (0..found.rows.num_rows() as u32).collect()
@@ -121,6 +125,7 @@ impl Session {
                 if !block.take_runs_again() {
                     return Err(overtaken);
                 }
+                let_others(cancel).await?;
                 continue;
             }
             let is_all = looked_at.is_none_or(|count| (found.rows.num_rows() as u64) < count);

@@ -10,7 +10,7 @@ use crate::dml;
 use crate::isolation::Isolation;
 use crate::pipe::PipeReceiver;
 use crate::result::StatementResult;
-use crate::waiting::give_way;
+use crate::waiting::let_others;
 use crate::writing::Writing;
 
 /// A statement that changes rows, and may run several times.
@@ -68,9 +68,7 @@ impl Session {
             if !block.take_runs_again() && !block.has_let_go(locked_before, &error) {
                 return Err(error);
             }
-            // Others have their turn first, without which it might find the same again.
-            runtime::yield_now().await;
-            give_way(&writing.cancel).await?;
+            let_others(&writing.cancel).await?;
         }
     }
 
