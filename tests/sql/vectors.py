@@ -204,6 +204,10 @@ def on_table(query, table):
 def errors_of(verdict, theirs, ours, sql):
     """Which rows an expression meets is open only behind conditions; without, both or none must fail."""
     is_open = any(word in sql for word in (" where ", " and ", " or ", " between ", " in (", "filter"))
+    if verdict.kind == "slow" and not theirs.error:
+        return Verdict("error", f"not within {LIMIT_S} s", verdict.mode)
+    if theirs.error and ours.error and ours.error.state[:2] not in ("22", "0A", theirs.error.state[:2]):
+        return Verdict("error", f"{theirs.error} of PostgreSQL, {ours.error} here", verdict.mode)
     if verdict.kind == "evaluation" and not is_open:
         return Verdict("error", f"{theirs.error or 'rows'} of PostgreSQL, {ours.error or 'rows'} here", verdict.mode)
     return verdict
