@@ -5,7 +5,7 @@ use super::setting::{Context, Kind, Setting, Unset};
 const HEAD: &str = "# Settings
 
 Made from the definitions in `crates/engine/src/settings` by \
-`UPDATE_DOCS=1 cargo test -p engine --test settings`.
+`UPDATE_DOCS=1 cargo test --workspace --test reference`.
 
 ## Where a value comes from
 

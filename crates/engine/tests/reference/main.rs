@@ -7,6 +7,7 @@ mod entries;
 mod page;
 mod planned;
 mod records;
+mod settings;
 
 use std::path::{Path, PathBuf};
 

@@ -1,15 +1,20 @@
-//! How a server serves and ends, with real sockets: versions and encryption of the protocol, timeouts,
-//! the drain, the log.
+//! How a server serves and ends, with real sockets: clients of the protocol and of HTTP, versions and
+//! encryption of the protocol, logins, timeouts, the drain, the log.
 #![allow(clippy::disallowed_methods, reason = "clients are outside of the seam")]
 
 #[path = "../served/mod.rs"]
 mod served;
 
+mod clients;
 mod encrypted;
 mod ending;
+mod http;
+mod login;
 mod logs;
 mod notifications;
 mod promises;
 mod signatures;
+mod streaming;
+mod transactions;
 mod versions;
 mod watched;
