@@ -3,13 +3,15 @@
 //!
 //! The store is one of ours ([`crate::store`]), a process of its own, with a latency, a rate of each connection
 //! and one of all together. Sides take turns. Beside them, where they can be had, the same tables as Parquet
-//! through DuckDB's httpfs. Then one file with a single row group against the same rows in 300; and look-ups over
+//! through DuckDB's httpfs. Then selective queries through an index on a remote
+//! table, beside scans of it; one file with a single row group against the same rows in 300; and look-ups over
 //! the protocol, alone and beside scans and changes in the same server.
 
 mod beside;
 mod child;
 mod duck;
 mod files;
+mod indexed;
 mod queries;
 mod sides;
 
@@ -31,6 +33,8 @@ pub const CORE_RATE: u64 = 166 << 20;
 pub enum Part {
     /// TPC-H, remote against local.
     Queries,
+    /// Selective queries through an index, beside scans.
+    Indexed,
     /// Parquet with one row group against many.
     Files,
     /// Look-ups beside scans.
@@ -85,6 +89,9 @@ pub fn run(wish: &Wish, folder: &Path, mut emit: impl FnMut(Figure)) -> SqlResul
     if wish.parts.contains(&Part::Queries) {
         let mut duck = duck(wish, &sides, &objects, &store.url)?;
         right &= queries::run(wish, &mut sides, duck.as_mut(), &mut emit)?;
+    }
+    if wish.parts.contains(&Part::Indexed) {
+        right &= indexed::run(wish, &mut sides, &mut emit)?;
     }
     if wish.parts.contains(&Part::Files) {
         right &= files::run(wish, &mut sides, &objects, &mut emit)?;

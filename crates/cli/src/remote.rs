@@ -47,7 +47,7 @@ impl SpeedArgs {
 /// The flags of `bench remote`.
 #[derive(Args)]
 pub(crate) struct RemoteArgs {
-    /// What to measure: queries, files, beside (all by default)
+    /// What to measure: queries, index, files, beside (all by default)
     #[arg(long, value_delimiter = ',', value_parser = part)]
     part: Vec<Part>,
     /// Scale factor of TPC-H
@@ -100,9 +100,10 @@ pub(crate) struct StoreArgs {
 fn part(text: &str) -> Result<Part, String> {
     match text {
         "queries" => Ok(Part::Queries),
+        "index" => Ok(Part::Indexed),
         "files" => Ok(Part::Files),
         "beside" => Ok(Part::Beside),
-        _ => Err("a part is queries, files or beside".to_owned()),
+        _ => Err("a part is queries, index, files or beside".to_owned()),
     }
 }
 
@@ -110,7 +111,7 @@ fn part(text: &str) -> Result<Part, String> {
 pub(crate) fn run(args: &RemoteArgs) -> SqlResult<ExitCode> {
     let failed = |error: std::io::Error| SqlError::new(SqlState::IO_ERROR, error.to_string());
     let options = Options { memory_bytes: args.memory, ring: args.ring, ..Options::default() };
-    let all = || vec![Part::Queries, Part::Files, Part::Beside];
+    let all = || vec![Part::Queries, Part::Indexed, Part::Files, Part::Beside];
     let wish = Wish {
         program: std::env::current_exe().map_err(failed)?,
         parts: if args.part.is_empty() { all() } else { args.part.clone() },

@@ -15,6 +15,7 @@ mod incoming;
 mod insert;
 mod references;
 mod rows;
+mod streamed;
 mod truncate;
 mod update;
 

@@ -2,14 +2,14 @@
 //! replace the old ones in one checkpoint. A crash at any moment leaves the old or the new table.
 
 mod index;
+mod leaving;
 mod loader;
 mod sorting;
 mod tree;
 
 pub(crate) use index::build_index;
+pub(crate) use leaving::{Leaving, Left};
 pub(crate) use loader::{Loader, Rebuilt};
-
-use std::collections::HashSet;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;
@@ -46,8 +46,8 @@ impl<'a> TableLoader<'a> {
             Box::pin(async {
                 let right = db.writer(&LockWait::default()).await?;
                 let entry = db.newest().table(table)?.clone();
-                let (all, cancel) = (HashSet::new(), Cancel::default());
-                SqlResult::Ok((Loader::without(db, entry, &all, cancel).await?, right))
+                let loader = Loader::without(db, entry, Left::Nothing, Cancel::default());
+                SqlResult::Ok((loader.await?, right))
             })
         });
         let (loader, right) = begun?;

@@ -1,10 +1,8 @@
 //! `REORGANIZE TABLE`: the trees of a table written anew, full and in the order of their keys.
 
-use std::collections::HashSet;
-
 use types::SqlResult;
 
-use crate::load::Loader;
+use crate::load::{Left, Loader};
 use crate::writing::Writing;
 
 /// Rebuilds table and indexes from the table's own rows. The new trees take the place of the old
@@ -14,7 +12,7 @@ use crate::writing::Writing;
 pub(crate) async fn reorganize(writing: &Writing<'_>, table: &str) -> SqlResult<()> {
     let entry = writing.entry(table)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let loader = Loader::anew(db, entry.clone(), &HashSet::new(), cancel).await?;
+    let loader = Loader::anew(db, entry.clone(), Left::Nothing, cancel).await?;
     let rebuilt = loader.build(db).await?;
     let change = writing.change(move |store, snapshot| {
         Box::pin(async move {

@@ -30,6 +30,12 @@ use crate::settings::Settings;
 use crate::stream::QueryRows;
 use crate::system::SystemCatalog;
 
+/// A query that finds the rows which a statement changes.
+pub(crate) struct Finding {
+    plan: Arc<Plan>,
+    catalog: SystemCatalog,
+}
+
 /// What a statement that writes works with: from its first look at the catalog to its end it has the right
 /// to write, beside others in a block, or alone.
 pub(crate) struct Writing<'a> {
@@ -215,14 +221,14 @@ impl<'a> Writing<'a> {
         Ok((plan.root.schema.clone(), batches))
     }
 
-    /// The rows that a statement changes, which its query finds; that makes its generic plan when it runs
+    /// The query that finds the rows which a statement changes; that makes its generic plan when it runs
     /// for the second time.
-    pub(crate) async fn changed_rows(
+    pub(crate) async fn finding(
         &self,
         bound: Option<&Arc<Bound>>,
         text: &Query,
         target: &str,
-    ) -> SqlResult<Vec<RecordBatch>> {
+    ) -> SqlResult<Finding> {
         let began = time::now();
         let plan = self.plan(text, Some(target)).await?;
         let is_large = text.is_large(&|name| self.snapshot().views.contains_key(name));
@@ -236,15 +242,32 @@ impl<'a> Writing<'a> {
             self.session.keep_plan(wish, generic);
         }
         self.activity.planned(began.elapsed());
-        Ok(self.run_plan(self.catalog.clone(), &plan).await?.1)
+        Ok(Finding { plan, catalog: self.catalog.clone() })
     }
 
     /// The same by the generic plan of the statement; `None` where that is good no more.
-    pub(crate) async fn changed_again(&self, bound: &Bound) -> SqlResult<Option<Vec<RecordBatch>>> {
-        let Some((catalog, plan, _)) = self.session.planned_before(bound, &self.catalog) else {
-            return Ok(None);
-        };
-        Ok(Some(self.run_plan(catalog, &plan).await?.1))
+    pub(crate) fn finding_again(&self, bound: &Bound) -> Option<Finding> {
+        let (catalog, plan, _) = self.session.planned_before(bound, &self.catalog)?;
+        Some(Finding { plan, catalog })
+    }
+
+    /// Begins to look for rows.
+    pub(crate) fn find(&self, finding: &Finding) -> QueryRows {
+        let watch = Watch { cancel: self.cancel.clone(), activity: self.activity };
+        let (catalog, plan) = (finding.catalog.clone(), &finding.plan);
+        QueryRows::start(Run::new(self.db, catalog, plan, self.settings, watch, Duration::ZERO))
+    }
+
+    /// Notes what it took to find rows, which are all taken.
+    pub(crate) fn note_found(&self, finding: &Finding, rows: &mut QueryRows) {
+        if let Some(trace) = self.session.trace() {
+            trace.note(&finding.plan, rows.figures());
+        }
+    }
+
+    /// All rows that are found.
+    pub(crate) async fn found(&self, finding: &Finding) -> SqlResult<Vec<RecordBatch>> {
+        Ok(self.run_plan(finding.catalog.clone(), &finding.plan).await?.1)
     }
 
     /// The same in one batch.

@@ -52,7 +52,7 @@ impl Run {
         self.received as f64 / (self.ms / 1e3)
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         format!(
             "{} requests, {} retries, {} hedges, {:.1} MB, {:.0} MiB/s, {:.2} CPU s/GB, ${:.7}",
             self.requests,
@@ -115,8 +115,11 @@ pub(super) fn run(
 
 type Lines = Vec<Vec<Option<String>>>;
 
+/// The rows of a query, in order, and what it took.
+pub(super) type Timed = (Lines, Run);
+
 /// Runs a query until a run has read nothing: what filters of joins leave out is not the same each time.
-fn in_memory(session: &mut Session, text: &str) -> SqlResult<(Lines, Run)> {
+fn in_memory(session: &mut Session, text: &str) -> SqlResult<Timed> {
     for _ in 0..IN_MEMORY_TRIES {
         let (lines, run) = timed(session, text)?;
         if run.reads == 0 {
@@ -127,7 +130,7 @@ fn in_memory(session: &mut Session, text: &str) -> SqlResult<(Lines, Run)> {
 }
 
 /// Runs a query once.
-pub(super) fn timed(session: &mut Session, text: &str) -> SqlResult<(Lines, Run)> {
+pub(super) fn timed(session: &mut Session, text: &str) -> SqlResult<Timed> {
     let begun = Instant::now();
     let result = modes::rows(session, text)?;
     // With planning, as it is with DuckDB.

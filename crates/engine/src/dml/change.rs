@@ -4,7 +4,6 @@
 //! because each row that is changed in place may touch a page of every tree, which is written twice.
 //! So are those of which a transaction block would have to put back too much.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -18,7 +17,7 @@ use crate::block::Block;
 use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::isolation;
-use crate::load::{Loader, Rebuilt, drop_trees};
+use crate::load::{Leaving, Left, Loader, Rebuilt, drop_trees};
 use crate::locks::{LockKey, LockMode};
 use crate::undo::ReadView;
 use crate::writing::Writing;
@@ -75,9 +74,23 @@ pub(crate) async fn commit(writing: &Writing<'_>, changes: Vec<Change>) -> SqlRe
             }
         }
     }
-    if ready.is_empty() {
-        return Ok(());
+    match ready.is_empty() {
+        true => Ok(()),
+        false => make(writing, ready).await,
     }
+}
+
+/// Puts trees that were written anew in the place of those of a table, as [`commit`].
+pub(super) async fn replace(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    rebuilt: Rebuilt,
+) -> SqlResult<()> {
+    let change = Change::new(entry, Rows::none(entry), Rows::none(entry));
+    make(writing, vec![Ready { change, how: How::Rebuilt(rebuilt) }]).await
+}
+
+async fn make(writing: &Writing<'_>, ready: Vec<Ready>) -> SqlResult<()> {
     for one in &ready {
         writing.db.versions().note_numbers_of(&one.change.entry.def);
     }
@@ -120,10 +133,9 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
             How::InPlace(entries)
         }
         None => {
-            alone(writing, &change).await?;
-            let gone: HashSet<Vec<u8>> = removed.keys(&change.entry)?.into_iter().collect();
-            let entry = change.entry.clone();
-            let mut loader = Loader::without(db, entry, &gone, cancel.clone()).await?;
+            alone(writing, &change.entry, !removed.is_empty()).await?;
+            let (entry, left) = (change.entry.clone(), leaving(writing, &change).await?);
+            let mut loader = Loader::without(db, entry, left, cancel.clone()).await?;
             loader.push_all(&added.batch, &added.ids).await?;
             How::Rebuilt(loader.build(db).await?)
         }
@@ -146,13 +158,28 @@ async fn lock(writing: &Writing<'_>, entry: &TableEntry, entries: &[Entries]) ->
     }
 }
 
-/// Writes alone from now on, and looks whether the table is still what the statement has found.
-async fn alone(writing: &Writing<'_>, change: &Change) -> SqlResult<()> {
+/// The rows that go, for a load that leaves them out.
+async fn leaving(writing: &Writing<'_>, change: &Change) -> SqlResult<Left> {
+    let Change { entry, removed, .. } = change;
+    if removed.is_empty() {
+        return Ok(Left::Nothing);
+    }
+    let mut leaving = Leaving::of(writing.db, entry);
+    leaving.push(&removed.batch, &removed.ids, &writing.cancel).await?;
+    Ok(leaving.finish())
+}
+
+/// Writes alone from now on, and looks whether the table is still what the statement has found, if it
+/// `removes` rows.
+pub(super) async fn alone(
+    writing: &Writing<'_>,
+    entry: &Arc<TableEntry>,
+    removes: bool,
+) -> SqlResult<()> {
     writing.alone().await?;
-    check_writes_anew(writing, &change.entry)?;
-    let (view, entry) = (&writing.snapshot().read_view, &change.entry);
-    let is_outdated = |tree| view.is_tree_outdated(tree);
-    let is_overtaken = !change.removed.is_empty() && entry.trees().any(is_outdated);
+    check_writes_anew(writing, entry)?;
+    let view = &writing.snapshot().read_view;
+    let is_overtaken = removes && entry.trees().any(|tree| view.is_tree_outdated(tree));
     match is_overtaken || !Arc::ptr_eq(entry, &writing.refreshed(entry)?) {
         true => Err(writing.block()?.overtaken()),
         false => Ok(()),

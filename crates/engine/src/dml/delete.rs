@@ -9,10 +9,11 @@ use sql::parse::{Delete, Statement};
 use types::{SqlError, SqlResult};
 
 use super::rows::Rows;
+use super::streamed::{self, Found};
 use super::{Change, commit, compiled, foreign, outcome};
 use crate::result::StatementResult;
 use crate::waiting::give_way;
-use crate::writing::Writing;
+use crate::writing::{Finding, Writing};
 
 /// Deletes rows, and what refers to them where a constraint says so.
 pub(crate) async fn delete(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementResult> {
@@ -38,8 +39,8 @@ async fn planned(writing: &Writing<'_>, delete: &Delete) -> SqlResult<StatementR
     let query = delete_query(delete, &target)?;
     // What can be read need not be a table: no row of such is looked for.
     writing.entry(&delete.table)?;
-    let found = writing.changed_rows(delete.bound.as_ref(), &query, &delete.table).await?;
-    remove(writing, &delete.table, &found, returning.as_ref()).await
+    let finding = writing.finding(delete.bound.as_ref(), &query, &delete.table).await?;
+    remove(writing, delete, &finding, returning.as_ref()).await
 }
 
 /// The same by a plan that was made before.
@@ -50,9 +51,9 @@ async fn again(
 ) -> SqlResult<StatementResult> {
     let known = bound.generic.as_ref().and_then(|generic| generic.change());
     if let Some(known) = known
-        && let Some(found) = writing.changed_again(bound).await?
+        && let Some(finding) = writing.finding_again(bound)
     {
-        return remove(writing, &delete.table, &found, known.returning.as_ref()).await;
+        return remove(writing, delete, &finding, known.returning.as_ref()).await;
     }
     match bound.again()? {
         Statement::Delete(delete) => Box::pin(planned(writing, &delete)).await,
@@ -60,16 +61,27 @@ async fn again(
     }
 }
 
-/// Deletes the rows that a query has found.
+/// Deletes the rows that a query finds.
 async fn remove(
     writing: &Writing<'_>,
-    table: &str,
-    found: &[RecordBatch],
+    delete: &Delete,
+    finding: &Finding,
     returning: Option<&RowExprs>,
 ) -> SqlResult<StatementResult> {
-    let entry = writing.entry(table)?;
+    let entry = writing.entry(&delete.table)?;
+    let may_stream =
+        delete.finds_rows_once() && returning.is_none() && streamed::may_remove(writing, &entry);
+    let found = match streamed::found(writing, finding, may_stream).await? {
+        Found::All(found) => found,
+        Found::TooMany => {
+            let none = Rows::none(&entry);
+            let change = |found: &RecordBatch| Ok((Rows::found(&entry, found)?, none.clone()));
+            let count = streamed::change(writing, &entry, (finding, &[]), change).await?;
+            return Ok(StatementResult::Command { tag: format!("DELETE {count}") });
+        }
+    };
     let (mut removed, mut seen) = (vec![], HashSet::new());
-    for found in found {
+    for found in &found {
         let found = Rows::found(&entry, found)?;
         removed.push(found.take(&firsts(found.keys(&entry)?, &mut seen))?);
         give_way(&writing.cancel).await?;

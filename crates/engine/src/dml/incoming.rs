@@ -1,12 +1,12 @@
 //! Rows that are added to a table as they come. Few are inserted in place; for many the table's
 //! trees are written anew by a bulk load, which sorts on disk: no number of rows needs more memory.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::RecordBatch;
 use sql::Query;
+use sql::constraints::ForeignKey;
 use sql::dml::Defaults;
 use sql::parse::Insert;
 use types::SqlResult;
@@ -14,7 +14,7 @@ use types::SqlResult;
 use super::change::{bytes_of, check_writes_anew};
 use super::{check_all, checked, foreign, in_place_bytes_max, insert_batches};
 use crate::catalog::TableEntry;
-use crate::load::Loader;
+use crate::load::{Left, Loader};
 use crate::stream::QueryRows;
 use crate::writing::Writing;
 
@@ -54,7 +54,7 @@ pub(crate) async fn take_all(
 }
 
 /// Whether rows may refer to others of the same statement.
-fn refers_to_itself(entry: &TableEntry) -> bool {
+pub(super) fn refers_to_itself(entry: &TableEntry) -> bool {
     entry.def.constraints.foreign_keys.iter().any(|k| k.table == entry.def.id.0)
 }
 
@@ -69,7 +69,7 @@ async fn load(
     check_writes_anew(writing, entry)?;
     let entry = &writing.refreshed(entry)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
-    let mut loader = Loader::without(db, entry.clone(), &HashSet::new(), cancel).await?;
+    let mut loader = Loader::without(db, entry.clone(), Left::Nothing, cancel).await?;
     let job = db.start_job(phase, 0);
     let (mut kept, mut count) = (kept.into_iter(), 0);
     loop {
@@ -83,18 +83,19 @@ async fn load(
         count += batch.num_rows() as u64;
         job.done.store(count, Relaxed);
         let batch = checked(&entry.def, &writing.catalog, batch)?;
-        check_referring(writing, entry, &batch).await?;
+        check_referring(writing, entry, &entry.def.constraints.foreign_keys, &batch).await?;
         loader.push(&batch).await?;
     }
 }
 
-/// Refuses rows that refer to rows which are not there.
-async fn check_referring(
+/// Refuses rows that refer to rows which are not there, by one of these foreign keys of the table.
+pub(super) async fn check_referring(
     writing: &Writing<'_>,
     entry: &TableEntry,
+    keys: impl IntoIterator<Item = &ForeignKey>,
     rows: &RecordBatch,
 ) -> SqlResult<()> {
-    for key in &entry.def.constraints.foreign_keys {
+    for key in keys {
         let parent = &writing.referred(key)?;
         if writing.defers(key) {
             foreign::note_missing(writing, entry, key, parent, rows).await?;

@@ -12,11 +12,12 @@ use types::{SqlError, SqlResult};
 
 use super::delete::firsts;
 use super::rows::{Rows, batch};
+use super::streamed::{self, Found};
 use super::{Change, checked, commit, compiled, foreign, outcome};
 use crate::catalog::TableEntry;
 use crate::result::StatementResult;
 use crate::waiting::give_way;
-use crate::writing::Writing;
+use crate::writing::{Finding, Writing};
 
 /// Changes rows, and what refers to their keys where a constraint says so.
 pub(crate) async fn update(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementResult> {
@@ -42,8 +43,8 @@ async fn planned(writing: &Writing<'_>, update: &Update) -> SqlResult<StatementR
     let (query, ordinals) = update_query(update, &target)?;
     // What can be read need not be a table: no row of such is looked for.
     writing.entry(&update.table)?;
-    let found = writing.changed_rows(update.bound.as_ref(), &query, &update.table).await?;
-    change(writing, &update.table, &found, &RowChange { ordinals, returning }).await
+    let finding = writing.finding(update.bound.as_ref(), &query, &update.table).await?;
+    change(writing, update, &finding, &RowChange { ordinals, returning }).await
 }
 
 /// The same by a plan that was made before.
@@ -54,9 +55,9 @@ async fn again(
 ) -> SqlResult<StatementResult> {
     let known = bound.generic.as_ref().and_then(|generic| generic.change());
     if let Some(known) = known
-        && let Some(found) = writing.changed_again(bound).await?
+        && let Some(finding) = writing.finding_again(bound)
     {
-        return change(writing, &update.table, &found, &known).await;
+        return change(writing, update, &finding, &known).await;
     }
     match bound.again()? {
         Statement::Update(update) => Box::pin(planned(writing, &update)).await,
@@ -64,17 +65,33 @@ async fn again(
     }
 }
 
-/// Changes the rows that a query has found.
+/// Changes the rows that a query finds.
 async fn change(
     writing: &Writing<'_>,
-    table: &str,
-    found: &[RecordBatch],
+    update: &Update,
+    finding: &Finding,
     how: &RowChange,
 ) -> SqlResult<StatementResult> {
     let RowChange { ordinals, returning } = how;
-    let entry = writing.entry(table)?;
+    let entry = writing.entry(&update.table)?;
+    let may_stream = update.finds_rows_once()
+        && returning.is_none()
+        && streamed::may_change(writing, &entry, ordinals);
+    let found = match streamed::found(writing, finding, may_stream).await? {
+        Found::All(found) => found,
+        Found::TooMany => {
+            let mut seen = HashSet::new();
+            let change = |found: &RecordBatch| {
+                seen.clear();
+                updated(writing, &entry, ordinals, found, &mut seen)
+            };
+            let keys = streamed::changed_keys(&entry, ordinals);
+            let count = streamed::change(writing, &entry, (finding, &keys), change).await?;
+            return Ok(StatementResult::Command { tag: format!("UPDATE {count}") });
+        }
+    };
     let (mut old, mut new, mut seen) = (vec![], vec![], HashSet::new());
-    for found in found {
+    for found in &found {
         let (before, after) = updated(writing, &entry, ordinals, found, &mut seen)?;
         old.push(before);
         new.push(after);

@@ -1,19 +1,18 @@
 //! Takes the rows of a load and hands them to the tasks that sort them.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use runtime::sync::Cancel;
 use sql::catalog::{TableDef, TableStorage};
 use storage::{Store, TreeId};
-use types::key::KeyEncoder;
 use types::{LogicalType, SqlResult};
 
 use super::index::index_tree;
+use super::leaving::Left;
 use super::sorting::{Sorting, TreeSpec};
-use super::{LoadReport, drop_trees, key_arrays};
+use super::{LoadReport, drop_trees};
 use crate::catalog::{FIRST_ROW_ID, TableEntry, row_ids};
 use crate::columns::{ColumnLoad, StoredColumns, StoredPart, publish, refuse_in_block};
 use crate::database::Database;
@@ -79,16 +78,16 @@ impl Loader {
         Ok(Loader { entry, cancel: stop, filling, next_row_id: FIRST_ROW_ID, row_count: 0 })
     }
 
-    /// A loader that keeps the rows whose clustered keys are not in `gone`. If that is all of them,
-    /// those of a column table are left where they are.
+    /// A loader that keeps the rows which do not go. If that is all of them, those of a column table are
+    /// left where they are.
     pub(crate) async fn without(
         db: &Database,
         entry: Arc<TableEntry>,
-        gone: &HashSet<Vec<u8>>,
+        left: Left,
         cancel: Cancel,
     ) -> SqlResult<Loader> {
-        if entry.columns.is_none() || !gone.is_empty() {
-            return Loader::anew(db, entry, gone, cancel).await;
+        if entry.columns.is_none() || !left.is_nothing() {
+            return Loader::anew(db, entry, left, cancel).await;
         }
         if !entry.indexes.is_empty() {
             // They are made anew, of the rows as they are.
@@ -104,15 +103,26 @@ impl Loader {
     pub(crate) async fn anew(
         db: &Database,
         entry: Arc<TableEntry>,
-        gone: &HashSet<Vec<u8>>,
+        left: Left,
         cancel: Cancel,
     ) -> SqlResult<Loader> {
         let mut loader = Loader::empty(db, entry, cancel)?;
-        loader.keep_rows(db, gone).await?;
+        loader.keep_rows(db, left).await?;
         Ok(loader)
     }
 
-    async fn keep_rows(&mut self, db: &Database, gone: &HashSet<Vec<u8>>) -> SqlResult<()> {
+    /// Adds the rows of the table that do not go.
+    ///
+    /// # Errors
+    /// 40001 when others have changed the table since the snapshot that a transaction keeps; those of
+    /// storage; 57014.
+    pub(crate) async fn keep_rows(&mut self, db: &Database, mut left: Left) -> SqlResult<()> {
+        let kept = self.keep_others(db, &mut left).await;
+        left.discard().await;
+        kept
+    }
+
+    async fn keep_others(&mut self, db: &Database, left: &mut Left) -> SqlResult<()> {
         let entry = self.entry.clone();
         // What others have added since a snapshot would be seen in the new trees.
         let view = &db.newest().read_view;
@@ -131,7 +141,7 @@ impl Loader {
             };
             let columns: Vec<usize> = (0..column_count).collect();
             let rows = batch.project(&columns).map_err(crate::dml::internal)?;
-            let (rows, ids) = staying(&entry, rows, ids, gone)?;
+            let (rows, ids) = left.staying(&entry, rows, ids).await?;
             self.push_with_ids(&rows, &ids).await?;
         }
         Ok(())
@@ -312,29 +322,4 @@ fn column_load(
         refuse_in_block(db)?;
     }
     Ok(ColumnLoad::begin(db, types, first_row, bucket, cancel))
-}
-
-/// The rows whose clustered keys are not in `gone`.
-fn staying(
-    entry: &TableEntry,
-    rows: RecordBatch,
-    ids: ArrayRef,
-    gone: &HashSet<Vec<u8>>,
-) -> SqlResult<(RecordBatch, ArrayRef)> {
-    if gone.is_empty() {
-        return Ok((rows, ids));
-    }
-    let internal = crate::dml::internal;
-    let key = &entry.layout.key;
-    let encoder = KeyEncoder::new(key, &key_arrays(key, &rows, &ids));
-    let mut bytes = vec![];
-    let stays = |row: usize| {
-        bytes.clear();
-        encoder.encode(row, &mut bytes)?;
-        Ok(Some(!gone.contains(&bytes)))
-    };
-    let stays = (0..rows.num_rows()).map(stays).collect::<SqlResult<Vec<_>>>()?;
-    let stays = BooleanArray::from(stays);
-    let kept = arrow_select::filter::filter_record_batch(&rows, &stays).map_err(internal)?;
-    Ok((kept, arrow_select::filter::filter(&ids, &stays).map_err(internal)?))
 }

@@ -102,6 +102,7 @@ pub(crate) struct QueryRows {
     execution: Option<Pin<Box<dyn Future<Output = SqlResult<QueryFigures>>>>>,
     /// How it ended, until that is told.
     ended: Option<SqlResult<QueryFigures>>,
+    figures: Option<QueryFigures>,
     queue: Arc<Queue>,
 }
 
@@ -111,7 +112,7 @@ impl QueryRows {
         let (queue, schema) = (Arc::new(Queue::default()), run.schema());
         let execution = run.into_output(Arc::new(Entrance(queue.clone())));
         let execution: Pin<Box<dyn Future<Output = _>>> = Box::pin(execution);
-        QueryRows { schema, execution: Some(execution), ended: None, queue }
+        QueryRows { schema, execution: Some(execution), ended: None, figures: None, queue }
     }
 
     /// The next rows; `None` at the end.
@@ -143,7 +144,14 @@ impl QueryRows {
         if self.execution.is_some() {
             return Poll::Pending;
         }
-        let result = self.ended.take().map_or(Ok(()), |result| result.map(drop));
-        Poll::Ready(result.map(|()| None))
+        if let Some(ended) = self.ended.take() {
+            self.figures = Some(ended?);
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// What it took, once the end of the rows was told.
+    pub(crate) fn figures(&mut self) -> Option<QueryFigures> {
+        self.figures.take()
     }
 }

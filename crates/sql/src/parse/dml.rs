@@ -131,12 +131,22 @@ impl Update {
     pub fn returns_rows(&self) -> bool {
         !self.returning.is_empty()
     }
+
+    /// Whether its query finds no row of the table twice, since no other is joined with it.
+    pub fn finds_rows_once(&self) -> bool {
+        self.from.is_empty()
+    }
 }
 
 impl Delete {
     /// Whether rows come back.
     pub fn returns_rows(&self) -> bool {
         !self.returning.is_empty()
+    }
+
+    /// Whether its query finds no row of the table twice, since no other is joined with it.
+    pub fn finds_rows_once(&self) -> bool {
+        self.using.is_empty()
     }
 }
 
