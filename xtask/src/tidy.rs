@@ -4,6 +4,7 @@
 //! tested on text.
 
 mod book;
+mod circles;
 mod edges;
 mod files;
 mod functions;
@@ -73,6 +74,7 @@ fn check_all(root: &Path) -> Result<Vec<Finding>, String> {
         }
     }
     findings.extend(functions::check(&texts, &ratchet));
+    findings.extend(circles::check(&texts, &ratchet));
     findings.extend(unsafe_code::check(&texts, &map));
     findings.extend(book::check(&texts, |path| root.join(path).exists()));
     Ok(findings)

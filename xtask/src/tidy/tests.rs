@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::files::Text;
 use super::map::Map;
-use super::{book, edges, files, functions, sources, unsafe_code, waits};
+use super::{book, circles, edges, files, functions, sources, unsafe_code, waits};
 
 const ARCHITECTURE: &str = "# A
 
@@ -183,4 +183,72 @@ fn threads_are_blocked_at_the_door_alone() {
     assert_eq!(found("crates/runtime/src/runtime.rs", code), 0);
     assert_eq!(found("crates/server/src/x.rs", "//! A file.\nuse std::sync::Condvar;\n"), 1);
     assert_eq!(found("crates/server/src/x.rs", "//! Without a Condvar.\n"), 0);
+}
+
+/// A crate of these modules; those of the largest circle.
+fn circle(modules: &[(&str, &str)]) -> String {
+    let source = |(name, code): &(&str, &str)| text(&format!("crates/x/src/{name}"), code);
+    let files: Vec<Text> = modules.iter().map(source).collect();
+    let found = circles::largest_circle(&files, "x");
+    found.iter().map(|path| path.trim_start_matches("crates/x/src/")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn imports_go_round_by_every_kind_of_path() {
+    let plain = [("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B;"), ("b.rs", "struct B;")];
+    assert_eq!(circle(&plain), "");
+    let ways = [
+        "use crate::a::A;",
+        "use super::a;",
+        "use crate::{c::C, a::{self, A}};",
+        "use crate::{c::C as D, a as e};",
+        "fn f() -> crate::a::A { A }",
+        "impl super::a::A {}",
+    ];
+    for way in ways {
+        let modules = [plain[0], plain[1], ("b.rs", way), ("c.rs", "struct C;")];
+        assert_eq!(circle(&modules), "a.rs b.rs", "{way}");
+    }
+    let no_ways = [
+        "// use crate::a::A;",
+        "fn f() { \"crate::a::A\" }",
+        "use other::a::A; fn f() { x.crate_::a }",
+        "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}",
+    ];
+    for way in no_ways {
+        assert_eq!(circle(&[plain[0], plain[1], ("b.rs", way)]), "", "{way}");
+    }
+}
+
+#[test]
+fn a_name_that_is_passed_on_leads_to_who_passes_it_on() {
+    let modules = [
+        ("lib.rs", "mod a; mod d;"),
+        ("a/mod.rs", "mod b; mod c; pub use b::B; fn f() { c::g() }"),
+        ("a/b.rs", "use super::C; struct B;"),
+        ("a/c.rs", "struct C;"),
+        ("a/tests.rs", "use crate::d::D;"),
+        ("d.rs", "use crate::a::B; use crate::a::c;"),
+    ];
+    // `d` uses them, and nobody uses `d`; `c` uses nobody.
+    assert_eq!(circle(&modules), "a/mod.rs a/b.rs");
+}
+
+#[test]
+fn the_largest_circle_may_only_become_smaller() {
+    let files = [
+        text("crates/x/src/lib.rs", "mod a; mod b;"),
+        text("crates/x/src/a.rs", "use crate::b::B;"),
+        text("crates/x/src/b.rs", "use crate::a::A;"),
+        text("crates/y/src/lib.rs", "mod a;"),
+    ];
+    let findings = |ratchet: &str| -> Vec<String> {
+        circles::check(&files, ratchet).into_iter().map(|f| f.message).collect()
+    };
+    assert!(findings("import_circle.x = 2").is_empty());
+    let [grown] = &findings("import_circle.x = 1")[..] else { panic!("one finding") };
+    assert!(grown.contains("`x` has 2 files, at most 1: crates/x/src/a.rs, "), "{grown}");
+    assert_eq!(findings("").len(), 1);
+    let [fallen] = &findings("import_circle.x = 3")[..] else { panic!("one finding") };
+    assert!(fallen.contains("may be 2 now"), "{fallen}");
 }
