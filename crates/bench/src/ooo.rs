@@ -43,6 +43,7 @@ struct QueryRuns {
 /// Runs all queries `n` times in turn and gives each figure to `emit`.
 pub fn run(db: &Database, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
     let mut session = db.session();
+    db.know_device()?;
     device::read_through(db)?;
     let (mut over_serial, mut over_static) = (vec![], vec![]);
     for (name, text) in QUERIES {

@@ -65,7 +65,9 @@ pub(crate) fn run(args: &PlansArgs) -> SqlResult<ExitCode> {
             let message = format!("{} has tables of another storage", path.display());
             return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
+        db.know_device()?;
         eprintln!("{}: {}, pool {} pages", state.name(), db.file_backend(), db.pool().frames);
+        eprintln!("device_profile: {}", db.device_profile());
         plans::run(&db, args.rows, state, args.runs, &mut |point| {
             println!("{}", point.text());
             points.push(point);

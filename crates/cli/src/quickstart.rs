@@ -51,6 +51,7 @@ pub fn run(args: &QuickstartArgs) -> SqlResult<ExitCode> {
     println!("\nOne query, three ways to run it, cold (direct I/O, empty pool):\n\n{text}");
     describe(&db);
     device::read_through(&db)?;
+    db.know_device()?;
     let limit = device::limit(&db, PROBE)?.reads_per_s;
     let mut session = db.session();
     let mut runs = vec![];

@@ -21,13 +21,14 @@ use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use crate::access::{Access, Relation};
 use crate::comments::Comments;
+use crate::device::Profiles;
 use crate::objects::Stores;
 use crate::secrets::Secrets;
 use crate::undo::ReadView;
 use crate::visible::VisibleTree;
 
 pub(crate) use entry::{IndexEntry, TableEntry, index_layout};
-pub(crate) use persist::{Numbers, load, reserve, reserve_for, save};
+pub(crate) use persist::{Numbers, load, reserve, reserve_for, save, save_profiles};
 pub(crate) use row_ids::{FIRST_ROW_ID, row_ids};
 pub(crate) use tables::Tables;
 pub(crate) use temporary::Temporaries;
@@ -47,6 +48,8 @@ pub(crate) struct Snapshot {
     pub(crate) access: Arc<Access>,
     /// Keys of object stores.
     pub(crate) secrets: Arc<Secrets>,
+    /// What the file had of its device when it was opened.
+    pub(crate) profiles: Arc<Profiles>,
     /// The connections to these, which all versions share.
     pub(crate) stores: Stores,
     /// The next id of a table or index.

@@ -16,6 +16,7 @@ use crate::access::Credentials;
 use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot};
+use crate::device::Device;
 use crate::load::TableLoader;
 use crate::locks::{LockWait, WriteRight};
 use crate::memory::Shares;
@@ -53,6 +54,7 @@ struct Inner {
     /// What the operators of all queries hold.
     governor: Governor,
     versions: Arc<Versions>,
+    device: Arc<Device>,
     configuration: RwLock<Arc<Configuration>>,
     /// Counts the configurations: sessions look at it before each statement.
     configuration_count: AtomicU64,
@@ -127,12 +129,15 @@ impl Database {
         let (store, snapshot) = opened?;
         let mut configuration = Configuration::clone(&options.configuration);
         configuration.know("block_size", store.page_size() as i64);
+        let device = Arc::new(options.device_of(path).found(&store, &snapshot.profiles));
+        configuration.device = Some(device.clone());
         let inner = Inner {
             path: path.to_owned(),
             store: store.clone(),
             shares,
             governor: Governor::new(shares.operators),
-            versions: Arc::new(Versions::new(store.clone(), snapshot)),
+            versions: Arc::new(Versions::new(store.clone(), snapshot, device.clone())),
+            device,
             planners: Semaphore::new(PLANNERS_PER_WORKER * runtime.stats().len()),
             plans: Plans::default(),
             configuration: RwLock::new(Arc::new(configuration)),
@@ -467,6 +472,11 @@ impl Database {
     /// The open block that writes.
     pub(crate) fn block(&self) -> Option<&Arc<Block>> {
         self.block.as_ref()
+    }
+
+    /// What is known of the device.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.inner.device
     }
 
     /// The versions of the catalog.

@@ -50,6 +50,7 @@ mod database;
 mod datum;
 mod ddl;
 mod deferred;
+mod device;
 mod dml;
 mod door;
 mod explain;
@@ -74,6 +75,7 @@ mod pipe;
 mod planning;
 mod plans;
 mod prepared;
+mod probed;
 mod query;
 mod reader;
 mod recovery;
@@ -110,6 +112,7 @@ pub use copy::{CopyFormatter, nothing_returned};
 pub use cursors::CursorInfo;
 pub use database::Database;
 pub use datum::{Datum, Row};
+pub use device::DeviceChoice;
 pub use exec::NodeSnapshot;
 pub use isolation::Isolation;
 pub use lent::Lent;
@@ -137,7 +140,7 @@ pub use sql::parse::{
     Copied, Copy, CopyFormat, CopySource, CopyTarget, CopyTo, CursorStatement, DeclareCursor,
     Discard, Fetch, RoleStatement, Transaction, Which, no_block, no_cursor,
 };
-pub use sql::{NamedRelation, Parameter, Query, Shape, Statement, Template};
+pub use sql::{DeviceProfile, NamedRelation, Parameter, Query, Shape, Statement, Template};
 pub use sql::{explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
 pub use stream::RowStream;

@@ -1,10 +1,12 @@
 //! How a database is opened.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use runtime::sim::Disk;
 
+use crate::device::{DEVICE_PROFILE, DeviceChoice, Opening, asks_to_probe};
 use crate::recovery::RecoveryWatch;
 use crate::settings::Configuration;
 
@@ -34,6 +36,8 @@ pub struct Options {
     pub configuration: Arc<Configuration>,
     /// Who is told how far recovery has come, if it takes long.
     pub recovery_watch: Option<RecoveryWatch>,
+    /// Where the planner's profile of the device comes from.
+    pub device: DeviceChoice,
     /// Runs in a simulated machine; `ring` says nothing then.
     pub simulation: Option<Simulation>,
 }
@@ -80,7 +84,22 @@ impl Default for Options {
             direct: true,
             configuration: Arc::default(),
             recovery_watch: None,
+            device: DeviceChoice::Probed,
             simulation: None,
+        }
+    }
+}
+
+impl Options {
+    /// How a file is opened, as far as its device is concerned.
+    pub(crate) fn device_of<'a>(&'a self, path: &'a Path) -> Opening<'a> {
+        let given = self.configuration.text(DEVICE_PROFILE).unwrap_or_default();
+        Opening {
+            path,
+            choice: &self.device,
+            is_simulated: self.simulation.is_some(),
+            sqpoll: self.sqpoll,
+            again: asks_to_probe(DEVICE_PROFILE, &given),
         }
     }
 }

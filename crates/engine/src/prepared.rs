@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use sql::catalog::TableDef;
 use sql::dml::Compiled;
 use sql::plan::{Access, Plan};
-use sql::{Parameter, PointQuery, Statement, Template};
+use sql::{DeviceProfile, InFlight, Parameter, PointQuery, Statement, Template};
 use types::SqlResult;
 use types::zone::Zone;
 
@@ -45,8 +45,8 @@ struct Cached {
     zone: Zone,
 }
 
-/// Settings that the planner follows.
-pub(crate) type Switches = [bool; 5];
+/// Settings that the planner follows: operators that may be used, and what decides the price of reads.
+pub(crate) type Switches = ([bool; 5], InFlight, DeviceProfile);
 
 /// A look-up with its values.
 #[derive(Clone, Debug)]
@@ -175,13 +175,14 @@ impl Session {
 
     pub(crate) fn switches(&self) -> Switches {
         let options = self.planner_options();
-        [
+        let enabled = [
             options.enable_hashjoin,
             options.enable_indexnestloop,
             options.enable_seqscan,
             options.enable_indexscan,
             options.enable_indexonlyscan,
-        ]
+        ];
+        (enabled, options.in_flight, options.device)
     }
 
     /// Whether a plan is still what planning would make: the table has the same columns and indexes,

@@ -29,7 +29,7 @@ use runtime::IoCounters;
 use runtime::sync::Cancel;
 use sql::parse::{OnCommit, Statement};
 use sql::plan::Plan;
-use sql::{PlannerOptions, Query};
+use sql::{InFlight, PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
 
 use crate::activity::Activity;
@@ -249,7 +249,7 @@ impl Session {
             Statement::Explain(e) => self.explain(&e, cancel).await,
             Statement::WithWrites(with) => Box::pin(self.with_writes(with, cancel)).await,
             Statement::ExplainWrite(e) => Box::pin(self.explain_write(e)).await,
-            Statement::Set { name, value: Some(value) } => self.set(&[(name, value)]),
+            Statement::Set { name, value: Some(value) } => self.set_or_probe(name, value).await,
             Statement::SetTransaction(modes) => self.set(&modes),
             Statement::Set { name, value: None } => self.reset(&name).map(|()| tag("SET")),
             Statement::SetLocal { name, value } => {
@@ -401,14 +401,23 @@ impl Session {
 
     /// With what is known of the moment.
     pub(crate) fn planner_options_now(&self) -> PlannerOptions {
-        let mut options = self.planner_options();
-        options.device.cached_fraction = self.db.cached_share();
-        options
+        if self.settings.device.is_none() {
+            self.db.probe_device_if_due();
+        }
+        PlannerOptions { cached_fraction: self.db.cached_share(), ..self.planner_options() }
     }
 
     pub(crate) fn planner_options(&self) -> PlannerOptions {
+        let (in_flight, workers) = (self.settings.in_flight(), self.db.worker_count());
         PlannerOptions {
-            workers: self.db.worker_count(),
+            device: self.settings.device_profile(),
+            in_flight,
+            page_bytes: self.db.page_bytes(),
+            // A query in so many tasks uses no more.
+            workers: match in_flight {
+                InFlight::AtMost(tasks) => workers.min(tasks),
+                InFlight::Many => workers,
+            },
             enable_hashjoin: self.settings.enable_hashjoin,
             enable_indexnestloop: self.settings.enable_indexnestloop,
             enable_seqscan: self.settings.enable_seqscan,

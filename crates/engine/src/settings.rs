@@ -15,6 +15,7 @@ use std::sync::{Arc, LazyLock};
 
 use exec::Mode;
 use sql::catalog::TableStorage;
+use sql::{DeviceProfile, InFlight};
 use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -23,6 +24,7 @@ pub use document::settings_markdown;
 pub use setting::{Context, Kind, Setting, Unset};
 pub use value::Value;
 
+use crate::device::{self, Device};
 use commit::SynchronousCommit;
 use setting::Home;
 
@@ -74,6 +76,8 @@ pub struct Settings {
     pub lookup_batch_rows: usize,
     /// `work_mem`, in bytes; 0 is no limit but the database's.
     pub work_mem: usize,
+    /// `device_profile`, unless it is that of the database.
+    pub(crate) device: Option<DeviceProfile>,
     /// `enable_hashjoin`
     pub enable_hashjoin: bool,
     /// `enable_indexnestloop`
@@ -132,6 +136,7 @@ static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
         max_tasks: 0,
         lookup_batch_rows: 0,
         work_mem: 0,
+        device: None,
         enable_hashjoin: false,
         enable_indexnestloop: false,
         enable_seqscan: false,
@@ -254,8 +259,48 @@ impl Settings {
         found.unwrap_or_else(|| setting.default())
     }
 
+    /// As `pg_settings` has it: without the unit.
+    pub(crate) fn plain(&self, setting: &'static Setting) -> String {
+        match setting.kind {
+            Kind::Device => self.shown(setting),
+            _ => self.value(setting).plain(),
+        }
+    }
+
+    /// As `SHOW` has it.
+    pub(crate) fn shown(&self, setting: &'static Setting) -> String {
+        match (setting.kind, &self.device, self.known_device()) {
+            (Kind::Device, Some(profile), _) => device::shown(profile, "set"),
+            (Kind::Device, None, Some(known)) => known.shown(),
+            _ => self.value(setting).shown(setting.kind),
+        }
+    }
+
+    fn known_device(&self) -> Option<&Arc<Device>> {
+        self.configuration.as_ref()?.device.as_ref()
+    }
+
+    /// The profile by which reads are priced.
+    pub(crate) fn device_profile(&self) -> DeviceProfile {
+        let known = || self.known_device().map(|device| device.profile()).unwrap_or_default();
+        self.device.unwrap_or_else(known)
+    }
+
+    /// How many reads a query has in flight.
+    pub(crate) fn in_flight(&self) -> InFlight {
+        match self.execution_mode {
+            ExecutionMode::Serial => InFlight::AtMost(1),
+            ExecutionMode::Static => InFlight::AtMost(self.static_partitions),
+            ExecutionMode::OutOfOrder => InFlight::Many,
+        }
+    }
+
     fn accept(&self, name: &str, value: &str) -> SqlResult<(&'static Setting, Value)> {
         let setting = Setting::find(name)?;
+        if device::asks_to_probe(name, value) {
+            return Err(value::invalid(setting.name, value)
+                .with_hint("The statement SET device_profile = 'probe' probes the device."));
+        }
         match setting.context {
             Context::Session => Ok((setting, setting.parse(value)?)),
             _ => Err(setting.unchangeable()),
@@ -330,8 +375,7 @@ impl Settings {
     /// # Errors
     /// 42704 for an unknown name.
     pub fn show(&self, name: &str) -> SqlResult<String> {
-        let setting = Setting::find(name)?;
-        Ok(self.value(setting).shown(setting.kind))
+        Ok(self.shown(Setting::find(name)?))
     }
 
     /// `RESET name`, or of all when `name` is `all`.

@@ -37,6 +37,7 @@ use storage::{Redo, Store, planted};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{self, Numbered, Numbers, SequenceKey, Snapshot};
+use crate::device::Device;
 use crate::fault;
 use crate::isolation;
 use crate::load::drop_trees;
@@ -67,6 +68,8 @@ pub(crate) struct Versions {
     published: WaitQueue,
     /// Sessions whose commits are not durable yet, for who watches.
     committing: Mutex<BTreeSet<u64>>,
+    /// What probes find of it is saved with checkpoints.
+    device: Arc<Device>,
 }
 
 /// A transaction that has been committed, by the number of its version.
@@ -102,7 +105,7 @@ struct State {
 }
 
 impl Versions {
-    pub(crate) fn new(store: Store, catalog: Snapshot) -> Versions {
+    pub(crate) fn new(store: Store, catalog: Snapshot, device: Arc<Device>) -> Versions {
         let visible = Arc::new(catalog);
         Versions {
             store,
@@ -119,6 +122,7 @@ impl Versions {
             state: Mutex::default(),
             published: WaitQueue::new(),
             committing: Mutex::default(),
+            device,
         }
     }
 
@@ -413,6 +417,10 @@ impl Versions {
         let numbers = self.numbers_of(&snapshot);
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
         catalog::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo).await?;
+        let profiles = self.device.take_unsaved();
+        if let Some(profiles) = &profiles {
+            catalog::save_profiles(&self.store, profiles, &mut redo).await?;
+        }
         let replaced = self.replaced_in_flight();
         let done = self.store.checkpoint_without(replaced).await.map_err(fault::storage);
         let failed = match done {

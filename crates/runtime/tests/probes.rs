@@ -10,7 +10,9 @@ mod temp_dir;
 use std::time::Duration;
 
 use rings::on_each;
-use runtime::{Config, RingChoice, RingKind, Runtime, probe};
+use runtime::fs::{File, OpenOptions};
+use runtime::sim::Disk;
+use runtime::{Config, IoBuf, RingChoice, RingKind, Runtime, probe};
 use temp_dir::TempDir;
 
 #[test]
@@ -52,6 +54,52 @@ fn the_device_probe_reads_at_the_given_depth() {
         assert!(report.latency_median <= report.latency_p99);
         assert!(report.elapsed >= Duration::from_millis(30));
     });
+}
+
+#[test]
+fn a_profile_reads_alone_many_at_once_and_in_sequence_within_a_second() {
+    on_each(2, |runtime| {
+        let dir = TempDir::new();
+        let path = dir.file("device");
+        std::fs::write(&path, vec![1; 4 << 20]).unwrap();
+        let begin = std::time::Instant::now();
+        let report = runtime.block_on(move || async move {
+            // 8 MiB are asked for and 4 MiB are there.
+            let report = probe::profile(&path, 8 << 20).await.unwrap();
+            let refused = probe::profile(&path, 4096).await;
+            assert!(refused.is_err(), "less than a run");
+            report
+        });
+        assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+        assert_eq!((report.alone.depth, report.many.depth), (1, probe::MANY_DEPTH));
+        assert!(report.alone.rate() > 0.0 && report.many.rate() > 0.0);
+        assert!(report.bytes_per_s > 0.0);
+    });
+}
+
+#[test]
+fn the_simulated_device_has_a_profile_that_the_seed_decides() {
+    let profile = |seed: u64| {
+        let config = Config {
+            ring: RingChoice::Sim(Disk::new(seed)),
+            seed,
+            workers: 2,
+            ..Config::default()
+        };
+        let runtime = Runtime::start(Config { pin: false, ..config }).unwrap();
+        runtime.block_on(|| async {
+            let options = OpenOptions { write: true, create: true, ..OpenOptions::default() };
+            let file = File::open("/device", options).await.unwrap();
+            file.write_all_at(IoBuf::alloc(1 << 20), 0).await.0.unwrap();
+            file.sync_data().await.unwrap();
+            probe::profile("/device", 1 << 20).await.unwrap()
+        })
+    };
+    let figures = |seed| {
+        let report = profile(seed);
+        (report.alone.read_count, report.many.read_count, report.bytes_per_s.to_bits())
+    };
+    assert_eq!(figures(3), figures(3));
 }
 
 /// Denies the three system calls of io_uring to the calling thread and all that it starts, with

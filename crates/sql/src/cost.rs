@@ -1,8 +1,11 @@
 //! The cost model: microseconds of device and processor time.
 //!
-//! Reads are priced as the asynchronous executor pays for them: with many in flight, a random read
-//! costs one over the device's rate, not its latency. So random access is only a few times dearer
-//! than sequential access, and index joins stay worth-while far longer than under the usual model.
+//! Reads are priced as the executor pays for them in the session's mode (`reads`): with many in flight, a
+//! random read costs one over the device's rate, not its latency. So random access is only a few times dearer
+//! than sequential access, and index joins stay worth-while far longer than under the usual model. A
+//! serial query pays the latency of each.
+
+mod reads;
 
 use crate::options::PlannerOptions;
 
@@ -102,20 +105,38 @@ fn fetch_cpu(rows: f64, from: Fetched) -> f64 {
     rows * (cpu::DESCEND + from.per_row * cpu::LOOKUP_ROW)
 }
 
+/// Pages that rows lie on which are fetched in an order with this correlation to that of their tree.
+fn fetched_pages(rows: f64, tree_rows: f64, from: Fetched, order: f64) -> f64 {
+    let random = distinct_pages(from.pages, rows * from.per_row);
+    let near = rows * from.pages / tree_rows.max(1.0);
+    random + order * order * (near.min(random) - random)
+}
+
 /// The model for one set of options.
 #[derive(Clone, Copy)]
 pub(crate) struct Costs<'a>(pub &'a PlannerOptions);
 
 impl Costs<'_> {
+    fn absent(&self, pages: f64) -> f64 {
+        pages * (1.0 - self.0.cached_fraction)
+    }
+
     fn random(&self, pages: f64) -> f64 {
-        let device = &self.0.device;
-        pages * (1.0 - device.cached_fraction) * 1e6 / device.random_reads_per_s
+        self.absent(pages) * self.0.random_page_us()
+    }
+
+    /// The same by one task, whose work keeps the device half busy where its reads overlap (`bench plans`).
+    fn random_by_one(&self, pages: f64) -> f64 {
+        let alone_us = self.0.page_alone_us();
+        let us = match self.0.reads_overlap() {
+            true => alone_us.min(2.0 * self.0.random_page_us()),
+            false => alone_us,
+        };
+        self.absent(pages) * us
     }
 
     fn sequential(&self, pages: f64) -> f64 {
-        let device = &self.0.device;
-        let bytes = pages * device.page_bytes * (1.0 - device.cached_fraction);
-        bytes * 1e6 / device.sequential_bytes_per_s
+        self.absent(pages) * self.0.sequential_page_us()
     }
 
     fn cpu(&self, us: f64) -> f64 {
@@ -139,12 +160,12 @@ impl Costs<'_> {
         let vectors = (rows / vector_rows).max(1.0);
         let touched = (distinct_pages(vectors, left) / vectors).min(1.0);
         let share = (left / rows.max(1.0)).min(1.0);
-        let pages = (tested.bytes + touched * later.bytes) / self.0.device.page_bytes;
+        let pages = (tested.bytes + touched * later.bytes) / self.0.page_bytes as f64;
         let values = cpu::COLUMN_ROW + (tested.count + touched * later.count) * cpu::COLUMN_VALUE;
         // Without restrictions it may be below a join whose filter leaves most rows out, which is not known here.
         let decoded = if tested.count > 0.0 { share * later.text_bytes } else { 0.0 };
         let texts = (tested.text_bytes + decoded) * cpu::TEXT_BYTE;
-        let absent = pages * (1.0 - self.0.device.cached_fraction) * cpu::CHUNK_PAGE;
+        let absent = self.absent(pages) * cpu::CHUNK_PAGE;
         self.sequential(pages)
             + self.cpu(rows * values + texts + absent)
             + self.allowed(self.0.enable_seqscan)
@@ -162,9 +183,8 @@ impl Costs<'_> {
 
     /// The first entries of a tree, leaf by leaf, by one task.
     pub fn first_entries(&self, rows: f64, pages: f64) -> f64 {
-        let device = &self.0.device;
-        let absent = (1.0 + pages) * (1.0 - device.cached_fraction);
-        absent * device.random_read_us + cpu::DESCEND + rows * cpu::SCAN_ROW
+        let reads = self.absent(1.0 + pages) * self.0.page_alone_us();
+        reads + cpu::DESCEND + rows * cpu::SCAN_ROW
     }
 
     /// A scan of `ranges` key ranges that hold `share` of a tree.
@@ -184,18 +204,15 @@ impl Costs<'_> {
 
     /// Rows fetched by key, in an order with this correlation to that of the clustered tree.
     pub fn fetch(&self, rows: f64, tree_rows: f64, from: Fetched, order: f64) -> f64 {
-        let random = distinct_pages(from.pages, rows * from.per_row);
-        let near = rows * from.pages / tree_rows.max(1.0);
-        let pages = random + order * order * (near.min(random) - random);
+        let pages = fetched_pages(rows, tree_rows, from, order);
         self.random(pages) + self.cpu(fetch_cpu(rows, from))
     }
 
     /// The same for the first entries of an index, whose one task fetches the rows of one leaf after the other:
-    /// it uses one core, and keeps the device half busy (`bench plans`).
+    /// it uses one core.
     pub fn fetch_by_one(&self, rows: f64, tree_rows: f64, from: Fetched, order: f64) -> f64 {
-        let cpu = fetch_cpu(rows, from);
-        let reads = self.fetch(rows, tree_rows, from, order) - self.cpu(cpu);
-        2.0 * reads + cpu
+        let pages = fetched_pages(rows, tree_rows, from, order);
+        self.random_by_one(pages) + fetch_cpu(rows, from)
     }
 
     /// The inner side of an index nested-loop join.

@@ -54,7 +54,7 @@ pub use files::{FILES_SCHEMA, FileCall, FileFormat};
 pub use generic::{Bound, Generic, RowChange};
 pub use insert::{InsertRows, incoming_schema, insert_rows, query_of, rows_of_query};
 pub use library::{function_names, has_function};
-pub use options::{DeviceProfile, PlannerOptions};
+pub use options::{DeviceProfile, InFlight, PlannerOptions};
 pub use parameters::{check, parameter_types};
 pub use parse::{
     NamedRelation, Parameter, Query, RowLockMode, RowLocks, Shape, Statement, Template, parse,

@@ -2,7 +2,7 @@
 
 use crate::catalog::Catalog;
 use crate::explain::explain_text;
-use crate::options::PlannerOptions;
+use crate::options::{DeviceProfile, InFlight, PlannerOptions};
 use crate::parse::{Statement, parse};
 use crate::plan::Plan;
 use crate::tpch::Tpch;
@@ -228,6 +228,47 @@ fn operators_can_be_disabled() {
     assert!(
         !with(PlannerOptions { enable_indexnestloop: false, ..defaults }).contains("Index Nested")
     );
+}
+
+/// The titles of a plan for a mode and a device.
+fn titles(text: &str, options: &PlannerOptions) -> String {
+    let mut statements = parse(text).unwrap();
+    let Some(Statement::Query(query)) = statements.pop() else { panic!("no query: {text}") };
+    let plan = crate::plan_query(&query, &Tpch::new(), options).unwrap();
+    explain_text(&plan, None, false).join("\n")
+}
+
+/// Up to how many customers (doubled from 1 on) the lines of their orders are looked up by key, instead of
+/// scanning all lines.
+fn looked_up_until(options: &PlannerOptions) -> u32 {
+    let is_looked_up = |customers: u32| {
+        let text = format!(
+            "select sum(l_quantity) from orders, lineitem
+             where l_orderkey = o_orderkey and o_custkey <= {customers}"
+        );
+        titles(&text, options).contains("Index Nested Loop Join on lineitem")
+    };
+    let steps = (0..18).map(|step| 1 << step);
+    steps.take_while(|customers| is_looked_up(*customers)).last().unwrap_or(0)
+}
+
+#[test]
+fn a_serial_query_turns_from_look_ups_to_scans_earlier() {
+    let with = |in_flight| PlannerOptions { in_flight, ..PlannerOptions::default() };
+    let [serial, some, many] = [InFlight::AtMost(1), InFlight::AtMost(4), InFlight::Many]
+        .map(with)
+        .map(|o| looked_up_until(&o));
+    assert!(serial < some && some < many, "{serial}, {some}, {many}");
+    assert!(serial > 0, "one row is looked up in any mode");
+}
+
+#[test]
+fn a_device_that_does_one_read_at_a_time_is_scanned_earlier() {
+    // A disk with a head: 8 ms a read, however many wait.
+    let disk = DeviceProfile { read_ns: 8_000_000, reads_per_s: 150, bytes_per_s: 200_000_000 };
+    let disk = PlannerOptions { device: disk, ..PlannerOptions::default() };
+    let (disk, default) = (looked_up_until(&disk), looked_up_until(&PlannerOptions::default()));
+    assert!(disk * 4 <= default, "{disk}, {default}");
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Size { .. } => "SIZE",
         Kind::Choice(_) => "CHOICE",
         Kind::Text | Kind::Zone => "TEXT",
+        Kind::Device => "PROFILE",
         Kind::Path => "PATH",
         Kind::List => "LIST",
     }

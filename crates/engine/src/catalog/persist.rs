@@ -17,6 +17,7 @@ use super::records::{Key, Kind, Records, all, damaged, fixed};
 use super::{Numbered, SequenceKey, Snapshot, TableEntry};
 use crate::columns::StoredColumns;
 use crate::comments::Subject;
+use crate::device::Profiles;
 use crate::fault;
 use crate::secrets::Secrets;
 
@@ -95,6 +96,16 @@ pub(crate) async fn save(
         records.put(Key::number(*key), &number(*reserved)).await?;
     }
     Ok(())
+}
+
+/// Writes what probes have found of the device; durable after the next checkpoint.
+pub(crate) async fn save_profiles(
+    store: &Store,
+    profiles: &Profiles,
+    redo: &mut Redo,
+) -> SqlResult<()> {
+    let mut records = Records { tree: store.catalog(), redo };
+    records.put(Key::only(Kind::Device), &encoded(profiles)?).await
 }
 
 fn changes(saved: &Snapshot, next: &Snapshot) -> SqlResult<Vec<Change>> {
@@ -275,6 +286,7 @@ impl Snapshot {
             }
             Kind::Access => self.access = Arc::new(decoded(bytes)?),
             Kind::Secrets => self.secrets = Arc::new(Secrets::of(decoded(bytes)?)),
+            Kind::Device => self.profiles = Arc::new(decoded(bytes)?),
             Kind::Head | Kind::Table | Kind::Number | Kind::Columns => {
                 return Err(damaged("a record is misplaced"));
             }

@@ -31,9 +31,11 @@ pub(super) enum Kind {
     Columns = 8,
     /// Keys of object stores.
     Secrets = 9,
+    /// What probes have found of the device.
+    Device = 10,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Head,
     Kind::Table,
     Kind::Number,
@@ -43,6 +45,7 @@ const KINDS: [Kind; 9] = [
     Kind::Access,
     Kind::Columns,
     Kind::Secrets,
+    Kind::Device,
 ];
 
 /// Bytes of a key: the kind, an id and a number, big-endian. The catalogs of earlier programs have keys

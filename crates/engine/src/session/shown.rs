@@ -48,7 +48,7 @@ impl Session {
             return Ok(StatementResult::Rows(ResultSet::text(&[name], vec![vec![value]], "SHOW")));
         }
         let row = |s: &'static Setting| {
-            let value = self.settings.value(s).shown(s.kind);
+            let value = self.settings.shown(s);
             vec![s.name.to_owned(), value, s.description.to_owned()]
         };
         let all = Setting::sorted().into_iter().filter(|setting| may_examine(setting).is_ok());

@@ -321,7 +321,7 @@ impl Session {
     }
 
     /// `SET` of some settings.
-    pub(super) fn set(&mut self, settings: &[(String, String)]) -> SqlResult<StatementResult> {
+    pub(crate) fn set(&mut self, settings: &[(String, String)]) -> SqlResult<StatementResult> {
         for (name, value) in settings {
             self.check_isolation_open(name, value)?;
             self.settings.set(name, value)?;

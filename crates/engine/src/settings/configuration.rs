@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use types::SqlResult;
@@ -10,6 +11,7 @@ use types::SqlResult;
 use super::Settings;
 use super::setting::{Context, Kind, Setting};
 use super::value::Value;
+use crate::device::Device;
 
 /// Where a value comes from. Of two that give one, the later in this order wins.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +52,8 @@ pub struct Configuration {
     waiting: BTreeSet<&'static str>,
     /// What sessions begin with.
     pub(super) session: Settings,
+    /// The device of the database, once it is open.
+    pub(crate) device: Option<Arc<Device>>,
 }
 
 /// A setting of which a reload has another value.
@@ -150,6 +154,7 @@ impl Configuration {
     /// is. With it, what differs.
     pub fn reloaded(&self, new: &Configuration) -> (Configuration, Vec<Change>) {
         let (mut result, mut changes) = (new.clone(), vec![]);
+        result.device = self.device.clone();
         result.waiting.clear();
         for setting in Setting::all() {
             let (old, value) = (self.value(setting), new.value(setting));

@@ -65,6 +65,7 @@ fn row(setting: &Setting) -> String {
             quoted.join(", ")
         }
         Kind::Text | Kind::Zone => "text".to_owned(),
+        Kind::Device => "`auto`, `probe`, figures".to_owned(),
         Kind::Path => "path".to_owned(),
         Kind::List => "list".to_owned(),
     };

@@ -8,6 +8,7 @@ use super::commit::SynchronousCommit;
 use super::setting::{Context, Home, Kind, Setting, Unset};
 use super::value::Value;
 use super::{ExecutionMode, Settings, utc};
+use crate::device;
 
 const CLIENTS: &str = "Client Connection Defaults";
 const PLANNER: &str = "Query Tuning";
@@ -182,6 +183,17 @@ pub(super) const SETTINGS: &[Setting] = &[
         "off",
         Home::Kept,
         "Whether statements that write are refused."
+    ),
+    setting!(
+        "device_profile",
+        PLANNER,
+        Kind::Device,
+        "auto",
+        Home::Field(
+            |s| Value::Text(s.device.as_ref().map_or("auto".to_owned(), device::figures)),
+            |s, v| s.device = device::parse_figures(v.text()).ok()
+        ),
+        "What the device gives, for the prices of reads: as probed, or as said (`docs/sql.md`)."
     ),
     on_off!(
         "enable_hashjoin",

@@ -42,6 +42,8 @@ pub enum Kind {
     Text,
     /// A time zone.
     Zone,
+    /// What a device gives: `auto`, `probe`, or figures.
+    Device,
     /// A file or a folder; not absolute, it is sought where the server was started.
     Path,
     /// Texts, separated by commas.

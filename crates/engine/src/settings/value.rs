@@ -4,6 +4,7 @@ use types::zone::Zone;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::setting::Kind;
+use crate::device;
 
 /// A value, in the setting's unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +124,18 @@ pub(crate) fn parse(name: &str, kind: Kind, text: &str) -> SqlResult<Value> {
             Some((_, name)) => Ok(Value::Text(name)),
             None => Err(invalid(name, text)),
         },
+        Kind::Device => {
+            device(text).map(Value::Text).map_err(|hint| invalid(name, text).with_hint(hint))
+        }
         Kind::Text | Kind::Path | Kind::List => Ok(Value::Text(text.to_owned())),
+    }
+}
+
+/// The text of a profile in one form; the error is a hint.
+fn device(text: &str) -> Result<String, String> {
+    match text.trim().to_ascii_lowercase() {
+        word if word == "auto" || word == "probe" => Ok(word),
+        _ => device::parse_figures(text).map(|profile| device::figures(&profile)),
     }
 }
 

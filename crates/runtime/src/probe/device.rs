@@ -66,6 +66,17 @@ pub async fn reads(
     depth: usize,
     duration: Duration,
 ) -> io::Result<DeviceReport> {
+    reads_within(path, u64::MAX, bytes, depth, duration).await
+}
+
+/// The same within the first `len` bytes of the file.
+pub(super) async fn reads_within(
+    path: impl AsRef<Path>,
+    len: u64,
+    bytes: usize,
+    depth: usize,
+    duration: Duration,
+) -> io::Result<DeviceReport> {
     assert!(bytes >= 512 && bytes.is_power_of_two(), "reads are of whole blocks");
     let workers = worker_count().min(depth.max(1));
     let depth = depth.max(1);
@@ -73,7 +84,7 @@ pub async fn reads(
     let part = |index: usize| {
         let path = path.as_ref().to_owned();
         let share = depth / workers + usize::from(index < depth % workers);
-        spawn_on(index, move || on_one_worker(path, bytes, share, duration))
+        spawn_on(index, move || on_one_worker(path, len, bytes, share, duration))
     };
     let parts: Vec<_> = (0..workers).map(part).collect();
     let mut latencies_ns = Vec::new();
@@ -113,13 +124,14 @@ fn quantile(sorted_ns: &[u64], percent: usize) -> Duration {
 
 async fn on_one_worker(
     path: PathBuf,
+    len: u64,
     bytes: usize,
     depth: usize,
     duration: Duration,
 ) -> io::Result<(Vec<u64>, File)> {
     let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
     let file = File::open(path, options).await?;
-    let pages = file.len().await? / bytes as u64;
+    let pages = file.len().await?.min(len) / bytes as u64;
     if pages == 0 {
         let message = format!("the file is shorter than one read of {bytes} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));

@@ -28,15 +28,10 @@ pub struct FileReport {
 pub fn file(path: impl AsRef<Path>) -> io::Result<FileReport> {
     let path = path.as_ref();
     let fd = open_fd(path, libc::O_RDONLY)?;
+    let stat = file_system(&fd)?;
     let context = Context { uring: setup::open(&Wish::plain(1)).is_ok(), iopoll: false };
     let options = OpenOptions { read: true, direct: true, ..OpenOptions::default() };
     let opened = open_file(path, &options, context)?;
-    // SAFETY: all-zero is a valid `statfs`.
-    let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `stat` is a valid place for the answer.
-    if unsafe { libc::fstatfs(fd.as_raw_fd(), &mut stat) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
     Ok(FileReport {
         path: path.to_owned(),
         file_system: name(stat.f_type as i64),
@@ -44,6 +39,23 @@ pub fn file(path: impl AsRef<Path>) -> io::Result<FileReport> {
         free_bytes: stat.f_bavail * stat.f_bsize as u64,
         backend: opened.backend().clone(),
     })
+}
+
+/// What is said of an open file's file system.
+fn file_system(fd: &OwnedFd) -> io::Result<libc::statfs> {
+    // SAFETY: all-zero is a valid `statfs`.
+    let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is a valid place for the answer.
+    match unsafe { libc::fstatfs(fd.as_raw_fd(), &mut stat) } {
+        0 => Ok(stat),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The type of the file system that a file is on.
+pub(super) fn file_system_name(path: &Path) -> io::Result<String> {
+    let fd = open_fd(path, libc::O_RDONLY)?;
+    Ok(name(file_system(&fd)?.f_type as i64))
 }
 
 fn name(magic: i64) -> String {

@@ -4,6 +4,8 @@ mod bare;
 mod device;
 mod durable;
 mod file;
+mod identity;
+mod profile;
 mod queue;
 mod refusal;
 mod system;
@@ -15,6 +17,8 @@ pub use bare::{
 pub use device::{DeviceReport, device, reads};
 pub use durable::{DurableReport, durable};
 pub use file::{FileReport, file};
+pub use identity::device_identity;
+pub use profile::{MANY_DEPTH, ProfileReport, profile};
 pub use queue::{QueueReport, queue};
 pub(crate) use refusal::explain_refusal;
 pub use system::{SystemReport, raise_open_file_limit, system};

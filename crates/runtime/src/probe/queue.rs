@@ -39,9 +39,12 @@ pub struct QueueReport {
 /// When the path cannot be looked at.
 pub fn queue(path: impl AsRef<Path>) -> io::Result<Option<QueueReport>> {
     let path = fs::canonicalize(path)?;
-    let device = fs::metadata(&path)?.dev();
-    let folder = device_folder(device).or_else(|| device_folder(mounted(&path)?));
-    Ok(folder.map(|folder| report(&lowest(folder))))
+    Ok(folder_of(&path, fs::metadata(&path)?.dev()).map(|folder| report(&folder)))
+}
+
+/// The kernel's folder of the device below a file that the file system numbers by `device`.
+pub(super) fn folder_of(path: &Path, device: u64) -> Option<PathBuf> {
+    device_folder(device).or_else(|| device_folder(mounted(path)?)).map(lowest)
 }
 
 /// The folder of a device's whole disk.

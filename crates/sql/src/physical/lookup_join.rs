@@ -93,7 +93,7 @@ impl Physical<'_> {
         order: f64,
         fetch: Option<&[usize]>,
     ) -> f64 {
-        let page_bytes = self.costs.0.device.page_bytes;
+        let page_bytes = self.costs.0.page_bytes as f64;
         let matches = keys * tree.per_key;
         self.costs.lookup(Probe {
             keys,

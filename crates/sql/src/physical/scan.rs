@@ -150,7 +150,7 @@ impl Physical<'_> {
     }
 
     fn fetched(&self, wanted: &Wanted) -> Fetched {
-        fetched(wanted.def, &wanted.columns, self.costs.0.device.page_bytes)
+        fetched(wanted.def, &wanted.columns, self.costs.0.page_bytes as f64)
     }
 
     /// All entries of an index that has everything: fewer pages than the table.

@@ -72,7 +72,7 @@ fn push_setting(view: &View, rows: &mut Rows, setting: &'static Setting) {
     let optional = |text: Option<String>| text.map_or(SystemValue::Null, SystemValue::from);
     rows.push([
         ("name", setting.name.into()),
-        ("setting", settings.value(setting).plain().into()),
+        ("setting", settings.plain(setting).into()),
         ("unit", optional(unit.map(str::to_owned))),
         ("category", setting.category.into()),
         ("short_desc", setting.description.into()),
@@ -107,7 +107,9 @@ fn described(
             let choices = choices.iter().map(|choice| SystemValue::from(*choice)).collect();
             ("enum", None, None, None, SystemValue::List(choices))
         }
-        Kind::Text | Kind::Zone | Kind::Path | Kind::List => ("string", None, None, None, none),
+        Kind::Text | Kind::Zone | Kind::Device | Kind::Path | Kind::List => {
+            ("string", None, None, None, none)
+        }
     }
 }
 
