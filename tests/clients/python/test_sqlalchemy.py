@@ -1,5 +1,5 @@
-"""SQLAlchemy 2 over psycopg: create_all, ORM, reflection, upserts. In autocommit: a block that writes
-is refused for now."""
+"""SQLAlchemy 2 over psycopg: create_all, ORM, reflection, upserts, each statement on its own
+(autocommit). Sessions in transactions are in test_sqlalchemy_sessions.py."""
 
 import datetime as dt
 import decimal

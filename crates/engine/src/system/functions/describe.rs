@@ -146,7 +146,10 @@ fn regtype_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
         return Ok(oid.into());
     }
     let name = arguments[0].text().unwrap_or_default();
-    let plain = name.to_lowercase();
+    let plain = match name.starts_with('"') {
+        true => names::parse(name)?.join("."),
+        false => name.to_lowercase(),
+    };
     let plain = plain.strip_prefix("pg_catalog.").unwrap_or(&plain);
     let table = |t: &&std::sync::Arc<sql::catalog::TableDef>| t.name == *name;
     let row_type = || view.user_tables().find(table).map(|t| objects::row_type_oid(t));
