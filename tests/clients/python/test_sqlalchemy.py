@@ -131,8 +131,7 @@ def sequences():
     with e.connect() as c:
         c.execute(sa.text("drop table if exists ticketed"))
         c.execute(sa.text("drop sequence if exists tickets"))
-        c.execute(sa.schema.CreateSequence(tickets))
-        table.create(c)
+        table.create(c)  # and its sequence
         equal(c.execute(tickets), 100)
         equal(c.execute(table.insert().values(what="a")).inserted_primary_key, (105,))
         equal(c.execute(sa.select(tickets.next_value())).scalar_one(), 110)

@@ -48,6 +48,7 @@ impl Session {
         query: &Query,
         cancel: &Cancel,
     ) -> SqlResult<Option<ResultSet>> {
+        query.check_locked_names()?;
         access::row_locks(&self.db.snapshot(), self.info.role, query)?;
         self.look();
         let Some(kind) = query.row_locks() else { return Ok(None) };
