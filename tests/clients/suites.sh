@@ -26,12 +26,13 @@ suite_hibernate() {
   java -XX:TieredStopAtLevel=1 -cp "$cache/hibernate/classes:$cache/hibernate/lib/*" Checks
 }
 
+# One thread loads: with several, go-tpc loads customers before their districts, and the keys fail.
 # Some seconds of each level of isolation; behind each the conditions of TPC-C must hold. Above READ
 # COMMITTED transactions that conflict fail with 40001, which go-tpc tells and goes on from.
 suite_go-tpc() {
   echo "version ${go_tpc_version#v}"
   local said=$scratch/go-tpc.said
-  go_tpc 300 prepare --threads 4 --use-fk >"$said" 2>&1
+  go_tpc 300 prepare --threads 1 --use-fk >"$said" 2>&1
   go_tpc_judged prepare "$said" 'condition 3.3.2.1$' '' || return 0
   local level number threads
   for level in read_committed:2:8 repeatable_read:4:4 serializable:6:4; do

@@ -41,7 +41,7 @@ pub enum TableLock {
     Writes,
 }
 
-/// In whose way locks of rows are.
+/// In whose way locks of rows are; the stronger ones come later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowLockMode {
     /// `FOR KEY SHARE`

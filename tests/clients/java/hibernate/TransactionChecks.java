@@ -90,6 +90,10 @@ class TransactionChecks extends Checks {
                     .executeUpdate(), 1);
             });
         });
+    }
+
+    static void rowsOfTwoTablesAreLocked() {
+        SessionFactory factory = fresh();
         in(factory, s -> {
             // Of a subclass: both of its tables are joined.
             s.persist(new Entities.Company("firm", "1"));
