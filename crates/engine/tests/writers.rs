@@ -441,7 +441,11 @@ fn queries_lock_the_rows_that_they_join() {
         (1, "commit", ""),
         (0, "", "1,12,x,1 2,21,y,2"),
         (2, "begin", ""),
-        (2, "select o.* from t left join o on t.id = t_id where t.id = 3 for share of t", "null,null"),
+        (
+            2,
+            "select o.* from t left join o on t.id = t_id where t.id = 3 for share of t",
+            "null,null",
+        ),
         (2, "select n from o join t on t.id = t_id where n = 'x' for share of t nowait", "55P03"),
         (2, "rollback", ""),
         (2, "update o set n = 'zz' where n = 'z'", ""),
