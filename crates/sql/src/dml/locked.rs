@@ -115,7 +115,6 @@ fn locked(mut relations: Vec<Relation>, locks: &[ast::LockClause]) -> Option<Vec
 
 /// Whether what is locked is skipped, and the counts that are taken out of the query then; `None` where
 /// that cannot be done.
-#[expect(clippy::option_option, reason = "not at all, or not skipping")]
 fn skips(
     ast: &mut ast::Query,
     locks: &[ast::LockClause],
