@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Drives the server with clients that others wrote: psql, psycopg, psycopg2, asyncpg, SQLAlchemy,
-# Django, pgjdbc, node-postgres, tokio-postgres, pgbench, pg_isready, pg_dump.
+# Alembic, Django, pgjdbc, Hibernate with Flyway and Liquibase, node-postgres, TypeORM, tokio-postgres,
+# pgbench, go-tpc, pg_isready, pg_dump.
 #
 #   tests/clients/run.sh                      all of them, against a debug build
 #   tests/clients/run.sh --quick              those that need no download beyond Python's and Node's
@@ -32,7 +33,7 @@ while [ $# -gt 0 ]; do
     --only) only+=("$2"); shift ;;
     --postgres) postgres=true ;;
     --record) record=true ;;
-    *) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -114,7 +115,7 @@ run_suite() {
 
 wanted() {
   $gate && { case $1 in pg_isready | psql | psycopg | asyncpg | node | pgjdbc | rust) return 0 ;; esac; return 1; }
-  [ ${#only[@]} = 0 ] && { $quick && case $1 in sqlalchemy | django | rust | pgbench) return 1 ;; esac; return 0; }
+  [ ${#only[@]} = 0 ] && { $quick && case $1 in sqlalchemy | alembic | django | hibernate | typeorm | rust | pgbench | go-tpc) return 1 ;; esac; return 0; }
   local name
   for name in "${only[@]}"; do [ "$name" = "$1" ] && return 0; done
   return 1
@@ -122,7 +123,9 @@ wanted() {
 
 if $postgres || $record; then make_reference; else build; fi
 if $record; then suite_psql_record; exit; fi
-for suite in pg_isready psql psycopg psycopg2 asyncpg sqlalchemy django node pgjdbc rust introspection pgbench; do
+suites=(pg_isready psql psycopg psycopg2 asyncpg sqlalchemy alembic django node typeorm pgjdbc hibernate
+  rust introspection pgbench go-tpc)
+for suite in "${suites[@]}"; do
   run_suite $suite
 done
 print_table

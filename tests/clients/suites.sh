@@ -5,14 +5,67 @@ python_suite() { (cd "$here/python" && "$cache/python/bin/python" "$1"); }
 suite_psycopg() { python_suite test_psycopg.py; }
 suite_psycopg2() { python_suite test_psycopg2.py; }
 suite_asyncpg() { python_suite test_asyncpg.py; }
-suite_sqlalchemy() { python_suite test_sqlalchemy.py; }
-suite_django() { python_suite test_django.py; }
+suite_sqlalchemy() {
+  python_suite test_sqlalchemy.py && python_suite test_sqlalchemy_sessions.py &&
+    python_suite test_sqlalchemy_transactions.py
+}
+suite_alembic() { CLIENTS_SCRATCH=$scratch python_suite test_alembic.py; }
+suite_django() { python_suite test_django.py && python_suite test_django_project.py; }
 suite_introspection() { python_suite test_introspection.py; }
 suite_node() { NODE_PATH=$cache/node/node_modules node --no-deprecation "$here/node/test_pg.js"; }
+suite_typeorm() {
+  NODE_PATH=$cache/typeorm/node_modules node --no-deprecation "$here/node/typeorm/test_typeorm.js"
+}
 suite_rust() { "$cache/rust/debug/clients"; }
 
 suite_pgjdbc() {
   java -XX:TieredStopAtLevel=1 -cp "$cache/java:$cache/pgjdbc-$pgjdbc_version.jar" PgjdbcTest
+}
+
+suite_hibernate() {
+  java -XX:TieredStopAtLevel=1 -cp "$cache/hibernate/classes:$cache/hibernate/lib/*" Checks
+}
+
+# One thread loads: with several, go-tpc loads customers before their districts, and the keys fail.
+# Some seconds of each level of isolation; behind each the conditions of TPC-C must hold. Above READ
+# COMMITTED transactions that conflict fail with 40001, which go-tpc tells and goes on from.
+suite_go-tpc() {
+  echo "version ${go_tpc_version#v}"
+  local said=$scratch/go-tpc.said
+  go_tpc 300 prepare --threads 1 --use-fk >"$said" 2>&1
+  go_tpc_judged prepare "$said" 'condition 3.3.2.1$' '' || return 0
+  # The checks join all orders with their lines: a plan without statistics takes minutes.
+  psql --quiet --no-psqlrc --command analyze >>"$said" 2>&1
+  local level number threads
+  for level in read_committed:2:8 repeatable_read:4:4 serializable:6:4; do
+    IFS=: read -r level number threads <<<"$level"
+    go_tpc 60 run --threads "$threads" --time 8s --isolation "$number" \
+      $([ "$number" = 2 ] || echo --ignore-error) >"$said" 2>&1
+    go_tpc_judged "run_$level" "$said" '^tpmC' "$([ "$number" = 2 ] || echo 40001)"
+    go_tpc 600 check >"$said" 2>&1
+    go_tpc_judged "check_$level" "$said" 'condition 3.3.2.12$' ''
+  done
+}
+
+go_tpc() {
+  local limit=$1
+  shift
+  timeout "$limit" "$cache/go/bin/go-tpc" tpcc "$@" --warehouses 1 --driver postgres --host "$PGHOST" \
+    --port "$PGPORT" --user "$PGUSER" --db "$PGDATABASE" --conn-params sslmode=disable
+}
+
+# go-tpc ends with status 0 whatever went wrong: what it says counts. Failures of one SQLSTATE may be
+# allowed, as PostgreSQL's driver words them.
+go_tpc_judged() {
+  local check=$1 said=$2 wanted=$3 allowed=$4 wrong
+  wrong=$(grep -iE 'fail|panic|error|refused' "$said" |
+    if [ "$allowed" = 40001 ]; then grep -vE 'could not serialize|deadlock detected'; else cat; fi)
+  if [ -z "$wrong" ] && grep -q "$wanted" "$said" && grep -q '^Finished' "$said"; then
+    echo "ok $check"
+    return
+  fi
+  echo "FAIL $check: $(head -1 <<<"${wrong:-$(tail -1 "$said")}" | cut -c1-300)"
+  return 1
 }
 
 suite_pg_isready() {

@@ -22,7 +22,7 @@ use crate::advisory::AdvisoryLocks;
 use crate::locks::LockLog;
 use crate::notifications::Channels;
 use crate::secrecy::without_passwords;
-use crate::session::CancelHandle;
+use crate::session::{CancelHandle, TransactionStatus};
 use crate::settings::ExecutionMode;
 
 use statistics::RunFigures;
@@ -124,6 +124,8 @@ pub struct Activity {
     /// And its shape.
     shape: Mutex<Option<Arc<Shape>>>,
     signals: Mutex<Option<Signals>>,
+    /// Where it stands between its statements.
+    status: Mutex<TransactionStatus>,
     activities: Weak<Activities>,
 }
 
@@ -154,6 +156,7 @@ impl Activities {
             announced: Mutex::new("".into()),
             shape: Mutex::default(),
             signals: Mutex::default(),
+            status: Mutex::default(),
             activities: Arc::downgrade(self),
         });
         lock(&self.sessions).insert(activity.session_id, Arc::downgrade(&activity));
@@ -193,6 +196,15 @@ impl Activity {
     /// The statement that runs, or ran last.
     pub fn statement(&self) -> Option<StatementActivity> {
         lock(&self.statement).clone()
+    }
+
+    pub(crate) fn stands(&self, status: TransactionStatus) {
+        *lock(&self.status) = status;
+    }
+
+    /// Where it stands between its statements.
+    pub(crate) fn transaction_status(&self) -> TransactionStatus {
+        *lock(&self.status)
     }
 
     /// How others end it, once somebody has logged in.

@@ -78,6 +78,8 @@ pub(crate) struct Connection {
     pub stranger: Option<Stranger>,
     /// After an error of the extended protocol, until `Sync`.
     pub skipping: bool,
+    /// The last statement was cancelled to end the connection: nothing answers it but the farewell.
+    pub broken_off: bool,
 }
 
 impl Drop for Connection {
@@ -109,6 +111,7 @@ impl Connection {
             place: None,
             stranger: None,
             skipping: false,
+            broken_off: false,
         }
     }
 
@@ -297,7 +300,7 @@ impl Connection {
     pub async fn ready(&mut self) -> io::Result<()> {
         self.reported.follow(&mut self.output, &mut self.session);
         self.session.end_transaction();
-        if self.is_ended() {
+        if self.broken_off {
             return Ok(());
         }
         if self.session.is_idle() {
@@ -320,6 +323,7 @@ impl Connection {
         self.session.fail();
         // Of a statement that ends with its connection the client is told that.
         if self.is_ended() && error.state == SqlState::QUERY_CANCELED {
+            self.broken_off = true;
             return;
         }
         self.record_error(error, Severity::Error);

@@ -17,7 +17,7 @@ pub use compiled::{Compiled, Execution, RowRules};
 pub use conflict::{Conflict, ConflictAction};
 pub use defaults::Defaults;
 pub use expressions::{RowExprs, converted, returning};
-pub use locked::LockedQuery;
+pub use locked::{LockedQuery, LockedTable};
 pub use target::{TargetCatalog, delete_query, rows_with_keys, update_query};
 
 pub(crate) use assign::literal_as;

@@ -204,7 +204,7 @@ fn width(plan: &LogicalPlan) -> usize {
 /// What a function gives that is `text` here and another type to clients.
 fn result_type(function: &str) -> Option<Declared> {
     let ty = crate::signatures::result(function)?;
-    matches!(ty, oid::VOID | oid::NAME).then_some(Declared::Text(ty))
+    matches!(ty, oid::VOID | oid::NAME | oid::JSON).then_some(Declared::Text(ty))
 }
 
 /// The note of a cast to a type that is `text` here and another one to clients.

@@ -36,6 +36,8 @@ pub const REGPROC: u32 = 24;
 pub const OID: u32 = 26;
 /// `xid`: a transaction
 pub const XID: u32 = 28;
+/// `json`, which only functions of the catalog give
+pub const JSON: u32 = 114;
 /// `real`
 pub const FLOAT4: u32 = 700;
 /// `double precision`

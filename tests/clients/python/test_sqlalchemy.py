@@ -1,5 +1,5 @@
-"""SQLAlchemy 2 over psycopg: create_all, ORM, reflection, upserts. In autocommit: a block that writes
-is refused for now."""
+"""SQLAlchemy 2 over psycopg: create_all, ORM, reflection, upserts, each statement on its own
+(autocommit). Sessions in transactions are in test_sqlalchemy_sessions.py."""
 
 import datetime as dt
 import decimal
@@ -131,8 +131,7 @@ def sequences():
     with e.connect() as c:
         c.execute(sa.text("drop table if exists ticketed"))
         c.execute(sa.text("drop sequence if exists tickets"))
-        c.execute(sa.schema.CreateSequence(tickets))
-        table.create(c)
+        table.create(c)  # and its sequence
         equal(c.execute(tickets), 100)
         equal(c.execute(table.insert().values(what="a")).inserted_primary_key, (105,))
         equal(c.execute(sa.select(tickets.next_value())).scalar_one(), 110)

@@ -1,7 +1,7 @@
 //! Queries that lock the rows that they return, in a transaction: `FOR UPDATE` and its kin.
 //!
-//! The rows of one table are locked one by one. What locks rows of several tables, or of groups, locks
-//! these tables; where it names views, it is given the right to write alone.
+//! The rows of tables are locked one by one, of joins too. What locks rows of groups, or of an outer join
+//! that has none of them, locks these tables; where it names views, it is given the right to write alone.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::take::take;
 use runtime::sync::Cancel;
-use sql::dml::{LockedQuery, TargetCatalog};
+use sql::dml::{LockedQuery, LockedTable, TargetCatalog};
 use sql::plan::Plan;
 use sql::{Query, RowLockMode, RowLocks};
 use storage::planted;
@@ -18,6 +18,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::Session;
 use crate::access;
+use crate::block::Block;
 use crate::catalog::TableEntry;
 use crate::dml::{concatenated, internal};
 use crate::locks::{LockKey, LockMode, LockWait};
@@ -33,11 +34,12 @@ const ROWS_PER_WANTED: u64 = 4;
 struct Found {
     schema: SchemaRef,
     rows: RecordBatch,
-    locks: Vec<(LockKey, LockMode)>,
+    /// Of each table one for each row.
+    locks: Vec<Vec<(LockKey, LockMode)>>,
 }
 
 impl Session {
-    /// Runs a query that locks rows of one table; `None` when it is none, which nothing has been done about
+    /// Runs a query that locks rows of tables; `None` when it is none, which nothing has been done about
     /// but that its transaction may write alone now. Where no transaction goes on, what it locks is locked
     /// until it ends: it waits for others, or skips what they have.
     ///
@@ -48,6 +50,7 @@ impl Session {
         query: &Query,
         cancel: &Cancel,
     ) -> SqlResult<Option<ResultSet>> {
+        query.check_locked_names()?;
         access::row_locks(&self.db.snapshot(), self.info.role, query)?;
         self.look();
         let Some(kind) = query.row_locks() else { return Ok(None) };
@@ -66,8 +69,7 @@ impl Session {
             self.begin_writing(&wait).await?;
         }
         let is_alone = !goes_on && self.begin_rows().await?;
-        let result = self.lock_rows(&locked, &wait, cancel).await;
-        let result = result.map_err(|error| of_nowait(error, kind, &locked.table));
+        let result = self.lock_rows(&locked, kind, &wait, cancel).await;
         match self.end_rows(is_alone, result.map(StatementResult::Rows)).await? {
             StatementResult::Rows(rows) => Ok(Some(rows)),
             StatementResult::Command { .. } => Err(SqlError::internal("a query without rows")),
@@ -85,6 +87,7 @@ impl Session {
     async fn lock_rows(
         &mut self,
         locked: &LockedQuery,
+        kind: RowLocks,
         wait: &LockWait,
         cancel: &Cancel,
     ) -> SqlResult<ResultSet> {
@@ -95,15 +98,21 @@ impl Session {
         let locked_before = block.count_locked();
         loop {
             block.enter(wait).await?;
-            let table = self.db.snapshot().table(&locked.table)?.tree_id;
-            block.lock(vec![(LockKey::of_table(table), LockMode::KeyShare)], wait).await?;
+            let snapshot = self.db.snapshot();
+            let whole = |table: &LockedTable| {
+                let tree = snapshot.table(&table.name)?.tree_id;
+                Ok((LockKey::of_table(tree), LockMode::KeyShare))
+            };
+            let whole = locked.tables.iter().map(whole).collect::<SqlResult<Vec<_>>>()?;
+            let first = locked.tables.first().map_or("", |table| &table.name);
+            block.lock(whole, wait).await.map_err(|error| of_nowait(error, kind, first))?;
             let catalog = self.system_catalog();
             let found = self.found(locked, looked_at, &catalog, cancel).await?;
             let kept = match locked.skips {
                 None if planted::is("for-update-unlocked") => {
                     (0..found.rows.num_rows() as u32).collect()
                 }
-                None => match block.lock(found.locks.clone(), wait).await {
+                None => match lock_each(&block, &found, locked, kind, wait).await {
                     Err(error) if block.has_let_go(locked_before, &error) => {
                         let_others(cancel).await?;
                         continue;
@@ -113,12 +122,14 @@ impl Session {
                         (0..found.rows.num_rows() as u32).collect()
                     }
                 },
-                Some(_) => block.lock_free(&found.locks, limit)?,
+                Some(_) => block.lock_free(&found.locks[0], limit)?,
             };
             let view = &catalog.snapshot().read_view;
             let is_outdated = kept.iter().any(|row| {
-                let (key, _) = &found.locks[*row as usize];
-                view.is_outdated(key.tree, std::iter::once(key.key.as_slice()))
+                found.locks.iter().any(|locks| {
+                    let (key, _) = &locks[*row as usize];
+                    view.is_outdated(key.tree, std::iter::once(key.key.as_slice()))
+                })
             });
             if is_outdated {
                 let overtaken = block.overtaken();
@@ -149,9 +160,10 @@ impl Session {
     ) -> SqlResult<Found> {
         let (query, theirs, options) =
             (locked.query(count_max), catalog.clone(), self.planner_options_now());
-        let table = locked.table.clone();
+        let tables = locked.tables.clone();
         let work = move || {
-            let target = TargetCatalog::new(&theirs, &table)?;
+            let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+            let target = TargetCatalog::of_tables(&theirs, &names)?;
             sql::plan_query(&query, &target, &options)
         };
         let plan: Arc<Plan> = Arc::new(self.planner().plan(false, cancel, work).await?);
@@ -160,14 +172,12 @@ impl Session {
         let ran = query::run(&self.db, catalog.clone(), &plan, &self.settings, watch, planning);
         let (batches, _) = ran.await?;
         let rows = concatenated(&plan.root.schema, &batches)?;
-        let entry = catalog.snapshot().table(&locked.table)?;
-        let mode = match locked.mode {
-            RowLockMode::KeyShare => LockMode::KeyShare,
-            RowLockMode::Share => LockMode::Share,
-            RowLockMode::NoKeyUpdate => LockMode::NoKeyUpdate,
-            RowLockMode::Update => LockMode::Update,
-        };
-        let locks = locks_of(entry, &rows, locked.key_count, mode)?;
+        let (mut locks, mut first) = (vec![], rows.num_columns() - locked.key_count());
+        for table in &locked.tables {
+            let entry = catalog.snapshot().table(&table.name)?;
+            locks.push(locks_of(entry, &rows, first, mode_of(table.mode))?);
+            first += table.key_count;
+        }
         Ok(Found { schema: plan.root.schema.clone(), rows, locks })
     }
 }
@@ -177,7 +187,7 @@ impl Found {
     fn result(self, kept: &[u32], locked: &LockedQuery) -> SqlResult<ResultSet> {
         let (_, offset) = locked.skips.unwrap_or_default();
         let kept = kept.get(offset as usize..).unwrap_or_default();
-        let columns: Vec<usize> = (0..self.rows.num_columns() - locked.key_count).collect();
+        let columns: Vec<usize> = (0..self.rows.num_columns() - locked.key_count()).collect();
         let fields: Vec<_> = columns.iter().map(|at| self.schema.fields()[*at].clone()).collect();
         let positions = arrow_array::UInt32Array::from(kept.to_vec());
         let taken = columns.iter().map(|at| take(self.rows.column(*at), &positions, None));
@@ -192,14 +202,37 @@ impl Found {
     }
 }
 
-/// What locks the rows whose keys are the last columns.
+/// Locks the rows of each table.
+async fn lock_each(
+    block: &Block,
+    found: &Found,
+    locked: &LockedQuery,
+    kind: RowLocks,
+    wait: &LockWait,
+) -> SqlResult<()> {
+    for (table, locks) in locked.tables.iter().zip(&found.locks) {
+        let taken = block.lock(locks.clone(), wait).await;
+        taken.map_err(|error| of_nowait(error, kind, &table.name))?;
+    }
+    Ok(())
+}
+
+fn mode_of(mode: RowLockMode) -> LockMode {
+    match mode {
+        RowLockMode::KeyShare => LockMode::KeyShare,
+        RowLockMode::Share => LockMode::Share,
+        RowLockMode::NoKeyUpdate => LockMode::NoKeyUpdate,
+        RowLockMode::Update => LockMode::Update,
+    }
+}
+
+/// What locks the rows whose keys begin at the column `first`.
 fn locks_of(
     entry: &TableEntry,
     rows: &RecordBatch,
-    key_count: usize,
+    first: usize,
     mode: LockMode,
 ) -> SqlResult<Vec<(LockKey, LockMode)>> {
-    let first = rows.num_columns() - key_count;
     let encoder = KeyEncoder::new(&entry.layout.key, &rows.columns()[first..]);
     let lock = |row: usize| {
         let mut key = vec![];

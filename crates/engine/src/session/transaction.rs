@@ -56,6 +56,12 @@ impl Session {
         self.transaction.status
     }
 
+    /// Changes where the session stands, for itself and for those who watch; where it stood.
+    fn stand(&mut self, status: TransactionStatus) -> TransactionStatus {
+        self.activity.stands(status);
+        std::mem::replace(&mut self.transaction.status, status)
+    }
+
     /// Whether no transaction of several statements is open.
     pub fn is_idle(&self) -> bool {
         self.transaction.status == TransactionStatus::Idle && !self.has_written()
@@ -95,7 +101,7 @@ impl Session {
     pub fn fail(&mut self) {
         self.transaction.goes_on = false;
         if self.transaction.status == TransactionStatus::Open {
-            self.transaction.status = TransactionStatus::Failed;
+            self.stand(TransactionStatus::Failed);
         }
         if !self.transaction.savepoints.is_empty() {
             return;
@@ -164,13 +170,13 @@ impl Session {
             TransactionStatus::Idle => self.set_modes(modes),
             _ => self.warn("25001", "there is already a transaction in progress"),
         }
-        self.transaction.status = TransactionStatus::Open;
+        self.stand(TransactionStatus::Open);
         Ok(tag(if modes.is_start { "START TRANSACTION" } else { "BEGIN" }))
     }
 
     /// `COMMIT` or `ROLLBACK`. Whatever becomes of the work, the block has ended.
     async fn end_block(&mut self, commits: bool) -> SqlResult<StatementResult> {
-        let status = std::mem::take(&mut self.transaction.status);
+        let status = self.stand(TransactionStatus::Idle);
         self.transaction.savepoints.clear();
         match status {
             TransactionStatus::Idle => self.warn("25P01", "there is no transaction in progress"),
@@ -403,7 +409,7 @@ impl Session {
         let savepoint = &self.transaction.savepoints[at];
         self.transaction.deferrals = savepoint.deferrals.clone();
         self.mailbox.forget_after(savepoint.notifications);
-        self.transaction.status = TransactionStatus::Open;
+        self.stand(TransactionStatus::Open);
         Ok(tag("ROLLBACK"))
     }
 

@@ -419,10 +419,49 @@ fn queries_lock_the_rows_that_they_return() {
             (1, "select * from k order by v", "1,w1 2,new 3,w3"),
         ]);
     }
-    // Joins and groups are given the right to write alone.
+}
+
+#[test]
+fn queries_lock_the_rows_that_they_join() {
     World::new("joined").play(&[
         (0, "begin", ""),
-        (0, "select a.v from t a join t b on a.id = b.id where a.id = 1 for update of a", "10"),
+        (0, "select a.v from t a join t b on b.id = a.id + 1 where a.id = 1 for update of a", "10"),
+        (1, "update t set v = 21 where id = 2", ""),
+        (1, "update t set v = 11 where id = 1", WAITING),
+        (0, "rollback", ""),
+        (1, "", ""),
+        // Of several tables, with all columns; what was changed meanwhile is looked at again.
+        (1, "create table o (n text, t_id int)", ""),
+        (1, "insert into o values ('x', 1), ('y', 2), ('z', 2)", ""),
+        (1, "begin", ""),
+        (1, "update t set v = 12 where id = 1", ""),
+        (0, "begin", ""),
+        (0, "select * from t, o where t.id = o.t_id and n < 'z' order by n for update", WAITING),
+        (1, "commit", ""),
+        (0, "", "1,12,x,1 2,21,y,2"),
+        (2, "begin", ""),
+        (
+            2,
+            "select o.* from t left join o on t.id = t_id where t.id = 3 for share of t",
+            "null,null",
+        ),
+        (2, "select n from o join t on t.id = t_id where n = 'x' for share of t nowait", "55P03"),
+        (2, "rollback", ""),
+        (2, "update o set n = 'zz' where n = 'z'", ""),
+        (2, "update o set n = 'yy' where n = 'y'", WAITING),
+        (0, "rollback", ""),
+        (2, "", ""),
+        // A table that is not named is not locked, and one without a name in `FROM` is an error.
+        (0, "begin", ""),
+        (0, "select n from o join t on t.id = t_id where n = 'x' for no key update of o", "x"),
+        (1, "update t set v = 13 where id = 1", ""),
+        (0, "select n from o for update of t", "42P01"),
+        (0, "rollback", ""),
+    ]);
+    // Where an outer join may have no row of it, the table is locked.
+    World::new("outer").play(&[
+        (0, "begin", ""),
+        (0, "select a.v from t a left join t b on b.id = a.id + 1 where a.id = 1 for update", "10"),
         (1, "update t set v = 21 where id = 2", WAITING),
         (0, "rollback", ""),
         (1, "", ""),

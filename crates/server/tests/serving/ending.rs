@@ -77,6 +77,35 @@ fn a_statement_waits_for_the_writer_as_long_as_it_may() {
     second.batch_execute("analyze t").expect("nobody else writes");
 }
 
+/// The kinds of the messages that come until the server hangs up.
+fn kinds_until_the_end(stream: &mut TcpStream) -> String {
+    let mut bytes = vec![];
+    stream.read_to_end(&mut bytes).expect("an end");
+    let (mut at, mut kinds) = (0, String::new());
+    while let Some(length) = bytes.get(at + 1..at + 5) {
+        kinds.push(bytes[at] as char);
+        at += 1 + u32::from_be_bytes(length.try_into().expect("four bytes")) as usize;
+    }
+    kinds
+}
+
+/// A statement that was answered is answered whole before the farewell: a client that is still to read
+/// `ReadyForQuery` takes the farewell for a second answer.
+#[test]
+fn who_is_sent_away_has_been_answered_whole() {
+    let served = Served::start("answered", options());
+    let mut stream = TcpStream::connect(served.address).expect("connected");
+    let startup = b"\0\x03\0\0user\0x\0\0";
+    let query = b"select pg_terminate_backend(pg_backend_pid())\0";
+    for (kind, body) in [(None, &startup[..]), (Some(b'Q'), query)] {
+        let length = (body.len() as u32 + 4).to_be_bytes();
+        let message = [kind.as_slice(), &length, body].concat();
+        stream.write_all(&message).expect("sent");
+    }
+    let kinds = kinds_until_the_end(&mut stream);
+    assert!(kinds.ends_with("ZTDCZE"), "{kinds}");
+}
+
 #[test]
 fn a_drain_lets_statements_and_blocks_finish() {
     let served = Served::start("drain", options());

@@ -15,6 +15,27 @@ fn lines(client: &mut Client, text: &str) -> Vec<String> {
 }
 
 #[test]
+fn who_rests_within_a_block_can_be_seen() {
+    let served = Served::start("rests", options());
+    let [mut one, mut watcher] =
+        ["a", "b"].map(|user| served.connect(&format!("user={user}")).expect("connected"));
+    let number = pid(&mut one);
+    let mut state = || {
+        let text = format!("select state from pg_stat_activity where pid = {number}");
+        lines(&mut watcher, &text).remove(0)
+    };
+    assert_eq!(state(), "idle");
+    one.batch_execute("begin; savepoint s; select 1").expect("begun");
+    assert_eq!(state(), "idle in transaction");
+    one.batch_execute("select 1 / 0").expect_err("fails");
+    assert_eq!(state(), "idle in transaction (aborted)");
+    one.batch_execute("rollback to s").expect("goes back");
+    assert_eq!(state(), "idle in transaction");
+    one.batch_execute("commit").expect("committed");
+    assert_eq!(state(), "idle");
+}
+
+#[test]
 fn who_waits_for_whom_can_be_seen() {
     let served = Served::start("waits", options());
     let [mut holder, mut waiter, mut watcher] =

@@ -1,60 +1,80 @@
-//! Queries that lock the rows of one table (`FOR UPDATE` and its kin): which rows these are is known from
-//! the keys that the query gives besides.
+//! Queries that lock the rows of tables (`FOR UPDATE` and its kin): which rows these are is known from the
+//! keys that the query gives besides.
 
 use datafusion_sql::sqlparser::ast::{
-    self, Expr, GroupByExpr, Ident, LimitClause, NonBlock, Select, SelectItem, SetExpr,
-    TableFactor, Value,
+    self, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, LimitClause, NonBlock, Select,
+    SelectItem, SetExpr, TableFactor, Value,
 };
 use types::SqlResult;
 
 use super::TargetCatalog;
-use super::target::TARGET;
-use crate::catalog::Catalog;
+use super::target::{TARGET, own_column_count, target_name};
+use crate::catalog::{Catalog, TableDef};
 use crate::parse::{Query, RowLockMode, mode_of, name};
 
-/// A query that locks rows of one table, to be planned in a [`TargetCatalog`]. Behind its own columns it
-/// has those of the table's key: the primary key, or the row id.
+/// A query that locks rows of tables, to be planned in a [`TargetCatalog`] of these. Behind its own columns
+/// it has those of their keys, one table after the other: the primary key, or the row id.
 pub struct LockedQuery {
-    /// The table.
-    pub table: String,
-    /// How many columns the key has.
-    pub key_count: usize,
-    /// In whose way its locks are.
-    pub mode: RowLockMode,
+    /// The tables.
+    pub tables: Vec<LockedTable>,
     /// `SKIP LOCKED`, with the numbers of `LIMIT` and `OFFSET`, which count the rows that are not skipped.
     pub skips: Option<(Option<u64>, u64)>,
     ast: Box<ast::Query>,
 }
 
+/// A table whose rows a query locks.
+#[derive(Clone, Debug)]
+pub struct LockedTable {
+    /// Its name.
+    pub name: String,
+    /// How many columns its key has.
+    pub key_count: usize,
+    /// In whose way the locks are.
+    pub mode: RowLockMode,
+}
+
+/// A relation of `FROM`.
+struct Relation {
+    /// Its table; none for what is no table.
+    table: Option<String>,
+    /// What it is called in the query; none for a subquery without a name.
+    alias: Option<String>,
+    /// A row of the query may have none of its rows.
+    is_nullable: bool,
+    /// In which mode its rows are locked.
+    mode: Option<RowLockMode>,
+}
+
 impl LockedQuery {
-    /// The query as one whose rows are those of one table; `None` for those that join, group or unite,
-    /// and for names that are no table's.
+    /// The query as one whose rows are those of tables; `None` for those that group or unite, that lock
+    /// rows of what is no table, or where an outer join leaves the locked row out, and for those of several
+    /// tables that skip what is locked.
     ///
     /// # Errors
     /// 42501 for a table that may not be read.
     pub fn of(query: &Query, catalog: &dyn Catalog) -> SqlResult<Option<LockedQuery>> {
         let mut ast = query.ast.clone();
-        let Some((table, alias)) = plain(&ast).and_then(only_table) else { return Ok(None) };
-        let lock = ast.locks.remove(0);
-        let (mode, of) = mode_of(&lock);
-        let is_other = |of: ast::ObjectName| name(&of).is_ok_and(|of| of != alias.value);
-        if of.is_some_and(is_other) || catalog.table(&table).is_none() {
+        let Some(relations) = plain(&ast).and_then(|select| relations(select, catalog)) else {
+            return Ok(None);
+        };
+        let locks = std::mem::take(&mut ast.locks);
+        let Some(relations) = locked(relations, &locks) else { return Ok(None) };
+        let is_locked = |relation: &&Relation| relation.mode.is_some();
+        let names: Vec<&str> =
+            relations.iter().filter(is_locked).filter_map(|r| r.table.as_deref()).collect();
+        names.iter().try_for_each(|table| catalog.check_read(table, false, None))?;
+        let Some(skips) = skips(&mut ast, &locks, names.len()) else { return Ok(None) };
+        let targets = TargetCatalog::of_tables(catalog, &names)?;
+        if add_keys(&mut ast, &targets, &relations, catalog).is_none() {
             return Ok(None);
         }
-        catalog.check_read(&table, false, None)?;
-        let skips = match lock.nonblock {
-            Some(NonBlock::SkipLocked) => match counts(ast.limit_clause.as_ref()) {
-                None => return Ok(None),
-                counts => {
-                    ast.limit_clause = None;
-                    counts
-                }
-            },
-            _ => None,
+        let table = |(relation, target): (&Relation, &std::sync::Arc<TableDef>)| LockedTable {
+            name: target.name.clone(),
+            key_count: target.primary_key.len(),
+            mode: relation.mode.unwrap_or(RowLockMode::Update),
         };
-        let target = TargetCatalog::new(catalog, &table)?;
-        let key_count = add_key(&mut ast, &target, &alias);
-        Ok(Some(LockedQuery { table, key_count, mode, skips, ast }))
+        let tables = relations.iter().filter(is_locked).zip(targets.targets()).map(table).collect();
+        Ok(Some(LockedQuery { tables, skips, ast }))
     }
 
     /// The query, for so many rows at most.
@@ -67,6 +87,49 @@ impl LockedQuery {
         }
         Query::new(ast)
     }
+
+    /// How many columns the keys have.
+    pub fn key_count(&self) -> usize {
+        self.tables.iter().map(|table| table.key_count).sum()
+    }
+}
+
+/// The relations with the modes of the clauses; `None` where not all that is locked is a table whose rows
+/// the query has.
+fn locked(mut relations: Vec<Relation>, locks: &[ast::LockClause]) -> Option<Vec<Relation>> {
+    for lock in locks {
+        let (mode, of) = mode_of(lock);
+        let of = of.map(|of| name(&of)).transpose().ok()?;
+        let is_meant =
+            |r: &&mut Relation| of.as_ref().is_none_or(|of| r.alias.as_ref() == Some(of));
+        for relation in relations.iter_mut().filter(is_meant) {
+            let strength = |mode: RowLockMode| mode as u8;
+            let is_stronger = relation.mode.is_none_or(|now| strength(now) < strength(mode));
+            relation.mode = if is_stronger { Some(mode) } else { relation.mode };
+        }
+    }
+    let is_row = |r: &Relation| r.mode.is_none() || (r.table.is_some() && !r.is_nullable);
+    let are_rows = relations.iter().any(|r| r.mode.is_some()) && relations.iter().all(is_row);
+    are_rows.then_some(relations)
+}
+
+/// Whether what is locked is skipped, and the counts that are taken out of the query then; `None` where
+/// that cannot be done.
+fn skips(
+    ast: &mut ast::Query,
+    locks: &[ast::LockClause],
+    table_count: usize,
+) -> Option<Option<(Option<u64>, u64)>> {
+    let nonblock = locks.first()?.nonblock;
+    if locks.iter().any(|lock| lock.nonblock != nonblock) {
+        return None;
+    }
+    if nonblock != Some(NonBlock::SkipLocked) {
+        return Some(None);
+    }
+    let counts = counts(ast.limit_clause.as_ref()).filter(|_| table_count == 1)?;
+    ast.limit_clause = None;
+    Some(Some(counts))
 }
 
 /// The select of a query that is nothing but one.
@@ -78,7 +141,7 @@ fn plain(ast: &ast::Query) -> Option<&Select> {
     };
     let is_plain = ast.with.is_none()
         && ast.fetch.is_none()
-        && ast.locks.len() == 1
+        && !ast.locks.is_empty()
         && select.distinct.is_none()
         && select.into.is_none()
         && select.having.is_none()
@@ -87,22 +150,43 @@ fn plain(ast: &ast::Query) -> Option<&Select> {
     is_plain.then_some(select)
 }
 
-/// The one table of a select, and what it is called there.
-fn only_table(select: &Select) -> Option<(String, Ident)> {
-    let [from] = select.from.as_slice() else { return None };
-    let TableFactor::Table { name: table, alias, args: None, sample: None, .. } = &from.relation
-    else {
-        return None;
-    };
-    if !from.joins.is_empty() || alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
-        return None;
+/// The relations of a select; `None` where joins make columns of their own, or rows without any of some.
+fn relations(select: &Select, catalog: &dyn Catalog) -> Option<Vec<Relation>> {
+    let mut relations = vec![];
+    for from in &select.from {
+        relations.push(relation(&from.relation, false, catalog)?);
+        for join in &from.joins {
+            let (constraint, is_nullable) = match &join.join_operator {
+                JoinOperator::Join(on) | JoinOperator::Inner(on) | JoinOperator::CrossJoin(on) => {
+                    (on, false)
+                }
+                JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, true),
+                _ => return None,
+            };
+            if matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural) {
+                return None;
+            }
+            relations.push(relation(&join.relation, is_nullable, catalog)?);
+        }
     }
-    let table = name(table).ok()?;
+    Some(relations)
+}
+
+fn relation(factor: &TableFactor, is_nullable: bool, catalog: &dyn Catalog) -> Option<Relation> {
+    let (table, alias) = match factor {
+        TableFactor::Table { name: table, alias, args: None, sample: None, .. } => {
+            (Some(name(table).ok()?), alias)
+        }
+        TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } => (None, alias),
+        _ => return None,
+    };
+    let has_columns = alias.as_ref().is_some_and(|alias| !alias.columns.is_empty());
     let alias = match alias {
-        Some(alias) => name(&alias.name.clone().into()).ok()?,
+        Some(alias) => Some(name(&alias.name.clone().into()).ok()?),
         None => table.clone(),
     };
-    Some((table, Ident::with_quote('"', alias)))
+    let table = table.filter(|table| !has_columns && catalog.table(table).is_some());
+    Some(Relation { table, alias, is_nullable, mode: None })
 }
 
 /// The numbers of `LIMIT` and `OFFSET`, if they are numbers.
@@ -125,33 +209,69 @@ fn counts(limit: Option<&LimitClause>) -> Option<(Option<u64>, u64)> {
     }
 }
 
-/// Reads the target in place of the table, and adds its key behind the columns; how many columns that is.
-fn add_key(ast: &mut ast::Query, catalog: &TargetCatalog<'_>, alias: &Ident) -> usize {
-    let SetExpr::Select(select) = ast.body.as_mut() else { return 0 };
-    let target = catalog.target();
-    let column = |ordinal: usize| {
-        let column = Ident::with_quote('"', &target.schema.columns[ordinal].name);
-        Expr::CompoundIdentifier(vec![alias.clone(), column])
-    };
-    let own = 0..catalog.own_column_count();
-    let shown = |item: SelectItem| match item {
-        SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
-            own.clone().map(|ordinal| SelectItem::UnnamedExpr(column(ordinal))).collect()
+/// Reads the targets in place of their tables, and adds their keys behind the columns; `None` where it
+/// cannot be said what `*` is.
+fn add_keys(
+    ast: &mut ast::Query,
+    targets: &TargetCatalog<'_>,
+    relations: &[Relation],
+    catalog: &dyn Catalog,
+) -> Option<()> {
+    let SetExpr::Select(select) = ast.body.as_mut() else { return None };
+    let mut items = vec![];
+    for item in std::mem::take(&mut select.projection) {
+        match item {
+            SelectItem::Wildcard(_) => {
+                for relation in relations {
+                    items.extend(own_columns(relation, catalog)?);
+                }
+            }
+            SelectItem::QualifiedWildcard(
+                ast::SelectItemQualifiedWildcardKind::ObjectName(of),
+                _,
+            ) => {
+                let of = name(&of).ok()?;
+                let relation = relations.iter().find(|r| r.alias.as_ref() == Some(&of))?;
+                items.extend(own_columns(relation, catalog)?);
+            }
+            SelectItem::QualifiedWildcard(..) => return None,
+            other => items.push(other),
         }
-        other => vec![other],
-    };
-    let mut items: Vec<SelectItem> =
-        std::mem::take(&mut select.projection).into_iter().flat_map(shown).collect();
-    let key = target.primary_key.iter().map(|ordinal| SelectItem::ExprWithAlias {
-        expr: column(*ordinal),
-        alias: Ident::with_quote('"', format!("{TARGET} key {ordinal}")),
-    });
-    items.extend(key);
-    select.projection = items;
-    if let TableFactor::Table { name, alias: called, .. } = &mut select.from[0].relation {
-        *name = Ident::with_quote('"', TARGET).into();
-        let (name, columns) = (alias.clone(), vec![]);
-        *called = Some(ast::TableAlias { explicit: true, name, columns, at: None });
     }
-    target.primary_key.len()
+    let locked = relations.iter().filter(|relation| relation.mode.is_some());
+    for (number, (relation, target)) in locked.zip(targets.targets()).enumerate() {
+        let alias = relation.alias.as_deref()?;
+        items.extend(target.primary_key.iter().map(|ordinal| SelectItem::ExprWithAlias {
+            expr: column(alias, &target.schema.columns[*ordinal].name),
+            alias: Ident::with_quote('"', format!("{TARGET} key {number} {ordinal}")),
+        }));
+    }
+    select.projection = items;
+    let factors = select.from.iter_mut().flat_map(|from| {
+        let joined = from.joins.iter_mut().map(|join| &mut join.relation);
+        std::iter::once(&mut from.relation).chain(joined)
+    });
+    let locked = factors.zip(relations).filter(|(_, relation)| relation.mode.is_some());
+    for (number, (factor, relation)) in locked.enumerate() {
+        let (TableFactor::Table { name, alias, .. }, Some(called)) = (factor, &relation.alias)
+        else {
+            return None;
+        };
+        *name = Ident::with_quote('"', target_name(number)).into();
+        let (name, columns) = (Ident::with_quote('"', called), vec![]);
+        *alias = Some(ast::TableAlias { explicit: true, name, columns, at: None });
+    }
+    Some(())
+}
+
+fn column(alias: &str, name: &str) -> Expr {
+    Expr::CompoundIdentifier(vec![Ident::with_quote('"', alias), Ident::with_quote('"', name)])
+}
+
+/// The columns of a table that are not hidden.
+fn own_columns(relation: &Relation, catalog: &dyn Catalog) -> Option<Vec<SelectItem>> {
+    let table = catalog.table(relation.table.as_deref()?)?;
+    let alias = relation.alias.as_deref()?;
+    let own = table.schema.columns.iter().take(own_column_count(&table));
+    Some(own.map(|one| SelectItem::UnnamedExpr(column(alias, &one.name))).collect())
 }

@@ -22,11 +22,11 @@ pub(super) const TARGET: &str = "\u{1}target";
 /// The hidden row id as a column.
 const ROW_ID: &str = "\u{1}row id";
 
-/// A catalog in which the table that changes has a second name, under which its hidden row id is a
-/// column, behind all others.
+/// A catalog in which the tables that change, or whose rows are locked, have a second name, under which
+/// the hidden row id is a column, behind all others.
 pub struct TargetCatalog<'a> {
     inner: &'a dyn Catalog,
-    target: Arc<TableDef>,
+    targets: Vec<Arc<TableDef>>,
 }
 
 impl<'a> TargetCatalog<'a> {
@@ -34,39 +34,67 @@ impl<'a> TargetCatalog<'a> {
     ///
     /// Errors: 42P01 for an unknown table, 42809 for a system relation, 0A000 for a view.
     pub fn new(inner: &'a dyn Catalog, name: &str) -> SqlResult<TargetCatalog<'a>> {
-        let Some(table) = inner.table(name) else {
-            return Err(not_changeable(inner, name));
+        TargetCatalog::of_tables(inner, &[name])
+    }
+
+    /// The same with several tables.
+    ///
+    /// Errors: those of one.
+    pub fn of_tables(inner: &'a dyn Catalog, names: &[&str]) -> SqlResult<TargetCatalog<'a>> {
+        let table = |name: &&str| match inner.table(name) {
+            Some(table) => Ok(Arc::new(with_key(&table))),
+            None => Err(not_changeable(inner, name)),
         };
-        let mut target = (*table).clone();
-        if target.primary_key.is_empty() {
-            target.primary_key = vec![target.schema.columns.len()];
-            let row_id = Column { name: ROW_ID.into(), ty: LogicalType::Int64, nullable: false };
-            target.schema.columns.push(row_id);
-            let mut statistics = (*target.statistics).clone();
-            if !statistics.columns.is_empty() {
-                let row_id = ColumnStatistics {
-                    distinct_count: statistics.row_count as f64,
-                    width: 8.0,
-                    correlation: 1.0,
-                    ..ColumnStatistics::default()
-                };
-                statistics.columns = statistics.columns.iter().cloned().chain([row_id]).collect();
-            }
-            target.statistics = Arc::new(statistics);
-        }
-        Ok(TargetCatalog { inner, target: Arc::new(target) })
+        let targets = names.iter().map(table).collect::<SqlResult<_>>()?;
+        Ok(TargetCatalog { inner, targets })
     }
 
     /// The table with its hidden row id.
     pub(super) fn target(&self) -> &TableDef {
-        &self.target
+        &self.targets[0]
     }
 
-    /// How many columns the table has that are not hidden.
-    pub(super) fn own_column_count(&self) -> usize {
-        let hidden = self.target.schema.columns.last().is_some_and(|column| column.name == ROW_ID);
-        self.target.schema.columns.len() - usize::from(hidden)
+    /// The tables with their hidden row ids.
+    pub(super) fn targets(&self) -> &[Arc<TableDef>] {
+        &self.targets
     }
+}
+
+/// How many columns a target has that are not hidden.
+pub(super) fn own_column_count(target: &TableDef) -> usize {
+    let hidden = target.schema.columns.last().is_some_and(|column| column.name == ROW_ID);
+    target.schema.columns.len() - usize::from(hidden)
+}
+
+/// The name of one of several targets.
+pub(super) fn target_name(number: usize) -> String {
+    match number {
+        0 => TARGET.to_owned(),
+        number => format!("{TARGET}{number}"),
+    }
+}
+
+/// A table whose hidden row id is a column and its key, if it has no other.
+fn with_key(table: &TableDef) -> TableDef {
+    let mut target = table.clone();
+    if !target.primary_key.is_empty() {
+        return target;
+    }
+    target.primary_key = vec![target.schema.columns.len()];
+    let row_id = Column { name: ROW_ID.into(), ty: LogicalType::Int64, nullable: false };
+    target.schema.columns.push(row_id);
+    let mut statistics = (*target.statistics).clone();
+    if !statistics.columns.is_empty() {
+        let row_id = ColumnStatistics {
+            distinct_count: statistics.row_count as f64,
+            width: 8.0,
+            correlation: 1.0,
+            ..ColumnStatistics::default()
+        };
+        statistics.columns = statistics.columns.iter().cloned().chain([row_id]).collect();
+    }
+    target.statistics = Arc::new(statistics);
+    target
 }
 
 /// Why a relation cannot be changed.
@@ -87,7 +115,9 @@ fn not_changeable(catalog: &dyn Catalog, name: &str) -> SqlError {
 
 impl Catalog for TargetCatalog<'_> {
     fn table(&self, name: &str) -> Option<Arc<TableDef>> {
-        if name == TARGET { Some(Arc::clone(&self.target)) } else { self.inner.table(name) }
+        let Some(number) = name.strip_prefix(TARGET) else { return self.inner.table(name) };
+        let number = if number.is_empty() { 0 } else { number.parse().ok()? };
+        self.targets.get::<usize>(number).cloned()
     }
 
     fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
@@ -108,7 +138,7 @@ impl Catalog for TargetCatalog<'_> {
 
     fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
         // What reading the target needs is checked with what changing it needs.
-        if name == TARGET {
+        if name.starts_with(TARGET) {
             return Ok(());
         }
         self.inner.check_read(name, is_system, within)
@@ -129,12 +159,12 @@ pub fn update_query(
 ) -> SqlResult<(Query, Vec<usize>)> {
     let (mut ordinals, mut values) = (vec![], vec![]);
     for Assignment { column, value } in &update.assignments {
-        let (ordinal, value) = assigned(&catalog.target, column, value)?;
+        let (ordinal, value) = assigned(catalog.target(), column, value)?;
         ordinals.push(ordinal);
         values.push(value);
     }
     let query = target_query(
-        &catalog.target,
+        catalog.target(),
         update.alias.as_deref().unwrap_or(&update.table),
         values,
         &update.from,
@@ -149,7 +179,7 @@ pub fn update_query(
 pub fn delete_query(delete: &Delete, catalog: &TargetCatalog<'_>) -> SqlResult<Query> {
     let alias = delete.alias.as_deref().unwrap_or(&delete.table);
     let selection = delete.selection.clone();
-    Ok(target_query(&catalog.target, alias, vec![], &delete.using, selection)?
+    Ok(target_query(catalog.target(), alias, vec![], &delete.using, selection)?
         .below(delete.with.clone()))
 }
 
@@ -160,7 +190,8 @@ pub fn rows_with_keys(
     ordinals: &[usize],
     keys: &[&Vec<String>],
 ) -> SqlResult<Query> {
-    let column = |&i: &usize| ast::Expr::Identifier(quoted(&catalog.target.schema.columns[i].name));
+    let column =
+        |&i: &usize| ast::Expr::Identifier(quoted(&catalog.target().schema.columns[i].name));
     let columns: Vec<ast::Expr> = ordinals.iter().map(column).collect();
     let one = |mut exprs: Vec<ast::Expr>| match exprs.len() {
         1 => exprs.remove(0),
@@ -168,7 +199,7 @@ pub fn rows_with_keys(
     };
     let literal = |(text, &i): (&String, &usize)| {
         let value = ast::Value::SingleQuotedString(text.clone());
-        literal_as(ast::Expr::Value(value.into()), &catalog.target.schema.columns[i])
+        literal_as(ast::Expr::Value(value.into()), &catalog.target().schema.columns[i])
     };
     let key = |key: &&Vec<String>| {
         Ok(one(key.iter().zip(ordinals).map(literal).collect::<SqlResult<Vec<_>>>()?))
@@ -176,7 +207,7 @@ pub fn rows_with_keys(
     let list = keys.iter().map(key).collect::<SqlResult<Vec<_>>>()?;
     let expr = Box::new(one(columns));
     let selection = ast::Expr::InList { expr, list, negated: false };
-    target_query(&catalog.target, &catalog.target.name, vec![], &[], Some(selection))
+    target_query(catalog.target(), &catalog.target().name, vec![], &[], Some(selection))
 }
 
 /// The ordinal of an assigned column, and the value as an expression of a query.

@@ -14,7 +14,10 @@ pub(super) fn apply(tokens: &mut Tokens) {
     while at < tokens.len() {
         match keyword(tokens, at) {
             Keyword::FETCH => limit(tokens, at),
-            Keyword::FOR => lock(tokens, at),
+            Keyword::FOR => {
+                one_relation_each(tokens, at);
+                lock(tokens, at);
+            }
             _ => {}
         }
         at += 1;
@@ -62,6 +65,40 @@ fn count_len(tokens: &[TokenWithSpan]) -> Option<usize> {
         _ => None,
     }
 }
+
+/// `FOR UPDATE OF a, b NOWAIT` is `FOR UPDATE OF a NOWAIT FOR UPDATE OF b NOWAIT`.
+fn one_relation_each(tokens: &mut Tokens, at: usize) {
+    let strength = 1 + match [1, 2, 3].map(|distance| keyword(tokens, at + distance)) {
+        [Keyword::UPDATE | Keyword::SHARE, ..] => 1,
+        [Keyword::KEY, Keyword::SHARE, _] => 2,
+        [Keyword::NO, Keyword::KEY, Keyword::UPDATE] => 3,
+        _ => return,
+    };
+    let names_at = at + strength + 1;
+    if keyword(tokens, at + strength) != Keyword::OF {
+        return;
+    }
+    let of_names = |token: &&TokenWithSpan| {
+        let is_name = matches!(&token.token, Token::Word(word)
+            if word.quote_style.is_some() || !ENDS_NAMES.contains(&word.keyword));
+        is_name || matches!(token.token, Token::Comma | Token::Period)
+    };
+    let behind = names_at + tokens[names_at..].iter().take_while(of_names).count();
+    let blocked = match [0, 1].map(|distance| keyword(tokens, behind + distance)) {
+        [Keyword::NOWAIT, _] => behind..behind + 1,
+        [Keyword::SKIP, Keyword::LOCKED] => behind..behind + 2,
+        _ => behind..behind,
+    };
+    let names = tokens[names_at..behind].split(|token| token.token == Token::Comma);
+    let clause =
+        |name: &[TokenWithSpan]| [&tokens[at..names_at], name, &tokens[blocked.clone()]].concat();
+    let clauses: Vec<TokenWithSpan> = names.flat_map(clause).collect();
+    tokens.splice(at..blocked.end, clauses);
+}
+
+/// Words that may stand behind the names of relations whose rows are locked.
+const ENDS_NAMES: [Keyword; 6] =
+    [Keyword::NOWAIT, Keyword::SKIP, Keyword::FOR, Keyword::LIMIT, Keyword::OFFSET, Keyword::FETCH];
 
 /// `FOR NO KEY UPDATE` and `FOR KEY SHARE` are `FOR UPDATE` and `FOR SHARE` of a name that says so.
 fn lock(tokens: &mut Tokens, at: usize) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{self, LockTableMode, SetExpr, TableFactor, Visit};
-use types::SqlResult;
+use types::{SqlError, SqlResult, SqlState};
 
 use super::{Query, identifier, name};
 
@@ -41,7 +41,7 @@ pub enum TableLock {
     Writes,
 }
 
-/// In whose way locks of rows are.
+/// In whose way locks of rows are; the stronger ones come later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowLockMode {
     /// `FOR KEY SHARE`
@@ -52,6 +52,18 @@ pub enum RowLockMode {
     NoKeyUpdate,
     /// `FOR UPDATE`
     Update,
+}
+
+impl RowLockMode {
+    /// The words that ask for it.
+    fn clause(self) -> &'static str {
+        match self {
+            RowLockMode::KeyShare => "FOR KEY SHARE",
+            RowLockMode::Share => "FOR SHARE",
+            RowLockMode::NoKeyUpdate => "FOR NO KEY UPDATE",
+            RowLockMode::Update => "FOR UPDATE",
+        }
+    }
 }
 
 /// The first part of the name that a clause of locks is of, where it is one of `KEY`.
@@ -97,6 +109,16 @@ impl Query {
         self.locks().relations
     }
 
+    /// Whether what it says `FOR UPDATE OF` stands in its `FROM`.
+    ///
+    /// # Errors
+    /// 42P01 for a name that does not.
+    pub fn check_locked_names(&self) -> SqlResult<()> {
+        let Some((clause, name)) = self.locks().unknown else { return Ok(()) };
+        let message = format!("relation \"{name}\" in {clause} clause not found in FROM clause");
+        Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
+    }
+
     fn locks(&self) -> Locks {
         let mut locks = Locks::default();
         // It never breaks off.
@@ -114,6 +136,10 @@ struct Locks {
     relations: Vec<LockedRelation>,
     /// What is named by a `WITH`.
     named: BTreeSet<String>,
+    /// Whether something has the name that the clause is of.
+    is_found: bool,
+    /// A clause, and the name that it is of and nothing has.
+    unknown: Option<(&'static str, String)>,
 }
 
 impl ast::Visitor for Locks {
@@ -128,8 +154,13 @@ impl ast::Visitor for Locks {
                 Some(ast::NonBlock::SkipLocked) | None => RowLocks::Waits,
             };
             self.mode.get_or_insert(mode);
-            let of = mode_of(lock).1.as_ref().and_then(last_part);
+            let (strength, of) = mode_of(lock);
+            let of = of.as_ref().and_then(last_part);
+            self.is_found = of.is_none();
             self.body(&query.body, of.as_deref());
+            if let (false, Some(of)) = (self.is_found, of) {
+                self.unknown.get_or_insert((strength.clause(), of));
+            }
         }
         ControlFlow::Continue(())
     }
@@ -155,6 +186,7 @@ impl Locks {
     }
 
     fn factor(&mut self, factor: &TableFactor, of: Option<&str>) {
+        self.is_found |= known_as(factor).is_some_and(|known| of == Some(known.as_str()));
         match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
                 let parts: Vec<String> =
@@ -176,6 +208,23 @@ impl Locks {
             TableFactor::NestedJoin { table_with_joins, .. } => self.joined(table_with_joins, of),
             _ => {}
         }
+    }
+}
+
+/// What a relation is called in its query.
+fn known_as(factor: &TableFactor) -> Option<String> {
+    let (name, alias) = match factor {
+        TableFactor::Table { name, alias, .. } => (Some(name), alias),
+        TableFactor::Derived { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => (None, alias),
+        _ => return None,
+    };
+    match alias {
+        Some(alias) => Some(identifier(&alias.name)),
+        None => name.and_then(last_part),
     }
 }
 

@@ -15,6 +15,10 @@ pub(super) fn apply(tokens: &mut Tokens) {
             tokens.remove(1);
         }
         "abort" => replace(tokens, 0, "rollback"),
+        // Nobody waits for who drops an index longer than without it.
+        "drop" if second == "index" && word(2) == "concurrently" => {
+            tokens.remove(2);
+        }
         "reset" if second == "time" && word(2) == "zone" => {
             tokens.remove(2);
             replace(tokens, 1, "timezone");
@@ -22,6 +26,27 @@ pub(super) fn apply(tokens: &mut Tokens) {
         _ => {}
     }
     null_tests(tokens);
+    array_types(tokens);
+}
+
+/// `integer ARRAY` is the standard's form of `integer[]`. Where the word is no type it makes an array
+/// of what stands in brackets or parentheses behind it, or is a label.
+fn array_types(tokens: &mut Tokens) {
+    let mut at = tokens.len();
+    while at > 1 {
+        at -= 1;
+        let is_label = tokens[at - 1].token == Token::Period
+            || plain(&tokens[at - 1]).eq_ignore_ascii_case("as");
+        let makes = tokens
+            .get(at + 1)
+            .is_some_and(|next| matches!(next.token, Token::LBracket | Token::LParen));
+        if is_label || makes || !plain(&tokens[at]).eq_ignore_ascii_case("array") {
+            continue;
+        }
+        let span = tokens[at].span;
+        let brackets = [Token::LBracket, Token::RBracket];
+        tokens.splice(at..=at, brackets.map(|token| TokenWithSpan { token, span }));
+    }
 }
 
 /// `x ISNULL` and `x NOTNULL` test behind an operand; these words are no names of columns.

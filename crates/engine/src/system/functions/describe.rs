@@ -146,7 +146,10 @@ fn regtype_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
         return Ok(oid.into());
     }
     let name = arguments[0].text().unwrap_or_default();
-    let plain = name.to_lowercase();
+    let plain = match name.starts_with('"') {
+        true => quoted_type(name)?,
+        false => name.to_lowercase(),
+    };
     let plain = plain.strip_prefix("pg_catalog.").unwrap_or(&plain);
     let table = |t: &&std::sync::Arc<sql::catalog::TableDef>| t.name == *name;
     let row_type = || view.user_tables().find(table).map(|t| objects::row_type_oid(t));
@@ -155,6 +158,19 @@ fn regtype_in(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
         let message = format!("type \"{name}\" does not exist");
         SqlError::new(SqlState::UNDEFINED_OBJECT, message)
     })
+}
+
+/// The name of a type whose parts are in quotes, without them.
+fn quoted_type(name: &str) -> SqlResult<String> {
+    let parts = names::parse(name)?;
+    match parts.as_slice() {
+        [schema, _] if namespace_oid(schema).is_none() => Err(no_schema(schema)),
+        _ => Ok(parts.join(".")),
+    }
+}
+
+fn no_schema(name: &str) -> SqlError {
+    SqlError::new(SqlState("3F000"), format!("schema \"{name}\" does not exist"))
 }
 
 fn regtype_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
@@ -183,10 +199,8 @@ fn to_regtype(view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> 
 }
 
 fn regnamespace_in(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {
-    let missing =
-        |name: &str| SqlError::new(SqlState("3F000"), format!("schema \"{name}\" does not exist"));
     let find = |parts: &[String]| parts.first().and_then(|name| namespace_oid(name));
-    oid_of(&arguments[0], find, missing)
+    oid_of(&arguments[0], find, no_schema)
 }
 
 fn regnamespace_out(_view: &View, arguments: &[SystemValue]) -> SqlResult<SystemValue> {

@@ -1,6 +1,7 @@
 //! What runs now: sessions, queries, and the workers that run their tasks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sql::SystemValue;
 use storage::TreeId;
@@ -9,6 +10,7 @@ use types::{SqlResult, oid};
 use crate::activity::{Activity, StatementActivity};
 use crate::advisory::Key;
 use crate::locks::LockShown;
+use crate::session::TransactionStatus;
 use crate::system::View;
 use crate::system::objects::{DATABASE, index_oid, table_oid};
 use crate::system::rows::Rows;
@@ -17,11 +19,23 @@ use crate::system::rows::Rows;
 const HIDDEN: &str = "<insufficient privilege>";
 
 /// The sessions that have run a statement, each with its last one.
-fn statements(view: &View) -> Vec<(u64, StatementActivity)> {
+fn statements(view: &View) -> Vec<(Arc<Activity>, StatementActivity)> {
     let sessions = view.monitor.activities.sessions();
-    let last =
-        |activity: &std::sync::Arc<Activity>| Some((activity.session_id, activity.statement()?));
-    sessions.iter().filter_map(last).collect()
+    let last = |activity: Arc<Activity>| {
+        let statement = activity.statement()?;
+        Some((activity, statement))
+    };
+    sessions.into_iter().filter_map(last).collect()
+}
+
+/// What a session does, in PostgreSQL's words.
+fn state_of(activity: &Activity, statement: &StatementActivity) -> &'static str {
+    match (statement.elapsed, activity.transaction_status()) {
+        (None, _) => "active",
+        (Some(_), TransactionStatus::Idle) => "idle",
+        (Some(_), TransactionStatus::Open) => "idle in transaction",
+        (Some(_), TransactionStatus::Failed) => "idle in transaction (aborted)",
+    }
 }
 
 fn text(view: &View, statement: &StatementActivity) -> SystemValue {
@@ -31,11 +45,11 @@ fn text(view: &View, statement: &StatementActivity) -> SystemValue {
 
 pub(super) fn pg_stat_activity(view: &View, rows: &mut Rows) -> SqlResult<()> {
     let waits = waits(view);
-    for (session, statement) in statements(view) {
-        let state = if statement.elapsed.is_none() { "active" } else { "idle" };
-        let (wait_type, wait) = match waits.get(&session) {
+    for (activity, statement) in statements(view) {
+        let state = state_of(&activity, &statement);
+        let (wait_type, wait) = match waits.get(&activity.session_id) {
             Some((wait_type, wait)) => (Some(*wait_type), Some(*wait)),
-            None if state == "idle" => (Some("Client"), Some("ClientRead")),
+            None if state != "active" => (Some("Client"), Some("ClientRead")),
             None => (None, None),
         };
         rows.push([
@@ -179,7 +193,7 @@ fn type_name(number: u32) -> String {
 
 /// Queries with their progress, counted in tasks: those that run, and each session's last one.
 pub(super) fn dovetail_queries(view: &View, rows: &mut Rows) -> SqlResult<()> {
-    for (session_id, statement) in statements(view) {
+    for (activity, statement) in statements(view) {
         let Some(live) = &statement.live else { continue };
         let (tasks, account) = (live.progress.tasks(), live.account.snapshot());
         let running = statement.elapsed.is_none();
@@ -187,7 +201,7 @@ pub(super) fn dovetail_queries(view: &View, rows: &mut Rows) -> SqlResult<()> {
         let share = tasks.done as f64 / tasks.created.max(1) as f64;
         rows.push([
             ("query_id", (statement.query_id as i64).into()),
-            ("session_id", (session_id as i64).into()),
+            ("session_id", (activity.session_id as i64).into()),
             ("pid", i64::from(statement.pid).into()),
             ("state", if running { "running" } else { "ended" }.into()),
             ("execution_mode", live.mode.name().into()),
