@@ -106,7 +106,7 @@ fn finished(
     config: &Config,
     options: &PlannerOptions,
 ) -> SqlResult<LogicalPlan> {
-    let bound = sorted::without_unseen(bound).map_err(from_library)?;
+    let bound = sorted::without_unseen(bound).and_then(sorted::with_named).map_err(from_library)?;
     let bound = folded(bound)?;
     let bound = crate::system::without_empty(bound, config)?;
     let bound = set_all::number_copies(bound, &config.aliases).map_err(from_library)?;

@@ -1,5 +1,7 @@
 """Random expressions of a wanted type over what a query sees, with subqueries in them at every depth."""
 
+import re
+
 from .tables import text
 from .tree import Column, Const, Expr, Key, Named, Order, Over, Select, Window
 
@@ -169,7 +171,11 @@ class Expressions:
     def scalar(self, type, scope, d):
         """A subquery where a value may stand; conditions have more kinds of it."""
         if type == "bool" and self.chance(0.85):
+            if self.chance(0.18):
+                return self.row_membership(scope, d) if self.chance(0.6) else self.rows_compared(scope, d)
             return self.existence(scope, d) if self.chance(0.45) else self.membership(scope, d)
+        if type == "text" and self.chance(0.1):
+            return self.array_of(scope, d)
         return Expr(type, "(", self.single(type, scope, d), ")")
 
     def existence(self, scope, d):
@@ -197,6 +203,28 @@ class Expressions:
         query.order = Order({"o0": self.direction()}, limit=1)
         return query
 
+    def row_membership(self, scope, d):
+        """Rows of two values beside those of a subquery."""
+        types = [self.pick("int4", "int4", "text", "tz") for _ in range(2)]
+        query = self.query(types, scope.around(), d - 1)
+        query = self.correlated(query, scope) if self.chance(0.3) else query
+        x, y = (self.expr(type, scope, 0) for type in types)
+        return Expr("bool", "((", x, ", ", y, ")", self.pick(" in (", " not in (", " = any (", " <> all ("), query, "))")
+
+    def rows_compared(self, scope, d):
+        types = [self.pick("int4", "int4", "text", "date") for _ in range(2)]
+        (a, b), (x, y) = ([self.expr(type, scope, 0) for type in types] for _ in range(2))
+        how = self.pick(" = ", " <> ", " < ", " >= ", " is distinct from ", " is not distinct from ")
+        return Expr("bool", "((", a, ", ", b, ")", how, "(", x, ", ", y, "))")
+
+    def array_of(self, scope, d):
+        """The rows of a subquery in one value."""
+        query = self.query([self.pick("int4", "text")], scope.around(), d - 1)
+        query = self.correlated(query, scope) if self.chance(0.5) else query
+        if not getattr(query, "on", None):
+            query.order = Order({"o0": self.direction()}, total=True)
+        return Expr("text", "array_to_string(array(", query, "), ',', '-')")
+
     def correlated(self, query, scope):
         """A subquery with a condition, mostly, that ties a column of its own to one of a query around it."""
         outer = [column for level in (scope, scope.outer) if level for column in level.columns]
@@ -219,18 +247,22 @@ class Expressions:
                                       lambda: Expr("int8", f"count({distinct}", of(self.rng.choice(COMMON)), ")"))(),
             "num": lambda: self.pick(lambda: Expr("num", f"avg({distinct}", of("int4"), ")"), least,
                                      lambda: Expr("num", "sum(", of(self.pick("num", "int8")), ")"))(),
-            "flt": lambda: self.pick(least, lambda: Expr("flt", "sum(", of("flt"), ")"))(),
+            "flt": lambda: self.pick(least, lambda: Expr("flt", "sum(", of("flt"), ")"), lambda: least() if plain else Expr(
+                "flt", "percentile_cont(0.5) within group (order by ", of("flt"), ")"))(),
             "bool": lambda: Expr("bool", self.pick("bool_and(", "bool_or("), of("bool"), ")"),
             "text": lambda: least() if plain or self.chance(0.7) else self.gathered(of("text")),
         }.get(type, least)()
 
     def gathered(self, value):
-        return Expr("text", "string_agg(", value, ", ',' order by ", value, ")")
+        distinct = self.pick("", "", "distinct ")
+        if self.chance(0.3):
+            return Expr("text", f"array_to_string(array_agg({distinct}", value, " order by ", value, "), ',', '-')")
+        return Expr("text", f"string_agg({distinct}", value, ", ',' order by ", value, ")")
 
     def aggregate(self, type, scope, d):
         call = self.aggregate_call(type, scope, min(d, 1))
-        if self.chance(0.12) and not call.parts[0].startswith("string_agg"):
-            return Expr(type, call, " filter (where ", self.expr("bool", scope, 0), ")")
+        if self.chance(0.12) and not call.parts[0].startswith(("string_agg", "array_to_string")):
+            return Expr(type, call, " filter (where ", self.expr("bool", scope, min(d, self.pick(0, 1))), ")")
         return call
 
     def windowed(self, type, scope, d):
@@ -241,6 +273,8 @@ class Expressions:
         shifted = not ranked and self.chance(0.4)
         if ranked and self.chance(0.5):
             return self.over(type, Expr("int8", self.pick("rank()", "dense_rank()")), inner, scope, False, frames=False)
+        if type == "flt" and self.chance(0.3):
+            return self.over(type, Expr("flt", self.pick("percent_rank()", "cume_dist()")), inner, scope, False, frames=False)
         if scope.sets and (ranked or shifted):
             return None
         if ranked:
@@ -250,7 +284,9 @@ class Expressions:
                 lambda: Expr(type, self.pick("lag(", "lead("), of(type), ")"), lambda: Expr(type, "lag(", of(type), ", 2, ", of(type), ")"),
                 lambda: Expr(type, self.pick("first_value(", "last_value("), of(type), ")"), lambda: Expr(type, "nth_value(", of(type), ", 2)"))()
             return self.over(type, call, inner, scope, True, frames=not call.parts[0].startswith(("lag", "lead")))
-        call = self.aggregate_call(type, inner, 0, plain=True)
+        call = self.aggregate_call(type, inner, self.pick(0, 0, 0, min(d, 1)), plain=True)
+        if self.chance(0.08):
+            call = Expr(type, call, " filter (where ", self.expr("bool", inner, 0), ")")
         return self.over(type, call, inner, scope, self.chance(0.5) and not scope.sets, frames=True)
 
     def over(self, type, call, inner, scope, total, frames):
@@ -274,26 +310,37 @@ class Expressions:
     def window(self, scope, total, frames):
         of = lambda: self.column(self.rng.choice(COMMON), scope)
         partition = [column for column in [of()] if column and self.chance(0.6)]
+        if partition and self.chance(0.1):
+            partition = [self.expr(partition[0].type, scope, 0)]
         order = [Key(column, self.direction()) for column in [of() for _ in range(self.rng.randint(0, 2))] if column]
-        if not total and frames and self.chance(0.3) and (offset := self.offset_window(scope, partition)):
+        if not total and frames and self.chance(0.4) and (offset := self.offset_window(scope, partition)):
             return offset
         frame = self.frame(total, bool(order)) if frames and self.chance(0.6) else ""
         return Window(partition, order, frame, total)
 
     def offset_window(self, scope, partition):
         """A RANGE frame with offsets: one key, a number."""
-        found = [Column(t, a, n) for a, n, t in scope.columns if t in ("int4", "int8", "num", "flt")]
+        moments = ("date", "ts", "tz")
+        found = [Column(t, a, n) for a, n, t in scope.columns if t in ("int2", "int4", "int8", "num", "flt", *moments)]
         if not found:
             return None
-        key = Key(self.rng.choice(found), self.direction())
-        return Window(partition, [key], self.pick(
-            "range between 2 preceding and 1 following", "range between 1 preceding and current row",
-            "range between current row and 3 following", "range between unbounded preceding and 1 preceding"))
+        found += [column for column in found if column.type in moments] * 2
+        column = self.rng.choice(found)
+        frame = self.pick(
+            "range between 2 preceding and 1 following", "range between 1 preceding and current row", "range 2 preceding",
+            "range between current row and 3 following", "range between unbounded preceding and 1 preceding",
+            "range between 1 following and unbounded following", "range between 3 preceding and 1 preceding")
+        if column.type in moments:
+            frame = re.sub(r"\d", lambda found: self.pick("interval '1 day'", "interval '12 hours'", "interval '1 month'")
+                           if found[0] == "1" else "interval '2 months'", frame)
+        return Window(partition, [Key(column, self.direction())], frame)
 
     def frame(self, total, ordered=True):
         """Frames of rows need a total order, those of groups an order."""
         kinds = ["rows"] * 2 * total + ["range"] + ["groups"] * (ordered or total)
         kind = self.rng.choice(kinds)
+        if self.chance(0.1):
+            return f"{kind} unbounded preceding" if kind == "range" else f"{kind} {self.pick('2 preceding', 'current row')}"
         if kind == "range":
             return "range between " + self.pick("unbounded preceding and current row", "current row and unbounded following",
                                                 "unbounded preceding and unbounded following", "current row and current row")

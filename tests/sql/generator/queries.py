@@ -2,8 +2,8 @@
 
 from .expressions import COMMON, Expressions, Scope
 from .tables import SCHEMA
-from .tree import (Column, Const, Cte, Derived, Expr, Grouping, Join, Key, Order, Output, Select, Series, Table, Union,
-                   Values)
+from .tree import (Column, Const, Cte, Derived, Expr, Grouping, Join, Key, Order, Output, Recursive, Select, Series,
+                   Table, Union, Values)
 
 DEPTH = 4
 SMALL = [name for name in SCHEMA if name != "big"]
@@ -11,6 +11,9 @@ SETS = ["union", "union all", "intersect", "except", "intersect all", "except al
 
 
 class Queries(Expressions):
+    # How likely aggregates of all rows without a condition get a HAVING.
+    tested = 0
+
     def any(self):
         """A whole query, with the clauses that only the outermost has."""
         self.names, self.ctes, self.fuel = 0, [], self.rng.choice([8, 15, 25, 40, 60])
@@ -33,15 +36,42 @@ class Queries(Expressions):
         self.names += 1
         return f"{letter}{self.names}"
 
-    def with_queries(self):
+    def with_queries(self, outer=None, d=2):
         found = []
         for _ in range(self.rng.randint(1, 2)):
-            types = [self.rng.choice(COMMON) for _ in range(self.rng.randint(1, 3))]
-            query = self.query(types, None, 2)
             name = self.alias("c")
-            found.append(Cte(name, query, self.pick("", "", "materialized ", "not materialized ")))
-            self.ctes.append((name, query.signature()))
+            if self.chance(0.12):
+                found.append(self.recursive(name))
+            else:
+                types = [self.rng.choice(COMMON) for _ in range(self.rng.randint(1, 3))]
+                how = self.pick("", "", "materialized ", "not materialized ")
+                found.append(Cte(name, self.query(types, outer, d), how))
+            self.ctes.append((name, found[-1].query.signature()))
         return found
+
+    def recursive(self, name):
+        """Numbers, or what is reached from a row: both come to an end."""
+        held = [("o0", "int4")]
+        if self.chance(0.5):
+            step = Expr("int4", Column("int4", "c", "o0"), " + 1")
+            source, where = Table(name, "c", held), [Expr("bool", "c.o0 < ", self.pick("3", "4", "7"))]
+            first = Select([Output(Const("int4", "1"), "o0")])
+            kind = self.pick("union", "union all")
+        else:
+            step = Column("int4", "t", "id")
+            link = Expr("bool", Column("int4", "t", "pid"), " = ", Column("int4", "c", "o0"))
+            source, where = Join("join", Table(name, "c", held), Table("q", "t", []), [link]), []
+            first = Select([Output(Column("int4", "t", "k"), "o0")], Table("p", "t", []), [Expr("bool", "t.id < 4")])
+            kind = "union"
+        return Recursive(name, Union(kind, first, Select([Output(step, "o0")], source, where)))
+
+    def with_its_own(self, types, outer, d):
+        """A query inside with a WITH of its own, whose queries may see what stands around."""
+        around, self.ctes = self.ctes, list(self.ctes)
+        held = self.with_queries(outer if self.chance(0.5) else None, d - 1)
+        query = self.pick(self.plain, self.grouped, self.aggregated, self.distinct)(types, outer, d - 1)
+        query.ctes, self.ctes = held, around
+        return query
 
     def volatile(self):
         """A WITH query that is named twice is computed once."""
@@ -62,7 +92,9 @@ class Queries(Expressions):
             union.order = self.order(union, 1) if self.chance(0.1) else None
             return union
         if self.chance(0.04):
-            return self.values(types)
+            return self.values(types, outer)
+        if d > 1 and self.fuel > 5 and self.chance(0.03):
+            return self.with_its_own(types, outer, d)
         make = self.pick(self.plain, self.plain, self.plain, self.grouped, self.grouped, self.aggregated, self.distinct,
                          self.distinct_on)
         return make(types, outer, d)
@@ -74,8 +106,12 @@ class Queries(Expressions):
         """An order by some outputs; with a limit, by all."""
         names = [name for name, _ in query.signature()]
         chosen = self.rng.sample(names, self.rng.randint(1, len(names)))
-        limit = self.rng.randint(0, 6) if self.chance(limited) else None
-        return Order({name: self.direction() for name in chosen}, (), limit, self.pick(None, None, 1, 2))
+        limit = self.count(self.rng.randint(0, 6)) if self.chance(limited) else None
+        offset = self.count(self.rng.randint(0, 2)) if self.chance(0.5 if limit else 0.05) else None
+        return Order({name: self.direction() for name in chosen}, (), limit, offset)
+
+    def count(self, value):
+        return Const("int8", str(value), True, self.chance(0.3), True)
 
     def conditions(self, scope, d, most=2):
         one = lambda: self.scalar("bool", scope, d) if d > 0 and self.fuel > 0 and self.chance(0.3) else self.expr("bool", scope, d)
@@ -110,7 +146,8 @@ class Queries(Expressions):
     def distinct_on(self, types, outer, d):
         source = self.source(outer, d)
         scope = Scope(self.visible(source), outer)
-        keys = [column for column in [self.here(scope) for _ in range(self.rng.randint(1, 2))] if column]
+        # A merged column may have the name of an output, which goes before it.
+        keys = [column for column in [self.here(scope) for _ in range(self.rng.randint(1, 2))] if column and column.alias]
         select = Select(self.outputs(types, scope, d), source, self.conditions(scope, d), on=keys)
         if keys:
             directions = {name: self.direction() for name, _ in select.signature()}
@@ -139,7 +176,7 @@ class Queries(Expressions):
         over = Scope([], outer, scope, keys, [], keys if any(element.kind for element in elements) else ())
         outputs = self.outputs(types, over, d)
         having = self.conditions(over.without_windows(), d, 1) if self.chance(0.5) else []
-        if having and not elements and self.chance(0.6):
+        if not elements and self.chance(0.6 if having else self.tested):
             having = [Expr("bool", "(", self.aggregate("int8", scope, 0), self.pick(" > ", " < "), "2)")]
         return self.finish(Select(outputs, source, where, elements, having), over, d)
 
@@ -151,6 +188,10 @@ class Queries(Expressions):
             keys[0] = self.computed(keys[0])
         if not keys:
             return []
+        if len(keys) > 1 and self.chance(0.08):
+            return [Grouping(self.pick("rollup", "cube"), keys[:1]), Grouping(self.pick("rollup", "cube"), keys[1:])]
+        if len(keys) > 1 and self.chance(0.05):
+            return [Grouping(self.pick("rollup", "cube"), keys, pair=True)]
         kind = self.pick("", "", "", "rollup", "cube", "grouping sets")
         if kind == "grouping sets":
             sets = [self.rng.sample(range(len(keys)), self.rng.randint(0, len(keys))) for _ in range(self.rng.randint(1, 3))]
@@ -179,6 +220,9 @@ class Queries(Expressions):
         source = self.relation(outer, d, [])
         for _ in range(self.pick(0, 0, 0, 1, 1, 2)):
             source = self.joined(source, outer, d)
+        if self.chance(0.06):
+            # Joins bind before a comma: what stands behind one sees what is before it by LATERAL alone.
+            source = Join("comma", source, self.relation(outer, d, source.columns()))
         return source
 
     def relation(self, outer, d, beside):
@@ -186,14 +230,17 @@ class Queries(Expressions):
         self.fuel -= 1
         if beside and d > 0 and self.chance(0.25):
             around = Scope(beside, outer)
-            return Derived(self.correlated(self.inside(around, d), around), self.alias(), True)
+            inside = self.tested_aggregates(around, d) if self.chance(0.2) else self.inside(around, d)
+            return Derived(self.correlated(inside, around), self.alias(), True)
         if d > 0 and self.fuel > 0 and self.chance(0.3):
             return Derived(self.inside(outer, d), self.alias())
         if self.ctes and self.chance(0.4):
             name, signature = self.rng.choice(self.ctes)
             return Table(name, self.alias(), signature)
         if self.chance(0.04):
-            return Derived(self.values([self.rng.choice(COMMON) for _ in range(self.rng.randint(1, 2))]), self.alias("v"))
+            types = [self.rng.choice(COMMON) for _ in range(self.rng.randint(1, 2))]
+            around = Scope(beside, outer) if beside and self.chance(0.4) else None
+            return Derived(self.values(types, around or outer), self.alias("v"), around is not None)
         if self.chance(0.04):
             last = self.column("int4", Scope(beside)) if beside and self.chance(0.5) else None
             return Series(self.alias("g"), last or Const("int4", "3", True, True))
@@ -204,6 +251,14 @@ class Queries(Expressions):
         types = [self.rng.choice(COMMON) for _ in range(self.rng.randint(1, 3))]
         return self.query(types, outer, d - 1)
 
+    def tested_aggregates(self, outer, d):
+        """Aggregates of all rows with a HAVING: a row or none."""
+        types = [self.rng.choice(COMMON) for _ in range(self.rng.randint(1, 2))]
+        before, self.tested = self.tested, 1
+        query = self.aggregated(types, outer, d - 1)
+        self.tested = before
+        return query
+
     def joined(self, left, outer, d):
         kind = self.pick("join", "join", "left join", "left join", "right join", "full join", "cross")
         beside = left.columns() if kind in ("join", "left join", "cross") else []
@@ -213,8 +268,10 @@ class Queries(Expressions):
         if kind == "cross" or getattr(right, "lateral", False) and self.chance(0.5):
             return Join("left join" if kind == "left join" else "join", left, right)
         shared = self.shared(left, right)
-        if shared and isinstance(left, Table) and isinstance(right, Table) and self.chance(0.15):
-            return Join(kind, left, right, using=[self.rng.choice(shared)], natural=self.chance(0.3))
+        if shared and not isinstance(left, Join) and not isinstance(right, Join) and self.chance(0.15):
+            natural = isinstance(left, Table) and isinstance(right, Table) and self.chance(0.3)
+            using = self.rng.sample(sorted(set(shared)), min(len(set(shared)), self.pick(1, 1, 2)))
+            return Join(kind, left, right, using=using, natural=natural)
         on = self.links(left, right)
         if kind != "full join" and (self.chance(0.3) or not on):
             on.append(self.expr("bool", Scope(left.columns() + right.columns(), outer), min(d, 1)))
@@ -225,18 +282,22 @@ class Queries(Expressions):
 
     def links(self, left, right):
         """Equality of columns of both sides."""
-        pairs = [(Column(t, a, n), Column(t, b, m)) for a, n, t in left.columns() for b, m, s in right.columns() if s == t]
+        pairs = [(Column(t, a, n), Column(t, b, m)) for a, n, t in left.columns() for b, m, s in right.columns()
+                 if s == t and a and b]
         pairs.sort(key=lambda pair: pair[0].type != "int4")
         if not pairs:
             return []
         x, y = self.rng.choice(pairs[: max(1, len(pairs) // 2)])
         return [Expr("bool", x, " = ", y)]
 
-    def values(self, types):
-        """VALUES whose first row says the types."""
+    def values(self, types, outer=None):
+        """VALUES whose first row says the types; the others may have expressions of what stands around."""
         cells = []
         for row in range(self.rng.randint(1, 4)):
             for type in types:
+                if row and self.chance(0.2):
+                    cells.append(self.expr(type, Scope([], outer), 1))
+                    continue
                 cell = self.constant(type, parameter=False)
                 cell.bare = row > 0
                 cells.append(cell)

@@ -120,7 +120,7 @@ def simpler(node):
     if isinstance(node, Join):
         yield from (without(node, "on", i) for i in range(len(node.on)))
         for kind in ("join", "left join"):
-            if node.kind not in ("join", kind):
+            if node.kind not in ("join", "comma", kind):
                 yield replaced(node, "kind", None, kind)
     if isinstance(node, Select):
         if node.distinct:
@@ -146,7 +146,7 @@ def simpler(node):
 
 
 def simpler_order(node):
-    if node.offset:
+    if node.offset is not None:
         yield replaced(node, "offset", None, None)
     if node.limit is not None and not node.total:
         yield replaced(node, "limit", None, None)
@@ -163,6 +163,8 @@ def simpler_grouping(node):
         yield from (without(node, "sets", i) for i in range(len(node.sets)))
         return
     yield from (without(node, "keys", i) for i in range(len(node.keys)) if len(node.keys) > 1)
+    if node.pair:
+        yield replaced(node, "pair", None, False)
     for kind in ("", "rollup"):
         if node.kind not in ("", kind):
             yield replaced(node, "kind", None, kind)

@@ -198,11 +198,14 @@ class Join(Node):
         self.using, self.natural = list(using), natural
 
     def columns(self):
-        return self.left.columns() + self.right.columns()
+        merged = [(None, name, type) for _, name, type in self.left.columns() if name in self.using and not self.natural]
+        return self.left.columns() + self.right.columns() + merged
 
     def sql(self, w):
         right = self.right.sql(w)
         right = f"({right})" if isinstance(self.right, Join) else right
+        if self.kind == "comma":
+            return f"{self.left.sql(w)}, {right}"
         if self.natural:
             return f"{self.left.sql(w)} natural {self.kind} {right}"
         if self.using:
@@ -226,16 +229,17 @@ class Output(Node):
 
 
 class Order(Node):
-    """ORDER BY: expressions, then outputs by their place. What has a LIMIT is ordered by every output."""
+    """ORDER BY: expressions, then outputs by their place. What has a LIMIT or an OFFSET is ordered by every output.
+    Both are numbers or constants, which may become parameters."""
 
-    fields = ("keys",)
+    fields = ("keys", "limit", "offset")
 
     def __init__(self, directions, keys=(), limit=None, offset=None, total=False):
         self.directions, self.keys, self.limit, self.offset = dict(directions), list(keys), limit, offset
         self.total = total
 
     def is_total(self):
-        return self.total or self.limit is not None
+        return self.total or self.limit is not None or self.offset is not None
 
     def places(self, names):
         """The places of the outputs in the order, each with its direction."""
@@ -246,20 +250,24 @@ class Order(Node):
     def sql(self, w, names):
         keys = [key.sql(w) for key in self.keys] + [f"{at + 1}{how}" for at, how in self.places(names)]
         text = f" order by {', '.join(keys)}" if keys else ""
-        text += f" limit {self.limit}" if self.limit is not None else ""
-        return text + (f" offset {self.offset}" if self.offset and self.limit is not None else "")
+        count = lambda value: w.one(value) if isinstance(value, Node) else str(value)
+        text += f" limit {count(self.limit)}" if self.limit is not None else ""
+        return text + (f" offset {count(self.offset)}" if self.offset is not None else "")
 
 
 class Grouping(Node):
-    """One element of GROUP BY: `kind` is empty, `rollup`, `cube` or `grouping sets`; sets are lists of keys."""
+    """One element of GROUP BY: `kind` is empty, `rollup`, `cube` or `grouping sets`; sets are lists of keys. With
+    `pair` the first two keys of a `rollup` or `cube` are one."""
 
     fields = ("keys",)
 
-    def __init__(self, kind, keys, sets=None):
-        self.kind, self.keys, self.sets = kind, list(keys), sets
+    def __init__(self, kind, keys, sets=None, pair=False):
+        self.kind, self.keys, self.sets, self.pair = kind, list(keys), sets, pair
 
     def sql(self, w):
         keys = [w.one(key) for key in self.keys]
+        if self.pair and len(keys) > 1:
+            keys[:2] = [f"({keys[0]}, {keys[1]})"]
         if self.kind == "grouping sets":
             sets = [", ".join(keys[at] for at in one if at < len(keys)) for one in self.sets]
             return f"grouping sets ({', '.join(f'({one})' for one in sets)})"
@@ -275,6 +283,12 @@ class Cte(Node):
     def sql(self, w):
         names = f"({', '.join(name for name, _ in self.query.signature())})"
         return f"{self.name}{names} as {self.how}({self.query.sql(w)})"
+
+
+class Recursive(Cte):
+    """A query of WITH RECURSIVE. What is cut out of it might never end: it stays whole."""
+
+    fields = ()
 
 
 class Select(Node):
@@ -294,11 +308,12 @@ class Select(Node):
             keys = [key for element in self.group for key in element.keys]
             return [Writer().one(key) for key in keys]
         columns = self.source.columns() if self.source else []
-        return [f"{alias}.{name}" for alias, name, _ in columns]
+        return [f"{alias}.{name}" for alias, name, _ in columns if alias]
 
     def sql(self, w):
         with w.inside(self):
-            text = f"with {w.all(self.ctes)} " if self.ctes else ""
+            recursive = "recursive " if any(isinstance(cte, Recursive) for cte in self.ctes) else ""
+            text = f"with {recursive}{w.all(self.ctes)} " if self.ctes else ""
             text += f"select {self.distinct} " if self.distinct else "select "
             text += f"distinct on ({w.all(self.on)}) " if self.on else ""
             text += w.all(self.outputs)

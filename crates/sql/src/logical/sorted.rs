@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use datafusion_common::Result;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, Result};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
 
 use crate::expr::follows_input;
 
@@ -66,4 +66,66 @@ fn is_without_order(expr: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// The plan with the columns that subqueries in `ORDER BY` name among what is sorted, where the query does
+/// not give them out.
+pub(super) fn with_named(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::Sort(sort) => named(sort),
+        other => Ok(Transformed::no(other)),
+    })
+    .data()
+}
+
+fn named(sort: Sort) -> Result<Transformed<LogicalPlan>> {
+    let input = Arc::clone(&sort.input);
+    let LogicalPlan::Projection(outputs) = input.as_ref() else {
+        return Ok(Transformed::no(LogicalPlan::Sort(sort)));
+    };
+    let missing = missing(&sort, outputs)?;
+    if missing.is_empty() {
+        return Ok(Transformed::no(LogicalPlan::Sort(sort)));
+    }
+    let exprs = outputs.expr.iter().cloned().chain(missing.into_iter().map(Expr::Column));
+    let rows = LogicalPlanBuilder::from(outputs.input.as_ref().clone()).project(exprs)?.build()?;
+    let sorted = LogicalPlan::Sort(Sort { input: Arc::new(rows), ..sort });
+    let columns = outputs.schema.columns().into_iter().map(Expr::Column);
+    Ok(Transformed::yes(LogicalPlanBuilder::from(sorted).project(columns)?.build()?))
+}
+
+/// The columns of a select that subqueries in its order name, and that are no outputs of it. One whose
+/// name an output has would be ambiguous beside it.
+fn missing(sort: &Sort, outputs: &Projection) -> Result<Vec<Column>> {
+    let (mut found, rows) = (vec![], outputs.input.schema());
+    let is_output = |column: &Column| {
+        outputs.schema.has_column(column)
+            || outputs.schema.has_column_with_unqualified_name(&column.name)
+    };
+    for key in &sort.expr {
+        key.expr.apply(|e| {
+            for outer in outer_columns(e) {
+                if rows.has_column(&outer) && !is_output(&outer) && !found.contains(&outer) {
+                    found.push(outer);
+                }
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    Ok(found)
+}
+
+fn outer_columns(expr: &Expr) -> Vec<Column> {
+    let subquery = match expr {
+        Expr::ScalarSubquery(subquery) => subquery,
+        Expr::Exists(exists) => &exists.subquery,
+        Expr::InSubquery(member) => &member.subquery,
+        Expr::SetComparison(set) => &set.subquery,
+        _ => return vec![],
+    };
+    let column = |e: &Expr| match e {
+        Expr::OuterReferenceColumn(_, column) => Some(column.clone()),
+        _ => None,
+    };
+    subquery.outer_ref_columns.iter().filter_map(column).collect()
 }

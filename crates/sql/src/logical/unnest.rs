@@ -54,7 +54,8 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
         if let LogicalPlan::Join(join) = node
             && is_lateral(&join.right)
         {
-            found |= has_having(&join.right) || has_other_aggregate(&join.right);
+            let right = &join.right;
+            found |= has_having(right) || has_other_aggregate(right) || has_semi_join(right);
         }
         let kept = matches!(node, LogicalPlan::Filter(_));
         for expr in node.expressions() {
@@ -112,6 +113,20 @@ fn has_other_aggregate(plan: &LogicalPlan) -> bool {
                 node.expressions().iter().any(|e| e.exists(is_value).unwrap_or(true))
             }
         };
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found || walked.is_err()
+}
+
+/// Whether a correlated relation holds the semi join of an `INTERSECT` or `EXCEPT`, or another, of what is
+/// correlated. The library would take the conditions of its right side, whose columns end there, out of it.
+fn has_semi_join(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let walked = plan.apply(|node| {
+        if let LogicalPlan::Join(join) = node {
+            let kept = [JoinType::Inner, JoinType::Left, JoinType::Right, JoinType::Full];
+            found |= !kept.contains(&join.join_type) && !node.all_out_ref_exprs().is_empty();
+        }
         Ok(TreeNodeRecursion::Continue)
     });
     found || walked.is_err()

@@ -41,11 +41,17 @@ fn any_number_of_rows() -> Expr {
 }
 
 fn has_aggregate(part: &impl Visit) -> bool {
-    part.visit(&mut Aggregates { depth: 0 }).is_break()
+    part.visit(&mut Aggregates { depth: 0, or_windows: false }).is_break()
 }
 
-/// Stops at an aggregate of this query.
+/// Whether an expression has an aggregate or a window function of its query.
+pub(super) fn is_of_many_rows(expr: &Expr) -> bool {
+    expr.visit(&mut Aggregates { depth: 0, or_windows: true }).is_break()
+}
+
+/// Stops at an aggregate of this query, or a window function, too.
 struct Aggregates {
+    or_windows: bool,
     /// Queries around the expression at hand.
     depth: usize,
 }
@@ -67,8 +73,10 @@ impl Visitor for Aggregates {
         match expr {
             Expr::Function(function)
                 if self.depth == 0
-                    && function.over.is_none()
-                    && is_aggregate(&last_name(&function.name)) =>
+                    && match function.over {
+                        Some(_) => self.or_windows,
+                        None => is_aggregate(&last_name(&function.name)),
+                    } =>
             {
                 ControlFlow::Break(())
             }

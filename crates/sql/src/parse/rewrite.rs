@@ -45,6 +45,7 @@ impl Rewrite<'_> {
         self.windows.enter_select(select)?;
         super::grouping::as_keys(select)?;
         super::having::without_groups(select);
+        super::rows::in_conditions(select)?;
         super::whole_rows::count_existing(select)?;
         Ok(())
     }

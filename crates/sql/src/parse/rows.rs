@@ -1,27 +1,36 @@
 //! Rows as values: `(a, b) = (c, d)`, `IN`, `IS NULL`, field by field.
 
-use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Query, SetExpr, TableFactor, UnaryOperator,
-};
+use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use types::{SqlError, SqlResult};
 
-use super::rewrite::{binary, last_name, parsed_query, plain_arguments};
+use super::rewrite::{binary, last_name, plain_arguments};
+
+mod subqueries;
+
+pub(super) use subqueries::in_conditions;
 
 /// An expression of rows as one of their fields; `None` where there is no row.
 pub(super) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
     Ok(Some(match expr {
         Expr::BinaryOp { left, op, right } => match (fields(left), fields(right)) {
             (Some(left), Some(right)) => row_comparison(&left, op, &right)?,
+            _ => return subqueries::rewritten(expr),
+        },
+        Expr::IsDistinctFrom(left, right) => match (fields(left), fields(right)) {
+            (Some(left), Some(right)) => distinct(left, right, false)?,
+            _ => return Ok(None),
+        },
+        Expr::IsNotDistinctFrom(left, right) => match (fields(left), fields(right)) {
+            (Some(left), Some(right)) => distinct(left, right, true)?,
             _ => return Ok(None),
         },
         Expr::InList { expr, list, negated } => match fields(expr) {
             Some(row) => row_in_list(&row, list, *negated)?,
             None => return Ok(None),
         },
-        Expr::InSubquery { expr, subquery, negated } => match fields(expr) {
-            Some(row) => row_in_subquery(&row, subquery, *negated)?,
-            None => return Ok(None),
-        },
+        Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => {
+            return subqueries::rewritten(expr);
+        }
         Expr::IsNull(row) => match fields(row) {
             Some(row) => all(row, Expr::IsNull)?,
             None => return Ok(None),
@@ -38,6 +47,17 @@ fn all(row: Vec<Expr>, test: fn(Box<Expr>) -> Expr) -> SqlResult<Expr> {
     let tests = row.into_iter().map(|field| Expr::Nested(Box::new(test(Box::new(field)))));
     let whole = tests.reduce(|a, b| binary(a, BinaryOperator::And, b));
     whole.ok_or_else(|| SqlError::internal("a row without fields"))
+}
+
+/// Whether any field differs, nulls taken for values; or the opposite.
+fn distinct(left: Vec<Expr>, right: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
+    same_length(&left, &right)?;
+    let pairs = left.into_iter().zip(right);
+    let differs =
+        pairs.map(|(l, r)| Expr::Nested(Box::new(Expr::IsDistinctFrom(Box::new(l), Box::new(r)))));
+    let any = differs.reduce(|a, b| binary(a, BinaryOperator::Or, b));
+    let any = any.ok_or_else(|| SqlError::internal("a row without fields"))?;
+    Ok(negate(any, negated))
 }
 
 /// The fields of a row of two or more.
@@ -117,26 +137,4 @@ fn negate(expr: Expr, negated: bool) -> Expr {
         true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) },
         false => expr,
     }
-}
-
-/// `(a, b) IN (subquery)` as EXISTS. Under NOT, a pair that may be equal counts as equal.
-fn row_in_subquery(row: &[Expr], subquery: &Query, negated: bool) -> SqlResult<Expr> {
-    let names: Vec<String> = (1..=row.len()).map(|i| format!("__field{i}")).collect();
-    let text = format!("select 1 from (select 1) as __row({}) where true", names.join(", "));
-    let mut query = parsed_query(&text)?;
-    let SetExpr::Select(select) = query.body.as_mut() else {
-        return Err(SqlError::internal("a template is a SELECT"));
-    };
-    if let Some(table) = select.from.first_mut()
-        && let TableFactor::Derived { subquery: inner, .. } = &mut table.relation
-    {
-        **inner = subquery.clone();
-    }
-    let pairs = row.iter().cloned().zip(&names).map(|(value, name)| {
-        let field = Expr::CompoundIdentifier(vec![Ident::new("__row"), Ident::new(name)]);
-        let equal = binary(value, BinaryOperator::Eq, field);
-        if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal }
-    });
-    select.selection = pairs.reduce(|a, b| binary(a, BinaryOperator::And, b));
-    Ok(Expr::Exists { subquery: Box::new(query), negated })
 }
