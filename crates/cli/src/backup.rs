@@ -4,11 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use clap::Args;
-use engine::{Database, Options, SqlError, SqlResult, SqlState};
+use engine::{ArchiveOptions, Database, Options, Restored, SqlError, SqlResult, SqlState, Until};
 
 use crate::check::show_progress;
 use crate::shell::{exit, fatal_text};
@@ -21,6 +22,9 @@ pub struct BackupArgs {
     file: PathBuf,
     /// The copy, which does not exist yet
     copy: PathBuf,
+    /// Folder of the archive to go on with, as of `dovetail serve`: without it the copy is all there is
+    #[arg(long, value_name = "FOLDER")]
+    archive: Option<PathBuf>,
 }
 
 /// Make a database file of a backup, and check it
@@ -32,6 +36,34 @@ pub struct RestoreArgs {
     backup: PathBuf,
     /// Database file, which does not exist yet
     file: PathBuf,
+    /// Folder of the archive: restore all that was committed behind the backup, too
+    #[arg(long, value_name = "FOLDER")]
+    archive: Option<PathBuf>,
+    /// Restore what was committed until this time, like '2026-07-01 12:30:00+02'; without a zone it is UTC
+    #[arg(long, value_name = "TIME", requires = "archive", value_parser = parse_moment)]
+    to: Option<Until>,
+    /// Restore so many commits behind a checkpoint, like 17/203, as an earlier restore has said
+    #[arg(
+        long,
+        value_name = "CHECKPOINT/COMMITS",
+        requires = "archive",
+        conflicts_with = "to",
+        value_parser = parse_commit
+    )]
+    to_commit: Option<Until>,
+}
+
+fn parse_moment(text: &str) -> Result<Until, String> {
+    let us = types::datetime::parse_timestamptz(text).map_err(|error| error.message)?;
+    u64::try_from(us).map(Until::Time).map_err(|_| "the time is before 1970".to_owned())
+}
+
+fn parse_commit(text: &str) -> Result<Until, String> {
+    let numbers = text.split_once('/').map(|(a, b)| (a.parse(), b.parse()));
+    match numbers {
+        Some((Ok(checkpoint), Ok(frames))) => Ok(Until::Commit { checkpoint, frames }),
+        _ => Err("give a checkpoint and a number of commits, like 17/203".to_owned()),
+    }
 }
 
 /// `dovetail backup`
@@ -43,7 +75,9 @@ pub fn back_up(args: &BackupArgs) -> ExitCode {
 }
 
 fn copied(args: &BackupArgs) -> SqlResult<u64> {
-    let opened = Database::open(&args.file, Options::default());
+    let tell = Arc::new(|said: &str| eprintln!("dovetail: {said}"));
+    let archive = args.archive.clone().map(|folder| ArchiveOptions { folder, tell });
+    let opened = Database::open(&args.file, Options { archive, ..Options::default() });
     let db = opened.map_err(|error| match error.state == SqlState::OBJECT_IN_USE {
         true => error
             .with_hint("Of a database that is served, ask its server: BACKUP DATABASE TO 'FILE'."),
@@ -66,6 +100,14 @@ pub fn restore(args: &RestoreArgs) -> ExitCode {
 }
 
 fn restored(args: &RestoreArgs) -> SqlResult<ExitCode> {
+    if let Some(archive) = &args.archive {
+        let until = args.to.or(args.to_commit).unwrap_or(Until::End);
+        let options = Options::default();
+        let restored = engine::restore(&args.backup, archive, until, &args.file, &options)?;
+        let Restored { checkpoint, frames, time } = restored;
+        println!("restored to {} (commit {checkpoint}/{frames})", engine::moment(time));
+        return Ok(crate::check::run_on(&args.file));
+    }
     let failed = |error: io::Error| {
         let message = format!("could not copy the backup to \"{}\": {error}", args.file.display());
         SqlError::new(SqlState::IO_ERROR, message)

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use engine::{
-    Configuration, Database, Options, RecoveryWatch, RingKind, SqlError, SqlResult, SqlState,
+    ArchiveOptions, Configuration, Database, Options, RecoveryWatch, RingKind, SqlError, SqlResult,
+    SqlState,
 };
 use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
@@ -132,6 +133,7 @@ fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Databas
     let told = log.clone();
     let options = Options {
         recovery_watch: Some(RecoveryWatch::new(move |said| told.note(said))),
+        archive: archive(configuration, log),
         memory_bytes: configuration.count("memory"),
         pool_bytes: Some(configuration.count("pool")).filter(|bytes| *bytes > 0),
         page_bytes: page_bytes(configuration),
@@ -150,6 +152,14 @@ fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Databas
         true => Database::open(&path, options),
         false => Database::create(&path, options),
     }
+}
+
+/// Where the database is archived, if it is.
+fn archive(configuration: &Configuration, log: &Arc<Log>) -> Option<ArchiveOptions> {
+    let folder = configuration.text("archive").filter(|folder| !folder.is_empty())?;
+    let log = log.clone();
+    let tell = Arc::new(move |said: &str| log.entry(Severity::Warning, said.to_owned()).write());
+    Some(ArchiveOptions { folder: folder.into(), tell })
 }
 
 /// The pages that are asked for, unless any will do.

@@ -9,7 +9,9 @@ use exec::Governor;
 use runtime::sync::Semaphore;
 use runtime::{Handle, RingChoice, RingReport, Runtime};
 use sql::catalog::TableDef;
-use storage::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions, planted};
+use storage::{
+    ArchiveStatus, PAGE_SIZE_MAX, PAGE_SIZE_MIN, PoolStats, Store, StoreOptions, planted,
+};
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::access::Credentials;
@@ -99,8 +101,13 @@ impl Database {
         let runtime = Runtime::start(runtime_config(&options))
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, e.to_string()))?;
         let (page_size, is_wanted) = (page_size(&options)?, options.page_bytes.is_some());
-        let store_options =
-            StoreOptions { page_size, pool_bytes: shares.pool, direct: options.direct, log: true };
+        let store_options = StoreOptions {
+            page_size,
+            pool_bytes: shares.pool,
+            direct: options.direct,
+            log: true,
+            archive: options.archive.clone(),
+        };
         let configuration = &options.configuration;
         let snapshots = configuration.count("object_store_snapshots");
         let stores = Stores::new(configuration.list("object_store_hosts"), snapshots);
@@ -248,6 +255,11 @@ impl Database {
     /// Bytes of the log since the last checkpoint, and those that it may have.
     pub fn log_usage(&self) -> (usize, usize) {
         self.inner.store.log_usage()
+    }
+
+    /// How far the archive has come, if there is one.
+    pub fn archive_status(&self) -> Option<ArchiveStatus> {
+        self.inner.store.archive_status()
     }
 
     /// The number of the last checkpoint: it rises by one with each.
@@ -523,7 +535,8 @@ impl Database {
 /// Without work for so long the kernel thread of SQPOLL gives its core back.
 const SQPOLL_IDLE: Duration = Duration::from_millis(50);
 
-fn runtime_config(options: &Options) -> runtime::Config {
+/// The runtime of a database that is opened with these options.
+pub(crate) fn runtime_config(options: &Options) -> runtime::Config {
     if let Some(Simulation { disk, seed }) = &options.simulation {
         return runtime::Config {
             workers: options.workers,

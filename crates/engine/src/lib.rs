@@ -81,6 +81,7 @@ mod reader;
 mod recovery;
 mod reorganize;
 mod reserved;
+mod restore;
 mod result;
 mod secrecy;
 mod secrets;
@@ -126,6 +127,7 @@ pub use pipe::{PipeReceiver, PipeSender, pipe};
 pub use prepared::{PointExecution, Prepared};
 pub use query::{QueryFigures, StaticSpread};
 pub use recovery::RecoveryWatch;
+pub use restore::{moment, restore};
 pub use result::{ResultSet, StatementResult};
 pub use secrecy::without_secrets;
 pub use session::{
@@ -143,5 +145,6 @@ pub use sql::parse::{
 pub use sql::{DeviceProfile, NamedRelation, Parameter, Query, Shape, Statement, Template};
 pub use sql::{explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
+pub use storage::{ArchiveOptions, ArchiveStatus, Restored, Until};
 pub use stream::RowStream;
 pub use types::{SqlError, SqlResult, SqlState};

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use runtime::sim::Disk;
+use storage::ArchiveOptions;
 
 use crate::device::{DEVICE_PROFILE, DeviceChoice, Opening, asks_to_probe};
 use crate::recovery::RecoveryWatch;
@@ -34,6 +35,8 @@ pub struct Options {
     pub direct: bool,
     /// What sessions begin with, and what they can ask about the server.
     pub configuration: Arc<Configuration>,
+    /// Where what becomes of the database is archived, so that a backup leads to any later moment.
+    pub archive: Option<ArchiveOptions>,
     /// Who is told how far recovery has come, if it takes long.
     pub recovery_watch: Option<RecoveryWatch>,
     /// Where the planner's profile of the device comes from.
@@ -83,6 +86,7 @@ impl Default for Options {
             workers: runtime::Config::default().workers,
             direct: true,
             configuration: Arc::default(),
+            archive: None,
             recovery_watch: None,
             device: DeviceChoice::Probed,
             simulation: None,

@@ -8,7 +8,7 @@ use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 /// First eight bytes of a database file.
 pub const FILE_MAGIC: &[u8; 8] = b"DOVETAIL";
 /// Version of the file format that this program writes.
-pub const FILE_VERSION: u32 = 3;
+pub const FILE_VERSION: u32 = 4;
 /// Bytes of a slot that mean something.
 pub(crate) const HEADER_BYTES: usize = 128;
 
@@ -31,7 +31,14 @@ pub(crate) struct Header {
     pub log: LogPlace,
     /// Frames of the log that were written before the header.
     pub log_frames: u32,
+    /// The line of the archive that has the checkpoint or gets it; 0: there is none.
+    pub archive: u64,
+    /// When the checkpoint was made, in microseconds since 1970.
+    pub time: u64,
 }
+
+/// First version of files whose frames have times.
+pub(crate) const VERSION_WITH_TIMES: u32 = 4;
 
 /// Where the page images of an unfinished checkpoint lie; no pages: nothing to replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,6 +69,8 @@ pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
     set_u32(slot, 68, header.log.pages);
     set_u64(slot, 72, header.log.salt);
     set_u32(slot, 80, header.log_frames);
+    set_u64(slot, 84, header.archive);
+    set_u64(slot, 92, header.time);
     let sum = crc32c::crc32c(&slot[..CHECKSUM]);
     set_u32(slot, CHECKSUM, sum);
 }
@@ -101,6 +110,8 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
         // Zero in files of earlier versions.
         log: LogPlace { pid: u32_at(slot, 64), pages: u32_at(slot, 68), salt: u64_at(slot, 72) },
         log_frames: u32_at(slot, 80),
+        archive: u64_at(slot, 84),
+        time: u64_at(slot, 92),
     };
     match header.has_its_runs() {
         true => Ok(header),

@@ -5,6 +5,7 @@
 //! single entries also by [`Store::log`]. The file's form is specified in `docs/format/`, the rules of the pool in this crate's `README.md`.
 
 mod allocator;
+mod archive;
 mod cache;
 mod directory;
 mod error;
@@ -26,6 +27,7 @@ mod store;
 mod syncs;
 mod tree;
 
+pub use archive::{ArchiveOptions, ArchiveStatus, RestoreError, Restored, Until, restore};
 pub use error::{Damage, Result, StorageError};
 pub use header::{FILE_MAGIC, FILE_VERSION};
 pub use log::Redo;

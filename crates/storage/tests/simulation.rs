@@ -1,7 +1,9 @@
 //! The scenarios of `storage::simulation`. `DOVETAIL_SEEDS` sets how many seeds, and
 //! `DOVETAIL_FIRST_SEED` the first; a failure names its seed, which alone repeats it.
 
-use storage::simulation::{Report, crash_everywhere, full_everywhere, rot_everywhere, run};
+use storage::simulation::{
+    Report, archive_over_power_cuts, crash_everywhere, full_everywhere, rot_everywhere, run,
+};
 
 /// Seeds of a quick run; the full one is 10,000.
 const SEED_COUNT: u64 = 50;
@@ -54,4 +56,15 @@ fn the_same_seed_gives_the_same_run() {
         let twice = run(seed).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(once, twice);
     }
+}
+
+#[test]
+fn backups_and_an_archive_lead_to_each_acknowledged_state() {
+    let mut total = Report::default();
+    let first = variable("DOVETAIL_FIRST_SEED").unwrap_or(0);
+    for seed in first..first + variable("DOVETAIL_SEEDS").unwrap_or(60) {
+        total += archive_over_power_cuts(seed).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    println!("{total:?}");
+    assert!(total.operations > 100 && total.crashes > 100, "{total:?}");
 }

@@ -55,7 +55,8 @@ fn both_tables(
     let path = path.to_owned();
     let store = runtime.block_on(move || async move {
         let pool_bytes = ((rows + SMALL_ROWS) * BYTES_PER_ROW) as usize + (64 << 20);
-        let options = StoreOptions { page_size: 4096, pool_bytes, direct: true, log: false };
+        let options =
+            StoreOptions { page_size: 4096, pool_bytes, direct: true, ..StoreOptions::default() };
         Store::create(&path, options).await.map_err(failed)
     })?;
     let small = filled(runtime, &store, SMALL_ROWS)?;

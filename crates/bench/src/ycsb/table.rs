@@ -49,7 +49,8 @@ impl Table {
         let row_bytes: u64 = forms.iter().map(bytes).sum();
         // Leaves that are split are half full at first.
         let pool_bytes = ((rows + 2 * more_rows) * row_bytes) as usize + (64 << 20);
-        let options = StoreOptions { page_size: 4096, pool_bytes, direct: true, log: false };
+        let options =
+            StoreOptions { page_size: 4096, pool_bytes, direct: true, ..StoreOptions::default() };
         runtime.block_on(move || async move {
             let store = Store::create(&path, options).await.map_err(failed)?;
             let mut trees = vec![];

@@ -54,6 +54,14 @@ pub(super) const SERVER: &[Setting] = &[
         "Database file, created when it does not exist; in a folder, main.dovetail."
     ),
     server!(
+        "archive",
+        FILES,
+        Start,
+        Path,
+        Is(""),
+        "Folder to which what becomes of the database is archived: a backup leads to any later moment."
+    ),
+    server!(
         "memory",
         FILES,
         Start,

@@ -3,7 +3,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use engine::{DURATION_BOUNDS, ExecutionMode, Histogram, Outcome, Totals};
+use engine::{ArchiveStatus, DURATION_BOUNDS, ExecutionMode, Histogram, Outcome, Totals};
 use runtime::{RingKind, WorkerStats};
 
 use super::Http;
@@ -145,6 +145,29 @@ fn log(page: &mut Page, http: &Http) {
     page.sample(name, "kind=\"capacity\"", capacity);
     let name = "dovetail_checkpoint_number";
     page.gauge(name, "Number of the last checkpoint of the file.", db.checkpoint_number());
+    if let Some(status) = db.archive_status() {
+        archive(page, &status);
+    }
+}
+
+/// How far the archive is behind, and whether it lacks something.
+fn archive(page: &mut Page, status: &ArchiveStatus) {
+    let name = "dovetail_archive_whole";
+    let about = "1 while what is committed is archived; 0: it is not, until the next checkpoint.";
+    page.gauge(name, about, u8::from(status.is_whole));
+    let name = "dovetail_archive_checkpoint_number";
+    page.gauge(name, "Number of the last checkpoint that the archive has.", status.checkpoint);
+    let name = "dovetail_archive_waiting_bytes";
+    page.gauge(name, "Bytes of commits that the archive does not have yet.", status.waiting_bytes);
+    let counters = [
+        ("dovetail_archive_written_bytes", "Bytes written to the archive.", status.written_bytes),
+        ("dovetail_archive_failures", "Attempts to write to it that failed.", status.failures),
+        ("dovetail_archive_lines", "Times it began anew, for a new backup.", status.lines),
+    ];
+    for (name, about, count) in counters {
+        page.family(name, "counter", about);
+        page.sample(&format!("{name}_total"), "", count);
+    }
 }
 
 /// Per worker: counters of what it has done, gauges of its latest slice.

@@ -4,19 +4,23 @@ use super::{LogPlace, padded};
 use crate::le::{set_u32, set_u64, u32_at, u64_at};
 use crate::planted;
 
-const MAGIC: &[u8; 4] = b"DVLG";
+const MAGIC: &[u8; 4] = b"DVLT";
+/// Of frames without a time, in files of version 3.
+const MAGIC_UNTIMED: &[u8; 4] = b"DVLG";
 const CHECKSUM: usize = 4;
 const CHECKPOINT: usize = 8;
 const SEQUENCE: usize = 16;
 const LEN: usize = 24;
 const PREVIOUS: usize = 28;
+const TIME: usize = 32;
 
 /// Bytes before the changes.
-pub(super) const FRAME_HEADER_BYTES: usize = 32;
+pub(crate) const FRAME_HEADER_BYTES: usize = 40;
+const UNTIMED_HEADER_BYTES: usize = 32;
 
 /// Which frame it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FrameId {
+pub(crate) struct FrameId {
     /// The checkpoint on which it builds.
     pub checkpoint: u64,
     pub sequence: u64,
@@ -36,14 +40,20 @@ impl FrameId {
     }
 }
 
-/// Appends a frame to `bytes`, padded; its checksum.
-pub(super) fn write(bytes: &mut Vec<u8>, id: FrameId, salt: u64, changes: &[u8]) -> u32 {
+/// Appends a frame to `bytes`, padded; its checksum. Without a time (0) it is one of version 3.
+pub(super) fn write(bytes: &mut Vec<u8>, id: FrameId, time: u64, salt: u64, changes: &[u8]) -> u32 {
     let start = bytes.len();
     assert!(start.is_multiple_of(8), "frames begin at multiples of 8");
     let len = u32::try_from(changes.len()).expect("a frame fits the log");
-    bytes.resize(start + FRAME_HEADER_BYTES, 0);
+    bytes.resize(start + if time == 0 { UNTIMED_HEADER_BYTES } else { FRAME_HEADER_BYTES }, 0);
     let header = &mut bytes[start..];
-    header[..4].copy_from_slice(MAGIC);
+    match time {
+        0 => header[..4].copy_from_slice(MAGIC_UNTIMED),
+        _ => {
+            header[..4].copy_from_slice(MAGIC);
+            set_u64(header, TIME, time);
+        }
+    }
     set_u64(header, CHECKPOINT, id.checkpoint);
     set_u64(header, SEQUENCE, id.sequence);
     set_u32(header, LEN, len);
@@ -60,17 +70,29 @@ fn checksum(frame: &[u8], salt: u64) -> u32 {
 }
 
 /// A frame that was found.
-pub(super) struct Found<'a> {
+pub(crate) struct Found<'a> {
     pub id: FrameId,
     pub checksum: u32,
+    /// Microseconds since 1970; 0 in files of version 3.
+    pub time: u64,
     pub changes: &'a [u8],
+    /// Bytes that it takes.
+    pub len: usize,
+}
+
+/// Bytes before the changes of the frame that begins here, if one does.
+fn header_len(bytes: &[u8]) -> Option<usize> {
+    let len = match bytes.get(..4)? {
+        magic if magic == MAGIC => FRAME_HEADER_BYTES,
+        magic if magic == MAGIC_UNTIMED => UNTIMED_HEADER_BYTES,
+        _ => return None,
+    };
+    (bytes.len() >= len).then_some(len)
 }
 
 /// Which frame begins here, as its header says, if one does.
 fn id(bytes: &[u8]) -> Option<FrameId> {
-    if bytes.len() < FRAME_HEADER_BYTES || &bytes[..4] != MAGIC {
-        return None;
-    }
+    header_len(bytes)?;
     Some(FrameId {
         checkpoint: u64_at(bytes, CHECKPOINT),
         sequence: u64_at(bytes, SEQUENCE),
@@ -79,14 +101,15 @@ fn id(bytes: &[u8]) -> Option<FrameId> {
 }
 
 /// The intact frame at the beginning of `bytes`, if there is one.
-pub(super) fn read<'a>(bytes: &'a [u8], place: &LogPlace) -> Option<Found<'a>> {
-    let id = id(bytes)?;
-    let end = FRAME_HEADER_BYTES.checked_add(u32_at(bytes, LEN) as usize)?;
+pub(crate) fn read<'a>(bytes: &'a [u8], place: &LogPlace) -> Option<Found<'a>> {
+    let (id, begin) = (id(bytes)?, header_len(bytes)?);
+    let end = begin.checked_add(u32_at(bytes, LEN) as usize)?;
     let frame = bytes.get(..end)?;
     let found = u32_at(bytes, CHECKSUM);
-    let changes = &frame[FRAME_HEADER_BYTES..];
+    let time = if begin == FRAME_HEADER_BYTES { u64_at(frame, TIME) } else { 0 };
     let is_intact = checksum(frame, place.salt) == found || planted::is("torn-frame-taken");
-    is_intact.then_some(Found { id, checksum: found, changes })
+    let (changes, len) = (&frame[begin..], padded(end));
+    is_intact.then_some(Found { id, checksum: found, time, changes, len })
 }
 
 /// All changes of the frames that build on a checkpoint, from the first one on; `known` of them were there
@@ -99,18 +122,18 @@ pub(super) fn read_all<'a>(
     place: &LogPlace,
     checkpoint: u64,
     known: u32,
-) -> Result<Vec<&'a [u8]>, usize> {
+) -> Result<Vec<Found<'a>>, usize> {
     let (mut all, mut at, mut next) = (vec![], 0, FrameId::first(checkpoint));
     while let Some(frame) = run.get(at..).and_then(|bytes| read(bytes, place)) {
         let is_next = FrameId { checkpoint, ..frame.id } == next && planted::is("stale-frames");
         if frame.id != next && !is_next {
             break;
         }
-        all.push(frame.changes);
         next = frame.id.next(frame.checksum);
-        at += padded(FRAME_HEADER_BYTES + frame.changes.len());
+        at += frame.len;
+        all.push(frame);
     }
-    let frames_max = (run.len() / FRAME_HEADER_BYTES) as u64;
+    let frames_max = (run.len() / UNTIMED_HEADER_BYTES) as u64;
     let later = |id: FrameId| {
         id.checkpoint == checkpoint && id.sequence > next.sequence && id.sequence < frames_max
     };

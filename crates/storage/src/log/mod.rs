@@ -4,19 +4,21 @@ mod frame;
 mod recover;
 mod redo;
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 use runtime::IoBuf;
 use runtime::fs::File;
 
 use crate::error::{Result, StorageError};
-use crate::header::Header;
+use crate::header::{Header, VERSION_WITH_TIMES};
 use crate::page::PageId;
 use crate::planted;
 use crate::space::Extent;
 use crate::syncs::Syncs;
 
-use frame::{FRAME_HEADER_BYTES, FrameId};
+use frame::FRAME_HEADER_BYTES;
+pub(crate) use frame::{FrameId, read as read_frame};
 pub(crate) use recover::{Entries, read, replay};
 pub use redo::Redo;
 
@@ -70,6 +72,10 @@ pub(crate) struct Log {
 struct State {
     place: LogPlace,
     next: FrameId,
+    /// Of the last commit or checkpoint.
+    time: u64,
+    /// Whether frames have times: not in files of version 3.
+    has_times: bool,
     /// Bytes of the run that frames take.
     end: usize,
     /// The bytes before `end` in its block.
@@ -78,17 +84,23 @@ struct State {
 }
 
 impl State {
-    fn at(place: LogPlace, checkpoint: u64) -> State {
+    fn at(place: LogPlace, checkpoint: u64, time: u64) -> State {
         let next = FrameId::first(checkpoint);
-        State { place, next, end: 0, tail: vec![], is_appending: false }
+        State { place, next, time, has_times: true, end: 0, tail: vec![], is_appending: false }
+    }
+
+    /// The time of the next commit or checkpoint: later than those before, also when the clock is not.
+    fn tick(&mut self) -> u64 {
+        self.time = (runtime::time::unix_us().max(0) as u64).max(self.time + 1);
+        self.time
     }
 }
 
 /// What the log of a checkpoint begins with.
 pub(crate) struct Begun {
     pub place: LogPlace,
-    /// The frame that was written: what comes behind it, where it ends, and the bytes of its last block.
-    first: Option<(FrameId, usize, Vec<u8>)>,
+    /// The frame that was written, and what comes behind it.
+    first: Option<(FrameId, Vec<u8>)>,
 }
 
 impl Begun {
@@ -101,21 +113,42 @@ impl Begun {
     pub fn frames(&self) -> u32 {
         self.first.iter().len() as u32
     }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.first.as_ref().map_or(&[], |(_, bytes)| bytes)
+    }
 }
 
 /// A frame on its way: where its write begins, its bytes, and what the log is then.
 struct Appending {
     offset: u64,
     image: IoBuf,
+    /// Where the frame lies in the image.
+    frame: Range<usize>,
     next: FrameId,
     end: usize,
     tail: Vec<u8>,
 }
 
+/// A frame that is durable.
+pub(crate) struct Appended {
+    image: IoBuf,
+    frame: Range<usize>,
+}
+
+impl Appended {
+    pub fn bytes(&self) -> &[u8] {
+        &self.image.as_slice()[self.frame.clone()]
+    }
+}
+
 impl Log {
     /// The empty log of a file; one that has none gets one only if it `is_wanted`.
     pub fn new(file: File, syncs: Syncs, is_wanted: bool, header: &Header) -> Log {
-        let state = Mutex::new(State::at(header.log, header.checkpoint));
+        let has_times = header.version >= VERSION_WITH_TIMES;
+        let state = State::at(header.log, header.checkpoint, header.time);
+        let state = Mutex::new(State { has_times, ..state });
         Log { file, syncs, page_size: header.page_size as usize, is_wanted, state }
     }
 
@@ -141,10 +174,28 @@ impl Log {
         let mut state = self.state();
         assert!(!state.is_appending, "nothing is logged during a checkpoint");
         assert!(checkpoint > state.next.checkpoint, "checkpoints follow each other");
-        *state = State::at(begun.place, checkpoint);
-        if let Some((next, end, tail)) = begun.first {
-            (state.next, state.end, state.tail) = (next, end, tail);
+        *state = State::at(begun.place, checkpoint, state.time);
+        if let Some((next, bytes)) = begun.first {
+            let tail = bytes[bytes.len() / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
+            (state.next, state.end, state.tail) = (next, bytes.len(), tail);
         }
+    }
+
+    /// The time of the next checkpoint.
+    pub fn tick(&self) -> u64 {
+        self.state().tick()
+    }
+
+    /// Something was committed at that time.
+    pub fn note_time(&self, time: u64) {
+        let mut state = self.state();
+        state.time = state.time.max(time);
+    }
+
+    /// Which frame comes next, and when the last commit was.
+    pub fn position(&self) -> (FrameId, u64) {
+        let state = self.state();
+        (state.next, state.time)
     }
 
     /// Whether nothing was logged since the last checkpoint.
@@ -171,9 +222,9 @@ impl Log {
     ///
     /// # Panics
     /// Without room for it, or while another one is written.
-    pub async fn append(&self, redo: &Redo) -> Result<()> {
+    pub async fn append(&self, redo: &Redo) -> Result<Appended> {
         let appending = self.begin(redo);
-        let written = self.file.write_all_at(appending.image, appending.offset).await.0;
+        let (written, image) = self.file.write_all_at(appending.image, appending.offset).await;
         written.map_err(|error| StorageError::io("write the log", &error))?;
         let synced = match planted::is("log-not-synced") {
             true => Ok(()),
@@ -183,9 +234,9 @@ impl Log {
             synced.map_err(|error| StorageError::io("sync the log", &error))?;
         }
         let mut state = self.state();
-        let Appending { next, end, tail, .. } = appending;
-        *state = State { place: state.place, next, end, tail, is_appending: false };
-        Ok(())
+        let Appending { frame, next, end, tail, .. } = appending;
+        (state.next, state.end, state.tail, state.is_appending) = (next, end, tail, false);
+        Ok(Appended { image, frame })
     }
 
     fn begin(&self, redo: &Redo) -> Appending {
@@ -197,14 +248,17 @@ impl Log {
         if planted::is("block-begins-anew") {
             bytes.clear();
         }
-        let sum = frame::write(&mut bytes, state.next, state.place.salt, redo.bytes());
+        let time = if state.has_times { state.tick() } else { 0 };
+        let from = bytes.len();
+        let sum = frame::write(&mut bytes, state.next, time, state.place.salt, redo.bytes());
+        let frame = from..bytes.len();
         let begin = state.end - state.tail.len();
         let end = begin + bytes.len();
         let tail = bytes[bytes.len() / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);
         let offset = u64::from(state.place.pid) * self.page_size as u64 + begin as u64;
         let next = state.next.next(sum);
-        Appending { offset, image: IoBuf::copy_of(&bytes), next, end, tail }
+        Appending { offset, image: IoBuf::copy_of(&bytes), frame, next, end, tail }
     }
 
     /// Makes a run ready that no header names yet: zeros, if it `is_new`, and the first frame, if there is
@@ -226,13 +280,13 @@ impl Log {
             return Ok(Begun::empty(place));
         }
         let (mut bytes, id) = (vec![], FrameId::first(checkpoint));
-        let sum = frame::write(&mut bytes, id, place.salt, first.bytes());
+        let sum = frame::write(&mut bytes, id, self.tick(), place.salt, first.bytes());
         let end = bytes.len();
-        let tail = bytes[end / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
         bytes.resize(end.next_multiple_of(BLOCK_BYTES), 0);
         let written = self.file.write_all_at(IoBuf::copy_of(&bytes), offset).await.0;
         written.map_err(|error| StorageError::io("write the log", &error))?;
-        Ok(Begun { place, first: Some((id.next(sum), end, tail)) })
+        bytes.truncate(end);
+        Ok(Begun { place, first: Some((id.next(sum), bytes)) })
     }
 
     async fn clear(&self, mut offset: u64, bytes: u64) -> Result<()> {

@@ -27,7 +27,17 @@ const ENTRIES_AT_ONCE: usize = 32;
 /// What entries are to be.
 pub(crate) type Entries = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
 
-/// What the log says since this checkpoint.
+/// What the log says since a checkpoint.
+#[derive(Default)]
+pub(crate) struct Logged {
+    pub entries: Entries,
+    /// The frames as they are.
+    pub frames: Vec<u8>,
+    /// Time of the last one, or 0.
+    pub time: u64,
+}
+
+/// Reads the log of this checkpoint.
 ///
 /// # Errors
 /// `Io`; `Corrupt` when a frame has rotted.
@@ -35,17 +45,19 @@ pub(crate) async fn read(
     file: &File,
     header: &Header,
     progress: &RecoveryProgress,
-) -> Result<Entries> {
+) -> Result<Logged> {
     let (page_size, place) = (header.page_size, header.log);
-    let run = read_run(file, page_size, place, progress).await?;
+    let mut run = read_run(file, page_size, place, progress).await?;
     let damaged = |at: usize| StorageError::Corrupt {
         pid: place.pid + (at / page_size as usize) as u32,
         reason: Damage::Log,
     };
     let mut entries = Entries::new();
+    let (mut time, mut len) = (0, 0);
     let frames = frame::read_all(&run, &place, header.checkpoint, header.log_frames);
     for frame in frames.map_err(damaged)? {
-        let mut rest = frame;
+        (time, len) = (frame.time, len + frame.len);
+        let mut rest = frame.changes;
         while !rest.is_empty() {
             let ((tree, key, value), behind) = split_first(rest).ok_or_else(|| damaged(0))?;
             entries.insert((tree, key.to_vec()), value.map(<[u8]>::to_vec));
@@ -55,7 +67,8 @@ pub(crate) async fn read(
             }
         }
     }
-    Ok(entries)
+    run.truncate(len);
+    Ok(Logged { entries, frames: run, time })
 }
 
 async fn read_run(

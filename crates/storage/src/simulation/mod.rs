@@ -1,10 +1,12 @@
 //! The store under attack, in the runtime's simulation: one seed, one run, the same every time.
 //!
-//! [`run`] takes a seed through five scenarios: random operations of many tasks against a model,
+//! [`run`] takes a seed through six scenarios: random operations of many tasks against a model,
 //! with faults of the disk and tasks dropped at random suspensions (`mixed`); a power cut at one
 //! write of a load with changes of the catalog, with recovery cut short as well (`crash`); failing
-//! writes and syncs (`crash`); a full disk (`full`); flipped bits (`rot`).
+//! writes and syncs (`crash`); a full disk (`full`); flipped bits (`rot`); backups and an archive over power
+//! cuts (`archive`).
 
+mod archive;
 mod crash;
 mod full;
 mod mixed;
@@ -83,7 +85,8 @@ impl std::error::Error for Failure {}
 /// The first defect found.
 pub fn run(seed: u64) -> Result<Report, Failure> {
     let mut report = Report { seeds: 1, ..Report::default() };
-    let scenarios = [mixed::run, crash::run_once, crash::run_with_failures, full::run, rot::run];
+    let scenarios =
+        [mixed::run, crash::run_once, crash::run_with_failures, full::run, rot::run, archive::run];
     for scenario in scenarios {
         report += attempt(seed, || scenario(seed))?;
     }
@@ -104,6 +107,14 @@ pub fn crash_everywhere(seed: u64) -> Result<Report, Failure> {
 /// The first defect found.
 pub fn full_everywhere(seed: u64) -> Result<Report, Failure> {
     attempt(seed, || full::run_everywhere(seed))
+}
+
+/// Restores backups to states of a store that was archived over some power cuts.
+///
+/// # Errors
+/// The first defect found.
+pub fn archive_over_power_cuts(seed: u64) -> Result<Report, Failure> {
+    attempt(seed, || archive::run(seed))
 }
 
 /// Flips `bit_count` random bits in each page of a store, one at a time.

@@ -28,7 +28,9 @@ struct Places {
     meta: Extent,
     log: LogPlace,
     log_frames: u32,
-    directory: Directory,
+    archive: u64,
+    time: u64,
+    directory: Arc<Directory>,
     /// Pages that the directory accounts for. A bulk load may take more while the checkpoint runs.
     page_count: u32,
 }
@@ -45,6 +47,10 @@ impl StoreInner {
 
     async fn run_checkpoint(self: Arc<Self>, first: &Redo) -> Result<()> {
         let settling = self.settling.acquire().await;
+        if let Some(archive) = &self.archive {
+            // What fails here is tried again below, while nobody writes.
+            archive.flush().await.ok();
+        }
         let _no_writers = self.writers.alone().await;
         let _no_write_backs = self.pool.writing.alone().await;
         self.check_writable()?;
@@ -56,7 +62,13 @@ impl StoreInner {
         if dirty.is_empty() && !changed && first.is_empty() {
             return Ok(());
         }
+        // What the log had is in the archive before the log begins anew.
+        let archive = match &self.archive {
+            Some(archive) => archive.finish().await,
+            None => 0,
+        };
         let before = self.header.lock().expect("header").clone();
+        let time = self.log.tick();
         let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
         let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
@@ -68,7 +80,7 @@ impl StoreInner {
         let begun = self.place_log(&before, first).await?;
         let log = begun.place;
         let places = match self.place_directory(&before, log).await {
-            Ok(places) => Places { log_frames: begun.frames(), ..places },
+            Ok(places) => Places { log_frames: begun.frames(), archive, time, ..places },
             Err(error) => return Err(self.without_log(&before, log, error)),
         };
         if let Err(error) = self.write_beside(&new, &places).await {
@@ -80,9 +92,9 @@ impl StoreInner {
         dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
         let pages = self.pool.journal.begin_placing();
         self.begin_next(header.clone(), &before, begun);
-        let store = Arc::clone(&self);
+        let (store, directory) = (Arc::clone(&self), places.directory);
         drop(runtime::spawn(async move {
-            store.settle(header, &pages).await;
+            store.settle(header, &directory, &pages).await;
             // Whoever waits for this may want the file to be let go of.
             drop(store);
             drop(settling);
@@ -124,6 +136,8 @@ impl StoreInner {
             journal: self.pool.journal.header(),
             log: places.log,
             log_frames: places.log_frames,
+            archive: places.archive,
+            time: places.time,
             ..before.clone()
         };
         self.write_slot(&header, first_slot(&header)).await?;
@@ -194,10 +208,12 @@ impl StoreInner {
         };
         let free = space.free_after_restart(freed);
         assert!(free.len() <= extents_max, "the list of free pages grew by taking from it");
-        let (page_count, log_frames) = (space.page_count(), 0);
+        let page_count = space.page_count();
         assert!(page_count <= held, "the file holds all its pages before anything refers to them");
-        let directory = Directory { trees, free };
-        Ok(Take::Taken(Places { meta, log, log_frames, directory, page_count }))
+        let directory = Arc::new(Directory { trees, free });
+        let (log_frames, archive, time) = (0, 0, 0);
+        let places = Places { meta, log, log_frames, archive, time, directory, page_count };
+        Ok(Take::Taken(places))
     }
 
     fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
@@ -265,6 +281,9 @@ impl StoreInner {
     /// The new checkpoint exists: what changes from now on is for the next one.
     fn begin_next(&self, header: Header, before: &Header, begun: Begun) {
         self.pool.set_epoch(header.checkpoint + 1);
+        if let Some(archive) = &self.archive {
+            archive.begin(header.checkpoint, begun.bytes());
+        }
         self.log.restart(begun, header.checkpoint);
         let log = header.log;
         *self.header.lock().expect("header") = header;

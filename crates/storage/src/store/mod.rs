@@ -20,10 +20,12 @@ use runtime::sync::Semaphore;
 
 pub use backup::CopyProgress;
 pub(crate) use draft::Draft;
+pub(crate) use open::{header_of, replay};
 pub use progress::{RecoveryPhase, RecoveryProgress, RecoveryStep};
 pub use verify::{Problem, VerifyReport};
 
 use crate::allocator::Allocator;
+use crate::archive::{Archive, ArchiveOptions, ArchiveStatus, Restored};
 use crate::directory::encoded_len;
 use crate::error::{Result, StorageError};
 use crate::gate::Turnstile;
@@ -61,6 +63,8 @@ pub struct StoreOptions {
     /// Whether the file is to have a log, from its next checkpoint on. What one that it has already holds
     /// is read in any case.
     pub log: bool,
+    /// Where what becomes of the file is archived. Only a file with a log is.
+    pub archive: Option<ArchiveOptions>,
 }
 
 impl Default for StoreOptions {
@@ -70,6 +74,7 @@ impl Default for StoreOptions {
             pool_bytes: 64 << 20,
             direct: true,
             log: false,
+            archive: None,
         }
     }
 }
@@ -94,6 +99,7 @@ pub(crate) struct StoreInner {
     syncs: Syncs,
     /// What is durable before the next checkpoint.
     log: Log,
+    archive: Option<Arc<Archive>>,
     /// Of the checkpoint that is made, or whose images are put in their places.
     settling: Semaphore,
     /// The directory differs from the last checkpoint's.
@@ -190,7 +196,9 @@ impl Store {
         let logged = runtime::spawn(async move {
             inner.check_writable()?;
             let logged = inner.log.append(&redo).await;
-            logged.inspect_err(|error| inner.pool.set_poison(error))
+            let frame = logged.inspect_err(|error| inner.pool.set_poison(error))?;
+            inner.archive.iter().for_each(|archive| archive.push(frame.bytes()));
+            Ok(())
         });
         logged.await.unwrap_or(Err(StorageError::Stopped))
     }
@@ -204,6 +212,25 @@ impl Store {
     /// Bytes of the log since the last checkpoint, and those that it may have.
     pub fn log_usage(&self) -> (usize, usize) {
         self.inner.log.usage()
+    }
+
+    /// The last commit: number of the checkpoint, commits that are logged behind it, and its time in
+    /// microseconds since 1970.
+    pub fn position(&self) -> Restored {
+        let (next, time) = self.inner.log.position();
+        Restored { checkpoint: next.checkpoint, frames: next.sequence, time }
+    }
+
+    /// How far the archive has come, if there is one.
+    pub fn archive_status(&self) -> Option<ArchiveStatus> {
+        self.inner.archive.as_ref().map(|archive| archive.status())
+    }
+
+    /// Waits until the archive has all that is durable, or has failed to take it.
+    pub async fn archived(&self) {
+        if let Some(archive) = &self.inner.archive {
+            archive.flush().await.ok();
+        }
     }
 
     /// Makes sure of space on the disk for a checkpoint of all that has changed so far, of `pages`
@@ -359,6 +386,7 @@ impl Store {
         let _no_writers = self.inner.writers.alone().await;
         self.inner.pool.finish_loads().await;
         let _no_writes = self.inner.pool.writing.alone().await;
+        self.archived().await;
     }
 
     /// Waits for quiet and lets go of the file, unless another clone of the store or a tree of it

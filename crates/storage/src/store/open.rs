@@ -12,6 +12,7 @@ use runtime::{IoBuf, IoCounters};
 
 use super::{RecoveryPhase, RecoveryProgress, Store, StoreInner, StoreOptions, TreeId};
 use crate::allocator::Allocator;
+use crate::archive::{self, Archive, Settled};
 use crate::directory::Directory;
 use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
@@ -35,7 +36,14 @@ pub(super) async fn create(path: &Path, options: &StoreOptions) -> Result<Store>
         return Err(StorageError::Option("the page size is a power of two from 4096 to 32768"));
     }
     let file = open_file(path, options, true).await?;
-    let created = create_in(file, path, options).await;
+    let created = match create_in(file, path, options).await {
+        // The archive begins with what a file has.
+        Ok(store) if options.archive.is_some() => {
+            store.close().await;
+            open(path, options, &Arc::default()).await
+        }
+        created => created,
+    };
     if created.is_err() {
         // It holds nothing, and would be in the way of the next attempt.
         drop(fs::remove(path).await);
@@ -57,8 +65,10 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
         journal: Journal::default(),
         log: LogPlace::default(),
         log_frames: 0,
+        archive: 0,
+        time: 0,
     };
-    let store = assemble(file, options, first, Directory::default())?;
+    let store = assemble(file, options, first, &Directory::default(), None)?;
     store.inner.create_tree(CATALOG).await?;
     store.checkpoint().await?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -78,21 +88,37 @@ pub(super) async fn open(
     synced.map_err(|error| StorageError::io("sync the database file", &error))?;
     let Slots { mut header, slot, alike } = read_header(&file).await?;
     check_length(&file, &header).await?;
+    let mut journalled = vec![];
     if header.journal.pages > 0 {
         progress.begin(RecoveryPhase::Journal, header.journal.pages.into());
-        replay(&file, &header, progress).await?;
+        journalled = replay(&file, &header, progress).await?;
     }
-    let directory = read_directory(&file, &header).await?;
+    let directory = Arc::new(read_directory(&file, &header).await?);
     let logged = log::read(&file, &header, progress).await?;
-    if header.journal.pages > 0 || !alike {
+    let settled =
+        Settled { file: &file, header: &header, directory: &directory, journalled: &journalled };
+    let (archive, line) = match &options.archive {
+        Some(options) => {
+            let (archive, line) = archive::attach(options, settled, &logged.frames).await?;
+            (Some(archive), line)
+        }
+        // The pages of the journal are in no archive.
+        None if header.journal.pages > 0 => (None, 0),
+        None => (None, header.archive),
+    };
+    let is_same = header.journal.pages == 0 && alike && line == header.archive;
+    if !is_same {
         header.sequence += 1;
         header.journal = Journal::default();
-        let store = assemble(file, options, header.clone(), directory)?;
+        header.archive = line;
+    }
+    let store = assemble(file, options, header.clone(), &directory, archive)?;
+    if !is_same {
         // The slot that was read stays until the other one is written.
         store.inner.write_both_slots(&header, 1 - slot).await?;
-        return recover(check_catalog(store)?, logged, progress).await;
     }
-    recover(check_catalog(assemble(file, options, header, directory)?)?, logged, progress).await
+    store.inner.log.note_time(logged.time);
+    recover(check_catalog(store)?, logged.entries, progress).await
 }
 
 /// Puts what was logged since the checkpoint into its trees.
@@ -137,7 +163,8 @@ fn assemble(
     file: File,
     options: &StoreOptions,
     header: Header,
-    directory: Directory,
+    directory: &Directory,
+    archive: Option<Arc<Archive>>,
 ) -> Result<Store> {
     let space = Space::new(header.page_count, &directory.free);
     let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
@@ -161,6 +188,7 @@ fn assemble(
         structure: Turnstile::new(),
         syncs,
         log,
+        archive,
         settling: Semaphore::new(1),
         changed: AtomicBool::new(false),
         header: Mutex::new(header),
@@ -177,6 +205,15 @@ struct Slots {
     slot: PageId,
     /// Whether the other one does, too.
     alike: bool,
+}
+
+/// The header that counts, of a file that is as long as it says.
+///
+/// # Errors
+/// Those of opening it.
+pub(crate) async fn header_of(file: &File) -> Result<Header> {
+    let header = read_header(file).await?.header;
+    check_length(file, &header).await.map(|()| header)
 }
 
 async fn read_header(file: &File) -> Result<Slots> {
@@ -232,9 +269,15 @@ async fn check_length(file: &File, header: &Header) -> Result<()> {
 }
 
 /// Writes the images of the journal to their places. May be interrupted anywhere and done again.
-async fn replay(file: &File, header: &Header, progress: &RecoveryProgress) -> Result<()> {
+///
+/// Which pages these are.
+pub(crate) async fn replay(
+    file: &File,
+    header: &Header,
+    progress: &RecoveryProgress,
+) -> Result<Vec<PageId>> {
     let damaged = StorageError::Corrupt { pid: header.journal.pid, reason: Damage::Journal };
-    let mut sum = 0;
+    let (mut sum, mut pids) = (0, vec![]);
     // First pass: the journal as a whole, so that a damaged one changes nothing.
     for (start, pages) in chunks(header.journal) {
         for image in read_pages(file, header.page_size, start, pages).await? {
@@ -244,6 +287,7 @@ async fn replay(file: &File, header: &Header, progress: &RecoveryProgress) -> Re
                 return Err(damaged);
             }
             sum = crc32c::crc32c_append(sum, &image.as_slice()[4..8]);
+            pids.push(pid as PageId);
         }
     }
     if sum != header.journal.checksum {
@@ -258,7 +302,8 @@ async fn replay(file: &File, header: &Header, progress: &RecoveryProgress) -> Re
         progress.add(pages.into());
     }
     let synced = file.sync_data().await;
-    synced.map_err(|error| StorageError::io("sync the database file", &error))
+    synced.map_err(|error| StorageError::io("sync the database file", &error))?;
+    Ok(pids)
 }
 
 fn chunks(journal: Journal) -> impl Iterator<Item = (PageId, u32)> {

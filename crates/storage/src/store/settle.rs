@@ -1,8 +1,12 @@
 //! What is left of a checkpoint once it exists: the images of its journal go to their places, while pages
 //! change on.
 
+use std::sync::Arc;
+
 use super::StoreInner;
 use super::checkpoint::{CHUNK_PAGES, first_slot};
+use crate::archive::Settled;
+use crate::directory::Directory;
 use crate::error::Result;
 use crate::header::{Header, Journal};
 use crate::page::PageId;
@@ -11,8 +15,13 @@ use crate::planted;
 impl StoreInner {
     /// Puts the images of `pages` in their places, and lets what the checkpoint freed be used. What cannot be
     /// written poisons the store: opening the file again does the rest.
-    pub(super) async fn settle(&self, header: Header, pages: &[(PageId, PageId)]) {
-        match self.place(header, pages).await {
+    pub(super) async fn settle(
+        &self,
+        header: Header,
+        directory: &Arc<Directory>,
+        pages: &[(PageId, PageId)],
+    ) {
+        match self.place(header, directory, pages).await {
             Ok(header) => *self.header.lock().expect("header") = header,
             Err(error) => {
                 self.poisoned_by(error);
@@ -24,22 +33,48 @@ impl StoreInner {
     }
 
     /// The header that the file has then, in both slots.
-    async fn place(&self, mut header: Header, pages: &[(PageId, PageId)]) -> Result<Header> {
-        if header.journal.pages == 0 {
+    async fn place(
+        &self,
+        mut header: Header,
+        directory: &Arc<Directory>,
+        pages: &[(PageId, PageId)],
+    ) -> Result<Header> {
+        let has_journal = header.journal.pages > 0;
+        if has_journal {
+            for chunk in pages.chunks(CHUNK_PAGES) {
+                let images = self.pool.read_journal(chunk).await?;
+                self.pool.write_images(images).await?;
+            }
+            if !planted::is("images-not-synced") {
+                self.sync().await?;
+            }
+        }
+        // Before the journal goes, which says what has changed.
+        let line = self.archived(&header, directory, pages).await;
+        if !has_journal && line == header.archive {
             self.write_slot(&header, 1 - first_slot(&header)).await?;
             return Ok(header);
         }
-        for chunk in pages.chunks(CHUNK_PAGES) {
-            let images = self.pool.read_journal(chunk).await?;
-            self.pool.write_images(images).await?;
-        }
-        if !planted::is("images-not-synced") {
-            self.sync().await?;
-        }
+        let first = PageId::from(has_journal);
         header.sequence += 1;
         header.journal = Journal::default();
-        // Slot 0 holds the journal's header, which is whole until slot 1 holds this one.
-        self.write_both_slots(&header, 1).await?;
+        header.archive = line;
+        // Slot 0 holds the journal's header, which is whole until slot 1 holds this one; without a journal
+        // it is slot 1 that holds the checkpoint.
+        self.write_both_slots(&header, first).await?;
         Ok(header)
+    }
+
+    /// Has the checkpoint archived; the line that it belongs to then.
+    async fn archived(
+        &self,
+        header: &Header,
+        directory: &Arc<Directory>,
+        pages: &[(PageId, PageId)],
+    ) -> u64 {
+        let Some(archive) = &self.archive else { return 0 };
+        let journalled: Vec<PageId> = pages.iter().map(|(pid, _)| *pid).collect();
+        let file = self.pool.file();
+        archive.take(Settled { file, header, directory, journalled: &journalled }).await
     }
 }

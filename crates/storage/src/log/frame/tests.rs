@@ -12,11 +12,22 @@ fn run_of(frames: &[Vec<u8>], checkpoint: u64) -> (Vec<u8>, Vec<usize>) {
     let mut id = FrameId::first(checkpoint);
     for changes in frames {
         starts.push(bytes.len());
-        let sum = write(&mut bytes, id, PLACE.salt, changes);
+        let sum = write(&mut bytes, id, 9, PLACE.salt, changes);
         id = id.next(sum);
     }
     bytes.resize(bytes.len().next_multiple_of(4096) + 4096, 0);
     (bytes, starts)
+}
+
+/// What the frames of a run change.
+fn changes_of(
+    run: &[u8],
+    place: &LogPlace,
+    checkpoint: u64,
+    known: u32,
+) -> Result<Vec<Vec<u8>>, usize> {
+    let all = read_all(run, place, checkpoint, known)?;
+    Ok(all.iter().map(|frame| frame.changes.to_vec()).collect())
 }
 
 fn frames() -> Vec<Vec<u8>> {
@@ -26,11 +37,11 @@ fn frames() -> Vec<Vec<u8>> {
 #[test]
 fn frames_come_back_in_order() {
     let (run, _) = run_of(&frames(), 7);
-    assert_eq!(read_all(&run, &PLACE, 7, 0).unwrap(), frames());
-    assert_eq!(read_all(&run, &PLACE, 8, 1), Err(0), "one should be there");
-    assert!(read_all(&run, &PLACE, 8, 0).unwrap().is_empty(), "they build on another checkpoint");
+    assert_eq!(changes_of(&run, &PLACE, 7, 0).unwrap(), frames());
+    assert_eq!(changes_of(&run, &PLACE, 8, 1), Err(0), "one should be there");
+    assert!(changes_of(&run, &PLACE, 8, 0).unwrap().is_empty(), "they build on another checkpoint");
     let other = LogPlace { salt: 1, ..PLACE };
-    assert!(read_all(&run, &other, 7, 0).unwrap().is_empty(), "they are of another log");
+    assert!(changes_of(&run, &other, 7, 0).unwrap().is_empty(), "they are of another log");
 }
 
 #[test]
@@ -39,9 +50,9 @@ fn a_torn_tail_is_the_end() {
     let mut prng = Prng::new(1);
     for _ in 0..500 {
         let mut torn = run.clone();
-        let at = starts[5] + prng.below(32 + frames()[5].len() as u64) as usize;
+        let at = starts[5] + prng.below(40 + frames()[5].len() as u64) as usize;
         torn[at] ^= 1 << prng.below(8);
-        assert_eq!(read_all(&torn, &PLACE, 7, 0).unwrap(), frames()[..5]);
+        assert_eq!(changes_of(&torn, &PLACE, 7, 0).unwrap(), frames()[..5]);
     }
 }
 
@@ -52,24 +63,36 @@ fn rot_before_the_last_frame_is_told() {
     for _ in 0..500 {
         let mut rotten = run.clone();
         let victim = prng.below(5) as usize;
-        let at = starts[victim] + prng.below(32 + frames()[victim].len() as u64) as usize;
+        let at = starts[victim] + prng.below(40 + frames()[victim].len() as u64) as usize;
         rotten[at] ^= 1 << prng.below(8);
-        assert_eq!(read_all(&rotten, &PLACE, 7, 0), Err(starts[victim]));
+        assert_eq!(changes_of(&rotten, &PLACE, 7, 0), Err(starts[victim]));
     }
 }
 
 #[test]
 fn what_a_user_writes_is_not_taken_for_a_frame() {
     let mut forged = vec![];
-    write(&mut forged, FrameId { checkpoint: 7, sequence: 9, previous: 0 }, 0, b"forged");
+    write(&mut forged, FrameId { checkpoint: 7, sequence: 9, previous: 0 }, 9, 0, b"forged");
     let (mut run, _) = run_of(&[vec![1], forged], 7);
-    run[56] ^= 1;
-    assert_eq!(read_all(&run, &PLACE, 7, 0).unwrap(), [[1]]);
+    run[64] ^= 1;
+    assert_eq!(changes_of(&run, &PLACE, 7, 0).unwrap(), [[1]]);
 }
 
 #[test]
 fn a_claimed_length_is_not_believed() {
     let (mut run, starts) = run_of(&frames(), 7);
     crate::le::set_u32(&mut run, starts[2] + LEN, u32::MAX);
-    assert_eq!(read_all(&run, &PLACE, 7, 0), Err(starts[2]));
+    assert_eq!(changes_of(&run, &PLACE, 7, 0), Err(starts[2]));
+}
+
+#[test]
+fn frames_of_version_3_have_no_time() {
+    let mut run = vec![];
+    let sum = write(&mut run, FrameId::first(7), 0, PLACE.salt, b"old");
+    let id = FrameId::first(7).next(sum);
+    write(&mut run, id, 0, PLACE.salt, b"older");
+    let found = read_all(&run, &PLACE, 7, 0).unwrap();
+    assert!(run.starts_with(b"DVLG"));
+    assert!(found.iter().all(|frame| frame.time == 0));
+    assert_eq!(changes_of(&run, &PLACE, 7, 0).unwrap(), [b"old".to_vec(), b"older".to_vec()]);
 }

@@ -1,0 +1,366 @@
+//! A later state of a backup, by the archive (`docs/format/archive.md`, section 5).
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use runtime::IoBuf;
+use runtime::fs::{self, File, OpenOptions};
+
+use super::failed;
+use super::record::{Head, SegmentId};
+use super::segment::{self, Survey};
+use crate::error::{Result as Stored, StorageError};
+use crate::header::{self, Header, Journal};
+use crate::page;
+use crate::store::{RecoveryProgress, header_of, replay};
+
+/// Bytes that are copied at a time.
+const COPY_BYTES: u64 = 1 << 20;
+
+/// The moment of the state that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// The last that the archive has.
+    End,
+    /// With all that was committed until this time, in microseconds since 1970.
+    Time(u64),
+    /// With so many commits behind this checkpoint.
+    Commit {
+        /// Number of the checkpoint.
+        checkpoint: u64,
+        /// Frames of its log.
+        frames: u64,
+    },
+}
+
+/// What was restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restored {
+    /// Number of the checkpoint.
+    pub checkpoint: u64,
+    /// Commits behind it.
+    pub frames: u64,
+    /// Time of the last commit, in microseconds since 1970.
+    pub time: u64,
+}
+
+/// Why a state cannot be had. Times are in microseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreError {
+    /// The backup was made while nothing was archived.
+    NotArchived,
+    /// The folder has nothing of the backup's checkpoint.
+    Unknown,
+    /// The moment lies before the backup.
+    BeforeBackup {
+        /// When its checkpoint was made.
+        backup: u64,
+    },
+    /// The moment lies behind the last commit of the archive.
+    BehindEnd {
+        /// When that was.
+        last: u64,
+    },
+    /// A segment is missing, and later ones are there.
+    Gap {
+        /// Its name.
+        segment: PathBuf,
+        /// Time of the last commit before it.
+        last: u64,
+    },
+    /// A segment is damaged.
+    Damaged {
+        /// Its name.
+        segment: PathBuf,
+        /// Time of the last commit before the damage.
+        last: u64,
+    },
+    /// What concerns the files.
+    Storage(StorageError),
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RestoreError::NotArchived => {
+                write!(f, "the backup was made while the database was not archived")
+            }
+            RestoreError::Unknown => write!(f, "the archive has nothing of this backup's database"),
+            RestoreError::BeforeBackup { .. } => write!(f, "the moment lies before the backup"),
+            RestoreError::BehindEnd { .. } => {
+                write!(f, "the moment lies behind the end of the archive")
+            }
+            RestoreError::Gap { segment, .. } => {
+                write!(f, "segment \"{}\" of the archive is missing", segment.display())
+            }
+            RestoreError::Damaged { segment, .. } => {
+                write!(f, "segment \"{}\" of the archive is damaged", segment.display())
+            }
+            RestoreError::Storage(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RestoreError {}
+
+impl From<StorageError> for RestoreError {
+    fn from(error: StorageError) -> RestoreError {
+        RestoreError::Storage(error)
+    }
+}
+
+type Result<T> = std::result::Result<T, RestoreError>;
+
+/// Makes a new file with a later state of a backup. It opens like a file after a crash.
+///
+/// # Errors
+/// Those of [`RestoreError`]; nothing is left of the file then.
+pub async fn restore(
+    backup: &Path,
+    folder: &Path,
+    until: Until,
+    target: &Path,
+) -> Result<Restored> {
+    let options = OpenOptions { read: true, ..OpenOptions::default() };
+    let opened = File::open(backup, options).await;
+    let backup = opened.map_err(failed("open the backup"))?;
+    let header = header_of(&backup).await?;
+    let plan = plan(folder, &header, until).await?;
+    let options = OpenOptions {
+        read: true,
+        write: true,
+        create: false,
+        create_new: true,
+        direct: false,
+        lock: true,
+    };
+    let opened = File::open(target, options).await;
+    let file = opened.map_err(failed("make the restored file"))?;
+    let made = make(&backup, &header, folder, &plan, &file).await;
+    drop(file);
+    if let Err(error) = made {
+        fs::remove(target).await.ok();
+        return Err(error);
+    }
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let synced = fs::sync_dir(parent.unwrap_or(Path::new("."))).await;
+    synced.map_err(failed("sync the folder of the restored file"))?;
+    Ok(plan.restored())
+}
+
+/// Where the moment lies.
+struct Plan {
+    /// Segments whose pages lead there, in order.
+    steps: Vec<Step>,
+    /// The last one, and how many of its frames belong to it.
+    survey: Survey,
+    frames: usize,
+}
+
+/// The pages of a segment, and the last commit before it.
+struct Step {
+    id: SegmentId,
+    pages: Vec<Head>,
+    before: u64,
+}
+
+impl Plan {
+    fn restored(&self) -> Restored {
+        let last = self.frames.checked_sub(1).map(|at| self.survey.frames[at].time);
+        Restored {
+            checkpoint: self.survey.begin.header.checkpoint,
+            frames: self.frames as u64,
+            time: last.unwrap_or(self.survey.begin.header.time),
+        }
+    }
+
+    /// What the log is to hold.
+    fn log(&self) -> &[u8] {
+        let end = self.frames.checked_sub(1).map_or(0, |at| self.survey.frames[at].end);
+        &self.survey.frame_bytes[..end]
+    }
+}
+
+/// Looks for the moment, from the backup's checkpoint on.
+async fn plan(folder: &Path, backup: &Header, until: Until) -> Result<Plan> {
+    let line = backup.archive;
+    if line == 0 {
+        return Err(RestoreError::NotArchived);
+    }
+    let known = segment::checkpoints_of(folder, line).await?;
+    if !known.contains(&backup.checkpoint) {
+        return Err(RestoreError::Unknown);
+    }
+    if until.is_before(backup) {
+        return Err(RestoreError::BeforeBackup { backup: backup.time });
+    }
+    let mut id = SegmentId { line, checkpoint: backup.checkpoint };
+    let mut survey = surveyed(folder, id, backup.time).await?;
+    let mut steps = vec![];
+    loop {
+        let last = survey.time();
+        if let Some(frames) = until.frames_of(&survey) {
+            return Ok(Plan { steps, survey, frames });
+        }
+        if survey.is_damaged {
+            return Err(RestoreError::Damaged { segment: id.path(folder), last });
+        }
+        let is_past =
+            matches!(until, Until::Commit { checkpoint, .. } if checkpoint == id.checkpoint);
+        if is_past || known.last() == Some(&id.checkpoint) {
+            let frames = survey.frames.len();
+            return match until {
+                Until::End => Ok(Plan { steps, survey, frames }),
+                _ => Err(RestoreError::BehindEnd { last }),
+            };
+        }
+        let next = SegmentId { line, checkpoint: id.checkpoint + 1 };
+        if !known.contains(&next.checkpoint) {
+            return Err(RestoreError::Gap { segment: next.path(folder), last });
+        }
+        let behind = surveyed(folder, next, last).await?;
+        if behind.begin.previous != Some(survey.last()) {
+            return Err(RestoreError::Damaged { segment: id.path(folder), last });
+        }
+        if matches!(until, Until::Time(time) if behind.begin.header.time > time) {
+            let frames = survey.frames.len();
+            return Ok(Plan { steps, survey, frames });
+        }
+        steps.push(Step { id: next, pages: behind.pages.clone(), before: last });
+        (id, survey) = (next, behind);
+    }
+}
+
+impl Until {
+    fn is_before(self, backup: &Header) -> bool {
+        match self {
+            Until::End => false,
+            Until::Time(time) => time < backup.time,
+            Until::Commit { checkpoint, .. } => checkpoint < backup.checkpoint,
+        }
+    }
+
+    /// How many frames of a segment belong to the moment, if nothing behind it does.
+    fn frames_of(self, survey: &Survey) -> Option<usize> {
+        // Those that came with the checkpoint belong to it.
+        let least = survey.begin.header.log_frames as usize;
+        match self {
+            Until::End => None,
+            Until::Time(time) => {
+                let count = survey.frames.partition_point(|frame| frame.time <= time).max(least);
+                (count < survey.frames.len() || time == survey.time()).then_some(count)
+            }
+            Until::Commit { checkpoint, frames } => {
+                let count = usize::try_from(frames).ok().filter(|count| *count >= least)?;
+                let is_here = checkpoint == survey.begin.header.checkpoint;
+                (is_here && count <= survey.frames.len()).then_some(count)
+            }
+        }
+    }
+}
+
+/// What a segment holds; `last` is the time of the last commit before it.
+async fn surveyed(folder: &Path, id: SegmentId, last: u64) -> Result<Survey> {
+    let survey = segment::survey(&segment::open(folder, id).await?).await?;
+    let least = |survey: &Survey| {
+        let known = survey.begin.header.log_frames as usize;
+        survey.frames.len() >= known && !survey.pages_are_missing
+    };
+    survey.filter(least).ok_or_else(|| RestoreError::Damaged { segment: id.path(folder), last })
+}
+
+/// Fills the new file.
+async fn make(
+    backup: &File,
+    header: &Header,
+    folder: &Path,
+    plan: &Plan,
+    file: &File,
+) -> Result<()> {
+    copy(backup, file).await?;
+    if header.journal.pages > 0 {
+        replay(file, header, &RecoveryProgress::default()).await?;
+    }
+    for step in &plan.steps {
+        put_pages(folder, step, header.page_size as usize, file).await?;
+    }
+    let last =
+        Header { archive: 0, journal: Journal::default(), ..plan.survey.begin.header.clone() };
+    let page_size = u64::from(last.page_size);
+    let (bytes, len) = (u64::from(last.page_count) * page_size, file.len().await);
+    if len.map_err(failed("write the restored file"))? < bytes {
+        file.set_len(bytes).await.map_err(failed("write the restored file"))?;
+    }
+    put_log(plan.log(), &last, file).await?;
+    for slot in 0..2 {
+        let mut image = IoBuf::alloc(last.page_size as usize);
+        header::encode(&last, image.as_mut_slice());
+        write(file, image, slot * page_size).await?;
+    }
+    Ok(file.sync_data().await.map_err(failed("sync the restored file"))?)
+}
+
+async fn write(file: &File, bytes: IoBuf, offset: u64) -> Stored<()> {
+    file.write_all_at(bytes, offset).await.0.map_err(failed("write the restored file"))
+}
+
+async fn copy(from: &File, to: &File) -> Stored<()> {
+    let end = from.len().await.map_err(failed("read the backup"))?;
+    let mut offset = 0;
+    while offset < end {
+        let len = COPY_BYTES.min(end - offset);
+        let (read, piece) = from.read_exact_at(IoBuf::alloc(len as usize), offset).await;
+        read.map_err(failed("read the backup"))?;
+        write(to, piece, offset).await?;
+        offset += len;
+    }
+    Ok(())
+}
+
+/// Puts the images of a segment in their places.
+async fn put_pages(folder: &Path, step: &Step, page_size: usize, file: &File) -> Result<()> {
+    let damaged = || RestoreError::Damaged { segment: step.id.path(folder), last: step.before };
+    let segment = segment::open(folder, step.id).await?;
+    for head in &step.pages {
+        let content = segment.content(*head).await?.ok_or_else(damaged)?;
+        let mut at = 0;
+        while at < content.len() {
+            let pid = pid_at(&content, at, page_size).ok_or_else(damaged)?;
+            let mut end = at + page_size;
+            let follows = |end: usize| (end - at) as u64 / page_size as u64 + pid;
+            while pid_at(&content, end, page_size) == Some(follows(end)) {
+                end += page_size;
+            }
+            let run = IoBuf::copy_of(&content[at..end]);
+            write(file, run, pid * page_size as u64).await?;
+            at = end;
+        }
+    }
+    Ok(())
+}
+
+/// Which page the image is that lies here, if it is intact.
+fn pid_at(content: &[u8], at: usize, page_size: usize) -> Option<u64> {
+    let image = content.get(at..at + page_size)?;
+    page::check_any(image).ok()?;
+    Some(page::stored_pid(image)).filter(|pid| (2..=u64::from(u32::MAX)).contains(pid))
+}
+
+/// The log's run: these frames, and zeros.
+async fn put_log(frames: &[u8], header: &Header, file: &File) -> Stored<()> {
+    let page_size = u64::from(header.page_size);
+    let (begin, len) =
+        (u64::from(header.log.pid) * page_size, u64::from(header.log.pages) * page_size);
+    assert!(frames.len() as u64 <= len, "the frames come from a run of this length");
+    let mut at = 0;
+    while at < len {
+        let mut piece = IoBuf::alloc(COPY_BYTES.min(len - at) as usize);
+        let from = frames.get(at as usize..).unwrap_or_default();
+        let count = from.len().min(piece.len());
+        piece.as_mut_slice()[..count].copy_from_slice(&from[..count]);
+        at += piece.len() as u64;
+        let offset = begin + at - piece.len() as u64;
+        write(file, piece, offset).await?;
+    }
+    Ok(())
+}
