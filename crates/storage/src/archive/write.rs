@@ -87,7 +87,9 @@ impl Archive {
 
     /// The caller has the turn.
     async fn flush_here(&self) -> Result<()> {
-        while let Some((line, frames)) = self.state().take_waiting() {
+        loop {
+            let taken = self.state().take_waiting();
+            let Some((line, frames)) = taken else { return Ok(()) };
             match line.with_frames(&frames).await {
                 Ok((line, written)) => {
                     let mut state = self.state();
@@ -103,7 +105,6 @@ impl Archive {
             }
             self.note_success();
         }
-        Ok(())
     }
 
     /// A checkpoint is about to be published: the line has all frames before it, or ends. The line, or 0.
