@@ -197,7 +197,7 @@ fn each_flipped_bit_of_the_log_is_told_or_harmless() {
         store.log_usage()
     });
     let bytes = disk.contents(PATH).expect("the file");
-    let log = bytes.windows(4).position(|window| window == b"DVLG").expect("a frame");
+    let log = bytes.windows(4).position(|window| window == b"DVLT").expect("a frame");
     assert!(capacity > used && log.is_multiple_of(4096));
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for bit in 0..used as u64 * 8 {

@@ -294,7 +294,9 @@ fn check(
     for _ in 0..RESTORES {
         let at = from + prng.below((last - from + 1) as u64) as usize;
         let Restored { checkpoint, frames, time } = history.acknowledged[at].position;
-        let next = history.acknowledged.get(at + 1).map(|next| next.position.time);
+        // Where nothing has changed, several have one position.
+        let mut later = history.acknowledged[at..].iter().map(|later| later.position.time);
+        let next = later.find(|later| *later > time);
         wanted.push(match prng.below(3) {
             0 => (Until::Commit { checkpoint, frames }, at),
             1 => (Until::Time(time), at),
