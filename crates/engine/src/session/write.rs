@@ -25,7 +25,7 @@ pub(super) async fn write(
         Statement::Vacuum(of) => return Ok((tag("VACUUM"), vacuum(writing, &of).await?)),
         Statement::CheckDatabase => return check_database(writing).await,
         Statement::CreateTable(table) => {
-            let count = ddl::create_table(writing, &table).await?;
+            let count = Box::pin(ddl::create_table(writing, &table)).await?;
             match table.query {
                 Some(_) => tag(&format!("SELECT {count}")),
                 None => tag("CREATE TABLE"),
