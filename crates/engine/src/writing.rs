@@ -120,7 +120,7 @@ impl<'a> Writing<'a> {
     /// # Errors
     /// XX000
     pub(crate) fn referred(&self, key: &ForeignKey) -> SqlResult<Arc<TableEntry>> {
-        let now = self.db.block().filter(|block| block.is_frozen()).map(|block| block.changed());
+        let now = self.db.block().map(|block| block.changed());
         let now = now.as_ref().unwrap_or(self.snapshot());
         let table = now.table_by_id(TableId(key.table)).cloned();
         table.ok_or_else(|| SqlError::internal("a foreign key refers to no table"))

@@ -80,6 +80,31 @@ fn what_was_logged_is_there_after_a_crash_and_after_the_next() {
 }
 
 #[test]
+fn a_log_of_which_nothing_comes_begins_anew() {
+    let disk = Disk::new(10);
+    simulated(&disk, || async {
+        let store = Store::create(PATH.as_ref(), options(true)).await.unwrap();
+        put(&store, &[("a", Some(&[1; 9000]))]).await.unwrap();
+        put(&store, &[("b", Some(&[2; 10]))]).await.unwrap();
+        put(&store, &[("a", None), ("b", None)]).await.unwrap();
+    });
+    let mut disk = disk.crash(10);
+    for round in 0..3u8 {
+        let found = simulated(&disk, move || async move {
+            let store = Store::open(PATH.as_ref(), options(true)).await.unwrap();
+            assert_eq!(store.log_usage().0, 0);
+            let found = found(&store, &["a", "b", "c"]).await;
+            // Frames of the run before lie behind this one, unless a checkpoint is between them.
+            put(&store, &[("c", Some(&vec![3; 1 + usize::from(round)]))]).await.unwrap();
+            found
+        });
+        let kept = (round > 0).then_some(usize::from(round));
+        assert_eq!(found, [None, None, kept]);
+        disk = disk.crash(round.into());
+    }
+}
+
+#[test]
 fn a_checkpoint_begins_the_log_anew() {
     let disk = Disk::new(2);
     simulated(&disk, || async {

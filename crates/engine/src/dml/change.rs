@@ -176,10 +176,15 @@ pub(super) async fn alone(
     entry: &Arc<TableEntry>,
     removes: bool,
 ) -> SqlResult<()> {
+    let block = writing.block()?;
+    let was_alone = block.is_alone();
     writing.alone().await?;
     check_writes_anew(writing, entry)?;
     let view = &writing.snapshot().read_view;
-    let is_overtaken = removes && entry.trees().any(|tree| view.is_tree_outdated(tree));
+    // Others may have gone first: what refers to the table, and to what its rows refer, is another one then.
+    let may_be_refined = !was_alone && !block.keeps_version();
+    let is_overtaken = removes && entry.trees().any(|tree| view.is_tree_outdated(tree))
+        || may_be_refined && !block.changed().has_definitions_of(writing.snapshot());
     match is_overtaken || !Arc::ptr_eq(entry, &writing.refreshed(entry)?) {
         true => Err(writing.block()?.overtaken()),
         false => Ok(()),

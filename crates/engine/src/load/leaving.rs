@@ -1,7 +1,7 @@
 //! Rows that a table leaves behind when its trees are written anew.
 //!
-//! Row ids are a bit each. Keys are sorted on disk like everything else of a load, and met in the order
-//! of the clustered tree: no number of rows needs more memory.
+//! Row ids are a bit each, in pages of 1 KiB that lie side by side where they do. Keys are sorted on disk
+//! like everything else of a load, and met in the order of the clustered tree.
 
 use std::collections::HashMap;
 

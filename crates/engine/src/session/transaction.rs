@@ -118,6 +118,7 @@ impl Session {
             return;
         }
         self.transaction = TransactionState::default();
+        self.activity.stands(TransactionStatus::Idle);
         self.mailbox.forget_after(0);
         self.settings.end_local();
         self.set_modes(&Modes::default());

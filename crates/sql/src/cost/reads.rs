@@ -13,7 +13,8 @@ const RUN_PAGES: f64 = 64.0;
 impl PlannerOptions {
     /// A page somewhere.
     pub(crate) fn random_page_us(&self) -> f64 {
-        let busy_us = 1e6 / self.device.reads_per_s as f64;
+        // No read is cheaper than its bytes.
+        let busy_us = (1e6 / self.device.reads_per_s as f64).max(self.bytes_us(PROBED_BYTES));
         let alone_us = self.device.read_ns as f64 / 1e3;
         self.of_requests(busy_us, alone_us) + self.beyond_probed_us()
     }

@@ -1,9 +1,11 @@
 //! Queries that lock the rows of tables (`FOR UPDATE` and its kin): which rows these are is known from the
 //! keys that the query gives besides.
 
+use std::ops::ControlFlow;
+
 use datafusion_sql::sqlparser::ast::{
     self, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, LimitClause, NonBlock, Select,
-    SelectItem, SetExpr, TableFactor, Value,
+    SelectItem, SetExpr, TableFactor, Value, Visit, Visitor,
 };
 use types::SqlResult;
 
@@ -58,6 +60,9 @@ impl LockedQuery {
             return Ok(None);
         };
         let locks = std::mem::take(&mut ast.locks);
+        if has_locks(&ast) {
+            return Ok(None);
+        }
         let Some(relations) = locked(relations, &locks) else { return Ok(None) };
         let is_locked = |relation: &&Relation| relation.mode.is_some();
         let names: Vec<&str> =
@@ -92,6 +97,22 @@ impl LockedQuery {
     pub fn key_count(&self) -> usize {
         self.tables.iter().map(|table| table.key_count).sum()
     }
+}
+
+/// Whether a query inside of this one locks rows, which are not those of this one.
+fn has_locks(ast: &ast::Query) -> bool {
+    struct Inside;
+    impl Visitor for Inside {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+            match query.locks.is_empty() {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        }
+    }
+    ast.visit(&mut Inside).is_break()
 }
 
 /// The relations with the modes of the clauses; `None` where not all that is locked is a table whose rows

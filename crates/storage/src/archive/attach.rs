@@ -31,6 +31,7 @@ pub(crate) async fn attach(
     options: &ArchiveOptions,
     settled: Settled<'_>,
     frames: &[u8],
+    is_settled: bool,
 ) -> Result<(Arc<Archive>, u64)> {
     let header = settled.header;
     let archive = Arc::new(Archive::new(options));
@@ -39,7 +40,7 @@ pub(crate) async fn attach(
         // Its commits have no times; those behind the next checkpoint do.
         return Ok((archive, 0));
     }
-    match find(options, header, frames).await? {
+    match find(options, header, frames, is_settled).await {
         Found::Same(line, known) => {
             let id = line.id;
             archive.state().line = Some(line);
@@ -57,40 +58,56 @@ pub(crate) async fn attach(
     Ok((archive, line))
 }
 
-async fn find(options: &ArchiveOptions, header: &Header, frames: &[u8]) -> Result<Found> {
-    let (line, folder) = (header.archive, &options.folder);
-    let nothing = |why: &str| {
-        (options.tell)(&format!("the archive of before cannot be gone on with: {why}"));
-        Ok(Found::Nothing)
-    };
-    if line == 0 {
-        return Ok(Found::Nothing);
+/// Looks for the line that the file names. A folder that cannot be read keeps no database from opening.
+async fn find(options: &ArchiveOptions, header: &Header, frames: &[u8], is_settled: bool) -> Found {
+    if header.archive == 0 {
+        return Found::Nothing;
     }
+    let why = match look(options, header, frames, is_settled).await {
+        Ok(Ok(found)) => return found,
+        Ok(Err(why)) => why.to_owned(),
+        Err(error) => error.to_string(),
+    };
+    (options.tell)(&format!("the archive of before cannot be gone on with: {why}"));
+    Found::Nothing
+}
+
+/// The end of the line, or why it cannot be gone on with.
+async fn look(
+    options: &ArchiveOptions,
+    header: &Header,
+    frames: &[u8],
+    is_settled: bool,
+) -> Result<std::result::Result<Found, &'static str>> {
+    let (line, folder) = (header.archive, &options.folder);
     let last = segment::checkpoints_of(folder, line).await?.last().copied();
     let Some(checkpoint) = last else {
-        return nothing("the folder has nothing of this file");
+        return Ok(Err("the folder has nothing of this file"));
     };
     if checkpoint > header.checkpoint {
-        return nothing("the folder has later states of this file");
+        return Ok(Err("the folder has later states of this file"));
     }
-    if checkpoint + 1 < header.checkpoint {
-        return nothing("the folder lacks checkpoints of this file");
+    // What a checkpoint has changed is known until it has settled; by then the archive has had it.
+    if checkpoint + u64::from(!is_settled) < header.checkpoint {
+        return Ok(Err("the folder lacks checkpoints of this file"));
     }
     let id = SegmentId { line, checkpoint };
     let Some(segment) = open_to_go_on(options, id).await else {
-        return nothing("its last segment cannot be opened to be written");
+        return Ok(Err("its last segment cannot be opened to be written"));
     };
     let survey = segment::survey(&segment::open(folder, id).await?).await?;
     let Some(survey) = survey.filter(|survey| !survey.is_damaged) else {
-        return nothing("its last segment is damaged");
+        return Ok(Err("its last segment is damaged"));
     };
     let known = survey.frame_bytes.len();
     if checkpoint < header.checkpoint {
-        return Ok(Found::Before(line_of(id, segment, survey)));
+        return Ok(Ok(Found::Before(line_of(id, segment, survey))));
     }
-    match frames.starts_with(&survey.frame_bytes) {
-        true => Ok(Found::Same(line_of(id, segment, survey), known)),
-        false => nothing("the folder has other commits than the file"),
+    let begin = &survey.begin.header;
+    let is_same = begin.time == header.time && begin.log == header.log;
+    match is_same && frames.starts_with(&survey.frame_bytes) {
+        true => Ok(Ok(Found::Same(line_of(id, segment, survey), known))),
+        false => Ok(Err("the folder has another future of this file")),
     }
 }
 

@@ -129,7 +129,7 @@ impl Archive {
         let state = self.state();
         let line = state.line.as_ref();
         ArchiveStatus {
-            is_whole: line.is_some(),
+            is_whole: line.is_some() && !state.has_failed,
             checkpoint: line.map_or(0, |line| line.checkpoint),
             frames: line.map_or(0, |line| line.frames.into()),
             time: line.map_or(0, |line| line.time),

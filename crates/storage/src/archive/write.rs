@@ -145,7 +145,8 @@ impl Archive {
                 }
                 Err(error) => {
                     self.note_failure(&error);
-                    if attempt == ATTEMPTS_MAX {
+                    // Without a line nothing is to be saved by waiting: the next checkpoint tries again.
+                    if attempt == ATTEMPTS_MAX || before.is_none() {
                         self.give_up(&error);
                         return 0;
                     }

@@ -19,7 +19,7 @@ use crate::syncs::Syncs;
 
 use frame::FRAME_HEADER_BYTES;
 pub(crate) use frame::{FrameId, read as read_frame};
-pub(crate) use recover::{Entries, read, replay};
+pub(crate) use recover::{Entries, Logged, read, replay};
 pub use redo::Redo;
 
 /// The log's share of the file, as one part of so many.

@@ -94,19 +94,21 @@ pub(super) async fn open(
         journalled = replay(&file, &header, progress).await?;
     }
     let directory = Arc::new(read_directory(&file, &header).await?);
-    let logged = log::read(&file, &header, progress).await?;
+    let log::Logged { entries, frames, time } = log::read(&file, &header, progress).await?;
     let settled =
         Settled { file: &file, header: &header, directory: &directory, journalled: &journalled };
+    // Both slots say so once a checkpoint is in its places and in the archive.
+    let is_settled = header.journal.pages == 0 && alike;
     let (archive, line) = match &options.archive {
         Some(options) => {
-            let (archive, line) = archive::attach(options, settled, &logged.frames).await?;
+            let (archive, line) = archive::attach(options, settled, &frames, is_settled).await?;
             (Some(archive), line)
         }
-        // The pages of the journal are in no archive.
-        None if header.journal.pages > 0 => (None, 0),
+        // What the checkpoint has changed is in no archive.
+        None if !is_settled => (None, 0),
         None => (None, header.archive),
     };
-    let is_same = header.journal.pages == 0 && alike && line == header.archive;
+    let is_same = is_settled && line == header.archive;
     if !is_same {
         header.sequence += 1;
         header.journal = Journal::default();
@@ -117,21 +119,26 @@ pub(super) async fn open(
         // The slot that was read stays until the other one is written.
         store.inner.write_both_slots(&header, 1 - slot).await?;
     }
-    store.inner.log.note_time(logged.time);
-    recover(check_catalog(store)?, logged.entries, progress).await
+    store.inner.log.note_time(time);
+    let has_frames = !frames.is_empty();
+    drop(frames);
+    let store = check_catalog(store)?;
+    match has_frames {
+        true => recover(store, entries, progress).await,
+        false => Ok(store),
+    }
 }
 
-/// Puts what was logged since the checkpoint into its trees.
+/// Puts what was logged since the checkpoint into its trees. The log begins anew with another checkpoint,
+/// also where nothing has come of what was logged: else frames behind the next one would be of the run before.
 async fn recover(
     store: Store,
     logged: log::Entries,
     progress: &Arc<RecoveryProgress>,
 ) -> Result<Store> {
-    if logged.is_empty() {
-        return Ok(store);
-    }
     log::replay(&store, logged, progress).await?;
     progress.begin(RecoveryPhase::Checkpoint, 0);
+    store.inner.mark_changed();
     store.checkpoint().await?;
     Ok(store)
 }
