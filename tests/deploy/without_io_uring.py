@@ -23,7 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CALLS = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
 INSIDE = "--inside"
-SERVER = ["clients", "login", "streaming", "http", "serving"]
+SERVER = ["sessions", "serving"]
 TARGETS = {"--quick": SERVER, "": [*SERVER, "malformed", "slt"], "--all": []}
 
 
