@@ -182,9 +182,10 @@ pub(super) async fn alone(
     check_writes_anew(writing, entry)?;
     let view = &writing.snapshot().read_view;
     // Others may have gone first: what refers to the table, and to what its rows refer, is another one then.
-    let may_be_refined = !was_alone && !block.keeps_version();
+    // A transaction that keeps its version has failed for that (`Block::exclude`).
+    let may_lag = !was_alone && !block.keeps_version();
     let is_overtaken = removes && entry.trees().any(|tree| view.is_tree_outdated(tree))
-        || may_be_refined && !block.changed().has_definitions_of(writing.snapshot());
+        || may_lag && !block.changed().has_definitions_of(writing.snapshot());
     match is_overtaken || !Arc::ptr_eq(entry, &writing.refreshed(entry)?) {
         true => Err(writing.block()?.overtaken()),
         false => Ok(()),

@@ -141,7 +141,9 @@ pub(super) async fn survey(reader: &Reader) -> Result<Option<Survey>> {
             Kind::Whole => {
                 let count = reader.content(head).await?.filter(|bytes| bytes.len() == 8);
                 let page_size = u64::from(begin.header.page_size);
-                let is_count = |bytes: Vec<u8>| u64_at(&bytes, 0) * page_size == bytes_of_pages;
+                let is_count = |bytes: Vec<u8>| {
+                    u64_at(&bytes, 0).checked_mul(page_size) == Some(bytes_of_pages)
+                };
                 break count.is_some_and(is_count);
             }
             _ => break false,
