@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use runtime::fs::Durability;
 use runtime::fs::{File, OpenOptions};
-use runtime::probe::{self, Durability, TaskWork};
+use runtime::probe::{self, TaskWork};
 use runtime::{Config, IoBuf, RingChoice, Runtime};
 use types::{SqlError, SqlResult, SqlState};
 

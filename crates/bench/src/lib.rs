@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod cached;
+pub mod commits;
 pub mod connections;
 pub mod cores;
 pub mod device;

@@ -9,9 +9,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use clap::Args;
-use engine::{ArchiveOptions, Database, Options, Restored, SqlError, SqlResult, SqlState, Until};
+use engine::{
+    ArchiveOptions, Database, Options, RestoreProgress, Restored, SqlError, SqlResult, SqlState,
+    Until,
+};
 
 use crate::check::show_progress;
+use crate::progress;
 use crate::shell::{exit, fatal_text};
 
 /// Copy a database file that no server has open; of one that is served, BACKUP DATABASE TO makes a copy
@@ -102,9 +106,16 @@ pub fn restore(args: &RestoreArgs) -> ExitCode {
 fn restored(args: &RestoreArgs) -> SqlResult<ExitCode> {
     if let Some(archive) = &args.archive {
         let until = args.to.or(args.to_commit).unwrap_or(Until::End);
-        let options = Options::default();
-        let restored = engine::restore(&args.backup, archive, until, &args.file, &options)?;
-        let Restored { checkpoint, frames, time } = restored;
+        let (options, over) = (Options::default(), AtomicBool::new(false));
+        let progress = Arc::<RestoreProgress>::default();
+        let restored = std::thread::scope(|scope| {
+            scope.spawn(|| progress::follow("restoring", || progress.bytes(), &over));
+            let restored =
+                engine::restore(&args.backup, archive, until, &args.file, &options, &progress);
+            over.store(true, Relaxed);
+            restored
+        });
+        let Restored { checkpoint, frames, time } = restored?;
         println!("restored to {} (commit {checkpoint}/{frames})", engine::moment(time));
         return Ok(crate::check::run_on(&args.file));
     }

@@ -30,6 +30,8 @@ enum BenchCommand {
     Ooo(OooArgs),
     /// Nine queries with everything in memory, `ooo` beside `serial`, on one core and on all
     Cached(OooArgs),
+    /// What a commit costs by each way in which the log becomes durable, alone and beside checkpoints
+    Commits(ScratchArgs),
     /// A thousand clients for three minutes; what a crowd of slow ones costs the others
     Connections(ConnectionsArgs),
     /// The micro-benchmarks of the io_uring paper: batches, task work, block sizes, durable writes
@@ -140,6 +142,9 @@ pub fn run(args: &BenchArgs) -> SqlResult<ExitCode> {
     match &args.command {
         BenchCommand::Ooo(args) => ooo(args),
         BenchCommand::Cached(args) => cached(args),
+        BenchCommand::Commits(args) => {
+            args.in_folder(|folder, n, emit| bench::commits::run(folder, n, emit))
+        }
         BenchCommand::Connections(args) => connections::run(args),
         BenchCommand::Io(args) => args.in_folder(|folder, n, emit| bench::io::run(folder, n, emit)),
         BenchCommand::Ladder(args) => ladder::run(args),

@@ -75,6 +75,25 @@ impl Bar {
     }
 }
 
+/// Shows how far work has come, of which `bytes` tells what is done and what there is, until it is over.
+pub fn follow(what: &'static str, bytes: impl Fn() -> (u64, u64), over: &AtomicBool) {
+    let started = Instant::now();
+    let bar = ProgressBar::hidden();
+    let style = "{msg:<28} {bar:40} {bytes}/{total_bytes} {elapsed}";
+    bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
+    bar.set_message(what);
+    while !over.load(Relaxed) {
+        std::thread::sleep(TICK);
+        if started.elapsed() > SILENT && std::io::stderr().is_terminal() {
+            let (done, total) = bytes();
+            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    }
+    bar.finish_and_clear();
+}
+
 /// Follows the database's job while a phase is named.
 fn watch(
     db: Database,

@@ -16,6 +16,7 @@ use engine::{
     ArchiveOptions, Configuration, Database, Options, RecoveryWatch, RingKind, SqlError, SqlResult,
     SqlState,
 };
+use runtime::fs::Durability;
 use server::{Address, Log, Rules, Server, ServerOptions, Severity};
 
 use crate::{console, location, signal, size};
@@ -140,6 +141,7 @@ fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Databas
         ring: ring.map_err(|why| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, why))?,
         sqpoll: configuration.flag("sqpoll"),
         iopoll: configuration.flag("iopoll"),
+        log_durability: durability(configuration)?,
         workers: configuration.count("workers"),
         configuration: configuration.clone(),
         ..Options::default()
@@ -160,6 +162,13 @@ fn archive(configuration: &Configuration, log: &Arc<Log>) -> Option<ArchiveOptio
     let log = log.clone();
     let tell = Arc::new(move |said: &str| log.entry(Severity::Warning, said.to_owned()).write());
     Some(ArchiveOptions { folder: folder.into(), tell })
+}
+
+/// How commits become durable, if that is said.
+fn durability(configuration: &Configuration) -> SqlResult<Option<Durability>> {
+    let asked = configuration.text("wal_sync_method").filter(|asked| asked != "auto");
+    let asked = asked.map(|asked| asked.parse()).transpose();
+    asked.map_err(|why: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, why))
 }
 
 /// The pages that are asked for, unless any will do.

@@ -106,6 +106,7 @@ impl Database {
             pool_bytes: shares.pool,
             direct: options.direct,
             log: true,
+            log_durability: options.log_durability,
             archive: options.archive.clone(),
         };
         let configuration = &options.configuration;

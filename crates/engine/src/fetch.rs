@@ -54,6 +54,11 @@ impl Fetch {
         self.chunks.is_some()
     }
 
+    /// Whether rows may lie in chunks that are downloaded.
+    pub(crate) fn downloads(&self) -> bool {
+        self.chunks.as_ref().is_some_and(ChunkFetch::downloads)
+    }
+
     /// The primary key in an index key.
     pub(crate) fn primary_key(&self, index_key: &[u8]) -> Vec<u8> {
         let columns = split_columns(&self.index_key, index_key);

@@ -145,6 +145,6 @@ pub use sql::parse::{
 pub use sql::{DeviceProfile, NamedRelation, Parameter, Query, Shape, Statement, Template};
 pub use sql::{explain_json, explain_masked};
 pub use statements::{Executed, NamedStatement, no_statement, nulls};
-pub use storage::{ArchiveOptions, ArchiveStatus, Restored, Until};
+pub use storage::{ArchiveOptions, ArchiveStatus, RestoreProgress, Restored, Until};
 pub use stream::RowStream;
 pub use types::{SqlError, SqlResult, SqlState};

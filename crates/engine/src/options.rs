@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use runtime::fs::Durability;
 use runtime::sim::Disk;
 use storage::ArchiveOptions;
 
@@ -33,6 +34,9 @@ pub struct Options {
     pub workers: usize,
     /// Bypass the operating system's page cache.
     pub direct: bool,
+    /// How the log becomes durable: what a commit waits for. `None` is `RWF_DSYNC` where the file is direct and
+    /// its file system has a non-blocking path, else a sync.
+    pub log_durability: Option<Durability>,
     /// What sessions begin with, and what they can ask about the server.
     pub configuration: Arc<Configuration>,
     /// Where what becomes of the database is archived, so that a backup leads to any later moment.
@@ -85,6 +89,7 @@ impl Default for Options {
             iopoll: false,
             workers: runtime::Config::default().workers,
             direct: true,
+            log_durability: None,
             configuration: Arc::default(),
             archive: None,
             recovery_watch: None,

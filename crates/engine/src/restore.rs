@@ -1,10 +1,11 @@
 //! A database file of a backup and an archive: `dovetail restore --archive`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::TimestampMicrosecondArray;
 use runtime::Runtime;
-use storage::{RestoreError, Restored, Until};
+use storage::{RestoreError, RestoreProgress, Restored, Until};
 use types::text::format_value;
 use types::{SqlError, SqlResult, SqlState};
 
@@ -24,12 +25,14 @@ pub fn restore(
     until: Until,
     file: &Path,
     options: &Options,
+    progress: &Arc<RestoreProgress>,
 ) -> SqlResult<Restored> {
     let runtime = Runtime::start(runtime_config(options))
         .map_err(|error| SqlError::new(SqlState::IO_ERROR, error.to_string()))?;
     let (backup, archive, file) = (backup.to_owned(), archive.to_owned(), file.to_owned());
+    let progress = progress.clone();
     let restored = door::wait(&runtime.handle(), || {
-        Box::pin(async move { storage::restore(&backup, &archive, until, &file).await })
+        Box::pin(async move { storage::restore(&backup, &archive, until, &file, &progress).await })
     });
     restored.map_err(sql_error)
 }

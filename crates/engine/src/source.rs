@@ -1,5 +1,6 @@
 //! The rows of a scan, decomposed at each inner node of the tree (anagodb, section 2).
 
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ const FETCH_ROWS: usize = 128;
 /// flight at once.
 const CHUNK_FETCH_ROWS: usize = 1024;
 
+/// Ranges of an index that one task reads for rows that are downloaded: those of all of them may share vectors
+/// and round trips, which take far longer than reading the index.
+const DOWNLOAD_RANGES: usize = 64;
+
 /// Rows that a builder has room for at first, when nobody knows how many a range has: those of a
 /// leaf or two.
 const LEAF_ROWS: usize = 128;
@@ -38,6 +43,8 @@ pub(crate) struct TableSource {
 
 enum Work {
     Range(RangePart),
+    /// Ranges of an index whose rows are fetched together.
+    Ranges(VecDeque<RangePart>),
     Fetch(Vec<Vec<u8>>),
     /// So many entries from this end of the range.
     First(usize, Bounds),
@@ -99,6 +106,31 @@ impl TableSource {
         let (rows, fetches) = taken.finish();
         let parts = parts.into_iter().map(Work::Range).chain(fetches);
         Ok(Step { rows, parts: parts.map(part).collect() })
+    }
+
+    /// Reads ranges of an index until there are enough rows for a fetch.
+    async fn gather(
+        &self,
+        mut ranges: VecDeque<RangePart>,
+        access: exec::Access<'_>,
+    ) -> SqlResult<Step> {
+        let mut gathered = Taken::new(self, 0);
+        let mut within = vec![];
+        while gathered.keys.len() < CHUNK_FETCH_ROWS
+            && let Some(range) = within.pop().or_else(|| ranges.pop_front())
+        {
+            let mut taken = Taken::new(self, 0);
+            within
+                .extend(self.tree.expand(range, depth(access.depth), access.io, &mut taken).await?);
+            gathered.keys.append(&mut taken.keys);
+            if runtime::need_preempt() {
+                runtime::yield_now().await;
+            }
+        }
+        let left = (!ranges.is_empty()).then_some(Work::Ranges(ranges));
+        let (_, fetches) = gathered.finish();
+        let parts = fetches.into_iter().chain(within.into_iter().map(Work::Range)).chain(left);
+        Ok(Step { rows: None, parts: parts.map(part).collect() })
     }
 
     /// The next of the first entries, leaf by leaf in the order wanted, and what is left to do.
@@ -186,6 +218,10 @@ impl exec::Source for TableSource {
             return ranges.map(|range| part(Work::First(first.count, range))).collect();
         }
         let root = |(low, high): &Bounds| self.tree.tree.root_part(low.clone(), high.clone());
+        if self.fetch.as_ref().is_some_and(Fetch::downloads) {
+            let together = |ranges: &[Bounds]| Work::Ranges(ranges.iter().map(root).collect());
+            return self.ranges.chunks(DOWNLOAD_RANGES).map(together).map(part).collect();
+        }
         self.ranges.iter().map(root).map(Work::Range).map(part).collect()
     }
 
@@ -198,6 +234,7 @@ impl exec::Source for TableSource {
         Box::pin(async move {
             match *work {
                 Work::Range(range) => self.expand(range, access).await,
+                Work::Ranges(ranges) => self.gather(ranges, access).await,
                 Work::Fetch(keys) => self.fetch(keys, access).await,
                 Work::First(wanted, range) => self.first(wanted, range, access).await,
             }

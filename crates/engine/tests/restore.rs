@@ -89,7 +89,7 @@ fn each_moment_is_as_it_was() {
     for (until, rows, tables) in moments.into_iter().rev() {
         std::fs::remove_file(&later).ok();
         let until = if rows == end { Until::End } else { until };
-        engine::restore(&backup, &archive, until, &later, &options(None)).unwrap();
+        engine::restore(&backup, &archive, until, &later, &options(None), &Arc::default()).unwrap();
         let restored = Database::open(&later, options(None)).unwrap();
         let mut session = restored.session();
         assert_eq!(row(&mut session, ask), rows);
@@ -99,6 +99,7 @@ fn each_moment_is_as_it_was() {
         drop(session);
         restored.close().unwrap();
     }
-    let early = engine::restore(&backup, &archive, Until::Time(1), &later, &options(None));
+    let early =
+        engine::restore(&backup, &archive, Until::Time(1), &later, &options(None), &Arc::default());
     assert_eq!(early.unwrap_err().message, "the moment lies before the backup");
 }

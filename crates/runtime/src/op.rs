@@ -14,7 +14,7 @@ use stdx::Key;
 
 use crate::account::LocalAccount;
 use crate::buf::{Arena, IoBuf};
-use crate::fs::{File, OpenOptions};
+use crate::fs::{Durability, File, OpenOptions};
 use crate::net::{Attempt, Interest, Node, Purpose};
 use crate::time::{self, Instant};
 use crate::worker;
@@ -39,6 +39,9 @@ pub(crate) struct Transfer {
     pub(crate) bufs: Bufs,
     pub(crate) from: usize,
     pub(crate) offset: u64,
+    /// Of a write: in which way it is durable when it has ended. A sync that comes after it is another
+    /// operation.
+    pub(crate) durability: Durability,
 }
 
 /// Everything about files that is not a transfer.
@@ -139,6 +142,11 @@ impl Incoming {
 }
 
 impl Op {
+    /// Whether it is a write and a sync that the kernel gets together.
+    pub(crate) fn is_linked(&self) -> bool {
+        matches!(self, Op::Write(transfer) if transfer.durability == Durability::Linked)
+    }
+
     /// Whether it is about a socket and so takes no place of the disk's.
     pub(crate) fn is_socket(&self) -> bool {
         matches!(self, Op::Ready(..) | Op::Send(_) | Op::Recv(_) | Op::Connect(_))
@@ -193,6 +201,11 @@ impl Outcome {
 }
 
 impl Transfer {
+    /// The flags of the kernel's vectored calls.
+    pub(crate) fn flags(&self) -> i32 {
+        if self.durability == Durability::Flag { libc::RWF_DSYNC } else { 0 }
+    }
+
     /// Bytes from `from` to the end of the buffers.
     pub(crate) fn len(&self) -> usize {
         let total: usize = match &self.bufs {

@@ -183,6 +183,8 @@ pub struct TableStatistics {
     pub index_leaf_pages: Vec<u64>,
     /// Bytes that each column takes in chunks; empty where rows are kept in trees alone.
     pub column_bytes: Vec<u64>,
+    /// Whether its chunks are objects of a store.
+    pub is_remote: bool,
     /// One per column; empty until `ANALYZE` ran.
     pub columns: Arc<[ColumnStatistics]>,
 }

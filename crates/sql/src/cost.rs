@@ -5,6 +5,7 @@
 //! than sequential access, and index joins stay worth-while far longer than under the usual model. A
 //! serial query pays the latency of each.
 
+mod downloads;
 mod reads;
 
 use crate::options::PlannerOptions;
@@ -57,6 +58,21 @@ pub(crate) struct Fetched {
     pub pages: f64,
     /// Pages that one row takes: one of the clustered tree, of a column table some for each column.
     pub per_row: f64,
+    /// Of a table whose chunks are objects.
+    pub remote: Option<Remote>,
+}
+
+/// Columns of a table whose chunks are objects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remote {
+    /// Rows of the table, and of one vector.
+    pub rows: f64,
+    pub vector_rows: f64,
+    /// The columns that are wanted, and their bytes.
+    pub columns: f64,
+    pub bytes: f64,
+    /// Bytes of all columns.
+    pub body_bytes: f64,
 }
 
 /// Columns of a column table.
@@ -80,6 +96,8 @@ pub(crate) struct ColumnScan {
     pub left: f64,
     /// The other columns, of vectors that have such rows.
     pub later: ColumnSet,
+    /// Bytes of all columns of a table whose chunks are objects.
+    pub body_bytes: Option<f64>,
 }
 
 /// Rows behind keys in one tree.
@@ -156,7 +174,7 @@ impl Costs<'_> {
 
     /// A scan of the chunks of a column table.
     pub fn column_scan(&self, scan: ColumnScan) -> f64 {
-        let ColumnScan { rows, vector_rows, tested, left, later } = scan;
+        let ColumnScan { rows, vector_rows, tested, left, later, body_bytes } = scan;
         let vectors = (rows / vector_rows).max(1.0);
         let touched = (distinct_pages(vectors, left) / vectors).min(1.0);
         let share = (left / rows.max(1.0)).min(1.0);
@@ -165,10 +183,11 @@ impl Costs<'_> {
         // Without restrictions it may be below a join whose filter leaves most rows out, which is not known here.
         let decoded = if tested.count > 0.0 { share * later.text_bytes } else { 0.0 };
         let texts = (tested.text_bytes + decoded) * cpu::TEXT_BYTE;
-        let absent = self.absent(pages) * cpu::CHUNK_PAGE;
-        self.sequential(pages)
-            + self.cpu(rows * values + texts + absent)
-            + self.allowed(self.0.enable_seqscan)
+        let (reads, absent) = match body_bytes {
+            Some(bytes) => (self.downloaded_columns(scan, touched, bytes), 0.0),
+            None => (self.sequential(pages), self.absent(pages) * cpu::CHUNK_PAGE),
+        };
+        reads + self.cpu(rows * values + texts + absent) + self.allowed(self.0.enable_seqscan)
     }
 
     /// A scan of a whole index instead of its table.
@@ -205,14 +224,22 @@ impl Costs<'_> {
     /// Rows fetched by key, in an order with this correlation to that of the clustered tree.
     pub fn fetch(&self, rows: f64, tree_rows: f64, from: Fetched, order: f64) -> f64 {
         let pages = fetched_pages(rows, tree_rows, from, order);
-        self.random(pages) + self.cpu(fetch_cpu(rows, from))
+        let reads = match from.remote {
+            Some(remote) => self.downloaded_rows(rows, remote, order),
+            None => self.random(pages),
+        };
+        reads + self.cpu(fetch_cpu(rows, from))
     }
 
     /// The same for the first entries of an index, whose one task fetches the rows of one leaf after the other:
     /// it uses one core.
     pub fn fetch_by_one(&self, rows: f64, tree_rows: f64, from: Fetched, order: f64) -> f64 {
         let pages = fetched_pages(rows, tree_rows, from, order);
-        self.random_by_one(pages) + fetch_cpu(rows, from)
+        let reads = match from.remote {
+            Some(remote) => self.downloaded_rows(rows, remote, order),
+            None => self.random_by_one(pages),
+        };
+        reads + fetch_cpu(rows, from)
     }
 
     /// The inner side of an index nested-loop join.

@@ -129,6 +129,7 @@ fn statistics(schema: &Schema, rows: u64, pages: u64) -> TableStatistics {
         leaf_pages: pages,
         index_leaf_pages: vec![],
         column_bytes: vec![],
+        is_remote: false,
         columns,
     }
 }

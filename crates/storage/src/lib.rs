@@ -27,7 +27,9 @@ mod store;
 mod syncs;
 mod tree;
 
-pub use archive::{ArchiveOptions, ArchiveStatus, RestoreError, Restored, Until, restore};
+pub use archive::{
+    ArchiveOptions, ArchiveStatus, RestoreError, RestoreProgress, Restored, Until, restore,
+};
 pub use error::{Damage, Result, StorageError};
 pub use header::{FILE_MAGIC, FILE_VERSION};
 pub use log::Redo;

@@ -6,7 +6,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use runtime::fs::File;
+use runtime::IoBuf;
+use runtime::fs::{Durability, File};
 use runtime::sync::WaitQueue;
 
 /// Makes what was written to a file durable. Clones share what failed.
@@ -46,22 +47,52 @@ impl Syncs {
     /// # Errors
     /// What the kernel says, to this or to another one that overlapped it; from then on each fails.
     pub async fn sync(&self) -> io::Result<()> {
-        let shared = &*self.0;
-        let mut flight = shared.begin();
-        let synced = shared.file.sync_data().await;
+        let mut flight = self.0.begin();
+        let synced = self.0.file.sync_data().await;
         flight.is_good = synced.is_ok();
         drop(flight);
         synced?;
-        let until = shared.flights().next;
-        shared.ended.wait(|| shared.have_ended(until).then_some(())).await;
-        match shared.failed.load(Ordering::Acquire) {
-            true => Err(io::Error::other("another sync of the file has failed")),
-            false => Ok(()),
+        self.others().await
+    }
+
+    /// Writes the bytes, which are durable then in the way that is asked for; nothing else need be.
+    ///
+    /// # Errors
+    /// As [`Syncs::sync`], and those of writing.
+    pub async fn write(
+        &self,
+        image: IoBuf,
+        offset: u64,
+        durability: Durability,
+    ) -> (io::Result<()>, IoBuf) {
+        let mut flight = self.0.begin();
+        let (written, image) = self.0.file.write_durable_at(image, offset, durability).await;
+        flight.is_good = written.is_ok();
+        drop(flight);
+        // What becomes of a direct write the kernel tells that write, whoever syncs beside it.
+        let is_told = durability == Durability::Flag && self.0.file.backend().direct;
+        match written {
+            Ok(()) if !is_told => (self.others().await, image),
+            written => (written.and_then(|()| self.0.check()), image),
         }
+    }
+
+    /// Waits for all that were on their way beside one that has just ended well.
+    async fn others(&self) -> io::Result<()> {
+        let until = self.0.flights().next;
+        self.0.ended.wait(|| self.0.have_ended(until).then_some(())).await;
+        self.0.check()
     }
 }
 
 impl Shared {
+    fn check(&self) -> io::Result<()> {
+        match self.failed.load(Ordering::Acquire) {
+            true => Err(io::Error::other("another sync of the file has failed")),
+            false => Ok(()),
+        }
+    }
+
     fn begin(&self) -> Flight<'_> {
         let mut flights = self.flights();
         let number = flights.next;

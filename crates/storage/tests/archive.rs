@@ -7,7 +7,8 @@ use std::time::Duration;
 use runtime::sim::{Disk, FaultPlan};
 use runtime::{Config, IoCounters, RingChoice, Runtime, fs, time};
 use storage::{
-    ArchiveOptions, Redo, RestoreError, Restored, Result, Store, StoreOptions, Until, restore,
+    ArchiveOptions, Redo, RestoreError, RestoreProgress, Restored, Result, Store, StoreOptions,
+    Until, restore,
 };
 
 const PATH: &str = "/db";
@@ -59,7 +60,10 @@ async fn value_of(path: &str) -> Option<String> {
 /// Restores the backup; the value of the key then.
 async fn restored(until: Until) -> std::result::Result<Option<String>, RestoreError> {
     fs::remove(RESTORED).await.ok();
-    restore(BACKUP.as_ref(), FOLDER.as_ref(), until, RESTORED.as_ref()).await?;
+    let progress = RestoreProgress::default();
+    restore(BACKUP.as_ref(), FOLDER.as_ref(), until, RESTORED.as_ref(), &progress).await?;
+    let (done, total) = progress.bytes();
+    assert!(done == total && total > 0, "{done} bytes of {total}");
     Ok(value_of(RESTORED).await)
 }
 
@@ -230,7 +234,14 @@ fn what_was_logged_without_the_archive_is_in_it_later() {
         let Restored { checkpoint, frames, .. } = position;
         let until = Until::Commit { checkpoint, frames };
         fs::remove(RESTORED).await.ok();
-        let found = restore("/second".as_ref(), FOLDER.as_ref(), until, RESTORED.as_ref()).await;
+        let found = restore(
+            "/second".as_ref(),
+            FOLDER.as_ref(),
+            until,
+            RESTORED.as_ref(),
+            &RestoreProgress::default(),
+        )
+        .await;
         assert_eq!(found.unwrap().frames, frames);
         assert_eq!(value_of(RESTORED).await.as_deref(), Some("unseen"));
         // The first line is what it was.
@@ -257,7 +268,14 @@ fn a_copy_of_the_file_does_not_touch_the_line() {
         store.close().await;
         // The backup is another file now: it belongs to a line of its own.
         fs::remove(RESTORED).await.ok();
-        let found = restore(BACKUP.as_ref(), FOLDER.as_ref(), Until::End, RESTORED.as_ref()).await;
+        let found = restore(
+            BACKUP.as_ref(),
+            FOLDER.as_ref(),
+            Until::End,
+            RESTORED.as_ref(),
+            &RestoreProgress::default(),
+        )
+        .await;
         found.unwrap();
         assert_eq!(value_of(RESTORED).await.as_deref(), Some("another life"));
     });
@@ -290,7 +308,15 @@ fn an_archive_that_fails_holds_nobody_up_and_says_so() {
         put(&store, "d").await;
         fs::remove(RESTORED).await.ok();
         let until = Until::End;
-        restore("/second".as_ref(), FOLDER.as_ref(), until, RESTORED.as_ref()).await.unwrap();
+        restore(
+            "/second".as_ref(),
+            FOLDER.as_ref(),
+            until,
+            RESTORED.as_ref(),
+            &RestoreProgress::default(),
+        )
+        .await
+        .unwrap();
         assert_eq!(value_of(RESTORED).await.as_deref(), Some("d"));
     });
     let told = told.lock().unwrap();

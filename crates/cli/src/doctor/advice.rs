@@ -156,10 +156,11 @@ fn durability(measured: &Measured) -> Advice {
     // A tenth more is within what a busy machine adds.
     let (what, why) = match durable.dsync {
         None => ("write, then fdatasync", format!("{synced}; RWF_DSYNC is refused")),
-        Some(dsync) if dsync.mul_f64(1.1) < durable.synced => {
-            ("one write with RWF_DSYNC would be faster", format!("{dsync:.0?} with it, {synced}"))
-        }
-        Some(dsync) => ("write, then fdatasync", format!("{synced}, RWF_DSYNC {dsync:.0?}")),
+        Some(dsync) if dsync > durable.synced.mul_f64(1.1) => (
+            "worth a trial: wal_sync_method = fdatasync",
+            format!("{synced}, RWF_DSYNC {dsync:.0?}"),
+        ),
+        Some(dsync) => ("one write with RWF_DSYNC", format!("{dsync:.0?} with it, {synced}")),
     };
     let why =
         format!("{why}; a plain write {:.0?}; group commit shares each of them", durable.plain);

@@ -136,9 +136,11 @@ impl TableEntry {
             None => (0, vec![]),
             Some(columns) => (columns.page_count(), columns.column_bytes(column_count)),
         };
+        let is_remote = self.columns.as_ref().is_some_and(|columns| columns.remote.is_some());
         let leaf_pages = now.leaf_pages + column_pages;
         if known.row_count == row_count
             && known.column_bytes == column_bytes
+            && known.is_remote == is_remote
             && known.leaf_pages == leaf_pages
             && known.index_leaf_pages.iter().copied().eq(index_leaf_pages())
         {
@@ -149,6 +151,7 @@ impl TableEntry {
             leaf_pages,
             index_leaf_pages: index_leaf_pages().collect(),
             column_bytes,
+            is_remote,
             columns: known.columns.clone(),
         };
         let mut def = (*self.def).clone();

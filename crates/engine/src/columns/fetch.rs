@@ -1,6 +1,6 @@
 //! Rows of parts by their row ids, for what an index has found: of each vector that has some of them, the
 //! pages are read that these rows need (`few.rs`). What a window of vectors needs is asked for at once, in
-//! two steps where heads of long texts say where the rows are.
+//! two steps where heads of long texts say where the rows are; of objects a window is of many chunks.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,12 +24,20 @@ use super::remote::Download;
 use crate::catalog::{Snapshot, TableEntry};
 use crate::dml::internal;
 use crate::objects::{Bucket, Room};
+use crate::waiting::{Beside, all};
 
 /// Vectors whose pages are asked for at once. Their columns are some hundred pages at most.
 const WINDOW: usize = 16;
 
-/// Vectors of a chunk that are downloaded at once.
+/// Vectors that are downloaded at once, of however many chunks: a round trip takes as long for all of them as
+/// for one.
 const DOWNLOAD_WINDOW: usize = 128;
+
+/// Vectors of a chunk of which rows are wanted.
+struct Wanted {
+    chunk: Arc<Chunk>,
+    vectors: Vec<InVector>,
+}
 
 /// Fetches rows of parts.
 pub(crate) struct ChunkFetch {
@@ -82,6 +90,11 @@ impl ChunkFetch {
         }))
     }
 
+    /// Whether chunks are objects.
+    pub(crate) fn downloads(&self) -> bool {
+        self.bucket.is_some()
+    }
+
     /// Whether the row with this id is in a part.
     pub(crate) fn has(&self, row_id: i64) -> bool {
         self.stored.has(row_id)
@@ -114,22 +127,41 @@ impl ChunkFetch {
     async fn sorted(&self, row_ids: &[i64], access: Access<'_>) -> SqlResult<RecordBatch> {
         let mut made = None;
         let mut left = row_ids;
-        while let Some(first) = left.first() {
-            let chunk = self.opened.chunk(&self.stored, *first, self.column_count, access.io);
-            let chunk = chunk.await?;
-            let end = chunk.first_row + chunk.header.row_count() as i64;
-            let (here, rest) = left.split_at(left.partition_point(|id| *id < end));
+        while !left.is_empty() {
+            let wanted = self.next_wanted(&mut left, access).await?;
             let made = match &mut made {
                 Some(made) => made,
-                None => made.insert(self.room(&chunk, row_ids.len())?),
+                None => made.insert(self.room(&wanted[0].chunk, row_ids.len())?),
             };
-            self.take(&chunk, here, access, made).await?;
-            left = rest;
+            self.take(&wanted, access, made).await?;
         }
         let Some(made) = made else { return Ok(RecordBatch::new_empty(self.schema.clone())) };
         let columns = made.into_iter().map(Produced::finish).collect::<SqlResult<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(row_ids.len()));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(internal)
+    }
+
+    /// What is wanted next, at least of one chunk: all of one that is here, of objects as much as is downloaded
+    /// at once.
+    async fn next_wanted(&self, left: &mut &[i64], access: Access<'_>) -> SqlResult<Vec<Wanted>> {
+        let is_download = self.bucket.is_some();
+        let chunks_max = if is_download && access.depth == Depth::Many { usize::MAX } else { 1 };
+        let mut room = if is_download { DOWNLOAD_WINDOW } else { usize::MAX };
+        let mut wanted: Vec<Wanted> = vec![];
+        while let Some(first) = left.first()
+            && wanted.len() < chunks_max
+            && room > 0
+        {
+            let chunk = self.opened.chunk(&self.stored, *first, self.column_count, access.io);
+            let chunk = chunk.await?;
+            let end = chunk.first_row + chunk.header.row_count() as i64;
+            let mut vectors = by_vector(&chunk, &left[..left.partition_point(|id| *id < end)]);
+            vectors.truncate(room);
+            room -= vectors.len();
+            *left = &left[vectors.iter().map(|rows| rows.positions.len()).sum()..];
+            wanted.push(Wanted { chunk, vectors });
+        }
+        Ok(wanted)
     }
 
     fn room(&self, chunk: &Chunk, rows: usize) -> SqlResult<Vec<Produced>> {
@@ -141,20 +173,37 @@ impl ChunkFetch {
         self.columns.iter().copied().filter(|column| *column < self.column_count)
     }
 
-    /// Adds rows of a chunk.
+    /// Adds rows of chunks. Those that are objects are downloaded at once, as far as there is memory.
     async fn take(
         &self,
-        chunk: &Chunk,
-        row_ids: &[i64],
+        wanted: &[Wanted],
         access: Access<'_>,
         made: &mut [Produced],
     ) -> SqlResult<()> {
-        let window = if self.bucket.is_some() { DOWNLOAD_WINDOW } else { WINDOW };
-        for vectors in by_vector(chunk, row_ids).chunks(window) {
-            let download = self.download(chunk, vectors, access).await?;
+        let mut left = wanted;
+        while !left.is_empty() {
+            let downloads = self.reserved(left).await?;
+            let (now, later) = left.split_at(downloads.len());
+            let downloads = self.downloaded(downloads, now, access).await?;
+            for (wanted, download) in now.iter().zip(&downloads) {
+                self.take_chunk(wanted, download.as_ref(), access, made).await?;
+            }
+            left = later;
+        }
+        Ok(())
+    }
+
+    async fn take_chunk(
+        &self,
+        Wanted { chunk, vectors }: &Wanted,
+        download: Option<&Download<'_>>,
+        access: Access<'_>,
+        made: &mut [Produced],
+    ) -> SqlResult<()> {
+        for vectors in vectors.chunks(WINDOW) {
             let known = self.known(chunk, vectors, access).await?;
             for (rows, known) in vectors.iter().zip(known) {
-                self.take_vector(chunk, rows, known, download.as_ref(), access.io, made).await?;
+                self.take_vector(chunk, rows, known, download, access.io, made).await?;
             }
         }
         Ok(())
@@ -220,30 +269,56 @@ impl ChunkFetch {
         Ok(())
     }
 
-    /// What these vectors need of a chunk that is an object.
-    async fn download<'a>(
-        &'a self,
-        chunk: &'a Chunk,
-        vectors: &[InVector],
-        access: Access<'_>,
-    ) -> SqlResult<Option<Download<'a>>> {
+    /// Downloads of the first of these chunks, with memory for them: the first one waits for that, so the others
+    /// must not, while it is held. Nothing for chunks that are here.
+    async fn reserved<'a>(&'a self, wanted: &'a [Wanted]) -> SqlResult<Vec<Option<Download<'a>>>> {
         let (bucket, room) = match &self.bucket {
             Some((bucket, room)) => (Some(bucket), room.as_ref()),
             None => (None, None),
         };
-        let Some(mut download) = chunk.download(bucket)? else { return Ok(None) };
-        let place = |rows: &InVector, column| chunk.place(column, &(rows.vector..rows.vector + 1));
-        let places: Vec<_> = vectors
-            .iter()
-            .flat_map(|rows| self.stored_columns().map(move |column| place(rows, column)))
-            .collect();
-        if let Some(room) = room {
-            let Ok(()) = download.reserve(room, &places, || None::<Infallible>).await;
+        let mut downloads = vec![];
+        for wanted in wanted {
+            let mut download = wanted.chunk.download(bucket)?;
+            if let (Some(download), Some(room)) = (&mut download, room) {
+                let places = self.places(wanted);
+                if downloads.is_empty() {
+                    let Ok(()) = download.reserve(room, &places, || None::<Infallible>).await;
+                } else if !download.try_reserve(room, &places) {
+                    break;
+                }
+            }
+            downloads.push(download);
         }
-        download.get(places, Some(access)).await?;
-        room.iter().for_each(|room| room.tell(access.skips));
-        download.finish();
-        Ok(Some(download))
+        Ok(downloads)
+    }
+
+    /// The same with what is wanted.
+    async fn downloaded<'a>(
+        &self,
+        downloads: Vec<Option<Download<'a>>>,
+        wanted: &[Wanted],
+        access: Access<'_>,
+    ) -> SqlResult<Vec<Option<Download<'a>>>> {
+        let get = |(download, wanted)| -> Beside<'_, Option<Download<'a>>> {
+            Box::pin(async move {
+                let Some(mut download): Option<Download<'a>> = download else { return Ok(None) };
+                download.get(self.places(wanted), Some(access)).await?;
+                download.finish();
+                Ok(Some(download))
+            })
+        };
+        let downloads = all(downloads.into_iter().zip(wanted).map(get).collect()).await?;
+        let room = self.bucket.iter().filter_map(|(_, room)| room.as_ref());
+        room.for_each(|room| room.tell(access.skips));
+        Ok(downloads)
+    }
+
+    /// Where what is wanted of a chunk lies in its body.
+    fn places(&self, Wanted { chunk, vectors }: &Wanted) -> Vec<Range<usize>> {
+        let place = |rows: &InVector, column| chunk.place(column, &(rows.vector..rows.vector + 1));
+        let of_vector =
+            |rows| self.stored_columns().map(move |column| place(rows, column)).collect::<Vec<_>>();
+        vectors.iter().flat_map(of_vector).collect()
     }
 }
 

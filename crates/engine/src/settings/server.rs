@@ -110,6 +110,14 @@ pub(super) const SERVER: &[Setting] = &[
         "Poll the device instead of taking interrupts (IOPOLL); refused where it cannot be polled."
     ),
     server!(
+        "wal_sync_method",
+        FILES,
+        Start,
+        Kind::Choice(&["auto", "fdatasync", "linked", "open_datasync"]),
+        Is("auto"),
+        "How commits become durable: a write and a sync, both given to the kernel together, or a write with RWF_DSYNC; auto is the last one where the file system is known to heed it."
+    ),
+    server!(
         "workers",
         FILES,
         Start,
@@ -311,5 +319,5 @@ pub(super) const PRESETS: &[Setting] = &[
         "150000",
         "The same as a number."
     ),
-    preset!("wal_level", Text, "minimal", "What a log would be good for; there is none yet."),
+    preset!("wal_level", Text, "minimal", "What the log is good for: recovery."),
 ];

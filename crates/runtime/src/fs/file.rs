@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::open::unlock;
-use super::{FileBackend, OpenOptions};
+use super::{Durability, FileBackend, OpenOptions};
 use crate::buf::IoBuf;
 use crate::known::Known;
 use crate::op::{Answer, Bufs, Meta, Op, Pending, Spans, Transfer, begin};
@@ -102,7 +102,7 @@ impl File {
     }
 
     fn transfer(&self, bufs: Bufs, from: usize, offset: u64) -> Transfer {
-        Transfer { file: self.clone(), bufs, from, offset }
+        Transfer { file: self.clone(), bufs, from, offset, durability: Durability::None }
     }
 
     /// Reads at `offset` into `buf`: at most its length, 0 bytes only at the end of the file.
@@ -126,6 +126,25 @@ impl File {
     pub async fn write_all_at(&self, buf: IoBuf, offset: u64) -> (io::Result<()>, IoBuf) {
         let transfer = self.transfer(Bufs::One(buf), 0, offset);
         let (result, bufs) = whole(transfer, true).await;
+        (result, one(bufs))
+    }
+
+    /// Writes the whole of `buf`, which is durable then in the way that is asked for. After an error nothing
+    /// is known of any earlier write, as after one of [`File::sync_data`].
+    pub async fn write_durable_at(
+        &self,
+        buf: IoBuf,
+        offset: u64,
+        durability: Durability,
+    ) -> (io::Result<()>, IoBuf) {
+        let is_synced = durability == Durability::Sync;
+        let durability = if is_synced { Durability::None } else { durability };
+        let transfer = Transfer { durability, ..self.transfer(Bufs::One(buf), 0, offset) };
+        let (written, bufs) = whole(transfer, true).await;
+        let result = match written {
+            Ok(()) if is_synced => self.sync_data().await,
+            written => written,
+        };
         (result, one(bufs))
     }
 

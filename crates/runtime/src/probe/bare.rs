@@ -14,6 +14,7 @@ use stdx::Prng;
 use crate::buf::IoBuf;
 use crate::clock;
 use crate::entropy::entropy;
+use crate::fs::Durability;
 
 /// The size of a read or write in bytes.
 const PAGE_BYTES: usize = 4096;
@@ -30,19 +31,6 @@ pub enum TaskWork {
     Cooperative,
     /// When the thread asks for completions.
     Deferred,
-}
-
-/// How a write becomes durable (section 3.4.2, figure 9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// It does not, where the device's cache is volatile.
-    None,
-    /// `fdatasync` once the write has completed, both by the ring.
-    Sync,
-    /// Both are given to the ring together, the second linked to the first.
-    Linked,
-    /// The write has `RWF_DSYNC`.
-    Flag,
 }
 
 /// What requests cost.

@@ -11,8 +11,7 @@ mod refusal;
 mod system;
 
 pub use bare::{
-    BATCH_MAX, Durability, RequestCosts, TaskWork, batched_reads, batched_writes, durable_by_ring,
-    nops,
+    BATCH_MAX, RequestCosts, TaskWork, batched_reads, batched_writes, durable_by_ring, nops,
 };
 pub use device::{DeviceReport, device, reads};
 pub use durable::{DurableReport, durable};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::pool::Memory;
 use super::sqe::TRANSFER_BYTES_MAX;
-use crate::fs::{File, open_file};
+use crate::fs::{Durability, File, open_file};
 use crate::op::{Answer, Meta};
 
 /// What the worker of a pool has to offer to the files that it opens.
@@ -33,27 +33,56 @@ fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     }
 }
 
-pub(crate) fn transfer(write: bool, fd: i32, memory: &Memory, offset: u64) -> io::Result<usize> {
-    let at = i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+pub(crate) fn read(fd: i32, memory: &Memory, offset: u64) -> io::Result<usize> {
+    let at = position(offset)?;
     match *memory {
-        // SAFETY (all four): the memory belongs to an operation that waits in its worker's table;
-        // `Work` says why it stays valid and untouched.
         Memory::Single(ptr, len) => {
             let len = len.min(TRANSFER_BYTES_MAX);
-            match write {
-                // SAFETY: see above.
-                true => retry(|| unsafe { libc::pwrite(fd, ptr.cast(), len, at) }),
-                // SAFETY: see above.
-                false => retry(|| unsafe { libc::pread(fd, ptr.cast(), len, at) }),
-            }
+            // SAFETY: the memory belongs to an operation that waits in its worker's table; `Work` says why
+            // it stays valid and untouched.
+            retry(|| unsafe { libc::pread(fd, ptr.cast(), len, at) })
         }
-        Memory::Spans(spans, count) => match write {
-            // SAFETY: see above.
-            true => retry(|| unsafe { libc::pwritev(fd, spans, count as i32, at) }),
-            // SAFETY: see above.
-            false => retry(|| unsafe { libc::preadv(fd, spans, count as i32, at) }),
-        },
+        // SAFETY: as above.
+        Memory::Spans(spans, count) => {
+            retry(|| unsafe { libc::preadv(fd, spans, count as i32, at) })
+        }
     }
+}
+
+/// Writes; a linked sync follows when all has been written.
+pub(crate) fn write(
+    fd: i32,
+    memory: &Memory,
+    offset: u64,
+    durability: Durability,
+) -> io::Result<usize> {
+    let at = position(offset)?;
+    let flags = if durability == Durability::Flag { libc::RWF_DSYNC } else { 0 };
+    let one = |ptr: *mut u8, len: usize| libc::iovec { iov_base: ptr.cast(), iov_len: len };
+    let (wanted, written) = match *memory {
+        Memory::Single(ptr, len) => {
+            let len = len.min(TRANSFER_BYTES_MAX);
+            let span = one(ptr, len);
+            // SAFETY: the memory belongs to an operation that waits in its worker's table; `Work` says why
+            // it stays valid and untouched.
+            (len, retry(|| unsafe { libc::pwritev2(fd, &span, 1, at, flags) })?)
+        }
+        Memory::Spans(spans, count) => {
+            // SAFETY: as above.
+            let len = unsafe { std::slice::from_raw_parts(spans, count) };
+            let len = len.iter().map(|span| span.iov_len).sum();
+            // SAFETY: as above.
+            (len, retry(|| unsafe { libc::pwritev2(fd, spans, count as i32, at, flags) })?)
+        }
+    };
+    match durability == Durability::Linked && written == wanted {
+        true => sync_data(fd).map(|_| written),
+        false => Ok(written),
+    }
+}
+
+fn position(offset: u64) -> io::Result<i64> {
+    i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
 pub(crate) fn sync_data(fd: i32) -> io::Result<usize> {

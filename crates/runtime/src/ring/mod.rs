@@ -194,9 +194,10 @@ fn on_ring(op: &Op) -> bool {
     file.backend().kind == RingKind::Uring
 }
 
-/// Reads and writes of files whose device is polled.
+/// Reads and writes of files whose device is polled. A ring that polls knows no syncs.
 fn is_polled(op: &Op) -> bool {
-    matches!(op, Op::Read(transfer) | Op::Write(transfer) if transfer.file.backend().polled)
+    let is_of_polled = matches!(op, Op::Read(of) | Op::Write(of) if of.file.backend().polled);
+    is_of_polled && !op.is_linked()
 }
 
 /// Has the poll thread wait, which starts with the first socket.

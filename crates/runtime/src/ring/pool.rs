@@ -12,6 +12,7 @@ use stdx::Key;
 
 use super::blocking;
 use crate::affinity::Affinity;
+use crate::fs::Durability;
 use crate::inbox::{Inbox, Message, lock};
 use crate::op::{Meta, Op, Outcome, Transfer};
 
@@ -22,7 +23,7 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// Blocking work, with raw pointers into the operation that waits in its worker's table.
 pub(crate) enum Work {
-    Transfer { write: bool, fd: i32, memory: Memory, offset: u64 },
+    Transfer { write: bool, fd: i32, memory: Memory, offset: u64, durability: Durability },
     SyncData { fd: i32 },
     Meta(Meta),
 }
@@ -59,7 +60,7 @@ impl Work {
                 Memory::Spans(spans.as_ptr(), spans.len())
             }
         };
-        Work::Transfer { write, fd, memory, offset }
+        Work::Transfer { write, fd, memory, offset, durability: transfer.durability }
     }
 }
 
@@ -137,8 +138,12 @@ fn serve(common: &Common, context: blocking::Context, cores: Option<Affinity>) {
         let outcome = match work {
             Work::Meta(meta) => Outcome::Answer(blocking::answer(&meta, context)),
             Work::SyncData { fd } => Outcome::Count(blocking::sync_data(fd)),
-            Work::Transfer { write, fd, memory, offset } => {
-                Outcome::Count(blocking::transfer(write, fd, &memory, offset))
+            Work::Transfer { write, fd, memory, offset, durability } => {
+                let moved = match write {
+                    true => blocking::write(fd, &memory, offset, durability),
+                    false => blocking::read(fd, &memory, offset),
+                };
+                Outcome::Count(moved)
             }
         };
         reply.send(Message::Done(key, outcome));

@@ -193,8 +193,11 @@ fn restrict(ring: &IoUring, wish: &Wish) -> io::Result<()> {
     let mut allowed: Vec<Restriction> = codes.map(|code| Restriction::sqe_op(*code)).collect();
     if wish.registered_files {
         allowed.push(Restriction::register_op(FILES_UPDATE));
-        allowed.push(Restriction::sqe_flags_allowed(squeue::Flags::FIXED_FILE.bits()));
     }
+    let mut flags = squeue::Flags::empty();
+    flags.set(squeue::Flags::FIXED_FILE, wish.registered_files);
+    flags.set(squeue::Flags::IO_LINK, wish.kind != Kind::Iopoll);
+    allowed.push(Restriction::sqe_flags_allowed(flags.bits()));
     if wish.registered_buffers {
         allowed.push(Restriction::register_op(BUFFERS_UPDATE));
         allowed.push(Restriction::sqe_op(opcode::ReadFixed::CODE));

@@ -44,6 +44,14 @@ pub(super) fn entry(op: &mut Op, places: Places, poll_first: bool) -> squeue::En
     }
 }
 
+/// The entry of the sync behind a linked write, which begins when that has moved all its bytes.
+pub(super) fn sync_behind(op: &Op, places: Places) -> Option<squeue::Entry> {
+    let Op::Write(transfer) = op else { return None };
+    let sync = opcode::Fsync::new(fd(transfer, places)).flags(types::FsyncFlags::DATASYNC).build();
+    let sync = if places.file.is_some() { sync.flags(squeue::Flags::FIXED_FILE) } else { sync };
+    op.is_linked().then_some(sync)
+}
+
 fn recv(incoming: &mut Incoming, poll_first: bool) -> squeue::Entry {
     let (fd, (place, len)) = (types::Fd(incoming.node.raw_fd()), incoming.wanted());
     let len = len.min(TRANSFER_BYTES_MAX) as u32;
@@ -70,14 +78,17 @@ fn read(transfer: &mut Transfer, places: Places) -> squeue::Entry {
 }
 
 fn write(transfer: &mut Transfer, places: Places) -> squeue::Entry {
-    let (fd, offset) = (fd(transfer, places), transfer.offset);
+    let (fd, offset, flags) = (fd(transfer, places), transfer.offset, transfer.flags());
     if let Some((ptr, len)) = transfer.single() {
         let len = len.min(TRANSFER_BYTES_MAX) as u32;
         return match places.buffer {
-            Some(at) => opcode::WriteFixed::new(fd, ptr, len, at).offset(offset).build(),
-            None => opcode::Write::new(fd, ptr, len).offset(offset).build(),
+            Some(at) => {
+                opcode::WriteFixed::new(fd, ptr, len, at).offset(offset).rw_flags(flags).build()
+            }
+            None => opcode::Write::new(fd, ptr, len).offset(offset).rw_flags(flags).build(),
         };
     }
     let spans = transfer.spans();
-    opcode::Writev::new(fd, spans.as_ptr(), spans.len() as u32).offset(offset).build()
+    let write = opcode::Writev::new(fd, spans.as_ptr(), spans.len() as u32);
+    write.offset(offset).rw_flags(flags).build()
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::{IoUring, opcode, squeue, types};
 use stdx::Key;
 
 use super::registered::{Places, Tables};
@@ -35,6 +35,17 @@ const BELL: u64 = u64::MAX;
 /// The `user_data` of what ends an operation on a socket; no key either.
 const CANCEL: u64 = u64::MAX - 1;
 
+/// In the `user_data` of a sync that is linked to a write, beside the key of that. There are not so many slots.
+const SYNC: u64 = 1 << 31;
+
+/// A write that is linked to a sync: two completions end it.
+struct Linked {
+    /// The `user_data` of the write.
+    write: u64,
+    written: Option<io::Result<usize>>,
+    synced: Option<io::Result<usize>>,
+}
+
 pub(crate) struct Uring {
     ring: IoUring,
     tables: Tables,
@@ -53,6 +64,7 @@ pub(crate) struct Uring {
     poll_first: bool,
     /// Entries made whose completions have not been collected.
     unfinished: u32,
+    linked: Vec<Linked>,
 }
 
 impl Uring {
@@ -97,6 +109,7 @@ impl Uring {
             client_pending: 0,
             poll_first,
             unfinished: 0,
+            linked: Vec::new(),
         }
     }
 
@@ -120,8 +133,17 @@ impl Uring {
             }
             _ => Places::default(),
         };
+        let sync = sqe::sync_behind(op, places);
         let entry = sqe::entry(op, places, self.poll_first).user_data(key.as_u64());
-        self.push_entry(&entry, worker.counters());
+        match sync {
+            Some(sync) => {
+                let entry = entry.flags(squeue::Flags::IO_LINK);
+                let write = key.as_u64();
+                self.linked.push(Linked { write, written: None, synced: None });
+                self.push_entries(&[entry, sync.user_data(write ^ SYNC)], worker.counters());
+            }
+            None => self.push_entry(&entry, worker.counters()),
+        }
         self.client_pending += u32::from(op.is_client());
     }
 
@@ -141,16 +163,21 @@ impl Uring {
         self.client_pending += u32::from(op.is_client());
     }
 
-    fn push_entry(&mut self, entry: &io_uring::squeue::Entry, counters: &Counters) {
+    fn push_entry(&mut self, entry: &squeue::Entry, counters: &Counters) {
+        self.push_entries(std::slice::from_ref(entry), counters);
+    }
+
+    /// Adds entries that the kernel gets with one call: a link does not reach beyond that.
+    fn push_entries(&mut self, entries: &[squeue::Entry], counters: &Counters) {
         loop {
-            // SAFETY: the entry's memory belongs to an operation in the worker's table (or to
-            // `bell_word`), which is kept until its completion has been collected.
-            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+            // SAFETY: the entries' memory belongs to an operation in the worker's table (or to
+            // `bell_word`), which is kept until its last completion has been collected.
+            if unsafe { self.ring.submission().push_multiple(entries) }.is_ok() {
                 if self.pending == 0 && self.submission == Submission::Adaptive {
                     self.pending_ns = monotonic_ns();
                 }
-                self.pending += 1;
-                self.unfinished += 1;
+                self.pending += entries.len() as u32;
+                self.unfinished += entries.len() as u32;
                 return;
             }
             self.enter(Wait::No, counters);
@@ -293,14 +320,41 @@ impl Uring {
                 self.bell_armed = false;
                 continue;
             }
-            let count = match cqe.result() {
+            let result = match cqe.result() {
                 n if n >= 0 => Ok(n as usize),
                 error => Err(io::Error::from_raw_os_error(-error)),
             };
-            ended.push((Key::from_u64(cqe.user_data()), Outcome::Count(count)));
+            if let Some((number, count)) = last_of(&mut self.linked, cqe.user_data(), result) {
+                ended.push((Key::from_u64(number), Outcome::Count(count)));
+            }
         }
         ended
     }
+}
+
+/// How an operation has ended, with this completion; `None` when another one is to come. A linked write has
+/// two, and the kernel may tell of them in either order.
+fn last_of(
+    linked: &mut Vec<Linked>,
+    number: u64,
+    result: io::Result<usize>,
+) -> Option<(u64, io::Result<usize>)> {
+    let is_one_of = |of: &Linked| number == of.write || number == of.write ^ SYNC;
+    let Some(place) = linked.iter().position(is_one_of) else { return Some((number, result)) };
+    let of = &mut linked[place];
+    let told = if number == of.write { &mut of.written } else { &mut of.synced };
+    assert!(told.replace(result).is_none(), "each half of a linked write ends once");
+    if of.written.is_none() || of.synced.is_none() {
+        return None;
+    }
+    let Linked { write, written, synced } = linked.swap_remove(place);
+    let (written, synced) = (written?, synced?);
+    let ended = match synced {
+        // It was not begun: the write is short or has failed.
+        Err(error) if error.raw_os_error() == Some(libc::ECANCELED) => written,
+        synced => written.and_then(|count| synced.map(|_| count)),
+    };
+    Some((write, ended))
 }
 
 impl Drop for Uring {

@@ -45,6 +45,7 @@ impl State {
         here.map(|(_, offset, bytes)| Change {
             sequence: u64::MAX,
             kind: ChangeKind::Write { offset: *offset, bytes: bytes.clone() },
+            is_durable: false,
         })
         .collect()
     }

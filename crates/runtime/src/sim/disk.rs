@@ -193,6 +193,15 @@ impl State {
         self.image(node).change(sequence, ChangeKind::Write { offset, bytes });
     }
 
+    /// Makes the write durable that has just taken place, and with it, if it `is_linked` to a sync, all that
+    /// was written before it began, up to `upto`.
+    pub(super) fn sync_last(&mut self, node: u64, is_linked: bool, upto: u64) {
+        self.image(node).sync_last();
+        if is_linked {
+            self.image(node).sync(upto);
+        }
+    }
+
     pub(super) fn tear(&mut self, node: u64, offset: u64, bytes: &[u8]) {
         let sequence = self.next_sequence();
         let mut prng = self.prng.fork();

@@ -9,6 +9,7 @@ use stdx::Key;
 
 use super::disk::{Disk, State, eio, handle_of};
 use super::{Network, SECTOR_BYTES};
+use crate::fs::Durability;
 use crate::op::{Meta, Op, Outcome, Transfer};
 
 /// Why operations on sockets do not come to the disk.
@@ -124,6 +125,9 @@ impl State {
         }
         let failure = match op {
             Op::Read(_) => self.faults.read_error,
+            Op::Write(of) if of.durability != Durability::None => {
+                self.faults.write_error.max(self.faults.sync_error)
+            }
             Op::Write(_) => self.faults.write_error,
             Op::SyncData(_) => self.faults.sync_error,
             Op::Meta(_) => self.faults.meta_error,
@@ -139,7 +143,8 @@ impl State {
     fn duration(&mut self, op: &Op) -> u64 {
         let base = match op {
             Op::Read(_) => self.latency.read_ns,
-            Op::Write(_) => self.latency.write_ns,
+            Op::Write(of) if of.durability == Durability::None => self.latency.write_ns,
+            Op::Write(_) => self.latency.write_ns + self.latency.sync_ns,
             Op::SyncData(_) => self.latency.sync_ns,
             Op::Meta(_) => self.latency.meta_ns,
             _ => unreachable!("{NO_FILE}"),
@@ -232,6 +237,12 @@ fn land_write(
     // A page that changes while it is written would reach a real disk torn.
     assert!(bytes == transfer.gather(), "a buffer changed while its write was in flight");
     match flight.fate {
+        Fate::Fail(_) if transfer.durability == Durability::Linked => {
+            state.write(node, offset, bytes);
+            let upto = state.sequence;
+            state.fail_sync(node, upto);
+            return Err(eio());
+        }
         Fate::Fail(error) => {
             state.tear(node, offset, &bytes);
             return Err(io::Error::from_raw_os_error(error));
@@ -242,6 +253,11 @@ fn land_write(
     let count = bytes.len();
     state.check_space(node, offset + count as u64)?;
     state.write(node, offset, bytes);
+    // The sync behind a short write is not begun.
+    let is_linked = transfer.durability == Durability::Linked;
+    if transfer.durability == Durability::Flag || is_linked && count == transfer.len() {
+        state.sync_last(node, is_linked, flight.upto);
+    }
     Ok(count)
 }
 

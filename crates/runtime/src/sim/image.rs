@@ -9,6 +9,8 @@ use super::disk::SECTOR_BYTES;
 pub(super) struct Change {
     pub(super) sequence: u64,
     pub(super) kind: ChangeKind,
+    /// It survives all the same.
+    pub(super) is_durable: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -70,7 +72,13 @@ impl Image {
 
     pub(super) fn change(&mut self, sequence: u64, kind: ChangeKind) {
         apply(&mut self.written, &kind);
-        self.unsynced.push(Change { sequence, kind });
+        self.unsynced.push(Change { sequence, kind, is_durable: false });
+    }
+
+    /// The write that has just taken place survives whatever comes, and nothing else does for that. It stays
+    /// where it is among the changes: an older one of the same bytes must not come back over it.
+    pub(super) fn sync_last(&mut self) {
+        self.unsynced.iter_mut().last().expect("a write has taken place").is_durable = true;
     }
 
     /// Some sectors of a failed write.
@@ -113,8 +121,10 @@ impl Image {
 /// Any subset of the changes, sector by sector; a lost change of length cuts what lies beyond.
 fn survive(base: &[u8], changes: &[Change], survival: f64, prng: &mut Prng) -> Vec<u8> {
     let mut bytes = base.to_vec();
-    let growth_survives = survival > 0.0 && (survival >= 1.0 || prng.chance(0.5));
+    let is_durable = changes.iter().any(|change| change.is_durable);
+    let growth_survives = is_durable || survival > 0.0 && (survival >= 1.0 || prng.chance(0.5));
     for change in changes {
+        let survival = if change.is_durable { 1.0 } else { survival };
         match &change.kind {
             ChangeKind::SetLen(_) if prng.chance(survival) => apply(&mut bytes, &change.kind),
             ChangeKind::SetLen(_) => {}

@@ -7,7 +7,7 @@ use types::LogicalType;
 
 use crate::bind::CatalogTable;
 use crate::catalog::{TableDef, TableStorage};
-use crate::cost::Fetched;
+use crate::cost::{Fetched, Remote};
 use crate::estimate::Profile;
 use crate::plan::IndexRef;
 
@@ -144,7 +144,8 @@ pub(crate) fn tree_pages(def: &TableDef, index: &IndexRef) -> f64 {
 /// Where the wanted columns of a table's rows are, for who has their keys.
 pub(crate) fn fetched(def: &TableDef, columns: &[usize], page_bytes: f64) -> Fetched {
     if def.storage == TableStorage::Row {
-        return Fetched { pages: tree_pages(def, &IndexRef::Primary), per_row: 1.0 };
+        let pages = tree_pages(def, &IndexRef::Primary);
+        return Fetched { pages, per_row: 1.0, remote: None };
     }
     let rows = (def.statistics.row_count as f64).max(1.0);
     let pages_of = |column: &usize| {
@@ -162,7 +163,20 @@ pub(crate) fn fetched(def: &TableDef, columns: &[usize], page_bytes: f64) -> Fet
         }
     };
     let per_row = columns.iter().map(vector).sum::<f64>().max(1.0);
-    Fetched { pages, per_row }
+    let remote = body_bytes(def).map(|body_bytes| Remote {
+        rows,
+        vector_rows: VECTOR_ROWS,
+        columns: columns.len() as f64,
+        bytes: pages * page_bytes,
+        body_bytes,
+    });
+    Fetched { pages, per_row, remote }
+}
+
+/// Bytes of all columns of a table whose chunks are objects of a store.
+pub(crate) fn body_bytes(def: &TableDef) -> Option<f64> {
+    let statistics = &def.statistics;
+    statistics.is_remote.then(|| statistics.column_bytes.iter().sum::<u64>() as f64)
 }
 
 /// A tree that can look up keys.

@@ -9,7 +9,7 @@ use datafusion_expr::utils::{conjunction as all_of, split_conjunction};
 use datafusion_expr::{Expr as Logical, TableScan};
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::base::{VECTOR_ROWS, fetched, tree_pages};
+use super::base::{VECTOR_ROWS, body_bytes, fetched, tree_pages};
 use super::ranges::{Demand, Ranges, demands, equalities, ranges};
 use super::restrictions::{restricted_columns, restrictions};
 use super::{Built, Physical, WantedFirst, built_as};
@@ -247,6 +247,7 @@ fn column_scan(wanted: &Wanted<'_>) -> ColumnScan {
         left: share * rows,
         later: wanted.stored(later),
         tested: wanted.stored(tested.iter().copied()),
+        body_bytes: body_bytes(wanted.def),
     }
 }
 

@@ -130,6 +130,7 @@ pub fn decode_table(bytes: &[u8]) -> SqlResult<TableDef> {
         leaf_pages: stored.leaf_pages,
         index_leaf_pages: stored.index_leaf_pages,
         column_bytes: vec![],
+        is_remote: false,
         columns: pairs.map(|(c, s)| decode_statistics(c, s)).collect::<SqlResult<_>>()?,
     };
     let index = |i: StoredIndex| {

@@ -21,7 +21,7 @@ use crate::error::{Result, StorageError};
 use crate::log::LogPlace;
 
 pub(crate) use attach::attach;
-pub use restore::{RestoreError, Restored, Until, restore};
+pub use restore::{RestoreError, RestoreProgress, Restored, Until, restore};
 pub(crate) use write::Settled;
 
 /// Attempts to write the pages of a checkpoint, and how long after one that has failed the next begins:

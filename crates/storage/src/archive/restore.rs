@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use runtime::IoBuf;
 use runtime::fs::{self, File, OpenOptions};
@@ -42,6 +43,25 @@ pub struct Restored {
     pub frames: u64,
     /// Time of the last commit, in microseconds since 1970.
     pub time: u64,
+}
+
+/// How far restoring has come, for who waits for it: bytes of the backup and of the archive's pages. The total
+/// is 0 while the moment is looked for.
+#[derive(Debug, Default)]
+pub struct RestoreProgress {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl RestoreProgress {
+    /// Bytes that are done, and all there are.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.done.load(Relaxed), self.total.load(Relaxed))
+    }
+
+    fn add(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Relaxed);
+    }
 }
 
 /// Why a state cannot be had. Times are in microseconds since 1970.
@@ -120,6 +140,7 @@ pub async fn restore(
     folder: &Path,
     until: Until,
     target: &Path,
+    progress: &RestoreProgress,
 ) -> Result<Restored> {
     let options = OpenOptions { read: true, ..OpenOptions::default() };
     let opened = File::open(backup, options).await;
@@ -136,7 +157,9 @@ pub async fn restore(
     };
     let opened = File::open(target, options).await;
     let file = opened.map_err(failed("make the restored file"))?;
-    let made = make(&backup, &header, folder, &plan, &file).await;
+    let len = backup.len().await.map_err(failed("read the backup"))?;
+    progress.total.store(len + plan.bytes_of_pages(), Relaxed);
+    let made = make((&backup, &header), folder, &plan, &file, progress).await;
     drop(file);
     if let Err(error) = made {
         fs::remove(target).await.ok();
@@ -172,6 +195,10 @@ impl Plan {
             frames: self.frames as u64,
             time: last.unwrap_or(self.survey.begin.header.time),
         }
+    }
+
+    fn bytes_of_pages(&self) -> u64 {
+        self.steps.iter().flat_map(|step| &step.pages).map(|head| u64::from(head.len)).sum()
     }
 
     /// What the log is to hold.
@@ -271,18 +298,18 @@ async fn surveyed(folder: &Path, id: SegmentId, last: u64) -> Result<Survey> {
 
 /// Fills the new file.
 async fn make(
-    backup: &File,
-    header: &Header,
+    (backup, header): (&File, &Header),
     folder: &Path,
     plan: &Plan,
     file: &File,
+    progress: &RestoreProgress,
 ) -> Result<()> {
-    copy(backup, file).await?;
+    copy(backup, file, progress).await?;
     if header.journal.pages > 0 {
         replay(file, header, &RecoveryProgress::default()).await?;
     }
     for step in &plan.steps {
-        put_pages(folder, step, header.page_size as usize, file).await?;
+        put_pages(folder, step, header.page_size as usize, file, progress).await?;
     }
     let last =
         Header { archive: 0, journal: Journal::default(), ..plan.survey.begin.header.clone() };
@@ -304,7 +331,7 @@ async fn write(file: &File, bytes: IoBuf, offset: u64) -> Stored<()> {
     file.write_all_at(bytes, offset).await.0.map_err(failed("write the restored file"))
 }
 
-async fn copy(from: &File, to: &File) -> Stored<()> {
+async fn copy(from: &File, to: &File, progress: &RestoreProgress) -> Stored<()> {
     let end = from.len().await.map_err(failed("read the backup"))?;
     let mut offset = 0;
     while offset < end {
@@ -312,13 +339,20 @@ async fn copy(from: &File, to: &File) -> Stored<()> {
         let (read, piece) = from.read_exact_at(IoBuf::alloc(len as usize), offset).await;
         read.map_err(failed("read the backup"))?;
         write(to, piece, offset).await?;
+        progress.add(len);
         offset += len;
     }
     Ok(())
 }
 
 /// Puts the images of a segment in their places.
-async fn put_pages(folder: &Path, step: &Step, page_size: usize, file: &File) -> Result<()> {
+async fn put_pages(
+    folder: &Path,
+    step: &Step,
+    page_size: usize,
+    file: &File,
+    progress: &RestoreProgress,
+) -> Result<()> {
     let damaged = || RestoreError::Damaged { segment: step.id.path(folder), last: step.before };
     let segment = segment::open(folder, step.id).await?;
     for head in &step.pages {
@@ -335,6 +369,7 @@ async fn put_pages(folder: &Path, step: &Step, page_size: usize, file: &File) ->
             write(file, run, pid * page_size as u64).await?;
             at = end;
         }
+        progress.add(content.len() as u64);
     }
     Ok(())
 }

@@ -4,11 +4,12 @@ mod frame;
 mod recover;
 mod redo;
 
+use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 use runtime::IoBuf;
-use runtime::fs::File;
+use runtime::fs::{Durability, File};
 
 use crate::error::{Result, StorageError};
 use crate::header::{Header, VERSION_WITH_TIMES};
@@ -66,6 +67,7 @@ pub(crate) struct Log {
     syncs: Syncs,
     page_size: usize,
     is_wanted: bool,
+    durability: Durability,
     state: Mutex<State>,
 }
 
@@ -143,13 +145,29 @@ impl Appended {
     }
 }
 
+fn check_synced(synced: io::Result<()>) -> Result<()> {
+    match synced {
+        Err(error) if !planted::is("sync-error-ignored") => {
+            Err(StorageError::io("sync the log", &error))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Log {
     /// The empty log of a file; one that has none gets one only if it `is_wanted`.
-    pub fn new(file: File, syncs: Syncs, is_wanted: bool, header: &Header) -> Log {
+    pub fn new(
+        file: File,
+        syncs: Syncs,
+        is_wanted: bool,
+        durability: Durability,
+        header: &Header,
+    ) -> Log {
         let has_times = header.version >= VERSION_WITH_TIMES;
         let state = State::at(header.log, header.checkpoint, header.time);
         let state = Mutex::new(State { has_times, ..state });
-        Log { file, syncs, page_size: header.page_size as usize, is_wanted, state }
+        let page_size = header.page_size as usize;
+        Log { file, syncs, page_size, is_wanted, durability, state }
     }
 
     /// The pages of the run that the file should have, when that is longer than the one which it has, or
@@ -223,20 +241,30 @@ impl Log {
     /// # Panics
     /// Without room for it, or while another one is written.
     pub async fn append(&self, redo: &Redo) -> Result<Appended> {
-        let appending = self.begin(redo);
-        let (written, image) = self.file.write_all_at(appending.image, appending.offset).await;
-        written.map_err(|error| StorageError::io("write the log", &error))?;
-        let synced = match planted::is("log-not-synced") {
-            true => Ok(()),
-            false => self.syncs.sync().await,
+        let Appending { offset, image, frame, next, end, tail } = self.begin(redo);
+        let image = match self.durability {
+            Durability::Linked | Durability::Flag if !planted::is("log-not-synced") => {
+                let (written, image) = self.syncs.write(image, offset, self.durability).await;
+                check_synced(written)?;
+                image
+            }
+            _ => {
+                let (written, image) = self.file.write_all_at(image, offset).await;
+                written.map_err(|error| StorageError::io("write the log", &error))?;
+                self.sync().await?;
+                image
+            }
         };
-        if !planted::is("sync-error-ignored") {
-            synced.map_err(|error| StorageError::io("sync the log", &error))?;
-        }
         let mut state = self.state();
-        let Appending { frame, next, end, tail, .. } = appending;
         (state.next, state.end, state.tail, state.is_appending) = (next, end, tail, false);
         Ok(Appended { image, frame })
+    }
+
+    async fn sync(&self) -> Result<()> {
+        match planted::is("log-not-synced") {
+            true => Ok(()),
+            false => check_synced(self.syncs.sync().await),
+        }
     }
 
     fn begin(&self, redo: &Redo) -> Appending {

@@ -11,7 +11,10 @@ use super::storm::rebuild;
 use super::{
     PATH, Report, Rows, State, ensure, options, random_rows, random_value, state_of, world,
 };
-use crate::{ArchiveOptions, Redo, Restored, Result, Store, StoreOptions, TreeId, Until, restore};
+use crate::{
+    ArchiveOptions, Redo, RestoreProgress, Restored, Result, Store, StoreOptions, TreeId, Until,
+    restore,
+};
 
 const FOLDER: &str = "/archive";
 const RESTORED: &str = "/restored";
@@ -311,7 +314,14 @@ fn check(
             if fs::exists(RESTORED).await.is_ok_and(|exists| exists) {
                 fs::remove(RESTORED).await.expect("it can be removed");
             }
-            let restored = restore(path.as_ref(), FOLDER.as_ref(), until, RESTORED.as_ref()).await;
+            let restored = restore(
+                path.as_ref(),
+                FOLDER.as_ref(),
+                until,
+                RESTORED.as_ref(),
+                &RestoreProgress::default(),
+            )
+            .await;
             let restored = restored.map_err(|error| format!("{error:?}"))?;
             let opened = Store::open(RESTORED.as_ref(), StoreOptions { log: true, ..options(256) });
             let store = opened.await.map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use runtime::IoCounters;
+use runtime::fs::Durability;
 use runtime::sim::{Disk, FaultPlan};
 use stdx::Prng;
 
@@ -21,7 +22,10 @@ fn frames(seed: u64) -> usize {
 
 /// With a log or without one.
 fn options_of(seed: u64) -> StoreOptions {
-    StoreOptions { log: !seed.is_multiple_of(3), ..options(frames(seed)) }
+    let ways = [Durability::Sync, Durability::Linked, Durability::Flag];
+    let log_durability = ways[(seed / 3 % 3) as usize];
+    let log_durability = Some(log_durability);
+    StoreOptions { log: !seed.is_multiple_of(3), log_durability, ..options(frames(seed)) }
 }
 
 /// Times that recovery is cut short before it is let run.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use runtime::IoCounters;
-use runtime::fs::FileBackend;
+use runtime::fs::{Durability, FileBackend};
 use runtime::sync::Semaphore;
 
 pub use backup::CopyProgress;
@@ -63,6 +63,9 @@ pub struct StoreOptions {
     /// Whether the file is to have a log, from its next checkpoint on. What one that it has already holds
     /// is read in any case.
     pub log: bool,
+    /// How frames of the log become durable. By default with `RWF_DSYNC` where the file is direct and its file
+    /// system has a non-blocking path (those are known to heed it), else by a sync.
+    pub log_durability: Option<Durability>,
     /// Where what becomes of the file is archived. Only a file with a log is.
     pub archive: Option<ArchiveOptions>,
 }
@@ -74,6 +77,7 @@ impl Default for StoreOptions {
             pool_bytes: 64 << 20,
             direct: true,
             log: false,
+            log_durability: None,
             archive: None,
         }
     }

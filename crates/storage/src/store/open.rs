@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex};
 
-use runtime::fs::{self, File, OpenOptions};
+use runtime::fs::{self, Durability, File, OpenOptions};
 use runtime::sync::Semaphore;
-use runtime::{IoBuf, IoCounters};
+use runtime::{IoBuf, IoCounters, RingKind};
 
 use super::{RecoveryPhase, RecoveryProgress, Store, StoreInner, StoreOptions, TreeId};
 use crate::allocator::Allocator;
@@ -177,7 +177,8 @@ fn assemble(
     let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
     let (pages, epoch) = (Arc::clone(&allocator), header.checkpoint + 1);
     let syncs = Syncs::new(file.clone());
-    let log = Log::new(file.clone(), syncs.clone(), options.log, &header);
+    let log =
+        Log::new(file.clone(), syncs.clone(), options.log, durability(options, &file), &header);
     let pool = Pool::new(file, pages, header.page_size, options.pool_bytes, epoch)?;
     pool.expect(header.page_count);
     let trees: BTreeMap<_, _> = directory
@@ -202,6 +203,13 @@ fn assemble(
         io: IoCounters::default(),
     };
     Ok(Store { inner: Arc::new(inner) })
+}
+
+fn durability(options: &StoreOptions, file: &File) -> Durability {
+    let backend = file.backend();
+    let is_heeded = backend.direct && backend.kind == RingKind::Uring;
+    let by_default = if is_heeded { Durability::Flag } else { Durability::Sync };
+    options.log_durability.unwrap_or(by_default)
 }
 
 /// What the two slots say.

@@ -78,13 +78,13 @@ fn commits_are_told_what_the_cache_does_and_which_way_is_faster() {
     let told = |measured| (told(&measured, "write cache").0, told(&measured, "durable writes").0);
     let (cache, way) = told(server());
     assert!(cache.contains("power-loss protection"), "{cache}");
-    assert_eq!(way, "write, then fdatasync");
+    assert_eq!(way, "worth a trial: wal_sync_method = fdatasync");
     let ms = Duration::from_millis;
     let durable = DurableReport { plain: ms(1), synced: ms(9), dsync: Some(ms(5)), direct: true };
     let queue = QueueReport { is_cache_volatile: Some(true), ..QueueReport::default() };
     let (cache, way) = told(Measured { queue: Some(queue), durable, ..server() });
     assert_eq!(cache, "volatile: a commit has to flush it");
-    assert_eq!(way, "one write with RWF_DSYNC would be faster");
+    assert_eq!(way, "one write with RWF_DSYNC");
     let (cache, way) = told(Measured {
         queue: None,
         durable: DurableReport { dsync: None, ..durable },

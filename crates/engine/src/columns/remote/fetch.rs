@@ -79,6 +79,17 @@ impl<'a> Download<'a> {
         Ok(())
     }
 
+    /// Takes memory for all of these places if there is some now; whether there is.
+    pub(in crate::columns) fn try_reserve(
+        &mut self,
+        room: &Arc<Room>,
+        places: &[Range<usize>],
+    ) -> bool {
+        let bytes = self.requests(places.to_vec()).iter().map(Range::len).sum();
+        self.taken = if bytes > 0 { room.try_hold(bytes).map(Arc::new) } else { None };
+        bytes == 0 || self.taken.is_some()
+    }
+
     /// Gets these places, as far as they are not there.
     ///
     /// # Errors
