@@ -2,16 +2,25 @@
 
 /// A request, ready to be sent. Names of headers are in lower case; names and values have been made
 /// by us or checked: no line ends in them. It holds a signature, so it is never shown.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
     /// Path and query, encoded.
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
+    /// What the body begins with, in front of the bytes that are somebody else's.
+    pub(crate) before: String,
     pub(crate) body: &'a [u8],
+    /// And what it ends with.
+    pub(crate) after: String,
 }
 
 impl Request<'_> {
+    /// Bytes of the whole body.
+    pub(crate) fn body_len(&self) -> usize {
+        self.before.len() + self.body.len() + self.after.len()
+    }
+
     /// Everything before the body.
     pub(crate) fn head(&self) -> Vec<u8> {
         let mut out = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
@@ -22,8 +31,9 @@ impl Request<'_> {
             out.push_str(value);
             out.push_str("\r\n");
         }
-        if !self.body.is_empty() || self.method == "PUT" || self.method == "POST" {
-            out.push_str(&format!("content-length: {}\r\n", self.body.len()));
+        let length = self.body_len();
+        if length > 0 || self.method == "PUT" || self.method == "POST" {
+            out.push_str(&format!("content-length: {length}\r\n"));
         }
         out.push_str("\r\n");
         out.into_bytes()
