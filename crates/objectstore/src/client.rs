@@ -15,7 +15,7 @@ use crate::credentials::{Credentials, Gives};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::location::Endpoint;
-use crate::lock;
+use crate::lock::lock;
 use crate::pool::Pool;
 use crate::provider::{Azure, Google, Provider, S3};
 use crate::resolve::Resolver;

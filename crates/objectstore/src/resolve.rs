@@ -11,7 +11,7 @@ use runtime::time::{self, Duration, Instant};
 use crate::allow::AllowList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Endpoint;
-use crate::lock;
+use crate::lock::lock;
 
 /// The system's resolver does not say how long its answers are good for; a minute is what stores
 /// themselves ask for, or more.

@@ -81,7 +81,10 @@ impl Store {
             })
             .await;
         match written {
-            Err(error) if is_unsure.get() => self.settle(error, key, id, condition, deadline).await,
+            Err(error) if is_unsure.get() => {
+                // Rare, and as large as all the rest.
+                Box::pin(self.settle(error, key, id, condition, deadline)).await
+            }
             written => written,
         }
     }

@@ -20,7 +20,7 @@ use super::web_identity::WebIdentity;
 use super::{Credentials, Keys, Variables, keys_of_variables, read};
 use crate::allow::AllowList;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lock;
+use crate::lock::lock;
 use crate::tls::Trust;
 
 /// Keys are renewed when so little of their time is left, or a quarter of it where that is less. The

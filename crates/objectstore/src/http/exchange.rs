@@ -94,11 +94,11 @@ pub(crate) async fn exchange(
 
 async fn send(connection: &mut Connection, request: &Request<'_>, deadline: Instant) -> Result<()> {
     let mut head = request.head();
-    head.extend_from_slice(request.before.as_bytes());
+    head.extend_from_slice(request.before().as_bytes());
     let is_short = request.body.len() <= TOGETHER_BYTES_MAX;
     if is_short {
         head.extend_from_slice(request.body);
-        head.extend_from_slice(request.after.as_bytes());
+        head.extend_from_slice(request.after().as_bytes());
     }
     let sent = async {
         connection.send_text(head, deadline).await?;
@@ -106,9 +106,9 @@ async fn send(connection: &mut Connection, request: &Request<'_>, deadline: Inst
             return Ok(());
         }
         connection.send_body(request.body, deadline).await?;
-        match request.after.is_empty() {
+        match request.after().is_empty() {
             true => Ok(()),
-            false => connection.send_text(request.after.clone().into_bytes(), deadline).await,
+            false => connection.send_text(request.after().as_bytes().to_vec(), deadline).await,
         }
     };
     sent.await.map_err(|error| Error::io("sending the request", &error))

@@ -8,17 +8,33 @@ pub(crate) struct Request<'a> {
     /// Path and query, encoded.
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// What the body begins with, in front of the bytes that are somebody else's.
-    pub(crate) before: String,
     pub(crate) body: &'a [u8],
-    /// And what it ends with.
+    /// What the body begins and ends with, around the bytes that are somebody else's. Few requests have it, and each is
+    /// part of the future of whoever waits.
+    pub(crate) around: Option<Box<Around>>,
+}
+
+/// The beginning and the end of a body.
+#[derive(Clone, Default)]
+pub(crate) struct Around {
+    pub(crate) before: String,
     pub(crate) after: String,
 }
 
 impl Request<'_> {
+    /// What stands in front of the bytes.
+    pub(super) fn before(&self) -> &str {
+        self.around.as_ref().map_or("", |around| &around.before)
+    }
+
+    /// What stands behind them.
+    pub(super) fn after(&self) -> &str {
+        self.around.as_ref().map_or("", |around| &around.after)
+    }
+
     /// Bytes of the whole body.
     pub(crate) fn body_len(&self) -> usize {
-        self.before.len() + self.body.len() + self.after.len()
+        self.before().len() + self.body.len() + self.after().len()
     }
 
     /// Everything before the body.

@@ -7,7 +7,7 @@ use crate::credentials::Credentials;
 use crate::date;
 use crate::encode;
 use crate::error::{Error, Result};
-use crate::http::Request;
+use crate::http::{Around, Request};
 use crate::location::Endpoint;
 use crate::operation::{Condition, ListPage, ObjectInfo, Operation, Part, Payload};
 
@@ -132,12 +132,13 @@ impl Google {
         // No body has it in it but by a chance of 2^-128: nobody knows it before.
         let boundary = encode::hex(&runtime::entropy::<16>());
         draft.header("content-type", format!("multipart/related; boundary={boundary}"));
-        draft.before = format!(
+        let before = format!(
             "--{boundary}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{metadata}\r\n\
              --{boundary}\r\ncontent-type: application/octet-stream\r\n\r\n"
         );
+        let after = format!("\r\n--{boundary}--\r\n");
+        draft.around = Some(Box::new(Around { before, after }));
         draft.body = payload.bytes;
-        draft.after = format!("\r\n--{boundary}--\r\n");
         Ok(draft)
     }
 

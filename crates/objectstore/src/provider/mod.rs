@@ -18,7 +18,7 @@ pub(crate) use s3::S3;
 
 use crate::credentials::{Credentials, Token};
 use crate::error::{Error, Result};
-use crate::http::{Head, Request};
+use crate::http::{Around, Head, Request};
 use crate::location::Endpoint;
 use crate::operation::{ListPage, ObjectInfo, Operation, Part, parse_crc32c};
 use crate::{date, encode};
@@ -32,16 +32,14 @@ pub(crate) struct Draft<'a> {
     /// Names and values, not encoded.
     pub(crate) query: Vec<(String, String)>,
     pub(crate) headers: Vec<(String, String)>,
-    /// What stands in front of the bytes.
-    pub(crate) before: String,
     pub(crate) body: &'a [u8],
-    pub(crate) after: String,
+    /// What stands around the bytes.
+    pub(crate) around: Option<Box<Around>>,
 }
 
 impl<'a> Draft<'a> {
     fn new(method: &'static str, path: String) -> Draft<'a> {
-        let (before, after) = (String::new(), String::new());
-        Draft { method, path, query: Vec::new(), headers: Vec::new(), before, body: &[], after }
+        Draft { method, path, query: Vec::new(), headers: Vec::new(), body: &[], around: None }
     }
 
     fn header(&mut self, name: &str, value: impl Into<String>) {
@@ -94,8 +92,8 @@ impl<'a> Draft<'a> {
                 return Err(Error::invalid(format!("the header {name} cannot have this value")));
             }
         }
-        let Draft { method, headers, before, body, after, .. } = self;
-        Ok(Request { method, target, headers, before, body, after })
+        let Draft { method, headers, body, around, .. } = self;
+        Ok(Request { method, target, headers, body, around })
     }
 }
 
