@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Asks object stores that others wrote for everything that `objectstore` can ask for: moto and versitygw
-# (S3), Azurite (Azure). Those of S3 then keep the tables of TPC-H, whose queries give the right answers in all
-# modes, and a table whose writer is killed as a process, again and again; the other a table that one database
-# writes and another one reads.
+# (S3), Azurite (Azure), fake-gcs-server (Google). Those of S3 and Google then keep the tables of TPC-H, whose
+# queries give the right answers in all modes; those of S3 a table whose writer is killed as a process, again and
+# again; Azurite and fake-gcs-server a table that one database writes and another one reads.
 #
 #   tests/objects/run.sh                 all of them
 #   tests/objects/run.sh --only moto     one of them (may be repeated)
@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --only) only+=("$2"); shift ;;
     --gate) gate=true ;;
-    *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -60,14 +60,15 @@ exercise() {
   if "$program" "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
-# tables NAME ENDPOINT: TPC-H at a hundredth of its size, its chunks in the store; all 22 queries, in all modes,
-# against the answers of another engine; then all rows once more from a second database.
+# tables NAME ENDPOINT [START SECRET]: TPC-H at a hundredth of its size, its chunks in the store; all 22 queries, in
+# all modes, against the answers of another engine; then all rows once more from a second database, with keys that it
+# finds itself or by the options SECRET, and from a database that is the bucket. Locations begin with START.
 tables() {
-  local name=$1
+  local name=$1 start=${3:-s3://bucket} secret=${4:-type s3, provider credential_chain}
   echo "== tables in $name"
-  if AWS_ACCESS_KEY_ID=$OBJECTS_ID AWS_SECRET_ACCESS_KEY=$OBJECTS_SECRET AWS_ENDPOINT_URL=$2 \
-    "$dovetail" tpch verify --sf 0.01 --storage column --location s3://bucket/tpch --data "$scratch/$name.dovetail" \
-    && second "$2" "$scratch/$name-second.dovetail" && bucket "$2"; then
+  if keys "$2" "$dovetail" tpch verify --sf 0.01 --storage column --location "$start/tpch" \
+      --data "$scratch/$name.dovetail" \
+    && second "$2" "$scratch/$name-second.dovetail" "$start" "$secret" && bucket "$2" "$start"; then
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
@@ -85,11 +86,11 @@ killed() {
   fi
 }
 
-# second ENDPOINT FILE: a database that only reads what the first one wrote, with keys that it finds itself.
+# second ENDPOINT FILE START SECRET: a database that only reads what the first one wrote.
 second() {
   local found
-  found=$(keys "$1" "$dovetail" sql "$2" -c "create secret s (type s3, provider credential_chain, endpoint '$1')" \
-    -c "create table lineitem with (location = 's3://bucket/tpch/lineitem')" \
+  found=$(keys "$1" "$dovetail" sql "$2" -c "create secret s ($4, endpoint '$1')" \
+    -c "create table lineitem with (location = '$3/tpch/lineitem')" \
     -c "select count(*), sum(l_quantity) from lineitem") || return 1
   echo "$found" | grep -q 60175 || { echo "the second database finds: $found"; return 1; }
 }
@@ -119,15 +120,16 @@ one_table() {
 keys() {
   local endpoint=$1
   shift
-  AWS_ACCESS_KEY_ID=$OBJECTS_ID AWS_SECRET_ACCESS_KEY=$OBJECTS_SECRET AWS_ENDPOINT_URL=$endpoint "$@"
+  AWS_ACCESS_KEY_ID=$OBJECTS_ID AWS_SECRET_ACCESS_KEY=$OBJECTS_SECRET AWS_ENDPOINT_URL=$endpoint \
+    CLOUDSDK_AUTH_ACCESS_TOKEN=$OBJECTS_SECRET STORAGE_EMULATOR_HOST=$endpoint "$@"
 }
 
-# bucket ENDPOINT: all tables of the bucket, opened from there alone; the same rows once more as Parquet.
+# bucket ENDPOINT START: all tables of the bucket, opened from there alone; the same rows once more as Parquet.
 bucket() {
   local found query="select count(*), sum(l_quantity) from"
-  found=$(keys "$1" "$dovetail" sql s3://bucket/tpch --csv -t -c "$query lineitem" \
-    -c "copy lineitem to 's3://bucket/files/lineitem.parquet' (format parquet, row_group_size 5000)" \
-    -c "$query 's3://bucket/files/*.parquet'" -c "select count(*) from orders") || return 1
+  found=$(keys "$1" "$dovetail" sql "$2/tpch" --csv -t -c "$query lineitem" \
+    -c "copy lineitem to '$2/files/lineitem.parquet' (format parquet, row_group_size 5000)" \
+    -c "$query '$2/files/*.parquet'" -c "select count(*) from orders") || return 1
   [ "$(echo "$found" | grep -c "^60175,")" = 2 ] && echo "$found" | grep -q "^15000" \
     || { echo "the bucket as a database finds: $found"; return 1; }
 }
@@ -205,13 +207,36 @@ azurite() {
   stop
 }
 
+fake_gcs_server() {
+  local program_path=$cache/bin/fake-gcs-server
+  if ! [ -x "$program_path" ]; then
+    command -v go >/dev/null || { skip fake-gcs-server "there is no Go to build it with"; return; }
+    GOBIN=$cache/bin go install github.com/fsouza/fake-gcs-server@latest >"$cache/fake-gcs.log" 2>&1 \
+      || { skip fake-gcs-server "it cannot be built ($cache/fake-gcs.log)"; return; }
+  fi
+  local port url
+  port=$(free_port) url=http://127.0.0.1:$port
+  "$program_path" -scheme http -host 127.0.0.1 -port "$port" -backend memory -log-level error \
+    >"$cache/fake-gcs-server.log" 2>&1 &
+  server_pid=$!
+  wait_for "$port" || { skip fake-gcs-server "it does not start ($cache/fake-gcs-server.log)"; stop; return; }
+  # It looks at no tokens, at no conditions where objects are joined, and counts no groups of names.
+  export OBJECTS_ID=nobody OBJECTS_SECRET=token
+  curl --silent --fail --output /dev/null -H "content-type: application/json" -d '{"name": "bucket"}' \
+    "$url/storage/v1/b?project=test" || { skip fake-gcs-server "no bucket can be made"; stop; return; }
+  OBJECTS_LACKS="denied parts-if-absent pages-of-groups ${FAKE_GCS_LACKS-}" exercise fake-gcs-server google "$url" bucket
+  tables fake-gcs-server "$url" gs://bucket "type gcs, session_token '$OBJECTS_SECRET'"
+  one_table fake-gcs-server "type gcs, session_token '$OBJECTS_SECRET', endpoint '$url'" gs://bucket/t
+  stop
+}
+
 $gate || [ -n "${OBJECTS_BUILT-}" ] || (cd "$root" && ${CARGO:-cargo} build --quiet -p objectstore --example exercise \
   && ${CARGO:-cargo} build --quiet -p cli) || exit 1
 dovetail=${CARGO_TARGET_DIR:-$root/target}/debug/dovetail
 program=${CARGO_TARGET_DIR:-$root/target}/debug/examples/exercise
 [ -x "$program" ] || { echo "there is no $program"; exit 1; }
-for server in moto versitygw azurite; do
-  wanted "$server" && "$server"
+for server in moto versitygw azurite fake-gcs-server; do
+  wanted "$server" && "${server//-/_}"
 done
 if $gate; then
   word=ok

@@ -7,13 +7,56 @@ use std::path::{Path, PathBuf};
 use engine::{Database, Options, SqlError, SqlResult};
 use types::SqlState;
 
-/// What locations begin with that the keys of the environment are for.
-const S3: &str = "s3://";
+/// What locations begin with, and what the environment has for them.
+const KINDS: [(&str, &Environment); 2] = [
+    (
+        "s3://",
+        &Environment {
+            kind: "s3",
+            options: &[
+                ("key_id", "AWS_ACCESS_KEY_ID"),
+                ("secret", "AWS_SECRET_ACCESS_KEY"),
+                ("session_token", "AWS_SESSION_TOKEN"),
+                ("region", "AWS_REGION"),
+                ("endpoint", "AWS_ENDPOINT_URL"),
+                ("encryption_key", "DOVETAIL_ENCRYPTION_KEY"),
+            ],
+            chain: &[
+                "AWS_PROFILE",
+                "AWS_WEB_IDENTITY_TOKEN_FILE",
+                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            ],
+        },
+    ),
+    (
+        "gs://",
+        &Environment {
+            kind: "gcs",
+            options: &[
+                ("session_token", "CLOUDSDK_AUTH_ACCESS_TOKEN"),
+                ("endpoint", "STORAGE_EMULATOR_HOST"),
+                ("encryption_key", "DOVETAIL_ENCRYPTION_KEY"),
+            ],
+            chain: &["GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"],
+        },
+    ),
+];
+
+/// Which variables belong to the options of a secret.
+struct Environment {
+    /// The type of the secret.
+    kind: &'static str,
+    options: &'static [(&'static str, &'static str)],
+    /// Variables that say where keys are found. Without any of them a bucket is asked without keys: nobody waits
+    /// for a metadata service that is not there.
+    chain: &'static [&'static str],
+}
 
 /// The location that a name of a database is, if it is one.
 pub(crate) fn location_of(database: &Path) -> Option<&str> {
     let text = database.to_str()?;
-    [S3, "gs://", "az://"].iter().any(|start| text.starts_with(start)).then_some(text)
+    ["s3://", "gs://", "az://"].iter().any(|start| text.starts_with(start)).then_some(text)
 }
 
 /// A folder of this process for the file that has the headers of the tables, and the keys: nobody else looks into
@@ -40,15 +83,6 @@ impl Drop for Scratch {
     }
 }
 
-/// Variables that say where keys are found. Without any of them a bucket is asked without keys: nobody waits
-/// for a metadata service that is not there.
-const CHAIN: [&str; 4] = [
-    "AWS_PROFILE",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-];
-
 /// Opens the tables of a location with the keys of the environment.
 ///
 /// # Errors
@@ -56,9 +90,9 @@ const CHAIN: [&str; 4] = [
 pub(crate) fn open(location: &str, options: Options) -> SqlResult<(Database, Scratch)> {
     let scratch = Scratch::new()?;
     let db = Database::create(&scratch.0.join("bucket.dovetail"), options)?;
-    if location.starts_with(S3) {
+    if let Some((start, _)) = KINDS.iter().find(|(start, _)| location.starts_with(start)) {
         // The environment's keys are for all that its user reads.
-        make_secret(&db, S3)?;
+        make_secret(&db, start)?;
     }
     db.session().attach_all(location)?;
     Ok((db, scratch))
@@ -69,23 +103,17 @@ pub(crate) fn open(location: &str, options: Options) -> SqlResult<(Database, Scr
 /// # Errors
 /// Those of the statement.
 pub(crate) fn make_secret(db: &Database, scope: &str) -> SqlResult<()> {
-    let options = [
-        ("key_id", "AWS_ACCESS_KEY_ID"),
-        ("secret", "AWS_SECRET_ACCESS_KEY"),
-        ("session_token", "AWS_SESSION_TOKEN"),
-        ("region", "AWS_REGION"),
-        ("endpoint", "AWS_ENDPOINT_URL"),
-        ("encryption_key", "DOVETAIL_ENCRYPTION_KEY"),
-    ];
-    let given = options.iter().filter_map(|(option, variable)| {
-        let value = std::env::var(variable).ok().filter(|value| !value.is_empty())?;
-        Some(format!("{option} '{}'", value.replace('\'', "''")))
+    let Some((_, environment)) = KINDS.iter().find(|(start, _)| scope.starts_with(start)) else {
+        return Ok(());
+    };
+    let value = |variable| std::env::var(variable).ok().filter(|value| !value.is_empty());
+    let given = environment.options.iter().filter_map(|(option, variable)| {
+        Some(format!("{option} '{}'", value(variable)?.replace('\'', "''")))
     });
     let mut given: Vec<String> = given.collect();
-    let is_set = |variable: &&str| std::env::var(variable).is_ok_and(|value| !value.is_empty());
     let has_keys =
         ["key_id", "session_token"].iter().any(|key| given.iter().any(|g| g.starts_with(key)));
-    if !has_keys && CHAIN.iter().any(is_set) {
+    if !has_keys && environment.chain.iter().any(|variable| value(variable).is_some()) {
         given.push("provider 'credential_chain'".to_owned());
     }
     // A region alone says where, and not who.
@@ -93,8 +121,8 @@ pub(crate) fn make_secret(db: &Database, scope: &str) -> SqlResult<()> {
     if !says_who {
         return Ok(());
     }
-    let (given, scope) = (given.join(", "), scope.replace('\'', "''"));
+    let (kind, given, scope) = (environment.kind, given.join(", "), scope.replace('\'', "''"));
     db.session()
-        .execute(&format!("create secret environment (type s3, scope '{scope}', {given})"))
+        .execute(&format!("create secret environment (type {kind}, scope '{scope}', {given})"))
         .map(drop)
 }

@@ -12,6 +12,7 @@ const SEPARATOR: &str = "\u{1f}";
 pub struct CatalogConfig {
     default_prefix: Option<String>,
     prefix: Option<String>,
+    uri: Option<String>,
     store: StorePlace,
 }
 
@@ -31,7 +32,17 @@ impl CatalogConfig {
         };
         let ((default_prefix, default_store), (prefix, store)) =
             (part("defaults")?, part("overrides")?);
-        Ok(CatalogConfig { default_prefix, prefix, store: store.or(&default_store) })
+        let uri = match object.get("overrides") {
+            None => None,
+            Some(settings) => Object::of(settings, "overrides")?.text_if("uri")?.map(str::to_owned),
+        };
+        Ok(CatalogConfig { default_prefix, prefix, uri, store: store.or(&default_store) })
+    }
+
+    /// Where it wants to be asked from now on, if it says so. What it proposes for those who name no place counts for
+    /// nothing: whoever asks has named one.
+    pub fn uri(&self) -> Option<&str> {
+        self.uri.as_deref()
     }
 
     /// Where the store of its tables is, as far as a table says nothing else.

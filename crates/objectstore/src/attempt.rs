@@ -10,7 +10,6 @@ use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::{self, Answer, Head, Pace, Request, Sink, Times};
 use crate::operation::Operation;
-use crate::provider::complaint;
 use crate::restart::Turn;
 use crate::store::Store;
 
@@ -123,7 +122,7 @@ impl Store {
         let (client, endpoint) = (self.client(), self.provider().endpoint());
         let (times, peer, begun) = (until.times(self), connection.peer.ip(), time::now());
         self.note(1, 0);
-        client.counters.sent_bytes.fetch_add(request.body.len() as u64, Relaxed);
+        client.counters.sent_bytes.fetch_add(request.body_len() as u64, Relaxed);
         let before = sink.count();
         let done = http::exchange(&mut connection, request, sink, &times, admit).await;
         let came = (sink.count() - before.min(sink.count())) as u64;
@@ -132,7 +131,11 @@ impl Store {
             Ok(answer) => {
                 let seconds = begun.elapsed().as_secs_f64();
                 match came >= RATED_BYTES_MIN && seconds > 0.0 {
-                    true => client.resolver.note_rate(endpoint, peer, came as f64 / seconds),
+                    true => {
+                        let segment_bytes = connection.segment_bytes();
+                        client.resolver.note_rate(endpoint, peer, came as f64 / seconds);
+                        client.note_segments(endpoint, peer, segment_bytes);
+                    }
                     false => client.resolver.note_success(endpoint, peer),
                 }
                 if answer.keeps {
@@ -141,7 +144,7 @@ impl Store {
                 match answer.head.status {
                     200..=299 => Ok(answer),
                     _ => {
-                        let error = complaint(&answer.head, &answer.complaint);
+                        let error = self.provider().complaint(&answer.head, &answer.complaint);
                         Err(((error, Some(answer.head)), false))
                     }
                 }

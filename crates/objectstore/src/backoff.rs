@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use runtime::time::Duration;
 
 use crate::limits::Limits;
-use crate::lock;
+use crate::lock::lock;
 
 /// A pause of random length, up to twice as long each time.
 pub(crate) fn pause(limits: &Limits, retry: u32, random: u64) -> Duration {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use rustls::pki_types::ServerName;
@@ -10,13 +11,13 @@ use rustls::pki_types::ServerName;
 use crate::allow::AllowList;
 use crate::backoff::Budget;
 use crate::concurrency::{self, Concurrency};
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, Gives};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::location::Endpoint;
-use crate::lock;
+use crate::lock::lock;
 use crate::pool::Pool;
-use crate::provider::{Azure, Flavour, Provider, S3};
+use crate::provider::{Azure, Google, Provider, S3};
 use crate::resolve::Resolver;
 use crate::restart::Restarts;
 use crate::store::Store;
@@ -67,6 +68,7 @@ pub(crate) struct Counters {
     pub(crate) restarts: AtomicU64,
     pub(crate) received_bytes: AtomicU64,
     pub(crate) sent_bytes: AtomicU64,
+    pub(crate) segment_bytes: AtomicUsize,
 }
 
 /// What a client has done.
@@ -84,6 +86,9 @@ pub struct ClientStats {
     pub received_bytes: u64,
     /// Bytes of bodies sent.
     pub sent_bytes: u64,
+    /// Bytes of the segments in which the last large answer came: about 1,450, or 8,400 and more where the whole path
+    /// takes jumbo frames. 0 where it is not known.
+    pub segment_bytes: usize,
     /// Connections that wait for a request now.
     pub idle_connection_count: usize,
 }
@@ -91,7 +96,8 @@ pub struct ClientStats {
 /// Where a bucket's name stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// In the host, unless that is an address or the name has dots (no certificate fits those).
+    /// In the host, unless that is an address or one of Oracle's that has none below it, or the name has dots (no
+    /// certificate fits those).
     #[default]
     Auto,
     /// In the path.
@@ -117,14 +123,14 @@ pub struct S3Options {
     pub no_checksums: bool,
 }
 
-/// A bucket of Google Cloud Storage, by its XML interface.
+/// A bucket of Google Cloud Storage, by its JSON interface.
 #[derive(Clone, Debug, Default)]
 pub struct GoogleOptions {
     /// The bucket.
     pub bucket: String,
     /// Where requests go, if not to Google.
     pub endpoint: Option<String>,
-    /// An HMAC key, or a token.
+    /// A token that is given or fetched.
     pub credentials: Credentials,
 }
 
@@ -171,8 +177,7 @@ impl Client {
         check_name("region", &region)?;
         let usual = || format!("https://s3.{region}.amazonaws.com");
         let endpoint = Endpoint::parse(&endpoint.unwrap_or_else(usual))?;
-        let flavour = Flavour::Amazon;
-        let s3 = place(endpoint, bucket, style, region, flavour, !no_checksums)?;
+        let s3 = place(endpoint, bucket, style, region, !no_checksums)?;
         self.store(Provider::S3(s3), credentials)
     }
 
@@ -184,9 +189,8 @@ impl Client {
         let GoogleOptions { bucket, endpoint, credentials } = options;
         check_name("bucket", &bucket)?;
         let endpoint = endpoint.unwrap_or_else(|| "https://storage.googleapis.com".to_owned());
-        let (endpoint, region) = (Endpoint::parse(&endpoint)?, "auto".to_owned());
-        let s3 = place(endpoint, bucket, Style::Path, region, Flavour::Google, true)?;
-        self.store(Provider::S3(s3), credentials)
+        let endpoint = Endpoint::parse(&endpoint)?;
+        self.store(Provider::Google(Google { endpoint, bucket }), credentials)
     }
 
     /// A container of Azure.
@@ -220,15 +224,18 @@ impl Client {
 
     fn store(&self, provider: Provider, credentials: Credentials) -> Result<Store> {
         let fits = match (&provider, &credentials) {
-            (Provider::Plain(_), Credentials::Fetched(chain)) => chain.has_tokens(),
-            (Provider::S3(s3), Credentials::Fetched(chain)) => {
-                s3.flavour == Flavour::Amazon && !chain.has_tokens()
+            (Provider::S3(_), Credentials::Fetched(chain)) => chain.gives() == Gives::Keys,
+            (Provider::Plain(_), Credentials::Fetched(chain)) => chain.gives() == Gives::Tokens,
+            (Provider::Google(_), Credentials::Fetched(chain)) => {
+                chain.gives() == Gives::GoogleTokens
             }
-            (_, credentials) => !matches!(credentials, Credentials::Fetched(_)),
+            (Provider::Azure(_), Credentials::Fetched(_)) => false,
+            (Provider::Google(_), Credentials::Keys(_)) => false,
+            _ => true,
         };
         if !fits {
-            let what = "keys that are fetched are those of AWS, for stores of S3, and tokens are \
-                        for servers of files";
+            let what = "stores of S3 take keys, given or fetched, or a token; Google and servers of files take \
+                        tokens of theirs, given or fetched; Azure takes what is given";
             return Err(Error::invalid(what));
         }
         self.0.allow.check_host(provider.endpoint())?;
@@ -256,12 +263,20 @@ impl Client {
             restart_count: counters.restarts.load(Relaxed),
             received_bytes: counters.received_bytes.load(Relaxed),
             sent_bytes: counters.sent_bytes.load(Relaxed),
+            segment_bytes: counters.segment_bytes.load(Relaxed),
             idle_connection_count: self.0.pool.idle_count(),
         }
     }
 }
 
 impl Shared {
+    /// Notes the size of the segments in which a large answer came.
+    pub(crate) fn note_segments(&self, endpoint: &Endpoint, peer: IpAddr, bytes: Option<usize>) {
+        let Some(bytes) = bytes else { return };
+        self.counters.segment_bytes.store(bytes, Relaxed);
+        self.resolver.note_segments(endpoint, peer, bytes);
+    }
+
     fn gate(&self, endpoint: &Endpoint) -> Arc<Gate> {
         let limits = &self.limits;
         let worth = if limits.adapts { concurrency::FLOOR } else { limits.requests_max };
@@ -287,16 +302,19 @@ impl fmt::Debug for Client {
     }
 }
 
+/// In the names of Oracle's hosts that have no names of buckets below them.
+const PATHS_ONLY: &str = ".compat.objectstorage.";
+
 /// Where a bucket's requests go.
 fn place(
     endpoint: Endpoint,
     bucket: String,
     style: Style,
     region: String,
-    flavour: Flavour,
     checksums: bool,
 ) -> Result<S3> {
-    let fits_host = !endpoint.is_address() && endpoint.host.contains('.') && !bucket.contains('.');
+    let has_labels = endpoint.host.contains('.') && !endpoint.host.contains(PATHS_ONLY);
+    let fits_host = !endpoint.is_address() && has_labels && !bucket.contains('.');
     let in_host = match style {
         Style::Auto => fits_host,
         Style::Path => false,
@@ -311,7 +329,7 @@ fn place(
         true => (Endpoint::parse(&endpoint.below(&bucket).to_string())?, None),
         false => (endpoint, Some(bucket)),
     };
-    Ok(S3 { endpoint, bucket_in_path, region, flavour, checksums })
+    Ok(S3 { endpoint, bucket_in_path, region, checksums })
 }
 
 fn check_name(what: &str, name: &str) -> Result<()> {

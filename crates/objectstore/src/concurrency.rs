@@ -14,7 +14,7 @@ use std::sync::Mutex;
 
 use runtime::time::{Duration, Instant};
 
-use crate::lock;
+use crate::lock::lock;
 
 /// Requests allowed for each one that the model asks for.
 const GAIN: f64 = 2.0;

@@ -124,6 +124,11 @@ impl Connection {
         }
     }
 
+    /// Bytes of the segments that have come, where that is known.
+    pub(crate) fn segment_bytes(&self) -> Option<usize> {
+        self.socket.segment_bytes()
+    }
+
     fn wake_at(&mut self, bytes: usize) -> io::Result<()> {
         let bytes = bytes.max(1);
         if self.wake_bytes != bytes {

@@ -5,6 +5,7 @@ mod call;
 mod chain;
 mod client;
 mod container;
+mod google;
 mod handed;
 mod issued;
 mod metadata;
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use runtime::time::{self, Instant};
+
+pub(crate) use chain::Gives;
 
 pub use chain::CredentialChain;
 pub use client::TokenClient;
@@ -47,7 +50,7 @@ pub enum Credentials {
     /// The bearer of a token (OAuth).
     Bearer(Token),
     /// The holder of keys or the bearer of a token that are fetched, and renewed before they expire: keys for stores
-    /// that speak S3, tokens for servers of files.
+    /// that speak S3, tokens for Google and for servers of files.
     Fetched(CredentialChain),
 }
 
@@ -97,8 +100,7 @@ impl From<CredentialChain> for Credentials {
 }
 
 impl Credentials {
-    /// A key's id and secret: an access key of S3, an HMAC key of Google, an account's name and key
-    /// (in base 64) of Azure.
+    /// A key's id and secret: an access key of S3, an account's name and key (in base 64) of Azure.
     pub fn keys(id: impl Into<String>, secret: impl Into<String>) -> Credentials {
         Credentials::Keys(Keys { id: id.into(), secret: secret.into(), token: None })
     }

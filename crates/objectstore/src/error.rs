@@ -145,8 +145,14 @@ impl Error {
     /// Whether the time of the keys that a store was asked with is over, as far as it says so. Where others could be
     /// got, they were.
     pub fn is_expired(&self) -> bool {
-        const CODES: [&str; 4] =
-            ["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidTokenId"];
+        const CODES: [&str; 5] = [
+            "ExpiredToken",
+            "ExpiredTokenException",
+            "TokenRefreshRequired",
+            "InvalidTokenId",
+            // Google says no more of a token than that it is none.
+            "authError",
+        ];
         match &self.0.code {
             Some(code) => CODES.contains(&code.as_str()),
             None => self.0.status == Some(400) && !self.0.has_body,

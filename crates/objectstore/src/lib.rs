@@ -20,6 +20,7 @@ mod get;
 mod http;
 mod limits;
 mod location;
+mod lock;
 mod operation;
 mod pool;
 mod price;
@@ -50,11 +51,3 @@ pub use seal::{ChunkPlace, DataKey, FileId, FileOwner, Opener, Sealer, Segments,
 pub use store::{Store, Usage};
 pub use tls::Trust;
 pub use upload::Upload;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The state behind a lock. Nothing that can panic runs with one held, and none is held across a
-/// suspension.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -60,6 +60,12 @@ impl Endpoint {
         Endpoint { host: format!("{label}.{}", self.host), ..self.clone() }
     }
 
+    /// Whether the host is the one of this name, or one with a name in front of it.
+    pub(crate) fn is_below(&self, name: &str) -> bool {
+        let front = self.host.strip_suffix(name);
+        front.is_some_and(|front| front.is_empty() || front.ends_with('.'))
+    }
+
     /// Whether the host is an address, which has no names below it.
     pub(crate) fn is_address(&self) -> bool {
         self.host.parse::<std::net::IpAddr>().is_ok()

@@ -152,6 +152,13 @@ pub(crate) enum Operation<'a> {
         number: u32,
         payload: &'a Payload<'a>,
     },
+    /// Makes a larger part of others.
+    JoinParts {
+        key: &'a str,
+        upload: &'a str,
+        number: u32,
+        payload: &'a Payload<'a>,
+    },
     CompleteUpload {
         key: &'a str,
         upload: &'a str,

@@ -7,7 +7,7 @@ use runtime::time::{self, Duration, Instant};
 
 use crate::connection::Connection;
 use crate::location::Endpoint;
-use crate::lock;
+use crate::lock::lock;
 
 /// Stores close connections that are idle for 5 to 20 s; ours go first, since a request on one that is
 /// closed already has to be sent again.

@@ -11,7 +11,7 @@ use runtime::time::{self, Duration, Instant};
 use crate::allow::AllowList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Endpoint;
-use crate::lock;
+use crate::lock::lock;
 
 /// The system's resolver does not say how long its answers are good for; a minute is what stores
 /// themselves ask for, or more.
@@ -20,13 +20,18 @@ const FRESH: Duration = Duration::from_secs(60);
 const PENALTY: Duration = Duration::from_millis(500);
 const PENALTY_DOUBLINGS_MAX: u32 = 6;
 /// Each is a thread for as long as it takes, which may be longer than anybody waits.
-const ASKED_AT_ONCE_MAX: usize = 4;
+const ASKED_AT_ONCE_MAX: usize = 16;
+/// So long it is waited for new addresses of a name of which there are old ones.
+const KNOWN_WAIT: Duration = Duration::from_secs(1);
 /// How many names are kept.
 const NAME_COUNT_MAX: usize = 256;
 /// An address slower than this share of the best one gets no new connections, but for one in
 /// [`SECOND_CHANCE`] tries.
 const SLOW_SHARE: f64 = 0.5;
 const SECOND_CHANCE: u64 = 16;
+/// And so does one whose segments are smaller than this share of the largest of those that are fast: that is the
+/// difference between jumbo frames and others, which the kernel pays for by the packet (section 3.3).
+const SMALL_SHARE: f64 = 0.5;
 /// The weight of the newest measurement.
 const SMOOTHING: f64 = 0.2;
 
@@ -36,6 +41,8 @@ struct Known {
     ip: IpAddr,
     /// Bytes a second of one connection; 0 where nothing was measured.
     rate: f64,
+    /// Bytes of the segments that came; 0 where nothing was measured.
+    segment_bytes: usize,
     /// Failures since the last success.
     failures: u32,
     /// Left alone until then.
@@ -85,7 +92,7 @@ impl Resolver {
         allow: &AllowList,
     ) -> Result<SocketAddr> {
         if !self.is_fresh(&endpoint.host) {
-            self.ask(&endpoint.host).await?;
+            self.refresh(&endpoint.host).await?;
         }
         let mut names = lock(&self.names);
         let name = names.entry(endpoint.host.clone()).or_default();
@@ -99,6 +106,22 @@ impl Resolver {
         let names = lock(&self.names);
         let asked = names.get(host).and_then(|name| name.asked);
         asked.is_some_and(|asked| asked.elapsed() < FRESH)
+    }
+
+    /// Asks for a host's addresses. Where there are some it does not wait for long: names that nobody answers for hold up
+    /// other new ones, but nothing that has served.
+    async fn refresh(&self, host: &str) -> Result<()> {
+        let asking = self.ask(host);
+        if lock(&self.names).get(host).is_none_or(|name| name.known.is_empty()) {
+            return asking.await;
+        }
+        let Ok(asked) = time::timeout(KNOWN_WAIT, asking).await else {
+            if let Some(name) = lock(&self.names).get_mut(host) {
+                name.asked = Some(time::now());
+            }
+            return Ok(());
+        };
+        asked
     }
 
     /// Asks for a host's addresses; where that fails the old ones stay.
@@ -132,6 +155,11 @@ impl Resolver {
             };
         });
         self.note_success(endpoint, ip);
+    }
+
+    /// Notes the size of the segments that came from an address.
+    pub(crate) fn note_segments(&self, endpoint: &Endpoint, ip: IpAddr, bytes: usize) {
+        self.with(endpoint, ip, |known| known.segment_bytes = bytes);
     }
 
     /// Notes that an address answers.
@@ -179,20 +207,27 @@ impl Name {
     fn replace(&mut self, found: &[IpAddr]) {
         let known = |ip: &IpAddr| {
             let old = self.known.iter().find(|known| known.ip == *ip).cloned();
-            old.unwrap_or(Known { ip: *ip, rate: 0.0, failures: 0, rests_until: None })
+            let (rate, segment_bytes, failures) = (0.0, 0, 0);
+            old.unwrap_or(Known { ip: *ip, rate, segment_bytes, failures, rests_until: None })
         };
         self.known = found.iter().map(known).collect();
     }
 
-    /// In turn, leaving out those that rest and, mostly, those that are slow; if that leaves none,
-    /// the one whose rest is over first.
+    /// In turn, leaving out those that rest and, mostly, those that are slow or send small segments; if that leaves
+    /// none, the one whose rest is over first.
     fn choose(&mut self, now: Instant, random: u64) -> Option<IpAddr> {
         let best = self.known.iter().map(|known| known.rate).fold(0.0, f64::max);
         let forgives = random.is_multiple_of(SECOND_CHANCE);
-        let is_good = |known: &Known| {
-            let is_slow = known.rate > 0.0 && known.rate < SLOW_SHARE * best;
-            known.rests_until.is_none_or(|until| until <= now) && (!is_slow || forgives)
+        let rests = |known: &Known| known.rests_until.is_some_and(|until| until > now);
+        let is_slow = |known: &Known| known.rate > 0.0 && known.rate < SLOW_SHARE * best;
+        let fast = self.known.iter().filter(|known| !rests(known) && !is_slow(known));
+        // Large segments from an address that is slow are no reason to leave a fast one.
+        let largest = fast.map(|known| known.segment_bytes).max().unwrap_or(0) as f64;
+        let is_small = |known: &Known| {
+            known.segment_bytes > 0 && (known.segment_bytes as f64) < SMALL_SHARE * largest
         };
+        let is_good =
+            |known: &Known| !rests(known) && (forgives || !is_slow(known) && !is_small(known));
         let count = self.known.len();
         for turn in 0..count {
             let place = (self.next + turn) % count;

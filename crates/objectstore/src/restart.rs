@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use runtime::time::{self, Duration, Instant};
 
 use crate::concurrency::{CLASSES, class_of};
-use crate::lock;
+use crate::lock::lock;
 
 /// Durations that are remembered of each class of sizes.
 const SAMPLES: usize = 128;

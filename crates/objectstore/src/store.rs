@@ -17,6 +17,7 @@ use crate::price;
 use crate::provider::Provider;
 use crate::restart::Restarts;
 use crate::tls;
+use crate::write::RECEIPT_BYTES_MAX;
 
 /// The document that a store answers with, at most: a page of a list has a thousand names of a
 /// thousand bytes, each perhaps encoded.
@@ -159,8 +160,8 @@ impl Store {
     /// # Errors
     /// `NotFound` when there is none, and what else goes wrong.
     pub async fn head(&self, key: &str) -> Result<ObjectInfo> {
-        let (head, _) = self.ask(&Operation::Head { key }, 0).await?;
-        Ok(self.provider().info(key, &head))
+        let (head, body) = self.ask(&Operation::Head { key }, RECEIPT_BYTES_MAX).await?;
+        Ok(self.provider().receipt(key, &head, &body)?.info)
     }
 
     /// What a server of files makes for whoever asks with this query and these headers, as catalogs do; up to

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use runtime::sync::WaitQueue;
 use runtime::time::{self, Duration, Instant};
 
-use crate::lock;
+use crate::lock::lock;
 
 /// The first pause of an endpoint that was told to slow down, doubled by each further time.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -6,9 +6,11 @@ use std::task::Poll;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::operation::{Condition, ObjectInfo, Operation, Part, Payload};
+use crate::provider::Assembly;
 use crate::store::Store;
 use crate::write::{RECEIPT_BYTES_MAX, write_id};
 
+mod joined;
 mod stream;
 
 pub use stream::Upload;
@@ -20,7 +22,7 @@ const PART_COUNT_MAX: usize = 10_000;
 /// What S3 wants of all parts but the last.
 pub(crate) const PART_BYTES_MIN: usize = 5 << 20;
 
-type Sent<'a> = Pin<Box<dyn Future<Output = Result<Part>> + 'a>>;
+type Sent<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
 impl Store {
     /// Stores an object in parts of `part_bytes`, some of them at once, if the condition holds at the
@@ -54,20 +56,23 @@ impl Store {
 
     /// Has the store forget the parts that it has, where they are not forgotten by themselves.
     pub(crate) async fn give_up_upload(&self, key: &str, upload: &str) -> Result<()> {
-        if !self.provider().begins_uploads() {
-            return Ok(());
+        match self.provider().assembly() {
+            Assembly::Upload => {
+                let operation = Operation::AbortUpload { key, upload };
+                self.ask(&operation, RECEIPT_BYTES_MAX).await.map(drop)
+            }
+            Assembly::Blocks => Ok(()),
+            Assembly::Objects { .. } => self.delete_parts(key, upload).await,
         }
-        let operation = Operation::AbortUpload { key, upload };
-        self.ask(&operation, RECEIPT_BYTES_MAX).await.map(drop)
     }
 
     pub(crate) async fn begin_upload(&self, key: &str, id: &str) -> Result<String> {
-        if !self.provider().begins_uploads() {
-            return self.provider().upload("", id);
+        if self.provider().assembly() != Assembly::Upload {
+            return Ok(id.to_owned());
         }
         let operation = Operation::CreateUpload { key, write_id: id };
         let (_, document) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;
-        self.provider().upload(&String::from_utf8_lossy(&document), id)
+        self.provider().upload(&String::from_utf8_lossy(&document))
     }
 
     async fn send_parts(
@@ -80,7 +85,7 @@ impl Store {
         upload: &str,
     ) -> Result<ObjectInfo> {
         let pieces = body.chunks(part_bytes).zip(1..);
-        let parts = pieces.map(|(bytes, number)| -> Sent<'_> {
+        let parts = pieces.map(|(bytes, number)| -> Sent<'_, Part> {
             Box::pin(self.send_part(key, upload, number, bytes))
         });
         let parts = some_at_once(parts, PARTS_AT_ONCE).await?;
@@ -98,12 +103,21 @@ impl Store {
         upload: &str,
     ) -> Result<ObjectInfo> {
         parts.sort_by_key(|part| part.number);
-        let list = self.provider().all_parts(&parts);
-        let payload = Payload::of(list.as_bytes(), !self.provider().endpoint().is_secure).await;
+        let assembly = self.provider().assembly();
+        if let Assembly::Objects { joined_max } = assembly {
+            parts = self.join_parts(key, parts, upload, joined_max).await?;
+        }
+        let list = self.provider().all_parts(key, upload, &parts, Some(id));
+        let payload = Payload::of(list.as_bytes(), self.provider().signs_bodies()).await;
         let operation =
             Operation::CompleteUpload { key, upload, payload: &payload, condition, write_id: id };
         let deadline = self.deadline();
-        self.write_once(&operation, key, id, condition, deadline).await
+        let info = self.write_once(&operation, key, id, condition, deadline).await?;
+        if matches!(assembly, Assembly::Objects { .. }) {
+            // The object is there; parts that stay cost their bytes.
+            let _ = self.delete_parts(key, upload).await;
+        }
+        Ok(info)
     }
 
     pub(crate) async fn send_part(
@@ -113,20 +127,20 @@ impl Store {
         number: u32,
         bytes: &[u8],
     ) -> Result<Part> {
-        let payload = Payload::of(bytes, !self.provider().endpoint().is_secure).await;
+        let payload = Payload::of(bytes, self.provider().signs_bodies()).await;
         let operation = Operation::PutPart { key, upload, number, payload: &payload };
-        let (head, _) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;
-        let tag = self.provider().part_tag(upload, number, &head)?;
+        let (head, body) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;
+        let tag = self.provider().part_tag(upload, number, &head, &body)?;
         Ok(Part { number, tag, crc32c: payload.crc32c_base64() })
     }
 }
 
 /// Runs futures, so many at once, until all have ended or one has failed; the others are dropped then.
-async fn some_at_once<'a>(
-    mut waiting: impl Iterator<Item = Sent<'a>>,
+async fn some_at_once<'a, T>(
+    mut waiting: impl Iterator<Item = Sent<'a, T>>,
     count_max: usize,
-) -> Result<Vec<Part>> {
-    let mut running: Vec<Sent<'a>> = waiting.by_ref().take(count_max).collect();
+) -> Result<Vec<T>> {
+    let mut running: Vec<Sent<'a, T>> = waiting.by_ref().take(count_max).collect();
     let mut done = Vec::new();
     std::future::poll_fn(|cx| {
         let mut place = 0;
@@ -134,8 +148,8 @@ async fn some_at_once<'a>(
             match running[place].as_mut().poll(cx) {
                 Poll::Pending => place += 1,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(part)) => {
-                    done.push(part);
+                Poll::Ready(Ok(one)) => {
+                    done.push(one);
                     match waiting.next() {
                         Some(next) => running[place] = next,
                         None => drop(running.swap_remove(place)),

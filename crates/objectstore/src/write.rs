@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::operation::{Condition, ObjectInfo, Operation, Payload};
 use crate::store::Store;
 
-/// What a store says after a write, at most.
+/// What a store says of an object, at most.
 pub(crate) const RECEIPT_BYTES_MAX: usize = 64 << 10;
 
 impl Store {
@@ -33,7 +33,7 @@ impl Store {
         body: &[u8],
         condition: &Condition,
     ) -> Result<ObjectInfo> {
-        let payload = Payload::of(body, !self.provider().endpoint().is_secure).await;
+        let payload = Payload::of(body, self.provider().signs_bodies()).await;
         let is_plain = *condition == Condition::None;
         let id = write_id();
         let write_id = (!is_plain).then_some(id.as_str());
@@ -41,8 +41,8 @@ impl Store {
         let deadline = self.deadline();
         let stored = match is_plain {
             true => {
-                let answer = self.ask(&operation, RECEIPT_BYTES_MAX).await;
-                answer.map(|(head, _)| self.provider().info(key, &head))
+                let (head, body) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;
+                self.provider().receipt(key, &head, &body).map(|receipt| receipt.info)
             }
             false => self.write_once(&operation, key, &id, condition, deadline).await,
         };
@@ -65,7 +65,7 @@ impl Store {
             .repeat(end, async || {
                 let asked = self.ask_once(operation, RECEIPT_BYTES_MAX, end).await;
                 let asked = asked.and_then(|(head, body)| {
-                    let info = self.provider().info(key, &head);
+                    let info = self.provider().receipt(key, &head, &body)?.info;
                     match operation {
                         Operation::CompleteUpload { .. } => {
                             let tag = self.provider().end_of_upload(&head, &body)?;
@@ -81,7 +81,10 @@ impl Store {
             })
             .await;
         match written {
-            Err(error) if is_unsure.get() => self.settle(error, key, id, condition, deadline).await,
+            Err(error) if is_unsure.get() => {
+                // Rare, and as large as all the rest.
+                Box::pin(self.settle(error, key, id, condition, deadline)).await
+            }
             written => written,
         }
     }
@@ -106,10 +109,10 @@ impl Store {
                 format!("whether {key:?} was written is not known: {why}; before that: {error}");
             Err(Error::new(ErrorKind::OutcomeUnknown, what).with_attempts(error.attempt_count()))
         };
-        match self.ask_until(&Operation::Head { key }, 0, deadline).await {
-            Ok((head, _)) if self.provider().write_id(&head) == Some(id) => {
-                Ok(self.provider().info(key, &head))
-            }
+        let asked = self.ask_until(&Operation::Head { key }, RECEIPT_BYTES_MAX, deadline).await;
+        let found = asked.and_then(|(head, body)| self.provider().receipt(key, &head, &body));
+        match found {
+            Ok(found) if found.write_id.as_deref() == Some(id) => Ok(found.info),
             // Whoever has the name first has it for good, as long as nobody removes it.
             Ok(_) if *condition == Condition::Absent && is_refusal(&error) => Err(error),
             Ok(_) => unknown("another object is there now"),

@@ -13,6 +13,21 @@ use server::Server;
 fn check<F: Future<Output = ()> + 'static>(
     test: impl Fn(Server, Store) -> F + Copy + Send + 'static,
 ) {
+    check_by(store, test);
+}
+
+/// The same by the interface of S3 and by Google's.
+fn check_both<F: Future<Output = ()> + 'static>(
+    test: impl Fn(Server, Store) -> F + Copy + Send + 'static,
+) {
+    check_by(store, test);
+    check_by(of_google, move |server, store| test(server.of_google(), store));
+}
+
+fn check_by<F: Future<Output = ()> + 'static>(
+    store: fn(&str) -> Store,
+    test: impl Fn(Server, Store) -> F + Copy + Send + 'static,
+) {
     let start = |ring| {
         let config = Config { workers: 1, ring, pin: false, ..Config::default() };
         Runtime::start(config).expect("a runtime")
@@ -31,13 +46,17 @@ fn store(url: &str) -> Store {
     server::bucket(&Client::new(Options::default()).expect("a client"), url)
 }
 
+fn of_google(url: &str) -> Store {
+    server::google(&Client::new(Options::default()).expect("a client"), url)
+}
+
 fn bytes(seed: usize, count: usize) -> Vec<u8> {
     (0..count).map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
 #[test]
 fn what_is_put_can_be_got() {
-    check(|server, store| async move {
+    check_both(|server, store| async move {
         for (key, count) in [("a", 0), ("b/c d+e", 1), ("ü/%41&=?#", 70_000), ("large", 5_000_000)]
         {
             let body = bytes(count, count);
@@ -58,7 +77,7 @@ fn what_is_put_can_be_got() {
 
 #[test]
 fn ranges_land_in_the_callers_memory() {
-    check(|server, store| async move {
+    check_both(|server, store| async move {
         let body = bytes(3, 1_000_000);
         server.insert("object", body.clone());
         let buf = IoBuf::alloc(300_100);
@@ -87,7 +106,7 @@ fn ranges_land_in_the_callers_memory() {
 
 #[test]
 fn connections_are_used_again() {
-    check(|server, store| async move {
+    check_both(|server, store| async move {
         server.insert("object", bytes(1, 10_000));
         for _ in 0..20 {
             store.get("object").await.expect("got");
@@ -122,7 +141,7 @@ fn conditions_hold() {
 
 #[test]
 fn lists_go_on_page_by_page() {
-    check(|server, store| async move {
+    check_both(|server, store| async move {
         let names: Vec<String> = (0..2_345).map(|i| format!("dir/{i:05} & <x>")).collect();
         names.iter().for_each(|name| server.insert(name, vec![1; 3]));
         server.insert("dir/sub/a", vec![]);

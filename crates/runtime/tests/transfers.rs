@@ -2,7 +2,8 @@
 //! simulation.
 #![allow(clippy::disallowed_methods, reason = "tests look at the system from outside")]
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use runtime::net::{Address, Listener, Purpose, Shutdown, Socket};
@@ -72,6 +73,43 @@ fn bytes_land_where_they_are_to_be() {
         assert_eq!(outside, [0; 20], "nothing outside of the range is touched");
         drop(sender.await.expect("sent"));
     });
+}
+
+/// What the client sees of segments after two megabytes from a server that sends none larger than `most`.
+fn segments(most: Option<i32>) -> Option<usize> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free address");
+    if let Some(most) = most {
+        let (fd, len) = (listener.as_raw_fd(), size_of::<i32>() as libc::socklen_t);
+        let (place, level) = ((&raw const most).cast(), libc::IPPROTO_TCP);
+        // SAFETY: a readable integer and its size.
+        let set = unsafe { libc::setsockopt(fd, level, libc::TCP_MAXSEG, place, len) };
+        assert_eq!(set, 0, "the size of segments can be set");
+    }
+    let address = Address::Tcp(listener.local_addr().expect("an address"));
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client");
+        socket.write_all(&vec![7; 2 << 20]).expect("sent");
+    });
+    let config = Config { workers: 1, pin: false, ..Config::default() };
+    let seen = Runtime::start(config).expect("a runtime").block_on(move || async move {
+        let client = Socket::connect_until(&address, later()).await.expect("a server");
+        let mut chunk = vec![0; 64 << 10];
+        while client.recv(&mut chunk).await.expect("received") > 0 {}
+        client.segment_bytes()
+    });
+    server.join().expect("sent");
+    seen
+}
+
+#[test]
+fn the_size_of_segments_is_seen() {
+    let (all, small) = (segments(None).expect("seen"), segments(Some(1400)).expect("seen"));
+    assert!(all > 10_000, "this machine's own are large: {all}");
+    assert!((500..=1400).contains(&small), "{small}");
+    let config = Config { workers: 1, ring: RingChoice::Sim(Disk::new(1)), ..Config::default() };
+    let simulated = Runtime::start(config).expect("a runtime");
+    let seen = simulated.block_on(|| async { pair().await.0.segment_bytes() });
+    assert_eq!(seen, None, "there are none in a simulation");
 }
 
 #[test]

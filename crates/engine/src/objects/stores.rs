@@ -40,8 +40,9 @@ struct Inner {
     /// Lists of a table that are kept.
     snapshots: usize,
     client: OnceLock<Client>,
-    /// Keys that are found and renewed, for all secrets that want it.
+    /// Keys that are found and renewed, for all secrets of S3 that want it, and tokens for those of Google.
     chain: OnceLock<CredentialChain>,
+    google_chain: OnceLock<CredentialChain>,
     /// Tokens of clients, which are good for several statements.
     clients: Mutex<BTreeMap<[String; 4], CredentialChain>>,
     /// Lists of tables that were replaced and are still read by.
@@ -150,15 +151,22 @@ impl Stores {
         Ok(chain)
     }
 
-    fn chain(&self) -> SqlResult<CredentialChain> {
-        if let Some(chain) = self.0.chain.get() {
+    /// What the environment has for stores of this kind.
+    fn chain(&self, scheme: Scheme) -> SqlResult<CredentialChain> {
+        let is_google = scheme == Scheme::Google;
+        let kept = if is_google { &self.0.google_chain } else { &self.0.chain };
+        if let Some(chain) = kept.get() {
             return Ok(chain.clone());
         }
-        let chain = CredentialChain::from_environment(Trust::default()).map_err(|error| {
+        let found = match is_google {
+            true => CredentialChain::google_from_environment(Trust::default()),
+            false => CredentialChain::from_environment(Trust::default()),
+        };
+        let chain = found.map_err(|error| {
             SqlError::new(SqlState::INVALID_AUTHORIZATION, "the environment gives no credentials")
                 .with_detail(error.to_string())
         })?;
-        Ok(self.0.chain.get_or_init(|| chain).clone())
+        Ok(kept.get_or_init(|| chain).clone())
     }
 
     /// Opens a location with the keys that belong to it. Nothing is sent yet.
@@ -175,7 +183,7 @@ impl Stores {
         let secret = secret.unwrap_or(&none);
         let has_client = location.scheme.only_reads() && secret.secret.is_some();
         let credentials = match (secret.uses_chain, has_client) {
-            (true, _) => self.chain()?.into(),
+            (true, _) => self.chain(location.scheme)?.into(),
             (_, true) => self.tokens(secret, location)?.into(),
             (false, false) => credentials(secret),
         };

@@ -38,9 +38,18 @@ pub(super) fn read(create: &CreateSecret) -> SqlResult<StoredSecret> {
         return Err(wrong("the options key_id and secret are of use together only"));
     }
     let has_keys = secret.secret.is_some() || secret.session_token.is_some();
-    if secret.uses_chain && (has_keys || scheme != Scheme::S3) {
-        let message = "a secret of the provider credential_chain is of the type s3 and has no keys";
+    if secret.uses_chain && (has_keys || !matches!(scheme, Scheme::S3 | Scheme::Google)) {
+        let message =
+            "a secret of the provider credential_chain is of the type s3 or gcs and has no keys";
         return Err(wrong(message));
+    }
+    if scheme == Scheme::Google && secret.secret.is_some() {
+        return Err(wrong("a secret of the type gcs has a session_token, and no pair of keys")
+            .with_hint(
+                "PROVIDER credential_chain finds the key of a service account. With a pair of HMAC keys \
+                 Google's buckets can be read by a secret of the type s3 with the ENDPOINT \
+                 'https://storage.googleapis.com'.",
+            ));
     }
     let has_place = secret.endpoint.is_some() || secret.encryption_key.is_some();
     if !has_keys && !secret.uses_chain && !has_place {

@@ -365,3 +365,60 @@ fn a_catalog_says_where_a_table_lies() {
         "42501",
     );
 }
+
+#[test]
+fn a_catalog_may_send_on_to_a_place_that_somebody_has_named() {
+    let stand = Stand::new();
+    let scratch = prepared(&stand, "files-sent-on");
+    let mut session = scratch.session();
+    let keys = put_lake(&stand, "deleted", Some(b"s3://bucket/lake"));
+    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
+    let newest = newest.clone();
+    stand.with(move |server| {
+        let metadata = server.object(&newest).expect("there").bytes.to_vec();
+        let metadata = String::from_utf8(metadata).expect("UTF-8");
+        let answer = format!("{{\"metadata\": {metadata}}}");
+        server.insert("v1/namespaces/n/tables/t", answer.into_bytes());
+    });
+    let sends_on = |uri: &str| {
+        let config = format!(r#"{{"overrides": {{"uri": "{uri}"}}}}"#);
+        stand.with(move |server| server.insert("v1/config", config.into_bytes()));
+    };
+    let query =
+        format!("select count(*) from iceberg_scan('n.t', catalog => '{}/catalog')", stand.url);
+    sends_on(&format!("{}/other/", stand.url));
+    assert_eq!(rows(&mut session, &query), "9");
+    let log = stand.with(|server| server.log());
+    assert!(log.contains(&"GET /other/v1/namespaces/n/tables/t".to_owned()), "{log:?}");
+    sends_on(&format!("{}/catalog/", stand.url));
+    assert_eq!(rows(&mut session, &query), "9");
+    for uri in ["http://h2.x/catalog", "s3://bucket/catalog", "/etc", "canary"] {
+        sends_on(uri);
+        let error = refused(&mut session, &query, "42501");
+        assert!(!error.message.contains("canary"), "{}", error.message);
+    }
+    // One for which there is a secret may be asked, and is not there.
+    sends_on("http://h2.x/catalog");
+    let secret = "create secret h (type http, session_token 'canary', scope 'http://h2.x')";
+    session.execute(&format!("{secret}; set statement_timeout = '2s'")).expect("a secret");
+    let error = session.execute(&query).expect_err("no such host");
+    assert_ne!(error.state.0, "42501", "{error:?}");
+}
+
+#[test]
+fn memory_for_what_a_catalog_answers_is_counted() {
+    let stand = Stand::new();
+    let scratch = prepared(&stand, "files-counted");
+    let mut session = scratch.session();
+    let query = format!("select * from iceberg_scan('n.t', catalog => '{}/catalog')", stand.url);
+    let long = format!("{{}}{}", " ".repeat(20 << 20));
+    let config = long.clone();
+    stand.with(move |server| server.insert("v1/config", config.into_bytes()));
+    refused(&mut session, &query, "53200");
+    stand.with(move |server| {
+        server.insert("v1/config", b"{}".to_vec());
+        server.insert("v1/namespaces/n/tables/t", long.into_bytes());
+    });
+    refused(&mut session, &query, "53200");
+    assert_eq!(scratch.db().governor().growth().0, 0);
+}

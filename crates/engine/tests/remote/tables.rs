@@ -498,6 +498,7 @@ fn secrets_are_shown_nowhere() {
             "22023",
         ),
         ("create secret n (type azure, provider 'credential_chain')", "22023"),
+        ("create secret n (type gcs, key_id 'x', secret 'canary')", "22023"),
         ("create secret n (type s3, provider canary)", "22023"),
         ("create secret n (type s3, key_id canary)", "42601"),
         ("create secret n (type s3, secret 'canary' secret 'canary')", "42601"),
@@ -520,6 +521,7 @@ fn secrets_are_shown_nowhere() {
         refused(&mut session, text, state);
     }
     session.execute("create or replace secret s (type gcs, session_token 'canary')").unwrap();
+    session.execute("create or replace secret s (type gcs, provider credential_chain)").unwrap();
     session.execute("create secret if not exists s (type s3, key_id 'a', secret 'b')").unwrap();
     session
         .execute("begin; drop secret s; rollback; drop secret s; drop secret if exists s")

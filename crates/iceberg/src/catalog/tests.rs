@@ -18,6 +18,18 @@ fn prefixes_are_the_catalogs_or_what_was_given() {
 }
 
 #[test]
+fn a_catalog_may_insist_on_another_place() {
+    let uri =
+        |text: &str| CatalogConfig::parse(text.as_bytes()).map(|c| c.uri().map(str::to_owned));
+    assert_eq!(
+        uri(r#"{"overrides": {"uri": "https://h/c"}}"#).expect("good").as_deref(),
+        Some("https://h/c")
+    );
+    assert_eq!(uri(r#"{"defaults": {"uri": "https://h/c"}}"#).expect("good"), None);
+    assert!(uri(r#"{"overrides": {"uri": 7}}"#).is_err());
+}
+
+#[test]
 fn tables_have_a_path() {
     let check = |prefix, name, expected: Option<&str>| {
         assert_eq!(table_key(prefix, name).ok().as_deref(), expected, "{name}");

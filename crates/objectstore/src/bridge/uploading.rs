@@ -9,7 +9,7 @@ use object_store::{MultipartUpload, PutPayload, PutResult, UploadPart};
 
 use super::wording::{generic, public_error, receipt};
 use super::{ObjectStoreBridge, PublicResult};
-use crate::lock;
+use crate::lock::lock;
 use crate::operation::{Condition, Part};
 use crate::write::write_id;
 

@@ -11,6 +11,7 @@ use runtime::time::{self, Duration, Instant};
 use super::call::Caller;
 use super::client::{Grant, TokenClient};
 use super::container::Container;
+use super::google::{AccountFile, GoogleMetadata};
 use super::handed::{self, Handing, SessionKeys};
 use super::issued::Issued;
 use super::metadata::Metadata;
@@ -19,7 +20,7 @@ use super::web_identity::WebIdentity;
 use super::{Credentials, Keys, Variables, keys_of_variables, read};
 use crate::allow::AllowList;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lock;
+use crate::lock::lock;
 use crate::tls::Trust;
 
 /// Keys are renewed when so little of their time is left, or a quarter of it where that is less. The
@@ -31,14 +32,15 @@ const FAILURE_REST: Duration = Duration::from_secs(5);
 const RENEWED_AGE_MIN: Duration = Duration::from_secs(10);
 
 /// Where keys come from, as the tools of AWS find them: the environment's own keys, a profile, a web
-/// identity, a container's service, the metadata service of the machine, in this order. The first that
-/// is set up is used; when it fails that is an error, and no other one is asked. Cloning gives another
-/// handle of the same.
+/// identity, a container's service, the metadata service of the machine, in this order; and where tokens of
+/// Google come from, as its libraries find them. The first that is set up is used; when it fails that is an
+/// error, and no other one is asked. Cloning gives another handle of the same.
 #[derive(Clone)]
 pub struct CredentialChain(Arc<Inner>);
 
 struct Inner {
     sources: Vec<Source>,
+    gives: Gives,
     caller: Caller,
     state: Mutex<State>,
     waiting: WaitQueue,
@@ -51,7 +53,20 @@ enum Source {
     Container(Container),
     Metadata(Metadata),
     Client(Grant),
+    GoogleAccount(AccountFile),
+    GoogleMetadata(GoogleMetadata),
     HandedOut(Handing),
+}
+
+/// What a chain has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gives {
+    /// Keys for stores that speak S3.
+    Keys,
+    /// Tokens for servers of files.
+    Tokens,
+    /// Tokens for Google.
+    GoogleTokens,
 }
 
 /// A profile that may be there.
@@ -132,10 +147,32 @@ impl CredentialChain {
         trust: Trust,
     ) -> Result<CredentialChain> {
         let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
-        let sources = sources(&variable)?;
-        let (state, waiting) = (Mutex::default(), WaitQueue::new());
-        let caller = Caller::new(trust)?;
-        Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
+        CredentialChain::of_sources(sources(&variable)?, Gives::Keys, trust)
+    }
+
+    /// Tokens of Google by the variables of this process's environment. The token service is trusted by `trust`.
+    ///
+    /// # Errors
+    /// `Invalid` for variables that are of no use.
+    pub fn google_from_environment(trust: Trust) -> Result<CredentialChain> {
+        CredentialChain::google_from_variables(|name| std::env::var(name).ok(), trust)
+    }
+
+    /// By variables that are given; an empty one is as good as none. The sources are the file that
+    /// `GOOGLE_APPLICATION_CREDENTIALS` names (the key of a service account, or a user's token), the one that gcloud
+    /// has written, and the metadata service of the machine, in this order.
+    ///
+    /// # Errors
+    /// As [`CredentialChain::google_from_environment`].
+    pub fn google_from_variables(
+        variable: impl Fn(&str) -> Option<String>,
+        trust: Trust,
+    ) -> Result<CredentialChain> {
+        let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let file = AccountFile::from_variables(&variable).map(Source::GoogleAccount);
+        let metadata = GoogleMetadata::from_variables(&variable)?.map(Source::GoogleMetadata);
+        let sources = file.into_iter().chain(metadata).collect();
+        CredentialChain::of_sources(sources, Gives::GoogleTokens, trust)
     }
 
     /// Tokens for a client, from a service that is to be among the hosts that are allowed. They are for servers of files.
@@ -148,9 +185,7 @@ impl CredentialChain {
         trust: Trust,
     ) -> Result<CredentialChain> {
         let sources = vec![Source::Client(Grant::new(client, allow)?)];
-        let (state, waiting) = (Mutex::default(), WaitQueue::new());
-        let caller = Caller::new(trust)?;
-        Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
+        CredentialChain::of_sources(sources, Gives::Tokens, trust)
     }
 
     /// Keys that were handed out, and how others are got: shortly before the end of these, or when a store calls them
@@ -165,12 +200,19 @@ impl CredentialChain {
         let state = State { issued: Some(Arc::new(held)), ..State::default() };
         let (state, waiting) = (Mutex::new(state), WaitQueue::new());
         let (sources, caller) = (vec![Source::HandedOut(again)], Caller::new(Trust::default())?);
-        Ok(CredentialChain(Arc::new(Inner { sources, caller, state, waiting })))
+        let gives = Gives::Keys;
+        Ok(CredentialChain(Arc::new(Inner { sources, gives, caller, state, waiting })))
     }
 
-    /// Whether it has tokens, and no keys of AWS.
-    pub(crate) fn has_tokens(&self) -> bool {
-        self.0.sources.iter().any(|source| matches!(source, Source::Client(_)))
+    fn of_sources(sources: Vec<Source>, gives: Gives, trust: Trust) -> Result<CredentialChain> {
+        let (state, waiting) = (Mutex::default(), WaitQueue::new());
+        let caller = Caller::new(trust)?;
+        Ok(CredentialChain(Arc::new(Inner { sources, gives, caller, state, waiting })))
+    }
+
+    /// What it has, and for whom.
+    pub(crate) fn gives(&self) -> Gives {
+        self.0.gives
     }
 
     /// The keys that are good now; waits only when there are none.
@@ -267,8 +309,7 @@ impl Inner {
             }
             return Ok(issued);
         }
-        let what = "there are no credentials: no keys, profile, web identity, container or metadata \
-                    service is set up";
+        let what = "there are no credentials: no source of any is set up";
         Err(Error::new(ErrorKind::Denied, what))
     }
 
@@ -276,7 +317,7 @@ impl Inner {
     /// failure of the moment, unless there were some.
     fn explain(&self, source: &Source, error: Error) -> Error {
         let is_absent = matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Connection);
-        let is_metadata = matches!(source, Source::Metadata(_));
+        let is_metadata = matches!(source, Source::Metadata(_) | Source::GoogleMetadata(_));
         let kind = match is_metadata && is_absent && !lock(&self.state).has_issued {
             true => ErrorKind::Denied,
             // To slow down, or that an answer is none, is nothing that the store has said.
@@ -294,7 +335,10 @@ impl Source {
             Source::Profile(_) => "the profile",
             Source::WebIdentity(_) => "the web identity",
             Source::Container(_) => "the container's service",
-            Source::Metadata(_) => "the metadata service, and no other source is set up",
+            Source::Metadata(_) | Source::GoogleMetadata(_) => {
+                "the metadata service, and no other source is set up"
+            }
+            Source::GoogleAccount(_) => "the account's file",
             Source::Client(_) => "the token service",
             Source::HandedOut(_) => "whoever has handed them out",
         }
@@ -309,6 +353,8 @@ impl Source {
             Source::Container(container) => container.fetch(caller).await.map(Some),
             Source::Metadata(metadata) => metadata.fetch(caller).await.map(Some),
             Source::Client(grant) => grant.fetch(caller).await.map(Some),
+            Source::GoogleAccount(file) => file.fetch(caller).await,
+            Source::GoogleMetadata(metadata) => metadata.fetch(caller).await.map(Some),
             Source::HandedOut(again) => handed::next(again).await.map(Some),
         }
     }

@@ -79,6 +79,7 @@ impl Grant {
             target: if path.is_empty() { "/" } else { path }.to_owned(),
             headers: vec![("content-type".to_owned(), form)],
             body: body.as_bytes(),
+            ..Request::default()
         };
         // The life of a token is counted from before it was made.
         let asked_s = time::unix_us().div_euclid(1_000_000);
@@ -94,7 +95,7 @@ impl Grant {
 }
 
 /// By RFC 6749, section 5.1.
-fn token(text: &str, asked_s: i64) -> Result<Issued> {
+pub(super) fn token(text: &str, asked_s: i64) -> Result<Issued> {
     let wrong = || unavailable("the answer is no document with a token");
     let document: Value = serde_json::from_str(text).map_err(|_| wrong())?;
     let token = document.get("access_token").and_then(Value::as_str);

@@ -90,7 +90,12 @@ impl Container {
         };
         let headers = authorization.map(|token| ("authorization".to_owned(), token));
         let (method, target) = ("GET", self.target.0.clone());
-        let request = Request { method, target, headers: headers.into_iter().collect(), body: &[] };
+        let request = Request {
+            method,
+            target,
+            headers: headers.into_iter().collect(),
+            ..Request::default()
+        };
         let reply = caller.call(&self.service, request, WAIT).await?;
         match reply.is_success() {
             true => Issued::of_json(reply.text()?),

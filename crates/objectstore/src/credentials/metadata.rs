@@ -87,7 +87,7 @@ impl Metadata {
         until: Instant,
     ) -> Result<Reply> {
         let target = format!("{}{path}", self.0.endpoint.path);
-        let request = Request { method, target, headers: vec![header], body: &[] };
+        let request = Request { method, target, headers: vec![header], ..Request::default() };
         let wait = ANSWER_WAIT.min(until - time::now());
         caller.call(&self.0, request, wait).await
     }

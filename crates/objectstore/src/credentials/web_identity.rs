@@ -88,6 +88,7 @@ impl WebIdentity {
             target: format!("{}/", self.service.endpoint.path),
             headers: vec![("content-type".to_owned(), form)],
             body: body.as_bytes(),
+            ..Request::default()
         };
         let reply = caller.call(&self.service, request, WAIT).await?;
         if reply.is_success() { keys(reply.text()?) } else { Err(complaint(&reply)) }

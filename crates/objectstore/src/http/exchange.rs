@@ -94,13 +94,22 @@ pub(crate) async fn exchange(
 
 async fn send(connection: &mut Connection, request: &Request<'_>, deadline: Instant) -> Result<()> {
     let mut head = request.head();
+    head.extend_from_slice(request.before().as_bytes());
     let is_short = request.body.len() <= TOGETHER_BYTES_MAX;
     if is_short {
         head.extend_from_slice(request.body);
+        head.extend_from_slice(request.after().as_bytes());
     }
     let sent = async {
         connection.send_text(head, deadline).await?;
-        if is_short { Ok(()) } else { connection.send_body(request.body, deadline).await }
+        if is_short {
+            return Ok(());
+        }
+        connection.send_body(request.body, deadline).await?;
+        match request.after().is_empty() {
+            true => Ok(()),
+            false => connection.send_text(request.after().as_bytes().to_vec(), deadline).await,
+        }
     };
     sent.await.map_err(|error| Error::io("sending the request", &error))
 }

@@ -10,5 +10,5 @@ mod tests;
 
 pub(crate) use body::{Pace, Sink};
 pub(crate) use exchange::{Answer, Stage, Times, exchange};
-pub(crate) use request::{Request, is_plain};
+pub(crate) use request::{Around, Request, is_plain};
 pub(crate) use response::Head;

@@ -69,7 +69,9 @@ impl Azure {
             | Operation::PutPart { key, .. }
             | Operation::CompleteUpload { key, .. } => object("PUT", key)?,
             Operation::List { .. } => Draft::new("GET", self.path("")),
-            Operation::CreateUpload { .. } | Operation::AbortUpload { .. } => {
+            Operation::CreateUpload { .. }
+            | Operation::AbortUpload { .. }
+            | Operation::JoinParts { .. } => {
                 return Err(Error::invalid("uploads need not be begun here"));
             }
         };

@@ -2,6 +2,8 @@
 
 use runtime::time;
 
+use serde_json::Value;
+
 use crate::error::{Error, ErrorKind};
 use crate::http::Head;
 use crate::{date, xml};
@@ -9,9 +11,9 @@ use crate::{date, xml};
 /// Characters of a store's message that are passed on.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// The error that an answer tells.
-pub(crate) fn complaint(head: &Head, body: &[u8]) -> Error {
-    let said = Said::read(body);
+/// The error that an answer tells. Documents of JSON are Google's; what other servers say in such may be anything.
+pub(super) fn complaint(head: &Head, body: &[u8], is_google: bool) -> Error {
+    let said = Said::read(body, is_google);
     let code = said.code.or_else(|| head.get("x-ms-error-code").map(str::to_owned));
     let ids = ["x-amz-request-id", "x-ms-request-id", "x-guploader-uploadid"];
     let id = said.request_id.or_else(|| ids.iter().find_map(|n| head.get(n).map(str::to_owned)));
@@ -40,9 +42,12 @@ struct Said {
 }
 
 impl Said {
-    fn read(body: &[u8]) -> Said {
+    fn read(body: &[u8], is_google: bool) -> Said {
         let mut said = Said::default();
         let Ok(text) = std::str::from_utf8(body) else { return said };
+        if is_google && text.trim_start().starts_with('{') {
+            return Said::of_json(text);
+        }
         // What cannot be read to its end may have said something by then.
         let _ = xml::walk(text, |path, text| match path {
             "Error/Code" => said.code = Some(text),
@@ -52,6 +57,13 @@ impl Said {
         });
         said
     }
+
+    fn of_json(text: &str) -> Said {
+        let document: Value = serde_json::from_str(text).unwrap_or_default();
+        let text = |place: &str| document.pointer(place).and_then(Value::as_str).map(str::to_owned);
+        let (code, message) = (text("/error/errors/0/reason"), text("/error/message"));
+        Said { code, message, request_id: None }
+    }
 }
 
 fn kind(status: u16, code: &str) -> ErrorKind {
@@ -59,6 +71,7 @@ fn kind(status: u16, code: &str) -> ErrorKind {
         (_, "SlowDown" | "RequestLimitExceeded" | "ServerBusy" | "TooManyRequests") => {
             ErrorKind::Throttled
         }
+        (403, "rateLimitExceeded" | "userRateLimitExceeded") => ErrorKind::Throttled,
         (_, "RequestTimeout") => ErrorKind::TimedOut,
         (_, "BadDigest" | "XAmzContentSHA256Mismatch" | "Md5Mismatch" | "Crc64Mismatch") => {
             ErrorKind::Corrupt

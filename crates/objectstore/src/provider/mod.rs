@@ -2,6 +2,7 @@
 
 mod azure;
 mod complaint;
+mod google;
 mod list;
 mod s3;
 mod shared_key;
@@ -12,12 +13,12 @@ mod tests;
 use std::ops::Range;
 
 pub(crate) use azure::Azure;
-pub(crate) use complaint::complaint;
-pub(crate) use s3::{Flavour, S3};
+pub(crate) use google::Google;
+pub(crate) use s3::S3;
 
 use crate::credentials::{Credentials, Token};
 use crate::error::{Error, Result};
-use crate::http::{Head, Request};
+use crate::http::{Around, Head, Request};
 use crate::location::Endpoint;
 use crate::operation::{ListPage, ObjectInfo, Operation, Part, parse_crc32c};
 use crate::{date, encode};
@@ -32,11 +33,13 @@ pub(crate) struct Draft<'a> {
     pub(crate) query: Vec<(String, String)>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: &'a [u8],
+    /// What stands around the bytes.
+    pub(crate) around: Option<Box<Around>>,
 }
 
 impl<'a> Draft<'a> {
     fn new(method: &'static str, path: String) -> Draft<'a> {
-        Draft { method, path, query: Vec::new(), headers: Vec::new(), body: &[] }
+        Draft { method, path, query: Vec::new(), headers: Vec::new(), body: &[], around: None }
     }
 
     fn header(&mut self, name: &str, value: impl Into<String>) {
@@ -81,7 +84,7 @@ impl<'a> Draft<'a> {
     fn finish(self) -> Result<Request<'a>> {
         let query = self.canonical_query();
         let target = match query.is_empty() {
-            true => self.path,
+            true => self.path.clone(),
             false => format!("{}?{query}", self.path),
         };
         for (name, value) in &self.headers {
@@ -89,8 +92,8 @@ impl<'a> Draft<'a> {
                 return Err(Error::invalid(format!("the header {name} cannot have this value")));
             }
         }
-        let (method, headers, body) = (self.method, self.headers, self.body);
-        Ok(Request { method, target, headers, body })
+        let Draft { method, headers, body, around, .. } = self;
+        Ok(Request { method, target, headers, body, around })
     }
 }
 
@@ -98,6 +101,7 @@ impl<'a> Draft<'a> {
 pub(crate) enum Provider {
     S3(S3),
     Azure(Azure),
+    Google(Google),
     /// A server of files: get and head only.
     Plain(Endpoint),
 }
@@ -123,6 +127,7 @@ impl Provider {
         match self {
             Provider::S3(s3) => &s3.endpoint,
             Provider::Azure(azure) => &azure.endpoint,
+            Provider::Google(google) => &google.endpoint,
             Provider::Plain(endpoint) => endpoint,
         }
     }
@@ -137,14 +142,22 @@ impl Provider {
         match self {
             Provider::S3(s3) => s3.request(operation, credentials, unix_s),
             Provider::Azure(azure) => azure.request(operation, credentials, unix_s),
+            Provider::Google(google) => google.request(operation, credentials),
             Provider::Plain(endpoint) => plain(endpoint, operation, credentials),
         }
     }
 
-    /// What the head of an answer says of an object.
+    /// The error that an answer tells.
+    pub(crate) fn complaint(&self, head: &Head, body: &[u8]) -> Error {
+        complaint::complaint(head, body, matches!(self, Provider::Google(_)))
+    }
+
+    /// What the head of an answer with an object, or with a part of it, says of it.
     pub(crate) fn info(&self, key: &str, head: &Head) -> ObjectInfo {
-        let is_google = matches!(self, Provider::S3(s3) if s3.flavour == Flavour::Google);
-        let tag = head.get(if is_google { "x-goog-generation" } else { "etag" });
+        let tag = match self {
+            Provider::Google(_) => head.get("x-goog-generation"),
+            _ => head.get("etag"),
+        };
         ObjectInfo {
             key: key.to_owned(),
             size: match head.content_range() {
@@ -154,6 +167,20 @@ impl Provider {
             tag: tag.map(str::to_owned),
             modified_s: head.get("last-modified").and_then(date::parse),
         }
+    }
+
+    /// What the store says of an object that was asked about or written.
+    ///
+    /// # Errors
+    /// `Protocol` for a document that cannot be read.
+    pub(crate) fn receipt(&self, key: &str, head: &Head, body: &[u8]) -> Result<Receipt> {
+        let writer = match self {
+            Provider::Google(_) => return google::receipt(body),
+            Provider::S3(_) => head.get(s3::WRITER),
+            Provider::Azure(_) => head.get("x-ms-meta-dovetailwrite"),
+            Provider::Plain(_) => None,
+        };
+        Ok(Receipt { info: self.info(key, head), write_id: writer.map(str::to_owned) })
     }
 
     /// The checksum of the whole object, where the store gives one.
@@ -167,48 +194,54 @@ impl Provider {
         head.get("x-amz-checksum-crc32c").filter(|_| is_whole).and_then(parse_crc32c)
     }
 
-    /// The writer that has stored the object.
-    pub(crate) fn write_id<'a>(&self, head: &'a Head) -> Option<&'a str> {
-        match self {
-            Provider::S3(s3) => head.get(&s3.flavour.header("meta-dovetail-write")),
-            Provider::Azure(_) => head.get("x-ms-meta-dovetailwrite"),
-            Provider::Plain(_) => None,
-        }
-    }
-
     /// Some objects of a list.
     pub(crate) fn list(&self, text: &str) -> Result<ListPage> {
         match self {
             Provider::S3(_) => list::s3(text),
             Provider::Azure(_) => list::azure(text),
+            Provider::Google(_) => google::page(text),
             Provider::Plain(_) => Err(unsupported()),
         }
     }
 
-    /// The number of an upload that was begun; `text` is the answer.
-    pub(crate) fn upload(&self, text: &str, fresh: &str) -> Result<String> {
+    /// How objects are made of parts.
+    pub(crate) fn assembly(&self) -> Assembly {
         match self {
-            Provider::S3(_) => list::upload(text),
-            // Blocks are named by the client.
-            Provider::Azure(_) => Ok(fresh.to_owned()),
-            Provider::Plain(_) => Err(unsupported()),
+            Provider::S3(_) => Assembly::Upload,
+            Provider::Azure(_) | Provider::Plain(_) => Assembly::Blocks,
+            Provider::Google(_) => Assembly::Objects { joined_max: google::JOINED_MAX },
         }
     }
 
-    /// Whether an upload has to be begun and can be given up.
-    pub(crate) fn begins_uploads(&self) -> bool {
-        matches!(self, Provider::S3(_))
+    /// Whether bodies are hashed for the signature: where the connection is encrypted they need not be.
+    pub(crate) fn signs_bodies(&self) -> bool {
+        matches!(self, Provider::S3(_)) && !self.endpoint().is_secure
+    }
+
+    /// The number of an upload that was begun, by the store's answer.
+    pub(crate) fn upload(&self, text: &str) -> Result<String> {
+        list::upload(text)
+    }
+
+    /// What the names of an upload's parts begin with, where those are objects.
+    pub(crate) fn parts_prefix(&self, key: &str, upload: &str) -> String {
+        google::parts_prefix(key, upload)
     }
 
     /// The tag of a part that was stored.
-    pub(crate) fn part_tag(&self, upload: &str, number: u32, head: &Head) -> Result<String> {
-        match self {
-            Provider::Azure(_) => Ok(azure::block_id(upload, number)),
-            _ => {
-                let tag = head.get("etag").map(str::to_owned);
-                tag.ok_or_else(|| Error::protocol("a part was stored without a tag"))
-            }
-        }
+    pub(crate) fn part_tag(
+        &self,
+        upload: &str,
+        number: u32,
+        head: &Head,
+        body: &[u8],
+    ) -> Result<String> {
+        let tag = match self {
+            Provider::Azure(_) => Some(azure::block_id(upload, number)),
+            Provider::Google(_) => google::receipt(body)?.info.tag,
+            _ => head.get("etag").map(str::to_owned),
+        };
+        tag.ok_or_else(|| Error::protocol("a part was stored without a tag"))
     }
 
     /// Whether an upload has ended well, which a status of success alone does not say: S3 begins to
@@ -218,27 +251,52 @@ impl Provider {
     /// What the store complains of. `Protocol`, and nobody knows whether the object is there, when it
     /// says neither.
     pub(crate) fn end_of_upload(&self, head: &Head, body: &[u8]) -> Result<Option<String>> {
-        let Provider::S3(s3) = self else { return Ok(None) };
+        if !matches!(self, Provider::S3(_)) {
+            return Ok(None);
+        }
         match list::end_of_upload(body) {
-            // Google's tags are generations, which its header has.
-            list::End::Done(tag) => Ok(tag.filter(|_| s3.flavour == Flavour::Amazon)),
-            list::End::Failed => Err(complaint(head, body)),
+            list::End::Done(tag) => Ok(tag),
+            list::End::Failed => Err(self.complaint(head, body)),
             list::End::Unknown => {
                 Err(Error::protocol("the store does not say how the upload has ended").ambiguous())
             }
         }
     }
 
-    /// What is sent when all parts are there.
-    pub(crate) fn all_parts(&self, parts: &[Part]) -> String {
+    /// What is sent to make one of parts: the object, which its writer then knows by `write_id`, or where
+    /// that is missing a larger part.
+    pub(crate) fn all_parts(
+        &self,
+        key: &str,
+        upload: &str,
+        parts: &[Part],
+        write_id: Option<&str>,
+    ) -> String {
         match self {
             Provider::Azure(_) => list::block_list(parts),
-            Provider::S3(s3) => {
-                list::part_list(parts, s3.checksums && s3.flavour == Flavour::Amazon)
-            }
+            Provider::S3(s3) => list::part_list(parts, s3.checksums),
+            Provider::Google(_) => google::join(key, upload, parts, write_id),
             Provider::Plain(_) => String::new(),
         }
     }
+}
+
+/// What a store says of an object.
+pub(crate) struct Receipt {
+    pub(crate) info: ObjectInfo,
+    /// The writer that has stored it.
+    pub(crate) write_id: Option<String>,
+}
+
+/// How objects are made of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Assembly {
+    /// An upload is begun, and has parts with numbers.
+    Upload,
+    /// Blocks have names, and are forgotten by themselves.
+    Blocks,
+    /// Parts are objects, of which so many are made a larger one at a time.
+    Objects { joined_max: usize },
 }
 
 fn unsupported() -> Error {

@@ -1,5 +1,4 @@
-//! AWS S3, everything that speaks like it, and the XML interface of Google Cloud Storage, which does
-//! so with other names.
+//! AWS S3, and everything that speaks like it.
 
 use super::sign::{EMPTY_SHA256, Scope, sign};
 use super::{Draft, check_key, no_document, unresolved};
@@ -11,50 +10,8 @@ use crate::http::Request;
 use crate::location::Endpoint;
 use crate::operation::{Condition, Operation, Payload};
 
-/// Whose names are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flavour {
-    Amazon,
-    Google,
-}
-
-impl Flavour {
-    /// The name of a header of the store's own.
-    pub(crate) fn header(self, name: &str) -> String {
-        match self {
-            Flavour::Amazon => format!("x-amz-{name}"),
-            Flavour::Google => format!("x-goog-{name}"),
-        }
-    }
-
-    pub(super) fn algorithm(self) -> &'static str {
-        match self {
-            Flavour::Amazon => "AWS4-HMAC-SHA256",
-            Flavour::Google => "GOOG4-HMAC-SHA256",
-        }
-    }
-
-    pub(super) fn key_prefix(self) -> &'static str {
-        match self {
-            Flavour::Amazon => "AWS4",
-            Flavour::Google => "GOOG4",
-        }
-    }
-
-    pub(super) fn terminator(self) -> &'static str {
-        match self {
-            Flavour::Amazon => "aws4_request",
-            Flavour::Google => "goog4_request",
-        }
-    }
-
-    fn service(self) -> &'static str {
-        match self {
-            Flavour::Amazon => "s3",
-            Flavour::Google => "storage",
-        }
-    }
-}
+/// A header that names the writer of an object, who then knows its own.
+pub(super) const WRITER: &str = "x-amz-meta-dovetail-write";
 
 /// A bucket.
 #[derive(Clone, Debug)]
@@ -63,7 +20,6 @@ pub(crate) struct S3 {
     /// Where the bucket is part of the path instead of the host.
     pub(crate) bucket_in_path: Option<String>,
     pub(crate) region: String,
-    pub(crate) flavour: Flavour,
     /// Checksums are sent and asked for.
     pub(crate) checksums: bool,
 }
@@ -92,9 +48,8 @@ impl S3 {
                     None => EMPTY_SHA256,
                     Some(payload) => payload.sha256.as_deref().unwrap_or("UNSIGNED-PAYLOAD"),
                 };
-                let (flavour, service) = (self.flavour, self.flavour.service());
                 let date = Date::of_unix_s(unix_s);
-                let scope = Scope { flavour, region: &self.region, service, date };
+                let scope = Scope { region: &self.region, service: "s3", date };
                 sign(&mut draft, keys, &scope, hash);
             }
         }
@@ -112,7 +67,7 @@ impl S3 {
                     None => self.want_checksum(&mut draft),
                 }
                 if let Some(tag) = tag {
-                    self.require(&mut draft, tag);
+                    draft.header("if-match", tag.clone());
                 }
                 Ok((draft, None))
             }
@@ -124,7 +79,7 @@ impl S3 {
                 self.fill(&mut draft, payload);
                 self.condition(&mut draft, condition)?;
                 if let Some(id) = write_id {
-                    draft.header(&self.flavour.header("meta-dovetail-write"), *id);
+                    draft.header(WRITER, *id);
                 }
                 Ok((draft, Some(payload)))
             }
@@ -133,11 +88,12 @@ impl S3 {
                 self.list(&mut draft, prefix, *delimiter, *from, *count_max);
                 Ok((draft, None))
             }
+            Operation::JoinParts { .. } => Err(Error::invalid("parts are joined at the end")),
             Operation::CreateUpload { key, write_id } => {
                 let mut draft = object("POST", key)?;
                 draft.ask("uploads", "");
-                draft.header(&self.flavour.header("meta-dovetail-write"), *write_id);
-                if self.checksums && self.flavour == Flavour::Amazon {
+                draft.header(WRITER, *write_id);
+                if self.checksums {
                     draft.header("x-amz-checksum-algorithm", "CRC32C");
                 }
                 Ok((draft, None))
@@ -187,40 +143,30 @@ impl S3 {
 
     fn fill<'a>(&self, draft: &mut Draft<'a>, payload: &Payload<'a>) {
         draft.body = payload.bytes;
-        if !self.checksums {
-            return;
-        }
-        match self.flavour {
-            Flavour::Amazon => draft.header("x-amz-checksum-crc32c", payload.crc32c_base64()),
-            Flavour::Google => {
-                draft.header("x-goog-hash", format!("crc32c={}", payload.crc32c_base64()));
-            }
+        if self.checksums {
+            draft.header("x-amz-checksum-crc32c", payload.crc32c_base64());
         }
     }
 
     fn want_checksum(&self, draft: &mut Draft<'_>) {
-        if self.checksums && self.flavour == Flavour::Amazon {
+        if self.checksums {
             draft.header("x-amz-checksum-mode", "ENABLED");
         }
     }
 
-    /// The object must have this tag.
-    fn require(&self, draft: &mut Draft<'_>, tag: &str) {
-        match self.flavour {
-            Flavour::Amazon => draft.header("if-match", tag),
-            Flavour::Google => draft.header("x-goog-if-generation-match", tag),
-        }
-    }
-
     fn condition(&self, draft: &mut Draft<'_>, condition: &Condition) -> Result<()> {
-        match (condition, self.flavour) {
-            (Condition::None, _) => {}
-            (Condition::Absent, Flavour::Amazon) => draft.header("if-none-match", "*"),
-            (Condition::Absent, Flavour::Google) => draft.header("x-goog-if-generation-match", "0"),
-            (Condition::Matches(tag), _) if tag.is_empty() => {
+        if *condition != Condition::None && self.endpoint.is_below("storage.googleapis.com") {
+            return Err(Error::invalid(
+                "Google's interface of S3 has no conditions for writes: ask it as a store of Google's",
+            ));
+        }
+        match condition {
+            Condition::None => {}
+            Condition::Absent => draft.header("if-none-match", "*"),
+            Condition::Matches(tag) if tag.is_empty() => {
                 return Err(Error::invalid("the condition has an empty tag"));
             }
-            (Condition::Matches(tag), _) => self.require(draft, tag),
+            Condition::Matches(tag) => draft.header("if-match", tag.clone()),
         }
         Ok(())
     }

@@ -1,10 +1,9 @@
-//! Signatures of requests: AWS Signature Version 4, and Google's variant of it with other names.
+//! Signatures of requests: AWS Signature Version 4.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use super::Draft;
-use super::s3::Flavour;
 use crate::credentials::Keys;
 use crate::date::Date;
 use crate::encode::hex;
@@ -13,9 +12,11 @@ use crate::encode::hex;
 pub(super) const EMPTY_SHA256: &str =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
+const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+const TERMINATOR: &str = "aws4_request";
+
 /// What the key of a signature is good for.
 pub(super) struct Scope<'a> {
-    pub(super) flavour: Flavour,
     pub(super) region: &'a str,
     pub(super) service: &'a str,
     pub(super) date: Date,
@@ -23,17 +24,16 @@ pub(super) struct Scope<'a> {
 
 impl Scope<'_> {
     fn text(&self) -> String {
-        let (day, terminator) = (self.date.day(), self.flavour.terminator());
-        format!("{day}/{}/{}/{terminator}", self.region, self.service)
+        format!("{}/{}/{}/{TERMINATOR}", self.date.day(), self.region, self.service)
     }
 
     /// The key for a day, a region and a service.
     pub(super) fn key(&self, secret: &str) -> [u8; 32] {
-        let first = format!("{}{secret}", self.flavour.key_prefix());
+        let first = format!("AWS4{secret}");
         let day = hmac(first.as_bytes(), self.date.day().as_bytes());
         let region = hmac(&day, self.region.as_bytes());
         let service = hmac(&region, self.service.as_bytes());
-        hmac(&service, self.flavour.terminator().as_bytes())
+        hmac(&service, TERMINATOR.as_bytes())
     }
 }
 
@@ -45,20 +45,19 @@ pub(super) fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
 
 /// Adds date, token and signature. All headers that the draft has by then are signed.
 pub(super) fn sign(draft: &mut Draft<'_>, keys: &Keys, scope: &Scope<'_>, payload_hash: &str) {
-    let flavour = scope.flavour;
-    draft.header(&flavour.header("date"), scope.date.basic());
-    draft.header(&flavour.header("content-sha256"), payload_hash);
+    draft.header("x-amz-date", scope.date.basic());
+    draft.header("x-amz-content-sha256", payload_hash);
     if let Some(token) = &keys.token {
-        draft.header(&flavour.header("security-token"), token.clone());
+        draft.header("x-amz-security-token", token.clone());
     }
     draft.headers.sort();
     let names: Vec<&str> = draft.headers.iter().map(|(name, _)| name.as_str()).collect();
     let names = names.join(";");
     let text = string_to_sign(draft, &names, scope, payload_hash);
     let signature = hex(&hmac(&scope.key(&keys.secret), text.as_bytes()));
-    let (algorithm, id, scope) = (flavour.algorithm(), &keys.id, scope.text());
+    let (id, scope) = (&keys.id, scope.text());
     let value =
-        format!("{algorithm} Credential={id}/{scope},SignedHeaders={names},Signature={signature}");
+        format!("{ALGORITHM} Credential={id}/{scope},SignedHeaders={names},Signature={signature}");
     draft.header("authorization", value);
 }
 
@@ -68,8 +67,8 @@ fn string_to_sign(draft: &Draft<'_>, names: &str, scope: &Scope<'_>, payload_has
     let (method, path, query) = (draft.method, &draft.path, draft.canonical_query());
     let canonical = format!("{method}\n{path}\n{query}\n{headers}\n{names}\n{payload_hash}");
     let hash = hex(&Sha256::digest(canonical.as_bytes()));
-    let (algorithm, date) = (scope.flavour.algorithm(), scope.date.basic());
-    format!("{algorithm}\n{date}\n{}\n{hash}", scope.text())
+    let date = scope.date.basic();
+    format!("{ALGORITHM}\n{date}\n{}\n{hash}", scope.text())
 }
 
 /// Without spaces at the ends, and with single ones inside.

@@ -2,6 +2,7 @@
 //! and for real. It keeps all in memory.
 #![allow(dead_code, unused_imports, reason = "not every file of tests needs all of it")]
 
+mod google;
 mod kept;
 mod replies;
 
@@ -16,6 +17,7 @@ use objectstore::{Client, Credentials, S3Options, Store};
 use runtime::net::{Address, Listener, Shutdown, Socket};
 use runtime::{spawn, time};
 
+pub use google::google;
 pub use kept::{Kept, Watch};
 pub use replies::{Question, Replies};
 
@@ -80,6 +82,8 @@ struct State {
     signers: Vec<String>,
     /// Keys that are no longer good.
     expired: BTreeSet<String>,
+    /// Tags are numbers without quotes.
+    has_generations: bool,
 }
 
 #[derive(Default)]
@@ -305,13 +309,19 @@ impl State {
 
     fn store(&mut self, key: &str, bytes: Vec<u8>, writer: Option<String>) -> String {
         self.tag_count += 1;
-        let tag = format!("\"tag-{}\"", self.tag_count);
+        let tag = match self.has_generations {
+            true => self.tag_count.to_string(),
+            false => format!("\"tag-{}\"", self.tag_count),
+        };
         let stored = Stored { bytes: Rc::new(bytes), tag: tag.clone(), writer };
         self.objects.insert(key.to_owned(), stored);
         tag
     }
 
     fn answer(&mut self, asked: &Asked) -> Answer {
+        if let Some(answer) = self.google(asked) {
+            return answer;
+        }
         let key = asked.path.trim_start_matches('/');
         let key = key.split_once('/').map_or("", |(_, key)| key);
         let key = unpercent(key);

@@ -1,5 +1,6 @@
 //! Services that give out keys, over the runtime's sockets: what each is asked is written down, and
 //! the test says what it answers.
+#![allow(dead_code, reason = "not every file of tests needs all of it")]
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -81,6 +81,21 @@ impl Node {
         }
     }
 
+    /// The size of the segments that come, where the kernel knows it.
+    pub(super) fn segment_bytes(&self) -> Option<usize> {
+        let fd = self.system().ok()?.as_raw_fd();
+        let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+        let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: all bytes zero are a value of these numbers.
+        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let place = (&raw mut info).cast();
+        // SAFETY: room for what is asked for, and its size.
+        let got = unsafe { libc::getsockopt(fd, level, name, place, &raw mut len) };
+        // An old kernel may say less, and zeros stay then.
+        checked(got as isize).ok().filter(|_| info.tcpi_rcv_mss > 0)?;
+        Some(info.tcpi_rcv_mss as usize)
+    }
+
     /// Ends one half of the stream or both.
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let fd = match self {

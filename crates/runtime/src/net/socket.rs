@@ -158,6 +158,13 @@ impl Socket {
         self.node.wake_at(bytes)
     }
 
+    /// Bytes of the segments in which the peer sends, as the kernel has seen them by now: what the path lets
+    /// through, less the heads of packets. Before much has come it is a guess. `None` where there are no segments:
+    /// in a simulation, and between processes of this machine by other sockets than those of TCP.
+    pub fn segment_bytes(&self) -> Option<usize> {
+        self.node.segment_bytes()
+    }
+
     /// Waits until the peer has closed its end, or both; what it has sent is not touched. Dropping the
     /// future ends the wait.
     ///

@@ -91,6 +91,16 @@ impl Reader<'_> {
         all(paths.map(whole).collect()).await
     }
 
+    /// What a document of JSON says, with memory for reading it counted.
+    ///
+    /// # Errors
+    /// 53200 when there is none.
+    pub(super) fn parsed<T>(&self, bytes: &[u8], parse: impl FnOnce(&[u8]) -> T) -> SqlResult<T> {
+        let mut parsing = Counted::new(&self.memory);
+        parsing.set(bytes.len().saturating_mul(JSON_RATIO))?;
+        Ok(parse(bytes))
+    }
+
     /// What the bytes of a metadata file say, or of the answer of a catalog.
     ///
     /// # Errors
@@ -103,9 +113,7 @@ impl Reader<'_> {
     ) -> SqlResult<TableMetadata> {
         let fault = |error| fault(path, &error);
         let plain = iceberg::unzipped(bytes).map_err(fault)?;
-        let mut parsing = Counted::new(&self.memory);
-        parsing.set(plain.len().saturating_mul(JSON_RATIO))?;
-        let metadata = parse(&plain).map_err(fault)?;
+        let metadata = self.parsed(&plain, parse)?.map_err(fault)?;
         self.memory.grow(plain.len())?;
         Ok(metadata)
     }

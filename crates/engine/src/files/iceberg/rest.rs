@@ -9,10 +9,12 @@ use sql::FileCall;
 use types::{SqlError, SqlResult, SqlState};
 
 use super::super::options::{flag, invalid, text};
-use super::lake::{self, Reader};
+use super::counted::Counted;
+use super::lake::{self, Reader, server_of};
 use super::vended::Vended;
 use super::versions::Located;
-use crate::objects::{Bucket, Scheme, is_object, of_object};
+use crate::catalog::Snapshot;
+use crate::objects::{Bucket, Location, Scheme, is_object, of_object};
 use crate::waiting::unless_cancelled;
 
 const CONFIG: &str = "v1/config";
@@ -65,6 +67,8 @@ pub(super) async fn table(
         }
         _ => of_object(&error, &question.bucket.location, &question.key),
     })?;
+    let mut held = Counted::new(&reader.memory);
+    held.set(answer.len())?;
     let metadata = reader.metadata(&path, &answer, TableMetadata::of_answer)?;
     let root = place(&metadata.location).map_err(|error| lake::fault(&path, &error))?;
     if !is_object(&root) {
@@ -74,10 +78,37 @@ pub(super) async fn table(
             .with_hint("Give the folder to iceberg_scan, without a catalog."));
     }
     let vended = match question.wants_keys {
-        true => Vended::of_answer(&answer, &Arc::new(question), &path)?,
+        true => {
+            let question = Arc::new(question);
+            reader.parsed(&answer, |answer| Vended::of_answer(answer, &question, &path))??
+        }
         false => Vended::default(),
     };
     Ok(Located { root, path, metadata, vended })
+}
+
+/// Where a catalog is to be asked that may have named another place, with the secret for that. It is the word of a
+/// server: it names itself, or one that somebody has named who runs the database.
+///
+/// # Errors
+/// 42501 for any other one, and for what is no URL.
+fn moved_to(uri: Option<&str>, bucket: Bucket, snapshot: &Snapshot) -> SqlResult<Bucket> {
+    let here = bucket.location.to_string();
+    let plain = |url: &str| url.trim_end_matches('/').to_owned();
+    let Some(uri) = uri.map(plain).filter(|uri| *uri != plain(&here)) else { return Ok(bucket) };
+    let is_url = Scheme::of(&uri).is_some_and(Scheme::only_reads);
+    let is_named = || server_of(&uri) == server_of(&here) || snapshot.names_server_of(&uri);
+    if is_url && is_named() {
+        return snapshot.bucket(&uri);
+    }
+    // What is no plain URL may have anything in it.
+    let shown = Location::parse(&uri).map_or("..".to_owned(), |url| url.bucket);
+    let message = format!("the catalog \"{here}\" wants to be asked at \"{shown}\"");
+    Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+        .with_detail("It is another server than the catalog's, and no secret names it.")
+        .with_hint(
+            "Create a secret of the type http for it, or list its host in object_store_hosts.",
+        ))
 }
 
 /// Asks the catalog for its configuration, which says how it is to be asked for the table.
@@ -103,7 +134,9 @@ async fn question(
     let config = unless_cancelled(reader.cancel, asked).await?;
     let config = config.map_err(|error| of_object(&error, &bucket.location, CONFIG))?;
     let config_path = format!("{}/{CONFIG}", bucket.location);
-    let config = CatalogConfig::parse(&config).map_err(|e| lake::fault(&config_path, &e))?;
+    let config = reader.parsed(&config, CatalogConfig::parse)?;
+    let config = config.map_err(|error| lake::fault(&config_path, &error))?;
+    let bucket = moved_to(config.uri(), bucket, &reader.snapshot)?;
     let key = table_key(config.prefix(text(call, "catalog_prefix")), name);
     let key = key.map_err(|error| invalid(error.to_string()))?;
     Ok(Question { bucket, config, key, wants_keys })
