@@ -38,7 +38,7 @@ pub(crate) const PUBLIC: RoleId = 0;
 const FIRST_ROLE: RoleId = 16_384;
 
 /// A role.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Role {
     pub(crate) id: RoleId,
     pub(crate) name: String,
@@ -111,6 +111,11 @@ impl Default for Access {
     }
 }
 
+/// Whether some lists are all that the older ones are.
+fn has_all<K: Ord>(newer: &BTreeMap<K, Acl>, older: &BTreeMap<K, Acl>) -> bool {
+    older.iter().all(|(key, acl)| newer.get(key) == Some(acl))
+}
+
 /// What has an access list of its own.
 pub(crate) enum Relation<'a> {
     Table(u32),
@@ -150,6 +155,16 @@ impl Access {
             Relation::Sequence(id) => self.sequences.get(id),
         };
         found.unwrap_or(&acl::UNOWNED)
+    }
+
+    /// Whether it has all that an older one has, and besides only lists of other relations.
+    pub(crate) fn only_adds_to(&self, older: &Access) -> bool {
+        self.roles == older.roles
+            && self.memberships == older.memberships
+            && (&self.schema, &self.database) == (&older.schema, &older.database)
+            && has_all(&self.tables, &older.tables)
+            && has_all(&self.views, &older.views)
+            && has_all(&self.sequences, &older.sequences)
     }
 
     pub(crate) fn put_acl(&mut self, relation: &Relation<'_>, acl: Acl) {

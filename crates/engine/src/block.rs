@@ -6,12 +6,18 @@
 //! `ROLLBACK` puts back what was changed.
 //!
 //! From its first statement that changes definitions, or that changes so much that it writes tables anew,
-//! it writes alone, and has a catalog of its own, a copy of the one that all see. Nobody else sees what it
-//! creates, empties or writes anew. `COMMIT` makes its catalog that of all (by one checkpoint, when there
-//! are new trees), `ROLLBACK` drops the block's trees.
+//! it has a catalog of its own, a copy of the one that all see. Nobody else sees what it creates, empties or
+//! writes anew. `COMMIT` makes its catalog that of all (by one checkpoint, when there are new trees),
+//! `ROLLBACK` drops the block's trees.
+//!
+//! While it changes definitions others change rows, and each of its statements sees what they have committed;
+//! they change no definitions, so that its catalog fits on top of theirs when it commits. What it makes nobody
+//! else has; tables that others may have it locks, or it writes alone (`session/definitions.rs`).
 //!
 //! A crash leaves the state before the block. A savepoint is the block's catalog as it was, and how much
 //! there was to put back.
+
+mod definitions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,8 +35,10 @@ use crate::isolation;
 use crate::load::drop_trees;
 use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Noted, Notes};
-use crate::undo::Stamp;
+use crate::undo::{ReadView, Stamp};
 use crate::versions::{Committed, Ending, Versions};
+
+use definitions::Own;
 
 /// A transaction that writes.
 pub(crate) struct Block {
@@ -54,24 +62,13 @@ struct State {
     step: u32,
     /// What the parts of the statement that runs see, which is less.
     frozen: Option<Arc<Snapshot>>,
-    /// Of one that writes alone.
+    /// Of one that changes definitions.
     own: Option<Own>,
     /// What it has changed in place, for the log.
     redo: Redo,
     saved: Vec<Saved>,
     /// Trees that were left behind by going back to savepoints.
     left: Vec<TreeId>,
-}
-
-/// What a block has that writes alone.
-struct Own {
-    snapshot: Arc<Snapshot>,
-    /// The catalog when it began to.
-    before: Arc<Snapshot>,
-    /// The first tree that was made since then.
-    first_new: TreeId,
-    /// The first tree of its own. In those before it changes are noted: others have them, or savepoints.
-    first_own: TreeId,
 }
 
 /// A savepoint.
@@ -107,16 +104,15 @@ impl Block {
             runs_again: AtomicBool::new(false),
             right: Mutex::new(Some(right)),
         };
-        block.check_definitions()?;
+        block.check_kept_definitions()?;
         Ok(block)
     }
 
-    /// Whether definitions are still those of the version that the transaction keeps.
-    fn check_definitions(&self) -> SqlResult<()> {
-        match self.public.kept() {
-            Some(kept) => isolation::check_definitions(kept, &self.public.versions().visible()),
-            None => Ok(()),
-        }
+    /// Whether rows may still be changed by the definitions of the version that the transaction keeps.
+    fn check_kept_definitions(&self) -> SqlResult<()> {
+        let visible = self.public.versions().visible();
+        let check = |kept| isolation::check_kept_definitions(kept, &visible);
+        self.public.kept().map_or(Ok(()), |kept| check(kept))
     }
 
     /// The catalog as the block sees it: each statement sees what was committed before it began, unless
@@ -130,8 +126,19 @@ impl Block {
     pub(crate) fn changed(&self) -> Arc<Snapshot> {
         let state = self.state();
         match &state.own {
-            Some(own) => own.snapshot.clone(),
-            None => self.seen(&self.public.snapshot(), state.step),
+            Some(own) => self.seen(&own.snapshot, &self.view(), state.step),
+            None => {
+                let all = self.public.snapshot();
+                self.seen(&all, &all.read_view, state.step)
+            }
+        }
+    }
+
+    /// What was committed before now, or before the version that the transaction keeps.
+    fn view(&self) -> ReadView {
+        match self.public.kept() {
+            Some(kept) => kept.read_view.clone(),
+            None => self.public.versions().visible().read_view.clone(),
         }
     }
 
@@ -156,15 +163,18 @@ impl Block {
         let state = self.state();
         match &state.own {
             Some(own) => {
-                let newest = &self.public.newest().read_view;
-                own.snapshot.with_view(newest.with_own(&self.stamp, state.step))
+                let newest = &self.public.versions().newest().read_view;
+                self.seen(&own.snapshot, newest, state.step)
             }
-            None => self.seen(&self.public.newest(), state.step),
+            None => {
+                let newest = self.public.newest();
+                self.seen(&newest, &newest.read_view, state.step)
+            }
         }
     }
 
-    fn seen(&self, snapshot: &Snapshot, step: u32) -> Arc<Snapshot> {
-        snapshot.with_view(snapshot.read_view.with_own(&self.stamp, step))
+    fn seen(&self, snapshot: &Snapshot, view: &ReadView, step: u32) -> Arc<Snapshot> {
+        snapshot.with_view(view.with_own(&self.stamp, step))
     }
 
     /// It ends with the statement for which it was begun.
@@ -193,9 +203,8 @@ impl Block {
         }
         state.redo.append(&std::mem::take(&mut snapshot.redo));
         state.step += 1;
-        let step = state.step;
         if let Some(own) = &mut state.own {
-            own.snapshot = self.seen(&snapshot, step);
+            own.snapshot = snapshot.without_view();
         }
     }
 
@@ -223,7 +232,11 @@ impl Block {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn right(&self) -> SqlResult<WriteRight> {
+    /// Its right to write.
+    ///
+    /// # Errors
+    /// XX000 when it has ended.
+    pub(crate) fn right(&self) -> SqlResult<WriteRight> {
         let right = self.right.lock().unwrap_or_else(PoisonError::into_inner).clone();
         right.ok_or_else(|| SqlError::internal("the transaction has ended"))
     }
@@ -236,35 +249,7 @@ impl Block {
     pub(crate) async fn enter(&self, wait: &LockWait) -> SqlResult<()> {
         self.right()?.share(wait).await?;
         self.public.store().check_writable().map_err(fault::storage)?;
-        self.check_definitions()
-    }
-
-    /// Whether it writes alone.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.state().own.is_some()
-    }
-
-    /// Writes alone from now on.
-    ///
-    /// # Errors
-    /// As [`WriteRight::exclude`], and 40001 as [`Block::begin`].
-    pub(crate) async fn exclude(&self, wait: &LockWait) -> SqlResult<()> {
-        if self.is_alone() {
-            return Ok(());
-        }
-        self.right()?.exclude(wait).await?;
-        self.public.versions().settle_before(wait).await?;
-        self.check_definitions()?;
-        let before = self.public.newest();
-        let seen = match self.public.kept() {
-            Some(kept) => before.with_view(kept.read_view.clone()),
-            None => before.clone(),
-        };
-        let mut state = self.state();
-        let first_new = self.public.store().next_tree_id();
-        let snapshot = self.seen(&seen, state.step);
-        state.own = Some(Own { before, snapshot, first_new, first_own: first_new });
-        Ok(())
+        self.check_kept_definitions()
     }
 
     /// Locks keys until the transaction ends.
@@ -323,7 +308,7 @@ impl Block {
     /// each other. It does where the transaction has nothing but this statement's locks, for it can let them
     /// go: one that runs again has locked keys out of order, which is nobody's fault.
     pub(crate) fn has_let_go(&self, locked_before: usize, error: &SqlError) -> bool {
-        let is_free = locked_before == 0 && self.notes.len() == 0 && !self.is_alone();
+        let is_free = locked_before == 0 && self.notes.len() == 0 && !self.defines();
         let lets_go = is_free && error.state == DEADLOCK;
         if let (true, Ok(right)) = (lets_go, self.right()) {
             right.let_go();
@@ -338,11 +323,6 @@ impl Block {
         let has_room = || state.redo.len() + bytes <= NOTED_BYTES_MAX;
         state.own.as_ref().is_some_and(is_own)
             || has_room() && self.public.versions().has_room(bytes)
-    }
-
-    /// Whether it has made the tree: what is in it becomes durable by a checkpoint.
-    pub(crate) fn has_made(&self, tree: TreeId) -> bool {
-        self.state().own.as_ref().is_some_and(|own| tree >= own.first_new)
     }
 
     /// Notes entries that a statement is about to change.
@@ -393,14 +373,12 @@ impl Block {
             state.redo.truncate(logged);
         }
         state.step += 1;
-        let step = state.step;
         let State { own: Some(own), left, .. } = &mut *state else { return Ok(()) };
         let before = before.unwrap_or_else(|| own.before.clone());
         let trees = |snapshot: &Snapshot| snapshot.trees_since(own.first_new);
         let (now, kept) = (trees(&own.snapshot), trees(&before));
         left.extend(now.difference(&kept));
-        let read_view = own.snapshot.read_view.with_own(&self.stamp, step);
-        own.snapshot = before.with_view(read_view);
+        own.snapshot = before;
         Ok(())
     }
 
@@ -429,7 +407,7 @@ impl Block {
 
     async fn commit_here(self: Arc<Block>, waits: bool) -> SqlResult<Option<u64>> {
         let (versions, right) = (self.public.versions(), self.right()?);
-        let committed = match self.is_alone() {
+        let committed = match self.defines() {
             true => Committed::Awaited(self.public.define(&right, &self).await?),
             false => {
                 let _change = versions.change_right().await;
@@ -448,18 +426,8 @@ impl Block {
         }
     }
 
-    /// Its catalog, to be that of all.
-    pub(crate) fn defined(&self) -> Snapshot {
-        let mut state = self.state();
-        let own = state.own.as_ref().expect("it writes alone");
-        let mut defined = (*own.snapshot).clone();
-        defined.abandon(&state.left);
-        defined.redo = std::mem::take(&mut state.redo);
-        defined
-    }
-
     /// What has to end with the block.
-    pub(crate) fn ending<'a>(&'a self, view: &'a crate::undo::ReadView) -> Ending<'a> {
+    pub(crate) fn ending<'a>(&'a self, view: &'a ReadView) -> Ending<'a> {
         Ending { stamp: &self.stamp, notes: &self.notes, view }
     }
 }

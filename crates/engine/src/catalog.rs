@@ -81,6 +81,11 @@ impl Snapshot {
         Arc::new(Snapshot { read_view, ..self.clone() })
     }
 
+    /// The same definitions, as of no version: nobody keeps undo records for them.
+    pub(crate) fn without_view(&self) -> Arc<Snapshot> {
+        self.with_view(ReadView::default())
+    }
+
     /// The table with this id.
     pub(crate) fn table_by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
         self.tables.by_id(id)
@@ -174,6 +179,16 @@ impl Snapshot {
             && Arc::ptr_eq(&self.comments, &other.comments)
     }
 
+    /// Whether it has all definitions of an older one as they were, and besides them only what refers to no
+    /// table of that one. Comments are none.
+    pub(crate) fn only_adds_to(&self, older: &Snapshot) -> bool {
+        self.tables.only_adds_to(&older.tables)
+            && has_all(&self.views, &older.views)
+            && has_all(&self.sequences, &older.sequences)
+            && self.access.only_adds_to(&older.access)
+            && Arc::ptr_eq(&self.secrets, &older.secrets)
+    }
+
     /// Whether it is a newer version than the other one.
     pub(crate) fn follows(&self, other: &Snapshot) -> bool {
         self.read_view.version() > other.read_view.version()
@@ -206,6 +221,14 @@ impl Snapshot {
     pub(crate) fn sequences_mut(&mut self) -> &mut BTreeMap<String, Arc<SequenceDef>> {
         Arc::make_mut(&mut self.sequences)
     }
+}
+
+/// Whether some named objects are all that the older ones are.
+fn has_all<T>(newer: &BTreeMap<String, Arc<T>>, older: &BTreeMap<String, Arc<T>>) -> bool {
+    let has = |(name, object): (&String, &Arc<T>)| {
+        newer.get(name).is_some_and(|newer| Arc::ptr_eq(newer, object))
+    };
+    older.iter().all(has)
 }
 
 /// Where the number of a sequence is on disk: by the id of what it belongs to, and within a table by the

@@ -1,4 +1,7 @@
 //! Changes of store and catalog: how they become durable and visible.
+//!
+//! Who changes rows beside others changes no definitions. Who changes these does so on a copy, which goes on
+//! top of the newest version.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,12 +11,11 @@ use storage::{Store, TreeId};
 use types::{SqlError, SqlResult};
 
 use crate::block::Block;
-use crate::catalog::{self, Snapshot};
+use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::fault;
-use crate::isolation;
 use crate::load::drop_trees;
-use crate::locks::WriteRight;
+use crate::locks::{LockWait, WriteRight};
 use crate::versions::Versions;
 
 /// Work on store and catalog.
@@ -23,6 +25,24 @@ pub(crate) type StoreFuture<'a> = Pin<Box<dyn Future<Output = SqlResult<()>> + '
 type Change = dyn for<'a> FnOnce(&'a Store, &'a mut Snapshot) -> StoreFuture<'a>;
 
 impl Database {
+    /// The right to change definitions beside those who change rows, as [`Database::writer`].
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) async fn definer(&self, wait: &LockWait) -> SqlResult<Option<WriteRight>> {
+        match self.block() {
+            Some(block) => block.define(wait).await.map(|()| None),
+            None => self.versions().definer(wait).await.map(Some),
+        }
+    }
+
+    /// Whether nobody else has a table of a catalog that the session sees: its block has made it, or it is a
+    /// temporary one.
+    pub(crate) fn has_table_alone(&self, snapshot: &Snapshot, entry: &TableEntry) -> bool {
+        let id = entry.def.id.0;
+        snapshot.is_temporary_id(id) || self.block().is_some_and(|block| block.has_made(id))
+    }
+
     /// Makes a change. In a block it stays within the block until that ends; otherwise it becomes durable
     /// and visible soon: [`Database::settle`] waits for that.
     ///
@@ -33,7 +53,7 @@ impl Database {
     /// Those of `change` and of storage; the catalog stays as it was then.
     ///
     /// # Panics
-    /// Without the right to write alone, outside of a block.
+    /// Without the right to change definitions, outside of a block.
     pub(crate) async fn change(
         &self,
         right: Option<&WriteRight>,
@@ -53,26 +73,18 @@ impl Database {
         self.unless_aborted(changed)
     }
 
-    /// Makes the catalog of a block that writes alone that of all; its version.
+    /// Makes the catalog of a block that changes definitions that of all; its version.
     ///
     /// # Errors
     /// 40001 when others have changed what a serializable transaction has read; those of storage.
     pub(crate) async fn define(&self, right: &WriteRight, block: &Arc<Block>) -> SqlResult<u64> {
         self.store().check_writable().map_err(fault::storage)?;
-        isolation::check_reads(&block.snapshot().read_view)?;
-        let own = block.defined();
-        let change: Box<Change> = Box::new(move |_, snapshot| {
-            Box::pin(async move {
-                *snapshot = own;
-                Ok(())
-            })
-        });
         let committing = self.committing(right, Some(block.clone()));
-        self.unless_aborted(runtime::spawn(committing.run(change)).await)
+        self.unless_aborted(runtime::spawn(committing.run_block(block.clone())).await)
     }
 
     fn committing(&self, right: &WriteRight, block: Option<Arc<Block>>) -> Committing {
-        assert!(right.is_exclusive(), "definitions are changed by one at a time");
+        assert!(right.may_define(), "definitions are changed by one at a time");
         let (store, versions) = (self.store().clone(), self.versions().clone());
         Committing { store, versions, session: self.session_id(), block, right: right.clone() }
     }
@@ -95,7 +107,7 @@ async fn change_block(store: Store, block: Arc<Block>, change: Box<Change>) -> S
         return Err(error);
     }
     let is_same = snapshot.has_definitions_of(&before);
-    assert!(is_same || block.is_alone(), "who writes beside others changes no definitions");
+    assert!(is_same || block.defines(), "who changes rows beside others changes no definitions");
     block.advance(snapshot);
     Ok(())
 }
@@ -118,16 +130,35 @@ struct Committing {
 }
 
 impl Committing {
-    /// Its version.
+    /// Its version, of a change outside of blocks.
     async fn run(self, change: Box<Change>) -> SqlResult<u64> {
-        let Committing { store, versions, session, block, right } = &self;
-        let _change = versions.change_right().await;
-        let newest = versions.newest();
-        let before = newest.clone().for_session(*session);
-        let (mut snapshot, first_new) = ((*before).clone(), store.next_tree_id());
+        let _change = self.versions.change_right().await;
+        let before = Snapshot { abandoned: vec![], ..(*self.versions.newest()).clone() };
+        let before = Arc::new(before);
+        let mut snapshot = (*before.clone().for_session(self.session)).clone();
+        let first_new = self.store.next_tree_id();
+        change(&self.store, &mut snapshot).await?;
+        self.make(&before, snapshot, first_new).await
+    }
+
+    /// Its version, of what a block has done.
+    async fn run_block(self, block: Arc<Block>) -> SqlResult<u64> {
+        let _change = self.versions.change_right().await;
+        let (snapshot, before) = block.defined();
+        self.make(&before, snapshot, self.store.next_tree_id()).await
+    }
+
+    /// Makes the version. The trees from `first_new` on go with it if that fails.
+    async fn make(
+        &self,
+        before: &Arc<Snapshot>,
+        mut snapshot: Snapshot,
+        first_new: TreeId,
+    ) -> SqlResult<u64> {
+        let Committing { store, versions, session, block, right } = self;
         let gone = versions.ended();
-        change(store, &mut snapshot).await?;
-        let has_relations_of_before = snapshot.has_relations_of(&before) && gone.is_empty();
+        let seen_before = before.clone().for_session(*session);
+        let has_relations_of_before = snapshot.has_relations_of(&seen_before) && gone.is_empty();
         snapshot.settle();
         snapshot.end_sessions(&gone);
         if !has_relations_of_before {
@@ -142,10 +173,10 @@ impl Committing {
                 return Err(error);
             }
         };
-        snapshot.read_view = newest.read_view.next();
         let seen = block.as_ref().map(|block| block.snapshot().read_view.clone());
         let ending = block.as_ref().zip(seen.as_ref()).map(|(block, view)| block.ending(view));
-        let version = versions.define(snapshot, ending.as_ref(), record_bytes, right.clone());
+        let defined = (before.as_ref(), snapshot);
+        let version = versions.define(defined, ending.as_ref(), record_bytes, right.clone())?;
         versions.forget_ended(&gone);
         Ok(version)
     }

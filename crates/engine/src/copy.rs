@@ -52,7 +52,7 @@ impl Session {
         copy: &Copy,
         input: Option<PipeReceiver<Vec<u8>>>,
     ) -> SqlResult<(StatementResult, Rejects)> {
-        let ordinals = self.copied(copy)?;
+        self.copied(copy)?;
         let origin = match (&copy.source, input) {
             (CopySource::File(path), _) => {
                 Origin::File(Box::new(Box::pin(self.file_reader(path)).await?))
@@ -64,7 +64,9 @@ impl Session {
                     .with_hint("Use a file name, or the shell's \\copy."));
             }
         };
-        let writing = self.writing_rows().await?;
+        let writing = self.writing_table(&copy.table).await?;
+        // Who changed the table before may have changed them.
+        let ordinals = self.copied(copy)?;
         let copied = Box::pin(copy_from(&writing, copy, &ordinals, Input::new(origin)));
         let (count, rejects) = copied.await?;
         Ok((StatementResult::Command { tag: format!("COPY {count}") }, rejects))

@@ -9,7 +9,8 @@
 //!   before its own has it: it runs as if it had begun and ended there. One that never writes has seen the
 //!   state between two transactions. That is validation backwards, in the order of commits (H. T. Kung and
 //!   J. T. Robinson, On optimistic methods for concurrency control, section 4).
-//! - Definitions are not versioned like rows: where they differ, the transaction fails.
+//! - Definitions are not versioned like rows: where others have changed them the transaction fails when it
+//!   writes. What they have only added, and refers to nothing that was there, is none of its business.
 
 use storage::{TreeId, planted};
 use types::{SqlError, SqlResult, SqlState};
@@ -46,14 +47,23 @@ impl Isolation {
     }
 }
 
-/// Refuses to write with other definitions than those of the version that a transaction keeps.
+/// Refuses to change definitions that are not those of the version which a transaction keeps.
 ///
 /// # Errors
 /// 40001
 pub(crate) fn check_definitions(kept: &Snapshot, visible: &Snapshot) -> SqlResult<()> {
-    let is_same =
-        kept.read_view.version() == visible.read_view.version() || visible.has_definitions_of(kept);
-    match is_same {
+    match visible.has_definitions_of(kept) {
+        true => Ok(()),
+        false => Err(conflict("concurrent change of definitions")),
+    }
+}
+
+/// Refuses to change rows by other definitions than those of the version that a transaction keeps.
+///
+/// # Errors
+/// 40001
+pub(crate) fn check_kept_definitions(kept: &Snapshot, visible: &Snapshot) -> SqlResult<()> {
+    match visible.has_definitions_of(kept) || visible.only_adds_to(kept) {
         true => Ok(()),
         false => Err(conflict("concurrent change of definitions")),
     }

@@ -1,9 +1,9 @@
 //! Who may write, and what of it is locked.
 //!
 //! A transaction that changes rows has the *right to write*, which any number may have beside each other.
-//! What changes definitions, or puts whole trees in the place of others, has it alone: it waits until the
-//! others have ended, and those who come later wait for it. Whoever has the right keeps it until what was
-//! changed is visible.
+//! One of them at a time may change definitions, too, of tables that it has locked as a whole. What puts other
+//! trees in the place of those that others may have has the right alone: it waits until the others have ended,
+//! and those who come later wait for it. Whoever has the right keeps it until what was changed is visible.
 //!
 //! Those who write beside each other lock the keys that they change, or that must stay as they are, until
 //! they end. The modes are those of PostgreSQL's row locks. Whoever would wait in a circle fails with
@@ -112,11 +112,33 @@ impl LockMode {
     }
 }
 
+/// How far a right to write goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RightKind {
+    /// To change rows beside others.
+    Share,
+    /// To change definitions beside those who change rows.
+    Define,
+    /// To write alone.
+    Exclude,
+}
+
+impl RightKind {
+    /// What has it, and the mode in which, in PostgreSQL's terms: of those that keep out the same.
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            RightKind::Share => ("transactionid", "ExclusiveLock"),
+            RightKind::Define => ("database", "ShareUpdateExclusiveLock"),
+            RightKind::Exclude => ("database", "AccessExclusiveLock"),
+        }
+    }
+}
+
 /// What one that writes holds, or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockShown {
-    /// The right to write, beside others or alone.
-    Right { is_alone: bool },
+    /// The right to write.
+    Right(RightKind),
     /// Keys of a tree; the strongest mode.
     Keys(TreeId, LockMode),
 }
@@ -166,6 +188,16 @@ impl Locks {
         Ok(right)
     }
 
+    /// The right to write beside others, and to change definitions.
+    ///
+    /// # Errors
+    /// As [`Locks::share`].
+    pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = self.new_right();
+        right.define(wait).await?;
+        Ok(right)
+    }
+
     /// The right to write alone.
     ///
     /// # Errors
@@ -191,6 +223,11 @@ impl Locks {
         Some((state.wanted(session)?, state.blocking(session)))
     }
 
+    /// Whether a session has the right to write.
+    pub(crate) fn has_right(&self, session: u64) -> bool {
+        self.0.state().has_right(session)
+    }
+
     /// The sessions that a session waits for.
     pub(crate) fn blocking(&self, session: u64) -> Vec<u64> {
         self.0.state().blocking(session)
@@ -207,7 +244,12 @@ impl WriteRight {
         self.state().is_exclusive(self.0.id)
     }
 
-    /// Has the right, if an attempt to have it alone has lost it.
+    /// Whether it may change definitions.
+    pub(crate) fn may_define(&self) -> bool {
+        self.state().may_define(self.0.id)
+    }
+
+    /// Has the right, if an attempt to have more of it has lost it.
     ///
     /// # Errors
     /// As [`Locks::share`].
@@ -225,7 +267,31 @@ impl WriteRight {
         wait.bound(self, shared).await
     }
 
-    /// Has it alone from now on. One that has locked nothing lets others go first.
+    /// May change definitions from now on. One that has locked nothing lets others go first.
+    ///
+    /// # Errors
+    /// As [`Locks::share`]; 40P01 when the one who may do so now waits for this one.
+    pub(crate) async fn define(&self, wait: &LockWait) -> SqlResult<()> {
+        let id = self.0.id;
+        if self.state().define(id, wait.session).is_some() {
+            return Ok(());
+        }
+        if self.state().leave_unlocked(id) {
+            self.0.locks.0.waiting.wake_all();
+            self.state().defining.insert(id, wait.session);
+        } else if !self.state().begin_define(id) {
+            return Err(deadlock());
+        }
+        let _defining = Defining(self);
+        let may_define = async {
+            self.0.locks.0.waiting.wait(|| self.state().define(id, wait.session)).await;
+            Ok(())
+        };
+        wait.bound(self, may_define).await
+    }
+
+    /// Has it alone from now on. One that has locked nothing lets others go first, unless it may change
+    /// definitions already.
     ///
     /// # Errors
     /// As [`Locks::share`]; 40P01 when another one waits for the same, or for this one.
@@ -337,6 +403,15 @@ impl Drop for Sharing<'_> {
     }
 }
 
+/// Waits until it may change definitions.
+struct Defining<'a>(&'a WriteRight);
+
+impl Drop for Defining<'_> {
+    fn drop(&mut self) {
+        self.0.state().end_define(self.0.0.id);
+    }
+}
+
 /// Waits to have the right alone: those that want to share it come later.
 struct Excluding<'a>(&'a WriteRight);
 
@@ -362,7 +437,8 @@ struct Waiting<'a>(&'a WriteRight);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.state().end_wait(self.0.0.id);
+        let queue = self.0.state().end_wait(self.0.0.id);
+        queue.iter().for_each(|queue| queue.wake_all());
     }
 }
 

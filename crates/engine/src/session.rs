@@ -4,6 +4,7 @@ mod acknowledged;
 mod admit;
 mod before_commit;
 mod constraints;
+mod definitions;
 mod explained;
 mod keyed;
 mod notifications;
@@ -334,7 +335,7 @@ impl Session {
             }
             _ => None,
         };
-        let writing = self.writing_alone().await?;
+        let writing = self.writing_definitions(&statement).await?;
         let skipped = crate::notice::skipped(writing.snapshot(), &statement);
         let written = Box::pin(write::write(&writing, statement)).await;
         let settled = writing.settle(written).await;
@@ -383,11 +384,37 @@ impl Session {
         catalog.with_results(self.results.clone())
     }
 
-    /// What a statement that changes definitions works with; waits until no other one writes.
+    /// What a statement works with that writes alone; waits until no other one writes.
     pub(crate) async fn writing_alone(&self) -> SqlResult<Writing<'_>> {
         let wait = self.lock_wait();
         let right = self.db.writer(&wait).await?;
         Ok(Writing::new(self, wait, right))
+    }
+
+    /// What a statement that changes roles and privileges works with.
+    pub(crate) async fn writing_access(&self) -> SqlResult<Writing<'_>> {
+        let wait = self.lock_wait();
+        let right = self.db.definer(&wait).await?;
+        Ok(Writing::new(self, wait, right))
+    }
+
+    /// What a statement works with that cannot run again, in a block: the definitions of its table, and of
+    /// those to which it refers, stay as they are.
+    pub(crate) async fn writing_table(&self, table: &str) -> SqlResult<Writing<'_>> {
+        loop {
+            let writing = self.writing_rows().await?;
+            let entry = writing.entry(table)?;
+            let referred = writing.snapshot().tables.referred(&entry).cloned();
+            let tables: Vec<_> = std::iter::once(entry.clone()).chain(referred).collect();
+            let mut locked = Ok(());
+            for table in &tables {
+                locked = locked.and(writing.lock_rows(table, vec![]).await);
+            }
+            match locked {
+                Err(_) if writing.block()?.take_runs_again() => {}
+                locked => return locked.map(|()| writing),
+            }
+        }
     }
 
     /// What a statement that changes rows works with, in a block.

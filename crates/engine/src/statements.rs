@@ -5,13 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{Field, SchemaRef};
 use runtime::sync::Cancel;
-use sql::parse::{Discard, Drop, DropObject, Execute, Prepare};
+use sql::parse::{Discard, Execute, Prepare};
 use sql::{Parameter, Query, Shape, Statement, Template};
 use types::described::wire_type;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::activity::Announced;
-use crate::ddl;
 use crate::prepared::{PointExecution, Prepared};
 use crate::result::StatementResult;
 use crate::session::{Session, TransactionStatus};
@@ -282,7 +281,7 @@ impl Session {
     pub(crate) async fn discard(&mut self, what: Discard) -> SqlResult<StatementResult> {
         Ok(tag(match what {
             Discard::All => {
-                self.drop_temporary().await?;
+                self.drop_all_temporary().await?;
                 self.info = self.info.authorized(&self.database().snapshot(), None)?;
                 self.settings.reset("all")?;
                 self.forget_statements(None);
@@ -297,22 +296,19 @@ impl Session {
                 "DISCARD SEQUENCES"
             }
             Discard::Temporary => {
-                self.drop_temporary().await?;
+                self.drop_all_temporary().await?;
                 "DISCARD TEMP"
             }
         }))
     }
 
-    /// Drops the session's temporary tables.
-    async fn drop_temporary(&self) -> SqlResult<()> {
+    /// Drops all temporary tables of the session.
+    async fn drop_all_temporary(&self) -> SqlResult<()> {
         let names = self.database().snapshot().temporary_names();
-        if names.is_empty() {
-            return Ok(());
+        match names.is_empty() {
+            true => Ok(()),
+            false => self.drop_temporary(names).await,
         }
-        let drop = Drop { object: DropObject::Table, names, if_exists: true, cascade: true };
-        let writing = self.writing_alone().await?;
-        let dropped = ddl::drop_tables(&writing, &drop).await;
-        writing.settle(dropped).await
     }
 }
 

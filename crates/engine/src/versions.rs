@@ -22,10 +22,15 @@
 //! transaction that ends later logs all that it has changed.
 //!
 //! The right to write is kept until the version with the changes is visible, also when nobody waits for
-//! it, and who has it alone waits until all is durable. So who writes alone finds nothing that is not, and
-//! definitions do not change under those who write beside others.
+//! it, and who has it alone waits until all is durable. So who writes alone finds nothing that is not.
+//!
+//! Who changes definitions beside those who change rows puts his on top of their newest version ([`Versions::define`]):
+//! one does so at a time, until his are visible, so they are those that he began with, changed. What he makes
+//! meanwhile are trees that no version has. A checkpoint may have them, and half of what is in them; after
+//! a crash nobody knows them, and they go.
 
 mod awaited;
+mod define;
 mod pending;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,36 +267,6 @@ impl Versions {
         catalogs.replace(read_view);
     }
 
-    /// Puts the next version in place, with other definitions; it is published soon. Its number.
-    ///
-    /// Its records of the catalog take `record_bytes` in the log. The caller has the right to change, and to
-    /// write alone.
-    pub(crate) fn define(
-        self: &Arc<Versions>,
-        mut next: Snapshot,
-        ending: Option<&Ending<'_>>,
-        record_bytes: usize,
-        right: WriteRight,
-    ) -> u64 {
-        let redo = std::mem::take(&mut next.redo);
-        let version = {
-            let mut catalogs = self.catalogs_mut();
-            if let Some(Ending { stamp, notes, .. }) = ending {
-                next.read_view.end(stamp, false);
-                self.forget(notes);
-            }
-            let can_be_logged =
-                next.abandoned.is_empty() && !next.has_trees_besides(&catalogs.newest);
-            let pending = &mut catalogs.pending;
-            pending.record_bytes = pending.record_bytes.max(record_bytes);
-            pending.needs_checkpoint |= !can_be_logged;
-            catalogs.pending.rights.push(right);
-            catalogs.advance(Arc::new(next), &redo, self.store.log_room())
-        };
-        self.request();
-        version
-    }
-
     fn catalogs_mut(&self) -> RwLockWriteGuard<'_, Catalogs> {
         self.catalogs.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -322,9 +297,11 @@ impl Versions {
         self.state().ended.push(session);
     }
 
-    /// Sessions that have ended and had temporary tables.
+    /// Sessions that have ended and had temporary tables, if nothing of them is to be undone any more.
     pub(crate) fn ended(&self) -> Vec<u64> {
-        self.state().ended.clone()
+        let mut ended = self.state().ended.clone();
+        ended.retain(|session| !self.locks.has_right(*session));
+        ended
     }
 
     /// The temporary tables of these sessions are gone.
@@ -388,7 +365,7 @@ impl Versions {
         // What was given up before has trees that fit no catalog.
         let done = match self.store.check_writable().map_err(fault::storage) {
             Ok(()) if by_checkpoint || self.needs_checkpoint() => {
-                self.publish_by_checkpoint().await
+                self.publish_by_checkpoint(Numbers::new()).await
             }
             Ok(()) => self.publish_by_log().await.map(|()| None),
             Err(error) => Err(error),
@@ -406,15 +383,16 @@ impl Versions {
         catalogs.newest.read_view.version() != catalogs.durable.read_view.version()
     }
 
-    /// Why there is no checkpoint, if all is durable without one.
-    async fn publish_by_checkpoint(&self) -> SqlResult<Option<SqlError>> {
+    /// Why there is no checkpoint, if all is durable without one. These numbers of sequences are to be saved
+    /// besides those that were given since.
+    async fn publish_by_checkpoint(&self, mut numbers: Numbers) -> SqlResult<Option<SqlError>> {
         let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
         let (mut snapshot, published) = {
             let mut catalogs = self.catalogs_mut();
             ((*catalogs.newest).clone(), std::mem::take(&mut catalogs.pending))
         };
         let Pending { mut redo, needs_checkpoint, rights, .. } = published;
-        let numbers = self.numbers_of(&snapshot);
+        numbers.extend(self.numbers_of(&snapshot));
         drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
         catalog::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo).await?;
         let profiles = self.device.take_unsaved();
@@ -460,15 +438,14 @@ impl Versions {
         let Pending { mut redo, rights, .. } = published;
         let numbers = self.numbers_of(&snapshot);
         catalog::save(&self.store, &durable, &snapshot, &numbers, &mut redo).await?;
-        match redo.len() <= self.store.log_room() {
-            true if redo.is_empty() => {}
-            true => self.store.log(redo).await.map_err(|error| in_doubt(&error))?,
-            // There are more numbers than was thought.
-            false => {
-                let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
-                let replaced = self.replaced_in_flight();
-                self.store.checkpoint_without(replaced).await.map_err(fault::storage)?;
-            }
+        if redo.len() > self.store.log_room() {
+            // There are more numbers than was thought. What was committed since goes with it, for a
+            // checkpoint has its rows.
+            self.catalogs_mut().pending.needs_again(rights);
+            return self.publish_by_checkpoint(numbers).await.map(drop);
+        }
+        if !redo.is_empty() {
+            self.store.log(redo).await.map_err(|error| in_doubt(&error))?;
         }
         snapshot.note_saved(&numbers);
         {
@@ -495,7 +472,7 @@ impl Versions {
     }
 
     /// Numbers of sequences that are to be saved with a version. Asked for behind it: its own are noted
-    /// before it is there.
+    /// before it is there. Those of sequences that it does not know are saved with these.
     fn numbers_of(&self, version: &Snapshot) -> Numbers {
         let given = std::mem::take(&mut self.state().given);
         if planted::is("counter-lost") {

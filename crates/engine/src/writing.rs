@@ -37,7 +37,7 @@ pub(crate) struct Finding {
 }
 
 /// What a statement that writes works with: from its first look at the catalog to its end it has the right
-/// to write, beside others in a block, or alone.
+/// to write, beside others or alone.
 pub(crate) struct Writing<'a> {
     session: &'a Session,
     pub(crate) db: &'a Database,
@@ -83,24 +83,51 @@ impl<'a> Writing<'a> {
     /// # Errors
     /// 40P01, 55P03, 57014.
     pub(crate) async fn lock(&self, keys: Vec<(LockKey, LockMode)>) -> SqlResult<()> {
-        match self.db.block() {
-            Some(block) => block.lock(keys, &self.wait).await,
-            None => Ok(()),
+        match (self.db.block(), &self.right) {
+            (Some(block), _) => block.lock(keys, &self.wait).await,
+            (None, Some(right)) => right.lock(keys, &self.wait).await,
+            (None, None) => Ok(()),
         }
     }
 
-    /// Writes alone from now on. One that did not may find what others have done since it began.
+    /// Locks keys of a table, and the table against who changes its definition. A statement that has found
+    /// another definition runs again.
+    ///
+    /// # Errors
+    /// As [`Writing::lock`], and 40001.
+    pub(crate) async fn lock_rows(
+        &self,
+        entry: &TableEntry,
+        mut keys: Vec<(LockKey, LockMode)>,
+    ) -> SqlResult<()> {
+        keys.push((LockKey::of_table(entry.tree_id), LockMode::KeyShare));
+        self.lock(keys).await?;
+        match self.db.block() {
+            Some(block) if !block.has_as_found(self.snapshot(), entry.def.id) => {
+                Err(block.overtaken())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Has a table for itself from now on: it writes alone, unless nobody else has the table or may change it.
+    /// One that did not may find what others have done since it began.
     ///
     /// # Errors
     /// As [`Block::exclude`].
-    pub(crate) async fn alone(&self) -> SqlResult<()> {
-        match self.db.block() {
-            Some(block) => block.exclude(&self.wait).await,
-            None => Ok(()),
+    pub(crate) async fn alone(&self, entry: &TableEntry) -> SqlResult<()> {
+        let Some(block) = self.db.block() else { return Ok(()) };
+        if block.keeps(entry.def.id) {
+            return Ok(());
         }
+        if !self.db.has_table_alone(self.snapshot(), entry) {
+            return block.exclude(&self.wait).await;
+        }
+        block.define(&self.wait).await?;
+        self.lock(vec![(LockKey::of_table(entry.tree_id), LockMode::Update)]).await
     }
 
-    /// A table as it is now, for who has just begun to write alone.
+    /// A table as it is now, for who has just got it for itself.
     ///
     /// # Errors
     /// 40001 when its definition has changed.

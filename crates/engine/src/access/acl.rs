@@ -38,7 +38,7 @@ pub(crate) struct AclItem {
 }
 
 /// The access list of one object.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Acl {
     pub(crate) owner: RoleId,
     pub(crate) items: Vec<AclItem>,

@@ -49,6 +49,13 @@ fn numbered(def: &TableDef) -> impl Iterator<Item = usize> {
     (0..count).filter(|ordinal| def.constraints.identity_of(*ordinal).is_some())
 }
 
+fn same<'a>(
+    some: impl Iterator<Item = &'a Arc<TableEntry>>,
+    others: impl Iterator<Item = &'a Arc<TableEntry>>,
+) -> bool {
+    some.map(Arc::as_ptr).eq(others.map(Arc::as_ptr))
+}
+
 impl Tables {
     /// The table of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<TableEntry>> {
@@ -63,6 +70,33 @@ impl Tables {
     /// The table with this id.
     pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<TableEntry>> {
         self.get(self.0.names.get(&id)?)
+    }
+
+    /// Whether they are all that the older ones are, and no other one refers to one of these.
+    pub(crate) fn only_adds_to(&self, older: &Tables) -> bool {
+        let is_same = |entry: &Arc<TableEntry>| {
+            self.by_id(entry.def.id).is_some_and(|newer| Arc::ptr_eq(newer, entry))
+        };
+        let added = self.values().filter(|entry| older.by_id(entry.def.id).is_none());
+        let mut referred = added.flat_map(|entry| &entry.def.constraints.foreign_keys);
+        older.values().all(is_same) && referred.all(|key| older.by_id(TableId(key.table)).is_none())
+    }
+
+    /// The tables to which one refers.
+    pub(crate) fn referred<'a>(
+        &'a self,
+        entry: &'a TableEntry,
+    ) -> impl Iterator<Item = &'a Arc<TableEntry>> {
+        let keys = entry.def.constraints.foreign_keys.iter();
+        keys.filter_map(|key| self.by_id(TableId(key.table)))
+    }
+
+    /// Whether a table of older ones is the same, with those that refer to it and those to which it refers.
+    pub(crate) fn has_as_in(&self, older: &Tables, id: TableId) -> bool {
+        let (Some(now), Some(then)) = (self.by_id(id), older.by_id(id)) else { return false };
+        Arc::ptr_eq(now, then)
+            && same(self.referring(id), older.referring(id))
+            && same(self.referred(now), older.referred(then))
     }
 
     /// The column whose sequence has this name.

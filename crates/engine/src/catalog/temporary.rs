@@ -60,7 +60,12 @@ impl Snapshot {
     /// Whether the table named so is a temporary one.
     pub(crate) fn is_temporary(&self, name: &str) -> bool {
         let entry = self.tables.get(name);
-        entry.is_some_and(|entry| self.temporaries.sessions.contains_key(&entry.def.id.0))
+        entry.is_some_and(|entry| self.is_temporary_id(entry.def.id.0))
+    }
+
+    /// Whether the table with this id is a temporary one.
+    pub(crate) fn is_temporary_id(&self, id: u32) -> bool {
+        self.temporaries.sessions.contains_key(&id)
     }
 
     /// The names of the temporary tables among those that are seen.

@@ -18,7 +18,6 @@ use crate::catalog::{self, Snapshot, TableEntry};
 use crate::database::Database;
 use crate::isolation;
 use crate::load::{Leaving, Left, Loader, Rebuilt, drop_trees};
-use crate::locks::{LockKey, LockMode};
 use crate::undo::ReadView;
 use crate::writing::Writing;
 
@@ -145,9 +144,7 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
 
 /// Locks what is to be changed, and looks whether it is still what the statement has found.
 async fn lock(writing: &Writing<'_>, entry: &TableEntry, entries: &[Entries]) -> SqlResult<()> {
-    let of_table = (LockKey::of_table(entry.tree_id), LockMode::KeyShare);
-    let of_entries = entries.iter().flat_map(Entries::locks);
-    writing.lock(std::iter::once(of_table).chain(of_entries).collect()).await?;
+    writing.lock_rows(entry, entries.iter().flat_map(Entries::locks).collect()).await?;
     let view = &writing.snapshot().read_view;
     if entries.iter().any(|tree| tree.is_outdated(view)) && !planted::is("lost-update") {
         return Err(writing.block()?.overtaken());
@@ -169,7 +166,7 @@ async fn leaving(writing: &Writing<'_>, change: &Change) -> SqlResult<Left> {
     Ok(leaving.finish())
 }
 
-/// Writes alone from now on, and looks whether the table is still what the statement has found, if it
+/// Has the table for itself from now on, and looks whether it is still what the statement has found, if that
 /// `removes` rows.
 pub(super) async fn alone(
     writing: &Writing<'_>,
@@ -177,13 +174,13 @@ pub(super) async fn alone(
     removes: bool,
 ) -> SqlResult<()> {
     let block = writing.block()?;
-    let was_alone = block.is_alone();
-    writing.alone().await?;
+    let had_definitions = block.defines();
+    writing.alone(entry).await?;
     check_writes_anew(writing, entry)?;
     let view = &writing.snapshot().read_view;
     // Others may have gone first: what refers to the table, and to what its rows refer, is another one then.
     // A transaction that keeps its version has failed for that (`Block::exclude`).
-    let may_lag = !was_alone && !block.keeps_version();
+    let may_lag = !had_definitions && !block.keeps_version();
     let is_overtaken = removes && entry.trees().any(|tree| view.is_tree_outdated(tree))
         || may_lag && !block.changed().has_definitions_of(writing.snapshot());
     match is_overtaken || !Arc::ptr_eq(entry, &writing.refreshed(entry)?) {
@@ -281,7 +278,7 @@ async fn apply_all(
         undo(&trees, store).await;
         return reserved;
     }
-    let logged = trees.iter().filter(|tree| !block.has_made(tree.tree_id()));
+    let logged = trees.iter().filter(|tree| !block.has_made_tree(tree.tree_id()));
     logged.for_each(|tree| tree.log(redo));
     Ok(())
 }

@@ -122,7 +122,7 @@ impl State<'_> {
         let kept: HashSet<&Vec<u8>> = kept.iter().flatten().collect();
         let removed = reference.prefixes(&change.removed.batch)?;
         let gone = removed.iter().flatten().filter(|prefix| !kept.contains(prefix));
-        self.writing.lock(reference.locks(gone, LockMode::Update)).await
+        self.writing.lock_rows(&change.entry, reference.locks(gone, LockMode::Update)).await
     }
 
     /// Rows of the child that refer to one of the keys, as they are after the changes so far.
@@ -293,7 +293,7 @@ impl State<'_> {
         let prefixes = reference.prefixes_of(rows, &key.columns, &key.referenced)?;
         // Whoever takes the key away waits for this one, or has been waited for.
         let referred = reference.locks(prefixes.iter().flatten(), LockMode::KeyShare);
-        self.writing.lock(referred).await?;
+        self.writing.lock_rows(parent, referred).await?;
         let stored = reference.find(&prefixes).await?;
         let other = self.changes.get(&parent.def.id);
         let (mut gone, mut come) = (HashSet::new(), HashSet::new());

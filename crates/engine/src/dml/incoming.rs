@@ -65,7 +65,7 @@ async fn load(
     kept: Vec<RecordBatch>,
     source: &mut impl RowSource,
 ) -> SqlResult<Incoming> {
-    writing.alone().await?;
+    writing.alone(entry).await?;
     check_writes_anew(writing, entry)?;
     let entry = &writing.refreshed(entry)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());

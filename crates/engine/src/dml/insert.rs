@@ -156,7 +156,8 @@ async fn resolve(
     for key in &conflict.keys {
         let reference = Reference::new(entry, key)?;
         let prefixes = reference.prefixes(&proposed.batch)?;
-        writing.lock(reference.locks(prefixes.iter().flatten(), LockMode::Update)).await?;
+        let keys = reference.locks(prefixes.iter().flatten(), LockMode::Update);
+        writing.lock_rows(entry, keys).await?;
         let stored = reference.find(&prefixes).await?;
         let mut seen = HashSet::new();
         for (row, prefix) in prefixes.iter().enumerate() {

@@ -7,13 +7,17 @@ use runtime::sync::WaitQueue;
 
 use storage::{TreeId, planted};
 
-use super::{LockKey, LockMode, LockShown, ShownLock};
+use super::{LockKey, LockMode, LockShown, RightKind, ShownLock};
 
 #[derive(Default)]
 pub(super) struct State {
     last_id: u64,
     writers: BTreeMap<u64, Writer>,
     exclusive: Option<u64>,
+    /// Who may change definitions beside others that write.
+    definer: Option<u64>,
+    /// Who waits to change definitions and has no right yet, each with its session.
+    pub(super) defining: BTreeMap<u64, Option<u64>>,
     /// Who waits to write alone and has no right yet, each with its session.
     pub(super) excluding: BTreeMap<u64, Option<u64>>,
     /// Who waits to write beside others, each with its session.
@@ -29,11 +33,16 @@ struct Writer {
     session: Option<u64>,
     locked: Vec<LockKey>,
     waits_for: Option<(LockKey, LockMode)>,
+    /// It waits until it may change definitions.
+    waits_to_define: bool,
 }
 
 #[derive(Default)]
 struct Lock {
     holders: Vec<(u64, LockMode)>,
+    /// Of a whole table: who waits for it, in the order in which they came. They get it in this order, or
+    /// one that wants all of it would wait as long as others come that share it.
+    wanted: Vec<(u64, LockMode)>,
     waiting: Arc<WaitQueue>,
 }
 
@@ -50,11 +59,18 @@ impl LockMode {
 }
 
 impl Lock {
+    fn is_idle(&self) -> bool {
+        self.holders.is_empty() && self.wanted.is_empty() && self.waiting.is_empty()
+    }
+
     /// Those that keep `id` from locking it so.
     fn others(&self, id: u64, mode: LockMode) -> impl Iterator<Item = u64> {
         let in_the_way =
             move |(holder, held): &&(u64, LockMode)| *holder != id && held.conflicts(mode);
-        self.holders.iter().filter(in_the_way).map(|(holder, _)| *holder)
+        // Who has a part of it goes first: the others wait for that one.
+        let is_holder = self.holders.iter().any(|(holder, _)| *holder == id);
+        let before = self.wanted.iter().take_while(move |(other, _)| !is_holder && *other != id);
+        self.holders.iter().chain(before).filter(in_the_way).map(|(other, _)| *other)
     }
 }
 
@@ -70,13 +86,62 @@ impl State {
 
     /// Gives the right to one that shares it, which may have it already.
     pub(super) fn share(&mut self, id: u64, session: Option<u64>) -> Option<()> {
-        let is_wanted = !self.excluding.is_empty() || self.upgrading.is_some();
-        let is_free = self.exclusive.is_none() && !is_wanted;
-        if !self.writers.contains_key(&id) && !is_free {
+        if !self.may_enter(id) {
             return None;
         }
         self.writers.entry(id).or_default().session = session;
         Some(())
+    }
+
+    /// Whether one has the right, or may have it beside others.
+    fn may_enter(&self, id: u64) -> bool {
+        let is_wanted = !self.excluding.is_empty() || self.upgrading.is_some();
+        self.writers.contains_key(&id) || self.exclusive.is_none() && !is_wanted
+    }
+
+    /// Whether one may change definitions.
+    pub(super) fn may_define(&self, id: u64) -> bool {
+        self.is_exclusive(id) || self.definer == Some(id)
+    }
+
+    /// Lets one change definitions, which may have the right already.
+    pub(super) fn define(&mut self, id: u64, session: Option<u64>) -> Option<()> {
+        if self.may_define(id) {
+            return Some(());
+        }
+        if self.definer.is_some() || !self.may_enter(id) {
+            return None;
+        }
+        self.writers.entry(id).or_default().session = session;
+        self.definer = Some(id);
+        Some(())
+    }
+
+    /// One that has the right waits to change definitions; not when that would be in a circle.
+    pub(super) fn begin_define(&mut self, id: u64) -> bool {
+        self.set_waits_to_define(id, true);
+        let waits_in_vain = self.waits_for_itself(id);
+        if waits_in_vain {
+            self.set_waits_to_define(id, false);
+        }
+        !waits_in_vain
+    }
+
+    /// One waits no more to change definitions.
+    pub(super) fn end_define(&mut self, id: u64) {
+        self.defining.remove(&id);
+        self.set_waits_to_define(id, false);
+    }
+
+    fn set_waits_to_define(&mut self, id: u64, waits: bool) {
+        if let Some(writer) = self.writers.get_mut(&id) {
+            writer.waits_to_define = waits;
+        }
+    }
+
+    /// Whether a session has the right.
+    pub(super) fn has_right(&self, session: u64) -> bool {
+        self.writers.values().any(|writer| writer.session == Some(session))
     }
 
     /// Gives the right to one alone.
@@ -90,13 +155,14 @@ impl State {
         Some(())
     }
 
-    /// Takes the right from one that has locked nothing.
+    /// Takes the right from one that has locked nothing and does not change definitions.
     pub(super) fn leave_unlocked(&mut self, id: u64) -> bool {
         let has_locked = self.writers.get(&id).is_some_and(|writer| !writer.locked.is_empty());
-        if !has_locked {
+        let leaves = !has_locked && self.definer != Some(id);
+        if leaves {
             self.writers.remove(&id);
         }
-        !has_locked
+        leaves
     }
 
     /// One that has the right waits for all others; not when that would be in a circle.
@@ -150,19 +216,26 @@ impl State {
     /// One waits for a key; not when that would be in a circle.
     pub(super) fn begin_wait(&mut self, id: u64, key: &LockKey, mode: LockMode) -> bool {
         self.set_wait(id, Some((key.clone(), mode)));
+        if key.key.is_empty() {
+            self.locks.entry(key.clone()).or_default().wanted.push((id, mode));
+        }
         let waits_in_vain = self.waits_for_itself(id) && !planted::is("deadlock-unseen");
         if waits_in_vain {
-            self.set_wait(id, None);
+            self.end_wait(id);
         }
         !waits_in_vain
     }
 
-    pub(super) fn end_wait(&mut self, id: u64) {
-        let Some((key, _)) = self.set_wait(id, None) else { return };
-        let is_idle = |lock: &Lock| lock.holders.is_empty() && lock.waiting.is_empty();
-        if self.locks.get(&key).is_some_and(is_idle) {
+    /// One waits for a key no more; who may have waited behind it.
+    pub(super) fn end_wait(&mut self, id: u64) -> Option<Arc<WaitQueue>> {
+        let (key, _) = self.set_wait(id, None)?;
+        let lock = self.locks.get_mut(&key)?;
+        lock.wanted.retain(|(other, _)| *other != id);
+        if lock.is_idle() {
             self.locks.remove(&key);
+            return None;
         }
+        key.key.is_empty().then(|| lock.waiting.clone())
     }
 
     fn set_wait(
@@ -176,13 +249,20 @@ impl State {
 
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
-        self.writers.is_empty() && self.locks.is_empty() && self.exclusive.is_none()
+        self.writers.is_empty()
+            && self.locks.is_empty()
+            && self.exclusive.is_none()
+            && self.definer.is_none()
+            && self.defining.is_empty()
     }
 
     /// Takes the right and all locks from one; who may wait for these.
     pub(super) fn leave(&mut self, id: u64) -> Vec<Arc<WaitQueue>> {
         if self.exclusive == Some(id) {
             self.exclusive = None;
+        }
+        if self.definer == Some(id) {
+            self.definer = None;
         }
         let queues = self.let_go(id);
         self.writers.remove(&id);
@@ -204,7 +284,7 @@ impl State {
             if !lock.waiting.is_empty() {
                 queues.push(lock.waiting.clone());
             }
-            if lock.holders.is_empty() && lock.waiting.is_empty() {
+            if lock.is_idle() {
                 self.locks.remove(&key);
             }
         }
@@ -218,14 +298,34 @@ impl State {
         };
         let own = self.writers.iter().filter(|(_, writer)| writer.session == Some(session));
         let of_writer = |(id, writer): (&u64, &Writer)| match (self.upgrading, &writer.waits_for) {
-            (Some(upgrading), _) if upgrading == *id => Some(LockShown::Right { is_alone: true }),
+            (Some(upgrading), _) if upgrading == *id => Some(LockShown::Right(RightKind::Exclude)),
             (_, Some((key, mode))) => Some(LockShown::Keys(key.tree, *mode)),
+            _ if writer.waits_to_define => Some(LockShown::Right(RightKind::Define)),
             _ => None,
         };
         own.filter_map(of_writer).next().or_else(|| {
-            let is_alone = is_own(&self.excluding);
-            (is_alone || is_own(&self.sharing)).then_some(LockShown::Right { is_alone })
+            let waiting = self.waiting().into_iter();
+            let mut own = waiting.filter(|(_, waiting)| is_own(waiting));
+            own.next().map(|(kind, _)| LockShown::Right(kind))
         })
+    }
+
+    /// Those that wait for a right and have none, each with its session.
+    fn waiting(&self) -> [(RightKind, &BTreeMap<u64, Option<u64>>); 3] {
+        [
+            (RightKind::Exclude, &self.excluding),
+            (RightKind::Define, &self.defining),
+            (RightKind::Share, &self.sharing),
+        ]
+    }
+
+    /// How far the right of one goes that has it.
+    fn kind_of(&self, id: u64) -> RightKind {
+        match (self.is_exclusive(id), self.may_define(id)) {
+            (true, _) => RightKind::Exclude,
+            (_, true) => RightKind::Define,
+            _ => RightKind::Share,
+        }
     }
 
     /// What is held and waited for.
@@ -235,9 +335,12 @@ impl State {
             let mut show = |what, is_granted| {
                 shown.push(ShownLock { session: writer.session, what, is_granted });
             };
-            show(LockShown::Right { is_alone: self.exclusive == Some(*id) }, true);
+            show(LockShown::Right(self.kind_of(*id)), true);
             if self.upgrading == Some(*id) {
-                show(LockShown::Right { is_alone: true }, false);
+                show(LockShown::Right(RightKind::Exclude), false);
+            }
+            if writer.waits_to_define {
+                show(LockShown::Right(RightKind::Define), false);
             }
             for (tree, mode) in self.trees_of(*id, writer) {
                 show(LockShown::Keys(tree, mode), true);
@@ -246,12 +349,11 @@ impl State {
                 show(LockShown::Keys(key.tree, *mode), false);
             }
         }
-        let what = LockShown::Right { is_alone: true };
-        let excluding = self.excluding.values();
-        shown.extend(excluding.map(|&session| ShownLock { session, what, is_granted: false }));
-        let what = LockShown::Right { is_alone: false };
-        let sharing = self.sharing.values();
-        shown.extend(sharing.map(|&session| ShownLock { session, what, is_granted: false }));
+        for (kind, waiting) in self.waiting() {
+            let what = LockShown::Right(kind);
+            let sessions = waiting.values();
+            shown.extend(sessions.map(|&session| ShownLock { session, what, is_granted: false }));
+        }
         shown
     }
 
@@ -276,14 +378,21 @@ impl State {
         if self.excluding.values().any(|waiting| *waiting == Some(session)) {
             blocking.extend(self.writers.keys());
         }
-        if self.sharing.values().any(|waiting| *waiting == Some(session)) {
+        let waits_to = |waiting: &BTreeMap<u64, Option<u64>>| {
+            waiting.values().any(|waiting| *waiting == Some(session))
+        };
+        let (waits_to_define, waits_to_share) = (waits_to(&self.defining), waits_to(&self.sharing));
+        if waits_to_define {
+            blocking.extend(self.definer);
+        }
+        let waits_to_enter = waits_to_define || waits_to_share;
+        if waits_to_enter {
             blocking.extend(self.exclusive.iter().chain(&self.upgrading));
         }
         blocking.sort_unstable();
         blocking.dedup();
         let holding = blocking.iter().filter_map(|id| self.writers.get(id)?.session);
-        let waits_to_share = self.sharing.values().any(|waiting| *waiting == Some(session));
-        let before = self.excluding.values().filter(|_| waits_to_share).copied().flatten();
+        let before = self.excluding.values().filter(|_| waits_to_enter).copied().flatten();
         holding.chain(before).collect()
     }
 
@@ -305,6 +414,9 @@ impl State {
     fn waited_for(&self, id: u64) -> Vec<u64> {
         if self.upgrading == Some(id) {
             return self.writers.keys().copied().filter(|other| *other != id).collect();
+        }
+        if self.writers.get(&id).is_some_and(|writer| writer.waits_to_define) {
+            return self.definer.into_iter().collect();
         }
         let wanted = self.writers.get(&id).and_then(|writer| writer.waits_for.as_ref());
         let held = wanted.and_then(|(key, mode)| Some((self.locks.get(key)?, *mode)));

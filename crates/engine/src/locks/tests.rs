@@ -94,3 +94,54 @@ fn the_last_of_a_circle_fails() {
         one.exclude(&wait).await.expect("nobody else writes");
     });
 }
+
+#[test]
+fn one_at_a_time_changes_definitions_beside_the_others() {
+    run(|| async {
+        let locks = Locks::default();
+        let one = locks.share(&short()).await.expect("nobody writes");
+        one.lock(key("a", LockMode::Update), &short()).await.expect("nobody has it");
+        let two = locks.define(&short()).await.expect("nobody else defines");
+        let three = locks.share(&short()).await.expect("nobody writes alone");
+        assert!(two.may_define() && !two.is_exclusive() && !one.may_define());
+        assert_eq!(state(locks.define(&short()).await), "55P03");
+        assert_eq!(state(one.define(&short()).await), "55P03");
+        // One that has locked nothing lets the one who defines go on.
+        assert_eq!(state(three.define(&short()).await), "55P03");
+        drop(one);
+        two.exclude(&short()).await.expect("nobody else writes");
+        assert_eq!(state(three.share(&short()).await), "55P03");
+        drop(two);
+        three.define(&short()).await.expect("nobody else defines");
+        drop(three);
+        assert!(locks.0.state().is_idle());
+    });
+}
+
+#[test]
+fn who_waits_to_define_is_a_part_of_circles() {
+    run(|| async {
+        let (locks, wait) = (Locks::default(), LockWait::default());
+        let one = locks.share(&short()).await.expect("nobody writes");
+        one.lock(key("a", LockMode::Update), &short()).await.expect("nobody has it");
+        let two = locks.define(&short()).await.expect("nobody else defines");
+        let theirs = one.clone();
+        let waits = runtime::spawn(async move { theirs.define(&LockWait::default()).await });
+        runtime::yield_now().await;
+        assert_eq!(state(two.lock(key("a", LockMode::Share), &wait).await), "40P01");
+        assert_eq!(state(two.exclude(&wait).await), "40P01");
+        two.lock(key("b", LockMode::Update), &short()).await.expect("nobody has it");
+        drop(two);
+        waits.await.expect("it goes on").expect("the other one has ended");
+        let two = locks.share(&short()).await.expect("nobody writes alone");
+        two.lock(key("b", LockMode::Update), &short()).await.expect("it has gone");
+        let theirs = one.clone();
+        let waits = runtime::spawn(async move {
+            theirs.lock(key("b", LockMode::Update), &LockWait::default()).await
+        });
+        runtime::yield_now().await;
+        assert_eq!(state(two.define(&wait).await), "40P01");
+        drop(two);
+        waits.await.expect("it goes on").expect("the other one has ended");
+    });
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use runtime::time;
 use types::SqlResult;
 
-use super::{LockShown, LockWait, Locks};
+use super::{LockShown, LockWait, Locks, RightKind};
 use crate::database::Database;
 use crate::session::Session;
 
@@ -112,8 +112,8 @@ impl LockWatch {
 
     fn name(&self, what: LockShown) -> String {
         match what {
-            LockShown::Right { is_alone: true } => "AccessExclusiveLock on database".to_owned(),
-            LockShown::Right { is_alone: false } => "ExclusiveLock on transaction".to_owned(),
+            LockShown::Right(RightKind::Share) => "ExclusiveLock on transaction".to_owned(),
+            LockShown::Right(kind) => format!("{} on database", kind.names().1),
             LockShown::Keys(tree, mode) => {
                 let newest = self.db.newest();
                 let mut names = newest.tables.values().flat_map(|entry| {

@@ -54,8 +54,16 @@ impl Session {
         if names.is_empty() {
             return Ok(());
         }
+        self.drop_temporary(names).await
+    }
+
+    /// Drops temporary tables of the session.
+    ///
+    /// # Errors
+    /// As [`Session::writing_definitions`], and those of storage.
+    pub(crate) async fn drop_temporary(&self, names: Vec<String>) -> SqlResult<()> {
         let drop = Drop { object: DropObject::Table, names, if_exists: true, cascade: true };
-        let writing = self.writing_alone().await?;
+        let writing = self.writing_definitions(&Statement::Drop(drop.clone())).await?;
         let dropped = ddl::drop_tables(&writing, &drop).await;
         writing.settle(dropped).await
     }

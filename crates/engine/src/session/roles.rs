@@ -86,7 +86,7 @@ impl Session {
                 Ok(tag("SET"))
             }
             other => {
-                let writing = self.writing_alone().await?;
+                let writing = self.writing_access().await?;
                 let changed = access::change(&writing, &self.info, other).await;
                 let (done, notices) = writing.settle(changed).await?;
                 self.notices.extend(notices);

@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::take::take;
 use runtime::sync::Cancel;
-use sql::dml::{LockedQuery, LockedTable, TargetCatalog};
+use sql::dml::{LockedQuery, TargetCatalog};
 use sql::plan::Plan;
 use sql::{Query, RowLockMode, RowLocks};
 use storage::planted;
@@ -21,6 +21,7 @@ use crate::access;
 use crate::block::Block;
 use crate::catalog::TableEntry;
 use crate::dml::{concatenated, internal};
+use crate::isolation;
 use crate::locks::{LockKey, LockMode, LockWait};
 use crate::query::{self, Watch};
 use crate::result::{ResultSet, StatementResult};
@@ -69,7 +70,7 @@ impl Session {
             self.begin_writing(&wait).await?;
         }
         let is_alone = !goes_on && self.begin_rows().await?;
-        let result = self.lock_rows(&locked, kind, &wait, cancel).await;
+        let result = self.lock_rows((query, locked), kind, &wait, cancel).await;
         match self.end_rows(is_alone, result.map(StatementResult::Rows)).await? {
             StatementResult::Rows(rows) => Ok(Some(rows)),
             StatementResult::Command { .. } => Err(SqlError::internal("a query without rows")),
@@ -86,7 +87,7 @@ impl Session {
     /// Finds rows and locks them, until they are as they were found.
     async fn lock_rows(
         &mut self,
-        locked: &LockedQuery,
+        (query, mut locked): (&Query, LockedQuery),
         kind: RowLocks,
         wait: &LockWait,
         cancel: &Cancel,
@@ -98,21 +99,17 @@ impl Session {
         let locked_before = block.count_locked();
         loop {
             block.enter(wait).await?;
-            let snapshot = self.db.snapshot();
-            let whole = |table: &LockedTable| {
-                let tree = snapshot.table(&table.name)?.tree_id;
-                Ok((LockKey::of_table(tree), LockMode::KeyShare))
+            let Some(catalog) = self.lock_tables_of(&block, &locked, kind, wait).await? else {
+                let again = LockedQuery::of(query, &self.system_catalog())?;
+                locked = again.ok_or_else(isolation::concurrent_update)?;
+                continue;
             };
-            let whole = locked.tables.iter().map(whole).collect::<SqlResult<Vec<_>>>()?;
-            let first = locked.tables.first().map_or("", |table| &table.name);
-            block.lock(whole, wait).await.map_err(|error| of_nowait(error, kind, first))?;
-            let catalog = self.system_catalog();
-            let found = self.found(locked, looked_at, &catalog, cancel).await?;
+            let found = self.found(&locked, looked_at, &catalog, cancel).await?;
             let kept = match locked.skips {
                 None if planted::is("for-update-unlocked") => {
                     (0..found.rows.num_rows() as u32).collect()
                 }
-                None => match lock_each(&block, &found, locked, kind, wait).await {
+                None => match lock_each(&block, &found, &locked, kind, wait).await {
                     Err(error) if block.has_let_go(locked_before, &error) => {
                         let_others(cancel).await?;
                         continue;
@@ -146,8 +143,33 @@ impl Session {
             }
             self.save_numbers(catalog.given()).await?;
             self.change_settings(&catalog)?;
-            return found.result(&kept, locked);
+            return found.result(&kept, &locked);
         }
+    }
+
+    /// Locks the tables of a query, whose definitions stay as they are then; the catalog behind that. Nothing
+    /// if others have changed them meanwhile.
+    async fn lock_tables_of(
+        &self,
+        block: &Block,
+        locked: &LockedQuery,
+        kind: RowLocks,
+        wait: &LockWait,
+    ) -> SqlResult<Option<SystemCatalog>> {
+        let snapshot = self.db.snapshot();
+        let names = locked.tables.iter().map(|table| &table.name);
+        let entries = names.map(|name| snapshot.table(name)).collect::<SqlResult<Vec<_>>>()?;
+        let whole =
+            |entry: &&Arc<TableEntry>| (LockKey::of_table(entry.tree_id), LockMode::KeyShare);
+        let first = locked.tables.first().map_or("", |table| &table.name);
+        let taken = block.lock(entries.iter().map(whole).collect(), wait).await;
+        taken.map_err(|error| of_nowait(error, kind, first))?;
+        let catalog = self.system_catalog();
+        if entries.iter().all(|entry| block.has_as_found(&snapshot, entry.def.id)) {
+            return Ok(Some(catalog));
+        }
+        let overtaken = block.overtaken();
+        if block.take_runs_again() { Ok(None) } else { Err(overtaken) }
     }
 
     /// The rows of the query as its transaction sees them now.

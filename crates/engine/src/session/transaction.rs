@@ -7,6 +7,7 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::{Session, tag};
 use crate::block::Block;
+use crate::catalog::Snapshot;
 use crate::deferred::Deferrals;
 use crate::isolation::Isolation;
 use crate::locks::{LockKey, LockMode, LockWait};
@@ -281,16 +282,20 @@ impl Session {
         if !self.has_written() {
             self.begin_writing(wait).await?;
         }
-        // Nobody makes other trees of them from now on.
-        let snapshot = self.db.newest();
-        let tree = |name: &&str| snapshot.tables.get(name).map(|entry| entry.tree_id);
-        let Some(trees) = names.iter().map(tree).collect::<Option<Vec<_>>>() else {
-            return self.write_alone(wait).await;
-        };
-        let keys = trees.into_iter().map(|tree| (LockKey::of_table(tree), mode)).collect();
-        match self.db.block() {
-            Some(block) => block.lock(keys, wait).await,
-            None => Ok(()),
+        let Some(block) = self.db.block().cloned() else { return Ok(()) };
+        loop {
+            let snapshot = block.latest();
+            let trees = |snapshot: &Snapshot| {
+                let tree = |name: &&str| snapshot.tables.get(name).map(|entry| entry.tree_id);
+                names.iter().map(tree).collect::<Option<Vec<_>>>()
+            };
+            let Some(found) = trees(&snapshot) else { return self.write_alone(wait).await };
+            let keys = found.iter().map(|tree| (LockKey::of_table(*tree), mode)).collect();
+            block.lock(keys, wait).await?;
+            // Who had them before may have made other trees of them.
+            if trees(&block.latest()).as_ref() == Some(&found) {
+                return Ok(());
+            }
         }
     }
 

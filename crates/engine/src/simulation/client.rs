@@ -15,12 +15,13 @@ use super::Report;
 use super::defined::{Defined, Definition};
 use super::model::{self, Rows, Step};
 use crate::database::Database;
+use crate::locks::DEADLOCK;
 use crate::result::StatementResult;
 use crate::session::Session;
 
 /// Longest wait, in simulated time, before a statement is cancelled or dropped: most take a millisecond
 /// until they commit, which no cancel ends, and some more until that is durable.
-const PATIENCE_US: u64 = 8_000;
+pub(super) const PATIENCE_US: u64 = 8_000;
 
 /// What outlives the run: what the table may hold.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,10 @@ pub(super) struct Known {
     pub(super) possible: Option<Rows>,
     /// What the table may be besides its rows; several where it is not known what became of a statement.
     pub(super) defined: Vec<Defined>,
+    /// What the copy of the table may be: not there, or these rows.
+    pub(super) copies: Vec<Option<Rows>>,
+    /// What the table is if the copy has come with the transaction that is on its way.
+    pub(super) migrated: Option<Rows>,
     /// The last number that the sequence has given out.
     pub(super) last_number: i64,
     /// The last one of which it is durable that it was given out.
@@ -50,7 +55,7 @@ impl Known {
     }
 
     /// All that was acknowledged is durable.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.earlier.clear();
         self.durable_number = self.last_number;
     }
@@ -69,16 +74,16 @@ pub(super) enum Machine {
 }
 
 pub(super) struct Client {
-    db: Database,
-    session: Session,
-    number: usize,
+    pub(super) db: Database,
+    pub(super) session: Session,
+    pub(super) number: usize,
     storage: TableStorage,
-    prng: Prng,
-    notes: Notes,
+    pub(super) prng: Prng,
+    pub(super) notes: Notes,
     machine: Machine,
     /// Whether its commits wait until they are durable.
     waits: bool,
-    report: Report,
+    pub(super) report: Report,
 }
 
 /// Why a client goes no further.
@@ -89,7 +94,7 @@ pub(super) enum Stop {
     Defect(String),
 }
 
-fn lock(notes: &Notes) -> MutexGuard<'_, Known> {
+pub(super) fn lock(notes: &Notes) -> MutexGuard<'_, Known> {
     notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -144,6 +149,7 @@ impl Client {
         {
             let mut known = lock(&self.notes);
             (known.exists, known.defined) = (true, vec![Defined::default()]);
+            known.copies = vec![None];
         }
         for _ in 0..count {
             self.step().await?;
@@ -152,7 +158,7 @@ impl Client {
     }
 
     async fn step(&mut self) -> Result<(), Stop> {
-        match self.prng.below(12) {
+        match self.prng.below(13) {
             0..6 => {
                 let rows = lock(&self.notes).certain.clone();
                 let step = model::change(&mut self.prng, self.number, &rows);
@@ -162,6 +168,7 @@ impl Client {
             8 => self.take_number().await,
             9 => self.transaction().await,
             10 => self.find_by_index().await,
+            11 => self.migrate().await,
             _ => self.compare().await,
         }
     }
@@ -189,7 +196,7 @@ impl Client {
     }
 
     /// A statement that has to come through, unless the machine fails.
-    fn must(&mut self, sql: &str, done: SqlResult<()>) -> Result<(), Stop> {
+    pub(super) fn must(&mut self, sql: &str, done: SqlResult<()>) -> Result<(), Stop> {
         match done {
             Ok(()) => {
                 self.report.statements += 1;
@@ -200,7 +207,7 @@ impl Client {
     }
 
     /// The same of one that waits until all that was committed is durable, whatever the session says.
-    fn must_settle(&mut self, sql: &str, done: SqlResult<()>) -> Result<(), Stop> {
+    pub(super) fn must_settle(&mut self, sql: &str, done: SqlResult<()>) -> Result<(), Stop> {
         if done.is_ok() {
             lock(&self.notes).settle();
         }
@@ -264,7 +271,7 @@ impl Client {
         }
     }
 
-    fn settle(&self, rows: Rows) {
+    pub(super) fn settle(&self, rows: Rows) {
         let mut known = lock(&self.notes);
         let before = std::mem::replace(&mut known.certain, rows);
         known.earlier.push(before);
@@ -289,24 +296,20 @@ impl Client {
     async fn dropped_after(&mut self, patience: Duration, sql: &str) -> Option<SqlResult<()>> {
         let done = time::timeout(patience, self.session.run_all(sql)).await;
         if done.is_err() {
-            self.report.drops += 1;
-            self.begin_session();
+            self.note_drop();
         }
         done.ok().map(|done| done.map(drop))
     }
 
+    /// What was dropped goes to its end, in a session that nobody has.
+    pub(super) fn note_drop(&mut self) {
+        self.report.drops += 1;
+        self.begin_session();
+    }
+
     /// Has one that was dropped come through? What it began goes to its end, before the next one writes.
     async fn find_out(&mut self, step: &Step) -> Result<(), Stop> {
-        let sql = format!("analyze t{}", self.number);
-        loop {
-            let done = self.session.run_all(&sql).await.map(drop);
-            let is_done = done.is_ok();
-            self.must(&sql, done)?;
-            // A disk that is full is so for a while only.
-            if is_done {
-                break;
-            }
-        }
+        self.settle_others().await?;
         let found = self.rows(&model::all_rows(self.number)).await?;
         let known = lock(&self.notes).clone();
         if found != known.certain && Some(&found) != known.possible.as_ref() {
@@ -315,6 +318,20 @@ impl Client {
         self.settle(found);
         lock(&self.notes).settle();
         Ok(())
+    }
+
+    /// Waits until all others that write have ended.
+    pub(super) async fn settle_others(&mut self) -> Result<(), Stop> {
+        let sql = format!("analyze t{}", self.number);
+        loop {
+            let done = self.session.run_all(&sql).await.map(drop);
+            let is_done = done.is_ok();
+            self.must(&sql, done)?;
+            // A disk that is full is so for a while only.
+            if is_done {
+                return Ok(());
+            }
+        }
     }
 
     /// Several statements, of which all or none stay.
@@ -338,11 +355,17 @@ impl Client {
         let commits = self.prng.chance(0.7);
         lock(&self.notes).possible = commits.then(|| rows.clone());
         let done = self.block(&texts, commits).await;
+        if done.as_ref().is_err_and(|error| error.state == DEADLOCK) {
+            // Two that come to change so much that they write alone.
+            lock(&self.notes).possible = None;
+            self.report.refusals += 1;
+            return Ok(());
+        }
         let next = if commits { rows } else { before };
         self.judge(&Step { sql: texts.join("; "), next: Some(next) }, done)
     }
 
-    async fn block(&mut self, texts: &[String], commits: bool) -> SqlResult<()> {
+    pub(super) async fn block(&mut self, texts: &[String], commits: bool) -> SqlResult<()> {
         self.session.run_all("begin").await?;
         for text in texts {
             if let Err(error) = self.session.run_all(text).await {

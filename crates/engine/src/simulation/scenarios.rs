@@ -131,11 +131,11 @@ fn recovered(disk: &Disk, seed: u64, known: &[Known]) -> Result<Report, String> 
 /// Compares a table and a sequence with what their client knew; how many tables were compared.
 fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
     let mut client = Client::new(db.clone(), number, 0, Notes::default(), Machine::Sound);
-    let (found, next) = door::wait(&db.handle(), || {
+    let (found, copy, next) = door::wait(&db.handle(), || {
         Box::pin(async {
             let found = client.rows(&model::all_rows(number)).await;
             let next = client.numbers(&format!("select nextval('q{number}')")).await;
-            (found, next)
+            (found, client.copy().await, next)
         })
     });
     let found = match found {
@@ -147,6 +147,9 @@ fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
     if known.exists && !known.allows(&found) {
         let sizes = (found.len(), known.certain.len(), known.possible.as_ref().map(|p| p.len()));
         return Err(format!("t{number} after recovery: {sizes:?} rows"));
+    }
+    if known.exists && !copy.is_ok_and(|copy| known.allows_copy(&copy, &found)) {
+        return Err(format!("c{number} after recovery is not what t{number} says"));
     }
     let defined = Defined::found(&db.newest(), number);
     if known.exists && !defined.as_ref().is_some_and(|found| known.defined.contains(found)) {

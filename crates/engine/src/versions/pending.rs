@@ -45,6 +45,13 @@ impl Pending {
         self.redo.len() + self.record_bytes + NUMBER_BYTES
     }
 
+    /// What was taken to be logged is to be published by a checkpoint, with what came behind it.
+    pub(super) fn needs_again(&mut self, rights: Vec<WriteRight>) {
+        self.versions += 1;
+        self.rights.extend(rights);
+        self.needs_checkpoint = true;
+    }
+
     /// Whether a commit that is a part of it may be acknowledged before it is durable.
     pub(super) fn may_be_seen(&self) -> bool {
         let bytes = self.redo.len() + self.record_bytes + self.logging_bytes;
@@ -89,8 +96,8 @@ impl Catalogs {
         self.settle(published);
     }
 
-    /// A version is durable; it is visible, unless a newer one is. Newer ones may be there meanwhile: they
-    /// have the same definitions, and if they are not pending, the same rows.
+    /// A version is durable; it is visible, unless a newer one is. Newer ones may be there meanwhile: if they
+    /// are not pending, they have the same definitions and rows.
     pub(super) fn settle(&mut self, published: Arc<Snapshot>) {
         let is_newest = self.pending.versions == 0;
         self.durable = if is_newest { self.newest.clone() } else { published };

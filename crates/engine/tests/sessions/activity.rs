@@ -74,11 +74,12 @@ fn waits_for_locks_that_take_long_are_told_of() {
         ("update t set v = 2", "update t set v = 3", "ExclusiveLock on tuple of relation \"t\""),
         ("delete from t", "delete from t", "AccessExclusiveLock on tuple of relation \"t\""),
         (
-            "insert into t values (7, 7)",
             "create table a (b int)",
-            "AccessExclusiveLock on database",
+            "create table c (d int)",
+            "ShareUpdateExclusiveLock on database",
         ),
-        ("create table c (d int)", "insert into t values (8, 8)", "ExclusiveLock on transaction"),
+        ("insert into t values (7, 7)", "truncate t cascade", "AccessExclusiveLock on database"),
+        ("truncate t cascade", "insert into t values (8, 8)", "ExclusiveLock on transaction"),
     ] {
         one.execute("begin").expect("begun");
         one.execute(held).expect(held);

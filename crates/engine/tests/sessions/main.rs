@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods)] // tests prepare and look at files of their own, and make threads
 
 mod activity;
+mod altered;
 mod clients;
+mod definitions;
 mod embedded;
 mod isolation;
 mod privileges;

@@ -8,7 +8,7 @@ use engine::{Database, Options, Session, StatementResult};
 use types::text::format_value;
 
 /// A database, and sessions that each have a thread.
-struct World {
+pub(crate) struct World {
     path: PathBuf,
     sessions: Vec<Player>,
     db: Option<Database>,
@@ -33,7 +33,7 @@ const SETUP: &str = "
 const WAITS: Duration = Duration::from_millis(150);
 
 /// What a statement gives that waits for others.
-const WAITING: &str = "waiting";
+pub(crate) const WAITING: &str = "waiting";
 
 impl Player {
     fn new(mut session: Session) -> Player {
@@ -67,7 +67,7 @@ impl Drop for Player {
 }
 
 impl World {
-    fn new(name: &str) -> World {
+    pub(crate) fn new(name: &str) -> World {
         let file = format!("dovetail-writers-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
@@ -80,7 +80,7 @@ impl World {
 
     /// Runs statements of the sessions, each with what comes of it: rows, a SQLSTATE, nothing, or that it
     /// waits. An empty statement is one that has waited.
-    fn play(&mut self, steps: &[(usize, &str, &str)]) {
+    pub(crate) fn play(&mut self, steps: &[(usize, &str, &str)]) {
         for (session, statement, expected) in steps {
             let player = &self.sessions[*session];
             if !statement.is_empty() {
@@ -89,6 +89,26 @@ impl World {
             let longest = if *expected == WAITING { WAITS } else { Duration::from_secs(30) };
             assert_eq!(player.outcome(longest), *expected, "session {session}: {statement}");
         }
+    }
+}
+
+impl World {
+    /// The database.
+    pub(crate) fn database(&self) -> &Database {
+        self.db.as_ref().unwrap()
+    }
+
+    /// A session goes.
+    pub(crate) fn leave(&mut self, at: usize) {
+        drop(self.sessions.remove(at));
+        let session = self.db.as_ref().unwrap().session();
+        self.sessions.insert(at, Player::new(session));
+    }
+
+    /// The database is whole.
+    pub(crate) fn check(&self) {
+        let problems = self.db.as_ref().unwrap().check().unwrap().problems;
+        assert!(problems.is_empty(), "{problems:?}");
     }
 }
 
@@ -332,7 +352,7 @@ fn definitions_wait_for_those_who_write_and_they_for_them() {
         (2, "", ""),
         (2, "select v, w from t where id < 4", "11,5 21,5 31,5"),
         (0, "begin", ""),
-        (0, "create table made (id int)", ""),
+        (0, "alter table t drop column w", ""),
         (1, "update t set v = 22 where id = 2", WAITING),
         (0, "rollback", ""),
         (1, "", ""),
@@ -485,14 +505,19 @@ fn a_savepoint_keeps_its_locks_and_gives_back_its_rows() {
 }
 
 /// What a copy of the file, as a crash would leave it, has in `t` below 4.
-fn after_crash(world: &World, name: &str) -> String {
+pub(crate) fn after_crash(world: &World, name: &str) -> String {
+    opened_after_crash(world, name, "select id, v from t where id < 4 order by id")
+}
+
+/// What such a copy answers.
+pub(crate) fn opened_after_crash(world: &World, name: &str, query: &str) -> String {
     let copy = world.path.with_extension(name);
     std::fs::copy(&world.path, &copy).unwrap();
     let options = Options { memory_bytes: 16 << 20, workers: 1, ..Options::default() };
     let db = Database::open(&copy, options).unwrap();
     let problems = db.check().unwrap().problems;
     assert!(problems.is_empty(), "{problems:?}");
-    let found = db.session().execute("select id, v from t where id < 4 order by id").unwrap();
+    let found = db.session().execute(query).unwrap();
     let found = shown(&found[0]);
     db.close().unwrap();
     std::fs::remove_file(&copy).unwrap();

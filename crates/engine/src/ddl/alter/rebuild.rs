@@ -130,6 +130,8 @@ pub(super) async fn validate(
     if not_null.is_empty() && !checks && altered.new_keys.is_empty() {
         return Ok(());
     }
+    // What others have added since a snapshot would not be looked at.
+    isolation::check_table(&writing.snapshot().read_view, old)?;
     let ordinals: Vec<usize> = (0..def.schema.columns.len()).collect();
     let entry = Arc::new(old.with_def(def.clone()));
     let mut table = TableRows::new(writing.snapshot(), old, &ordinals)?;

@@ -73,7 +73,7 @@ impl Check<'_> {
         let reference = Reference::new(parent, &key.referenced)?;
         let prefixes = reference.prefixes_of(&found.batch, &key.columns, &key.referenced)?;
         let referred = reference.locks(prefixes.iter().flatten(), LockMode::KeyShare);
-        writing.lock(referred).await?;
+        writing.lock_rows(parent, referred).await?;
         let stored = reference.find(&prefixes).await?;
         let missing = prefixes.iter().zip(&stored).position(|(p, s)| p.is_some() && s.is_none());
         match missing {

@@ -85,8 +85,10 @@ pub(super) fn pg_locks(view: &View, rows: &mut Rows) -> SqlResult<()> {
     let relations = trees(view);
     for lock in view.monitor.versions.locks().shown() {
         let (kind, relation, mode) = match lock.what {
-            LockShown::Right { is_alone: true } => ("database", None, "AccessExclusiveLock"),
-            LockShown::Right { is_alone: false } => ("transactionid", None, "ExclusiveLock"),
+            LockShown::Right(kind) => {
+                let (of, mode) = kind.names();
+                (of, None, mode)
+            }
             LockShown::Keys(tree, mode) => {
                 let kind = if lock.is_granted { "relation" } else { "tuple" };
                 (kind, relations.get(&tree), mode.name(lock.is_granted))
@@ -139,7 +141,7 @@ fn waits(view: &View) -> BTreeMap<u64, (&'static str, &'static str)> {
     let mut waits: BTreeMap<_, _> = committing.map(|id| (id, ("IO", "WALSync"))).collect();
     for lock in versions.locks().shown().iter().filter(|lock| !lock.is_granted) {
         let name = match lock.what {
-            LockShown::Right { .. } => "object",
+            LockShown::Right(_) => "object",
             LockShown::Keys(..) => "tuple",
         };
         waits.extend(lock.session.map(|session| (session, ("Lock", name))));

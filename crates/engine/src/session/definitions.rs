@@ -1,0 +1,181 @@
+//! What a statement that changes definitions keeps from others: the tables that it touches, and those that
+//! refer to them or to which they refer, from who changes their rows. What nobody else has it need not keep.
+//! Some statements keep out everybody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sql::catalog::TableId;
+use sql::parse::{AlterTable, Alteration, Drop, DropObject, Statement};
+use storage::TreeId;
+use types::SqlResult;
+
+use super::Session;
+use crate::catalog::{Numbered, Snapshot, TableEntry};
+use crate::locks::{DEADLOCK, LockKey, LockMode, LockWait, WriteRight};
+use crate::waiting::let_others;
+use crate::writing::Writing;
+
+/// What a statement changes, besides what it makes.
+struct Touched<'a> {
+    tables: Vec<&'a str>,
+    sequences: Vec<&'a str>,
+    indexes: Vec<&'a str>,
+    /// Tables that have columns before others that go: their sequences have other places then.
+    moved: Option<&'a str>,
+}
+
+impl<'a> Touched<'a> {
+    /// What a statement touches; `None` for one that has to write alone, whatever that is.
+    fn by(statement: &'a Statement) -> Option<Touched<'a>> {
+        let mut touched =
+            Touched { tables: vec![], sequences: vec![], indexes: vec![], moved: None };
+        match statement {
+            Statement::CreateTable(create) if create.location.is_none() => {
+                touched.tables = create.referenced_tables();
+                touched.tables.retain(|name| *name != create.name);
+            }
+            Statement::CreateView(_) | Statement::CreateSequence(_) | Statement::Comment(_) => {}
+            Statement::CreateIndex(index) => touched.tables.push(&index.table),
+            Statement::AlterTable(alter) => {
+                touched.tables = alter.referenced_tables();
+                touched.tables.push(&alter.table);
+                touched.moved = drops_columns(alter).then_some(&alter.table);
+            }
+            Statement::AlterSequence(alter) => touched.sequences.push(&alter.name),
+            // With `CASCADE` it goes on from table to table.
+            Statement::Truncate(truncate) if !truncate.cascade => {
+                touched.add_tables(&truncate.tables);
+            }
+            Statement::Analyze { table: Some(table) } => touched.tables.push(table),
+            Statement::Drop(drop) => touched.add_dropped(drop),
+            _ => return None,
+        }
+        Some(touched)
+    }
+
+    fn add_dropped(&mut self, drop: &'a Drop) {
+        let names = match drop.object {
+            DropObject::Table => &mut self.tables,
+            DropObject::Index => &mut self.indexes,
+            DropObject::Sequence => &mut self.sequences,
+            DropObject::View => return,
+        };
+        names.extend(drop.names.iter().map(String::as_str));
+    }
+
+    fn add_tables(&mut self, names: &'a [String]) {
+        self.tables.extend(names.iter().map(String::as_str));
+    }
+}
+
+fn drops_columns(alter: &AlterTable) -> bool {
+    alter.alterations.iter().any(|change| matches!(change, Alteration::DropColumn { .. }))
+}
+
+/// What a statement keeps from others.
+struct Kept {
+    /// What it touches.
+    tables: Vec<TableId>,
+    /// The trees of these tables, and of those around them.
+    trees: Vec<TreeId>,
+}
+
+impl Session {
+    /// What a statement that changes definitions works with. It waits until no other one changes them, and
+    /// no other one has changed rows of the tables that it touches; some wait until no other one writes.
+    ///
+    /// # Errors
+    /// As [`crate::database::Database::writer`].
+    pub(crate) async fn writing_definitions(
+        &self,
+        statement: &Statement,
+    ) -> SqlResult<Writing<'_>> {
+        let touched = Touched::by(statement);
+        let kept = || touched.as_ref().and_then(|touched| self.kept(touched));
+        if kept().is_none() {
+            return self.writing_alone().await;
+        }
+        let wait = self.lock_wait();
+        let right = self.db.definer(&wait).await?;
+        // Nobody else changes definitions from now on; those for which it has waited may have.
+        let Some(kept) = kept() else {
+            drop(right);
+            return self.writing_alone().await;
+        };
+        self.keep(kept, right.as_ref(), &wait).await?;
+        Ok(Writing::new(self, wait, right))
+    }
+
+    /// Locks tables. What stands in a circle with others lets them go first, if it has nothing else.
+    async fn keep(&self, kept: Kept, right: Option<&WriteRight>, wait: &LockWait) -> SqlResult<()> {
+        let right = match (right, self.db.block()) {
+            (Some(right), _) => right.clone(),
+            (None, Some(block)) => block.right()?,
+            (None, None) => return Ok(()),
+        };
+        let is_free = right.count_locked() == 0;
+        let whole = |tree: &TreeId| (LockKey::of_table(*tree), LockMode::Update);
+        loop {
+            match right.lock(kept.trees.iter().map(whole).collect(), wait).await {
+                Err(error) if is_free && error.state == DEADLOCK => right.let_go(),
+                locked => break locked?,
+            }
+            let_others(&wait.cancel).await?;
+        }
+        if let Some(block) = self.db.block() {
+            block.note_kept(&kept.tables);
+        }
+        Ok(())
+    }
+
+    /// What a statement has to keep from others that touches this; `None` is everything. What is not there,
+    /// nobody has.
+    fn kept(&self, touched: &Touched<'_>) -> Option<Kept> {
+        let snapshot = self.db.newest();
+        let mut sequences = touched.sequences.iter();
+        if !sequences.all(|name| self.has_sequence_alone(&snapshot, name)) {
+            return None;
+        }
+        let moved = touched.moved.and_then(|name| snapshot.tables.get(name));
+        let has_numbers = |entry: &Arc<TableEntry>| Numbered::of_table(&entry.def).next().is_some();
+        if moved.is_some_and(|entry| !self.has_made(entry) && has_numbers(entry)) {
+            return None;
+        }
+        let tables = touched.tables.iter().filter_map(|name| snapshot.tables.get(*name));
+        let of_indexes = touched.indexes.iter().filter_map(|name| snapshot.index(name));
+        let tables: Vec<_> = tables.chain(of_indexes.map(|(entry, _)| entry)).collect();
+        let around = tables.iter().flat_map(|entry| around(&snapshot, entry));
+        let mut kept: BTreeMap<_, _> = around.map(|entry| (entry.tree_id, entry)).collect();
+        kept.retain(|_, entry| !self.has_made(entry));
+        let lies_elsewhere = |entry: &&Arc<TableEntry>| {
+            entry.stored_columns().is_some_and(|columns| columns.remote.is_some())
+        };
+        if kept.values().any(lies_elsewhere) {
+            return None;
+        }
+        let tables = tables.iter().map(|entry| entry.def.id).collect();
+        Some(Kept { tables, trees: kept.into_keys().collect() })
+    }
+
+    fn has_made(&self, entry: &TableEntry) -> bool {
+        self.db.block().is_some_and(|block| block.has_made(entry.def.id.0))
+    }
+
+    fn has_sequence_alone(&self, snapshot: &Snapshot, name: &str) -> bool {
+        match (snapshot.sequences.get(name), snapshot.numbered_column(name)) {
+            (Some(def), _) => self.db.block().is_some_and(|block| block.has_made(def.id)),
+            (None, Some((entry, _))) => self.db.has_table_alone(snapshot, entry),
+            (None, None) => true,
+        }
+    }
+}
+
+/// A table, all that refer to it, and all to which it refers.
+fn around<'a>(
+    snapshot: &'a Snapshot,
+    entry: &'a Arc<TableEntry>,
+) -> impl Iterator<Item = &'a Arc<TableEntry>> {
+    let referred = snapshot.tables.referred(entry);
+    std::iter::once(entry).chain(snapshot.tables.referring(entry.def.id)).chain(referred)
+}

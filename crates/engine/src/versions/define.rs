@@ -1,0 +1,63 @@
+//! Versions with other definitions.
+
+use std::sync::Arc;
+
+use types::SqlResult;
+
+use super::{Ending, Versions};
+use crate::catalog::Snapshot;
+use crate::isolation;
+use crate::locks::{LockWait, WriteRight};
+
+impl Versions {
+    /// The right to write beside others, and to change definitions, over what is durable.
+    ///
+    /// # Errors
+    /// As [`crate::locks::Locks::define`], and those of [`Versions::settle_all`].
+    pub(crate) async fn definer(&self, wait: &LockWait) -> SqlResult<WriteRight> {
+        let right = self.locks.define(wait).await?;
+        self.settle_before(wait).await.map(|()| right)
+    }
+
+    /// Puts the next version in place, whose definitions were made of those of `before`; it is published soon.
+    /// Its number.
+    ///
+    /// Its records of the catalog take `record_bytes` in the log. The caller has the right to change, and to
+    /// define.
+    ///
+    /// # Errors
+    /// 40001 when others have changed what the transaction has read and wants to have been so until now.
+    ///
+    /// # Panics
+    /// If others have changed definitions meanwhile.
+    pub(crate) fn define(
+        self: &Arc<Versions>,
+        (before, mut next): (&Snapshot, Snapshot),
+        ending: Option<&Ending<'_>>,
+        record_bytes: usize,
+        right: WriteRight,
+    ) -> SqlResult<u64> {
+        let redo = std::mem::take(&mut next.redo);
+        let version = {
+            let mut catalogs = self.catalogs_mut();
+            let is_same = catalogs.newest.has_definitions_of(before);
+            assert!(is_same, "definitions are changed by one at a time");
+            next.read_view = catalogs.newest.read_view.next();
+            next.abandon(&catalogs.newest.abandoned);
+            if let Some(Ending { stamp, notes, view }) = ending {
+                isolation::check_reads(view)?;
+                next.read_view.end(stamp, false);
+                self.forget(notes);
+            }
+            let can_be_logged =
+                next.abandoned.is_empty() && !next.has_trees_besides(&catalogs.newest);
+            let pending = &mut catalogs.pending;
+            pending.record_bytes = pending.record_bytes.max(record_bytes);
+            pending.needs_checkpoint |= !can_be_logged;
+            catalogs.pending.rights.push(right);
+            catalogs.advance(Arc::new(next), &redo, self.store.log_room())
+        };
+        self.request();
+        Ok(version)
+    }
+}

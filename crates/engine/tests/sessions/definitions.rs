@@ -1,0 +1,351 @@
+//! Who changes definitions beside those who change rows: nobody waits for what nobody else has.
+
+use super::writers::{WAITING, World, after_crash, opened_after_crash};
+
+/// What a transaction may do with what it makes, while others have rows open.
+const MADE: &[(&str, &str)] = &[
+    ("create table made (id int primary key, v int)", ""),
+    ("insert into made select i, i from generate_series(1, 20) i", ""),
+    ("create index made_v on made (v)", ""),
+    ("alter table made add column w int default 7", ""),
+    ("alter table made alter column v type bigint", ""),
+    ("update made set v = v + 1 where id > 10", ""),
+    ("create table referring (id serial, made int references made on delete cascade)", ""),
+    ("insert into referring (made) values (1), (2), (2)", ""),
+    ("delete from made where id = 2", ""),
+    ("insert into made select i, i from generate_series(100, 60000) i", ""),
+    ("select count(*), sum(w) from made", "59920,419440"),
+    ("select count(*) from referring", "1"),
+    ("create view seen as select made.id from made join referring on referring.made = made.id", ""),
+    ("comment on table made is 'made'", ""),
+    ("create sequence numbers", ""),
+    ("alter sequence numbers increment by 5", ""),
+    ("select nextval('numbers'), nextval('numbers')", "1,6"),
+    ("create table copied as select v, count(*) from t group by v", ""),
+    ("create temp table apart (id int)", ""),
+    ("insert into apart select generate_series(1, 50000)", ""),
+    ("create index on apart (id)", ""),
+    ("drop table apart", ""),
+    ("truncate referring", ""),
+    ("drop table if exists nothing", ""),
+    ("drop view seen", ""),
+    ("drop table referring", ""),
+    ("analyze made", ""),
+];
+
+#[test]
+fn what_a_transaction_makes_is_its_own_while_others_write() {
+    for (end, expected) in [("commit", "59920"), ("rollback", "42P01")] {
+        let mut world = World::new(&format!("made-{end}"));
+        world.play(&[
+            (1, "begin", ""),
+            (1, "update t set v = 11 where id = 1", ""),
+            (0, "begin", ""),
+        ]);
+        for (statement, outcome) in MADE {
+            world.play(&[(0, statement, outcome), (2, "update t set v = v + 1 where id = 3", "")]);
+        }
+        world.play(&[
+            (3, "select count(*) from made", "42P01"),
+            (1, "update t set v = 12 where id = 2", ""),
+            (0, end, ""),
+            (3, "select count(*) from made", expected),
+            (1, "commit", ""),
+            (3, "select v from t where id < 4", &format!("11 12 {}", 30 + MADE.len())),
+        ]);
+        world.check();
+        assert_eq!(after_crash(&world, end), format!("1,11 2,12 3,{}", 30 + MADE.len()));
+    }
+}
+
+#[test]
+fn definitions_outside_of_blocks_do_not_wait_for_who_changes_rows() {
+    World::new("alone").play(&[
+        (0, "begin", ""),
+        (0, "update t set v = 11 where id = 1", ""),
+        (1, "create table made (id int primary key)", ""),
+        (1, "insert into made values (1)", ""),
+        (2, "create table copied as select * from t", ""),
+        (2, "select count(*), sum(v) from copied", "9,450"),
+        (1, "create view seen as select * from t", ""),
+        (1, "create or replace view seen as select id, v from t", ""),
+        (1, "drop view seen", ""),
+        (1, "create sequence numbers", ""),
+        (1, "comment on table t is 'ours'", ""),
+        (1, "create role reader", ""),
+        (1, "grant select on t to reader", ""),
+        (1, "create temp table apart as select * from t", ""),
+        (1, "alter table apart add column w int", ""),
+        (1, "truncate apart", ""),
+        (1, "discard temp", ""),
+        (1, "drop table if exists nothing", ""),
+        (0, "select count(*) from copied", "9"),
+        (0, "insert into made values (2)", ""),
+        (0, "commit", ""),
+        (1, "select count(*) from made", "2"),
+    ]);
+}
+
+#[test]
+fn who_changes_rows_does_not_wait_for_an_open_change_of_definitions() {
+    World::new("open").play(&[
+        (2, "prepare raise as update t set v = v + 1 where id = $1", ""),
+        (2, "prepare found as select v from t where id = $1", ""),
+        (2, "execute raise(4)", ""),
+        (2, "execute raise(4)", ""),
+        (0, "begin", ""),
+        (0, "create table made (id int primary key, v int)", ""),
+        (0, "insert into made values (1, 1)", ""),
+        (0, "insert into t values (20, 200)", ""),
+        (0, "update t set v = 21 where id = 2", ""),
+        // Others, by whatever road, and with what they have made before.
+        (1, "update t set v = 11 where id = 1", ""),
+        (1, "insert into child values (1, 1)", ""),
+        (2, "execute raise(4)", ""),
+        (2, "execute found(4)", "43"),
+        (2, "begin", ""),
+        (2, "update t set v = 31 where id = 3", ""),
+        (3, "insert into u values (1, 1)", ""),
+        // It sees what they have committed, and they nothing of it.
+        (0, "select v from t where id < 5", "11 21 30 43"),
+        (1, "select v from t where id < 4", "11 20 30"),
+        (1, "select count(*) from t", "9"),
+        // Rows are locked as others are.
+        (3, "update t set v = v + 1 where id = 2", WAITING),
+        (0, "update t set v = v + 1 where id = 3", WAITING),
+        (2, "commit", ""),
+        (0, "", ""),
+        (0, "commit", ""),
+        (3, "", ""),
+        (1, "select v from t where id < 4", "11 22 32"),
+        (2, "execute raise(4)", ""),
+        (2, "execute found(4)", "44"),
+        (1, "select count(*) from made", "1"),
+    ]);
+}
+
+#[test]
+fn a_savepoint_gives_back_definitions_beside_what_others_commit() {
+    let mut world = World::new("savepoints");
+    world.play(&[
+        (0, "begin", ""),
+        (0, "update t set v = 11 where id = 1", ""),
+        (0, "savepoint before", ""),
+        (0, "create table first (id int)", ""),
+        (0, "insert into first values (1)", ""),
+        (0, "savepoint a", ""),
+        (0, "create table second (id int)", ""),
+        (0, "insert into first values (2)", ""),
+        (0, "insert into second values (1)", ""),
+        (0, "update t set v = 21 where id = 2", ""),
+        (1, "update t set v = 31 where id = 3", ""),
+        (1, "checkpoint", ""),
+        // One fails, and takes with it what it has done.
+        (0, "create table second (id int)", "42P07"),
+        (0, "rollback to a", ""),
+        (0, "select count(*) from first", "1"),
+        (0, "select v from t where id < 4", "11 20 31"),
+        (0, "create table third as select id from first", ""),
+        (1, "checkpoint", ""),
+    ]);
+    assert_eq!(after_crash(&world, "open"), "1,10 2,20 3,31");
+    world.play(&[
+        (0, "commit", ""),
+        (1, "select count(*) from third", "1"),
+        (1, "select count(*) from second", "42P01"),
+        (0, "begin", ""),
+        (0, "savepoint before", ""),
+        (0, "create table second (id int)", ""),
+        (0, "rollback to before", ""),
+        (1, "update t set v = 32 where id = 3", ""),
+        (0, "update t set v = 22 where id = 2", ""),
+        (0, "commit", ""),
+        (1, "select v from t where id < 4", "11 22 32"),
+        (1, "create table second (id int)", ""),
+    ]);
+    world.check();
+    assert_eq!(after_crash(&world, "committed"), "1,11 2,22 3,32");
+}
+
+#[test]
+fn definitions_are_changed_by_one_transaction_at_a_time() {
+    World::new("definers").play(&[
+        (0, "begin", ""),
+        (0, "create table first (id int)", ""),
+        (1, "begin", ""),
+        (1, "create table second (id int)", WAITING),
+        (2, "create view seen as select 1", WAITING),
+        // Those who wait and have locked nothing are in nobody's way.
+        (0, "alter table t add column w int default 5", ""),
+        (3, "select v from t where id = 1", "10"),
+        (0, "commit", ""),
+        (1, "", ""),
+        (1, "commit", ""),
+        (2, "", ""),
+        (3, "select v, w from t where id = 1", "10,5"),
+        // Who has locked something waits as well, but in no circle.
+        (1, "begin", ""),
+        (1, "update t set v = 21 where id = 2", ""),
+        (0, "begin", ""),
+        (0, "create table third (id int)", ""),
+        (1, "create table fourth (id int)", WAITING),
+        (0, "update t set v = 22 where id = 2", "40P01"),
+        (0, "rollback", ""),
+        (1, "", ""),
+        (0, "begin", ""),
+        (0, "update t set v = 11 where id = 1", ""),
+        (1, "update t set v = 12 where id = 1", WAITING),
+        (0, "create table fifth (id int)", "40P01"),
+        (0, "rollback", ""),
+        (1, "", ""),
+        (1, "commit", ""),
+        (0, "select v from t where id < 4", "12 21 30"),
+    ]);
+}
+
+#[test]
+fn who_has_made_something_waits_for_others_before_it_writes_alone() {
+    World::new("upgrade").play(&[
+        (1, "begin", ""),
+        (1, "update t set v = 21 where id = 2", ""),
+        (0, "begin", ""),
+        (0, "create table made (id int)", ""),
+        (0, "insert into made values (1)", ""),
+        (0, "insert into t values (20, 200)", ""),
+        (0, "alter table t add column w int default 5", WAITING),
+        (2, "update t set v = 31 where id = 3", WAITING),
+        (1, "update t set v = 22 where id = 2", ""),
+        (1, "commit", ""),
+        (0, "", ""),
+        (0, "update t set w = 6 where id < 3", ""),
+        (0, "select v, w from t where id < 4 or id = 20 order by id", "10,6 22,6 30,5 200,5"),
+        (0, "commit", ""),
+        (2, "", ""),
+        (1, "select v, w from t where id < 4 or id = 20 order by id", "10,6 22,6 31,5 200,5"),
+        // So does one that writes a table of others anew.
+        (1, "begin", ""),
+        (1, "insert into u values (1, 1)", ""),
+        (0, "begin", ""),
+        (0, "drop table made", ""),
+        (0, "insert into t select i, i, i from generate_series(100, 60000) i", WAITING),
+        (2, "insert into u values (2, 2)", WAITING),
+        (1, "commit", ""),
+        (0, "", ""),
+        (0, "commit", ""),
+        (2, "", ""),
+        (1, "select count(*) from t", "59911"),
+        (1, "select count(*) from u", "2"),
+    ]);
+}
+
+#[test]
+fn a_kept_snapshot_is_not_minded_by_what_is_only_added() {
+    for level in ["repeatable read", "serializable"] {
+        World::new(&format!("kept-{}", &level[..6])).play(&[
+            (1, &format!("begin isolation level {level}"), ""),
+            (1, "select v from t where id = 1", "10"),
+            (0, "create table made (id int primary key)", ""),
+            (1, "update t set v = 11 where id = 1", ""),
+            (0, "create sequence numbers", ""),
+            (0, "create role reader", ""),
+            (1, "update t set v = 12 where id = 1", "40001"),
+            (1, "rollback", ""),
+            (1, &format!("begin isolation level {level}"), ""),
+            (1, "select v from t where id = 1", "10"),
+            (0, "create table other (id int primary key)", ""),
+            (1, "update t set v = 11 where id = 1", ""),
+            // It has not seen what it would change.
+            (1, "create table mine (id int)", "40001"),
+            (1, "rollback", ""),
+            (1, &format!("begin isolation level {level}"), ""),
+            (1, "select count(*) from parent", "2"),
+            (0, "create table late (id int references parent)", ""),
+            (1, "delete from parent where id = 1", "40001"),
+            (1, "rollback", ""),
+        ]);
+    }
+}
+
+#[test]
+fn a_change_of_definitions_keeps_its_snapshot_and_is_serializable() {
+    World::new("definer-level").play(&[
+        (0, "begin isolation level repeatable read", ""),
+        (0, "create table made as select sum(v) as s from t", ""),
+        (1, "update t set v = 110 where id = 1", ""),
+        (0, "select sum(v) from t", "450"),
+        (0, "update t set v = 0 where id = 1", "40001"),
+        (0, "rollback", ""),
+        (0, "begin isolation level serializable", ""),
+        (0, "create table made as select sum(v) as s from t", ""),
+        (1, "update t set v = 120 where id = 1", ""),
+        (0, "commit", "40001"),
+        (0, "select count(*) from made", "42P01"),
+        (0, "begin isolation level serializable", ""),
+        (0, "create table made as select sum(v) as s from t where id > 1", ""),
+        (1, "insert into u values (1, 1)", ""),
+        (0, "commit", ""),
+        (0, "select * from made", "440"),
+    ]);
+}
+
+#[test]
+fn a_crash_beside_an_open_change_of_definitions_leaves_nothing_of_it() {
+    let mut world = World::new("crash");
+    world.play(&[
+        (0, "begin", ""),
+        (0, "create table made (id int primary key)", ""),
+        (0, "insert into made select generate_series(1, 5000)", ""),
+        (0, "update t set v = 11 where id = 1", ""),
+        (1, "update t set v = 31 where id = 3", ""),
+        (1, "checkpoint", ""),
+        (0, "insert into made values (0)", ""),
+        (1, "update t set v = 32 where id = 3", ""),
+    ]);
+    assert_eq!(after_crash(&world, "open"), "1,10 2,20 3,32");
+    world.play(&[(0, "commit", ""), (1, "update t set v = 33 where id = 3", "")]);
+    let found = opened_after_crash(&world, "committed", "select count(*) from made");
+    assert_eq!(found, "5001");
+    assert_eq!(after_crash(&world, "again"), "1,11 2,20 3,33");
+}
+
+#[test]
+fn numbers_of_a_sequence_that_nobody_else_knows_are_not_given_twice() {
+    let mut world = World::new("numbers");
+    world.play(&[
+        (0, "begin", ""),
+        (0, "create sequence numbers", ""),
+        (0, "create table made (id serial, v int)", ""),
+        (0, "select nextval('numbers'), nextval('numbers')", "1,2"),
+        (0, "insert into made (v) values (1), (2), (3)", ""),
+        // What becomes durable meanwhile is not theirs.
+        (1, "update t set v = 31 where id = 3", ""),
+        (1, "checkpoint", ""),
+        (1, "update t set v = 32 where id = 3", ""),
+        (0, "commit", ""),
+    ]);
+    let next = "select case when nextval('numbers') > 2 and nextval('made_id_seq') > 3 then 1 end";
+    assert_eq!(opened_after_crash(&world, "numbers", next), "1");
+    world.play(&[(0, next, "1")]);
+}
+
+#[test]
+fn temporary_tables_of_a_session_that_has_gone_go_when_its_transaction_is_undone() {
+    let mut world = World::new("gone");
+    world.play(&[
+        (0, "create temp table apart (id int primary key, v int)", ""),
+        (0, "insert into apart select i, i from generate_series(1, 500) i", ""),
+        (0, "begin", ""),
+        (0, "update apart set v = v + 1", ""),
+        (0, "update t set v = 11 where id = 1", ""),
+    ]);
+    world.leave(0);
+    world.play(&[
+        (1, "create table first (id int)", ""),
+        (1, "create table second (id int)", ""),
+        (1, "update t set v = v + 1 where id = 1", ""),
+        (1, "create table third (id int)", ""),
+        (1, "select v from t where id < 3", "11 20"),
+    ]);
+    world.check();
+    assert_eq!(after_crash(&world, "gone"), "1,11 2,20 3,30");
+}
