@@ -30,7 +30,7 @@ pub(crate) use column_types::ColumnTypes;
 pub(crate) use exact_sum::{ExactSum, widen_sums};
 pub(crate) use functions::{SERIES, after, operator_pattern};
 pub(crate) use sets_mark::{SETS_MARK, marked_sets, sets_mark};
-pub(crate) use single_row::{SingleRow, at_most_one, only_value, single_value, two_values};
+pub(crate) use single_row::{Counted, SingleRow, at_most_one, is_key};
 pub(crate) use syntax::ANY_NUMERIC;
 pub(crate) use typing::{Typing, inferred, typed};
 pub(crate) use unknown_function::unknown_function;

@@ -5,14 +5,16 @@
 //! type, inner expressions first; the statement is bound anew with what was found until nothing new
 //! follows. What nothing is said of is text, as an output of a query is.
 
-use datafusion_sql::sqlparser::ast::{self, SelectItem};
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visit, Visitor, With};
 use types::{SqlError, SqlResult, SqlState, oid};
 
 use crate::catalog::{Catalog, TableDef};
 use crate::dml::{TargetCatalog, delete_query, is_default, update_query};
 use crate::parse::{
     Assignment, CursorStatement, Insert, InsertSource, Query, Statement, Template, identifier,
-    row_query,
+    parsed_query, row_query,
 };
 use crate::quote::quote_ident;
 
@@ -111,7 +113,8 @@ fn of_query(
     targets: &[u32],
 ) -> SqlResult<()> {
     of_named(&query.ast, catalog, inference, targets)?;
-    of_unnamed(&query.ast, catalog, inference)
+    of_unnamed(&query.ast, catalog, inference)?;
+    of_inner(&query.ast, catalog, inference)
 }
 
 /// Finds types within a query and those queries of its `WITH` that it names.
@@ -140,20 +143,50 @@ fn of_named(
     Ok(())
 }
 
-/// Finds types in queries of a `WITH` that nothing names: the library leaves them out.
+/// Finds types in the `WITH` of a query, and in those of the queries of this `WITH`.
 fn of_unnamed(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) -> SqlResult<()> {
-    let Some(with) = query.with.as_ref().filter(|_| inference.known().contains(&0)) else {
+    let Some(with) = query.with.as_ref().filter(|_| is_open(inference)) else {
         return Ok(());
     };
     for (last, cte) in with.cte_tables.iter().enumerate() {
-        let name = quote_ident(&identifier(&cte.alias.name));
-        let mut naming = crate::parse::parsed_query(&format!("select * from {name}"))?;
-        let cte_tables = with.cte_tables[..=last].to_vec();
-        naming.with = Some(ast::With { cte_tables, ..with.clone() });
-        of_named(&naming, catalog, inference, &[])?;
+        of_named(&naming(with, &[], last)?, catalog, inference, &[])?;
         of_unnamed(&cte.query, catalog, inference)?;
     }
     Ok(())
+}
+
+/// Finds types in the `WITH` of queries inside. One that names columns of the query around it cannot be
+/// bound alone, and tells what it can.
+fn of_inner(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) -> SqlResult<()> {
+    let mut inner = Inner::default();
+    if !is_open(inference) || query.visit(&mut inner).is_break() {
+        return Ok(());
+    }
+    for (around, with) in inner.found {
+        for last in 0..with.cte_tables.len() {
+            if is_open(inference) {
+                drop(of_named(&naming(&with, &around, last)?, catalog, inference, &[]));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_open(inference: &Inference) -> bool {
+    inference.known().contains(&0)
+}
+
+/// A query that names one of a `WITH`, beside those around it.
+fn naming(with: &With, around: &[Cte], last: usize) -> SqlResult<ast::Query> {
+    let name = quote_ident(&identifier(&with.cte_tables[last].alias.name));
+    let mut naming = parsed_query(&format!("select * from {name}"))?;
+    let own = &with.cte_tables[..=last];
+    // One of the same name hides that around it.
+    let is_hidden = |cte: &&Cte| own.iter().any(|other| other.alias.name == cte.alias.name);
+    let around = around.iter().filter(|cte| !is_hidden(cte)).cloned();
+    let cte_tables = around.chain(own.iter().cloned()).collect();
+    naming.with = Some(With { cte_tables, ..with.clone() });
+    Ok(naming)
 }
 
 /// A parameter that is a whole value has the type of its column.
@@ -258,5 +291,30 @@ fn whole(value: &ast::Expr) -> Option<usize> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The `WITH` of queries inside of another, each with the queries of those around it.
+#[derive(Default)]
+struct Inner {
+    around: Vec<Vec<Cte>>,
+    found: Vec<(Vec<Cte>, With)>,
+}
+
+impl Visitor for Inner {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        let with = query.with.as_ref();
+        if let Some(with) = with.filter(|_| !self.around.is_empty()) {
+            self.found.push((self.around.concat(), with.clone()));
+        }
+        self.around.push(with.map(|with| with.cte_tables.clone()).unwrap_or_default());
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        self.around.pop();
+        ControlFlow::Continue(())
     }
 }

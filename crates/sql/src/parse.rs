@@ -80,6 +80,7 @@ pub use cursor::{CursorStatement, DeclareCursor, Fetch, Which, no_block, no_curs
 pub use deferral::SetConstraints;
 pub use dml::{Delete, Insert, Truncate, Update};
 pub use explain::{Explain, ExplainWrite};
+pub(crate) use having::is_of_many_rows;
 pub(crate) use lock::mode_of;
 pub use lock::{LockTables, LockedRelation, RowLockMode, RowLocks, TableLock};
 pub(crate) use no_columns::{NONE, empty as without_stand_ins, stored_query};

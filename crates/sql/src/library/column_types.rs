@@ -11,6 +11,11 @@ use types::{LogicalType, oid};
 
 use super::syntax::ANY_NUMERIC;
 
+/// The name of the target of a cast, which nobody sees. The library takes one without a name and notes for
+/// a cast of the vectors alone, and has the notes on the operand stay: `c::text` of a `char(5)` would be
+/// padded still, and `b::int` a boolean to those who ask for its type.
+const WRITTEN: &str = "cast";
+
 /// Gives the vectors of our logical types; the library's timestamps would count nanoseconds.
 #[derive(Debug)]
 pub(crate) struct ColumnTypes;
@@ -22,7 +27,7 @@ impl TypePlanner for ColumnTypes {
             DataType::Numeric(ExactNumberInfo::None)
             | DataType::Decimal(ExactNumberInfo::None)
             | DataType::Dec(ExactNumberInfo::None) => {
-                return Ok(Some(Arc::new(Field::new("", ANY_NUMERIC, true))));
+                return Ok(Some(Arc::new(Field::new(WRITTEN, ANY_NUMERIC, true))));
             }
             _ => {}
         }
@@ -35,7 +40,7 @@ impl TypePlanner for ColumnTypes {
                 .with_hint("cast to text and use substring() or left() to shorten");
             return Err(DataFusionError::External(Box::new(error)));
         }
-        let field = Field::new("", ty.arrow(), true);
+        let field = Field::new(WRITTEN, ty.arrow(), true);
         if let LogicalType::Rounded(_, digits @ ..DIGITS_MAX) = ty {
             let digits = [(DIGITS.to_owned(), digits.to_string())];
             return Ok(Some(Arc::new(field.with_metadata(digits.into()))));

@@ -1,9 +1,8 @@
 //! Scalar subqueries return at most one row: the library would join all of them.
 //!
-//! Among the outputs, the groups and the aggregates of a query a subquery's rows are counted where its value is used, and not where it
-//! is computed: what no row asks for may have as many rows as it likes. Elsewhere the aggregate that
-//! gathers them refuses the second, for a value that is compared must be a plain column to the rules
-//! that choose joins.
+//! A subquery's rows are counted where its value is used, and not where it is computed: what no row asks
+//! for may have as many rows as it likes. Where a column is equal to a subquery, which the rules that
+//! choose joins make a key, and in windows the aggregate that gathers the rows refuses the second.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,12 +16,12 @@ use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Distinct, Expr, LogicalPlan, LogicalPlanBuilder,
-    Operator, Signature, TableScan, Volatility,
+    Operator, Signature, TableScan, Volatility, when,
 };
 use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
 
-pub(crate) use self::two::{only_value, two_values};
+use self::two::{only_value, two_values};
 use super::LIBRARY;
 
 mod two;
@@ -39,14 +38,17 @@ static SINGLE_VALUE: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| {
 
 impl AnalyzerRule for SingleRow {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|node| {
-            let is_output = matches!(
-                node,
-                LogicalPlan::Projection(_)
-                    | LogicalPlan::Aggregate(_)
-                    | LogicalPlan::Distinct(Distinct::On(_))
-            );
-            node.map_expressions(|expr| guarded(expr, is_output))
+        plan.transform_up_with_subqueries(|node| match node {
+            LogicalPlan::Projection(_)
+            | LogicalPlan::Aggregate(_)
+            | LogicalPlan::Distinct(Distinct::On(_)) => node.map_expressions(guarded_output),
+            LogicalPlan::Filter(_) | LogicalPlan::Join(_) => {
+                node.map_expressions(guarded_condition)
+            }
+            LogicalPlan::Sort(_) | LogicalPlan::Values(_) => {
+                node.map_expressions(|expr| guarded(expr, Counted::WhereUsed))
+            }
+            _ => node.map_expressions(|expr| guarded(expr, Counted::AtOnce)),
         })
         .data()
     }
@@ -56,46 +58,116 @@ impl AnalyzerRule for SingleRow {
     }
 }
 
-/// `single_value(x)`: the aggregate that refuses a second row.
-pub(crate) fn single_value() -> Arc<AggregateUDF> {
-    Arc::clone(&SINGLE_VALUE)
+/// Whether an equality of a column with a subquery: a join may be chosen that has it as its key.
+pub(crate) fn is_key(condition: &Expr) -> bool {
+    let Expr::BinaryExpr(pair) = condition else { return false };
+    pair.op == Operator::Eq
+        && matches!(
+            (pair.left.as_ref(), pair.right.as_ref()),
+            (Expr::Column(_), Expr::ScalarSubquery(_)) | (Expr::ScalarSubquery(_), Expr::Column(_))
+        )
 }
 
-/// An expression with its subqueries guarded, under its own name.
-fn guarded(expr: Expr, is_output: bool) -> Result<Transformed<Expr>> {
+/// Where more rows of a subquery than one are refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Where its rows are gathered.
+    AtOnce,
+    /// Where a row asks for the value.
+    WhereUsed,
+}
+
+impl Counted {
+    /// The aggregate that gathers the rows.
+    pub(crate) fn aggregate(self) -> Arc<AggregateUDF> {
+        match self {
+            Counted::AtOnce => Arc::clone(&SINGLE_VALUE),
+            Counted::WhereUsed => two_values(),
+        }
+    }
+
+    /// The value of what it gathers.
+    pub(crate) fn value(self, gathered: Expr) -> Expr {
+        match self {
+            Counted::AtOnce => gathered,
+            Counted::WhereUsed => only_value(gathered),
+        }
+    }
+}
+
+/// An output with its subqueries guarded, under its own name.
+fn guarded_output(expr: Expr) -> Result<Transformed<Expr>> {
     // Of several keys none has a name of its own.
-    let is_output = is_output && !matches!(expr, Expr::GroupingSet(_));
+    if matches!(expr, Expr::GroupingSet(_)) {
+        return guarded(expr, Counted::AtOnce);
+    }
     let (qualifier, name) = expr.qualified_name();
-    let guarded = expr.transform_up(|expr| guard(expr, is_output))?;
-    let is_renamed = is_output && guarded.transformed && guarded.data.qualified_name().1 != name;
-    if is_renamed {
+    let guarded = guarded(expr, Counted::WhereUsed)?;
+    if guarded.transformed && guarded.data.qualified_name().1 != name {
         return guarded.map_data(|expr| Ok(expr.alias_qualified(qualifier, name)));
     }
     Ok(guarded)
 }
 
-fn guard(expr: Expr, is_output: bool) -> Result<Transformed<Expr>> {
+/// Conditions that are joined by AND, with their subqueries guarded.
+fn guarded_condition(expr: Expr) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(pair) if pair.op == Operator::And => {
+            Expr::BinaryExpr(pair).map_children(guarded_condition)
+        }
+        key if is_key(&key) => guarded(key, Counted::AtOnce),
+        other => guarded(other, Counted::WhereUsed),
+    }
+}
+
+fn guarded(expr: Expr, counted: Counted) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| match expr {
+        Expr::AggregateFunction(call) => asked_by_kept_rows(call),
+        other => guard(other, counted),
+    })
+}
+
+/// The aggregate whose arguments ask for the values of subqueries where its filter keeps the row.
+fn asked_by_kept_rows(mut call: AggregateFunction) -> Result<Transformed<Expr>> {
+    let is_subquery = |e: &Expr| Ok(matches!(e, Expr::ScalarSubquery(_)));
+    let filter = match &call.params.filter {
+        Some(filter) if !filter.exists(is_subquery)? => filter.as_ref().clone(),
+        _ => return Ok(Transformed::no(Expr::AggregateFunction(call))),
+    };
+    let mut asks = false;
+    for argument in &mut call.params.args {
+        if argument.exists(is_subquery)? {
+            *argument = when(filter.clone(), std::mem::take(argument)).end()?;
+            asks = true;
+        }
+    }
+    Ok(Transformed::new_transformed(Expr::AggregateFunction(call), asks))
+}
+
+fn guard(expr: Expr, counted: Counted) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(mut subquery) = expr else { return Ok(Transformed::no(expr)) };
     if at_most_one(&subquery.subquery) {
         subquery.subquery = Arc::new(or_null(Arc::unwrap_or_clone(subquery.subquery))?);
         return Ok(Transformed::yes(Expr::ScalarSubquery(subquery)));
     }
-    if !subquery.outer_ref_columns.is_empty() && !by_key(&subquery.subquery) {
+    let is_correlated = !subquery.outer_ref_columns.is_empty();
+    if is_correlated && !by_key(&subquery.subquery) {
         // Other groups than those asked for may have more rows: no error may come of them. It is
         // unnested by us, with a check of the groups that are asked for.
         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
     }
+    // Of a key there is one row at most, whoever counts.
+    let counted = if is_correlated { Counted::AtOnce } else { counted };
     let input = Arc::unwrap_or_clone(subquery.subquery);
     let column = input.schema().columns().swap_remove(0);
     let name = column.name.clone();
     let arguments = vec![Expr::Column(column)];
-    let function = if is_output { two_values() } else { single_value() };
-    let call = AggregateFunction::new_udf(function, arguments, false, None, vec![], None);
+    let call =
+        AggregateFunction::new_udf(counted.aggregate(), arguments, false, None, vec![], None);
     let aggregate = Expr::AggregateFunction(call).alias(name);
     let guarded = LogicalPlanBuilder::from(input).aggregate(Vec::<Expr>::new(), [aggregate])?;
     subquery.subquery = Arc::new(guarded.build()?);
-    let value = Expr::ScalarSubquery(subquery);
-    Ok(Transformed::yes(if is_output { only_value(value) } else { value }))
+    Ok(Transformed::yes(counted.value(Expr::ScalarSubquery(subquery))))
 }
 
 /// The plan with a column that may be null where it may have no row: the library takes a subquery for never

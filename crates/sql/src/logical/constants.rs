@@ -7,7 +7,8 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, Tre
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::expr::{Placeholder, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility};
+use datafusion_expr::utils::split_conjunction;
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility, lit};
 use datafusion_optimizer::AnalyzerRule;
 use types::SqlState;
 
@@ -21,10 +22,11 @@ impl AnalyzerRule for ExactConstants {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| {
             let preserver = NamePreserver::new(&node);
-            node.map_expressions(|expr| {
+            let folded = node.map_expressions(|expr| {
                 let name = preserver.save(&expr);
                 Ok(expr.transform_up(fold)?.update_data(|e| name.restore(e)))
-            })
+            })?;
+            Ok(folded.update_data(false_if_unknown))
         })
         .data()
     }
@@ -32,6 +34,16 @@ impl AnalyzerRule for ExactConstants {
     fn name(&self) -> &str {
         "exact_constants"
     }
+}
+
+/// A filter of which one condition is unknown for all rows asks for no other.
+fn false_if_unknown(plan: LogicalPlan) -> LogicalPlan {
+    let LogicalPlan::Filter(mut filter) = plan else { return plan };
+    let is_unknown = |e: &&Expr| matches!(e, Expr::Literal(value, _) if value.is_null());
+    if split_conjunction(&filter.predicate).iter().any(is_unknown) {
+        filter.predicate = lit(false);
+    }
+    LogicalPlan::Filter(filter)
 }
 
 /// The expression, computed if it is made of literals only.

@@ -21,7 +21,7 @@ use datafusion_functions_aggregate::min_max::max_udaf;
 use types::SqlError;
 
 use super::distinct_on;
-use crate::library::{at_most_one, only_value, single_value, two_values};
+use crate::library::{Counted, at_most_one, is_key};
 
 mod dependent;
 
@@ -41,11 +41,12 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> bool {
     let needed = |e: &Expr| match e {
         Expr::SetComparison(_) => true,
         Expr::ScalarSubquery(s) => {
-            correlated(s) && (!at_most_one(&s.subquery) || has_having(&s.subquery))
+            let plan = &s.subquery;
+            correlated(s) && (!at_most_one(plan) || has_having(plan) || has_semi_join(plan))
         }
         Expr::Exists(Exists { subquery: s, .. })
         | Expr::InSubquery(InSubquery { subquery: s, .. }) => {
-            correlated(s) && has_having(&s.subquery)
+            correlated(s) && (has_having(&s.subquery) || has_semi_join(&s.subquery))
         }
         _ => false,
     };
@@ -118,8 +119,9 @@ fn has_other_aggregate(plan: &LogicalPlan) -> bool {
     found || walked.is_err()
 }
 
-/// Whether a correlated relation holds the semi join of an `INTERSECT` or `EXCEPT`, or another, of what is
-/// correlated. The library would take the conditions of its right side, whose columns end there, out of it.
+/// Whether a subquery or a lateral relation holds the semi join of an `INTERSECT` or `EXCEPT`, or another,
+/// of what is correlated. The library would take the conditions of its right side, whose columns end there,
+/// out of it.
 fn has_semi_join(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let walked = plan.apply(|node| {
@@ -212,11 +214,15 @@ impl Unnest<'_> {
         let mut input = input.clone();
         let schema = Arc::clone(node.schema());
         let names = NamePreserver::new(&node);
+        let is_condition = matches!(node, LogicalPlan::Filter(_));
         let mut exprs = Vec::new();
         for expr in node.expressions() {
             let name = names.save(&expr);
-            let replaced = expr.transform_up(|e| self.expression(e, &mut input))?.data;
-            exprs.push(name.restore(replaced));
+            let replaced = match is_condition {
+                true => self.condition(expr, &mut input)?,
+                false => expr.transform_up(|e| self.expression(e, &mut input))?,
+            };
+            exprs.push(name.restore(replaced.data));
         }
         let keeps_columns =
             matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
@@ -226,6 +232,23 @@ impl Unnest<'_> {
         }
         let columns = schema.columns().into_iter().map(Expr::Column);
         LogicalPlanBuilder::from(rebuilt).project(columns)?.build()
+    }
+
+    /// Conditions that are joined by AND without their subqueries. An equality that a join may have as its
+    /// key remains one.
+    fn condition(&self, expr: Expr, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
+        match expr {
+            Expr::BinaryExpr(pair) if pair.op == Operator::And => {
+                Expr::BinaryExpr(pair).map_children(|part| self.condition(part, input))
+            }
+            key if is_key(&key) => key.map_children(|side| match side {
+                Expr::ScalarSubquery(subquery) => {
+                    self.scalar(subquery, input, Counted::AtOnce).map(Transformed::yes)
+                }
+                column => Ok(Transformed::no(column)),
+            }),
+            other => other.transform_up(|e| self.expression(e, input)),
+        }
     }
 
     /// Joins the subqueries in the condition of an outer join to that of its inputs which has the columns
@@ -268,7 +291,7 @@ impl Unnest<'_> {
 
     fn expression(&self, expr: Expr, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
         let replaced = match expr {
-            Expr::ScalarSubquery(subquery) => self.scalar(subquery, input)?,
+            Expr::ScalarSubquery(subquery) => self.scalar(subquery, input, Counted::WhereUsed)?,
             Expr::Exists(exists) => {
                 let found = self.exists(exists.subquery, input)?;
                 if exists.negated { not(found) } else { found }
@@ -302,29 +325,29 @@ impl Unnest<'_> {
     }
 
     /// The value of the subquery's row, null of none.
-    fn scalar(&self, subquery: Subquery, input: &mut LogicalPlan) -> Result<Expr> {
+    fn scalar(
+        &self,
+        subquery: Subquery,
+        input: &mut LogicalPlan,
+        counted: Counted,
+    ) -> Result<Expr> {
         let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
         let single = at_most_one(&plan);
         let (plan, value) = self.named(plan)?;
         let domain = self.domain(&plan, input)?;
         let dependent = Dependent { names: self.names, domain: &domain };
         let (mut rows, inner) = dependent.plan(plan)?;
-        if !single && inner.is_empty() {
-            // It depends on no row: two are an error where one asks for the value.
-            let call = vec![Expr::Column(value.clone())];
-            let call = AggregateFunction::new_udf(two_values(), call, false, None, vec![], None);
-            let list = Expr::AggregateFunction(call).alias(value.name.clone());
-            rows = LogicalPlanBuilder::from(rows).aggregate(Vec::<Expr>::new(), [list])?.build()?;
-            return Ok(only_value(self.attach(input, rows, &domain, inner, value)?));
+        if single {
+            return self.attach(input, rows, &domain, inner, value);
         }
-        if !single {
-            let call = vec![Expr::Column(value.clone())];
-            let call = AggregateFunction::new_udf(single_value(), call, false, None, vec![], None);
-            let guarded = Expr::AggregateFunction(call).alias(value.name.clone());
-            let keys = inner.iter().cloned().map(Expr::Column);
-            rows = LogicalPlanBuilder::from(rows).aggregate(keys, [guarded])?.build()?;
-        }
-        self.attach(input, rows, &domain, inner, value)
+        // What depends on no row may have two if no row asks for it.
+        let counted = if inner.is_empty() { Counted::WhereUsed } else { counted };
+        let call = vec![Expr::Column(value.clone())];
+        let call = AggregateFunction::new_udf(counted.aggregate(), call, false, None, vec![], None);
+        let gathered = Expr::AggregateFunction(call).alias(value.name.clone());
+        let keys = inner.iter().cloned().map(Expr::Column);
+        rows = LogicalPlanBuilder::from(rows).aggregate(keys, [gathered])?.build()?;
+        Ok(counted.value(self.attach(input, rows, &domain, inner, value)?))
     }
 
     /// Whether the subquery has a row.
@@ -405,7 +428,7 @@ impl Unnest<'_> {
             subquery: Arc::new(ranked),
             spans: Default::default(),
         };
-        let rank = self.scalar(ranked, input)?;
+        let rank = self.scalar(ranked, input, Counted::AtOnce)?;
         when(rank.clone().eq(lit(2i64)), lit(true))
             .when(rank.eq(lit(1i64)), Expr::Literal(ScalarValue::Boolean(None), None))
             .otherwise(lit(false))

@@ -35,6 +35,9 @@ pub(super) fn of_column<'a>(values: impl Iterator<Item = &'a Expr>) -> SqlResult
     let types: Vec<&LogicalType> = said.iter().filter_map(Said::ty).collect();
     let Some(first) = types.first() else { return Ok(Column::Plain) };
     let is_one = types.iter().all(|ty| ty == first);
+    if !is_one && types.iter().any(|ty| matches!(ty, LogicalType::Rounded(..))) {
+        return Ok(Column::Unknown);
+    }
     let is_literal = |s: &Said| matches!(s, Said::Literal(_));
     if is_one
         && (said.iter().all(is_literal) || said.iter().all(|s| matches!(s, Said::Written(..))))

@@ -45,7 +45,7 @@ fn has_aggregate(part: &impl Visit) -> bool {
 }
 
 /// Whether an expression has an aggregate or a window function of its query.
-pub(super) fn is_of_many_rows(expr: &Expr) -> bool {
+pub(crate) fn is_of_many_rows(expr: &Expr) -> bool {
     expr.visit(&mut Aggregates { depth: 0, or_windows: true }).is_break()
 }
 

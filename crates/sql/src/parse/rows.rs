@@ -24,6 +24,16 @@ pub(super) fn rewritten(expr: &Expr) -> SqlResult<Option<Expr>> {
             (Some(left), Some(right)) => distinct(left, right, true)?,
             _ => return Ok(None),
         },
+        Expr::Between { expr, negated, low, high } => {
+            match (fields(expr), fields(low), fields(high)) {
+                (Some(row), Some(low), Some(high)) => {
+                    let above = row_comparison(&row, &BinaryOperator::GtEq, &low)?;
+                    let below = row_comparison(&row, &BinaryOperator::LtEq, &high)?;
+                    negate(binary(above, BinaryOperator::And, below), *negated)
+                }
+                _ => return Ok(None),
+            }
+        }
         Expr::InList { expr, list, negated } => match fields(expr) {
             Some(row) => row_in_list(&row, list, *negated)?,
             None => return Ok(None),

@@ -10,10 +10,12 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor,
-    Value, VisitMut, VisitorMut,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, GroupByExpr, Ident,
+    ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
+    TableFactor, Value, VisitMut, VisitorMut,
 };
+
+use crate::parse::is_of_many_rows;
 
 /// Rewrites a whole query.
 pub(crate) fn rewrite(query: &mut Query) {
@@ -139,7 +141,8 @@ fn show(expr: &mut Expr) {
     }
 }
 
-/// `ARRAY(SELECT e .. ORDER BY o)` as `(SELECT array_agg(e ORDER BY o) ..)`, empty when null.
+/// `ARRAY(SELECT e .. ORDER BY o)` as `(SELECT array_agg(e ORDER BY o) ..)`, empty when null; where `e` is
+/// not a value of each row, as an array of the rows of the query.
 fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
     if !name.value.eq_ignore_ascii_case("array") {
@@ -148,19 +151,13 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     let FunctionArguments::Subquery(query) = &mut function.args else { return None };
     show_names(&mut query.body);
     let order = orders(query)?;
-    let SetExpr::Select(select) = query.body.as_mut() else { return None };
-    if select.distinct.is_some() || query.limit_clause.is_some() || query.fetch.is_some() {
-        return None;
-    }
-    let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
-        select.projection.as_mut_slice()
-    else {
-        return None;
+    let Some(item) = value_of_each_row(query, &order) else {
+        return array_of_rows(query, &[]);
     };
     if is_set_function(item) {
         let item = take(item);
-        let alias = Ident::new("__item");
-        select.projection = vec![SelectItem::ExprWithAlias { expr: item, alias }];
+        let SetExpr::Select(select) = query.body.as_mut() else { return None };
+        select.projection = vec![SelectItem::UnnamedExpr(item)];
         query.order_by = None;
         return array_of_rows(query, &order);
     }
@@ -173,6 +170,24 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     Some(call_with("array_or_empty", vec![Expr::Subquery(query.clone())], vec![]))
 }
 
+/// The output of a query without groups, windows, `DISTINCT` and `LIMIT`.
+fn value_of_each_row<'a>(query: &'a mut Query, order: &[OrderByExpr]) -> Option<&'a mut Expr> {
+    let is_whole = query.limit_clause.is_none() && query.fetch.is_none();
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    let is_grouped = select.having.is_some()
+        || !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    if !is_whole || is_grouped || select.distinct.is_some() {
+        return None;
+    }
+    let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
+        select.projection.as_mut_slice()
+    else {
+        return None;
+    };
+    let is_of_each = !order.iter().map(|o| &o.expr).chain([&*item]).any(is_of_many_rows);
+    is_of_each.then_some(item)
+}
+
 /// Whether it gives rows, which no aggregate takes.
 fn is_set_function(expr: &Expr) -> bool {
     let Expr::Function(function) = expr else { return false };
@@ -181,7 +196,7 @@ fn is_set_function(expr: &Expr) -> bool {
     name == "unnest" || crate::parse::SET_FUNCTIONS.iter().any(|(set, _)| *set == name)
 }
 
-/// The array of the rows of a query whose output is `__item`.
+/// The array of the rows of a query, in their order or in this one of its output.
 fn array_of_rows(query: &Query, order: &[OrderByExpr]) -> Option<Expr> {
     let item = Expr::Identifier(Ident::new("__item"));
     let ordered = order.iter().map(|o| {
@@ -190,7 +205,7 @@ fn array_of_rows(query: &Query, order: &[OrderByExpr]) -> Option<Expr> {
     });
     let ordered = ordered.collect::<Option<Vec<_>>>()?;
     let order_by = (!ordered.is_empty()).then_some(FunctionArgumentClause::OrderBy(ordered));
-    let mut outer = super::vectors::parsed("select 1 from (select 1) __rows")?;
+    let mut outer = super::vectors::parsed("select 1 from (select 1) __rows(__item)")?;
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(TableFactor::Derived { subquery, .. }) =
             select.from.first_mut().map(|from| &mut from.relation)
