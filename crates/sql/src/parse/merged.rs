@@ -11,7 +11,7 @@ use types::{SqlError, SqlResult};
 
 use super::identifier;
 use super::relations::Relations;
-use super::rewrite::{binary, call};
+use super::rewrite::{binary, call, parsed_query};
 
 mod names;
 
@@ -50,17 +50,12 @@ fn in_body(body: &mut SetExpr, relations: &Relations<'_>) -> SqlResult<()> {
 /// The merged columns of a select, which it does not name any more; `None` where it has none, or the library
 /// knows as well what they are.
 fn merged_in(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Option<Vec<Merged>>> {
-    let joins = || select.from.iter().flat_map(|table| &table.joins);
-    let merges = |c: &JoinConstraint| matches!(c, JoinConstraint::Using(_));
-    if joins().any(keeps_right_side) {
+    select.from.iter_mut().try_for_each(named_as_queries)?;
+    let has = |is: fn(&Join) -> bool| select.from.iter().any(|table| has_join(table, is));
+    if has(keeps_right_side) {
         return in_select(select, relations).map(Some);
     }
-    let is_merging = |join: &Join| match &join.join_operator {
-        JoinOperator::Join(c) | JoinOperator::Inner(c) => merges(c),
-        JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => merges(c),
-        _ => false,
-    };
-    if !joins().any(is_merging) {
+    if !has(is_merging) {
         return Ok(None);
     }
     let mut rewritten = select.clone();
@@ -69,6 +64,46 @@ fn merged_in(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Option
         *select = rewritten;
     }
     Ok(merged)
+}
+
+/// Makes queries of joins in parentheses that have a name, for nobody sees those inside: `(a JOIN b USING (x)) AS j` is
+/// `(SELECT * FROM a JOIN b USING (x)) AS j`.
+fn named_as_queries(table: &mut TableWithJoins) -> SqlResult<()> {
+    let joined = table.joins.iter_mut().map(|join| &mut join.relation);
+    for factor in std::iter::once(&mut table.relation).chain(joined) {
+        let TableFactor::NestedJoin { table_with_joins, alias } = factor else { continue };
+        named_as_queries(table_with_joins)?;
+        if alias.is_none() {
+            continue;
+        }
+        let mut query = parsed_query("select * from joined")?;
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            select.from = vec![table_with_joins.as_ref().clone()];
+        }
+        let (subquery, alias) = (Box::new(query), alias.take());
+        *factor = TableFactor::Derived { lateral: false, subquery, alias, sample: None };
+    }
+    Ok(())
+}
+
+/// Whether one of the joins of a part of `FROM` is such, in parentheses or not.
+fn has_join(table: &TableWithJoins, is: fn(&Join) -> bool) -> bool {
+    let has = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => has_join(table_with_joins, is),
+        _ => false,
+    };
+    has(&table.relation) || table.joins.iter().any(|join| is(join) || has(&join.relation))
+}
+
+/// Whether a join merges columns, whose values are those of its left side.
+fn is_merging(join: &Join) -> bool {
+    match &join.join_operator {
+        JoinOperator::Join(c)
+        | JoinOperator::Inner(c)
+        | JoinOperator::Left(c)
+        | JoinOperator::LeftOuter(c) => matches!(c, JoinConstraint::Using(_)),
+        _ => false,
+    }
 }
 
 /// Whether a join keeps rows of its right side that have no partner, and merges columns.
@@ -95,11 +130,12 @@ struct Merged {
     value: Expr,
 }
 
-/// What `*` means over a part of `FROM`.
-#[derive(Default)]
-struct Outputs {
-    merged: Vec<Merged>,
-    rest: Vec<Relation>,
+/// What `*` means over a part of `FROM`, in order.
+struct Outputs(Vec<Part>);
+
+enum Part {
+    Merged(Merged),
+    Relation(Relation),
 }
 
 /// A relation of `FROM`.
@@ -112,8 +148,14 @@ struct Relation {
 }
 
 impl Relation {
-    fn new(factor: &TableFactor, merged: Vec<Ident>, all: &Relations<'_>) -> SqlResult<Relation> {
-        Ok(Relation { name: alias(factor)?, merged, columns: all.columns(factor) })
+    fn new(factor: &TableFactor, all: &Relations<'_>) -> SqlResult<Relation> {
+        Ok(Relation { name: alias(factor)?, merged: vec![], columns: all.columns(factor) })
+    }
+
+    /// The column of this name, no longer one of its own.
+    fn take(&mut self, name: &Ident) -> Expr {
+        self.merged.push(name.clone());
+        Expr::CompoundIdentifier(vec![self.name.clone(), name.clone()])
     }
 
     fn may_have(&self, name: &Ident) -> bool {
@@ -126,7 +168,7 @@ fn in_select(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Vec<Me
     for table in &mut select.from {
         all.push(outputs(table, relations)?);
     }
-    let merged: Vec<Merged> = all.iter().flat_map(|part| part.merged.clone()).collect();
+    let merged: Vec<Merged> = all.iter().flat_map(Outputs::merged).cloned().collect();
     let mut projection = vec![];
     for item in std::mem::take(&mut select.projection) {
         match item {
@@ -149,10 +191,9 @@ fn find<'a>(merged: &'a [Merged], name: &Ident) -> Option<&'a Merged> {
 
 /// The columns of a relation and its joins; `USING` becomes `ON`.
 fn outputs(table: &mut TableWithJoins, relations: &Relations<'_>) -> SqlResult<Outputs> {
-    let first = Relation::new(&table.relation, vec![], relations)?;
-    let mut left = Outputs { merged: vec![], rest: vec![first] };
+    let mut left = of_factor(&mut table.relation, relations)?;
     for join in &mut table.joins {
-        let right = alias(&join.relation)?;
+        let right = of_factor(&mut join.relation, relations)?;
         let (constraint, keeps) = match &mut join.join_operator {
             JoinOperator::Join(c) | JoinOperator::Inner(c) => (c, Keeps::Left),
             JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (c, Keeps::Left),
@@ -168,12 +209,19 @@ fn outputs(table: &mut TableWithJoins, relations: &Relations<'_>) -> SqlResult<O
             JoinConstraint::Natural => return Err(refused()),
             _ => vec![],
         };
-        if let Some(condition) = left.join(&right, &columns, keeps)? {
+        if let Some(condition) = left.join(right, &columns, keeps)? {
             *constraint = JoinConstraint::On(condition);
         }
-        left.rest.push(Relation::new(&join.relation, columns, relations)?);
     }
     Ok(left)
+}
+
+/// The columns of a relation, or of joins in parentheses.
+fn of_factor(factor: &mut TableFactor, relations: &Relations<'_>) -> SqlResult<Outputs> {
+    if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+        return outputs(table_with_joins, relations);
+    }
+    Ok(Outputs(vec![Part::Relation(Relation::new(factor, relations)?)]))
 }
 
 /// Whose rows a join keeps where there is no partner; of an inner join either side will do.
@@ -185,12 +233,23 @@ enum Keeps {
 }
 
 impl Outputs {
-    /// Merges the columns with those of another relation; the condition of the join.
-    fn join(&mut self, right: &Ident, columns: &[Ident], keeps: Keeps) -> SqlResult<Option<Expr>> {
-        let (mut condition, mut merged) = (None, vec![]);
+    fn merged(&self) -> impl Iterator<Item = &Merged> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Merged(merged) => Some(merged),
+            Part::Relation(_) => None,
+        })
+    }
+
+    /// Joins those of the right side, and merges columns; the condition of the join.
+    fn join(
+        &mut self,
+        mut right: Outputs,
+        columns: &[Ident],
+        keeps: Keeps,
+    ) -> SqlResult<Option<Expr>> {
+        let (mut condition, mut parts) = (None, vec![]);
         for name in columns {
-            let theirs = Expr::CompoundIdentifier(vec![right.clone(), name.clone()]);
-            let ours = self.take(name)?;
+            let (ours, theirs) = (self.take(name)?, right.take(name)?);
             let equal = binary(ours.clone(), BinaryOperator::Eq, theirs.clone());
             condition = Some(match condition {
                 None => equal,
@@ -201,23 +260,33 @@ impl Outputs {
                 Keeps::Right => theirs,
                 Keeps::Both => call("coalesce", vec![ours, theirs]),
             };
-            merged.push(Merged { name: name.clone(), value });
+            parts.push(Part::Merged(Merged { name: name.clone(), value }));
         }
-        merged.append(&mut self.merged);
-        self.merged = merged;
+        parts.append(&mut self.0);
+        parts.append(&mut right.0);
+        self.0 = parts;
         Ok(condition)
     }
 
     /// The column of this name, no longer one of its own.
     fn take(&mut self, name: &Ident) -> SqlResult<Expr> {
-        let same = |m: &Merged| identifier(&m.name) == identifier(name);
-        if let Some(at) = self.merged.iter().position(same) {
-            return Ok(self.merged.remove(at).value);
+        let is_it = |part: &Part| matches!(part, Part::Merged(m) if identifier(&m.name) == identifier(name));
+        if let Some(at) = self.0.iter().position(is_it)
+            && let Part::Merged(merged) = self.0.remove(at)
+        {
+            return Ok(merged.value);
         }
-        let mut having = self.rest.iter_mut().filter(|relation| relation.may_have(name));
-        let (Some(relation), None) = (having.next(), having.next()) else { return Err(refused()) };
-        relation.merged.push(name.clone());
-        Ok(Expr::CompoundIdentifier(vec![relation.name.clone(), name.clone()]))
+        if let [Part::Relation(only)] = self.0.as_mut_slice() {
+            return Ok(only.take(name));
+        }
+        let mut having = self.0.iter_mut().filter_map(|part| match part {
+            Part::Relation(relation) => relation.may_have(name).then_some(relation),
+            Part::Merged(_) => None,
+        });
+        match (having.next(), having.next()) {
+            (Some(relation), None) => Ok(relation.take(name)),
+            _ => Err(refused()),
+        }
     }
 }
 
@@ -242,22 +311,26 @@ fn alias(relation: &TableFactor) -> SqlResult<Ident> {
 }
 
 /// The items that `*` stands for.
-fn written_out(part: &Outputs) -> Vec<SelectItem> {
-    let merged = part
-        .merged
-        .iter()
-        .map(|m| SelectItem::ExprWithAlias { expr: m.value.clone(), alias: m.name.clone() });
-    let rest = part.rest.iter().map(|relation| {
-        let name = ObjectName::from(vec![relation.name.clone()]);
-        let kind = SelectItemQualifiedWildcardKind::ObjectName(name);
-        let mut options = WildcardAdditionalOptions::default();
-        if let Some((first, others)) = relation.merged.split_first() {
-            options.opt_except = Some(ExceptSelectItem {
-                first_element: first.clone(),
-                additional_elements: others.to_vec(),
-            });
+fn written_out(outputs: &Outputs) -> Vec<SelectItem> {
+    let item = |part: &Part| match part {
+        Part::Merged(m) => {
+            SelectItem::ExprWithAlias { expr: m.value.clone(), alias: m.name.clone() }
         }
-        SelectItem::QualifiedWildcard(kind, options)
-    });
-    merged.chain(rest).collect()
+        Part::Relation(relation) => all_of(relation),
+    };
+    outputs.0.iter().map(item).collect()
+}
+
+/// The columns of a relation that are its own.
+fn all_of(relation: &Relation) -> SelectItem {
+    let name = ObjectName::from(vec![relation.name.clone()]);
+    let kind = SelectItemQualifiedWildcardKind::ObjectName(name);
+    let mut options = WildcardAdditionalOptions::default();
+    if let Some((first, others)) = relation.merged.split_first() {
+        options.opt_except = Some(ExceptSelectItem {
+            first_element: first.clone(),
+            additional_elements: others.to_vec(),
+        });
+    }
+    SelectItem::QualifiedWildcard(kind, options)
 }

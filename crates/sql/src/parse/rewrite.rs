@@ -36,9 +36,10 @@ struct Rewrite<'a> {
 
 impl Rewrite<'_> {
     fn enter_query(&mut self, query: &mut Query) -> SqlResult<()> {
+        // Windows have merged columns, too, before they are written out.
+        super::merged::merge_columns(query, &self.relations)?;
         self.windows.enter_query(query)?;
-        super::values::as_selects(query)?;
-        super::merged::merge_columns(query, &self.relations)
+        super::values::as_selects(query)
     }
 
     fn enter_select(&mut self, select: &mut Select) -> SqlResult<()> {
