@@ -7,7 +7,9 @@ use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
-use datafusion_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, cast, lit};
+use datafusion_expr::{
+    Aggregate, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Projection, Window, cast, lit,
+};
 use datafusion_functions_aggregate::count::count;
 use datafusion_optimizer::AnalyzerRule;
 use types::{SqlError, SqlState};
@@ -25,6 +27,13 @@ impl AnalyzerRule for GroupingSets {
                 Some(sets) => sets.expanded().map(Transformed::yes),
                 None => Ok(Transformed::no(LogicalPlan::Aggregate(aggregate))),
             },
+            LogicalPlan::Window(window) if !passes_all_on(&window) => {
+                let window = Window::try_new(window.window_expr, window.input)?;
+                Ok(Transformed::yes(LogicalPlan::Window(window)))
+            }
+            LogicalPlan::Projection(projection) if counts_ranks(&projection) => {
+                without_lost(projection).map(Transformed::yes)
+            }
             other => Ok(Transformed::no(other)),
         })
         .data()
@@ -33,6 +42,33 @@ impl AnalyzerRule for GroupingSets {
     fn name(&self) -> &str {
         "grouping_sets"
     }
+}
+
+/// Whether a window has all columns of its input: that of sets has lost those that no key determines.
+fn passes_all_on(window: &Window) -> bool {
+    let count = window.input.schema().fields().len() + window.window_expr.len();
+    window.schema.fields().len() == count
+}
+
+/// Whether a projection is the one that passes on all columns of a window, for signed ranks among them.
+fn counts_ranks(projection: &Projection) -> bool {
+    let schema = projection.input.schema();
+    let is_rank = |e: &Expr| match e {
+        Expr::Alias(alias) => match alias.expr.as_ref() {
+            Expr::Cast(cast) => cast.expr.get_type(schema).is_ok_and(|ty| ty == DataType::UInt64),
+            _ => false,
+        },
+        _ => false,
+    };
+    matches!(projection.input.as_ref(), LogicalPlan::Window(_))
+        && projection.expr.iter().any(is_rank)
+}
+
+/// The projection of the columns that its input has still.
+fn without_lost(projection: Projection) -> Result<LogicalPlan> {
+    let Projection { mut expr, input, .. } = projection;
+    expr.retain(|e| !matches!(e, Expr::Column(column) if !input.schema().has_column(column)));
+    Projection::try_new(expr, input).map(LogicalPlan::Projection)
 }
 
 /// An aggregation with its sets.

@@ -18,6 +18,7 @@ use types::SqlResult;
 
 use crate::bind::WorkTable;
 use crate::estimate::Profile;
+use crate::library::SERIES;
 use crate::options::PlannerOptions;
 use crate::parse::identifier;
 use crate::plan::Node;
@@ -138,7 +139,17 @@ fn is_shared(alias: &SubqueryAlias, place_count: usize, named: &Named) -> Result
         _ => place_count > 1,
     };
     let query = alias.input.as_ref();
-    Ok((wanted || has(query, Expr::is_volatile)?) && stands_alone(query)?)
+    Ok((wanted || has(query, is_random)?) && stands_alone(query)?)
+}
+
+/// Whether an expression may have another value each time. A series has not: it is volatile so that planning does
+/// not compute it.
+fn is_random(expr: &Expr) -> bool {
+    let is_such = |e: &Expr| match e {
+        Expr::ScalarFunction(call) => e.is_volatile_node() && call.name() != SERIES,
+        other => other.is_volatile_node(),
+    };
+    expr.exists(|e| Ok(is_such(e))).unwrap_or(true)
 }
 
 /// Whether a query has the same rows wherever in the statement it stands: it names no columns of queries

@@ -166,7 +166,7 @@ impl Inference {
                 }
             }
             Expr::ScalarFunction(call)
-                if matches!(call.func.name(), "coalesce" | "greatest" | "least") =>
+                if matches!(call.func.name(), "coalesce" | "greatest" | "least" | "abs") =>
             {
                 self.common_of(call.args.iter(), schema)?.map_or_else(|| own(expr, schema), Ok)?
             }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
-use datafusion_expr::{LogicalPlan, RecursiveQuery, TableScan};
+use datafusion_expr::{RecursiveQuery, TableScan};
 use types::SqlResult;
 
 use super::rows::cast_to;
@@ -17,11 +16,7 @@ const ROUNDS_GUESS: f64 = 10.0;
 
 impl Physical<'_> {
     pub(super) fn recursion(&self, query: &RecursiveQuery) -> SqlResult<Built> {
-        // The step was bound over the types that the first round had then.
-        let types = match worked_on(&query.recursive_term, &query.name) {
-            Some(schema) => nullable(&schema),
-            None => nullable(query.schema.as_arrow()),
-        };
+        let types = nullable(query.schema.as_arrow());
         let base = self.build(&query.static_term)?;
         let step = self.build(&query.recursive_term)?;
         let rows = base.profile.rows + step.profile.rows * ROUNDS_GUESS;
@@ -35,9 +30,7 @@ impl Physical<'_> {
         let columns = vec![ColumnProfile::of_domain(rows); types.fields().len()];
         let profile = Profile { rows, columns, keys: vec![] };
         let schema = Arc::clone(&query.schema);
-        let all = built_as(Operator::Recursive(recursion), types, schema, profile, cost);
-        let node = cast_to(all.node, &nullable(query.schema.as_arrow()));
-        Ok(Built { node, ..all })
+        Ok(built_as(Operator::Recursive(recursion), types, schema, profile, cost))
     }
 
     /// The rows of the last round.
@@ -67,15 +60,4 @@ pub(super) fn bind_work_tables(node: &mut Node, around: &mut Vec<(String, usize)
     }
     node.children_mut().into_iter().for_each(|child| bind_work_tables(child, around));
     around.truncate(depth);
-}
-
-/// The columns of the work table in the step of a recursion.
-fn worked_on(step: &LogicalPlan, name: &str) -> Option<SchemaRef> {
-    if let LogicalPlan::TableScan(scan) = step
-        && let Some(table) = scan.source.downcast_ref::<WorkTable>()
-        && table.name == name
-    {
-        return Some(Arc::clone(&table.schema));
-    }
-    step.inputs().into_iter().find_map(|input| worked_on(input, name))
 }

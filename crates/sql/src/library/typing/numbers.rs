@@ -130,7 +130,7 @@ fn is_decimal(ty: &DataType) -> bool {
     matches!(ty, DataType::Decimal128(..) | DataType::Decimal256(..))
 }
 
-fn scale(ty: &DataType) -> i8 {
+pub(super) fn scale(ty: &DataType) -> i8 {
     match ty {
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
         _ => 0,

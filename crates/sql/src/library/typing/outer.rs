@@ -1,13 +1,22 @@
-//! Queries within expressions name columns of the queries around them: these have their types before.
+//! Queries within expressions name columns of the queries around them: these have their types before. So has
+//! the first query of a recursion, whose types its step is made over.
 
 use std::sync::Arc;
 
+use arrow_schema::{DataType, Schema, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion_common::{DFSchemaRef, ExprSchema, Result};
+use datafusion_common::{DFSchema, DFSchemaRef, DataFusionError, ExprSchema, Result};
+use datafusion_expr::logical_plan::TableScanBuilder;
 use datafusion_expr::utils::merge_schema;
-use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_expr::{
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Projection, RecursiveQuery, cast,
+};
+use types::numeric::{FREE, QUOTIENT};
+use types::{SqlError, SqlState};
 
+use super::numbers::scale;
 use super::{typed_node, unions};
+use crate::bind::WorkTable;
 use crate::parameters::Inference;
 
 /// The plan with PostgreSQL's types: inputs first, then the queries in expressions, then the node itself.
@@ -34,6 +43,7 @@ fn typed_inputs(
             let typed = |child| typed_plan(child, outer, inference).map(Transformed::yes);
             LogicalPlan::Union(unions::flat(union)).map_children(typed).data()
         }
+        LogicalPlan::RecursiveQuery(query) => typed_recursion(query, outer, inference),
         LogicalPlan::Join(mut join) if is_lateral(&join.right) => {
             let left = typed_plan(Arc::unwrap_or_clone(join.left), outer, inference)?;
             outer.push(Arc::clone(left.schema()));
@@ -71,4 +81,132 @@ pub(super) fn with_types_of(expr: Expr, outer: &[DFSchemaRef]) -> Result<Expr> {
         other => Ok(Transformed::no(other)),
     })
     .data()
+}
+
+/// The recursion with PostgreSQL's types. The step was bound over those of the library.
+fn typed_recursion(
+    query: RecursiveQuery,
+    outer: &mut Vec<DFSchemaRef>,
+    inference: Option<&Inference>,
+) -> Result<LogicalPlan> {
+    let mut first = typed_plan(Arc::unwrap_or_clone(query.static_term), outer, inference)?;
+    let bound = without_casts(Arc::unwrap_or_clone(query.recursive_term))?;
+    let mut typed_over = |first: &LogicalPlan| {
+        typed_plan(over(bound.clone(), &query.name, first.schema())?, outer, inference)
+    };
+    let mut step = typed_over(&first)?;
+    check_kinds(&query.name, &first, &step)?;
+    if has_more_digits(&step, &first) {
+        first = with_any_scale(first)?;
+        step = typed_over(&first)?;
+    }
+    RecursiveQuery::try_new(query.name, Arc::new(first), Arc::new(step), query.is_distinct)
+        .map(LogicalPlan::RecursiveQuery)
+}
+
+/// The step without the casts by which the library gives its numbers the types that it has for those of
+/// the first query. Casts that were written have names.
+fn without_casts(step: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(projection) = step else { return Ok(step) };
+    let columns = projection
+        .expr
+        .into_iter()
+        .map(|expr| without_cast(expr, projection.input.schema()).map(|expr| expr.data));
+    Projection::try_new(columns.collect::<Result<Vec<_>>>()?, projection.input)
+        .map(LogicalPlan::Projection)
+}
+
+fn without_cast(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::Alias(alias) => Expr::Alias(alias).map_children(|expr| without_cast(expr, schema)),
+        Expr::Cast(cast)
+            if cast.field.name().is_empty()
+                && cast.field.data_type().is_numeric()
+                && cast.expr.get_type(schema)?.is_numeric() =>
+        {
+            Ok(Transformed::yes(*cast.expr))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// 42804 for numbers of a step that those of the first query cannot be.
+fn check_kinds(name: &str, first: &LogicalPlan, step: &LogicalPlan) -> Result<()> {
+    let types = first.schema().fields().iter().zip(step.schema().fields()).zip(1..);
+    for ((first, step), number) in types {
+        let (first, step) = (first.data_type(), step.data_type());
+        if rank(step) <= rank(first) || rank(first) == 0 {
+            continue;
+        }
+        let [first, step] = [first, step].map(crate::render::type_name);
+        let message = format!(
+            "recursive query \"{name}\" column {number} has type {first} in non-recursive term \
+             but type {step} overall"
+        );
+        let error = SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+            .with_hint("Cast the output of the non-recursive term to the correct type.");
+        return Err(DataFusionError::External(Box::new(error)));
+    }
+    Ok(())
+}
+
+/// Numbers of a higher kind have values that those of a lower one have not.
+fn rank(ty: &DataType) -> u8 {
+    match ty {
+        ty if ty.is_integer() => 1,
+        ty if ty.is_decimal() => 2,
+        ty if ty.is_floating() => 3,
+        _ => 0,
+    }
+}
+
+/// Whether the step gives numerics with more digits after the point than it takes.
+fn has_more_digits(step: &LogicalPlan, first: &LogicalPlan) -> bool {
+    let types = step.schema().fields().iter().zip(first.schema().fields());
+    types.into_iter().any(|(step, first)| {
+        let (step, first) = (step.data_type(), first.data_type());
+        step.is_decimal() && first.is_decimal() && scale(step) > scale(first)
+    })
+}
+
+/// The query with numerics that have room for the digits of every round.
+fn with_any_scale(first: LogicalPlan) -> Result<LogicalPlan> {
+    let schema = Arc::clone(first.schema());
+    let columns = schema.iter().map(|(qualifier, field)| {
+        let column = Expr::Column((qualifier, field).into());
+        match field.data_type().is_decimal() && *field.data_type() != QUOTIENT {
+            true => cast(column, FREE).alias_qualified(qualifier.cloned(), field.name()),
+            false => column,
+        }
+    });
+    LogicalPlanBuilder::from(first).project(columns.collect::<Vec<_>>())?.build()
+}
+
+/// The step over a work table whose columns have the types of the first query.
+fn over(step: LogicalPlan, name: &str, first: &DFSchema) -> Result<LogicalPlan> {
+    let replaced = step.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::TableScan(scan) => match scan.source.downcast_ref::<WorkTable>() {
+            Some(table) if table.name == name => {
+                let schema = with_types_of_first(&table.schema, first);
+                let table = WorkTable { name: name.to_owned(), schema };
+                let scan = TableScanBuilder::new(scan.table_name, Arc::new(table))
+                    .with_projection(scan.projection)
+                    .with_filters(scan.filters)
+                    .with_fetch(scan.fetch)
+                    .build()?;
+                Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+            }
+            _ => Ok(Transformed::no(LogicalPlan::TableScan(scan))),
+        },
+        other => Ok(Transformed::no(other)),
+    });
+    replaced.data()
+}
+
+/// The columns with the types, and what is noted of them, of others.
+fn with_types_of_first(columns: &SchemaRef, typed: &DFSchema) -> SchemaRef {
+    let fields = columns.fields().iter().zip(typed.fields()).map(|(column, typed)| {
+        Arc::new(typed.as_ref().clone().with_name(column.name()).with_nullable(true))
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
