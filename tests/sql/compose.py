@@ -2,7 +2,7 @@
 """Random queries that compose every clause over every table expression, to depth 4, on PostgreSQL and on this engine.
 
     python3 tests/sql/compose.py [--minutes 10 | --queries N] [--seed N] [--only K] [--modes ooo] [--binary FILE]
-                                 [--lanes N] [--limit SECONDS] [--storage column]
+                                 [--lanes N] [--limit SECONDS] [--storage column] [--every N]
     python3 tests/sql/compose.py --find [--minutes 10]        # which of the known defects this binary has
     python3 tests/sql/compose.py --record [--queries N]       # writes tests/sql/corpus from PostgreSQL
     python3 tests/sql/compose.py --replay [--known]           # runs it; needs no PostgreSQL
@@ -11,7 +11,8 @@ All but `--replay` need a server of PostgreSQL 15 that the environment leads to 
 schema of its own is made there and dropped. Query k of a run with seed S depends on S and k alone, its rows and time
 zone on S and k / 300: `--seed S --only K` repeats one. Each query runs as text or prepared, its constants as
 parameters, declared or not, in text or binary, in all modes and with little memory; rows, their order as far as the
-query settles it, and the types of columns and parameters are compared.
+query settles it, and the types of columns and parameters are compared. With `--every N` one query in N is asked in all
+modes, the others in one, by turns: planning in each mode is most of the time.
 
 A defect is cut down, query and rows, until nothing can go without it going as well, and printed with both answers. What
 is no defect is counted: refusals with 0A000 by their message, errors of values that only one side came to compute.
@@ -117,8 +118,8 @@ class Finding:
 class Run:
     """A run over many queries, and what it counted."""
 
-    def __init__(self, sides, most_shrunk, rows=True):
-        self.sides, self.most_shrunk, self.rows, self.batch = sides, most_shrunk, rows, None
+    def __init__(self, sides, most_shrunk, rows=True, every=1):
+        self.sides, self.most_shrunk, self.rows, self.every, self.batch = sides, most_shrunk, rows, every, None
         self.counts, self.refused, self.forms = collections.Counter(), collections.Counter(), set()
         self.findings, self.started, self.cut = [], time.monotonic(), collections.Counter()
         self.slow = []
@@ -150,7 +151,7 @@ class Run:
     def some(self, cases):
         """Compares queries of one batch; what they show that was not seen."""
         self.meet(cases[0])
-        findings = [self.judged(case, verdict) for case, verdict in zip(cases, self.sides.compare_all(cases))]
+        findings = [self.judged(case, verdict) for case, verdict in zip(cases, self.sides.compare_all(cases, self.every))]
         return [finding for finding in findings if finding]
 
     def judged(self, case, verdict):
@@ -194,7 +195,7 @@ def compose(args):
 
 def lane(args, batches, tell):
     """What a process does: batches of queries, as long as there are some and time is left."""
-    run = Run(args.sides(), args.shrink)
+    run = Run(args.sides(), args.shrink, every=args.every)
     for batch in batches:
         numbers = range(batch * BATCH, min((batch + 1) * BATCH, args.queries))
         for start in range(0, len(numbers), WINDOW):
@@ -247,6 +248,7 @@ def arguments():
     parser.add_argument("--lanes", type=int, default=os.cpu_count(), help="processes with a server each")
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a query; beyond, it is not compared")
     parser.add_argument("--binary", default=str(ROOT / "target" / "debug" / "dovetail"))
+    parser.add_argument("--every", type=int, default=1, help="queries of which one is asked in all modes")
     parser.add_argument("--storage", choices=["row", "column"], default="row", help="of our tables")
     parser.add_argument("--find", action="store_true")
     parser.add_argument("--record", action="store_true")

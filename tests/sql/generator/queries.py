@@ -57,6 +57,8 @@ class Queries(Expressions):
             source, where = Table(name, "c", held), [Expr("bool", "c.o0 < ", self.pick("3", "4", "7"))]
             first = Select([Output(Const("int4", "1"), "o0")])
             kind = self.pick("union", "union all")
+            if self.chance(0.4):
+                return Recursive(name, self.carrying(kind, first, Select([Output(step, "o0")], source, where)))
         else:
             step = Column("int4", "t", "id")
             link = Expr("bool", Column("int4", "t", "pid"), " = ", Column("int4", "c", "o0"))
@@ -64,6 +66,14 @@ class Queries(Expressions):
             first = Select([Output(Column("int4", "t", "k"), "o0")], Table("p", "t", []), [Expr("bool", "t.id < 4")])
             kind = "union"
         return Recursive(name, Union(kind, first, Select([Output(step, "o0")], source, where)))
+
+    def carrying(self, kind, first, step):
+        """The recursion with a second column, whose values grow in each round."""
+        type, start, more = self.pick(("num", "1.5", " * 1.5"), ("num", "10.00", " / 4"), ("text", "text 'a'", " || 'b'"),
+                                      ("date", "date '2020-01-30'", " + 1"), ("int8", "1::bigint", " + c.o0"))
+        first.outputs.append(Output(Expr(type, start), "o1"))
+        step.outputs.append(Output(Expr(type, "(", Column(type, "c", "o1"), more, ")"), "o1"))
+        return Union(kind, first, step)
 
     def with_its_own(self, types, outer, d):
         """A query inside with a WITH of its own, whose queries may see what stands around."""

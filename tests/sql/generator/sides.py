@@ -134,33 +134,37 @@ class Sides:
                 self.engine.merge(data)
             session.query("analyze")
 
-    def ask(self, queries, modes=None):
-        """The answers of all sides, or of PostgreSQL and some modes, to each query. The sides work at the same time."""
-        engine = {mode: session for mode, session in self.engine.sessions.items() if mode in (modes or MODES)}
-        sessions = {"PostgreSQL": self.reference.session, **engine}
-        for session in sessions.values():
-            session.send(*queries)
-        receive = lambda session: [session.receive() for _ in queries]
-        received = self.readers.map(receive, sessions.values())
-        return [dict(zip(sessions, answers)) for answers in zip(*received)]
+    def ask(self, asked):
+        """The answers of PostgreSQL and some modes to queries, each with its modes. The sides work at the same time."""
+        sessions = {"PostgreSQL": self.reference.session, **self.engine.sessions}
+        own = {name: [at for at, (_, modes) in enumerate(asked) if name == "PostgreSQL" or name in modes]
+               for name in sessions}
+        for name, session in sessions.items():
+            session.send(*[asked[at][0] for at in own[name]])
+        receive = lambda name: {at: sessions[name].receive() for at in own[name]}
+        received = dict(zip(sessions, self.readers.map(receive, sessions)))
+        return [{name: held[at] for name, held in received.items() if at in held} for at in range(len(asked))]
 
     def compare(self, tree, how, modes=None):
         """The first verdict that is a defect, else the first that is not `same`, else `same`; and the query."""
         query = prepare(tree, *how)
         try:
-            answers = self.ask([query], modes)[0]
+            answers = self.ask([(query, modes or self.engine.modes)])[0]
         except (EOFError, OSError) as gone:
             self.again()
             return Verdict("server", f"the server ended: {gone}"), query, {}
         return self.verdict(tree, answers), query, answers
 
-    def compare_all(self, cases):
-        """The verdicts of many, which are on their way at the same time."""
+    def compare_all(self, cases, every=1):
+        """The verdicts of many, which are on their way at the same time. All modes are asked every so many queries,
+        the others one mode in turn."""
+        turn = lambda number: self.engine.modes[number % len(self.engine.modes)]
+        modes = lambda number: self.engine.modes if number % every == 0 else [turn(number)]
         verdicts = []
         for start in range(0, len(cases), WINDOW):
             some = cases[start : start + WINDOW]
             try:
-                answers = self.ask([prepare(case.tree, *case.how) for case in some])
+                answers = self.ask([(prepare(case.tree, *case.how), modes(case.number)) for case in some])
                 verdicts += [self.verdict(case.tree, held) for case, held in zip(some, answers)]
             except (EOFError, OSError):
                 # One of them ended a server: which, is seen when they come alone.
