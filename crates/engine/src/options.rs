@@ -34,8 +34,8 @@ pub struct Options {
     pub workers: usize,
     /// Bypass the operating system's page cache.
     pub direct: bool,
-    /// How the log becomes durable: what a commit waits for. `None` is `RWF_DSYNC` where the file is direct and
-    /// its file system has a non-blocking path, else a sync.
+    /// How the log becomes durable: what a commit waits for. `None` is `RWF_DSYNC` where the file is direct and on
+    /// a file system that is known to heed it, else a sync.
     pub log_durability: Option<Durability>,
     /// What sessions begin with, and what they can ask about the server.
     pub configuration: Arc<Configuration>,

@@ -127,6 +127,9 @@ impl Store {
         number: u32,
         bytes: &[u8],
     ) -> Result<Part> {
+        if number as usize > PART_COUNT_MAX {
+            return Err(Error::invalid(format!("an upload has {PART_COUNT_MAX} parts at most")));
+        }
         let payload = Payload::of(bytes, self.provider().signs_bodies()).await;
         let operation = Operation::PutPart { key, upload, number, payload: &payload };
         let (head, body) = self.ask(&operation, RECEIPT_BYTES_MAX).await?;

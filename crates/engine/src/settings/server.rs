@@ -115,7 +115,7 @@ pub(super) const SERVER: &[Setting] = &[
         Start,
         Kind::Choice(&["auto", "fdatasync", "linked", "open_datasync"]),
         Is("auto"),
-        "How commits become durable: a write and a sync, both given to the kernel together, or a write with RWF_DSYNC; auto is the last one where the file system is known to heed it."
+        "How commits become durable: a write and a sync, both given to the kernel together, or a write with RWF_DSYNC; auto is the last one with direct I/O on ext4, XFS, Btrfs and F2FS, else the first."
     ),
     server!(
         "workers",

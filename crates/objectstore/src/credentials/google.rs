@@ -186,6 +186,11 @@ fn issued(reply: &Reply, service: &str, asked_s: i64) -> Result<Issued> {
     }
 }
 
+/// The name by which machines know their metadata service, and its address: names that lead to such addresses
+/// are asked by nobody.
+const METADATA_NAME: &str = "metadata.google.internal";
+const METADATA_ADDRESS: &str = "169.254.169.254";
+
 impl GoogleMetadata {
     /// `None` where it is switched off.
     ///
@@ -195,7 +200,8 @@ impl GoogleMetadata {
         if variable("NO_GCE_CHECK").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
             return Ok(None);
         }
-        let host = variable("GCE_METADATA_HOST").unwrap_or_else(|| "169.254.169.254".to_owned());
+        let named = variable("GCE_METADATA_HOST").filter(|host| host != METADATA_NAME);
+        let host = named.unwrap_or_else(|| METADATA_ADDRESS.to_owned());
         let endpoint = Endpoint::parse(&format!("http://{host}"))?;
         Ok(Some(GoogleMetadata(Service::of_this_machine(endpoint))))
     }

@@ -155,7 +155,7 @@ impl S3 {
     }
 
     fn condition(&self, draft: &mut Draft<'_>, condition: &Condition) -> Result<()> {
-        if *condition != Condition::None && self.endpoint.is_below("storage.googleapis.com") {
+        if *condition != Condition::None && self.endpoint.is_below("googleapis.com") {
             return Err(Error::invalid(
                 "Google's interface of S3 has no conditions for writes: ask it as a store of Google's",
             ));

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::open::unlock;
+use super::open::{heeds_dsync, unlock};
 use super::{Durability, FileBackend, OpenOptions};
 use crate::buf::IoBuf;
 use crate::known::Known;
@@ -99,6 +99,13 @@ impl File {
     /// How its requests travel, and why.
     pub fn backend(&self) -> &FileBackend {
         &self.0.backend
+    }
+
+    /// Whether it is direct and on a file system of which it is known that a write with `RWF_DSYNC`
+    /// ([`Durability::Flag`]) is durable when it ends: ext4, XFS, Btrfs, F2FS.
+    pub fn heeds_dsync(&self) -> bool {
+        let Node::System(fd) = &self.0.node else { return false };
+        self.0.backend.direct && heeds_dsync(fd)
     }
 
     fn transfer(&self, bufs: Bufs, from: usize, offset: u64) -> Transfer {

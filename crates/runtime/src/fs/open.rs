@@ -130,6 +130,14 @@ fn file_system(fd: &OwnedFd) -> io::Result<i64> {
     Ok(stat.f_type as i64)
 }
 
+/// Whether writes with `RWF_DSYNC` to an open file are known to be durable when they end, when it is direct: some
+/// file systems pass the wish on, or forget it.
+pub(super) fn heeds_dsync(fd: &OwnedFd) -> bool {
+    let known =
+        [libc::EXT4_SUPER_MAGIC, libc::XFS_SUPER_MAGIC, libc::BTRFS_SUPER_MAGIC, F2FS_MAGIC];
+    file_system(fd).is_ok_and(|kind| known.contains(&kind))
+}
+
 fn choose(fd: &OwnedFd, wanted: bool, direct: bool, context: Context) -> io::Result<FileBackend> {
     let threads = |reason: &str| FileBackend {
         kind: RingKind::Threads,
@@ -154,3 +162,4 @@ fn uring(direct: bool, reason: &str) -> FileBackend {
 }
 
 const RAMFS_MAGIC: i64 = 0x8584_58f6;
+const F2FS_MAGIC: i64 = 0xf2f5_2010;

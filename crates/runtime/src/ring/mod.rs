@@ -65,10 +65,12 @@ impl Ring {
     pub(crate) fn start(&mut self, key: Key, op: &mut Op, worker: &Worker) {
         match &mut self.driver {
             Driver::Sim(port) => port.start(key, op),
-            Driver::Uring(ring) if on_ring(op) => match &mut self.polled {
-                Some(polled) if is_polled(op) => polled.push(key, op, worker),
-                _ => ring.push(key, op, worker),
-            },
+            Driver::Uring(ring) if on_ring(op) && !(op.is_linked() && ring.is_sqpoll()) => {
+                match &mut self.polled {
+                    Some(polled) if is_polled(op) => polled.push(key, op, worker),
+                    _ => ring.push(key, op, worker),
+                }
+            }
             Driver::Threads if let Op::Ready(node, interest, _) = op => {
                 watch(&mut self.poller, key, node, *interest, worker);
             }

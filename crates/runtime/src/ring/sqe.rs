@@ -52,6 +52,14 @@ pub(super) fn sync_behind(op: &Op, places: Places) -> Option<squeue::Entry> {
     op.is_linked().then_some(sync)
 }
 
+/// Bytes that the entry of a transfer moves at most.
+pub(super) fn len_of(op: &Op) -> usize {
+    match op {
+        Op::Read(transfer) | Op::Write(transfer) => transfer.len().min(TRANSFER_BYTES_MAX),
+        _ => 0,
+    }
+}
+
 fn recv(incoming: &mut Incoming, poll_first: bool) -> squeue::Entry {
     let (fd, (place, len)) = (types::Fd(incoming.node.raw_fd()), incoming.wanted());
     let len = len.min(TRANSFER_BYTES_MAX) as u32;

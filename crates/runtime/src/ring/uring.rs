@@ -42,6 +42,8 @@ const SYNC: u64 = 1 << 31;
 struct Linked {
     /// The `user_data` of the write.
     write: u64,
+    /// Bytes that are to be written.
+    len: usize,
     written: Option<io::Result<usize>>,
     synced: Option<io::Result<usize>>,
 }
@@ -139,7 +141,8 @@ impl Uring {
             Some(sync) => {
                 let entry = entry.flags(squeue::Flags::IO_LINK);
                 let write = key.as_u64();
-                self.linked.push(Linked { write, written: None, synced: None });
+                let len = sqe::len_of(op);
+                self.linked.push(Linked { write, len, written: None, synced: None });
                 self.push_entries(&[entry, sync.user_data(write ^ SYNC)], worker.counters());
             }
             None => self.push_entry(&entry, worker.counters()),
@@ -188,7 +191,9 @@ impl Uring {
         }
     }
 
-    fn is_sqpoll(&self) -> bool {
+    /// Whether a thread of the kernel takes the entries. It may take the first of two that are linked with one
+    /// look and the other with the next, where they are linked no more.
+    pub(super) fn is_sqpoll(&self) -> bool {
         self.ring.params().is_setup_sqpoll()
     }
 
@@ -347,12 +352,13 @@ fn last_of(
     if of.written.is_none() || of.synced.is_none() {
         return None;
     }
-    let Linked { write, written, synced } = linked.swap_remove(place);
+    let Linked { write, len, written, synced } = linked.swap_remove(place);
     let (written, synced) = (written?, synced?);
-    let ended = match synced {
-        // It was not begun: the write is short or has failed.
-        Err(error) if error.raw_os_error() == Some(libc::ECANCELED) => written,
-        synced => written.and_then(|count| synced.map(|_| count)),
+    let ended = match (&written, &synced) {
+        // A sync behind these is not begun.
+        (Ok(count), Err(_)) if *count < len => written,
+        (Err(_), _) => written,
+        _ => written.and_then(|count| synced.map(|_| count)),
     };
     Some((write, ended))
 }

@@ -63,8 +63,8 @@ pub struct StoreOptions {
     /// Whether the file is to have a log, from its next checkpoint on. What one that it has already holds
     /// is read in any case.
     pub log: bool,
-    /// How frames of the log become durable. By default with `RWF_DSYNC` where the file is direct and its file
-    /// system has a non-blocking path (those are known to heed it), else by a sync.
+    /// How frames of the log become durable. By default with `RWF_DSYNC` where the file is direct and on a
+    /// file system that is known to heed it (`File::heeds_dsync`), else by a sync.
     pub log_durability: Option<Durability>,
     /// Where what becomes of the file is archived. Only a file with a log is.
     pub archive: Option<ArchiveOptions>,

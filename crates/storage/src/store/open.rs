@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use runtime::fs::{self, Durability, File, OpenOptions};
 use runtime::sync::Semaphore;
-use runtime::{IoBuf, IoCounters, RingKind};
+use runtime::{IoBuf, IoCounters};
 
 use super::{RecoveryPhase, RecoveryProgress, Store, StoreInner, StoreOptions, TreeId};
 use crate::allocator::Allocator;
@@ -206,9 +206,7 @@ fn assemble(
 }
 
 fn durability(options: &StoreOptions, file: &File) -> Durability {
-    let backend = file.backend();
-    let is_heeded = backend.direct && backend.kind == RingKind::Uring;
-    let by_default = if is_heeded { Durability::Flag } else { Durability::Sync };
+    let by_default = if file.heeds_dsync() { Durability::Flag } else { Durability::Sync };
     options.log_durability.unwrap_or(by_default)
 }
 
