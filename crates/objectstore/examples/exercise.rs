@@ -192,7 +192,7 @@ async fn denied(store: &Store) -> Outcome {
 
 /// More parts than are joined at a time.
 async fn many_parts(store: &Store) -> Outcome {
-    let body = bytes(5, (33 * 5 << 20) + 7);
+    let body = bytes(5, ((33 * 5) << 20) + 7);
     store.put_parts("many", &body, 5 << 20, &Condition::None).await.map_err(said("put"))?;
     let got = store.get("many").await.map_err(said("get"))?;
     want(got.body.as_slice() == body, "other bytes came")?;

@@ -89,7 +89,7 @@ fn many_parts_are_joined_step_by_step() {
     Runtime::start(config).expect("a runtime").block_on(|| async {
         let (server, url) = Server::start();
         let (server, store) = (server.of_google(), store(&url));
-        let body = bytes(3, (33 * 5 << 20) + 7);
+        let body = bytes(3, ((33 * 5) << 20) + 7);
         store.put_parts("big", &body, 5 << 20, &Condition::None).await.expect("put");
         assert!(*server.object("big").expect("there").bytes == body);
         assert_eq!(server.keys(), ["big"], "no part is left");

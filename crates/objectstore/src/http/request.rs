@@ -24,12 +24,12 @@ pub(crate) struct Around {
 impl Request<'_> {
     /// What stands in front of the bytes.
     pub(super) fn before(&self) -> &str {
-        self.around.as_ref().map_or("", |around| &around.before)
+        self.around.as_ref().map_or("", |around| around.before.as_str())
     }
 
     /// What stands behind them.
     pub(super) fn after(&self) -> &str {
-        self.around.as_ref().map_or("", |around| &around.after)
+        self.around.as_ref().map_or("", |around| around.after.as_str())
     }
 
     /// Bytes of the whole body.
