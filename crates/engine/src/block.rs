@@ -299,6 +299,11 @@ impl Block {
         runs_again
     }
 
+    /// Whether it has changed entries that others see.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.notes.len() > 0
+    }
+
     /// How many keys the transaction has locked.
     pub(crate) fn count_locked(&self) -> usize {
         self.right().map_or(0, |right| right.count_locked())

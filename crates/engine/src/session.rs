@@ -55,6 +55,7 @@ use crate::system::{
     View,
 };
 use crate::traced::Trace;
+use crate::waiting::let_others;
 use crate::writing::Writing;
 use crate::{access, isolation, query};
 
@@ -402,16 +403,18 @@ impl Session {
     /// those to which it refers, stay as they are.
     pub(crate) async fn writing_table(&self, table: &str) -> SqlResult<Writing<'_>> {
         loop {
-            let writing = self.writing_rows().await?;
+            let mut writing = self.writing_rows().await?;
             let entry = writing.entry(table)?;
             let referred = writing.snapshot().tables.referred(&entry).cloned();
             let tables: Vec<_> = std::iter::once(entry.clone()).chain(referred).collect();
-            let mut locked = Ok(());
-            for table in &tables {
-                locked = locked.and(writing.lock_rows(table, vec![]).await);
-            }
+            let locked_before = writing.block()?.count_locked();
+            let locked = writing.lock_definitions(&tables).await;
+            let block = writing.block()?;
             match locked {
-                Err(_) if writing.block()?.take_runs_again() => {}
+                Err(error) if block.has_let_go(locked_before, &error) => {
+                    let_others(&writing.cancel).await?;
+                }
+                Err(_) if block.take_runs_again() => {}
                 locked => return locked.map(|()| writing),
             }
         }

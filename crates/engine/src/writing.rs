@@ -50,6 +50,8 @@ pub(crate) struct Writing<'a> {
     wait: LockWait,
     /// `None` in a block, which has it itself.
     pub(crate) right: Option<WriteRight>,
+    /// The transaction has locked nothing but the definitions of the statement's tables.
+    is_free: bool,
 }
 
 impl<'a> Writing<'a> {
@@ -70,6 +72,7 @@ impl<'a> Writing<'a> {
             planner: session.planner(),
             wait,
             right,
+            is_free: false,
         }
     }
 
@@ -121,10 +124,50 @@ impl<'a> Writing<'a> {
             return Ok(());
         }
         if !self.db.has_table_alone(self.snapshot(), entry) {
+            if self.is_free {
+                // Else two that do the same would wait for each other.
+                block.right()?.let_go();
+            }
             return block.exclude(&self.wait).await;
         }
         block.define(&self.wait).await?;
         self.lock(vec![(LockKey::of_table(entry.tree_id), LockMode::Update)]).await
+    }
+
+    /// Locks the definitions of tables, of which the statement has found these. What the transaction had locked
+    /// before says whether it can let them go.
+    ///
+    /// # Errors
+    /// As [`Writing::lock`], and 40001 when one of them has another definition by now.
+    pub(crate) async fn lock_definitions(&mut self, tables: &[Arc<TableEntry>]) -> SqlResult<()> {
+        let block = self.block()?;
+        let is_free = block.count_locked() == 0 && !block.has_changed() && !block.defines();
+        let key = |entry: &Arc<TableEntry>| (LockKey::of_table(entry.tree_id), LockMode::KeyShare);
+        self.lock(tables.iter().map(key).collect()).await?;
+        self.is_free = is_free;
+        let block = self.block()?;
+        let is_as_found =
+            |entry: &Arc<TableEntry>| block.has_as_found(self.snapshot(), entry.def.id);
+        match tables.iter().all(is_as_found) {
+            true => Ok(()),
+            false => Err(block.overtaken()),
+        }
+    }
+
+    /// Whether others have changed definitions since the statement has found a table, where it has waited to
+    /// change them itself: it `had_them` before or not.
+    pub(crate) fn has_lagged(&self, entry: &TableEntry, had_them: bool) -> SqlResult<bool> {
+        let block = self.block()?;
+        if had_them || block.keeps_version() {
+            // Nobody else could, or the transaction has failed for that (`Block::exclude`).
+            return Ok(false);
+        }
+        let (now, found) = (block.changed(), self.snapshot());
+        Ok(match block.is_frozen() {
+            // Other parts of the statement have found other tables.
+            true => !now.has_definitions_of(found),
+            false => !now.tables.has_as_in(&found.tables, entry.def.id),
+        })
     }
 
     /// A table as it is now, for who has just got it for itself.

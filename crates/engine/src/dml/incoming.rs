@@ -65,8 +65,12 @@ async fn load(
     kept: Vec<RecordBatch>,
     source: &mut impl RowSource,
 ) -> SqlResult<Incoming> {
+    let had_definitions = writing.block()?.defines();
     writing.alone(entry).await?;
     check_writes_anew(writing, entry)?;
+    if writing.has_lagged(entry, had_definitions)? {
+        return Err(writing.block()?.overtaken());
+    }
     let entry = &writing.refreshed(entry)?;
     let (db, cancel) = (writing.db, writing.cancel.clone());
     let mut loader = Loader::without(db, entry.clone(), Left::Nothing, cancel).await?;

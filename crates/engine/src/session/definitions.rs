@@ -73,6 +73,9 @@ fn drops_columns(alter: &AlterTable) -> bool {
     alter.alterations.iter().any(|change| matches!(change, Alteration::DropColumn { .. }))
 }
 
+/// How often one that has locked nothing else tries to lock its tables, and lets others go first.
+const KEEP_ATTEMPTS: u32 = 8;
+
 /// What a statement keeps from others.
 struct Kept {
     /// What it touches.
@@ -97,17 +100,26 @@ impl Session {
             return self.writing_alone().await;
         }
         let wait = self.lock_wait();
-        let right = self.db.definer(&wait).await?;
-        // Nobody else changes definitions from now on; those for which it has waited may have.
-        let Some(kept) = kept() else {
-            drop(right);
-            return self.writing_alone().await;
-        };
-        self.keep(kept, right.as_ref(), &wait).await?;
-        Ok(Writing::new(self, wait, right))
+        loop {
+            let right = self.db.definer(&wait).await?;
+            // Nobody else changes definitions from now on; those for which it has waited may have.
+            let Some(kept) = kept() else {
+                drop(right);
+                return self.writing_alone().await;
+            };
+            match self.keep(kept, right.as_ref(), &wait).await {
+                // Who stands in its way waits for its right: a statement by itself can give that back.
+                Err(error) if right.is_some() && error.state == DEADLOCK => drop(right),
+                kept => return kept.map(|()| Writing::new(self, wait, right)),
+            }
+            let_others(&wait.cancel).await?;
+        }
     }
 
     /// Locks tables. What stands in a circle with others lets them go first, if it has nothing else.
+    ///
+    /// # Errors
+    /// As [`WriteRight::lock`]; 40P01 when that does not end the circle: others wait for its right.
     async fn keep(&self, kept: Kept, right: Option<&WriteRight>, wait: &LockWait) -> SqlResult<()> {
         let right = match (right, self.db.block()) {
             (Some(right), _) => right.clone(),
@@ -116,10 +128,19 @@ impl Session {
         };
         let is_free = right.count_locked() == 0;
         let whole = |tree: &TreeId| (LockKey::of_table(*tree), LockMode::Update);
-        loop {
+        for attempt in 1.. {
             match right.lock(kept.trees.iter().map(whole).collect(), wait).await {
-                Err(error) if is_free && error.state == DEADLOCK => right.let_go(),
-                locked => break locked?,
+                Err(error) if is_free && error.state == DEADLOCK && attempt < KEEP_ATTEMPTS => {
+                    right.let_go();
+                }
+                locked => {
+                    locked.inspect_err(|_| {
+                        if is_free {
+                            right.let_go()
+                        }
+                    })?;
+                    break;
+                }
             }
             let_others(&wait.cancel).await?;
         }

@@ -283,6 +283,8 @@ impl Session {
             self.begin_writing(wait).await?;
         }
         let Some(block) = self.db.block().cloned() else { return Ok(()) };
+        // An attempt to have more of its right may have lost it.
+        block.enter(wait).await?;
         loop {
             let snapshot = block.latest();
             let trees = |snapshot: &Snapshot| {

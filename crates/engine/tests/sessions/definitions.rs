@@ -349,3 +349,67 @@ fn temporary_tables_of_a_session_that_has_gone_go_when_its_transaction_is_undone
     world.check();
     assert_eq!(after_crash(&world, "gone"), "1,11 2,20 3,30");
 }
+
+/// The others in the circle wait for the right to change definitions, which letting keys go does not end.
+#[test]
+fn who_may_change_definitions_ends_a_circle_of_those_that_wait_for_that() {
+    for change in ["alter table t add column w int", "create index on t (v)"] {
+        World::new("circle-of-definers").play(&[
+            (0, "begin", ""),
+            (0, "create table one (id int)", ""),
+            (1, "begin", ""),
+            (1, "update t set v = 21 where id = 2", ""),
+            (1, "create table two (id int)", WAITING),
+            (0, change, "40P01"),
+            (0, "rollback", ""),
+            (1, "", ""),
+            (1, "commit", ""),
+            (0, change, ""),
+            (3, "select v from t where id = 2", "21"),
+        ]);
+    }
+}
+
+/// A statement by itself gives its right back instead.
+#[test]
+fn a_statement_by_itself_lets_others_change_definitions_first() {
+    World::new("statement-of-definer").play(&[
+        (2, "begin", ""),
+        (2, "create table none (id int)", ""),
+        (1, "begin", ""),
+        (1, "update t set v = 21 where id = 2", ""),
+        (0, "alter table t add column w int default 5", WAITING),
+        (1, "create table two (id int)", WAITING),
+        (2, "commit", ""),
+        (1, "", ""),
+        (1, "commit", ""),
+        (0, "", ""),
+        (3, "select v, w from t where id = 2", "21,5"),
+    ]);
+}
+
+/// The parts of a statement have found definitions that others have changed before it could write alone.
+#[test]
+fn a_with_that_waited_to_write_alone_goes_by_definitions_as_they_are() {
+    let many = "with a as (insert into u values (1) returning id) \
+                insert into t (id, v) select i, i from generate_series(1000, 90000) i";
+    for change in ["create unique index t_v on t (v)", "alter table t add column w int default 5"] {
+        let world = &mut World::new("with-waited");
+        world.play(&[
+            (3, "create table u (id int)", ""),
+            (0, "begin", ""),
+            (0, change, ""),
+            (1, many, WAITING),
+            (0, "commit", ""),
+            (1, "", ""),
+            (3, "select count(*) from t where id >= 1000", "89001"),
+            (3, "select count(*) from u", "1"),
+        ]);
+        if change.contains("index") {
+            world.play(&[(3, "insert into t (id, v) values (-1, 5000)", "23505")]);
+        } else {
+            world.play(&[(3, "select distinct w from t", "5")]);
+        }
+        world.check();
+    }
+}

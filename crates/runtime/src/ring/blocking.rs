@@ -42,8 +42,8 @@ pub(crate) fn read(fd: i32, memory: &Memory, offset: u64) -> io::Result<usize> {
             // it stays valid and untouched.
             retry(|| unsafe { libc::pread(fd, ptr.cast(), len, at) })
         }
-        // SAFETY: as above.
         Memory::Spans(spans, count) => {
+            // SAFETY: as above.
             retry(|| unsafe { libc::preadv(fd, spans, count as i32, at) })
         }
     }
