@@ -134,7 +134,7 @@ struct Merged {
 struct Outputs(Vec<Part>);
 
 enum Part {
-    Merged(Merged),
+    Merged(Box<Merged>),
     Relation(Relation),
 }
 
@@ -235,7 +235,7 @@ enum Keeps {
 impl Outputs {
     fn merged(&self) -> impl Iterator<Item = &Merged> {
         self.0.iter().filter_map(|part| match part {
-            Part::Merged(merged) => Some(merged),
+            Part::Merged(merged) => Some(merged.as_ref()),
             Part::Relation(_) => None,
         })
     }
@@ -260,7 +260,7 @@ impl Outputs {
                 Keeps::Right => theirs,
                 Keeps::Both => call("coalesce", vec![ours, theirs]),
             };
-            parts.push(Part::Merged(Merged { name: name.clone(), value }));
+            parts.push(Part::Merged(Box::new(Merged { name: name.clone(), value })));
         }
         parts.append(&mut self.0);
         parts.append(&mut right.0);
