@@ -163,7 +163,7 @@ impl Session {
         if moved.is_some_and(|entry| !self.has_made(entry) && has_numbers(entry)) {
             return None;
         }
-        let tables = touched.tables.iter().filter_map(|name| snapshot.tables.get(*name));
+        let tables = touched.tables.iter().filter_map(|name| snapshot.tables.get(name));
         let of_indexes = touched.indexes.iter().filter_map(|name| snapshot.index(name));
         let tables: Vec<_> = tables.chain(of_indexes.map(|(entry, _)| entry)).collect();
         let around = tables.iter().flat_map(|entry| around(&snapshot, entry));
