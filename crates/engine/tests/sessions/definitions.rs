@@ -391,19 +391,19 @@ fn a_statement_by_itself_lets_others_change_definitions_first() {
 /// The parts of a statement have found definitions that others have changed before it could write alone.
 #[test]
 fn a_with_that_waited_to_write_alone_goes_by_definitions_as_they_are() {
-    let many = "with a as (insert into u values (1) returning id) \
+    let many = "with a as (insert into noted values (1) returning id) \
                 insert into t (id, v) select i, i from generate_series(1000, 90000) i";
     for change in ["create unique index t_v on t (v)", "alter table t add column w int default 5"] {
         let world = &mut World::new("with-waited");
         world.play(&[
-            (3, "create table u (id int)", ""),
+            (3, "create table noted (id int)", ""),
             (0, "begin", ""),
             (0, change, ""),
             (1, many, WAITING),
             (0, "commit", ""),
             (1, "", ""),
             (3, "select count(*) from t where id >= 1000", "89001"),
-            (3, "select count(*) from u", "1"),
+            (3, "select count(*) from noted", "1"),
         ]);
         if change.contains("index") {
             world.play(&[(3, "insert into t (id, v) values (-1, 5000)", "23505")]);
