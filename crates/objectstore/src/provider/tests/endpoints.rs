@@ -82,7 +82,8 @@ fn google_by_the_interface_of_s3_takes_no_conditions() {
     for (host, takes) in [
         ("storage.googleapis.com", false),
         ("bucket.storage.googleapis.com", false),
-        ("notstorage.googleapis.com", true),
+        ("storage.me-central2.rep.googleapis.com", false),
+        ("storage.notgoogleapis.com", true),
         ("s3.example.com", true),
     ] {
         let endpoint = Endpoint::parse(&format!("https://{host}")).expect("an endpoint");
