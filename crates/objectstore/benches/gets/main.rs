@@ -176,11 +176,15 @@ fn transfer(files: &Files, rounds: usize) {
         let rates = |all: &[Measured]| median(all.iter().map(Measured::gb_s));
         best = best.max(rates(&us));
         let cpu = |all: &[Measured]| median(all.iter().map(Measured::cpu_s_gb));
+        let share = |others: &[Measured]| match others.is_empty() {
+            true => "-".to_owned(),
+            false => format!("{:.2}", cpu(&us) / cpu(others)),
+        };
         println!(
-            "    {:.2} of the best so far; {:.2} of curl's CPU; {:.2} of object_store's",
+            "    {:.2} of the best so far; {} of curl's CPU; {} of object_store's",
             rates(&us) / best,
-            cpu(&us) / cpu(&them),
-            cpu(&us) / cpu(&others)
+            share(&them),
+            share(&others)
         );
     }
 }
