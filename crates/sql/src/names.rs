@@ -15,9 +15,11 @@ use crate::parse::{SET_FUNCTIONS, identifier};
 mod distinct_on;
 mod hidden;
 mod order;
+mod unnested;
 
 pub(crate) use hidden::{has_inner_query, hidden_relation, with_relation_renamed};
 pub(crate) use order::set_outputs_apart;
+pub(crate) use unnested::wrap_unnested;
 
 /// The names of the result columns of a query; `None` where a wildcard leaves them to the catalog.
 ///
