@@ -316,7 +316,7 @@ impl Block {
         let is_free = locked_before == 0 && self.notes.len() == 0 && !self.defines();
         let lets_go = is_free && error.state == DEADLOCK;
         if let (true, Ok(right)) = (lets_go, self.right()) {
-            right.let_go();
+            right.leave();
         }
         lets_go
     }

@@ -366,6 +366,15 @@ impl WriteRight {
         queues.iter().for_each(|queue| queue.wake_all());
     }
 
+    /// Lets all keys go, and the right with them unless it may change definitions: others of a circle may wait
+    /// for it alone. Who goes on shares it again first ([`WriteRight::share`]).
+    pub(crate) fn leave(&self) {
+        self.let_go();
+        if self.state().leave_unlocked(self.0.id) {
+            self.0.locks.0.waiting.wake_all();
+        }
+    }
+
     async fn wait_for(&self, key: LockKey, mode: LockMode) -> SqlResult<()> {
         let id = self.0.id;
         if !self.state().begin_wait(id, &key, mode) {

@@ -154,20 +154,14 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Whether others have changed definitions since the statement has found a table, where it has waited to
-    /// change them itself: it `had_them` before or not.
-    pub(crate) fn has_lagged(&self, entry: &TableEntry, had_them: bool) -> SqlResult<bool> {
+    /// Whether others have changed definitions since a `WITH` has found its tables, where one of its parts has
+    /// waited to change them itself: it `had_them` before or not. Statements that have one part look at their
+    /// table anew ([`Writing::refreshed`]).
+    pub(crate) fn has_lagged(&self, had_them: bool) -> SqlResult<bool> {
         let block = self.block()?;
-        if had_them || block.keeps_version() {
-            // Nobody else could, or the transaction has failed for that (`Block::exclude`).
-            return Ok(false);
-        }
-        let (now, found) = (block.changed(), self.snapshot());
-        Ok(match block.is_frozen() {
-            // Other parts of the statement have found other tables.
-            true => !now.has_definitions_of(found),
-            false => !now.tables.has_as_in(&found.tables, entry.def.id),
-        })
+        // Else nobody could, or the transaction has failed for that (`Block::exclude`).
+        let may_lag = block.is_frozen() && !had_them && !block.keeps_version();
+        Ok(may_lag && !block.changed().has_definitions_of(self.snapshot()))
     }
 
     /// A table as it is now, for who has just got it for itself.

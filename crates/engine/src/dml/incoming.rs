@@ -68,7 +68,7 @@ async fn load(
     let had_definitions = writing.block()?.defines();
     writing.alone(entry).await?;
     check_writes_anew(writing, entry)?;
-    if writing.has_lagged(entry, had_definitions)? {
+    if writing.has_lagged(had_definitions)? {
         return Err(writing.block()?.overtaken());
     }
     let entry = &writing.refreshed(entry)?;

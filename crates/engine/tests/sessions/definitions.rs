@@ -1,6 +1,11 @@
 //! Who changes definitions beside those who change rows: nobody waits for what nobody else has.
 
-use super::writers::{WAITING, World, after_crash, opened_after_crash};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use engine::SqlResult;
+
+use super::writers::{WAITING, World, after_crash, opened_after_crash, shown};
 
 /// What a transaction may do with what it makes, while others have rows open.
 const MADE: &[(&str, &str)] = &[
@@ -412,4 +417,75 @@ fn a_with_that_waited_to_write_alone_goes_by_definitions_as_they_are() {
         }
         world.check();
     }
+}
+
+/// Runs `COPY` of so many numbers in a thread.
+fn copy(world: &World, text: &'static str, count: u32) -> JoinHandle<SqlResult<()>> {
+    let mut session = world.database().session();
+    let lines: String = (0..count).map(|id| format!("{id}\n")).collect();
+    std::thread::spawn(move || session.copy_in(text, &mut lines.as_bytes()).map(drop))
+}
+
+/// Waits until so many wait for locks.
+fn until_waiting(world: &World, count: usize) {
+    let waits = "select count(*) from pg_locks where not granted";
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let results = world.database().session().execute(waits).unwrap();
+        let waiting = results.last().map(shown).unwrap_or_default();
+        if waiting == count.to_string() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{waiting} wait");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Both have locked the definition of their table when they find that they write alone.
+#[test]
+fn two_large_copies_go_one_after_the_other() {
+    for (second, expected) in
+        [("copy two from stdin", "100000,100000"), ("copy one from stdin", "200000,0")]
+    {
+        let mut world = World::new("copies");
+        world.play(&[
+            (3, "create table one (id int); create table two (id int)", ""),
+            (1, "begin", ""),
+            (1, "update t set v = 11 where id = 1", ""),
+        ]);
+        let copies = ["copy one from stdin", second].map(|text| copy(&world, text, 100_000));
+        until_waiting(&world, 2);
+        world.play(&[(1, "commit", "")]);
+        for copy in copies {
+            copy.join().expect("no panic").expect("copied");
+        }
+        let counts = "select (select count(*) from one), (select count(*) from two)";
+        world.play(&[(3, counts, expected)]);
+    }
+}
+
+/// The other one waits for the right to write of who has let its locks go, which goes as well.
+#[test]
+fn a_copy_that_waits_for_who_waits_to_write_alone_lets_it_go_first() {
+    let mut world = World::new("copy-circle");
+    let foreign = "alter table kid add foreign key (id) references late";
+    world.play(&[
+        (3, "create table kid (id int); create table late (id int primary key)", ""),
+        (3, "insert into late select generate_series(0, 99)", ""),
+        (3, foreign, ""),
+        (1, "begin", ""),
+        (1, "lock table kid", ""),
+        (2, "begin", ""),
+        (2, "lock table late", ""),
+    ]);
+    let copy = copy(&world, "copy kid from stdin", 100);
+    until_waiting(&world, 1);
+    world.play(&[
+        (2, "insert into t select i, i from generate_series(1000, 90000) i", WAITING),
+        (1, "commit", ""),
+        (2, "", ""),
+        (2, "commit", ""),
+    ]);
+    copy.join().expect("no panic").expect("copied");
+    world.play(&[(3, "select count(*) from kid", "100")]);
 }

@@ -120,7 +120,7 @@ impl Drop for World {
     }
 }
 
-fn shown(result: &StatementResult) -> String {
+pub(crate) fn shown(result: &StatementResult) -> String {
     let StatementResult::Rows(rows) = result else { return String::new() };
     let row = |batch: &arrow_array::RecordBatch, at: usize| {
         let values = batch.columns().iter().map(|c| format_value(c, at).unwrap_or("null".into()));
