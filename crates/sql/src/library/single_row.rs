@@ -131,7 +131,9 @@ fn guarded(expr: Expr, counted: Counted) -> Result<Transformed<Expr>> {
 fn asked_by_kept_rows(mut call: AggregateFunction) -> Result<Transformed<Expr>> {
     let is_subquery = |e: &Expr| Ok(matches!(e, Expr::ScalarSubquery(_)));
     let filter = match &call.params.filter {
-        Some(filter) if !filter.exists(is_subquery)? => filter.as_ref().clone(),
+        Some(filter) if !filter.exists(is_subquery)? && !filter.is_volatile() => {
+            filter.as_ref().clone()
+        }
         _ => return Ok(Transformed::no(Expr::AggregateFunction(call))),
     };
     let mut asks = false;

@@ -52,18 +52,20 @@ fn in_body(body: &mut SetExpr, relations: &Relations<'_>) -> SqlResult<()> {
 fn merged_in(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Option<Vec<Merged>>> {
     select.from.iter_mut().try_for_each(named_as_queries)?;
     let has = |is: fn(&Join) -> bool| select.from.iter().any(|table| has_join(table, is));
-    if has(keeps_right_side) {
-        return in_select(select, relations).map(Some);
-    }
-    if !has(is_merging) {
+    let keeps_right = has(keeps_right_side);
+    if !keeps_right && !has(is_merging) {
         return Ok(None);
     }
     let mut rewritten = select.clone();
-    let merged = in_select(&mut rewritten, relations).ok();
-    if merged.is_some() {
-        *select = rewritten;
+    match in_select(&mut rewritten, relations) {
+        Ok(merged) => {
+            *select = rewritten;
+            Ok(Some(merged))
+        }
+        // The library has the left side's values for merged columns, if one is asked for.
+        Err(error) if keeps_right && names::may_name_merged(select) => Err(error),
+        Err(_) => Ok(None),
     }
-    Ok(merged)
 }
 
 /// Makes queries of joins in parentheses that have a name, for nobody sees those inside: `(a JOIN b USING (x)) AS j` is
@@ -166,9 +168,10 @@ impl Relation {
 fn in_select(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Vec<Merged>> {
     let mut all = vec![];
     for table in &mut select.from {
-        all.push(outputs(table, relations)?);
+        let outputs = outputs(table, relations, &all)?;
+        all.push(outputs);
     }
-    let merged: Vec<Merged> = all.iter().flat_map(Outputs::merged).cloned().collect();
+    let merged = known(&all);
     let mut projection = vec![];
     for item in std::mem::take(&mut select.projection) {
         match item {
@@ -181,19 +184,39 @@ fn in_select(select: &mut Select, relations: &Relations<'_>) -> SqlResult<Vec<Me
         }
     }
     select.projection = projection;
+    // Conditions of joins see their own sides alone, and are done.
+    let from = std::mem::take(&mut select.from);
     replace(select, &merged, relations);
+    select.from = from;
     Ok(merged)
+}
+
+/// The merged columns that their names alone mean there: no other column has the name.
+fn known<'a>(all: impl IntoIterator<Item = &'a Outputs> + Clone) -> Vec<Merged> {
+    let parts = || all.clone().into_iter().flat_map(|outputs| &outputs.0);
+    let merged: Vec<&Merged> = parts().filter_map(Part::merged).collect();
+    let is_only = |one: &&&Merged| {
+        let same = merged.iter().filter(|other| identifier(&other.name) == identifier(&one.name));
+        same.count() == 1 && !parts().any(|part| part.is_known_to_have(&one.name))
+    };
+    merged.iter().filter(is_only).map(|merged| (*merged).clone()).collect()
 }
 
 fn find<'a>(merged: &'a [Merged], name: &Ident) -> Option<&'a Merged> {
     merged.iter().find(|m| identifier(&m.name) == identifier(name))
 }
 
-/// The columns of a relation and its joins; `USING` becomes `ON`.
-fn outputs(table: &mut TableWithJoins, relations: &Relations<'_>) -> SqlResult<Outputs> {
-    let mut left = of_factor(&mut table.relation, relations)?;
+/// The columns of a relation and its joins, behind others in `FROM`; `USING` becomes `ON`.
+fn outputs(
+    table: &mut TableWithJoins,
+    relations: &Relations<'_>,
+    before: &[Outputs],
+) -> SqlResult<Outputs> {
+    let mut left = of_factor(&mut table.relation, relations, before)?;
     for join in &mut table.joins {
-        let right = of_factor(&mut join.relation, relations)?;
+        let seen: Vec<&Outputs> = before.iter().chain([&left]).collect();
+        in_lateral(&mut join.relation, &known(seen), relations);
+        let right = of_factor(&mut join.relation, relations, before)?;
         let (constraint, keeps) = match &mut join.join_operator {
             JoinOperator::Join(c) | JoinOperator::Inner(c) => (c, Keeps::Left),
             JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (c, Keeps::Left),
@@ -207,7 +230,11 @@ fn outputs(table: &mut TableWithJoins, relations: &Relations<'_>) -> SqlResult<O
                 columns.iter().map(column).collect::<SqlResult<_>>()?
             }
             JoinConstraint::Natural => return Err(refused()),
-            _ => vec![],
+            JoinConstraint::On(condition) => {
+                replace(condition, &known([&left, &right]), relations);
+                vec![]
+            }
+            JoinConstraint::None => vec![],
         };
         if let Some(condition) = left.join(right, &columns, keeps)? {
             *constraint = JoinConstraint::On(condition);
@@ -216,11 +243,23 @@ fn outputs(table: &mut TableWithJoins, relations: &Relations<'_>) -> SqlResult<O
     Ok(left)
 }
 
-/// The columns of a relation, or of joins in parentheses.
-fn of_factor(factor: &mut TableFactor, relations: &Relations<'_>) -> SqlResult<Outputs> {
-    if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
-        return outputs(table_with_joins, relations);
+/// A lateral query sees what stands before it.
+fn in_lateral(factor: &mut TableFactor, merged: &[Merged], relations: &Relations<'_>) {
+    if let TableFactor::Derived { lateral: true, subquery, .. } = factor {
+        replace(subquery, merged, relations);
     }
+}
+
+/// The columns of a relation, or of joins in parentheses.
+fn of_factor(
+    factor: &mut TableFactor,
+    relations: &Relations<'_>,
+    before: &[Outputs],
+) -> SqlResult<Outputs> {
+    if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+        return outputs(table_with_joins, relations, before);
+    }
+    in_lateral(factor, &known(before), relations);
     Ok(Outputs(vec![Part::Relation(Relation::new(factor, relations)?)]))
 }
 
@@ -232,14 +271,24 @@ enum Keeps {
     Both,
 }
 
-impl Outputs {
-    fn merged(&self) -> impl Iterator<Item = &Merged> {
-        self.0.iter().filter_map(|part| match part {
-            Part::Merged(merged) => Some(&**merged),
+impl Part {
+    fn merged(&self) -> Option<&Merged> {
+        match self {
+            Part::Merged(merged) => Some(merged),
             Part::Relation(_) => None,
-        })
+        }
     }
 
+    /// Whether it is a relation that has a column of this name which is not merged.
+    fn is_known_to_have(&self, name: &Ident) -> bool {
+        let Part::Relation(relation) = self else { return false };
+        let has = |columns: &Vec<String>| columns.contains(&identifier(name));
+        let is_merged = relation.merged.iter().any(|m| identifier(m) == identifier(name));
+        relation.columns.as_ref().is_some_and(has) && !is_merged
+    }
+}
+
+impl Outputs {
     /// Joins those of the right side, and merges columns; the condition of the join.
     fn join(
         &mut self,

@@ -96,8 +96,9 @@ fn typed_recursion(
     };
     let mut step = typed_over(&first)?;
     check_kinds(&query.name, &first, &step)?;
-    if has_more_digits(&step, &first) {
-        first = with_any_scale(first)?;
+    // A column that has more digits may give more to others.
+    while let Some(columns) = with_more_digits(&step, &first) {
+        first = with_any_scale(first, &columns)?;
         step = typed_over(&first)?;
     }
     RecursiveQuery::try_new(query.name, Arc::new(first), Arc::new(step), query.is_distinct)
@@ -160,21 +161,25 @@ fn rank(ty: &DataType) -> u8 {
     }
 }
 
-/// Whether the step gives numerics with more digits after the point than it takes.
-fn has_more_digits(step: &LogicalPlan, first: &LogicalPlan) -> bool {
+/// The columns of which the step gives numerics with more digits after the point than it takes, if there are
+/// any; not those that have room for all there may be.
+fn with_more_digits(step: &LogicalPlan, first: &LogicalPlan) -> Option<Vec<bool>> {
     let types = step.schema().fields().iter().zip(first.schema().fields());
-    types.into_iter().any(|(step, first)| {
+    let columns = types.map(|(step, first)| {
         let (step, first) = (step.data_type(), first.data_type());
-        step.is_decimal() && first.is_decimal() && scale(step) > scale(first)
-    })
+        let is_free = [QUOTIENT, FREE].contains(first);
+        step.is_decimal() && first.is_decimal() && !is_free && scale(step) > scale(first)
+    });
+    let columns: Vec<bool> = columns.collect();
+    columns.contains(&true).then_some(columns)
 }
 
-/// The query with numerics that have room for the digits of every round.
-fn with_any_scale(first: LogicalPlan) -> Result<LogicalPlan> {
+/// The query with room for the digits of every round in the numerics of these columns.
+fn with_any_scale(first: LogicalPlan, wider: &[bool]) -> Result<LogicalPlan> {
     let schema = Arc::clone(first.schema());
-    let columns = schema.iter().map(|(qualifier, field)| {
+    let columns = schema.iter().zip(wider).map(|((qualifier, field), is_wider)| {
         let column = Expr::Column((qualifier, field).into());
-        match field.data_type().is_decimal() && *field.data_type() != QUOTIENT {
+        match is_wider {
             true => cast(column, FREE).alias_qualified(qualifier.cloned(), field.name()),
             false => column,
         }

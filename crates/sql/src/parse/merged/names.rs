@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
+use datafusion_sql::sqlparser::ast::{
+    Expr, Query, Select, SelectItem, VisitMut, VisitorMut, visit_expressions,
+};
 
 use super::super::relations::Relations;
 use super::{Merged, find};
@@ -12,6 +14,18 @@ use super::{Merged, find};
 pub(super) fn replace(tree: &mut impl VisitMut, merged: &[Merged], relations: &Relations<'_>) {
     // The visit itself never stops.
     let _ = tree.visit(&mut Names { merged, relations, nested: vec![] });
+}
+
+/// Whether a select may name a merged column: by a name alone, or by `*`.
+pub(super) fn may_name_merged(select: &Select) -> bool {
+    let is_wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
+    let mut is_alone = false;
+    // The visit itself never stops.
+    let _ = visit_expressions(select, |expr| {
+        is_alone |= matches!(expr, Expr::Identifier(_));
+        ControlFlow::<()>::Continue(())
+    });
+    is_alone || select.projection.iter().any(is_wildcard)
 }
 
 struct Names<'a> {
