@@ -14,6 +14,14 @@ fn prepared(stand: &Stand, name: &str) -> Scratch {
     scratch
 }
 
+/// The metadata of a table whose objects have these names, as a catalog answers it.
+fn newest_metadata(stand: &Stand, keys: &[String]) -> String {
+    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
+    let newest = newest.clone();
+    let bytes = stand.with(move |server| server.object(&newest).expect("there").bytes.to_vec());
+    String::from_utf8(bytes).expect("UTF-8")
+}
+
 /// What a catalog was asked for a table: the warehouse, and whether keys were wanted.
 type Asked = Arc<Mutex<Vec<(Option<String>, bool)>>>;
 
@@ -315,11 +323,8 @@ fn a_catalog_says_where_a_table_lies() {
     let scratch = prepared(&stand, "files-catalog");
     let mut session = scratch.session();
     let keys = put_lake(&stand, "deleted", Some(b"s3://bucket/lake"));
-    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
-    let newest = newest.clone();
+    let metadata = newest_metadata(&stand, &keys);
     stand.with(move |server| {
-        let metadata = server.object(&newest).expect("there").bytes.to_vec();
-        let metadata = String::from_utf8(metadata).expect("UTF-8");
         let answer = format!("{{\"metadata-location\": \"\", \"metadata\": {metadata}}}");
         let local = answer.replace("s3://bucket/lake", "/lake");
         server.insert("v1/p/namespaces/n\u{1f}m/tables/t", answer.into_bytes());
@@ -372,11 +377,8 @@ fn a_catalog_may_send_on_to_a_place_that_somebody_has_named() {
     let scratch = prepared(&stand, "files-sent-on");
     let mut session = scratch.session();
     let keys = put_lake(&stand, "deleted", Some(b"s3://bucket/lake"));
-    let newest = keys.iter().rev().find(|key| key.ends_with(".metadata.json")).expect("one");
-    let newest = newest.clone();
+    let metadata = newest_metadata(&stand, &keys);
     stand.with(move |server| {
-        let metadata = server.object(&newest).expect("there").bytes.to_vec();
-        let metadata = String::from_utf8(metadata).expect("UTF-8");
         let answer = format!("{{\"metadata\": {metadata}}}");
         server.insert("v1/namespaces/n/tables/t", answer.into_bytes());
     });

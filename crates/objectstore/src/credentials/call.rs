@@ -34,6 +34,19 @@ impl Service {
         let allow = AllowList::only([endpoint.host.clone()]);
         Service { endpoint, allow }
     }
+
+    /// A form that is sent to it.
+    pub(super) fn form<'a>(&self, body: &'a str) -> Request<'a> {
+        let path = self.endpoint.path.as_str();
+        let form = "application/x-www-form-urlencoded".to_owned();
+        Request {
+            method: "POST",
+            target: if path.is_empty() { "/" } else { path }.to_owned(),
+            headers: vec![("content-type".to_owned(), form)],
+            body: body.as_bytes(),
+            ..Request::default()
+        }
+    }
 }
 
 /// What a service has answered. The body may have keys in it, so it is never shown.

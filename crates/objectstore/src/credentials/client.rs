@@ -12,7 +12,6 @@ use super::{Credentials, Token};
 use crate::allow::AllowList;
 use crate::encode;
 use crate::error::{Error, Result};
-use crate::http::Request;
 use crate::location::Endpoint;
 
 /// The service may have to ask a directory.
@@ -72,18 +71,9 @@ impl Grant {
         for (name, value) in client.into_iter().chain(scope) {
             body += &format!("&{name}={}", encode::percent(value, false));
         }
-        let path = self.service.endpoint.path.as_str();
-        let form = "application/x-www-form-urlencoded".to_owned();
-        let request = Request {
-            method: "POST",
-            target: if path.is_empty() { "/" } else { path }.to_owned(),
-            headers: vec![("content-type".to_owned(), form)],
-            body: body.as_bytes(),
-            ..Request::default()
-        };
         // The life of a token is counted from before it was made.
         let asked_s = time::unix_us().div_euclid(1_000_000);
-        let reply = caller.call(&self.service, request, WAIT).await?;
+        let reply = caller.call(&self.service, self.service.form(&body), WAIT).await?;
         match reply.is_success() {
             true => token(reply.text()?, asked_s),
             false => {

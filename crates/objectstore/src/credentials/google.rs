@@ -84,16 +84,7 @@ impl AccountFile {
             .map_err(|why| Error::invalid(format!("{}: {why}", self.path.display())))?;
         let asked_s = time::unix_us().div_euclid(1_000_000);
         let body = account.form(&service, asked_s)?;
-        let path = service.endpoint.path.as_str();
-        let form = "application/x-www-form-urlencoded".to_owned();
-        let request = Request {
-            method: "POST",
-            target: if path.is_empty() { "/" } else { path }.to_owned(),
-            headers: vec![("content-type".to_owned(), form)],
-            body: body.as_bytes(),
-            ..Request::default()
-        };
-        let reply = caller.call(&service, request, WAIT).await?;
+        let reply = caller.call(&service, service.form(&body), WAIT).await?;
         issued(&reply, &format!("the token service at {}", service.endpoint.authority()), asked_s)
             .map(Some)
     }
