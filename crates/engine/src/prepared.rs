@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_schema::SchemaRef;
 use sql::catalog::TableDef;
 use sql::dml::Compiled;
+use sql::parse::Transaction;
 use sql::plan::{Access, Plan};
 use sql::{DeviceProfile, InFlight, Parameter, PointQuery, Statement, Template};
 use types::SqlResult;
@@ -34,6 +35,8 @@ enum Planned {
     Point(Arc<Cached>),
     /// It changes rows, and is compiled for values of several types.
     Compiled(Vec<Arc<Compiled>>),
+    /// It begins or ends a transaction, and is the same each time.
+    Transaction(Transaction),
 }
 
 /// A plan, and what it depends on besides the table.
@@ -87,6 +90,21 @@ impl Prepared {
         self.planned.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// `BEGIN`, `COMMIT` and their like, once one has been parsed.
+    pub(crate) fn transaction(&self) -> Option<Statement> {
+        match &*self.planned.lock().unwrap_or_else(PoisonError::into_inner) {
+            Planned::Transaction(transaction) => Some(Statement::Transaction(transaction.clone())),
+            _ => None,
+        }
+    }
+
+    /// Keeps a statement that begins or ends a transaction.
+    pub(crate) fn keep_transaction(&self, statement: &Statement) {
+        if let Statement::Transaction(transaction) = statement {
+            self.keep(Planned::Transaction(transaction.clone()));
+        }
+    }
+
     fn keep(&self, planned: Planned) {
         *self.planned.lock().unwrap_or_else(PoisonError::into_inner) = planned;
     }
@@ -107,7 +125,7 @@ impl Session {
         let mut known = match prepared.planned() {
             Planned::Compiled(known) => known,
             Planned::Nothing => vec![],
-            Planned::EachTime | Planned::Point(_) => return None,
+            Planned::EachTime | Planned::Point(_) | Planned::Transaction(_) => return None,
         };
         let _entered = types::zone::enter(self.context());
         let fits = |compiled: &&Arc<Compiled>| self.is_current(compiled, parameters);
@@ -144,7 +162,7 @@ impl Session {
     ) -> SqlResult<Option<PointExecution>> {
         let _entered = types::zone::enter(self.context());
         let cached = match prepared.planned() {
-            Planned::EachTime | Planned::Compiled(_) => return Ok(None),
+            Planned::EachTime | Planned::Compiled(_) | Planned::Transaction(_) => return Ok(None),
             Planned::Point(cached) if self.fits(&cached) => Some(cached),
             _ => self.plan_point(prepared, parameters)?,
         };

@@ -221,6 +221,9 @@ impl Session {
     /// # Errors
     /// What parsing and planning say.
     pub fn bound(&self, prepared: &Prepared, values: &[Parameter]) -> SqlResult<Executed> {
+        if let Some(statement) = prepared.transaction() {
+            return Ok(Executed::Statement(Box::new(statement)));
+        }
         if self.transaction_status() != TransactionStatus::Failed {
             if let Some(statement) = self.compiled(prepared, values, None) {
                 return Ok(Executed::Statement(Box::new(statement)));
@@ -229,7 +232,9 @@ impl Session {
                 return Ok(Executed::Point(Box::new(point)));
             }
         }
-        Ok(Executed::Statement(Box::new(self.bound_again(prepared, values)?)))
+        let statement = self.bound_again(prepared, values)?;
+        prepared.keep_transaction(&statement);
+        Ok(Executed::Statement(Box::new(statement)))
     }
 
     /// The columns of a query's result, without running it.

@@ -2,7 +2,7 @@
 
 use types::SqlError;
 
-use super::tokens::{Tokens, begins};
+use super::tokens::{Tokens, first_words};
 
 /// By their first words.
 const OTHERS: [&str; 108] = [
@@ -116,8 +116,16 @@ const OTHERS: [&str; 108] = [
     "security label",
 ];
 
+/// Most words of one of them.
+const WORDS_MAX: usize = 4;
+
 /// 0A000 that names the statement, if it is one of these.
 pub(super) fn refused(tokens: &Tokens) -> Option<SqlError> {
-    let found = OTHERS.iter().find(|name| begins(tokens, name))?;
+    let words = first_words(tokens, WORDS_MAX);
+    let begins = |name: &&&str| {
+        let mut given = words.iter();
+        name.split(' ').all(|wanted| given.next().is_some_and(|word| word == wanted))
+    };
+    let found = OTHERS.iter().find(begins)?;
     Some(SqlError::unsupported(found.to_uppercase()))
 }

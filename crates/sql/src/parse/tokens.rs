@@ -203,8 +203,13 @@ pub(crate) fn is_word(tokens: &Tokens, word: &str) -> bool {
     are_words(tokens, &[word])
 }
 
-/// Whether a statement begins with these words; `OR REPLACE` and the like may stand behind the first.
+/// Whether a statement begins with these words, as [`first_words`] has them.
 pub(crate) fn begins(tokens: &Tokens, words: &str) -> bool {
+    words.split(' ').eq(first_words(tokens, words.split(' ').count()))
+}
+
+/// The first words of a statement, at most so many; `OR REPLACE` and the like may stand behind the first.
+pub(crate) fn first_words(tokens: &Tokens, max: usize) -> Vec<String> {
     const BETWEEN: [&str; 8] =
         ["or", "replace", "constraint", "trusted", "procedural", "recursive", "temp", "unique"];
     let word = |token: &TokenWithSpan| match &token.token {
@@ -213,8 +218,7 @@ pub(crate) fn begins(tokens: &Tokens, words: &str) -> bool {
     };
     let given = tokens.iter().map_while(word).enumerate();
     let given = given.filter(|(at, word)| *at == 0 || !BETWEEN.contains(&word.as_str()));
-    let mut given = given.map(|(_, word)| word);
-    words.split(' ').all(|wanted| given.next().as_deref() == Some(wanted))
+    given.map(|(_, word)| word).take(max).collect()
 }
 
 /// Whether a statement is these words and nothing else.
