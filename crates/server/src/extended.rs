@@ -21,6 +21,7 @@ use crate::rows::{Form, Rows};
 /// A statement with its parameters, and as much of its result as is still to be sent.
 pub(crate) struct Portal {
     /// `None` is the empty statement.
+    /// What is to run; `None` is the empty statement, and one that has begun to give `rows`.
     pub bound: Option<Executed>,
     pub text: Announced,
     pub shape: Option<Arc<Shape>>,
@@ -160,40 +161,39 @@ impl Connection {
     }
 
     async fn describe(&mut self, body: &[u8]) -> SqlResult<()> {
-        let named = Named::read(body, "DESCRIBE")?;
-        let is_statement = matches!(named, Named::Statement(_));
-        let (bound, formats, source) = match named {
+        match Named::read(body, "DESCRIBE")? {
             Named::Statement(name) => {
-                let prepared = self.prepared(name)?;
-                self.parameter_description(&prepared.oids);
-                let nulls = nulls(&prepared.oids);
-                let bound = prepared.statement.as_ref().map(|s| s.template().bind(&nulls));
-                let bound = bound.transpose()?.map(|s| Executed::Statement(Box::new(s)));
-                (bound, vec![], Some(prepared))
+                let source = self.prepared(name)?;
+                self.parameter_description(&source.oids);
+                let nulls = nulls(&source.oids);
+                let bound = source.statement.as_ref().map(|s| s.template().bind(&nulls));
+                let bound = bound.transpose()?;
+                let columns = self.columns_of(bound.as_ref()).await;
+                let columns = columns.map_err(|error| source.located(error))?;
+                // The first description counts: clients keep it.
+                source.told.get_or_init(|| columns.clone());
+                self.output.columns(columns.as_ref(), &[]);
             }
             Named::Portal(name) => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
-                (portal.bound.clone(), portal.formats.clone(), portal.source.clone())
+                let columns = match (&portal.rows, &portal.bound) {
+                    (Some(rows), _) => Ok(Some(rows.stream.schema().clone())),
+                    (None, Some(Executed::Point(point))) => Ok(Some(point.schema())),
+                    (None, Some(Executed::Statement(s))) => self.columns_of(Some(s)).await,
+                    (None, None) => Ok(None),
+                };
+                let columns = columns.map_err(|error| portal.located(error))?;
+                self.output.columns(columns.as_ref(), &portal.formats);
             }
-        };
-        let columns = match bound {
-            None => None,
-            Some(Executed::Statement(statement)) => match (self.columns(&statement).await, &source)
-            {
-                (Err(error), Some(source)) => return Err(source.located(error)),
-                (columns, _) => columns?,
-            },
-            Some(Executed::Point(point)) => Some(point.schema()),
-        };
-        if let (true, Some(source)) = (is_statement, &source) {
-            // The first description counts: clients keep it.
-            source.told.get_or_init(|| columns.clone());
-        }
-        match columns {
-            Some(schema) => self.output.row_description(&schema, &formats),
-            None => self.output.empty(b'n'),
         }
         Ok(())
+    }
+
+    async fn columns_of(&self, statement: Option<&Statement>) -> SqlResult<Option<SchemaRef>> {
+        match statement {
+            Some(statement) => self.columns(statement).await,
+            None => Ok(None),
+        }
     }
 
     fn parameter_description(&mut self, oids: &[u32]) {
@@ -261,7 +261,7 @@ impl Connection {
         };
         let Some(mut portal) = self.portals.remove(name) else { return Ok(Err(no_portal(name))) };
         if portal.rows.is_none() {
-            let Some(bound) = portal.bound.clone() else {
+            let Some(bound) = portal.bound.take() else {
                 self.output.empty(b'I');
                 return Ok(Ok(()));
             };

@@ -1,7 +1,7 @@
 //! Messages of the server, written straight into the bytes that are sent.
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::Schema;
+use arrow_schema::{Schema, SchemaRef};
 use engine::{Notice, Notification};
 use types::binary::{self, sized};
 use types::text::IntervalStyle;
@@ -112,6 +112,14 @@ impl Output {
     pub fn copy_data(&mut self, data: &[u8]) {
         self.has_rows = true;
         self.message(b'd', |body| body.extend_from_slice(data));
+    }
+
+    /// The columns of a result; none of a statement that gives no rows.
+    pub fn columns(&mut self, schema: Option<&SchemaRef>, formats: &[i16]) {
+        match schema {
+            Some(schema) => self.row_description(schema, formats),
+            None => self.empty(b'n'),
+        }
     }
 
     pub fn row_description(&mut self, schema: &Schema, formats: &[i16]) {

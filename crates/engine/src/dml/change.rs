@@ -131,15 +131,20 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
             lock(writing, &change.entry, &entries).await?;
             How::InPlace(entries)
         }
-        None => {
-            alone(writing, &change.entry, !removed.is_empty()).await?;
-            let (entry, left) = (change.entry.clone(), leaving(writing, &change).await?);
-            let mut loader = Loader::without(db, entry, left, cancel.clone()).await?;
-            loader.push_all(&added.batch, &added.ids).await?;
-            How::Rebuilt(loader.build(db).await?)
-        }
+        // A future for itself: that of a few rows is small without it, and moved and made often.
+        None => How::Rebuilt(Box::pin(rebuilt(writing, &change)).await?),
     };
     Ok(Ready { change, how })
+}
+
+/// The trees of a table, written anew with a change.
+async fn rebuilt(writing: &Writing<'_>, change: &Change) -> SqlResult<Rebuilt> {
+    let Change { entry, removed, added, .. } = change;
+    alone(writing, entry, !removed.is_empty()).await?;
+    let (entry, left) = (entry.clone(), leaving(writing, change).await?);
+    let mut loader = Loader::without(writing.db, entry, left, writing.cancel.clone()).await?;
+    loader.push_all(&added.batch, &added.ids).await?;
+    loader.build(writing.db).await
 }
 
 /// Locks what is to be changed, and looks whether it is still what the statement has found.
