@@ -3,16 +3,14 @@
 //!
 //! - To change an entry that others have changed since the snapshot is refused (40001): the first one to
 //!   update it wins. Locks make the others wait until it is known whether there was a first one.
-//! - One that is `SERIALIZABLE` notes the ranges of keys that it reads. If others have committed a change
-//!   of an entry within them since its snapshot when it commits itself, it fails (40001); so phantoms are
-//!   found as well as changes, in tables and in indexes. Otherwise all that it has read is as the version
-//!   before its own has it: it runs as if it had begun and ended there. One that never writes has seen the
-//!   state between two transactions. That is validation backwards, in the order of commits (H. T. Kung and
-//!   J. T. Robinson, On optimistic methods for concurrency control, section 4).
+//! - One that is `SERIALIZABLE` notes the ranges of keys that it reads, in tables and in indexes; so phantoms are
+//!   found as well as changes. When it ends, the serial safety net tells whether it has a place among the others
+//!   that are serializable, or fails (40001): [`crate::undo`]. One that changes definitions, which are not
+//!   versioned, has to have its place behind all of them.
 //! - Definitions are not versioned like rows: where others have changed them the transaction fails when it
 //!   writes. What they have only added, and refers to nothing that was there, is none of its business.
 
-use storage::{TreeId, planted};
+use storage::TreeId;
 use types::{SqlError, SqlResult, SqlState};
 
 use crate::catalog::{Snapshot, TableEntry};
@@ -69,16 +67,20 @@ pub(crate) fn check_kept_definitions(kept: &Snapshot, visible: &Snapshot) -> Sql
     }
 }
 
-/// Refuses to commit what depends on something that others have changed, for a transaction that notes what
-/// it reads.
+/// Ends a transaction that has only read.
 ///
 /// # Errors
-/// 40001
-pub(crate) fn check_reads(view: &ReadView) -> SqlResult<()> {
-    match view.has_outdated_reads() && !planted::is("no-validation") {
-        true => Err(conflict("read/write dependencies among transactions")),
-        false => Ok(()),
+/// 40001 where it is serializable and has no place among the others.
+pub(crate) fn end_reads(view: &ReadView) -> SqlResult<()> {
+    match view.end_reads() {
+        true => Ok(()),
+        false => Err(dependencies()),
     }
+}
+
+/// 40001 for a serializable transaction that has no place among the others.
+pub(crate) fn dependencies() -> SqlError {
+    conflict("read/write dependencies among transactions")
 }
 
 /// Refuses what a query that locks rows has read, if others have changed it since the snapshot that its

@@ -39,6 +39,7 @@ impl Session {
         let Some((_, first)) = whole.peek() else { return Ok(None) };
         let Some(point) = self.point(prepared, first)? else { return Ok(None) };
         self.look();
+        self.look_alone();
         let (plan, access) = point.planned();
         let snapshot = self.database().snapshot();
         let Some(seek) = Seek::of(plan, access, &snapshot)? else { return Ok(None) };
@@ -53,6 +54,7 @@ impl Session {
         let found = seek.run_many(&keys, &positions, &IoCounters::default()).await;
         let count = found.as_ref().map_or(0, |found| found.positions.len() as u64);
         let ended = self.activity().end_in(self.settings.execution_mode, found, count);
+        let ended = self.looked(ended);
         self.or_fail(ended).map(Some)
     }
 }

@@ -243,6 +243,9 @@ impl Session {
         if admit::looks(&statement) {
             self.look();
         }
+        if matches!(statement, Statement::Explain(_) | Statement::CopyTo(_)) {
+            self.look_alone();
+        }
         if self.begins_writing(&statement) {
             self.begin_writing(&self.lock_wait()).await?;
         }
@@ -311,12 +314,13 @@ impl Session {
         cancel: Cancel,
     ) -> SqlResult<ResultSet> {
         self.look();
+        self.look_alone();
         let catalog = self.system_catalog();
         let watch = Watch { cancel, activity: &self.activity };
         let (plan, access) = point.planned();
         let access = access.clone();
-        let ran = query::run_point(&self.db, catalog, plan, &self.settings, watch, access).await?;
-        Ok(selected(plan, ran))
+        let ran = query::run_point(&self.db, catalog, plan, &self.settings, watch, access).await;
+        self.looked(ran).map(|ran| selected(plan, ran))
     }
 
     /// Runs a statement that writes.

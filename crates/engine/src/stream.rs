@@ -24,7 +24,7 @@ use crate::prepared::PointExecution;
 use crate::query::{Run, Watch};
 use crate::result::ResultSet;
 use crate::seek::Seek;
-use crate::session::Session;
+use crate::session::{Session, TransactionStatus};
 use crate::system::{Given, SettingChange, SystemCatalog};
 use crate::timeout::StatementTimeout;
 
@@ -157,14 +157,13 @@ impl RowStream {
         }
     }
 
-    /// Refuses rows that were to be locked and that others have changed.
-    fn check_locked(&self) -> SqlResult<()> {
-        match &self.source {
-            Source::Collected(..) => Ok(()),
-            Source::Running(running) => {
-                isolation::check_locked(&running.catalog.snapshot().read_view)
-            }
-        }
+    /// Refuses rows that were to be locked and that others have changed, and what a query has seen that is a
+    /// serializable transaction `alone` and has no place among others.
+    fn check_seen(&self, is_alone: bool) -> SqlResult<()> {
+        let Source::Running(running) = &self.source else { return Ok(()) };
+        let view = &running.catalog.snapshot().read_view;
+        isolation::check_locked(view)?;
+        if is_alone { isolation::end_reads(view) } else { Ok(()) }
     }
 
     /// The sequences that gave numbers out of which a crash would not know.
@@ -238,6 +237,13 @@ impl Session {
     /// # Errors
     /// What planning says; 25P02 in a failed block.
     pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
+        let started = self.start_here(query).await;
+        // What is still to come is seen as it was when it began.
+        drop(self.looked_alone());
+        started
+    }
+
+    async fn start_here(&mut self, query: &Query) -> SqlResult<RowStream> {
         self.check_not_failed()?;
         let cancel = self.begin();
         let timeout = StatementTimeout::start(&self.settings, &cancel);
@@ -273,16 +279,19 @@ impl Session {
     pub async fn look_up(&mut self, point: &PointExecution) -> SqlResult<RowStream> {
         self.check_not_failed()?;
         self.look();
+        self.look_alone();
         let (plan, access) = point.planned();
         let snapshot = self.database().snapshot();
         if let Some(seek) = Seek::of(plan, access, &snapshot)? {
             let found = self.seek(plan, seek).await;
+            let found = self.looked(found);
             return self.or_fail(found).map(RowStream::collected);
         }
         let (cancel, catalog) = (self.begin(), self.system_catalog());
         let timeout = StatementTimeout::start(&self.settings, &cancel);
         let run = self.planned_run(catalog, plan, Duration::ZERO, &cancel);
         let run = run.with_access(Some(access.clone()));
+        drop(self.looked_alone());
         Ok(RowStream::start(run, self.activity().clone(), (cancel, timeout)))
     }
 
@@ -321,7 +330,8 @@ impl Session {
     /// What setting the settings says that the query changed, and what saving sequences says.
     pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
         // Numbers that it took may have to wait for who writes.
-        let saved = match rows.check_locked() {
+        let is_alone = self.transaction_status() == TransactionStatus::Idle;
+        let saved = match rows.check_seen(is_alone) {
             Ok(()) => self.save_numbers(rows.given()).await,
             outdated => outdated,
         };

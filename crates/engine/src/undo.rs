@@ -13,6 +13,7 @@
 
 mod reads;
 mod records;
+mod serializable;
 mod stamp;
 
 use std::sync::Arc;
@@ -148,9 +149,10 @@ impl ReadView {
         self.0.log.record(&own.stamp, own.step + 1, tree, entries);
     }
 
-    /// The transaction has ended with this version, which is the newest one.
-    pub(crate) fn end(&self, stamp: &Stamp, is_undone: bool) {
-        self.0.log.end(stamp, self.0.version, is_undone);
+    /// The transaction was undone, and has ended with this version, which is the newest one.
+    pub(crate) fn undo(&self, stamp: &Stamp) {
+        let mut state = self.0.log.state();
+        self.0.log.end(&mut state, stamp, self.0.version, None);
     }
 
     /// The entries with keys from `low` up to and without `high` that others have changed, as they are

@@ -195,7 +195,7 @@ impl Versions {
     /// is published soon. If it need not wait for that, all see it. The caller has the right to change.
     ///
     /// # Errors
-    /// 40001 when others have changed what it has read and wants to have been so until now.
+    /// 40001 when it is serializable and has no place among the others.
     pub(crate) fn commit(
         self: &Arc<Versions>,
         ending: &Ending<'_>,
@@ -205,13 +205,14 @@ impl Versions {
     ) -> SqlResult<Committed> {
         let committed = {
             let mut catalogs = self.catalogs_mut();
-            isolation::check_reads(ending.view)?;
             let read_view = catalogs.newest.read_view.next();
             let ended = match planted::is("ends-with-newest") {
                 true => &catalogs.newest.read_view,
                 false => &read_view,
             };
-            ended.end(ending.stamp, false);
+            if !ended.commit(ending.stamp, ending.view, false) {
+                return Err(isolation::dependencies());
+            }
             self.forget(ending.notes);
             if redo.is_empty() && self.state().given.is_empty() {
                 catalogs.replace(read_view);
@@ -262,7 +263,7 @@ impl Versions {
     pub(crate) fn undone(&self, stamp: &Stamp, notes: &Arc<Notes>) {
         let mut catalogs = self.catalogs_mut();
         let read_view = catalogs.newest.read_view.next();
-        read_view.end(stamp, true);
+        read_view.undo(stamp);
         self.forget(notes);
         catalogs.replace(read_view);
     }

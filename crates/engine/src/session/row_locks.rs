@@ -54,6 +54,7 @@ impl Session {
         query.check_locked_names()?;
         access::row_locks(&self.db.snapshot(), self.info.role, query)?;
         self.look();
+        self.look_alone();
         let Some(kind) = query.row_locks() else { return Ok(None) };
         let wait = match kind {
             RowLocks::Waits => self.lock_wait(),

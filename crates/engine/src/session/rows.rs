@@ -123,6 +123,7 @@ impl Session {
             return Ok(false);
         }
         let isolation = self.isolation();
+        drop(self.looked_alone());
         if isolation != Isolation::ReadCommitted && self.db.kept().is_none() {
             self.db = self.db.pinned(isolation == Isolation::Serializable);
         }

@@ -152,7 +152,8 @@ impl Session {
             return self.transact(step).await;
         }
         let run = async |session: &mut Session, cancel| {
-            Box::pin(session.dispatch(statement, client, cancel)).await
+            let done = Box::pin(session.dispatch(statement, client, cancel)).await;
+            session.looked(done)
         };
         self.watched(run).await
     }

@@ -9,10 +9,11 @@ use super::{Session, tag};
 use crate::block::Block;
 use crate::catalog::Snapshot;
 use crate::deferred::Deferrals;
-use crate::isolation::Isolation;
+use crate::isolation::{self, Isolation};
 use crate::locks::{LockKey, LockMode, LockWait};
 use crate::notice::Notice;
 use crate::result::StatementResult;
+use crate::undo::ReadView;
 
 /// Where a session stands between its statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,9 +190,13 @@ impl Session {
         self.settings.end_local();
         let commits = commits && status != TransactionStatus::Failed;
         self.transaction.has_looked = false;
+        let seen = self.db.kept().map(|kept| kept.read_view.clone());
         self.db = self.db.unpinned();
         self.transaction.is_committed = Some(commits);
-        let settled = self.settle(commits, waits).await;
+        let settled = match seen.filter(|_| commits && !self.has_written()) {
+            Some(seen) => isolation::end_reads(&seen),
+            None => self.settle(commits, waits).await,
+        };
         self.transaction.deferrals = Deferrals::default();
         match commits && settled.is_ok() {
             true => self.mailbox.commit(self.info.pid),
@@ -213,6 +218,39 @@ impl Session {
         if keeps && self.db.kept().is_none() && self.db.block().is_none() {
             self.db = self.db.pinned(isolation == Isolation::Serializable);
         }
+    }
+
+    /// A query begins. Outside of a block it is a transaction, which notes what it reads where it is serializable.
+    pub(crate) fn look_alone(&mut self) {
+        if self.transaction.status != TransactionStatus::Idle || self.has_written() {
+            return;
+        }
+        if self.db.kept().is_some() {
+            self.db = self.db.unpinned();
+        }
+        if self.isolation() == Isolation::Serializable {
+            self.db = self.db.pinned(true);
+        }
+    }
+
+    /// A query has ended, or is to go on by itself: what it sees, if it is a transaction and serializable.
+    pub(crate) fn looked_alone(&mut self) -> Option<ReadView> {
+        if self.transaction.status != TransactionStatus::Idle || self.has_written() {
+            return None;
+        }
+        let seen = self.db.kept()?.read_view.clone();
+        self.db = self.db.unpinned();
+        Some(seen)
+    }
+
+    /// A query has ended that was a transaction if no block is open.
+    ///
+    /// # Errors
+    /// Its own; 40001 where it is serializable and has no place among others.
+    pub(crate) fn looked<T>(&mut self, done: SqlResult<T>) -> SqlResult<T> {
+        let seen = self.looked_alone();
+        let done = done?;
+        seen.map_or(Ok(()), |seen| isolation::end_reads(&seen)).map(|()| done)
     }
 
     /// Whether a query that locks rows does so: there is a transaction that goes on, or a statement of

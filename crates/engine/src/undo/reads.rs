@@ -33,6 +33,23 @@ impl ReadSet {
     }
 }
 
+impl ReadSet {
+    /// How many ranges there are.
+    pub(super) fn count(&self) -> usize {
+        let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.values().map(|Ranges(all)| all.len()).sum()
+    }
+
+    /// Whether one of them has the key.
+    pub(super) fn has(&self, tree: TreeId, key: &[u8]) -> bool {
+        let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let has = |(low, high): &Range| {
+            low.as_slice() <= key && high.as_deref().is_none_or(|high| key < high)
+        };
+        trees.get(&tree).is_some_and(|Ranges(all)| all.iter().any(has))
+    }
+}
+
 impl Ranges {
     fn note(&mut self, low: &[u8], high: Option<&[u8]>) {
         let covers = |(from, to): &Range| {

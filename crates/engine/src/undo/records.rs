@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::{TreeId, planted};
 
 use super::Stamp;
+use super::serializable::Readers;
 
 /// Bytes of all records. One statement changes at most a 256th of the pool in place, so this is what
 /// thousands of usual statements replace; a query that is still running after them is told so.
@@ -37,6 +38,9 @@ pub(super) struct State {
     /// Those of each transaction that has not ended.
     in_flight: HashMap<u64, Vec<RecordKey>>,
     bytes: usize,
+    /// The greatest version with which a transaction has ended.
+    pub(super) ended: u64,
+    pub(super) readers: Readers,
 }
 
 type RecordKey = (TreeId, Arc<[u8]>);
@@ -99,10 +103,17 @@ impl UndoLog {
         self.newest.store(state.newest(), Ordering::Release);
     }
 
-    /// A transaction has ended with a version, which nobody reads as of yet.
-    pub(super) fn end(&self, stamp: &Stamp, version: u64, is_undone: bool) {
-        let mut state = self.state();
-        stamp.end(version, is_undone);
+    /// A transaction has ended with a version, which nobody reads as of yet. It was undone, or has this first
+    /// successor.
+    pub(super) fn end(
+        &self,
+        state: &mut State,
+        stamp: &Stamp,
+        version: u64,
+        successor: Option<u64>,
+    ) {
+        stamp.end(version, successor);
+        state.ended = state.ended.max(version);
         if let Some(keys) = state.in_flight.remove(&stamp.id()) {
             state.keys.entry(version).or_default().extend(keys);
         }
@@ -113,6 +124,11 @@ impl UndoLog {
 impl State {
     pub(super) fn tree(&self, tree: TreeId) -> Option<&TreeUndo> {
         self.trees.get(&tree)
+    }
+
+    /// The entries that a transaction has changed which has not ended.
+    pub(super) fn changed_by(&self, stamp: &Stamp) -> &[RecordKey] {
+        self.in_flight.get(&stamp.id()).map_or(&[], Vec::as_slice)
     }
 
     fn newest(&self) -> u64 {
@@ -146,6 +162,7 @@ impl State {
         while self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest) {
             self.drop_oldest();
         }
+        self.readers.forget_up_to(oldest);
         self.trees.retain(|_, undo| !undo.records.is_empty() || undo.lost > oldest);
     }
 

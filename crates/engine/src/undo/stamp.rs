@@ -15,12 +15,13 @@ struct Outcome {
     /// [`IN_FLIGHT`], or the version that was made with its end.
     version: AtomicU64,
     is_undone: AtomicBool,
+    first_successor: AtomicU64,
 }
 
 impl Stamp {
     pub(super) fn new(id: u64) -> Stamp {
         let (version, is_undone) = (AtomicU64::new(IN_FLIGHT), AtomicBool::new(false));
-        Stamp(Arc::new(Outcome { id, version, is_undone }))
+        Stamp(Arc::new(Outcome { id, version, is_undone, first_successor: AtomicU64::new(0) }))
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -46,10 +47,18 @@ impl Stamp {
         self.0.is_undone.load(Ordering::Acquire)
     }
 
-    /// It has ended with the version.
-    pub(super) fn end(&self, version: u64, is_undone: bool) {
+    /// The first version that it comes before, of one that was committed: its own, or that of one which has
+    /// replaced what it read. 0 where that is not known.
+    pub(super) fn first_successor(&self) -> u64 {
+        self.0.first_successor.load(Ordering::Acquire)
+    }
+
+    /// It has ended with the version: it was undone, or has a first successor.
+    pub(super) fn end(&self, version: u64, successor: Option<u64>) {
         assert!(self.version() == IN_FLIGHT, "a transaction ends once");
-        self.0.is_undone.store(is_undone, Ordering::Release);
+        assert!(successor.is_none_or(|first| first <= version), "it comes before itself at most");
+        self.0.is_undone.store(successor.is_none(), Ordering::Release);
+        self.0.first_successor.store(successor.unwrap_or(0), Ordering::Release);
         self.0.version.store(version, Ordering::Release);
     }
 }

@@ -24,7 +24,7 @@ fn committed(newest: &ReadView, entries: &[(&str, Option<&str>)]) -> ReadView {
     let stamp = newest.new_stamp();
     record(&newest.with_own(&stamp, 0), entries);
     let next = newest.next();
-    next.end(&stamp, false);
+    assert!(next.commit(&stamp, newest, false));
     next
 }
 
@@ -51,11 +51,11 @@ fn transactions_see_their_own_steps_and_nothing_of_each_other() {
     check(&first, &[("a", Some("1")), ("b", Some("2")), ("c", None)]);
     // The second one commits, the first one is undone.
     let second = first.next();
-    second.end(&two, false);
+    assert!(second.commit(&two, &first, false));
     assert!(first.is_outdated(TREE, std::iter::once(&b"b"[..])));
     check(&second, &[("a", Some("1")), ("c", None)]);
     let third = second.next();
-    third.end(&one, true);
+    third.undo(&one);
     assert!(!second.is_outdated(TREE, std::iter::once(&b"a"[..])), "nothing became of it");
     check(&second, &[("a", Some("1")), ("c", None)]);
     check(&third, &[]);
@@ -69,14 +69,14 @@ fn what_was_undone_hides_nothing_that_came_later() {
     record(&first.with_own(&one, 1), &[("a", Some("2"))]);
     check(&first, &[("a", Some("1"))]);
     let second = first.next();
-    second.end(&one, true);
+    second.undo(&one);
     // Who has read what was undone goes on to need it.
     check(&first, &[("a", Some("1"))]);
     record(&first.with_own(&two, 0), &[("a", Some("1"))]);
     check(&first, &[("a", Some("1"))]);
     check(&first.with_own(&two, 1), &[]);
     let third = second.next();
-    third.end(&two, false);
+    assert!(third.commit(&two, &first, false));
     check(&first, &[("a", Some("1"))]);
     check(&second, &[("a", Some("1"))]);
     check(&third, &[]);
@@ -125,4 +125,90 @@ fn what_is_not_visible_yet_is_never_lost() {
     let long = "x".repeat(RECORD_BYTES_MAX);
     record(&second.with_own(&second.new_stamp(), 0), &[("b", Some(&long))]);
     check(&first, &[("a", Some("1")), ("b", Some(&long))]);
+}
+
+/// A serializable transaction on a version, which reads keys.
+struct Serializable {
+    stamp: Stamp,
+    view: ReadView,
+}
+
+fn serializable(version: &ReadView, reads: &[&str]) -> Serializable {
+    let (stamp, pinned) = (version.new_stamp(), version.pinned(true));
+    let view = pinned.with_own(&stamp, 0);
+    for key in reads {
+        view.note_read(TREE, key.as_bytes(), Some(&[key.as_bytes(), b"\0"].concat()));
+    }
+    Serializable { stamp, view }
+}
+
+impl Serializable {
+    fn write(&self, key: &str) {
+        record(&self.view, &[(key, Some("0"))]);
+    }
+
+    /// The version with which it ends, if it may.
+    fn commit(&self, newest: &ReadView) -> Option<ReadView> {
+        let next = newest.next();
+        next.commit(&self.stamp, &self.view, false).then_some(next)
+    }
+}
+
+#[test]
+fn who_comes_before_another_may_commit_after_it() {
+    let first = ReadView::default();
+    let reader = serializable(&first, &["a"]);
+    reader.write("b");
+    let writer = serializable(&first, &["c"]);
+    writer.write("a");
+    let second = writer.commit(&first).expect("nobody was there");
+    let third = reader.commit(&second).expect("it comes before the writer");
+    // One of which it is not known what it has read.
+    let reader = serializable(&third, &["a"]);
+    let fourth = committed(&third, &[("a", Some("1"))]);
+    assert!(reader.commit(&fourth).is_none());
+}
+
+#[test]
+fn of_two_that_come_before_each_other_one_commits() {
+    let first = ReadView::default();
+    let (one, two) = (serializable(&first, &["a"]), serializable(&first, &["b"]));
+    one.write("b");
+    two.write("a");
+    let second = one.commit(&first).expect("nobody has committed");
+    assert!(two.commit(&second).is_none(), "write skew");
+    second.next().undo(&two.stamp);
+}
+
+#[test]
+fn a_reader_makes_two_that_have_an_order_have_none() {
+    // Whoever of the three is the last to end is refused.
+    for reader_is_last in [false, true] {
+        let first = ReadView::default();
+        let (before, after) = (serializable(&first, &["a", "b"]), serializable(&first, &[]));
+        before.write("a");
+        after.write("b");
+        let second = after.commit(&first).expect("nobody has committed");
+        let reader = serializable(&second, &["a", "b"]);
+        if reader_is_last {
+            before.commit(&second).expect("it comes before the other one");
+            assert!(!reader.view.end_reads(), "it has seen the second without the first");
+        } else {
+            assert!(reader.view.end_reads(), "the first has not committed");
+            assert!(before.commit(&second).is_none(), "it was not seen");
+        }
+    }
+}
+
+#[test]
+fn what_was_read_is_kept_as_long_as_somebody_reads_an_older_version() {
+    let first = ReadView::default();
+    let old = serializable(&first, &["a"]);
+    let second = committed(&first, &[("c", Some("1"))]);
+    let reader = serializable(&second, &["b"]);
+    assert!(reader.view.end_reads());
+    drop(reader);
+    assert_eq!(second.0.log.state().readers.count(), 1);
+    drop((old, first));
+    assert_eq!(second.0.log.state().readers.count(), 0);
 }

@@ -45,8 +45,9 @@ impl Versions {
             next.read_view = catalogs.newest.read_view.next();
             next.abandon(&catalogs.newest.abandoned);
             if let Some(Ending { stamp, notes, view }) = ending {
-                isolation::check_reads(view)?;
-                next.read_view.end(stamp, false);
+                if !next.read_view.commit(stamp, view, true) {
+                    return Err(isolation::dependencies());
+                }
                 self.forget(notes);
             }
             let can_be_logged =

@@ -70,7 +70,11 @@ impl Client {
     /// Runs transactions one after another, as long as the disk takes them.
     pub(super) async fn play(mut self, transactions: usize) -> Result<History, String> {
         let on_off = if self.waits { "on" } else { "off" };
-        let set = format!("{SETTINGS}; set synchronous_commit = {on_off}");
+        let level = self.level.name();
+        let set = format!(
+            "{SETTINGS}; set synchronous_commit = {on_off}; \
+             set default_transaction_isolation = '{level}'"
+        );
         self.session.run_all(&set).await.map_err(|e| e.to_string())?;
         for _ in 0..transactions {
             let first = self.next;
@@ -106,6 +110,10 @@ impl Client {
     /// One transaction; whether it was committed.
     async fn transaction(&mut self, done: &mut Transaction) -> Result<bool, Ended> {
         self.commits = false;
+        if self.prng.chance(0.1) {
+            // A query outside of blocks is a transaction, too.
+            return self.read_range(done).await.map(|()| true);
+        }
         self.run(&format!("begin isolation level {}", self.level.name())).await?;
         for _ in 0..1 + self.prng.below(4) {
             self.step(done).await?;
@@ -117,7 +125,7 @@ impl Client {
 
     async fn step(&mut self, done: &mut Transaction) -> Result<(), Ended> {
         let key = self.prng.below(KEYS as u64) as usize;
-        let (group, end) = (key % GROUPS, key + 3);
+        let group = key % GROUPS;
         let select = "select h.k, h.v from";
         match self.prng.below(10) {
             0 => self.read(done, &format!("{select} h where k = {key}"), |k| k == key).await,
@@ -134,13 +142,17 @@ impl Client {
                 self.read(done, &joined, |k| k % GROUPS == group).await
             }
             4 => self.read_end(done, key.is_multiple_of(2)).await,
-            5 => {
-                let range = format!("{select} h where k >= {key} and k < {end}");
-                self.read(done, &range, |k| (key..end).contains(&k)).await
-            }
+            5 => self.read_range(done).await,
             6 => self.append_locked(done, key).await,
             _ => self.append(done, key).await,
         }
+    }
+
+    async fn read_range(&mut self, done: &mut Transaction) -> Result<(), Ended> {
+        let low = self.prng.below(KEYS as u64) as usize;
+        let high = low + 3;
+        let range = format!("select k, v from h where k >= {low} and k < {high}");
+        self.read(done, &range, |k| (low..high).contains(&k)).await
     }
 
     async fn read(

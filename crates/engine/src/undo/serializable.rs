@@ -1,0 +1,148 @@
+//! The serial safety net: which transactions may commit so that all that are serializable have an order (T. Wang,
+//! R. Johnson, A. Fekete, I. Pandis, Efficiently making (almost) any concurrency control mechanism serializable,
+//! VLDB Journal 26, 2017, section 4; CoroBase, section 2).
+//!
+//! A transaction comes before those that have overwritten what it read and committed first: its *first
+//! successor* is the earliest version that it has to come before, by way of them and of theirs. It comes after all
+//! whose versions it has read or replaced, and after those that have read what it replaces. Where one of these
+//! has committed no earlier than its first successor there may be a cycle, and it is refused (40001).
+//!
+//! - It counts as having read something of the version that it began with.
+//! - Ranges of keys stand for what is read, so phantoms count. What a transaction has read is kept until nobody
+//!   reads as of a version from before its end, or until there is too much: then all that began before it count
+//!   as having replaced something of it.
+//! - Of transactions of other levels nobody knows what they have read. To come before such a one is refused, and
+//!   what they have read does not count.
+//! - One that only reads ends with the newest version that has committed; it may be refused as well, for it may
+//!   have seen what no order has.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use storage::{TreeId, planted};
+
+use super::reads::ReadSet;
+use super::records::State;
+use super::{ReadView, Stamp};
+
+/// Ranges that are kept of transactions that have ended; each takes some hundred bytes.
+const RANGES_MAX: usize = 1 << 16;
+
+/// What a transaction has read that has ended.
+struct Reader {
+    /// The version with which it has ended, or the newest one then if it has made none.
+    version: u64,
+    reads: Arc<ReadSet>,
+    ranges: usize,
+}
+
+/// What transactions have read that have ended, in their order.
+#[derive(Default)]
+pub(super) struct Readers {
+    ended: VecDeque<Reader>,
+    ranges: usize,
+    /// Of those up to this version it is not known any more.
+    forgotten: u64,
+}
+
+impl Readers {
+    fn push(&mut self, version: u64, reads: &Arc<ReadSet>) {
+        let ranges = reads.count();
+        self.ranges += ranges;
+        self.ended.push_back(Reader { version, reads: reads.clone(), ranges });
+        while self.ranges > RANGES_MAX {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        let Some(first) = self.ended.pop_front() else { return };
+        self.ranges -= first.ranges;
+        self.forgotten = self.forgotten.max(first.version);
+    }
+
+    /// Nobody reads as of a version before this one any more.
+    pub(super) fn forget_up_to(&mut self, oldest: u64) {
+        while self.ended.front().is_some_and(|reader| reader.version <= oldest) {
+            self.forget_first();
+        }
+    }
+
+    /// Whether somebody who has ended with this version or later may have read one of the keys.
+    fn have_read(&self, since: u64, keys: &[(TreeId, Arc<[u8]>)]) -> bool {
+        let mut later = self.ended.iter().rev().take_while(|reader| reader.version >= since);
+        let has_read =
+            |reader: &Reader| keys.iter().any(|(tree, key)| reader.reads.has(*tree, key));
+        (self.forgotten >= since || later.any(has_read)) && !planted::is("readers-forgotten")
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.ended.len()
+    }
+}
+
+impl ReadView {
+    /// What a transaction has read that is serializable.
+    fn serializable_reads(&self) -> Option<&Arc<ReadSet>> {
+        self.0.reads.as_ref().filter(|_| !self.0.locks)
+    }
+
+    /// The transaction has ended with this version, which is the newest one; `view` is what it has seen. Not so if
+    /// it is serializable and may have no place among the others, or none behind them all where it has to be
+    /// `last`.
+    pub(crate) fn commit(&self, stamp: &Stamp, view: &ReadView, last: bool) -> bool {
+        let (version, mut state) = (self.0.version, self.0.log.state());
+        let Some(reads) = view.serializable_reads() else {
+            self.0.log.end(&mut state, stamp, version, Some(0));
+            return true;
+        };
+        let successor = match planted::is("no-validation") {
+            true => version,
+            false => view.first_successor(&state).min(version),
+        };
+        let precedes = successor < version;
+        if precedes && (last || !view.may_precede(successor, stamp, &state)) {
+            return false;
+        }
+        self.0.log.end(&mut state, stamp, version, Some(successor));
+        state.readers.push(version, reads);
+        true
+    }
+
+    /// A transaction has ended that has only read. Not so if it is serializable and may have no place among the
+    /// others.
+    pub(crate) fn end_reads(&self) -> bool {
+        let Some(reads) = self.serializable_reads() else { return true };
+        let mut state = self.0.log.state();
+        let has_place = self.first_successor(&state) > self.0.version;
+        if !has_place && !planted::is("no-validation") && !planted::is("queries-unvalidated") {
+            return false;
+        }
+        let newest = state.ended.max(self.0.version);
+        state.readers.push(newest, reads);
+        true
+    }
+
+    /// The first version that a transaction with this view has to come before.
+    fn first_successor(&self, state: &State) -> u64 {
+        let Some(reads) = self.serializable_reads() else { return 0 };
+        let mut first = u64::MAX;
+        reads.any(|tree, low, high| {
+            let Some(undo) = state.tree(tree) else { return false };
+            if self.0.version < undo.lost {
+                first = 0;
+            }
+            let changes = undo.within(low, high).flat_map(|(_, records)| records);
+            let overtaken = changes.filter(|record| self.0.is_overtaken_by(record));
+            first = overtaken.map(|record| record.stamp.first_successor()).fold(first, u64::min);
+            first == 0
+        });
+        first
+    }
+
+    /// Whether nobody who ended with this version or later comes before what the transaction has changed.
+    fn may_precede(&self, successor: u64, stamp: &Stamp, state: &State) -> bool {
+        successor > self.0.version && !state.readers.have_read(successor, state.changed_by(stamp))
+    }
+}
