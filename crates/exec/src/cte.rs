@@ -13,12 +13,14 @@ use crate::bell::locked;
 use crate::drive::fill;
 use crate::footprint::batch_bytes;
 use crate::run::Run;
+use crate::scope::Scope;
 use crate::sink::{Locals, Sink, Target};
 use crate::source::{Access, LocalFuture, Part, Source, Step};
 use crate::spill::Block;
 use crate::workspace::{Turns, Workspace};
 
-/// Computes all such queries of a plan: each after those that it reads.
+/// Computes all such queries of a plan: each after those that it reads. An error of a value is one of
+/// who reads it.
 pub(crate) async fn put_away(run: &Arc<Run>, plan: &Plan) -> SqlResult<()> {
     let mut queries = vec![];
     find(&plan.root, &mut queries);
@@ -26,8 +28,10 @@ pub(crate) async fn put_away(run: &Arc<Run>, plan: &Plan) -> SqlResult<()> {
     for (node, number, query) in queries {
         let sink = Arc::new(Gather::new(run.workspace(node, "CTE scan")));
         let target = Target::Sink { sink: sink.clone(), node: node.id, ordered: true };
-        fill(run, query, Arc::clone(&run.root), target).await?;
-        locked(&run.queries).insert(number, Arc::new(sink.finish()));
+        let inside = Scope::catching(&run.root);
+        let filled = inside.judge(fill(run, query, Arc::clone(&inside), target).await)?;
+        let rows = filled.map(|()| Arc::new(sink.finish()));
+        locked(&run.queries).insert(number, rows);
     }
     Ok(())
 }
@@ -43,7 +47,7 @@ fn find<'a>(node: &'a Node, found: &mut Vec<(&'a Node, usize, &'a Node)>) {
 /// The rows of a query that has been computed, for one of its scans.
 pub(crate) fn rows(run: &Run, node: &Node, scan: &CteScan) -> SqlResult<Arc<dyn Source>> {
     let rows = locked(&run.queries).get(&scan.number).cloned();
-    let rows = rows.ok_or_else(|| SqlError::internal("a query that was not computed"))?;
+    let rows = rows.ok_or_else(|| SqlError::internal("a query that was not computed"))??;
     let (columns, schema) = (scan.columns.clone(), batch::relaxed(&node.schema));
     Ok(Arc::new(Reader { rows, columns, schema }))
 }

@@ -21,6 +21,7 @@ use crate::join_filter::JoinFilter;
 use crate::lookup::LookupOp;
 use crate::memory::Reservation;
 use crate::nested::NestedLoop;
+use crate::owing::owes_rows;
 use crate::recursive;
 use crate::run::Run;
 use crate::scope::Scope;
@@ -29,7 +30,7 @@ use crate::sink::{Target, halted};
 use crate::sort::SortSink;
 use crate::source::{LocalFuture, Source};
 use crate::stage::{Driver, Op, Order, Piece, Tail, busy, run_stage};
-use crate::streaming::{Filter, Pass, Project, ScanRows, Skip};
+use crate::streaming::{Filter, Pass, Project, Refuse, ScanRows, Skip};
 use crate::unnest::Unnest;
 use crate::window;
 
@@ -74,6 +75,8 @@ enum Input {
     Rows(Rows),
     /// The same where they are not all at hand.
     Source(Arc<dyn Source>),
+    /// Nothing, for an error of a value: that of the query once a row asks for what is here.
+    Failed(SqlError),
 }
 
 impl Input {
@@ -82,7 +85,11 @@ impl Input {
         match self {
             Input::Probe(probe) => probe.is_void(),
             Input::Nested(nested) => nested.is_void(),
-            Input::None | Input::SpilledJoin(_) | Input::Rows(_) | Input::Source(_) => false,
+            Input::None
+            | Input::SpilledJoin(_)
+            | Input::Rows(_)
+            | Input::Source(_)
+            | Input::Failed(_) => false,
         }
     }
 
@@ -152,11 +159,12 @@ async fn inputs<'a>(
 ) -> SqlResult<(Vec<Input>, Vec<Sieve>)> {
     let of_node = |(at, node): (usize, &&'a Node)| {
         let asked = Asked { keys: course.keys(at), sieves: course.of_build(at) };
-        input(run, node, Arc::clone(scope), asked)
+        tried_input(run, node, Arc::clone(scope), asked)
     };
     let mut works: Vec<_> = spine.iter().enumerate().map(of_node).collect();
     let waits = course.has_own() && matches!(leaf.operator, Operator::Aggregate { .. });
-    let of_leaf = |sieves| input(run, leaf, Arc::clone(scope), Asked { keys: vec![], sieves });
+    let of_leaf =
+        |sieves| tried_input(run, leaf, Arc::clone(scope), Asked { keys: vec![], sieves });
     if !waits {
         works.push(of_leaf(course.of_leaf(std::iter::empty())));
     }
@@ -201,7 +209,7 @@ async fn all<T>(
             match work.as_mut().poll(cx) {
                 Poll::Ready(Err(error)) => {
                     if !scope.is_stopped() {
-                        run.fail(error.clone());
+                        run.fail_in(scope, error.clone());
                     }
                     *result = Some(Err(error));
                 }
@@ -213,6 +221,24 @@ async fn all<T>(
     })
     .await;
     results.into_iter().map(|r| r.unwrap_or_else(|| Err(halted()))).collect()
+}
+
+/// Computes what `node` needs before its pipeline starts. An error of a value is not one before a row
+/// of the pipeline asks for it.
+fn tried_input<'a>(
+    run: &'a Arc<Run>,
+    node: &'a Node,
+    scope: Arc<Scope>,
+    asked: Asked,
+) -> LocalFuture<'a, SqlResult<Input>> {
+    if owes_rows(node) {
+        return input(run, node, scope, asked);
+    }
+    Box::pin(async move {
+        let inside = Scope::catching(&scope);
+        let tried = inside.judge(input(run, node, Arc::clone(&inside), asked).await)?;
+        Ok(tried.unwrap_or_else(Input::Failed))
+    })
 }
 
 /// Computes what `node` needs before its pipeline starts.
@@ -430,6 +456,9 @@ fn streaming_op(run: &Run, node: &Node, input: &Input) -> SqlResult<Op> {
         (_, Input::Probe(probe)) => Op::Map(Arc::clone(probe) as _),
         (_, Input::SpilledJoin(join)) => Op::Divert(Arc::clone(join)),
         (_, Input::Nested(nested)) => Op::Map(Arc::clone(nested) as _),
+        (_, Input::Failed(error)) => {
+            Op::Map(Arc::new(Refuse { node: node.id, error: error.clone() }))
+        }
         _ => return Err(SqlError::internal("not a streaming operator")),
     })
 }
@@ -528,6 +557,7 @@ async fn from_input(run: &Arc<Run>, leaf: &Node, order: Order, from: Input) -> S
             run_stage(run, Order { pieces, ..order }).await
         }
         Input::Source(source) => from_source(run, leaf.id, order, source).await,
+        Input::Failed(error) => Err(error),
         _ => Ok(()),
     }
 }

@@ -26,6 +26,7 @@ mod keys;
 mod lookup;
 mod memory;
 mod nested;
+mod owing;
 mod pairs;
 mod partition;
 mod policy;

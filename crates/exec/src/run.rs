@@ -38,7 +38,7 @@ pub(crate) struct Run {
     /// The rows of the last round of each recursion, by the number of its node.
     pub(crate) work_tables: Mutex<HashMap<usize, RecordBatch>>,
     /// The rows of the queries that are computed once, by their numbers.
-    pub(crate) queries: Mutex<HashMap<usize, Arc<PutAway>>>,
+    pub(crate) queries: Mutex<HashMap<usize, SqlResult<Arc<PutAway>>>>,
     error: Mutex<Option<SqlError>>,
 }
 
@@ -71,6 +71,14 @@ impl Run {
     pub(crate) fn fail(&self, error: SqlError) {
         locked(&self.error).get_or_insert(error);
         self.stop(&self.root);
+    }
+
+    /// Ends what has failed in `scope`: the query, or as much of it as keeps its errors to itself.
+    pub(crate) fn fail_in(&self, scope: &Scope, error: SqlError) {
+        match scope.catch(&error) {
+            Some(catching) => self.stop(catching),
+            None => self.fail(error),
+        }
     }
 
     /// Stops all tasks of `scope`: each ends at its next suspension, the suspended ones now.

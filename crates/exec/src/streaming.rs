@@ -7,7 +7,7 @@ use arrow_array::{Array, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use sql::expr::Expr;
 use sql::plan::{Node, Scan};
-use types::SqlResult;
+use types::{SqlError, SqlResult};
 
 use crate::batch;
 use crate::bell::locked;
@@ -28,6 +28,26 @@ fn first_rows(rows: RecordBatch, count: usize) -> (RecordBatch, Option<RecordBat
     match rows.num_rows().checked_sub(count) {
         None | Some(0) => (rows, None),
         Some(rest) => (rows.slice(0, count), Some(rows.slice(count, rest))),
+    }
+}
+
+/// What stands in the place of a join of which a side has failed.
+pub(crate) struct Refuse {
+    pub(crate) node: usize,
+    /// What the first row that arrives is told.
+    pub(crate) error: SqlError,
+}
+
+impl Map for Refuse {
+    fn node(&self) -> usize {
+        self.node
+    }
+
+    fn apply(&self, rows: RecordBatch) -> SqlResult<Applied> {
+        match rows.num_rows() {
+            0 => Ok(Applied { out: vec![], rest: None }),
+            _ => Err(self.error.clone()),
+        }
     }
 }
 

@@ -76,7 +76,7 @@ struct Seat {
 }
 
 /// A task of a query. Ends when its work ends, when its scope is stopped (at the next suspension of
-/// the work), or when it panics; an error stops the whole query.
+/// the work), or when it panics; an error stops the whole query, or the scope that keeps it.
 struct Task {
     /// Dropped before the seat: its pins, permits and buffers are gone before the task counts as
     /// done.
@@ -160,7 +160,7 @@ impl Future for Task {
         };
         *work = None;
         if let Err(error) = result {
-            seat.crew.run.fail(error);
+            seat.crew.run.fail_in(&seat.crew.scope, error);
         }
         Poll::Ready(())
     }
