@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion_common::Result;
 use datafusion_common::metadata::FieldMetadata;
+use datafusion_common::{NullEquality, Result};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::logical_plan::Distinct;
+use datafusion_expr::logical_plan::{Distinct, Join};
 use datafusion_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, ScalarUDF};
 use types::described::{Declared, Origin, Place};
 use types::{LogicalType, oid};
@@ -103,6 +103,9 @@ impl Finder<'_> {
                     nth.map_or(Origin::default(), |call| self.of_aggregate(call, &aggregate.input))
                 }
             },
+            LogicalPlan::Join(join) if is_set_operation(join) => {
+                self.of_union(&[Arc::clone(&join.left), Arc::clone(&join.right)], column)
+            }
             LogicalPlan::Join(join) => match (join.join_type, width(&join.left)) {
                 (JoinType::RightSemi | JoinType::RightAnti, _) => {
                     self.of_column(&join.right, column)
@@ -139,7 +142,7 @@ impl Finder<'_> {
         Origin { place, declared: Some(declared) }
     }
 
-    /// What is the same in all branches: a type, but no place.
+    /// What is the same in all branches of a set operation: a type, but no place.
     fn of_union(&self, inputs: &[Arc<LogicalPlan>], column: usize) -> Origin {
         let mut types = inputs.iter().map(|input| self.of_column(input, column).declared);
         let first = types.next().flatten();
@@ -195,6 +198,12 @@ impl Finder<'_> {
             _ => Origin::default(),
         }
     }
+}
+
+/// Whether the library made this join of `INTERSECT` or `EXCEPT`: no other takes nulls for equal.
+fn is_set_operation(join: &Join) -> bool {
+    matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
+        && join.null_equality == NullEquality::NullEqualsNull
 }
 
 fn width(plan: &LogicalPlan) -> usize {
