@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
-    TrimWhereField, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr,
+    TableAlias, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut,
 };
 use stdx::HashMap;
 use types::LogicalType;
@@ -17,7 +17,9 @@ mod hidden;
 mod order;
 mod unnested;
 
-pub(crate) use hidden::{has_inner_query, hidden_relation, with_relation_renamed};
+pub(crate) use hidden::{
+    has_inner_query, hidden_relation, set_nested_apart, with_relation_renamed,
+};
 pub(crate) use order::set_outputs_apart;
 pub(crate) use unnested::wrap_unnested;
 
@@ -198,6 +200,8 @@ fn short(ty: &LogicalType) -> &'static str {
 pub(crate) fn name_inner_outputs(query: &mut Query) {
     // The visit itself never stops.
     let _ = query.visit(&mut Outputs::default());
+    // The visit itself never stops.
+    let _ = query.visit(&mut Subqueries::default());
 }
 
 #[derive(Default)]
@@ -414,5 +418,91 @@ fn make_distinct(select: &mut Select) {
             seen.push(alias);
         }
         seen.push(name);
+    }
+}
+
+/// Values of subqueries within one select: the library knows each by the name of its output, so that
+/// `min((SELECT a AS x ..)), min((SELECT b AS x ..))` would be one aggregate. Others than the first take another
+/// name. Here are, by the name of their output, the texts of the subqueries of each query around.
+#[derive(Default)]
+struct Subqueries(Vec<HashMap<String, Vec<String>>>);
+
+impl VisitorMut for Subqueries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
+        self.0.push(HashMap::default());
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
+        self.0.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Subquery(query) = expr
+            && let Some(seen) = self.0.last_mut()
+            && let Some(name) = only_output(&query.body)
+        {
+            let texts = seen.entry(name.clone()).or_default();
+            let text = query.to_string();
+            let at = texts.iter().position(|known| *known == text).unwrap_or(texts.len());
+            if at == texts.len() {
+                texts.push(text);
+            }
+            if at > 0 {
+                rename_output(query, &name, &format!("{name}{}", APART.to_string().repeat(at)));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The name of the only output; `None` where it cannot have another one.
+fn only_output(body: &SetExpr) -> Option<String> {
+    match body {
+        SetExpr::Select(select) => {
+            let [item] = select.projection.as_slice() else { return None };
+            let is_plain =
+                matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+            let name = Some(item_name(item)).filter(|_| is_plain)?;
+            let is_on = matches!(select.distinct, Some(Distinct::On(_)));
+            let is_key = |key: &Expr| matches!(key, Expr::Identifier(i) if identifier(i) == name);
+            let is_grouped = match &select.group_by {
+                GroupByExpr::Expressions(keys, _) => keys.iter().any(is_key),
+                GroupByExpr::All(_) => true,
+            };
+            (!is_on && !is_grouped).then_some(name)
+        }
+        SetExpr::Query(query) => only_output(&query.body),
+        SetExpr::SetOperation { left, .. } => only_output(left),
+        _ => None,
+    }
+}
+
+fn rename_output(query: &mut Query, name: &str, other: &str) {
+    if let Some(order_by) = &mut query.order_by
+        && let OrderByKind::Expressions(keys) = &mut order_by.kind
+    {
+        keys.iter_mut().for_each(|key| order::by_position(key, name, 0));
+    }
+    rename_output_in(&mut query.body, name, other);
+}
+
+fn rename_output_in(body: &mut SetExpr, name: &str, other: &str) {
+    match body {
+        SetExpr::Select(select) => {
+            for item in &mut select.projection {
+                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+                {
+                    let (expr, alias) = (expr.clone(), Ident::with_quote('"', other));
+                    *item = SelectItem::ExprWithAlias { expr, alias };
+                }
+            }
+        }
+        SetExpr::Query(query) => rename_output(query, name, other),
+        SetExpr::SetOperation { left, .. } => rename_output_in(left, name, other),
+        _ => {}
     }
 }

@@ -54,6 +54,7 @@ pub(crate) fn rewrite_with(
     catalog: &dyn Catalog,
     clock: Option<usize>,
 ) -> SqlResult<Option<Vec<String>>> {
+    crate::names::set_nested_apart(ast);
     crate::names::wrap_unnested(ast);
     let names = crate::names::name_outputs(ast);
     crate::names::set_apart(ast);

@@ -1,14 +1,16 @@
 //! Outer relations with the name of an inner column: `EXISTS (SELECT FROM o WHERE o.t = t.id)`, where `o`
-//! has a column `t`. The library takes `t.id` for a field of it and looks no further.
+//! has a column `t`. The library takes `t.id` for a field of it and looks no further. And queries of a
+//! `WITH` with the name of one around it.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind as Wild, SetExpr, TableAlias, TableFactor, Visit, VisitMut,
-    Visitor, VisitorMut,
+    Visitor, VisitorMut, With,
 };
 
+use super::APART;
 use crate::parse::identifier;
 
 /// Whether another query stands in this one: only there a relation can be an outer one.
@@ -124,6 +126,86 @@ impl VisitorMut for Renaming<'_> {
             && self.is_meant(first)
         {
             *first = self.new.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Gives queries of a `WITH` that have the name of one around it names of their own: the library refuses the
+/// second. Who names it knows it by the old one.
+pub(crate) fn set_nested_apart(query: &mut Query) {
+    // The visit itself never stops.
+    let _ = query.visit(&mut Nested::default());
+}
+
+/// The names of the queries of each `WITH` around, and how many have been renamed.
+#[derive(Default)]
+struct Nested {
+    around: Vec<Vec<String>>,
+    count: usize,
+}
+
+impl VisitorMut for Nested {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let names = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.around.push(names.map(|cte| identifier(&cte.alias.name)).collect());
+        ControlFlow::Continue(())
+    }
+
+    /// Inner queries come first: what is left of a name there means the one around.
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let own = self.around.pop().unwrap_or_default();
+        for (at, name) in own.into_iter().enumerate() {
+            if self.around.iter().flatten().any(|other| *other == name) {
+                self.count += 1;
+                let new = format!("{name}{}", APART.to_string().repeat(self.count));
+                rename(query, at, &Renamed { name, new: Ident::with_quote('"', new) });
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Renames one query of a `WITH`, where it can be seen.
+fn rename(query: &mut Query, at: usize, renamed: &Renamed) {
+    let Some(With { recursive, cte_tables, .. }) = &mut query.with else { return };
+    let first = if *recursive { 0 } else { at + 1 };
+    for cte in cte_tables.iter_mut().skip(first) {
+        renamed.within(&mut cte.query);
+    }
+    if let Some(cte) = cte_tables.get_mut(at) {
+        cte.alias.name = renamed.new.clone();
+    }
+    renamed.within(&mut query.body);
+    renamed.within(&mut query.order_by);
+    renamed.within(&mut query.limit_clause);
+}
+
+struct Renamed {
+    name: String,
+    new: Ident,
+}
+
+impl Renamed {
+    fn within(&self, tree: &mut impl VisitMut) {
+        // The visit itself never stops.
+        let _ = tree.visit(&mut &*self);
+    }
+}
+
+impl VisitorMut for &Renamed {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name: ObjectName(parts), alias, args: None, .. } = factor
+            && let [ObjectNamePart::Identifier(only)] = parts.as_mut_slice()
+            && identifier(only) == self.name
+        {
+            let old = std::mem::replace(only, self.new.clone());
+            let known = TableAlias { explicit: true, name: old, columns: vec![], at: None };
+            alias.get_or_insert(known);
         }
         ControlFlow::Continue(())
     }

@@ -119,7 +119,7 @@ fn is_column(expr: &Expr, name: &str) -> bool {
     }
 }
 
-fn by_position(key: &mut OrderByExpr, name: &str, position: usize) {
+pub(super) fn by_position(key: &mut OrderByExpr, name: &str, position: usize) {
     if matches!(&key.expr, Expr::Identifier(ident) if identifier(ident) == name) {
         key.expr = place(position);
     }
