@@ -351,8 +351,10 @@ fn column(name: &ObjectName) -> SqlResult<Ident> {
 /// The name that columns of the relation are known by.
 fn alias(relation: &TableFactor) -> SqlResult<Ident> {
     let (alias, name) = match relation {
-        TableFactor::Table { alias, name, .. } => (alias, name.0.last().and_then(|p| p.as_ident())),
-        TableFactor::Derived { alias, .. } => (alias, None),
+        TableFactor::Table { alias, name, .. } | TableFactor::Function { alias, name, .. } => {
+            (alias, name.0.last().and_then(|p| p.as_ident()))
+        }
+        TableFactor::Derived { alias, .. } | TableFactor::UNNEST { alias, .. } => (alias, None),
         _ => return Err(refused()),
     };
     let named = alias.as_ref().map(|alias| &alias.name).or(name);

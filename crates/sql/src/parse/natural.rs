@@ -1,15 +1,16 @@
-//! `NATURAL` joins of tables as joins with `USING`, for which it is known what `*` means.
+//! `NATURAL` joins as joins with `USING`, for which it is known what `*` means.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Ident, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr, TableWithJoins, VisitMut,
-    VisitorMut,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor,
+    TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
-use super::relations::Relations;
+use super::relations::{Relations, shared};
 
-/// Writes the columns of natural joins out, in all queries inside. Joins of what is no table stay.
+/// Writes the columns of natural joins out, in all queries inside. Joins of what has columns that are not
+/// known stay.
 pub(super) fn write_columns(query: &mut Query, relations: &Relations<'_>) {
     // The visit itself never stops.
     let _ = query.visit(&mut Natural { relations });
@@ -22,40 +23,54 @@ struct Natural<'a> {
 impl VisitorMut for Natural<'_> {
     type Break = ();
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        if let SetExpr::Select(select) = query.body.as_mut() {
-            select.from.iter_mut().for_each(|item| self.item(item));
-        }
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        select.from.iter_mut().for_each(|item| self.item(item));
         ControlFlow::Continue(())
     }
 }
 
 impl Natural<'_> {
     fn item(&self, item: &mut TableWithJoins) {
-        let Some(mut before) = self.relations.columns(&item.relation) else { return };
-        for join in &mut item.joins {
-            let Some(theirs) = self.relations.columns(&join.relation) else { return };
-            let (JoinOperator::Join(constraint)
-            | JoinOperator::Inner(constraint)
-            | JoinOperator::Left(constraint)
-            | JoinOperator::LeftOuter(constraint)
-            | JoinOperator::Right(constraint)
-            | JoinOperator::RightOuter(constraint)
-            | JoinOperator::FullOuter(constraint)) = &mut join.join_operator
-            else {
-                return;
+        self.inside(&mut item.relation);
+        item.joins.iter_mut().for_each(|join| self.inside(&mut join.relation));
+        for at in 0..item.joins.len() {
+            let (before, rest) = item.joins.split_at_mut(at);
+            let Some(join) = rest.first_mut() else { return };
+            let Some(constraint) = natural(&mut join.join_operator) else { continue };
+            let left = self.relations.joined(&item.relation, before);
+            let right = self.relations.columns(&join.relation);
+            let (Some(left), Some(right)) = (left, right) else { continue };
+            let name = |name: &String| ObjectName::from(vec![Ident::with_quote('"', name)]);
+            let names: Vec<ObjectName> = shared(&left, &right).iter().map(name).collect();
+            *constraint = match names.is_empty() {
+                true => JoinConstraint::On(Expr::value(Value::Boolean(true))),
+                false => JoinConstraint::Using(names),
             };
-            if matches!(constraint, JoinConstraint::Natural) {
-                let shared = before.iter().filter(|name| theirs.contains(name));
-                let name = |name: &String| ObjectName::from(vec![Ident::with_quote('"', name)]);
-                let shared: Vec<ObjectName> = shared.map(name).collect();
-                if shared.is_empty() {
-                    return;
-                }
-                *constraint = JoinConstraint::Using(shared);
-            }
-            let others: Vec<String> = theirs.into_iter().filter(|n| !before.contains(n)).collect();
-            before.extend(others);
         }
+    }
+
+    /// Joins in parentheses.
+    fn inside(&self, factor: &mut TableFactor) {
+        if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+            self.item(table_with_joins);
+        }
+    }
+}
+
+/// The constraint of a natural join.
+fn natural(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+            if matches!(constraint, JoinConstraint::Natural) =>
+        {
+            Some(constraint)
+        }
+        _ => None,
     }
 }
