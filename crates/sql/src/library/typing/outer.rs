@@ -122,8 +122,7 @@ fn without_cast(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Alias(alias) => Expr::Alias(alias).map_children(|expr| without_cast(expr, schema)),
         Expr::Cast(cast)
             if cast.field.name().is_empty()
-                && cast.field.data_type().is_numeric()
-                && cast.expr.get_type(schema)?.is_numeric() =>
+                && is_same_kind(cast.field.data_type(), &cast.expr.get_type(schema)?) =>
         {
             Ok(Transformed::yes(*cast.expr))
         }
@@ -131,12 +130,18 @@ fn without_cast(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// 42804 for numbers of a step that those of the first query cannot be.
+/// Whether both are numbers, or both are moments.
+fn is_same_kind(a: &DataType, b: &DataType) -> bool {
+    let is_moment = |ty: &DataType| matches!(ty, DataType::Date32 | DataType::Timestamp(..));
+    (a.is_numeric() && b.is_numeric()) || (is_moment(a) && is_moment(b))
+}
+
+/// 42804 for values of a step that those of the first query cannot be.
 fn check_kinds(name: &str, first: &LogicalPlan, step: &LogicalPlan) -> Result<()> {
     let types = first.schema().fields().iter().zip(step.schema().fields()).zip(1..);
     for ((first, step), number) in types {
         let (first, step) = (first.data_type(), step.data_type());
-        if rank(step) <= rank(first) || rank(first) == 0 {
+        if rank(step) <= rank(first) || rank(first) == 0 || !is_same_kind(first, step) {
             continue;
         }
         let [first, step] = [first, step].map(crate::render::type_name);
@@ -151,12 +156,15 @@ fn check_kinds(name: &str, first: &LogicalPlan, step: &LogicalPlan) -> Result<()
     Ok(())
 }
 
-/// Numbers of a higher kind have values that those of a lower one have not.
+/// Numbers of a higher kind have values that those of a lower one have not, and so have moments.
 fn rank(ty: &DataType) -> u8 {
     match ty {
-        ty if ty.is_integer() => 1,
-        ty if ty.is_decimal() => 2,
-        ty if ty.is_floating() => 3,
+        DataType::Int16 | DataType::Date32 => 1,
+        DataType::Int32 | DataType::Timestamp(_, None) => 2,
+        DataType::Int64 | DataType::Timestamp(_, Some(_)) => 3,
+        ty if ty.is_decimal() => 4,
+        DataType::Float32 => 5,
+        DataType::Float64 => 6,
         _ => 0,
     }
 }
