@@ -23,8 +23,10 @@ use types::SqlError;
 use super::distinct_on;
 use crate::library::{Counted, at_most_one, is_key};
 
+mod asking;
 mod dependent;
 
+use asking::Asking;
 use dependent::Dependent;
 
 /// Replaces every subquery in `plan` that the library has no join for, and every lateral join.
@@ -211,7 +213,7 @@ impl Unnest<'_> {
         let [input] = node.inputs()[..] else {
             return Err(unsupported("a subquery in this join condition"));
         };
-        let mut input = input.clone();
+        let mut input = Asking::new(input.clone());
         let schema = Arc::clone(node.schema());
         let names = NamePreserver::new(&node);
         let is_condition = matches!(node, LogicalPlan::Filter(_));
@@ -226,7 +228,7 @@ impl Unnest<'_> {
         }
         let keeps_columns =
             matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
-        let rebuilt = node.with_new_exprs(exprs, vec![input])?;
+        let rebuilt = node.with_new_exprs(exprs, vec![input.joined])?;
         if !keeps_columns {
             return rebuilt.recompute_schema();
         }
@@ -236,7 +238,7 @@ impl Unnest<'_> {
 
     /// Conditions that are joined by AND without their subqueries. An equality that a join may have as its
     /// key remains one.
-    fn condition(&self, expr: Expr, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
+    fn condition(&self, expr: Expr, input: &mut Asking) -> Result<Transformed<Expr>> {
         match expr {
             Expr::BinaryExpr(pair) if pair.op == Operator::And => {
                 Expr::BinaryExpr(pair).map_children(|part| self.condition(part, input))
@@ -255,9 +257,9 @@ impl Unnest<'_> {
     /// that they name.
     fn outer_join(&self, join: datafusion_expr::Join) -> Result<LogicalPlan> {
         let columns: Vec<Expr> = join.schema.columns().into_iter().map(Expr::Column).collect();
-        let mut left = Arc::unwrap_or_clone(join.left);
-        let mut right = Arc::unwrap_or_clone(join.right);
-        let schemas = [Arc::clone(left.schema()), Arc::clone(right.schema())];
+        let mut left = Asking::new(Arc::unwrap_or_clone(join.left));
+        let mut right = Asking::new(Arc::unwrap_or_clone(join.right));
+        let schemas = [&left, &right].map(|side| Arc::clone(side.rows.schema()));
         let filter = join.filter.map(|filter| {
             filter.transform_down(|e| {
                 if !is_subquery(&e) {
@@ -280,8 +282,8 @@ impl Unnest<'_> {
         });
         let filter = filter.transpose()?.map(|filter| filter.data);
         let (left_keys, right_keys): (Vec<Expr>, Vec<Expr>) = join.on.into_iter().unzip();
-        let joined = LogicalPlanBuilder::from(left).join_with_expr_keys(
-            right,
+        let joined = LogicalPlanBuilder::from(left.joined).join_with_expr_keys(
+            right.joined,
             join.join_type,
             (left_keys, right_keys),
             filter,
@@ -289,7 +291,7 @@ impl Unnest<'_> {
         joined.project(columns)?.build()
     }
 
-    fn expression(&self, expr: Expr, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
+    fn expression(&self, expr: Expr, input: &mut Asking) -> Result<Transformed<Expr>> {
         let replaced = match expr {
             Expr::ScalarSubquery(subquery) => self.scalar(subquery, input, Counted::WhereUsed)?,
             Expr::Exists(exists) => {
@@ -325,12 +327,7 @@ impl Unnest<'_> {
     }
 
     /// The value of the subquery's row, null of none.
-    fn scalar(
-        &self,
-        subquery: Subquery,
-        input: &mut LogicalPlan,
-        counted: Counted,
-    ) -> Result<Expr> {
+    fn scalar(&self, subquery: Subquery, input: &mut Asking, counted: Counted) -> Result<Expr> {
         let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
         let single = at_most_one(&plan);
         let (plan, value) = self.named(plan)?;
@@ -351,7 +348,7 @@ impl Unnest<'_> {
     }
 
     /// Whether the subquery has a row.
-    fn exists(&self, subquery: Subquery, input: &mut LogicalPlan) -> Result<Expr> {
+    fn exists(&self, subquery: Subquery, input: &mut Asking) -> Result<Expr> {
         let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
         let domain = self.domain(&plan, input)?;
         let dependent = Dependent { names: self.names, domain: &domain };
@@ -373,7 +370,7 @@ impl Unnest<'_> {
 
     /// `expr IN (subquery)`, of a subquery that is the same for all rows: true where a row matches, else
     /// unknown if there are rows and the value or one of theirs is null.
-    fn member(&self, expr: Expr, subquery: LogicalPlan, input: &mut LogicalPlan) -> Result<Expr> {
+    fn member(&self, expr: Expr, subquery: LogicalPlan, input: &mut Asking) -> Result<Expr> {
         let (plan, value) = self.named(self.plan(subquery)?)?;
         let value = Expr::Column(value);
         let [mark, all, known] = ["__mark", "__rows", "__known"].map(|name| self.names.next(name));
@@ -384,7 +381,7 @@ impl Unnest<'_> {
             .filter(value.clone().is_not_null())?
             .distinct()?
             .project([value.clone(), lit(true).alias(&mark)])?;
-        *input = LogicalPlanBuilder::from(input.clone())
+        input.joined = LogicalPlanBuilder::from(input.joined.clone())
             .join_on(matching.build()?, JoinType::Left, [expr.clone().eq(value)])?
             .join_on(counted.build()?, JoinType::Left, [lit(true)])?
             .build()?;
@@ -402,11 +399,11 @@ impl Unnest<'_> {
         expr: Expr,
         op: Operator,
         subquery: Subquery,
-        input: &mut LogicalPlan,
+        input: &mut Asking,
     ) -> Result<Expr> {
         let plan = Arc::unwrap_or_clone(subquery.subquery);
         let (plan, value) = self.named(plan)?;
-        let schema = Arc::clone(input.schema());
+        let schema = Arc::clone(input.joined.schema());
         // Seen from inside of the subquery, the compared value is an outer one.
         let outer = expr.transform_up(|e| match e {
             Expr::Column(column) => {
@@ -438,9 +435,9 @@ impl Unnest<'_> {
     fn lateral(&self, join: datafusion_expr::Join) -> Result<LogicalPlan> {
         let (alias, plan) = lateral_plan(Arc::unwrap_or_clone(join.right))?;
         let plan = self.plan(plan)?;
-        let mut left = Arc::unwrap_or_clone(join.left);
+        let left = Asking::new(Arc::unwrap_or_clone(join.left));
         let columns = join.schema.columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
-        let domain = self.domain(&plan, &mut left)?;
+        let domain = self.domain(&plan, &left)?;
         let dependent = Dependent { names: self.names, domain: &domain };
         let (mut rows, mut inner) = dependent.plan(plan)?;
         if let Some(alias) = alias {
@@ -453,7 +450,7 @@ impl Unnest<'_> {
         }
         let equal = join.on.into_iter().map(|(l, r)| l.eq(r));
         let filter = equal.chain(join.filter).reduce(Expr::and);
-        LogicalPlanBuilder::from(left)
+        LogicalPlanBuilder::from(left.joined)
             .join_detailed(
                 rows,
                 join.join_type,
@@ -475,11 +472,11 @@ impl Unnest<'_> {
     }
 
     /// The different values that the outer columns of `plan` have in `input`.
-    fn domain(&self, plan: &LogicalPlan, input: &mut LogicalPlan) -> Result<Domain> {
+    fn domain(&self, plan: &LogicalPlan, input: &Asking) -> Result<Domain> {
         let mut outer = Vec::new();
         for expr in plan.all_out_ref_exprs() {
             if let Expr::OuterReferenceColumn(_, column) = expr
-                && input.schema().has_column(&column)
+                && input.has_column(&column)
                 && !outer.contains(&column)
             {
                 outer.push(column);
@@ -488,7 +485,7 @@ impl Unnest<'_> {
         let names: Vec<String> = outer.iter().map(|_| self.names.next("__outer")).collect();
         let columns = outer.iter().zip(&names);
         let columns = columns.map(|(c, name)| Expr::Column(c.clone()).alias(name));
-        let values = LogicalPlanBuilder::from(input.clone());
+        let values = LogicalPlanBuilder::from(input.with_columns(&outer).clone());
         let plan = match outer.is_empty() {
             true => values.build()?,
             false => values.project(columns.collect::<Vec<_>>())?.distinct()?.build()?,
@@ -500,7 +497,7 @@ impl Unnest<'_> {
     /// Joins the results for the domain to the rows that asked for them.
     fn attach(
         &self,
-        input: &mut LogicalPlan,
+        input: &mut Asking,
         rows: LogicalPlan,
         domain: &Domain,
         inner: Vec<Column>,
@@ -509,12 +506,12 @@ impl Unnest<'_> {
         let all = inner.iter().cloned().chain([value.clone()]).map(Expr::Column);
         let rows = LogicalPlanBuilder::from(rows).project(all)?.build()?;
         let keys = (domain.outer.clone(), inner);
-        let joined = LogicalPlanBuilder::from(input.clone());
+        let joined = LogicalPlanBuilder::from(input.joined.clone());
         let (always, nulls) = match domain.outer.is_empty() {
             true => (Some(lit(true)), NullEquality::NullEqualsNothing),
             false => (None, NullEquality::NullEqualsNull),
         };
-        *input = joined.join_detailed(rows, JoinType::Left, keys, always, nulls)?.build()?;
+        input.joined = joined.join_detailed(rows, JoinType::Left, keys, always, nulls)?.build()?;
         Ok(Expr::Column(value))
     }
 }
