@@ -15,6 +15,7 @@ use crate::prepared::{PointExecution, Prepared};
 use crate::result::StatementResult;
 use crate::session::{Session, TransactionStatus};
 use crate::system::SystemCatalog;
+use crate::timeout::StatementTimeout;
 
 /// A prepared statement.
 #[derive(Debug)]
@@ -240,14 +241,15 @@ impl Session {
     /// The columns of a query's result, without running it.
     ///
     /// # Errors
-    /// What planning says, and 57014.
+    /// What planning says, and 57014, also when it takes longer than a statement may.
     pub async fn describe(&self, query: &Query) -> SqlResult<SchemaRef> {
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
+        let clock = StatementTimeout::start(&self.settings, &cancel);
         // To be described is not to run: a plan that was kept serves, none is made to be kept.
         let mut query = query.clone();
         query.bound.take_if(|bound| bound.generic.is_none());
-        Ok(self.plan(&query, &cancel).await?.1.root.schema.clone())
+        Ok(clock.judge(self.plan(&query, &cancel).await)?.1.root.schema.clone())
     }
 
     /// The columns that a statement which writes returns; `None` when it returns none.

@@ -15,6 +15,7 @@ use super::rows::RowStatement;
 use crate::columns::check_writable;
 use crate::result::StatementResult;
 use crate::system::{Results, SystemCatalog};
+use crate::timeout::StatementTimeout;
 
 impl Session {
     /// Runs all of it.
@@ -83,10 +84,11 @@ impl Session {
     /// The columns of what such a statement gives; `None` when it gives no rows.
     ///
     /// # Errors
-    /// What planning says, and 57014.
+    /// What planning says, and 57014, also when it takes longer than a statement may.
     pub async fn describe_with(&self, with: &WithWrites) -> SqlResult<Option<SchemaRef>> {
         let cancel = Cancel::default();
         self.listen_to(cancel.clone());
+        let clock = StatementTimeout::start(&self.settings, &cancel);
         let (catalog, options) = (self.system_catalog(), self.planner_options_now());
         let views = self.database().snapshot();
         let is_view = |name: &str| views.views.contains_key(name);
@@ -99,7 +101,7 @@ impl Session {
             let catalog = without_rows(&with, catalog, &options)?;
             columns(&with.body, &catalog, &options)
         };
-        self.planner().plan(is_large, &cancel, work).await
+        clock.judge(self.planner().plan(is_large, &cancel, work).await)
     }
 }
 

@@ -264,3 +264,21 @@ fn copy_goes_both_ways_in_all_formats() {
     let tags = raw.until(b'Z');
     assert!(tags.starts_with('H') && tags.ends_with("EZ") && !tags.contains('c'), "{tags}");
 }
+
+#[test]
+fn to_be_described_takes_no_longer_than_a_statement_may() {
+    let served = Served::start("described", options());
+    let mut client = served.connect("user=dovetail").expect("a connection");
+    client.batch_execute("create table few (id int primary key)").expect("a table");
+    // As many joins take far longer to plan.
+    let tables: Vec<String> = (0..60).map(|at| format!("few t{at}")).collect();
+    let keys: Vec<String> = (1..60).map(|at| format!("t{at}.id = t0.id")).collect();
+    let text = format!("select 1 from {} where {}", tables.join(", "), keys.join(" and "));
+    client.batch_execute("set statement_timeout = '5ms'").expect("set");
+    let error = client.prepare(&text).expect_err("too long");
+    let error = error.as_db_error().expect("the server's");
+    assert_eq!(error.code(), &SqlState::QUERY_CANCELED);
+    assert_eq!(error.message(), "canceling statement due to statement timeout");
+    client.batch_execute("set statement_timeout = 0").expect("set");
+    client.query_one("select 1", &[]).expect("a row");
+}
