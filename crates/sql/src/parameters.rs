@@ -181,10 +181,12 @@ fn naming(with: &With, around: &[Cte], last: usize) -> SqlResult<ast::Query> {
     let name = quote_ident(&identifier(&with.cte_tables[last].alias.name));
     let mut naming = parsed_query(&format!("select * from {name}"))?;
     let own = &with.cte_tables[..=last];
-    // One of the same name hides that around it.
-    let is_hidden = |cte: &&Cte| own.iter().any(|other| other.alias.name == cte.alias.name);
-    let around = around.iter().filter(|cte| !is_hidden(cte)).cloned();
-    let cte_tables = around.chain(own.iter().cloned()).collect();
+    // One of the same name hides those around it.
+    let is_named = |all: &[Cte], cte: &Cte| all.iter().any(|c| c.alias.name == cte.alias.name);
+    let is_hidden =
+        |at: usize| is_named(own, &around[at]) || is_named(&around[at + 1..], &around[at]);
+    let seen = (0..around.len()).filter(|at| !is_hidden(*at)).map(|at| around[at].clone());
+    let cte_tables = seen.chain(own.iter().cloned()).collect();
     naming.with = Some(With { cte_tables, ..with.clone() });
     Ok(naming)
 }
