@@ -243,15 +243,12 @@ impl Session {
         if admit::looks(&statement) {
             self.look();
         }
-        if matches!(statement, Statement::Explain(_) | Statement::CopyTo(_)) {
-            self.look_alone();
-        }
         if self.begins_writing(&statement) {
             self.begin_writing(&self.lock_wait()).await?;
         }
         match statement {
             Statement::Query(query) => self.query(&query, cancel).await.map(StatementResult::Rows),
-            Statement::Explain(e) => self.explain(&e, cancel).await,
+            Statement::Explain(e) => Box::pin(self.explain(&e, cancel)).await,
             Statement::WithWrites(with) => Box::pin(self.with_writes(with, cancel)).await,
             Statement::ExplainWrite(e) => Box::pin(self.explain_write(e)).await,
             Statement::Set { name, value: Some(value) } => self.set_or_probe(name, value).await,

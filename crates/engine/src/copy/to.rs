@@ -146,6 +146,7 @@ impl Session {
         cancel: Cancel,
         output: Option<PipeSender<Vec<u8>>>,
     ) -> SqlResult<StatementResult> {
+        self.look_alone();
         let (schema, mut rows) = self.copied_rows(&copy.copied, cancel.clone()).await?;
         if let CopyTarget::File(path) = &copy.target {
             rows.check_target(path)?;

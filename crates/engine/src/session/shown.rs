@@ -16,6 +16,7 @@ impl Session {
         statement: &Explain,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
+        self.look_alone();
         let (catalog, plan, planning) = self.plan(&statement.query, &cancel).await?;
         let figures = match statement.analyze {
             true => {

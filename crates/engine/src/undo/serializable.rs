@@ -11,10 +11,10 @@
 //! - Ranges of keys stand for what is read, so phantoms count. What a transaction has read is kept until nobody
 //!   reads as of a version from before its end, or until there is too much: then all that began before it count
 //!   as having replaced something of it.
-//! - Of transactions of other levels nobody knows what they have read. To come before such a one is refused, and
-//!   what they have read does not count.
-//! - One that only reads ends with the newest version that has committed; it may be refused as well, for it may
-//!   have seen what no order has.
+//! - Of transactions of other levels nobody knows what they have read, which does not count. Who writes is
+//!   refused where it comes before such a one: it has its place behind them all.
+//! - One that only reads ends with the newest version that has committed. It may be refused as well, for it may
+//!   have seen what no order has, but not for those of other levels.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl ReadView {
         };
         let successor = match planted::is("no-validation") {
             true => version,
-            false => view.first_successor(&state).min(version),
+            false => view.first_successor(&state, |stamp| stamp.first_successor()).min(version),
         };
         let precedes = successor < version;
         if precedes && (last || !view.may_precede(successor, stamp, &state)) {
@@ -115,7 +115,8 @@ impl ReadView {
     pub(crate) fn end_reads(&self) -> bool {
         let Some(reads) = self.serializable_reads() else { return true };
         let mut state = self.0.log.state();
-        let has_place = self.first_successor(&state) > self.0.version;
+        let known = |stamp: &Stamp| stamp.known_successor().unwrap_or(stamp.version());
+        let has_place = self.first_successor(&state, known) > self.0.version;
         if !has_place && !planted::is("no-validation") && !planted::is("queries-unvalidated") {
             return false;
         }
@@ -124,8 +125,9 @@ impl ReadView {
         true
     }
 
-    /// The first version that a transaction with this view has to come before.
-    fn first_successor(&self, state: &State) -> u64 {
+    /// The first version that a transaction with this view has to come before; `of` says it of those that have
+    /// replaced what it read.
+    fn first_successor(&self, state: &State, of: impl Fn(&Stamp) -> u64) -> u64 {
         let Some(reads) = self.serializable_reads() else { return 0 };
         let mut first = u64::MAX;
         reads.any(|tree, low, high| {
@@ -135,7 +137,7 @@ impl ReadView {
             }
             let changes = undo.within(low, high).flat_map(|(_, records)| records);
             let overtaken = changes.filter(|record| self.0.is_overtaken_by(record));
-            first = overtaken.map(|record| record.stamp.first_successor()).fold(first, u64::min);
+            first = overtaken.map(|record| of(&record.stamp)).fold(first, u64::min);
             first == 0
         });
         first

@@ -53,6 +53,11 @@ impl Stamp {
         self.0.first_successor.load(Ordering::Acquire)
     }
 
+    /// The same where it is known.
+    pub(super) fn known_successor(&self) -> Option<u64> {
+        Some(self.first_successor()).filter(|first| *first > 0)
+    }
+
     /// It has ended with the version: it was undone, or has a first successor.
     pub(super) fn end(&self, version: u64, successor: Option<u64>) {
         assert!(self.version() == IN_FLIGHT, "a transaction ends once");

@@ -3,10 +3,8 @@
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::tokens::Tokens;
-
 /// Rewrites the tokens of a statement in place.
-pub(super) fn apply(tokens: &mut Tokens) {
+pub(super) fn apply(tokens: &mut Vec<TokenWithSpan>) {
     let word = |at: usize| tokens.get(at).map_or("", |token| plain(token)).to_ascii_lowercase();
     let second = word(1);
     match word(0).as_str() {
@@ -31,7 +29,7 @@ pub(super) fn apply(tokens: &mut Tokens) {
 
 /// `integer ARRAY` is the standard's form of `integer[]`. Where the word is no type it makes an array
 /// of what stands in brackets or parentheses behind it, or is a label.
-fn array_types(tokens: &mut Tokens) {
+fn array_types(tokens: &mut Vec<TokenWithSpan>) {
     let mut at = tokens.len();
     while at > 1 {
         at -= 1;
@@ -50,7 +48,7 @@ fn array_types(tokens: &mut Tokens) {
 }
 
 /// `x ISNULL` and `x NOTNULL` test behind an operand; these words are no names of columns.
-fn null_tests(tokens: &mut Tokens) {
+fn null_tests(tokens: &mut Vec<TokenWithSpan>) {
     let mut at = tokens.len();
     while at > 1 {
         at -= 1;
@@ -81,7 +79,7 @@ fn plain(token: &TokenWithSpan) -> &str {
 }
 
 /// Puts a word in the place of another, where it stood.
-fn replace(tokens: &mut Tokens, at: usize, text: &str) {
+fn replace(tokens: &mut Vec<TokenWithSpan>, at: usize, text: &str) {
     let keyword = match text {
         "rollback" => Keyword::ROLLBACK,
         _ => Keyword::NoKeyword,
