@@ -29,6 +29,7 @@ use crate::plans::Plans;
 use crate::recovery;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
+use crate::system::SystemSchemas;
 use crate::versions::Versions;
 use crate::{door, fault};
 
@@ -52,6 +53,7 @@ pub struct Database {
 struct Inner {
     path: PathBuf,
     store: Store,
+    system: Arc<dyn SystemSchemas>,
     shares: Shares,
     /// What the operators of all queries hold.
     governor: Governor,
@@ -142,6 +144,7 @@ impl Database {
         let inner = Inner {
             path: path.to_owned(),
             store: store.clone(),
+            system: options.system.clone(),
             shares,
             governor: Governor::new(shares.operators),
             versions: Arc::new(Versions::new(store.clone(), snapshot, device.clone())),
@@ -182,6 +185,11 @@ impl Database {
     /// How often the configuration has changed.
     pub(crate) fn configuration_count(&self) -> u64 {
         self.inner.configuration_count.load(Ordering::Acquire)
+    }
+
+    /// The system's relations and functions.
+    pub(crate) fn system(&self) -> &Arc<dyn SystemSchemas> {
+        &self.inner.system
     }
 
     /// What the sessions are doing.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use engine::{Database, LockLog, Options, Session, StatementResult};
+use engine::{Database, LockLog, Session, StatementResult};
 
 /// The rows of a query, as text.
 fn rows(session: &mut Session, text: &str) -> Vec<String> {
@@ -25,7 +25,7 @@ fn sessions_queries_and_workers_are_seen() {
     let folder = std::env::temp_dir().join(format!("dovetail-activity-{}", std::process::id()));
     #[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
     std::fs::create_dir_all(&folder).expect("a folder");
-    let db = Database::create(&folder.join("t.dovetail"), Options::default()).expect("a database");
+    let db = Database::create(&folder.join("t.dovetail"), pg::options()).expect("a database");
     let (mut one, mut two) = (db.session(), db.session());
     one.execute("set application_name = 'first'").expect("set");
     one.execute("select count(*) from generate_series(1, 1000)").expect("rows");
@@ -61,7 +61,7 @@ fn sessions_queries_and_workers_are_seen() {
 fn waits_for_locks_that_take_long_are_told_of() {
     let folder = std::env::temp_dir().join(format!("dovetail-waits-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let db = Database::create(&folder.join("t.dovetail"), Options::default()).expect("a database");
+    let db = Database::create(&folder.join("t.dovetail"), pg::options()).expect("a database");
     let (mut one, mut two) = (db.session(), db.session());
     one.execute("create table t (id int primary key, v int); insert into t values (1, 1)")
         .expect("a table");
