@@ -5,6 +5,7 @@ mod acl;
 mod change;
 mod check;
 mod grant;
+mod logins;
 mod roles;
 mod session_info;
 mod verifier;

@@ -14,7 +14,6 @@ use storage::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::access::Credentials;
 use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot};
@@ -303,34 +302,10 @@ impl Database {
         self.store().set_interleaved(on);
     }
 
-    /// What a login is checked against, whether or not there is such a role.
-    pub fn credentials(&self, user: &str) -> Credentials {
-        self.snapshot().access.credentials(user)
-    }
-
-    /// Whether a user is a member of a role.
-    pub fn is_member(&self, user: &str, role: &str) -> bool {
-        let access = &self.snapshot().access;
-        match (access.role(user), access.id(role)) {
-            (Some(user), Ok(role)) => access.roles_of(user.id, false).contains(&role),
-            _ => false,
-        }
-    }
-
     /// The name of the database: that of its file.
     pub fn name(&self) -> String {
         let stem = self.path().file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
-    }
-
-    /// Whether nobody has made a role or set a password yet: any name means its one role then.
-    pub fn is_fresh(&self) -> bool {
-        self.snapshot().access.is_fresh()
-    }
-
-    /// Whether any role has a password.
-    pub fn has_passwords(&self) -> bool {
-        self.snapshot().access.has_passwords()
     }
 
     /// Makes everything durable; from an ordinary thread.

@@ -3,6 +3,7 @@
 mod advisory;
 mod arrays;
 mod chance;
+mod definition;
 mod describe;
 mod notifications;
 mod privileges;
@@ -19,15 +20,10 @@ use std::sync::{Arc, LazyLock};
 use engine::system::SessionView;
 use sql::{SystemFunction, SystemValue};
 use stdx::HashMap;
-use types::{LogicalType, SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult, SqlState};
 
 use crate::view::View;
-
-type Body = fn(&View, &[SystemValue]) -> SqlResult<SystemValue>;
-
-/// A function: its name, the type of its result, the least and most arguments, whether a null
-/// argument makes it null, and what it does.
-struct Definition(&'static str, LogicalType, usize, usize, bool, Body);
+use definition::Definition;
 
 /// The lists of all modules.
 const LISTS: [&[Definition]; 15] = [

@@ -1,30 +1,16 @@
 //! The definitions of all system relations, read from the exported list once.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use sql::catalog::{TableDef, TableId, TableStatistics, TableStorage};
+use sql::catalog::TableId;
 use stdx::HashMap;
 use types::{Column, LogicalType, Schema};
 
 /// What is exported from PostgreSQL, and what only this engine has.
 const LISTS: [&str; 2] = [include_str!("data/relations.txt"), include_str!("data/own.txt")];
 
-/// Relations with rows are planned as if they had this many: hash joins, no look-ups.
-const ROWS_GUESSED: u64 = 1000;
-
-/// Types of columns that clients are told as they are, though the engine has others in their place.
-const TOLD: [&str; 10] = [
-    "name",
-    "\"char\"",
-    "pg_node_tree",
-    "regproc",
-    "regtype",
-    "xid",
-    "name[]",
-    "\"char\"[]",
-    "aclitem[]",
-    "regtype[]",
-];
+/// Relations with what not everybody should know.
+pub(crate) const SUPERUSERS_ONLY: [&str; 2] = ["pg_authid", "pg_shadow"];
 
 /// A system relation.
 #[derive(Debug)]
@@ -35,8 +21,8 @@ pub(crate) struct Relation {
     /// `r` for a table, `v` for a view, `f` for a function in `FROM`.
     pub(crate) kind: &'static str,
     pub(crate) columns: Vec<RelationColumn>,
-    /// As the planner sees it.
-    pub(crate) def: Arc<TableDef>,
+    /// Names and types of the columns.
+    pub(crate) row_type: Schema,
     ordinals: HashMap<&'static str, usize>,
 }
 
@@ -56,6 +42,11 @@ static RELATIONS: LazyLock<Vec<Relation>> =
 static BY_NAME: LazyLock<HashMap<(&'static str, &'static str), usize>> =
     LazyLock::new(|| RELATIONS.iter().enumerate().map(|(i, r)| ((r.schema, r.name), i)).collect());
 
+/// All, also those that stand for functions.
+pub(crate) fn every() -> impl Iterator<Item = &'static Relation> {
+    RELATIONS.iter()
+}
+
 /// All but those that stand for functions.
 pub(crate) fn all() -> impl Iterator<Item = &'static Relation> {
     RELATIONS.iter().filter(|relation| relation.kind != "f")
@@ -70,21 +61,6 @@ pub(crate) fn find(schema: &str, name: &str) -> Option<&'static Relation> {
 pub(crate) fn by_id(id: TableId) -> Option<&'static Relation> {
     let oid = i64::from(id.0.checked_sub(TableId::SYSTEM)?);
     RELATIONS.iter().find(|r| r.oid == oid)
-}
-
-impl RelationColumn {
-    /// The type that clients are told where the engine has another one: names and letters are
-    /// `text` here, functions and types are numbers.
-    pub(crate) fn told_oid(&self) -> Option<u32> {
-        // Domains are told as what they are made of.
-        let name = match self.type_name {
-            "information_schema.sql_identifier" => "name",
-            "information_schema.character_data" | "information_schema.yes_or_no" => "varchar",
-            known if TOLD.contains(&known) => known,
-            _ => return None,
-        };
-        u32::try_from(crate::type_names::of_name(name)).ok()
-    }
 }
 
 impl Relation {
@@ -107,8 +83,8 @@ fn parse_relation(block: &'static str) -> Relation {
     let oid: u32 = oid.parse().expect("the list has an oid for each relation");
     let columns: Vec<RelationColumn> = body.lines().filter_map(parse_column).collect();
     let ordinals = columns.iter().enumerate().map(|(i, c)| (c.name, i)).collect();
-    let def = Arc::new(definition(schema, name, oid, &columns));
-    Relation { schema, name, oid: i64::from(oid), kind, columns, def, ordinals }
+    let row_type = Schema { columns: columns.iter().map(typed).collect() };
+    Relation { schema, name, oid: i64::from(oid), kind, columns, row_type, ordinals }
 }
 
 fn parse_column(line: &'static str) -> Option<RelationColumn> {
@@ -118,24 +94,8 @@ fn parse_column(line: &'static str) -> Option<RelationColumn> {
     Some(RelationColumn { name, type_name, ty: logical(type_name), not_null })
 }
 
-fn definition(schema: &str, name: &str, oid: u32, columns: &[RelationColumn]) -> TableDef {
-    let column =
-        |c: &RelationColumn| Column { name: c.name.into(), ty: c.ty, nullable: !c.not_null };
-    let filled = match schema {
-        "information_schema" => crate::information_schema::has_rows(name),
-        _ => crate::pg_catalog::has_rows(name),
-    };
-    let row_count = if filled { ROWS_GUESSED } else { 0 };
-    TableDef {
-        storage: TableStorage::Row,
-        constraints: Arc::default(),
-        id: TableId(TableId::SYSTEM + oid),
-        name: name.to_owned(),
-        schema: Schema { columns: columns.iter().map(column).collect() },
-        primary_key: vec![],
-        indexes: vec![],
-        statistics: Arc::new(TableStatistics { row_count, ..TableStatistics::default() }),
-    }
+fn typed(column: &RelationColumn) -> Column {
+    Column { name: column.name.into(), ty: column.ty, nullable: !column.not_null }
 }
 
 /// The engine's type for a column of PostgreSQL's type.

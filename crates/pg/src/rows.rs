@@ -70,7 +70,7 @@ pub(crate) fn batch(
         system_column(&values, relation.columns[ordinal].ty)
     };
     let arrays = ordinals.iter().map(column).collect::<SqlResult<Vec<_>>>()?;
-    let schema = relation.def.schema.project(ordinals);
+    let schema = relation.row_type.project(ordinals);
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)
         .map_err(|e| SqlError::internal(format!("rows of {}: {e}", relation.name)))

@@ -1,20 +1,26 @@
 //! What the engine asks for, answered from the lists of relations and functions.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
 use engine::system::{SessionView, SystemSchemas};
-use sql::catalog::{TableDef, TableId};
+use sql::catalog::{TableDef, TableId, TableStatistics, TableStorage};
 use sql::{SystemFunction, ViewDef};
+use stdx::HashMap;
 use types::{SqlError, SqlResult};
 
 use crate::relation::{self, Relation};
 use crate::rows::{self, Row, Rows};
 use crate::view::View;
-use crate::{functions, information_schema, pg_catalog};
+use crate::{functions, information_schema, pg_catalog, type_names};
 
-/// Relations with what not everybody should know.
-pub(crate) const SUPERUSERS_ONLY: [&str; 2] = ["pg_authid", "pg_shadow"];
+/// Relations with rows are planned as if they had this many: hash joins, no look-ups.
+const ROWS_GUESSED: u64 = 1000;
+
+/// The relations as the planner sees them, by oid.
+static DEFINITIONS: LazyLock<HashMap<i64, Arc<TableDef>>> = LazyLock::new(|| {
+    relation::every().map(|relation| (relation.oid, Arc::new(definition(relation)))).collect()
+});
 
 /// `pg_catalog` and `information_schema`.
 #[derive(Debug)]
@@ -22,11 +28,11 @@ pub(crate) struct Schemas;
 
 impl SystemSchemas for Schemas {
     fn relation(&self, schema: &str, name: &str) -> Option<Arc<TableDef>> {
-        relation::find(schema, name).map(|relation| relation.def.clone())
+        relation::find(schema, name).map(|relation| DEFINITIONS[&relation.oid].clone())
     }
 
     fn is_for_superusers(&self, name: &str) -> bool {
-        SUPERUSERS_ONLY.contains(&name)
+        relation::SUPERUSERS_ONLY.contains(&name)
     }
 
     fn rows(
@@ -41,7 +47,7 @@ impl SystemSchemas for Schemas {
     }
 
     fn told_type(&self, id: TableId, column: usize) -> Option<u32> {
-        relation::by_id(id)?.columns.get(column)?.told_oid()
+        type_names::told_oid(relation::by_id(id)?.columns.get(column)?.type_name)
     }
 
     fn function(&self, view: &Arc<SessionView>, name: &str) -> Option<SystemFunction> {
@@ -66,4 +72,23 @@ fn rows_of(relation: &'static Relation, view: &View) -> SqlResult<Vec<Row>> {
         _ => pg_catalog::fill(view, &mut rows)?,
     }
     Ok(rows.finish())
+}
+
+fn definition(relation: &Relation) -> TableDef {
+    let has_rows = match relation.schema {
+        "information_schema" => information_schema::has_rows(relation.name),
+        _ => pg_catalog::has_rows(relation.name),
+    };
+    let row_count = if has_rows { ROWS_GUESSED } else { 0 };
+    let oid = u32::try_from(relation.oid).expect("the list has oids");
+    TableDef {
+        storage: TableStorage::Row,
+        constraints: Arc::default(),
+        id: TableId(TableId::SYSTEM + oid),
+        name: relation.name.to_owned(),
+        schema: relation.row_type.clone(),
+        primary_key: vec![],
+        indexes: vec![],
+        statistics: Arc::new(TableStatistics { row_count, ..TableStatistics::default() }),
+    }
 }

@@ -33,6 +33,33 @@ const ALIASES: [(&str, &str); 5] = [
     ("float", "float8"),
 ];
 
+/// Types of columns that clients are told as they are, though the engine has others in their place.
+const TOLD: [&str; 10] = [
+    "name",
+    "\"char\"",
+    "pg_node_tree",
+    "regproc",
+    "regtype",
+    "xid",
+    "name[]",
+    "\"char\"[]",
+    "aclitem[]",
+    "regtype[]",
+];
+
+/// The type that clients are told of a relation's column where the engine has another one: names and letters
+/// are `text` here, functions and types are numbers.
+pub(crate) fn told_oid(type_name: &str) -> Option<u32> {
+    // Domains are told as what they are made of.
+    let name = match type_name {
+        "information_schema.sql_identifier" => "name",
+        "information_schema.character_data" | "information_schema.yes_or_no" => "varchar",
+        known if TOLD.contains(&known) => known,
+        _ => return None,
+    };
+    u32::try_from(of_name(name)).ok()
+}
+
 /// Oid and modifier (-1 for none) of a column's type.
 pub(crate) fn of(ty: LogicalType) -> (i64, i64) {
     let modifier = match ty {

@@ -4,7 +4,7 @@ use engine::system::{AdvisoryKey as Key, AdvisoryWish as Wish};
 use sql::SystemValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 const VOID: LogicalType = LogicalType::Text;

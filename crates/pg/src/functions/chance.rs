@@ -5,7 +5,7 @@ use std::time::Duration;
 use sql::SystemValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 const TEXT: LogicalType = LogicalType::Text;

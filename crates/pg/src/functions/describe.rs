@@ -3,7 +3,7 @@
 use sql::SystemValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::objects::{self, Object, namespace_name, namespace_oid};
 use crate::pg_catalog::comments::{self, Described};
 use crate::sequences::Sequence;

@@ -3,7 +3,7 @@
 use sql::SystemValue;
 use types::{LogicalType, SqlResult};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 pub(super) const EFFECTS: &[Definition] =

@@ -7,7 +7,7 @@ use sql::SystemValue;
 use sql::parse::Privilege;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::objects::{DATABASE, Object, namespace_name, namespace_oid};
 use crate::view::View;
 
@@ -152,7 +152,7 @@ fn on_relation(
         }
         Object::Index(..) => false.into(),
         Object::System(system) => {
-            let hidden = crate::schemas::SUPERUSERS_ONLY.contains(&system.name);
+            let hidden = crate::relation::SUPERUSERS_ONLY.contains(&system.name);
             let reads = asked.iter().any(|(p, grant)| *p == Privilege::Select && !grant);
             let superuser = view.access().is_superuser(role);
             (superuser || reads && !hidden).into()

@@ -5,7 +5,7 @@ use sql::SystemValue;
 use sql::parse::Privilege;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::objects::Object;
 use crate::sequences::Sequence;
 use crate::view::View;

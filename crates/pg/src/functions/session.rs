@@ -5,7 +5,7 @@ use engine::system::SettingChange;
 use sql::SystemValue;
 use types::{LogicalType, SqlResult};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 const TEXT: LogicalType = LogicalType::Text;

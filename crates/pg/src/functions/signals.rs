@@ -5,7 +5,7 @@ use engine::system::{SIGNAL_BACKEND, Signals};
 use sql::SystemValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 const BOOL: LogicalType = LogicalType::Bool;

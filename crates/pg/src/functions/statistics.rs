@@ -3,7 +3,7 @@
 use sql::SystemValue;
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 const RESET: &str = "pg_stat_statements_reset";

@@ -3,7 +3,7 @@
 use sql::SystemValue;
 use types::{LogicalType, SqlError, SqlResult};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 const TEXT: LogicalType = LogicalType::Text;

@@ -4,7 +4,7 @@
 use sql::SystemValue;
 use types::{LogicalType, SqlResult};
 
-use super::Definition;
+use super::definition::Definition;
 use crate::view::View;
 
 const BIGINT: LogicalType = LogicalType::Int64;
