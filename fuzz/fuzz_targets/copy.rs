@@ -13,7 +13,7 @@ thread_local! {
 /// A session of a database whose file is gone as soon as it is open.
 fn session() -> Session {
     let path = std::env::temp_dir().join(format!("dovetail-fuzz-{}", std::process::id()));
-    let options = Options { memory_bytes: 16 << 20, ..Options::default() };
+    let options = Options { memory_bytes: 16 << 20, ..pg::options() };
     let db = Database::create(&path, options).expect("a database");
     let mut session = db.session();
     session.execute(fuzz::COPY_TABLE).expect("the table");

@@ -68,7 +68,7 @@ pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<(
 }
 
 fn create(folder: &Path, way: Durability) -> SqlResult<Database> {
-    let options = Options { log_durability: Some(way), ..Options::default() };
+    let options = Options { log_durability: Some(way), ..pg::options() };
     let db = Database::create(&folder.join(format!("{way}.dovetail")), options)?;
     db.session().execute(&format!(
         "create table counters (k int primary key, v int not null);

@@ -19,7 +19,7 @@ const QUERY: &str = "select abalance from accounts where aid = $1";
 
 /// Measures everything `n` times on a new table in `folder`.
 pub fn run(folder: &Path, n: usize, mut emit: impl FnMut(Figure)) -> SqlResult<()> {
-    let options = Options { memory_bytes: 1 << 30, ..Options::default() };
+    let options = Options { memory_bytes: 1 << 30, ..pg::options() };
     let db = Database::create(&folder.join("point.dovetail"), options)?;
     eprintln!("ring {}, pool {} pages", db.file_backend(), db.pool().frames);
     fill(&mut db.session())?;

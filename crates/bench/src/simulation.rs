@@ -44,7 +44,9 @@ pub fn run(first: u64, count: u64, mut emit: impl FnMut(Figure)) -> ExitCode {
 /// The same with statements of clients.
 pub fn run_sql(first: u64, count: u64, mut emit: impl FnMut(Figure)) -> ExitCode {
     let started = Instant::now();
-    let all = all(engine::simulation::Report::default(), first, count, engine::simulation::run);
+    let options = pg::options();
+    let run = |seed| engine::simulation::run(&options, seed);
+    let all = all(engine::simulation::Report::default(), first, count, run);
     let report = match all {
         Ok(report) => report,
         Err(failure) => return failed(&failure, "--sql ", failure.seed),

@@ -13,7 +13,7 @@ fn verify(ring: RingKind, storage: TableStorage) {
     ));
     std::fs::create_dir_all(&folder).unwrap();
     // A quarter of the data: pages come and go.
-    let options = Options { memory_bytes: 5 << 20, ring, workers: 2, ..Options::default() };
+    let options = Options { memory_bytes: 5 << 20, ring, workers: 2, ..pg::options() };
     let db = match Database::create(&folder.join("t.dovetail"), options) {
         Ok(db) => db,
         Err(error) if ring == RingKind::Uring => {

@@ -81,7 +81,7 @@ pub fn back_up(args: &BackupArgs) -> ExitCode {
 fn copied(args: &BackupArgs) -> SqlResult<u64> {
     let tell = Arc::new(|said: &str| eprintln!("dovetail: {said}"));
     let archive = args.archive.clone().map(|folder| ArchiveOptions { folder, tell });
-    let opened = Database::open(&args.file, Options { archive, ..Options::default() });
+    let opened = Database::open(&args.file, Options { archive, ..pg::options() });
     let db = opened.map_err(|error| match error.state == SqlState::OBJECT_IN_USE {
         true => error
             .with_hint("Of a database that is served, ask its server: BACKUP DATABASE TO 'FILE'."),
@@ -106,7 +106,7 @@ pub fn restore(args: &RestoreArgs) -> ExitCode {
 fn restored(args: &RestoreArgs) -> SqlResult<ExitCode> {
     if let Some(archive) = &args.archive {
         let until = args.to.or(args.to_commit).unwrap_or(Until::End);
-        let (options, over) = (Options::default(), AtomicBool::new(false));
+        let (options, over) = (pg::options(), AtomicBool::new(false));
         let progress = Arc::<RestoreProgress>::default();
         let restored = std::thread::scope(|scope| {
             scope.spawn(|| progress::follow("restoring", || progress.bytes(), &over));

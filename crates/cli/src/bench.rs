@@ -194,7 +194,7 @@ fn cached(args: &OooArgs) -> SqlResult<ExitCode> {
     }
     let failed = |e: std::io::Error| SqlError::new(SqlState::IO_ERROR, e.to_string());
     let file_bytes = std::fs::metadata(common.path()).map_err(failed)?.len() as usize;
-    let cores = Options::default().workers;
+    let cores = pg::options().workers;
     bench::cores::measure(cores, args.runs).iter().for_each(|f| print_figure(f, common.json));
     for workers in [1, cores] {
         let mut options = Options { workers, ..common.options() };

@@ -66,7 +66,7 @@ fn reported(checked: SqlResult<CheckReport>) -> ExitCode {
 
 fn check(file: &Path, memory: Option<usize>) -> SqlResult<CheckReport> {
     let memory_bytes = memory.unwrap_or(MEMORY_BYTES);
-    let options = Options { memory_bytes, ..Options::default() };
+    let options = Options { memory_bytes, ..pg::options() };
     if let Some(problem) = probe_damage(file, &options)? {
         return Ok(CheckReport { problems: vec![problem], ..CheckReport::default() });
     }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use bench::figure::Figure;
 use bench::{modes, tpch};
 use clap::Args;
-use engine::{Database, ExecutionMode, Options, SqlError, SqlResult, SqlState};
+use engine::{Database, ExecutionMode, SqlError, SqlResult, SqlState};
 
 use crate::size::parse_bytes;
 use crate::tpch::{Common, print_figure};
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &MemoryArgs) -> SqlResult<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     drop(args.common.open_or_load()?);
-    let limit = args.common.memory.unwrap_or(Options::default().memory_bytes);
+    let limit = args.common.memory.unwrap_or(pg::options().memory_bytes);
     let queries = if args.queries.is_empty() { (1..=22).collect() } else { args.queries.clone() };
     let (mut failed, mut worst) = (0, 0.0_f64);
     for query in queries {

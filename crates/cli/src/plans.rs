@@ -97,6 +97,6 @@ impl PlansArgs {
     fn options(&self, pool_bytes: Option<usize>) -> Options {
         let ring = self.ring.unwrap_or(RingKind::Auto);
         let memory_bytes = (1 << 30).max(pool_bytes.unwrap_or(0) * 2);
-        Options { ring, pool_bytes, memory_bytes, ..Options::default() }
+        Options { ring, pool_bytes, memory_bytes, ..pg::options() }
     }
 }

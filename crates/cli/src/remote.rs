@@ -110,7 +110,7 @@ fn part(text: &str) -> Result<Part, String> {
 /// Measures; the exit code is 1 when rows were wrong or something was lost.
 pub(crate) fn run(args: &RemoteArgs) -> SqlResult<ExitCode> {
     let failed = |error: std::io::Error| SqlError::new(SqlState::IO_ERROR, error.to_string());
-    let options = Options { memory_bytes: args.memory, ring: args.ring, ..Options::default() };
+    let options = Options { memory_bytes: args.memory, ring: args.ring, ..pg::options() };
     let all = || vec![Part::Queries, Part::Indexed, Part::Files, Part::Beside];
     let wish = Wish {
         program: std::env::current_exe().map_err(failed)?,
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &RemoteArgs) -> SqlResult<ExitCode> {
 
 /// Serves until the process ends; the first line of the output is the URL.
 pub(crate) fn store(args: &StoreArgs) -> SqlResult<ExitCode> {
-    let speed = args.speed.speed(Options::default().workers);
+    let speed = args.speed.speed(pg::options().workers);
     let served = bench::store::serve(args.folder.clone(), speed, |url| {
         println!("{url}");
         // Whoever has started this waits for it.

@@ -144,7 +144,7 @@ fn open(configuration: &Arc<Configuration>, log: &Arc<Log>) -> SqlResult<Databas
         log_durability: durability(configuration)?,
         workers: configuration.count("workers"),
         configuration: configuration.clone(),
-        ..Options::default()
+        ..pg::options()
     };
     crate::allocator::fit_into(options.memory_bytes);
     runtime::code::read_ahead();

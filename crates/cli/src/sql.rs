@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use clap::Args;
 use engine::{
-    CancelHandle, Database, ExecutionMode, Options, ResultSet, RingKind, Session, SqlError,
-    SqlResult, StatementResult, TableDef, TransactionStatus,
+    CancelHandle, Database, ExecutionMode, ResultSet, RingKind, Session, SqlError, SqlResult,
+    StatementResult, TableDef, TransactionStatus,
 };
 use types::text::format_value;
 
@@ -106,7 +106,7 @@ impl SqlArgs {
 
     /// The database; what is opened from a bucket has a file of its own as long as it is open.
     fn open(&self) -> SqlResult<(Database, Option<Scratch>)> {
-        let mut options = Options::default();
+        let mut options = pg::options();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
         crate::allocator::fit_into(options.memory_bytes);
         options.page_bytes = self.page_size;

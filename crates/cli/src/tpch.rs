@@ -114,7 +114,7 @@ struct ExportArgs {
 
 impl Common {
     pub(crate) fn options(&self) -> Options {
-        let mut options = Options::default();
+        let mut options = pg::options();
         options.memory_bytes = self.memory.unwrap_or(options.memory_bytes);
         crate::allocator::fit_into(options.memory_bytes);
         options.pool_bytes = self.pool;

@@ -5,7 +5,9 @@ mod acl;
 mod change;
 mod check;
 mod grant;
+mod logins;
 mod roles;
+mod session_info;
 mod verifier;
 
 use std::collections::BTreeMap;
@@ -13,17 +15,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use types::{SqlError, SqlResult, SqlState};
 
-pub(crate) use acl::{Acl, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
+pub use acl::{Acl, AclItem, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES};
 pub(crate) use change::change;
-pub use check::{STATEMENT_KINDS, statement_kind};
-pub(crate) use check::{check, denied, examine, privilege_error, read_files, relation, row_locks};
-pub(crate) use roles::{PREDEFINED, READ_ALL_STATS, SIGNAL_BACKEND};
+pub use check::{STATEMENT_KINDS, denied, statement_kind};
+pub(crate) use check::{check, examine, privilege_error, read_files, relation, row_locks};
+pub(crate) use roles::PREDEFINED;
+pub use roles::{READ_ALL_STATS, SIGNAL_BACKEND};
+pub(crate) use session_info::SessionInfo;
 pub use verifier::{Credentials, Verifier};
 
 use crate::catalog::Snapshot;
 
 /// A role's number: PostgreSQL's oid.
-pub(crate) type RoleId = u32;
+pub type RoleId = u32;
 
 /// The role that a new database has: a superuser.
 pub(crate) const BOOTSTRAP: RoleId = 10;
@@ -32,44 +36,58 @@ pub(crate) const BOOTSTRAP: RoleId = 10;
 pub(crate) const BOOTSTRAP_NAME: &str = "dovetail";
 
 /// Stands for everybody in an access list.
-pub(crate) const PUBLIC: RoleId = 0;
+pub const PUBLIC: RoleId = 0;
 
 /// The first number of roles that users create, as in PostgreSQL.
 const FIRST_ROLE: RoleId = 16_384;
 
 /// A role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Role {
-    pub(crate) id: RoleId,
-    pub(crate) name: String,
-    pub(crate) superuser: bool,
-    pub(crate) inherit: bool,
-    pub(crate) createrole: bool,
-    pub(crate) createdb: bool,
-    pub(crate) login: bool,
-    pub(crate) replication: bool,
-    pub(crate) bypassrls: bool,
+pub struct Role {
+    /// Its number.
+    pub id: RoleId,
+    /// Its name.
+    pub name: String,
+    /// Whether it may do everything.
+    pub superuser: bool,
+    /// Whether it has what the roles may of which it is a member.
+    pub inherit: bool,
+    /// Whether it may create roles.
+    pub createrole: bool,
+    /// Whether it may create databases.
+    pub createdb: bool,
+    /// Whether it may log in.
+    pub login: bool,
+    /// Whether it may copy the database as a replica; shown, and without effect.
+    pub replication: bool,
+    /// Whether it sees all rows of tables with policies; shown, and without effect.
+    pub bypassrls: bool,
     /// Connections at once; -1 is no limit.
-    pub(crate) connection_limit: i32,
+    pub connection_limit: i32,
     /// What checks its password; the password itself is kept nowhere.
-    pub(crate) verifier: Option<String>,
+    pub verifier: Option<String>,
 }
 
 /// One role is a member of another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Membership {
-    pub(crate) role: RoleId,
-    pub(crate) member: RoleId,
-    pub(crate) grantor: RoleId,
+pub struct Membership {
+    /// The role that the member is, too.
+    pub role: RoleId,
+    /// The member.
+    pub member: RoleId,
+    /// Who made it one.
+    pub grantor: RoleId,
     /// The member may pass the membership on.
-    pub(crate) admin: bool,
+    pub admin: bool,
 }
 
 /// All roles, and the access lists of all objects.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Access {
-    pub(crate) roles: BTreeMap<RoleId, Role>,
-    pub(crate) memberships: Vec<Membership>,
+pub struct Access {
+    /// Those that somebody has made, by their numbers.
+    pub roles: BTreeMap<RoleId, Role>,
+    /// Who is a member of what.
+    pub memberships: Vec<Membership>,
     next_role: RoleId,
     /// By the table's id.
     tables: BTreeMap<u32, Acl>,
@@ -79,8 +97,9 @@ pub(crate) struct Access {
     #[serde(default)]
     sequences: BTreeMap<u32, Acl>,
     /// Of the schema `public`.
-    pub(crate) schema: Acl,
-    pub(crate) database: Acl,
+    pub schema: Acl,
+    /// Of the database.
+    pub database: Acl,
     /// What the made-up verifiers of names that are no roles follow from.
     mock_secret: Vec<u8>,
 }
@@ -117,8 +136,10 @@ fn has_all<K: Ord>(newer: &BTreeMap<K, Acl>, older: &BTreeMap<K, Acl>) -> bool {
 }
 
 /// What has an access list of its own.
-pub(crate) enum Relation<'a> {
+pub enum Relation<'a> {
+    /// A table by its id.
     Table(u32),
+    /// A view by its name.
     View(&'a str),
     /// One that `CREATE SEQUENCE` made: those of columns go with their tables.
     Sequence(u32),
@@ -148,7 +169,7 @@ impl Snapshot {
 
 impl Access {
     /// The access list of a relation. What nobody was ever named for is the bootstrap role's.
-    pub(crate) fn acl(&self, relation: &Relation<'_>) -> &Acl {
+    pub fn acl(&self, relation: &Relation<'_>) -> &Acl {
         let found = match relation {
             Relation::Table(id) => self.tables.get(id),
             Relation::View(name) => self.views.get(*name),

@@ -90,11 +90,11 @@ pub struct StatementActivity {
 
 /// How others end what a session does, and the session itself.
 #[derive(Clone)]
-pub(crate) struct Signals {
+pub struct Signals {
     /// The session's number, in place of a process id.
-    pub(crate) pid: i32,
+    pub pid: i32,
     /// The role that logged in.
-    pub(crate) role: RoleId,
+    pub role: RoleId,
     pub(crate) cancel: CancelHandle,
     /// Ends the connection; none for a session without one.
     pub(crate) terminate: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -102,13 +102,13 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Ends the statement that runs; true.
-    pub(crate) fn cancel(&self) -> bool {
+    pub fn cancel(&self) -> bool {
         self.cancel.cancel();
         true
     }
 
-    /// Ends the session, if it can be ended.
-    pub(crate) fn terminate(&self) -> bool {
+    /// Ends the session, if it can be ended; whether it can.
+    pub fn terminate(&self) -> bool {
         self.terminate.as_ref().inspect(|terminate| terminate()).is_some()
     }
 }
@@ -164,7 +164,7 @@ impl Activities {
     }
 
     /// Statements that have begun.
-    pub(crate) fn query_count(&self) -> u64 {
+    pub fn query_count(&self) -> u64 {
         self.query_count.load(Relaxed)
     }
 
@@ -203,12 +203,12 @@ impl Activity {
     }
 
     /// Where it stands between its statements.
-    pub(crate) fn transaction_status(&self) -> TransactionStatus {
+    pub fn transaction_status(&self) -> TransactionStatus {
         *lock(&self.status)
     }
 
     /// How others end it, once somebody has logged in.
-    pub(crate) fn signals(&self) -> Option<Signals> {
+    pub fn signals(&self) -> Option<Signals> {
         lock(&self.signals).clone()
     }
 

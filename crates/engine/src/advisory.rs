@@ -17,7 +17,7 @@ mod tests;
 
 /// What is locked: one number of 64 bits or two of 32, which never mean the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
+pub enum Key {
     /// `pg_advisory_lock(key)`
     One(i64),
     /// `pg_advisory_lock(key, key)`
@@ -26,12 +26,13 @@ pub(crate) enum Key {
 
 /// How a key is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wish {
-    pub(crate) key: Key,
+pub struct Wish {
+    /// What is locked.
+    pub key: Key,
     /// Others may share it.
-    pub(crate) shared: bool,
+    pub shared: bool,
     /// It ends with the transaction.
-    pub(crate) in_transaction: bool,
+    pub in_transaction: bool,
 }
 
 /// The locks of a database.
@@ -70,11 +71,15 @@ struct Waiting {
 }
 
 /// A lock that is held or waited for, to be shown.
-pub(crate) struct Shown {
-    pub(crate) key: Key,
-    pub(crate) session: u64,
-    pub(crate) shared: bool,
-    pub(crate) granted: bool,
+pub struct Shown {
+    /// What is locked.
+    pub key: Key,
+    /// The session that has it, or waits for it.
+    pub session: u64,
+    /// Whether others may share it.
+    pub shared: bool,
+    /// Whether the session has it.
+    pub granted: bool,
 }
 
 impl Lock {

@@ -234,7 +234,7 @@ fn has_all<T>(newer: &BTreeMap<String, Arc<T>>, older: &BTreeMap<String, Arc<T>>
 /// Where the number of a sequence is on disk: by the id of what it belongs to, and within a table by the
 /// ordinal of the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SequenceKey(pub(crate) u32, pub(crate) u16);
+pub struct SequenceKey(pub u32, pub u16);
 
 /// A sequence among all.
 pub(crate) struct Numbered<'a> {

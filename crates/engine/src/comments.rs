@@ -12,7 +12,7 @@ use crate::writing::Writing;
 
 /// What a comment is about. Columns go by their names, for their numbers change when others go.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Subject {
+pub enum Subject {
     /// By the table's id.
     Table(u32),
     /// By the table's id and the column's name.

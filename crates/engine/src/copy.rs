@@ -156,7 +156,8 @@ impl Session {
         let Statement::Copy(copy) = statement else {
             return Err(SqlError::internal("no COPY FROM"));
         };
-        access::check(&self.database().snapshot(), self.role(), statement)?;
+        let db = self.database();
+        access::check(&db.snapshot(), &**db.system(), self.role(), statement)?;
         self.copied(copy).map(|ordinals| ordinals.len())
     }
 }

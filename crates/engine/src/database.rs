@@ -14,7 +14,6 @@ use storage::{
 };
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::access::Credentials;
 use crate::activity::Activities;
 use crate::block::Block;
 use crate::catalog::{self, Snapshot};
@@ -29,6 +28,7 @@ use crate::plans::Plans;
 use crate::recovery;
 use crate::session::Session;
 use crate::settings::{self, Configuration};
+use crate::system::SystemSchemas;
 use crate::versions::Versions;
 use crate::{door, fault};
 
@@ -52,6 +52,7 @@ pub struct Database {
 struct Inner {
     path: PathBuf,
     store: Store,
+    system: Arc<dyn SystemSchemas>,
     shares: Shares,
     /// What the operators of all queries hold.
     governor: Governor,
@@ -142,6 +143,7 @@ impl Database {
         let inner = Inner {
             path: path.to_owned(),
             store: store.clone(),
+            system: options.system.clone(),
             shares,
             governor: Governor::new(shares.operators),
             versions: Arc::new(Versions::new(store.clone(), snapshot, device.clone())),
@@ -182,6 +184,11 @@ impl Database {
     /// How often the configuration has changed.
     pub(crate) fn configuration_count(&self) -> u64 {
         self.inner.configuration_count.load(Ordering::Acquire)
+    }
+
+    /// The system's relations and functions.
+    pub(crate) fn system(&self) -> &Arc<dyn SystemSchemas> {
+        &self.inner.system
     }
 
     /// What the sessions are doing.
@@ -295,34 +302,10 @@ impl Database {
         self.store().set_interleaved(on);
     }
 
-    /// What a login is checked against, whether or not there is such a role.
-    pub fn credentials(&self, user: &str) -> Credentials {
-        self.snapshot().access.credentials(user)
-    }
-
-    /// Whether a user is a member of a role.
-    pub fn is_member(&self, user: &str, role: &str) -> bool {
-        let access = &self.snapshot().access;
-        match (access.role(user), access.id(role)) {
-            (Some(user), Ok(role)) => access.roles_of(user.id, false).contains(&role),
-            _ => false,
-        }
-    }
-
     /// The name of the database: that of its file.
     pub fn name(&self) -> String {
         let stem = self.path().file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
-    }
-
-    /// Whether nobody has made a role or set a password yet: any name means its one role then.
-    pub fn is_fresh(&self) -> bool {
-        self.snapshot().access.is_fresh()
-    }
-
-    /// Whether any role has a password.
-    pub fn has_passwords(&self) -> bool {
-        self.snapshot().access.has_passwords()
     }
 
     /// Makes everything durable; from an ordinary thread.

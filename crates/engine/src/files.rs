@@ -27,7 +27,7 @@ use sql::{FileCall, FileFormat};
 use types::{Schema, SqlError, SqlResult, SqlState};
 
 use crate::objects::{Room, is_object};
-use crate::system::View;
+use crate::system::SessionView;
 use columns::FileColumn;
 
 pub(crate) use source::FileSource;
@@ -97,7 +97,7 @@ impl FileTables {
     /// there is no memory for what is known of them.
     pub(crate) async fn open(
         &self,
-        view: &View,
+        view: &SessionView,
         call: &FileCall,
         cancel: &Cancel,
     ) -> SqlResult<()> {

@@ -2,8 +2,8 @@
 //! `storage`.
 //!
 //! ```no_run
-//! use engine::{Database, Options};
-//! let db = Database::create("shop.dovetail".as_ref(), Options::default())?;
+//! use engine::Database;
+//! let db = Database::create("shop.dovetail".as_ref(), pg::options())?;
 //! let mut session = db.session();
 //! session.execute("create table t (a int primary key, b text)")?;
 //! session.execute("insert into t values (1, 'one')")?;
@@ -17,8 +17,8 @@
 //! Rows by their primary key, and SQL, in one transaction that is done again after a conflict:
 //!
 //! ```no_run
-//! use engine::{Database, Datum, KeyRange, Options, TransactionOptions};
-//! # let db = Database::open("shop.dovetail".as_ref(), Options::default())?;
+//! use engine::{Database, Datum, KeyRange, TransactionOptions};
+//! # let db = Database::open("shop.dovetail".as_ref(), pg::options())?;
 //! let again = TransactionOptions { attempts: 5, ..TransactionOptions::default() };
 //! let rows = db.transaction(&again, async |tx| {
 //!     if let Some(mut row) = tx.get("t", &[1.into()]).await? {
@@ -93,7 +93,7 @@ mod sorter;
 mod source;
 mod statements;
 mod stream;
-mod system;
+pub mod system;
 mod timeout;
 mod traced;
 mod undo;

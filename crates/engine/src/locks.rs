@@ -87,7 +87,7 @@ impl LockKey {
 /// How a key is locked, from the weakest to the strongest mode: each keeps out what those that are weaker
 /// keep out, and more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum LockMode {
+pub enum LockMode {
     /// `FOR KEY SHARE`: others refer to the key.
     KeyShare,
     /// `FOR SHARE`: the row stays as it is.
@@ -100,7 +100,7 @@ pub(crate) enum LockMode {
 
 impl LockMode {
     /// PostgreSQL's mode of a table of which rows are locked, or of a row that is waited for.
-    pub(crate) fn name(self, is_granted: bool) -> &'static str {
+    pub fn name(self, is_granted: bool) -> &'static str {
         match (self, is_granted) {
             (LockMode::KeyShare | LockMode::Share, true) => "RowShareLock",
             (LockMode::NoKeyUpdate | LockMode::Update, true) => "RowExclusiveLock",
@@ -114,7 +114,7 @@ impl LockMode {
 
 /// How far a right to write goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RightKind {
+pub enum RightKind {
     /// To change rows beside others.
     Share,
     /// To change definitions beside those who change rows.
@@ -125,7 +125,7 @@ pub(crate) enum RightKind {
 
 impl RightKind {
     /// What has it, and the mode in which, in PostgreSQL's terms: of those that keep out the same.
-    pub(crate) fn names(self) -> (&'static str, &'static str) {
+    pub fn names(self) -> (&'static str, &'static str) {
         match self {
             RightKind::Share => ("transactionid", "ExclusiveLock"),
             RightKind::Define => ("database", "ShareUpdateExclusiveLock"),
@@ -136,7 +136,7 @@ impl RightKind {
 
 /// What one that writes holds, or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LockShown {
+pub enum LockShown {
     /// The right to write.
     Right(RightKind),
     /// Keys of a tree; the strongest mode.
@@ -145,10 +145,13 @@ pub(crate) enum LockShown {
 
 /// A lock that is held or waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ShownLock {
-    pub(crate) session: Option<u64>,
-    pub(crate) what: LockShown,
-    pub(crate) is_granted: bool,
+pub struct ShownLock {
+    /// The session that has it, or waits for it; none for the engine itself.
+    pub session: Option<u64>,
+    /// What is locked.
+    pub what: LockShown,
+    /// Whether the session has it.
+    pub is_granted: bool,
 }
 
 /// The locks of a database.

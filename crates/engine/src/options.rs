@@ -11,6 +11,7 @@ use storage::ArchiveOptions;
 use crate::device::{DEVICE_PROFILE, DeviceChoice, Opening, asks_to_probe};
 use crate::recovery::RecoveryWatch;
 use crate::settings::Configuration;
+use crate::system::SystemSchemas;
 
 /// Options of [`crate::Database::create`] and [`crate::Database::open`].
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct Options {
     pub recovery_watch: Option<RecoveryWatch>,
     /// Where the planner's profile of the device comes from.
     pub device: DeviceChoice,
+    /// The system's relations and functions.
+    pub system: Arc<dyn SystemSchemas>,
     /// Runs in a simulated machine; `ring` says nothing then.
     pub simulation: Option<Simulation>,
 }
@@ -78,8 +81,10 @@ pub enum RingKind {
 /// The default memory: small enough for a laptop, its pool large enough for the inner nodes of 100 GB.
 const MEMORY_BYTES: usize = 1 << 30;
 
-impl Default for Options {
-    fn default() -> Options {
+impl Options {
+    /// The defaults, for a database with these system relations and functions. Those of PostgreSQL are in the crate
+    /// `pg`, and so are options with them: `pg::options()`.
+    pub fn new(system: Arc<dyn SystemSchemas>) -> Options {
         Options {
             memory_bytes: MEMORY_BYTES,
             pool_bytes: None,
@@ -94,12 +99,11 @@ impl Default for Options {
             archive: None,
             recovery_watch: None,
             device: DeviceChoice::Probed,
+            system,
             simulation: None,
         }
     }
-}
 
-impl Options {
     /// How a file is opened, as far as its device is concerned.
     pub(crate) fn device_of<'a>(&'a self, path: &'a Path) -> Opening<'a> {
         let given = self.configuration.text(DEVICE_PROFILE).unwrap_or_default();

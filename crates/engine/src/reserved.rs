@@ -4,12 +4,12 @@
 use sql::parse::{Alteration, SequenceChange, Statement};
 use types::{SqlError, SqlResult, SqlState};
 
-use crate::system::is_system_relation;
+use crate::system::{SystemSchemas, is_system_relation};
 
 /// 42939 for a statement that gives a relation a name of the system catalog.
-pub(crate) fn check(statement: &Statement) -> SqlResult<()> {
+pub(crate) fn check(system: &dyn SystemSchemas, statement: &Statement) -> SqlResult<()> {
     match given(statement) {
-        Some(name) if is_system_relation(name) => {
+        Some(name) if is_system_relation(system, name) => {
             let message = format!("unacceptable relation name \"{name}\"");
             Err(SqlError::new(SqlState("42939"), message)
                 .with_detail(

@@ -3,6 +3,7 @@
 mod acknowledged;
 mod admit;
 mod before_commit;
+mod chance;
 mod constraints;
 mod definitions;
 mod explained;
@@ -18,6 +19,7 @@ mod transaction;
 mod with_writes;
 mod write;
 
+pub(crate) use chance::Chance;
 pub use keyed::KeyRange;
 pub use program::TransactionOptions;
 pub use transaction::TransactionStatus;
@@ -33,6 +35,7 @@ use sql::plan::Plan;
 use sql::{InFlight, PlannerOptions, Query};
 use types::{SqlError, SqlResult, SqlState, zone};
 
+use crate::access::SessionInfo;
 use crate::activity::Activity;
 use crate::catalog::Snapshot;
 use crate::columns::check_writable;
@@ -43,6 +46,7 @@ use crate::lifted::Lifted;
 use crate::locks::LockWait;
 use crate::notice::Notice;
 use crate::notifications::Mailbox;
+use crate::numbers::{GivenNumbers, LastNumbers};
 use crate::pipe::{PipeReceiver, PipeSender};
 use crate::prepared::PointExecution;
 use crate::query::{QueryFigures, Watch};
@@ -50,10 +54,7 @@ use crate::result::{ResultSet, StatementResult};
 use crate::seek::Seek;
 use crate::settings::Settings;
 use crate::statements::{Executed, Statements};
-use crate::system::{
-    Generator, LastNumbers, Monitor, Results, SessionInfo, SettingChange, Sleep, SystemCatalog,
-    View,
-};
+use crate::system::{Monitor, Results, SessionView, SettingChange, Sleep, SystemCatalog};
 use crate::traced::Trace;
 use crate::waiting::let_others;
 use crate::writing::Writing;
@@ -88,7 +89,7 @@ pub struct Session {
     keyed: Keyed,
     pub(crate) statements: Arc<Statements>,
     pub(crate) cursors: Arc<Cursors>,
-    chance: Arc<Mutex<Option<Generator>>>,
+    chance: Arc<Chance>,
     /// The numbers that sequences gave it last.
     pub(crate) numbers: Arc<LastNumbers>,
     pub(crate) mailbox: Arc<Mailbox>,
@@ -239,7 +240,7 @@ impl Session {
         client: Client,
         cancel: Cancel,
     ) -> SqlResult<StatementResult> {
-        access::check(&self.db.snapshot(), self.info.role, &statement)?;
+        access::check(&self.db.snapshot(), &**self.db.system(), self.info.role, &statement)?;
         if admit::looks(&statement) {
             self.look();
         }
@@ -284,7 +285,7 @@ impl Session {
             Statement::CopyTo(copy) => self.copy_to(&copy, cancel, client.output).await,
             Statement::Copy(copy) => {
                 let statement = Statement::Copy(copy.clone());
-                crate::reserved::check(&statement)?;
+                crate::reserved::check(&**self.db.system(), &statement)?;
                 check_writable(&self.db.snapshot(), &statement)?;
                 Box::pin(self.copy_rows(&copy, client.input)).await
             }
@@ -322,7 +323,7 @@ impl Session {
 
     /// Runs a statement that writes.
     async fn write(&mut self, statement: Statement) -> SqlResult<StatementResult> {
-        crate::reserved::check(&statement)?;
+        crate::reserved::check(&**self.db.system(), &statement)?;
         check_writable(&self.db.snapshot(), &statement)?;
         let statement = match rows::RowStatement::new(statement) {
             Ok(statement) => return self.change_rows(statement).await,
@@ -356,33 +357,36 @@ impl Session {
     }
 
     pub(crate) fn catalog_over(&self, snapshot: Arc<Snapshot>) -> SystemCatalog {
-        let catalog = SystemCatalog::new(View {
-            snapshot,
-            session: self.info.clone(),
-            settings: self.settings.clone(),
-            statements: self.statements.clone(),
-            cursors: self.cursors.clone(),
-            chance: self.chance.clone(),
-            numbers: self.numbers.clone(),
-            mailbox: self.mailbox.clone(),
-            lent: self.lent.clone(),
-            given: Mutex::default(),
-            in_block: self.transaction.status != TransactionStatus::Idle,
-            reads_only: self.reads_only,
-            sleep: Sleep::default(),
-            session_id: self.activity.session_id,
-            wishes: Mutex::default(),
-            changes: Mutex::default(),
-            now_us: runtime::time::unix_us(),
-            governor: self.db.governor().clone(),
-            page_bytes: self.db.page_bytes() as u64,
-            checkpoint: self.db.store().checkpoint_number(),
-            monitor: Monitor {
-                activities: self.db.activities().clone(),
-                handle: self.db.handle(),
-                versions: self.db.versions().clone(),
+        let catalog = SystemCatalog::new(
+            self.db.system().clone(),
+            SessionView {
+                snapshot,
+                session: self.info.clone(),
+                settings: self.settings.clone(),
+                statements: self.statements.clone(),
+                cursors: self.cursors.clone(),
+                chance: self.chance.clone(),
+                numbers: self.numbers.clone(),
+                mailbox: self.mailbox.clone(),
+                lent: self.lent.clone(),
+                given: GivenNumbers::default(),
+                in_block: self.transaction.status != TransactionStatus::Idle,
+                reads_only: self.reads_only,
+                sleep: Sleep::default(),
+                session_id: self.activity.session_id,
+                wishes: Mutex::default(),
+                changes: Mutex::default(),
+                now_us: runtime::time::unix_us(),
+                governor: self.db.governor().clone(),
+                page_bytes: self.db.page_bytes() as u64,
+                checkpoint: self.db.store().checkpoint_number(),
+                monitor: Monitor {
+                    activities: self.db.activities().clone(),
+                    handle: self.db.handle(),
+                    versions: self.db.versions().clone(),
+                },
             },
-        });
+        );
         catalog.with_results(self.results.clone())
     }
 

@@ -260,7 +260,7 @@ impl Settings {
     }
 
     /// As `pg_settings` has it: without the unit.
-    pub(crate) fn plain(&self, setting: &'static Setting) -> String {
+    pub fn plain(&self, setting: &'static Setting) -> String {
         match setting.kind {
             Kind::Device => self.shown(setting),
             _ => self.value(setting).plain(),
@@ -402,7 +402,7 @@ impl Settings {
     }
 
     /// What `RESET` goes back to.
-    pub(crate) fn reset_value(&self, setting: &'static Setting) -> Value {
+    pub fn reset_value(&self, setting: &'static Setting) -> Value {
         if let Some(value) = self.given.at_start.get(setting.name) {
             return value.clone();
         }
@@ -413,7 +413,7 @@ impl Settings {
     }
 
     /// Where the value comes from.
-    pub(crate) fn origin(&self, setting: &'static Setting) -> Origin {
+    pub fn origin(&self, setting: &'static Setting) -> Origin {
         if self.given.since.contains(setting.name) {
             return Origin::Session;
         }
@@ -425,7 +425,7 @@ impl Settings {
     }
 
     /// Whether the server must be restarted before a value holds that the file has now.
-    pub(crate) fn waits_for_restart(&self, setting: &'static Setting) -> bool {
+    pub fn waits_for_restart(&self, setting: &'static Setting) -> bool {
         self.configuration.as_ref().is_some_and(|c| c.waits_for_restart(setting))
     }
 

@@ -20,12 +20,13 @@ use types::{SqlError, SqlResult};
 
 use crate::activity::{Activity, StatementActivity};
 use crate::isolation;
+use crate::numbers::Given;
 use crate::prepared::PointExecution;
 use crate::query::{Run, Watch};
 use crate::result::ResultSet;
 use crate::seek::Seek;
 use crate::session::{Session, TransactionStatus};
-use crate::system::{Given, SettingChange, SystemCatalog};
+use crate::system::{SettingChange, SystemCatalog};
 use crate::timeout::StatementTimeout;
 
 pub(crate) use rows::QueryRows;

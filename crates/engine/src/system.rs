@@ -1,152 +1,112 @@
-//! The system relations and functions: `pg_catalog` and `information_schema` over a snapshot of the
-//! catalog, as one session sees it. Read only; rows are made up when a query asks for them.
+//! What a database has beside its users' objects, and who brings it: the system's relations and functions.
 //!
-//! Names, columns, types and oids of relations are PostgreSQL 15's (`data/relations.txt`), and so are
-//! the rows about what is built in. What the engine does not have is a relation without rows.
+//! The engine has none of its own. Whoever opens a database hands in [`SystemSchemas`]
+//! ([`crate::Options::new`]); `pg` has those of PostgreSQL. A statement asks them by name, and for rows when
+//! a scan runs, with a [`SessionView`]: what it sees of its session, of the catalog and of what runs.
 
-mod builtin;
-mod constraints;
-mod functions;
-mod information_schema;
-mod names;
-mod objects;
-mod owners;
-mod pg_catalog;
-mod relation;
+#[cfg(test)]
+pub(crate) mod few;
 mod results;
-mod rows;
-mod sequences;
-mod session_info;
 mod sleep;
 mod source;
-#[cfg(test)]
-mod tests;
-mod type_names;
+mod view;
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::Arc;
 
-use exec::Governor;
+use arrow_array::RecordBatch;
 use runtime::sync::Cancel;
 use sql::catalog::{Catalog, NextNumber, TableDef, TableId};
 use sql::parse::Privilege;
 use sql::plan::Scan;
-use sql::{Query, SystemFunction};
-use types::{SqlError, SqlResult};
+use sql::{Query, SystemFunction, ViewDef};
+use types::SqlResult;
 
-use crate::access;
-use crate::activity::Activities;
-use crate::advisory::Wish;
-use crate::catalog::Snapshot;
-use crate::cursors::Cursors;
-use crate::database::Database;
+use crate::catalog::{SequenceKey as Key, Snapshot};
 use crate::files::{FileSource, FileTables};
-use crate::lent::{LentSource, LentTables};
-use crate::notifications::Mailbox;
+use crate::lent::LentSource;
+use crate::numbers::Given;
 use crate::objects::Room;
-use crate::settings::Settings;
-use crate::statements::Statements;
-use crate::versions::Versions;
 
-pub(crate) use constraints::{next_of, numbered_by};
-pub(crate) use functions::{Generator, Given, LastNumbers};
-pub(crate) use names::quote_ident;
+pub use crate::access::{
+    Access, Acl, AclItem, Membership, ON_DATABASES, ON_RELATIONS, ON_SCHEMAS, ON_SEQUENCES, PUBLIC,
+    READ_ALL_STATS, Relation as OwnedRelation, Role, RoleId, SIGNAL_BACKEND, denied,
+};
+pub use crate::activity::Signals;
+pub use crate::advisory::{Key as AdvisoryKey, Shown as AdvisoryShown, Wish as AdvisoryWish};
+pub use crate::catalog::SequenceKey;
+pub use crate::comments::Subject;
+pub use crate::locks::{LockMode, LockShown, RightKind, ShownLock};
+pub use storage::TreeId;
+pub use view::{SessionView, SettingChange};
+
 pub(crate) use results::Results;
-pub(crate) use session_info::SessionInfo;
 pub(crate) use sleep::Sleep;
 pub(crate) use source::SystemSource;
+pub(crate) use view::Monitor;
 
-impl Database {
-    /// The names of all functions, aggregates and window functions that statements may call.
-    pub fn function_names() -> BTreeSet<String> {
-        let mut names = sql::function_names();
-        names.extend(functions::names().map(str::to_owned));
-        names
-    }
+use crate::access;
+
+/// The system's relations and functions. One value serves all sessions, from any thread.
+pub trait SystemSchemas: fmt::Debug + Send + Sync {
+    /// The relation `name` of the schema `schema`, as the planner knows it. Its id is at least
+    /// [`TableId::SYSTEM`], and the same at each call; ids from 2³⁰ above that are the engine's own.
+    fn relation(&self, schema: &str, name: &str) -> Option<Arc<TableDef>>;
+
+    /// Whether only superusers may read the relation of this name.
+    fn is_for_superusers(&self, name: &str) -> bool;
+
+    /// The rows of a relation by its id, the columns at `ordinals`.
+    ///
+    /// # Errors
+    /// XX000 when there is no such relation.
+    fn rows(
+        &self,
+        view: &Arc<SessionView>,
+        id: TableId,
+        ordinals: &[usize],
+    ) -> SqlResult<RecordBatch>;
+
+    /// The number of the type that clients are told for a column, where it is not that of the engine's
+    /// type.
+    fn told_type(&self, id: TableId, column: usize) -> Option<u32>;
+
+    /// The function `name`, for this session.
+    fn function(&self, view: &Arc<SessionView>, name: &str) -> Option<SystemFunction>;
+
+    /// What stands for an object of users that is no relation for the engine, such as a sequence, where a
+    /// query reads it by its name.
+    fn object_as_view(&self, view: &Arc<SessionView>, name: &str) -> Option<Arc<ViewDef>>;
+
+    /// The number by which clients know a view of users.
+    fn view_oid(&self, view: &Arc<SessionView>, name: &str) -> Option<u32>;
 }
 
-/// Relations with what not everybody should know.
-pub(crate) const SUPERUSERS_ONLY: [&str; 2] = ["pg_authid", "pg_shadow"];
-
-/// Whether the system catalog has a relation of this name.
-pub(crate) fn is_system_relation(name: &str) -> bool {
-    is_relation_of("pg_catalog", name)
+/// Whether the schema that is found first has a relation of this name.
+pub(crate) fn is_system_relation(system: &dyn SystemSchemas, name: &str) -> bool {
+    is_relation_of(system, "pg_catalog", name)
 }
 
 /// Whether one of the system's own schemas has a relation of this name.
-pub(crate) fn is_relation_of(schema: &str, name: &str) -> bool {
-    relation::find(schema, name).is_some()
+pub(crate) fn is_relation_of(system: &dyn SystemSchemas, schema: &str, name: &str) -> bool {
+    system.relation(schema, name).is_some()
 }
 
-/// A snapshot of the catalog with the session that looks at it.
+/// The catalog as a statement of a session sees it.
 #[derive(Clone)]
 pub(crate) struct SystemCatalog {
-    view: Arc<View>,
+    system: Arc<dyn SystemSchemas>,
+    view: Arc<SessionView>,
     /// What parts of the statement have given.
     results: Arc<Results>,
     /// The files that it reads.
     files: Arc<FileTables>,
 }
 
-/// What system relations and functions are made from.
-pub(crate) struct View {
-    pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) session: SessionInfo,
-    pub(crate) settings: Settings,
-    pub(crate) statements: Arc<Statements>,
-    pub(crate) cursors: Arc<Cursors>,
-    /// The session's random numbers; `None` until the first one.
-    pub(crate) chance: Arc<Mutex<Option<Generator>>>,
-    /// The numbers that sequences gave the session last.
-    pub(crate) numbers: Arc<LastNumbers>,
-    /// What the session tells others when its transaction commits.
-    pub(crate) mailbox: Arc<Mailbox>,
-    /// Rows of the program that has the session.
-    pub(crate) lent: Arc<LentTables>,
-    /// The sequences of which a crash would forget what they gave out.
-    pub(crate) given: Mutex<Vec<Given>>,
-    /// Whether the session is in a transaction block.
-    pub(crate) in_block: bool,
-    /// Whether functions with an effect are refused.
-    pub(crate) reads_only: bool,
-    /// What `pg_sleep` asked for.
-    pub(crate) sleep: Sleep,
-    /// The session's number among those of the database.
-    pub(crate) session_id: u64,
-    /// Advisory locks that the statement has to wait for before it goes on.
-    pub(crate) wishes: Mutex<Vec<Wish>>,
-    /// Settings that functions change, for when the statement is done.
-    pub(crate) changes: Mutex<Vec<SettingChange>>,
-    /// When the statement began, in microseconds since 1970.
-    pub(crate) now_us: i64,
-    /// Memory for what is known before there is a plan.
-    pub(crate) governor: Governor,
-    /// Bytes of a page of the database file.
-    pub(crate) page_bytes: u64,
-    /// The number of the last checkpoint: it rises with what all see.
-    pub(crate) checkpoint: u64,
-    pub(crate) monitor: Monitor,
-}
-
-/// What `set_config` asked for.
-pub(crate) struct SettingChange {
-    pub(crate) name: String,
-    pub(crate) value: String,
-    /// For the transaction only.
-    pub(crate) is_local: bool,
-}
-
-/// Where what runs now can be seen. It holds no handle of the database, whose last one must not be
-/// dropped on a worker.
-pub(crate) struct Monitor {
-    pub(crate) activities: Arc<Activities>,
-    pub(crate) handle: runtime::Handle,
-    pub(crate) versions: Arc<Versions>,
-}
-
 impl SystemCatalog {
-    pub(crate) fn new(view: View) -> SystemCatalog {
-        SystemCatalog { view: Arc::new(view), results: Arc::default(), files: Arc::default() }
+    pub(crate) fn new(system: Arc<dyn SystemSchemas>, view: SessionView) -> SystemCatalog {
+        let (results, files) = (Arc::default(), Arc::default());
+        SystemCatalog { system, view: Arc::new(view), results, files }
     }
 
     /// The same with what parts of the statement have given.
@@ -185,6 +145,12 @@ impl SystemCatalog {
         self.view.lent.source(scan)
     }
 
+    /// What the system's relations and functions are made from.
+    #[cfg(test)]
+    pub(crate) fn session_view(&self) -> &SessionView {
+        &self.view
+    }
+
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
         &self.view.snapshot
     }
@@ -199,50 +165,26 @@ impl SystemCatalog {
     /// # Errors
     /// 40P01 for a lock that would never be free.
     pub(crate) async fn pay(&self) -> SqlResult<()> {
-        self.view.sleep.pay().await;
-        let wishes = || self.view.wishes.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = std::mem::take(&mut *wishes());
-        for wish in wanted {
-            self.view.monitor.activities.locks.obtain(self.view.session_id, wish).await?;
-        }
-        Ok(())
+        self.view.pay().await
     }
 
     /// The sequences that gave numbers out of which a crash would not know.
     pub(crate) fn given(&self) -> Vec<Given> {
-        std::mem::take(&mut *self.view.given.lock().unwrap_or_else(PoisonError::into_inner))
+        self.view.given()
     }
 
     /// The settings that the statement changed by `set_config`.
     pub(crate) fn changes(&self) -> Vec<SettingChange> {
-        std::mem::take(&mut *self.view.changes.lock().unwrap_or_else(PoisonError::into_inner))
+        self.view.changes()
     }
 
     /// The rows of a system relation, the columns at `ordinals`.
     pub(crate) fn source(&self, id: TableId, ordinals: &[usize]) -> SqlResult<SystemSource> {
-        if let Some(rows) = self.results.rows(id, ordinals) {
-            return rows.map(SystemSource::new);
-        }
-        let relation = relation::by_id(id);
-        let relation = relation.ok_or_else(|| SqlError::internal("no such system relation"))?;
-        let rows = self.view.rows(relation)?;
-        Ok(SystemSource::new(rows::batch(relation, &rows, ordinals)?))
-    }
-}
-
-impl View {
-    /// Whether the role may see what others run.
-    fn sees_all_statistics(&self) -> bool {
-        self.snapshot.access.has_privileges_of(self.session.role, access::READ_ALL_STATS)
-    }
-
-    fn rows(&self, relation: &'static relation::Relation) -> SqlResult<Vec<rows::Row>> {
-        let mut rows = rows::Rows::new(relation);
-        match relation.schema {
-            "information_schema" => information_schema::fill(self, &mut rows)?,
-            _ => pg_catalog::fill(self, &mut rows)?,
-        }
-        Ok(rows.finish())
+        let rows = match self.results.rows(id, ordinals) {
+            Some(rows) => rows,
+            None => self.system.rows(&self.view, id, ordinals),
+        };
+        rows.map(SystemSource::new)
     }
 }
 
@@ -252,19 +194,17 @@ impl Catalog for SystemCatalog {
         own.or_else(|| self.view.lent.table(name))
     }
 
-    fn view(&self, name: &str) -> Option<Arc<sql::ViewDef>> {
+    fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
         let view = Catalog::view(&*self.view.snapshot, name);
-        view.or_else(|| self.view.sequence_as_view(name))
+        view.or_else(|| self.system.object_as_view(&self.view, name))
     }
 
     fn view_oid(&self, name: &str) -> Option<u32> {
-        let views = self.view.user_views();
-        let (oid, _) = views.into_iter().find(|(_, view)| view.name == name)?;
-        u32::try_from(oid).ok()
+        self.system.view_oid(&self.view, name)
     }
 
     fn system_type(&self, table: &TableDef, column: usize) -> Option<u32> {
-        relation::by_id(table.id)?.columns.get(column)?.told_oid()
+        self.system.told_type(table.id, column)
     }
 
     fn tables(&self) -> Vec<Arc<TableDef>> {
@@ -275,7 +215,7 @@ impl Catalog for SystemCatalog {
         match schema {
             sql::parse::RESULTS_SCHEMA => self.results.table(name),
             sql::FILES_SCHEMA => self.files.table(name),
-            _ => relation::find(schema, name).map(|relation| relation.def.clone()),
+            _ => self.system.relation(schema, name),
         }
     }
 
@@ -286,7 +226,8 @@ impl Catalog for SystemCatalog {
     fn check_read(&self, name: &str, is_system: bool, within: Option<&str>) -> SqlResult<()> {
         let (snapshot, role) = (&self.view.snapshot, self.view.session.role);
         if is_system {
-            return match SUPERUSERS_ONLY.contains(&name) && !snapshot.access.is_superuser(role) {
+            let is_hidden = self.system.is_for_superusers(name);
+            return match is_hidden && !snapshot.access.is_superuser(role) {
                 true => Err(access::denied("table", name)),
                 false => Ok(()),
             };
@@ -301,11 +242,11 @@ impl Catalog for SystemCatalog {
 
     fn numbers_of(&self, table: &TableDef, ordinal: usize) -> Option<NextNumber> {
         let mut next = self.view.snapshot.numbers_of(table, ordinal)?;
-        let (oid, last) = (sequences::oid_of_column(table, ordinal), self.view.numbers.clone());
-        Some(Box::new(move || next().inspect(|number| last.note(oid, *number))))
+        let (key, last) = (Key(table.id.0, ordinal as u16), self.view.numbers.clone());
+        Some(Box::new(move || next().inspect(|number| last.note(key, *number))))
     }
 
     fn system_function(&self, name: &str) -> Option<SystemFunction> {
-        functions::find(name, &self.view)
+        self.system.function(&self.view, name)
     }
 }

@@ -48,7 +48,7 @@ use crate::isolation;
 use crate::load::drop_trees;
 use crate::locks::{LockWait, Locks, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Notes};
-use crate::system::Given;
+use crate::numbers::Given;
 use crate::undo::{ReadView, Stamp};
 use crate::waiting::unless_cancelled;
 

@@ -33,7 +33,7 @@ impl Drop for Folder {
 }
 
 fn options() -> Options {
-    Options { memory_bytes: 32 << 20, workers: 2, ..Options::default() }
+    Options { memory_bytes: 32 << 20, workers: 2, ..pg::options() }
 }
 
 /// The rows of the last statement, a column a field; or the error and its hint.

@@ -23,7 +23,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 fn histories(level: Isolation) -> impl Iterator<Item = (u64, History)> {
     seeds().map(move |seed| {
-        let history = record(seed, level, TRANSACTIONS);
+        let history = record(&pg::options(), seed, level, TRANSACTIONS);
         (seed, history.unwrap_or_else(|failure| panic!("{level:?}: {failure}")))
     })
 }
@@ -73,7 +73,7 @@ fn a_power_cut_leaves_a_beginning_with_all_that_was_durable() {
     let (mut total, mut failures) = (Survivors::default(), vec![]);
     for level in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable] {
         for seed in seeds() {
-            match cut(seed, level, TRANSACTIONS) {
+            match cut(&pg::options(), seed, level, TRANSACTIONS) {
                 Ok(Survivors { kept, lost }) => {
                     total = Survivors { kept: total.kept + kept, lost: total.lost + lost };
                 }

@@ -25,7 +25,7 @@ fn scratch(name: &str) -> Scratch {
 fn options(archive: Option<&Path>) -> Options {
     let tell = Arc::new(|said: &str| println!("{said}"));
     let archive = archive.map(|folder| ArchiveOptions { folder: folder.to_owned(), tell });
-    Options { memory_bytes: 24 << 20, archive, ..Options::default() }
+    Options { memory_bytes: 24 << 20, archive, ..pg::options() }
 }
 
 fn row(session: &mut Session, text: &str) -> String {

@@ -17,7 +17,7 @@ fn statements_are_whole_whatever_befalls_the_machine() {
     let count = variable("DOVETAIL_SEEDS").unwrap_or(SEED_COUNT);
     let mut failures = vec![];
     for seed in first..first + count {
-        match run(seed) {
+        match run(&pg::options(), seed) {
             Ok(report) => total += report,
             Err(failure) => failures.push(failure.to_string()),
         }
@@ -30,8 +30,8 @@ fn statements_are_whole_whatever_befalls_the_machine() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in [5, 6] {
-        let once = run(seed).unwrap_or_else(|failure| panic!("{failure}"));
-        let twice = run(seed).unwrap_or_else(|failure| panic!("{failure}"));
+        let once = run(&pg::options(), seed).unwrap_or_else(|failure| panic!("{failure}"));
+        let twice = run(&pg::options(), seed).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(once, twice);
     }
 }

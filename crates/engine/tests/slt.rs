@@ -243,7 +243,7 @@ fn run_records<M: MakeConnection<Conn = Connection>>(
 
 fn create(path: &Path, circumstances: Circumstances) -> Result<Database, String> {
     let Circumstances { ring, page_bytes, .. } = circumstances;
-    let options = Options { memory_bytes: MEMORY_BYTES, workers: 2, ring, ..Options::default() };
+    let options = Options { memory_bytes: MEMORY_BYTES, workers: 2, ring, ..pg::options() };
     let options = Options { page_bytes, ..options };
     Database::create(path, options).map_err(|error| error.to_string())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{Database, Options, SqlError, SqlResult, SqlState};
+use engine::{Database, SqlError, SqlResult, SqlState};
 
 /// What a connection may say about its database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) fn enter(path: &Path, wish: Wish) -> SqlResult<(PathBuf, Database)> {
         known.connection_count += 1;
         return Ok((path, known.db.clone()));
     }
-    let mut options = Options::default();
+    let mut options = pg::options();
     options.memory_bytes = wish.memory_bytes.unwrap_or(options.memory_bytes);
     options.workers = wish.workers.unwrap_or(options.workers);
     let memory_bytes = options.memory_bytes;

@@ -62,6 +62,6 @@ pub use parse::{
 pub use patience::{Patience, with_patience};
 pub use planner::plan_query;
 pub use point::{PointQuery, plan_point};
-pub use quote::quote_ident;
+pub use quote::{parse_name, quote_ident, quote_idents};
 pub use system::{SystemFunction, SystemValue, system_column};
 pub use view::{ViewDef, view_columns};

@@ -5,6 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
+mod default;
+
+pub use default::{next_of, numbered_by};
+
 /// So many numbers are on disk as given out before they are: as in PostgreSQL (`SEQ_LOG_VALS`), a
 /// crash may leave such a gap.
 const AHEAD: i64 = 32;

@@ -12,6 +12,9 @@ const NEVER: &[(&[&str], &[&str])] = &[
     (&["storage", "objectstore"], &["types", "sql", "txn", "exec"]),
 ];
 
+/// The same for what is shipped: tests may use what the table says (invariant 10).
+const SHIPPED_NEVER: &[(&[&str], &[&str])] = &[(&["engine", "server"], &["pg"])];
+
 /// Async runtimes: ours is the only one (invariant 5).
 const ASYNC_RUNTIMES: &[&str] =
     &["tokio", "async-std", "smol", "monoio", "glommio", "compio", "embassy-executor"];
@@ -23,6 +26,8 @@ pub struct Member {
     pub name: String,
     /// Crates of the house.
     pub uses: Names,
+    /// Those that its tests use.
+    pub tests_use: Names,
     /// Packages from outside.
     pub externals: Names,
 }
@@ -36,8 +41,12 @@ pub fn members(metadata: &Value) -> Result<Vec<Member>, String> {
 fn member(package: &Value) -> Member {
     let mut member = Member { name: text(&package["name"]), ..Member::default() };
     for dependency in package["dependencies"].as_array().into_iter().flatten() {
-        let ours = dependency["path"].is_string();
-        let set = if ours { &mut member.uses } else { &mut member.externals };
+        let is_ours = dependency["path"].is_string();
+        let set = match (is_ours, dependency["kind"] == "dev") {
+            (true, false) => &mut member.uses,
+            (true, true) => &mut member.tests_use,
+            (false, _) => &mut member.externals,
+        };
         set.insert(text(&dependency["name"]));
     }
     member
@@ -59,6 +68,13 @@ pub fn check(map: &Map, members: &[Member]) -> Vec<Finding> {
         };
         for used in member.uses.difference(allowed) {
             say(format!("new edge: `{name}` uses `{used}`, which its row does not list"));
+        }
+        let in_tests = map.tests_use.get(name);
+        let is_listed = |used: &&String| {
+            allowed.contains(*used) || in_tests.is_some_and(|names| names.contains(*used))
+        };
+        for used in member.tests_use.iter().filter(|used| !is_listed(used)) {
+            say(format!("new edge: tests of `{name}` use `{used}`, which its row does not list"));
         }
         for package in &member.externals {
             check_external(map, name, package, &mut say);
@@ -91,8 +107,14 @@ fn check_external(map: &Map, name: &str, package: &str, say: &mut impl FnMut(Str
 }
 
 fn never(member: &Member) -> Vec<String> {
-    let rules = NEVER.iter().filter(|(users, _)| users.contains(&member.name.as_str()));
-    let banned = rules.flat_map(|(_, banned)| banned.iter());
-    let broken = banned.filter(|banned| member.uses.contains(**banned));
-    broken.map(|banned| format!("invariant: `{}` never uses `{banned}`", member.name)).collect()
+    let Member { name, uses, tests_use, .. } = member;
+    let banned = |rules: &[(&[&str], &[&'static str])]| {
+        let rules = rules.iter().filter(|(users, _)| users.contains(&name.as_str()));
+        rules.flat_map(|(_, banned)| banned.iter().copied()).collect::<Vec<_>>()
+    };
+    let of_all = banned(NEVER).into_iter();
+    let of_all = of_all.filter(|banned| uses.contains(*banned) || tests_use.contains(*banned));
+    let of_shipped = banned(SHIPPED_NEVER).into_iter().filter(|banned| uses.contains(*banned));
+    let broken = of_all.chain(of_shipped);
+    broken.map(|banned| format!("invariant: `{name}` never uses `{banned}`")).collect()
 }

@@ -2,13 +2,16 @@
 //!
 //! | section                        | columns used                                  |
 //! |--------------------------------|-----------------------------------------------|
-//! | `## Who may use whom`          | crate, what it is, crates it may use          |
+//! | `## Who may use whom`          | crate, what it is, crates it may use; in tests crates that only these may use |
 //! | `## External dependencies`     | package, crates that may use it, why          |
 //! | `## Where unsafe code stands`  | file or folder, why                           |
 //!
 //! Names are written in backticks; a row without a reason in its last column is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What stands before the crates that only tests may use.
+const IN_TESTS: &str = "; in tests";
 
 /// Names in the order of the alphabet.
 pub type Names = BTreeSet<String>;
@@ -18,6 +21,8 @@ pub type Names = BTreeSet<String>;
 pub struct Map {
     /// Crate → crates of the house that it may use.
     pub uses: BTreeMap<String, Names>,
+    /// Crate → crates of the house that its tests may use besides.
+    pub tests_use: BTreeMap<String, Names>,
     /// External package → crates that may use it.
     pub externals: BTreeMap<String, Names>,
     /// Files (and folders, with a final slash) where `unsafe` may stand.
@@ -29,7 +34,11 @@ impl Map {
     pub fn parse(text: &str) -> Result<Map, String> {
         let mut map = Map::default();
         for row in rows(text, "Who may use whom", 3)? {
-            map.uses.extend(names(&row[0]).into_iter().map(|name| (name, names(&row[2]))));
+            let (uses, tests_use) = row[2].split_once(IN_TESTS).unwrap_or((&row[2], ""));
+            for name in names(&row[0]) {
+                map.uses.insert(name.clone(), names(uses));
+                map.tests_use.insert(name, names(tests_use));
+            }
         }
         for row in rows(text, "External dependencies", 3)? {
             for package in names(&row[0]) {

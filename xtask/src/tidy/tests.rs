@@ -16,7 +16,7 @@ Prose.
 |---|---|---|
 | `types` | values | – |
 | `exec` | runs | `types`, `runtime` |
-| `runtime` | ring | – |
+| `runtime` | ring | –; in tests `exec` |
 
 ## External dependencies
 
@@ -94,6 +94,28 @@ fn a_new_edge_fails() {
     for want in wanted {
         assert!(found.iter().any(|message| message.starts_with(want)), "{want}: {found:#?}");
     }
+}
+
+#[test]
+fn tests_use_what_only_their_row_lists() {
+    let found = |name: &str, used: &str, kind: serde_json::Value| {
+        let dependency = json!({"name": used, "path": "x", "kind": kind});
+        let package = json!({"name": name, "dependencies": [dependency]});
+        let members = edges::members(&json!({"packages": [package]})).expect("sample");
+        let uses = map().tests_use.keys().map(|n| (n.clone(), Default::default())).collect();
+        let mut map = Map { uses, ..map() };
+        map.uses.entry("engine".to_owned()).or_default();
+        map.tests_use.insert("engine".to_owned(), ["pg".to_owned()].into());
+        let of_it = format!("`{name}`");
+        let all = edges::check(&map, &members).into_iter().map(|finding| finding.message);
+        all.filter(|m| m.contains(&of_it) && !m.contains("row of")).collect::<Vec<String>>()
+    };
+    assert_eq!(found("runtime", "exec", json!("dev")), [] as [String; 0]);
+    assert_eq!(found("runtime", "exec", json!(null)).len(), 1);
+    assert_eq!(found("exec", "runtime", json!("dev")).len(), 1);
+    assert_eq!(found("exec", "storage", json!("dev")).len(), 2);
+    assert_eq!(found("engine", "pg", json!("dev")), [] as [String; 0]);
+    assert_eq!(found("engine", "pg", json!(null)).len(), 2);
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn check_options(options: &Options) -> SqlResult<()> {
 fn database_options(options: &Options, side: Side, workers: usize) -> DatabaseOptions {
     let ring = if side == Side::Blocking { RingKind::Threads } else { RingKind::Auto };
     let memory_bytes = options.memory_bytes;
-    DatabaseOptions { memory_bytes, ring, workers, ..DatabaseOptions::default() }
+    DatabaseOptions { memory_bytes, ring, workers, ..pg::options() }
 }
 
 /// Rounds of one mix.

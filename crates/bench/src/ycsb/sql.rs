@@ -28,7 +28,7 @@ const JOIN: &str = "select count(*), sum(s.v) from wanted w join stored s on s.i
 /// When a statement fails, the planner takes another join, or both sides differ in what they find.
 pub fn run(folder: &Path, rows: u64, rounds: usize, emit: &mut dyn FnMut(Figure)) -> SqlResult<()> {
     let memory_bytes = 4 * (rows * ROW_BYTES) as usize + (256 << 20);
-    let options = Options { memory_bytes, workers: 1, ..Options::default() };
+    let options = Options { memory_bytes, workers: 1, ..pg::options() };
     let db = Database::create(&folder.join("ycsb.dovetail"), options)?;
     let measured = fill(&db, rows).and_then(|()| measure(&db, rows, rounds, emit));
     db.close()?;

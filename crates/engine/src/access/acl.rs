@@ -6,7 +6,7 @@ use sql::parse::Privilege;
 use super::{Access, BOOTSTRAP, PUBLIC, RoleId};
 
 /// Privileges on tables and views.
-pub(crate) const ON_RELATIONS: &[Privilege] = &[
+pub const ON_RELATIONS: &[Privilege] = &[
     Privilege::Insert,
     Privilege::Select,
     Privilege::Update,
@@ -17,33 +17,35 @@ pub(crate) const ON_RELATIONS: &[Privilege] = &[
 ];
 
 /// Privileges on sequences.
-pub(crate) const ON_SEQUENCES: &[Privilege] =
-    &[Privilege::Select, Privilege::Update, Privilege::Usage];
+pub const ON_SEQUENCES: &[Privilege] = &[Privilege::Select, Privilege::Update, Privilege::Usage];
 
 /// Privileges on schemas.
-pub(crate) const ON_SCHEMAS: &[Privilege] = &[Privilege::Usage, Privilege::Create];
+pub const ON_SCHEMAS: &[Privilege] = &[Privilege::Usage, Privilege::Create];
 
 /// Privileges on databases.
-pub(crate) const ON_DATABASES: &[Privilege] =
+pub const ON_DATABASES: &[Privilege] =
     &[Privilege::Create, Privilege::Temporary, Privilege::Connect];
 
 /// What one role was granted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct AclItem {
+pub struct AclItem {
     /// Who has it; 0 is everybody.
-    pub(crate) grantee: RoleId,
-    pub(crate) grantor: RoleId,
+    pub grantee: RoleId,
+    /// Who granted it.
+    pub grantor: RoleId,
     /// The privileges as bits.
-    pub(crate) bits: u16,
+    pub bits: u16,
 }
 
 /// The access list of one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Acl {
-    pub(crate) owner: RoleId,
-    pub(crate) items: Vec<AclItem>,
+pub struct Acl {
+    /// The role whose object it is.
+    pub owner: RoleId,
+    /// What whom was granted.
+    pub items: Vec<AclItem>,
     /// Whether nobody has granted or revoked anything: PostgreSQL shows no list then.
-    pub(crate) is_default: bool,
+    pub is_default: bool,
 }
 
 /// The list of a relation of which nothing is known: the bootstrap role's alone.
@@ -124,10 +126,10 @@ impl Acl {
     }
 
     /// As PostgreSQL prints it: `who=privileges/grantor`.
-    pub(crate) fn texts(&self, access: &Access) -> Vec<String> {
+    pub fn texts(&self, access: &Access) -> Vec<String> {
         let name = |id: RoleId| match id {
             PUBLIC => String::new(),
-            id => crate::system::quote_ident(access.name(id)),
+            id => sql::quote_ident(access.name(id)),
         };
         let text = |item: &AclItem| {
             let letters = Privilege::ALL.into_iter().filter(|p| item.bits & *p as u16 != 0);

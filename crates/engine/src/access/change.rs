@@ -7,10 +7,11 @@ use types::{SqlError, SqlResult, SqlState};
 
 use super::check::privilege_error;
 use super::roles::missing;
-use super::{Access, Membership, PREDEFINED, PUBLIC, Relation, Role, RoleId, Verifier, grant};
+use super::{
+    Access, Membership, PREDEFINED, PUBLIC, Relation, Role, RoleId, SessionInfo, Verifier, grant,
+};
 use crate::catalog::Snapshot;
 use crate::notice::Notice;
-use crate::system::SessionInfo;
 use crate::writing::Writing;
 
 /// Runs a statement that changes roles or privileges; the tag of what was done, and what there is

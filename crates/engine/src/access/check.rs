@@ -16,7 +16,7 @@ use super::roles::{CHECKPOINT, READ_ALL_SETTINGS, READ_SERVER_FILES, WRITE_SERVE
 use super::{Access, RoleId};
 use crate::catalog::{Snapshot, TableEntry};
 use crate::settings::{Kind, Setting};
-use crate::system::is_relation_of;
+use crate::system::{SystemSchemas, is_relation_of};
 
 /// The kinds of statements: their names, which the test of the privilege matrix walks, and what
 /// `who` must be allowed.
@@ -86,13 +86,23 @@ kinds! { who:
 }
 
 /// 42501 when `role` may not run the statement.
-pub(crate) fn check(snapshot: &Snapshot, role: RoleId, statement: &Statement) -> SqlResult<()> {
-    check_kind(&Who { snapshot, access: &snapshot.access, role }, statement)
+pub(crate) fn check(
+    snapshot: &Snapshot,
+    system: &dyn SystemSchemas,
+    role: RoleId,
+    statement: &Statement,
+) -> SqlResult<()> {
+    check_kind(&Who { snapshot, access: &snapshot.access, system, role }, statement)
 }
 
 /// 42501 when `role` may not lock the rows that a query locks, if any.
-pub(crate) fn row_locks(snapshot: &Snapshot, role: RoleId, query: &Query) -> SqlResult<()> {
-    Who { snapshot, access: &snapshot.access, role }.may_lock_rows(query)
+pub(crate) fn row_locks(
+    snapshot: &Snapshot,
+    system: &dyn SystemSchemas,
+    role: RoleId,
+    query: &Query,
+) -> SqlResult<()> {
+    Who { snapshot, access: &snapshot.access, system, role }.may_lock_rows(query)
 }
 
 /// 42501 when `role` may not use a table or view; nothing is said of one that does not exist.
@@ -102,7 +112,21 @@ pub(crate) fn relation(
     name: &str,
     privilege: Privilege,
 ) -> SqlResult<()> {
-    Who { snapshot, access: &snapshot.access, role }.may(name, privilege)
+    // That it does not exist is told by who looks for it.
+    let Some(relation) = snapshot.owned(name) else { return Ok(()) };
+    match snapshot.access.allows(role, snapshot.access.acl(&relation), privilege) {
+        true => Ok(()),
+        false => Err(denied(kind(snapshot, name), name)),
+    }
+}
+
+/// What a name means, as messages have it.
+fn kind(snapshot: &Snapshot, name: &str) -> &'static str {
+    match () {
+        () if snapshot.views.contains_key(name) => "view",
+        () if snapshot.sequences.contains_key(name) => "sequence",
+        () => "table",
+    }
 }
 
 /// 42501 when `role` may not see a setting: where files are concerns the server's operators only.
@@ -128,7 +152,7 @@ pub(crate) fn read_files(snapshot: &Snapshot, role: RoleId) -> SqlResult<()> {
 }
 
 /// `permission denied for ..`
-pub(crate) fn denied(kind: &str, name: &str) -> SqlError {
+pub fn denied(kind: &str, name: &str) -> SqlError {
     privilege_error(format!("permission denied for {kind} {name}"))
 }
 
@@ -141,6 +165,7 @@ pub(crate) fn privilege_error(message: impl Into<String>) -> SqlError {
 struct Who<'a> {
     snapshot: &'a Snapshot,
     access: &'a Access,
+    system: &'a dyn SystemSchemas,
     role: RoleId,
 }
 
@@ -170,21 +195,8 @@ impl Who<'_> {
         }
     }
 
-    fn kind(&self, name: &str) -> &'static str {
-        match () {
-            () if self.snapshot.views.contains_key(name) => "view",
-            () if self.snapshot.sequences.contains_key(name) => "sequence",
-            () => "table",
-        }
-    }
-
     fn may(&self, name: &str, privilege: Privilege) -> SqlResult<()> {
-        // That it does not exist is told by who looks for it.
-        let Some(relation) = self.snapshot.owned(name) else { return Ok(()) };
-        match self.access.allows(self.role, self.access.acl(&relation), privilege) {
-            true => Ok(()),
-            false => Err(denied(self.kind(name), name)),
-        }
+        relation(self.snapshot, self.role, name, privilege)
     }
 
     fn may_all(&self, name: &str, privileges: &[Privilege]) -> SqlResult<()> {
@@ -270,7 +282,7 @@ impl Who<'_> {
             if is_own && self.snapshot.owned(name).is_some() {
                 return self.may(name, Privilege::Update);
             }
-            let is_system = is_relation_of(schema.unwrap_or("pg_catalog"), name);
+            let is_system = is_relation_of(self.system, schema.unwrap_or("pg_catalog"), name);
             match is_system && !self.access.is_superuser(self.role) {
                 true => Err(denied("table", name)),
                 false => Ok(()),
@@ -304,7 +316,7 @@ impl Who<'_> {
         match self.access.owns(self.role, self.access.acl(&relation)) {
             true => Ok(()),
             false => {
-                let kind = self.kind(name);
+                let kind = kind(self.snapshot, name);
                 Err(privilege_error(format!("must be owner of {kind} {name}")))
             }
         }

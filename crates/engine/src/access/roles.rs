@@ -4,8 +4,7 @@ use sql::parse::{Privilege, RoleName};
 use types::{SqlError, SqlResult, SqlState};
 
 use super::acl::bits;
-use super::{Access, Acl, Credentials, PUBLIC, Role, RoleId, Verifier};
-use crate::system::SessionInfo;
+use super::{Access, Acl, Credentials, PUBLIC, Role, RoleId, SessionInfo, Verifier};
 
 /// PostgreSQL's predefined roles that mean something here: oid and name. They cannot log in.
 pub(crate) const PREDEFINED: &[(RoleId, &str)] = &[
@@ -24,8 +23,10 @@ const READ_ALL_DATA: RoleId = 6181;
 const WRITE_ALL_DATA: RoleId = 6182;
 const MONITOR: RoleId = 3373;
 pub(super) const READ_ALL_SETTINGS: RoleId = 3374;
-pub(crate) const READ_ALL_STATS: RoleId = 3375;
-pub(crate) const SIGNAL_BACKEND: RoleId = 4200;
+/// Its members see what others run.
+pub const READ_ALL_STATS: RoleId = 3375;
+/// Its members end what others run.
+pub const SIGNAL_BACKEND: RoleId = 4200;
 pub(super) const READ_SERVER_FILES: RoleId = 4569;
 pub(super) const WRITE_SERVER_FILES: RoleId = 4570;
 pub(super) const CHECKPOINT: RoleId = 4544;
@@ -51,26 +52,29 @@ impl Role {
 
 impl Access {
     /// The role of this name.
-    pub(crate) fn role(&self, name: &str) -> Option<&Role> {
+    pub fn role(&self, name: &str) -> Option<&Role> {
         self.roles.values().find(|role| role.name == name)
     }
 
-    /// The number of the role of this name, or 42704.
-    pub(crate) fn id(&self, name: &str) -> SqlResult<RoleId> {
+    /// The number of the role of this name.
+    ///
+    /// # Errors
+    /// 42704 when there is none.
+    pub fn id(&self, name: &str) -> SqlResult<RoleId> {
         let predefined = || PREDEFINED.iter().find(|(_, n)| *n == name).map(|(id, _)| *id);
         let found = self.role(name).map(|role| role.id).or_else(predefined);
         found.ok_or_else(|| missing(name))
     }
 
     /// The name of a role; that of one which is gone is its number.
-    pub(crate) fn name(&self, id: RoleId) -> &str {
+    pub fn name(&self, id: RoleId) -> &str {
         let predefined = || PREDEFINED.iter().find(|(i, _)| *i == id).map(|(_, name)| *name);
         let role = self.roles.get(&id).map(|role| role.name.as_str());
         role.or_else(predefined).unwrap_or("unknown")
     }
 
     /// All roles, the predefined ones last.
-    pub(crate) fn all_roles(&self) -> impl Iterator<Item = Role> + '_ {
+    pub fn all_roles(&self) -> impl Iterator<Item = Role> + '_ {
         let predefined = PREDEFINED.iter().map(|(id, name)| Role::new(*id, name));
         self.roles.values().cloned().chain(predefined)
     }
@@ -86,12 +90,12 @@ impl Access {
     }
 
     /// Whether the role may do everything.
-    pub(crate) fn is_superuser(&self, role: RoleId) -> bool {
+    pub fn is_superuser(&self, role: RoleId) -> bool {
         self.roles.get(&role).is_some_and(|role| role.superuser)
     }
 
     /// The roles that `role` is, directly or not; with `inherited`, only as far as it inherits.
-    pub(crate) fn roles_of(&self, role: RoleId, inherited: bool) -> Vec<RoleId> {
+    pub fn roles_of(&self, role: RoleId, inherited: bool) -> Vec<RoleId> {
         let mut found = vec![role];
         let mut at = 0;
         while let Some(&member) = found.get(at) {
@@ -113,22 +117,22 @@ impl Access {
     }
 
     /// Whether the role has the privileges of `other`.
-    pub(crate) fn has_privileges_of(&self, role: RoleId, other: RoleId) -> bool {
+    pub fn has_privileges_of(&self, role: RoleId, other: RoleId) -> bool {
         self.is_superuser(role) || self.roles_of(role, true).contains(&other)
     }
 
     /// Whether the role may become `other`.
-    pub(crate) fn is_member(&self, role: RoleId, other: RoleId) -> bool {
+    pub fn is_member(&self, role: RoleId, other: RoleId) -> bool {
         self.is_superuser(role) || self.roles_of(role, false).contains(&other)
     }
 
     /// Whether the role has the rights of the owner.
-    pub(crate) fn owns(&self, role: RoleId, acl: &Acl) -> bool {
+    pub fn owns(&self, role: RoleId, acl: &Acl) -> bool {
         self.has_privileges_of(role, acl.owner)
     }
 
     /// Whether the role may do something.
-    pub(crate) fn allows(&self, role: RoleId, acl: &Acl, privilege: Privilege) -> bool {
+    pub fn allows(&self, role: RoleId, acl: &Acl, privilege: Privilege) -> bool {
         if self.is_superuser(role) {
             return true;
         }

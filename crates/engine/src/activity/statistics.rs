@@ -132,7 +132,7 @@ impl Statistics {
     }
 
     /// Forgets what is counted of a role, of a shape, or of all.
-    pub(crate) fn reset(&self, user: Option<&str>, shape: Option<i64>) {
+    pub fn reset(&self, user: Option<&str>, shape: Option<i64>) {
         let mut kept = self.kept();
         kept.shapes.retain(|(of, id), _| {
             let meant = user.is_none_or(|user| user == &**of) && shape.is_none_or(|s| s == *id);

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use sql::Draft;
 use sql::constraints::{ColumnDefault, Constraints};
 use sql::parse::{AlterSequence, CreateSequence, Drop, SequenceChange};
-use sql::sequence::{OwningColumn, SequenceDef, SequenceOptions};
+use sql::sequence::{OwningColumn, SequenceDef, SequenceOptions, next_of, numbered_by};
 use types::{LogicalType, SqlError, SqlResult, SqlState};
 
 use super::exists;
 use crate::access::Relation;
 use crate::catalog::{Snapshot, TableEntry};
-use crate::system::{next_of, numbered_by};
 use crate::writing::Writing;
 
 /// Creates a sequence.

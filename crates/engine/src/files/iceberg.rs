@@ -31,7 +31,7 @@ use super::options;
 use super::source::Test;
 use super::{Content, Described, File};
 use crate::objects::Room;
-use crate::system::View;
+use crate::system::SessionView;
 
 pub(super) use deletions::{Deleted, Deletions};
 
@@ -64,7 +64,7 @@ pub(super) struct TableFile {
 /// there is not, 53200 when there is no memory for the metadata, 54000 when it is more than is read.
 pub(super) async fn describe(
     call: &FileCall,
-    view: &View,
+    view: &SessionView,
     cancel: &Cancel,
 ) -> SqlResult<Described> {
     options::check_known(call, &OPTIONS)?;

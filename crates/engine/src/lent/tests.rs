@@ -20,7 +20,7 @@ use crate::session::Session;
 
 fn database() -> Database {
     let simulation = Some(Simulation { disk: Disk::new(1), seed: 1 });
-    let options = Options { simulation, workers: 1, memory_bytes: 24 << 20, ..Options::default() };
+    let options = Options { simulation, workers: 1, memory_bytes: 24 << 20, ..Options::few() };
     Database::create(Path::new("/db"), options).expect("a database")
 }
 

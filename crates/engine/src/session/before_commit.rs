@@ -5,7 +5,7 @@ use sql::parse::{CreateTable, Drop, DropObject, OnCommit, Statement};
 use types::{SqlError, SqlResult};
 
 use super::Session;
-use crate::{ddl, dml, system};
+use crate::{ddl, dml};
 
 /// A temporary table of which a commit takes something.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Session {
     }
 
     async fn empty(&mut self, name: &str) -> SqlResult<()> {
-        let text = format!("DELETE FROM {}", system::quote_ident(name));
+        let text = format!("DELETE FROM {}", sql::quote_ident(name));
         let Some(Statement::Delete(delete)) = sql::parse::parse(&text)?.pop() else {
             return Err(SqlError::internal("a DELETE was read as something else"));
         };

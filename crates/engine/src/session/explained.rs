@@ -24,7 +24,7 @@ impl Session {
         explain: ExplainWrite,
     ) -> SqlResult<StatementResult> {
         let ExplainWrite { options, statement } = explain;
-        crate::reserved::check(&statement)?;
+        crate::reserved::check(&**self.db.system(), &statement)?;
         check_writable(&self.db.snapshot(), &statement)?;
         let title = title(&statement);
         let lines = match options.analyze {

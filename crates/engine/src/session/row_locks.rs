@@ -52,7 +52,7 @@ impl Session {
         cancel: &Cancel,
     ) -> SqlResult<Option<ResultSet>> {
         query.check_locked_names()?;
-        access::row_locks(&self.db.snapshot(), self.info.role, query)?;
+        access::row_locks(&self.db.snapshot(), &**self.db.system(), self.info.role, query)?;
         self.look();
         self.look_alone();
         let Some(kind) = query.row_locks() else { return Ok(None) };

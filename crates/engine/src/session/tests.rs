@@ -16,7 +16,7 @@ use crate::result::StatementResult;
 #[test]
 fn a_statement_that_is_dropped_undoes_its_block() {
     let simulation = Some(Simulation { disk: Disk::new(1), seed: 1 });
-    let options = Options { simulation, workers: 1, memory_bytes: 12 << 20, ..Options::default() };
+    let options = Options { simulation, workers: 1, memory_bytes: 12 << 20, ..Options::few() };
     let db = Database::create(Path::new("/db"), options).expect("a database");
     door::wait(&db.handle(), || {
         Box::pin(async {

@@ -60,7 +60,7 @@ impl Session {
         if let Statement::Query(query) = &statement {
             return self.query(query, cancel.clone()).await.map(StatementResult::Rows);
         }
-        crate::reserved::check(&statement)?;
+        crate::reserved::check(&**self.db.system(), &statement)?;
         check_writable(&self.db.snapshot(), &statement)?;
         let statement = RowStatement::new(statement)
             .map_err(|_| types::SqlError::internal("a part of a WITH that changes no rows"))?;

@@ -130,7 +130,7 @@ impl Setting {
     }
 
     /// The value that it has unless somebody gave it one.
-    pub(crate) fn default(&self) -> Value {
+    pub fn default(&self) -> Value {
         match self.unset {
             Unset::Cores => Value::Integer(runtime::Config::default().workers as i64),
             Unset::Is(text) => self.parse(text).unwrap_or_else(|_| Value::Text(text.to_owned())),

@@ -42,7 +42,7 @@ impl Value {
     }
 
     /// As `pg_settings` has it: without the unit.
-    pub(crate) fn plain(&self) -> String {
+    pub fn plain(&self) -> String {
         match self {
             Value::Bool(true) => "on".to_owned(),
             Value::Bool(false) => "off".to_owned(),

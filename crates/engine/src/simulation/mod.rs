@@ -23,6 +23,8 @@ use std::ops::AddAssign;
 pub use storage::simulation::Failure;
 use storage::simulation::attempt;
 
+use crate::options::Options;
+
 /// What the runs of some seeds have done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
@@ -63,21 +65,21 @@ impl AddAssign for Report {
     }
 }
 
-/// Runs all scenarios with one seed.
+/// Runs all scenarios with one seed. Of `options` the databases have all but what the seed decides.
 ///
 /// # Errors
 /// The first defect found.
-pub fn run(seed: u64) -> Result<Report, Failure> {
+pub fn run(options: &Options, seed: u64) -> Result<Report, Failure> {
     let mut report = Report { seeds: 1, ..Report::default() };
     let all = [
-        ("calm", scenarios::calm as fn(u64) -> Result<Report, String>),
+        ("calm", scenarios::calm as fn(&Options, u64) -> Result<Report, String>),
         ("crash", scenarios::crash),
         ("failing", scenarios::failing),
         ("full", scenarios::full),
     ];
     for (name, scenario) in all {
         let named = |failure: Failure| Failure { what: format!("{name}: {}", failure.what), seed };
-        report += attempt(seed, || scenario(seed)).map_err(named)?;
+        report += attempt(seed, || scenario(options, seed)).map_err(named)?;
     }
     Ok(report)
 }

@@ -25,17 +25,18 @@ const STEPS: usize = 25;
 /// A small memory: loads spill, pages leave the pool.
 const MEMORY_BYTES: usize = 12 << 20;
 
-fn options(disk: &Disk, seed: u64) -> Options {
+fn options(given: &Options, disk: &Disk, seed: u64) -> Options {
     Options {
         memory_bytes: MEMORY_BYTES,
         workers: 1 + (seed % 3) as usize,
         simulation: Some(Simulation { disk: disk.clone(), seed }),
-        ..Options::default()
+        ..given.clone()
     }
 }
 
 /// Lets the clients of a seed play in a new database; what they knew at their ends.
 fn play(
+    given: &Options,
     seed: u64,
     plan: FaultPlan,
     machine: Machine,
@@ -44,7 +45,7 @@ fn play(
     let clients = 1 + (seed / 4 % 3) as usize;
     let notes: Vec<Notes> = (0..clients).map(|_| Notes::default()).collect();
     // The file is there before anything fails.
-    let db = Database::create(Path::new(PATH), options(&disk, seed));
+    let db = Database::create(Path::new(PATH), options(given, &disk, seed));
     let db = db.map_err(|error| format!("create: {error}"))?;
     disk.faults(plan);
     let (mut report, mut defect) = (Report::default(), None);
@@ -104,8 +105,8 @@ fn run_clients(db: &Database, seed: u64, notes: &[Notes], machine: Machine) -> V
 
 /// Opens the database again and compares it with what the clients knew. `false`: it cannot be opened,
 /// because the machine has died once more.
-fn recovered(disk: &Disk, seed: u64, known: &[Known]) -> Result<Report, String> {
-    let db = Database::open(Path::new(PATH), options(disk, seed));
+fn recovered(given: &Options, disk: &Disk, seed: u64, known: &[Known]) -> Result<Report, String> {
+    let db = Database::open(Path::new(PATH), options(given, disk, seed));
     let db = db.map_err(|error| format!("recovery: {error}"))?;
     let problems = db.check().map_err(|error| format!("check: {error}"))?.problems;
     if let Some(problem) = problems.first() {
@@ -166,30 +167,30 @@ fn compare(db: &Database, number: usize, known: &Known) -> Result<u64, String> {
 }
 
 /// Nothing fails.
-pub(super) fn calm(seed: u64) -> Result<Report, String> {
-    let (disk, known, mut report) = play(seed, FaultPlan::short_and_late(), Machine::Sound)?;
+pub(super) fn calm(given: &Options, seed: u64) -> Result<Report, String> {
+    let (disk, known, mut report) = play(given, seed, FaultPlan::short_and_late(), Machine::Sound)?;
     let hash = report.trace_hash;
-    report += recovered(&disk.crash(seed), seed, &known)?;
+    report += recovered(given, &disk.crash(seed), seed, &known)?;
     report.trace_hash = hash;
     Ok(report)
 }
 
 /// The power fails at one write, and once more while the database recovers.
-pub(super) fn crash(seed: u64) -> Result<Report, String> {
-    let (whole, ..) = play(seed, FaultPlan::default(), Machine::Sound)?;
+pub(super) fn crash(given: &Options, seed: u64) -> Result<Report, String> {
+    let (whole, ..) = play(given, seed, FaultPlan::default(), Machine::Sound)?;
     let mut prng = Prng::new(seed ^ 0x0ff);
     let write = 1 + prng.below(whole.write_count());
     let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
-    let (disk, known, mut report) = play(seed, plan, Machine::Failing)?;
+    let (disk, known, mut report) = play(given, seed, plan, Machine::Failing)?;
     let hash = report.trace_hash;
     let cut = disk.crash(seed);
     cut.faults(FaultPlan {
         crash_at_write: Some(1 + prng.below(8)),
         ..FaultPlan::short_and_late()
     });
-    drop(Database::open(Path::new(PATH), options(&cut, seed)));
+    drop(Database::open(Path::new(PATH), options(given, &cut, seed)));
     for left in [disk.crash(seed), cut.crash(seed)] {
-        report += recovered(&left, seed, &known)?;
+        report += recovered(given, &left, seed, &known)?;
         report.crashes += 1;
     }
     report.trace_hash = hash;
@@ -197,24 +198,24 @@ pub(super) fn crash(seed: u64) -> Result<Report, String> {
 }
 
 /// Writes and syncs fail now and then.
-pub(super) fn failing(seed: u64) -> Result<Report, String> {
+pub(super) fn failing(given: &Options, seed: u64) -> Result<Report, String> {
     let plan = FaultPlan { write_error: 0.002, sync_error: 0.004, ..FaultPlan::default() };
-    let (disk, known, mut report) = play(seed, plan, Machine::Failing)?;
+    let (disk, known, mut report) = play(given, seed, plan, Machine::Failing)?;
     let hash = report.trace_hash;
-    report += recovered(&disk.crash(seed), seed, &known)?;
+    report += recovered(given, &disk.crash(seed), seed, &known)?;
     report.trace_hash = hash;
     Ok(report)
 }
 
 /// The disk is full for a while.
-pub(super) fn full(seed: u64) -> Result<Report, String> {
+pub(super) fn full(given: &Options, seed: u64) -> Result<Report, String> {
     let mut prng = Prng::new(seed ^ 0xf011);
     let begin = 40 + prng.below(400);
     let plan =
         FaultPlan { no_space: Some(begin..begin + 1 + prng.below(60)), ..FaultPlan::default() };
-    let (disk, known, mut report) = play(seed, plan, Machine::Failing)?;
+    let (disk, known, mut report) = play(given, seed, plan, Machine::Failing)?;
     let hash = report.trace_hash;
-    report += recovered(&disk.crash(seed), seed, &known)?;
+    report += recovered(given, &disk.crash(seed), seed, &known)?;
     report.trace_hash = hash;
     Ok(report)
 }

@@ -13,10 +13,6 @@ use crate::result::StatementResult;
 use crate::session::Session;
 use crate::{Database, ResultSet};
 
-/// Sessions that wait for the log.
-const WAITING: &str = "select count(*) from pg_stat_activity where wait_event_type = 'IO'
-    and wait_event = 'WALSync' and state = 'active'";
-
 fn value(session: &mut Session, text: &str) -> Datum {
     let mut results = session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let Some(StatementResult::Rows(rows)) = results.pop() else { panic!("no rows") };
@@ -47,7 +43,7 @@ impl World {
     }
 
     fn options() -> Options {
-        Options { memory_bytes: 32 << 20, workers: 1, ..Options::default() }
+        Options { memory_bytes: 32 << 20, workers: 1, ..Options::few() }
     }
 
     fn db(&self) -> &Database {
@@ -68,9 +64,21 @@ impl World {
         session
     }
 
-    fn wait_until(&self, text: &str, wanted: i64) {
-        let mut watcher = self.db().session();
-        while value(&mut watcher, text) != Datum::Int(wanted) {}
+    /// Sessions that wait for the log, as system relations are told.
+    fn waiting(&self) -> usize {
+        self.db().session().system_catalog().session_view().committing().len()
+    }
+
+    fn wait_until_waiting(&self, wanted: usize) {
+        while self.waiting() != wanted {
+            std::thread::yield_now();
+        }
+    }
+
+    fn column_count(&self) -> i64 {
+        let tables = self.db().tables();
+        let table = tables.iter().find(|table| table.name == "t").expect("there is t");
+        table.schema.columns.len() as i64
     }
 
     fn open_again(&mut self) {
@@ -92,11 +100,11 @@ fn a_session_whose_commit_is_not_durable_yet_waits_for_the_log() {
     let mut writer = world.session("create table t (id int primary key)");
     let publishing = world.publishing();
     let writing = std::thread::spawn(move || writer.execute("insert into t values (1)"));
-    world.wait_until(WAITING, 1);
+    world.wait_until_waiting(1);
     drop(publishing);
     writing.join().expect("it ends").expect("it is durable");
     let mut watcher = world.session("");
-    assert_eq!(value(&mut watcher, WAITING), Datum::Int(0));
+    assert_eq!(world.waiting(), 0);
     assert_eq!(value(&mut watcher, "select count(*) from t"), Datum::Int(1));
 }
 
@@ -138,9 +146,11 @@ fn who_does_not_wait_for_the_device_goes_on_and_is_seen_by_all() {
 #[test]
 fn who_waits_does_so_behind_those_who_do_not() {
     // `local` is `on`, and definitions wait whatever the session says.
-    let columns = "select count(*) from information_schema.columns where table_name = 't'";
+    type Seen = fn(&World, &mut Session) -> Datum;
+    let read: Seen = |_, own| value(own, "select v from t where id = 2");
+    let columns: Seen = |world, _| Datum::Int(world.column_count());
     let waiting = [
-        ("local", "update t set v = 2 where id = 2", "select v from t where id = 2", [0, 2]),
+        ("local", "update t set v = 2 where id = 2", read, [0, 2]),
         ("off", "alter table t add column c int", columns, [2, 3]),
     ];
     for (setting, text, seen, [before, after]) in waiting {
@@ -151,11 +161,11 @@ fn who_waits_does_so_behind_those_who_do_not() {
         run(&mut own, "update t set v = 1 where id = 1");
         let mut waits = world.session(&format!("set synchronous_commit = {setting}"));
         let thread = std::thread::spawn(move || waits.execute(text).map(drop));
-        world.wait_until(WAITING, 1);
-        assert_eq!(value(&mut own, seen), Datum::Int(before));
+        world.wait_until_waiting(1);
+        assert_eq!(seen(&world, &mut own), Datum::Int(before));
         drop(publishing);
         thread.join().expect("it ends").expect("it is durable");
-        assert_eq!(value(&mut own, seen), Datum::Int(after));
+        assert_eq!(seen(&world, &mut own), Datum::Int(after));
     }
 }
 
@@ -170,7 +180,7 @@ fn who_is_far_ahead_of_the_device_waits() {
             run(&mut own, &format!("insert into t values ({id}, repeat('x', 1000))"));
         }
     });
-    world.wait_until(WAITING, 1);
+    world.wait_until_waiting(1);
     let Datum::Int(count) = value(&mut world.session(""), "select count(*) from t") else {
         panic!("a count is a number");
     };
@@ -209,7 +219,7 @@ fn a_copy_has_what_was_acknowledged() {
     std::fs::remove_file(&copy).ok();
     let text = format!("backup database to '{}'", copy.display());
     let thread = std::thread::spawn(move || own.execute(&text).map(drop));
-    world.wait_until(WAITING, 1);
+    world.wait_until_waiting(1);
     drop(publishing);
     thread.join().expect("it ends").expect("it is copied");
     let copied = Database::open(&copy, World::options()).expect("a database");
@@ -227,9 +237,9 @@ fn numbers_wait_where_commits_do() {
     let publishing = world.publishing();
     let large = "insert into t values (repeat('x', 2000000))";
     let first = std::thread::spawn(move || own.execute(large).map(drop));
-    world.wait_until(WAITING, 1);
+    world.wait_until_waiting(1);
     let second = std::thread::spawn(move || other.execute("select nextval('q')").map(drop));
-    world.wait_until(WAITING, 2);
+    world.wait_until_waiting(2);
     drop(publishing);
     for thread in [first, second] {
         thread.join().expect("it ends").expect("it is durable");

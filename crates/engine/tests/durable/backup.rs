@@ -29,7 +29,7 @@ impl Drop for Scratch {
 }
 
 fn options() -> Options {
-    Options { memory_bytes: 24 << 20, ..Options::default() }
+    Options { memory_bytes: 24 << 20, ..pg::options() }
 }
 
 /// The first row of the last result, its values apart by `|`.

@@ -8,7 +8,7 @@ use storage::{Direction, Store, StoreOptions};
 
 fn options() -> Options {
     let (ring, workers) = (RingKind::Threads, 2);
-    Options { memory_bytes: 8 << 20, ring, workers, direct: false, ..Options::default() }
+    Options { memory_bytes: 8 << 20, ring, workers, direct: false, ..pg::options() }
 }
 
 /// A database with a table of 3,000 rows, long values among them, and an index.

@@ -67,7 +67,7 @@ impl Drop for Folder {
 }
 
 fn options() -> Options {
-    Options { memory_bytes: 8 << 20, workers: 2, ring: RingKind::Auto, ..Options::default() }
+    Options { memory_bytes: 8 << 20, workers: 2, ring: RingKind::Auto, ..pg::options() }
 }
 
 fn query(session: &mut Session, text: &str) -> Vec<Vec<String>> {

@@ -24,7 +24,7 @@ impl Drop for TestFile {
 }
 
 fn options(ring: RingKind, sqpoll: bool, iopoll: bool) -> Options {
-    Options { memory_bytes: 8 << 20, workers: 2, ring, sqpoll, iopoll, ..Options::default() }
+    Options { memory_bytes: 8 << 20, workers: 2, ring, sqpoll, iopoll, ..pg::options() }
 }
 
 /// Creates a database, writes, reads it back from the file, and says what its rings are.

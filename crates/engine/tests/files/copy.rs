@@ -16,7 +16,7 @@ impl Drop for Opened {
 fn open(name: &str) -> Opened {
     let folder = std::env::temp_dir().join(format!("dovetail-copy-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let options = Options { memory_bytes: 16 << 20, workers: 2, ..Options::default() };
+    let options = Options { memory_bytes: 16 << 20, workers: 2, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     Opened(folder, db)
 }

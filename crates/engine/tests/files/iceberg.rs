@@ -264,7 +264,7 @@ fn metadata_takes_memory_of_the_query() {
     let opened = open("iceberg-memory");
     let path = PathBuf::from(opened.path("small.dovetail"));
     let (memory_bytes, pool_bytes) = (160 << 20, Some(64 << 20));
-    let options = Options { memory_bytes, pool_bytes, ..Options::default() };
+    let options = Options { memory_bytes, pool_bytes, ..pg::options() };
     let db = Database::create(&path, options).expect("a database");
     let mut session = db.session();
     let table = copied(&opened, "evolved");

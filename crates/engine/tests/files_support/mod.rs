@@ -40,7 +40,7 @@ impl Opened {
 pub fn open(name: &str) -> Opened {
     let folder = std::env::temp_dir().join(format!("dovetail-files-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let options = Options { memory_bytes: 32 << 20, workers: 2, ..Options::default() };
+    let options = Options { memory_bytes: 32 << 20, workers: 2, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     Opened { folder, db }
 }

@@ -39,7 +39,7 @@ impl TestFile {
     }
 
     fn database_of(&self, setup: &str) -> Database {
-        let options = Options { memory_bytes: 32 << 20, workers: 1, ..Options::default() };
+        let options = Options { memory_bytes: 32 << 20, workers: 1, ..pg::options() };
         let database = Database::create(&self.0, options).expect("a database");
         database.session().execute(setup).expect("the tables");
         database

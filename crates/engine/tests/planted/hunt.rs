@@ -42,16 +42,17 @@ const LEVELS: [Isolation; 3] =
 impl Simulation {
     /// What it finds with a seed.
     fn run(self, seed: u64) -> Result<(), String> {
+        let options = pg::options();
         match self {
             Simulation::Statements => {
-                engine::simulation::run(seed).map(drop).map_err(|failure| failure.what)
+                engine::simulation::run(&options, seed).map(drop).map_err(|failure| failure.what)
             }
             Simulation::Histories => LEVELS.iter().try_for_each(|level| {
-                let history = record(seed, *level, TRANSACTIONS);
+                let history = record(&options, seed, *level, TRANSACTIONS);
                 history.map_err(|failure| failure.what)?.check(*level)
             }),
             Simulation::Cuts => LEVELS.iter().try_for_each(|level| {
-                cut(seed, *level, TRANSACTIONS).map(drop).map_err(|failure| failure.what)
+                cut(&options, seed, *level, TRANSACTIONS).map(drop).map_err(|failure| failure.what)
             }),
         }
     }

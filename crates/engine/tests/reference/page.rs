@@ -1,7 +1,5 @@
 //! The page: a text written by hand, in which lines in double braces are replaced by what is made.
 
-use engine::Database;
-
 use crate::entries::{self, Kind};
 use crate::planned::Probe;
 use crate::{casts, read, records};
@@ -44,6 +42,6 @@ fn other_functions(of_catalog: bool) -> String {
         let begins = OF_CATALOG.iter().any(|prefix| name.starts_with(prefix));
         begins == of_catalog && !listed.contains(name)
     };
-    let others = Database::function_names().into_iter().filter(is_wanted);
+    let others = pg::function_names().into_iter().filter(is_wanted);
     others.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

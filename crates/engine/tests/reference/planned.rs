@@ -1,7 +1,7 @@
 //! What type an expression has, as the engine plans it.
 
 use arrow_schema::DataType;
-use engine::{Database, Options, Session, StatementResult};
+use engine::{Database, Session, StatementResult};
 use types::LogicalType;
 
 /// Types as the reference names them, longer names before those that they begin with, each with a
@@ -45,7 +45,7 @@ impl Probe {
         std::fs::create_dir_all(&folder).expect("a folder for the test");
         let path = folder.join("probe.dovetail");
         let _ = std::fs::remove_file(&path);
-        let db = Database::create(&path, Options::default()).expect("created");
+        let db = Database::create(&path, pg::options()).expect("created");
         let columns: Vec<String> =
             TYPES.iter().map(|(ty, column)| format!("{column} {}", declared(ty))).collect();
         let table = format!("create table probe ({})", columns.join(", "));

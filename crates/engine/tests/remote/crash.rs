@@ -71,7 +71,7 @@ fn shown(rows: &[i64]) -> String {
 fn options(disk: &Disk, seed: u64) -> Options {
     let simulation = Some(Simulation { disk: disk.clone(), seed });
     let (memory_bytes, pool_bytes, workers) = (64 << 20, Some(16 << 20), 2);
-    Options { memory_bytes, pool_bytes, workers, simulation, ..Options::default() }
+    Options { memory_bytes, pool_bytes, workers, simulation, ..pg::options() }
 }
 
 fn create(disk: &Disk, seed: u64) -> (Database, Session) {

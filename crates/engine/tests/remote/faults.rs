@@ -55,7 +55,7 @@ impl Run {
 fn made(seed: u64) -> (Database, Session) {
     let simulation = Some(Simulation { disk: Disk::new(seed), seed });
     let (memory_bytes, pool_bytes, workers) = (64 << 20, Some(16 << 20), 2);
-    let options = Options { memory_bytes, pool_bytes, workers, simulation, ..Options::default() };
+    let options = Options { memory_bytes, pool_bytes, workers, simulation, ..pg::options() };
     let db = Database::create("/t.dovetail".as_ref(), options).expect("a database");
     let url = serve(&db.runtime_handle());
     let mut session = db.session();

@@ -3,13 +3,18 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use engine::{Database, LockLog, Options, Session, StatementResult};
+use engine::{
+    Database, LockLog, Options, Session, Simulation, StatementResult, TransactionOptions,
+};
+use runtime::sim::{Disk, Latency};
 
 /// The rows of a query, as text.
 fn rows(session: &mut Session, text: &str) -> Vec<String> {
-    let Some(StatementResult::Rows(rows)) = session.execute(text).expect("rows").pop() else {
-        panic!("no rows")
-    };
+    texts(session.execute(text).expect("rows"))
+}
+
+fn texts(mut results: Vec<StatementResult>) -> Vec<String> {
+    let Some(StatementResult::Rows(rows)) = results.pop() else { panic!("no rows") };
     let mut lines = vec![];
     for batch in &rows.batches {
         for row in 0..batch.num_rows() {
@@ -25,7 +30,7 @@ fn sessions_queries_and_workers_are_seen() {
     let folder = std::env::temp_dir().join(format!("dovetail-activity-{}", std::process::id()));
     #[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
     std::fs::create_dir_all(&folder).expect("a folder");
-    let db = Database::create(&folder.join("t.dovetail"), Options::default()).expect("a database");
+    let db = Database::create(&folder.join("t.dovetail"), pg::options()).expect("a database");
     let (mut one, mut two) = (db.session(), db.session());
     one.execute("set application_name = 'first'").expect("set");
     one.execute("select count(*) from generate_series(1, 1000)").expect("rows");
@@ -56,12 +61,41 @@ fn sessions_queries_and_workers_are_seen() {
     std::fs::remove_dir_all(&folder).ok();
 }
 
+/// On a simulated disk that takes its time.
+#[test]
+fn a_commit_that_is_not_durable_yet_is_seen_to_wait_for_the_log() {
+    let disk = Disk::new(1);
+    let simulation = Some(Simulation { disk: disk.clone(), seed: 1 });
+    let options = Options { simulation, workers: 1, memory_bytes: 24 << 20, ..pg::options() };
+    let db = Database::create("/db".as_ref(), options).expect("a database");
+    let (mut writer, mut watcher) = (db.session(), db.session());
+    writer.execute("create table t (id int primary key)").expect("a table");
+    let slow_ns = 60_000_000_000;
+    disk.latency(Latency { write_ns: slow_ns, sync_ns: slow_ns, ..Latency::default() });
+    let waiting = "select wait_event_type, wait_event, state from pg_stat_activity
+        where wait_event = 'WALSync'";
+    let mut writer = Some(writer);
+    let seen = db.transaction(&TransactionOptions::default(), async |_| {
+        let mut writer = writer.take().expect("it is done once");
+        let commit =
+            runtime::spawn(
+                async move { writer.run_all("insert into t values (1)").await.map(drop) },
+            );
+        runtime::time::sleep(Duration::from_secs(1)).await;
+        let seen = texts(watcher.run_all(waiting).await?);
+        commit.await.expect("it ends")?;
+        Ok((seen, texts(watcher.run_all(waiting).await?)))
+    });
+    let seen = seen.expect("the transaction");
+    assert_eq!(seen, (vec!["IO|WALSync|active".to_owned()], vec![]));
+}
+
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test stands outside of the seam")]
 fn waits_for_locks_that_take_long_are_told_of() {
     let folder = std::env::temp_dir().join(format!("dovetail-waits-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let db = Database::create(&folder.join("t.dovetail"), Options::default()).expect("a database");
+    let db = Database::create(&folder.join("t.dovetail"), pg::options()).expect("a database");
     let (mut one, mut two) = (db.session(), db.session());
     one.execute("create table t (id int primary key, v int); insert into t values (1, 1)")
         .expect("a table");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::{Database, Options, Session, StatementResult};
+use engine::{Database, Session, StatementResult};
 
 const TABLES: &str = "
     create table customers (id int primary key, name text not null, email varchar(80),
@@ -18,7 +18,7 @@ const REFUSED: [&str; 2] = ["0A000", "42883"];
 /// Runs every statement of a file; all must run, but for those that say that they do not yet.
 fn check(file: &str) {
     let folder = tempfile(file);
-    let db = Database::create(&folder.join("shop.dovetail"), Options::default()).expect("created");
+    let db = Database::create(&folder.join("shop.dovetail"), pg::options()).expect("created");
     let mut session = db.session();
     session.execute(TABLES).expect("the tables are made");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql/clients").join(file);

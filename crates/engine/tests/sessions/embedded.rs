@@ -19,7 +19,7 @@ impl Opened {
         let file = format!("dovetail-embedded-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
-        let options = Options { memory_bytes: 16 << 20, workers: 2, ..Options::default() };
+        let options = Options { memory_bytes: 16 << 20, workers: 2, ..pg::options() };
         let db = Database::create(&path, options).unwrap();
         let setup = "create table t (id int primary key, v int); insert into t values (1, 10)";
         db.session().execute(setup).unwrap();

@@ -27,7 +27,7 @@ impl World {
         let file = format!("dovetail-isolation-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
-        let options = Options { memory_bytes: 32 << 20, workers: 2, ..Options::default() };
+        let options = Options { memory_bytes: 32 << 20, workers: 2, ..pg::options() };
         let db = Database::create(&path, options).unwrap();
         let mut sessions: Vec<Session> = (0..3).map(|_| db.session()).collect();
         sessions[0].execute(SETUP).unwrap();

@@ -23,7 +23,7 @@ impl Drop for Database {
 }
 
 fn options() -> Options {
-    Options { memory_bytes: 4 << 20, workers: 1, ..Options::default() }
+    Options { memory_bytes: 4 << 20, workers: 1, ..pg::options() }
 }
 
 impl Database {

@@ -16,7 +16,7 @@ impl Small {
         let file = format!("dovetail-streamed-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
-        let options = Options { memory_bytes: 8 << 20, workers: 2, ..Options::default() };
+        let options = Options { memory_bytes: 8 << 20, workers: 2, ..pg::options() };
         let db = Database::create(&path, options).unwrap();
         let text = "create table source (k int primary key, g int, t text)";
         let mut session = db.session();

@@ -10,7 +10,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn options() -> Options {
-    Options { memory_bytes: 4 << 20, workers: 2, ..Options::default() }
+    Options { memory_bytes: 4 << 20, workers: 2, ..pg::options() }
 }
 
 /// The database as a crash at this moment would leave it.

@@ -20,7 +20,7 @@ impl Opened {
         let file = format!("dovetail-transactions-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
-        let options = Options { workers: 2, memory_bytes: 64 << 20, ..Options::default() };
+        let options = Options { workers: 2, memory_bytes: 64 << 20, ..pg::options() };
         let db = Database::create(&path, options).expect("a database");
         let table = "create table t (a int primary key, b int); create index t_b on t (b); \
                      insert into t values (1, 10), (2, 20), (3, 30)";

@@ -108,7 +108,7 @@ fn write(db: &Database, is_over: &AtomicBool, count: &AtomicU64) {
 
 fn readers_beside_a_writer(name: &str, ring: RingKind) {
     let file = TestFile::new(name);
-    let options = Options { memory_bytes: 32 << 20, workers: 2, ring, ..Options::default() };
+    let options = Options { memory_bytes: 32 << 20, workers: 2, ring, ..pg::options() };
     let db = Database::create(&file.0, options).expect("a database");
     db.session().execute(SETUP).expect("tables");
     let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));

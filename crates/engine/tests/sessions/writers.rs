@@ -71,7 +71,7 @@ impl World {
         let file = format!("dovetail-writers-{name}-{}.dovetail", std::process::id());
         let path = std::env::temp_dir().join(file);
         std::fs::remove_file(&path).ok();
-        let options = Options { memory_bytes: 64 << 20, workers: 2, ..Options::default() };
+        let options = Options { memory_bytes: 64 << 20, workers: 2, ..pg::options() };
         let db = Database::create(&path, options).unwrap();
         db.session().execute(SETUP).unwrap();
         let sessions = (0..4).map(|_| Player::new(db.session())).collect();
@@ -513,7 +513,7 @@ pub(crate) fn after_crash(world: &World, name: &str) -> String {
 pub(crate) fn opened_after_crash(world: &World, name: &str, query: &str) -> String {
     let copy = world.path.with_extension(name);
     std::fs::copy(&world.path, &copy).unwrap();
-    let options = Options { memory_bytes: 16 << 20, workers: 1, ..Options::default() };
+    let options = Options { memory_bytes: 16 << 20, workers: 1, ..pg::options() };
     let db = Database::open(&copy, options).unwrap();
     let problems = db.check().unwrap().problems;
     assert!(problems.is_empty(), "{problems:?}");

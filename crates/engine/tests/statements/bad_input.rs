@@ -32,7 +32,7 @@ fn run_all() {
     let name = format!("dovetail-bad-input-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).expect("a temporary folder");
-    let options = Options { workers: 2, ..Options::default() };
+    let options = Options { workers: 2, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     let mut session = db.session();
     session.execute("create table t (a int primary key, b text)").expect("a table");

@@ -55,7 +55,7 @@ impl Drop for Scratch {
 fn options() -> Options {
     let (ring, workers) = (RingKind::Threads, 2);
     let (memory_bytes, pool_bytes) = (64 << 20, Some(8 << 20));
-    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..Options::default() }
+    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..pg::options() }
 }
 
 fn result(session: &mut Session, text: &str) -> ResultSet {

@@ -245,7 +245,7 @@ impl TestFile {
     }
 
     fn session(&self, mode: ExecutionMode) -> Session {
-        let options = Options { memory_bytes: 16 << 20, workers: 1, ..Options::default() };
+        let options = Options { memory_bytes: 16 << 20, workers: 1, ..pg::options() };
         let database = Database::create(&self.0, options).expect("a database");
         let mut session = database.session();
         session.execute(SETUP).expect("the tables");

@@ -12,7 +12,7 @@ use types::text::format_value;
 fn options() -> Options {
     let (ring, workers) = (RingKind::Threads, 2);
     let (memory_bytes, pool_bytes) = (64 << 20, Some(4 << 20));
-    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..Options::default() }
+    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..pg::options() }
 }
 
 /// A table of 20,000 wide rows, with an index that has some of their columns.

@@ -49,7 +49,7 @@ fn no_statement_keeps_a_worker_to_itself() {
     let name = format!("dovetail-gives-way-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).expect("a temporary folder");
-    let options = Options { workers: 1, ..Options::default() };
+    let options = Options { workers: 1, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     let mut session = db.session();
     session.execute(SETUP).expect("tables");

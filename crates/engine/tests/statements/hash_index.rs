@@ -9,7 +9,7 @@ use types::text::format_value;
 fn options() -> Options {
     let (ring, workers) = (RingKind::Threads, 2);
     let (memory_bytes, pool_bytes) = (64 << 20, Some(4 << 20));
-    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..Options::default() }
+    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..pg::options() }
 }
 
 /// A file of its own, removed at the end.

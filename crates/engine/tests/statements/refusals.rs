@@ -17,7 +17,7 @@ fn open(name: &str) -> Opened {
     let folder =
         std::env::temp_dir().join(format!("dovetail-refusals-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let options = Options { memory_bytes: 16 << 20, workers: 1, ..Options::default() };
+    let options = Options { memory_bytes: 16 << 20, workers: 1, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     let mut session = db.session();
     session

@@ -37,7 +37,7 @@ impl Drop for Folder {
 }
 
 fn options() -> Options {
-    Options { memory_bytes: 4 << 20, workers: 2, ..Options::default() }
+    Options { memory_bytes: 4 << 20, workers: 2, ..pg::options() }
 }
 
 fn number(session: &mut Session, text: &str) -> i64 {

@@ -40,7 +40,7 @@ fn chosen_value(random: &mut Prng) -> Vec<u8> {
 fn session(name: &str) -> Session {
     let folder = std::env::temp_dir().join(format!("dovetail-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let options = Options { memory_bytes: 16 << 20, ..Options::default() };
+    let options = Options { memory_bytes: 16 << 20, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     let mut session = db.session();
     session.execute(fuzz::COPY_TABLE).expect("the table");

@@ -33,10 +33,8 @@ impl Served {
         std::fs::remove_dir_all(&folder).ok();
         std::fs::create_dir_all(&folder).expect("a folder");
         let memory_bytes = 16 << 20;
-        let db = Database::create(
-            &folder.join("t.dovetail"),
-            Options { memory_bytes, ..Options::default() },
-        );
+        let db =
+            Database::create(&folder.join("t.dovetail"), Options { memory_bytes, ..pg::options() });
         let db = db.expect("a database");
         let server = Server::start(&db, &options).expect("a server");
         let Address::Tcp(address) = server.addresses()[0] else { panic!("not TCP") };

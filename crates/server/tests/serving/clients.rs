@@ -29,7 +29,7 @@ fn serve(name: &str, ring: RingKind, connection_count_max: usize) -> Served {
     let folder =
         std::env::temp_dir().join(format!("dovetail-clients-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let options = Options { ring, ..Options::default() };
+    let options = Options { ring, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     let listen = vec![Address::Tcp("127.0.0.1:0".parse().expect("an address"))];
     let options = ServerOptions { listen, connection_count_max, ..ServerOptions::default() };

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use engine::{Database, Options};
+use engine::Database;
 use serde_json::{Value, json};
 use server::{Address, ConsoleOptions, Server, ServerOptions};
 
@@ -17,7 +17,7 @@ fn serve(name: &str) -> SocketAddr {
 fn serve_with(name: &str, setup: &str, writes: bool) -> (Database, SocketAddr) {
     let folder = std::env::temp_dir().join(format!("dovetail-http-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let db = Database::create(&folder.join("t.dovetail"), Options::default()).expect("a database");
+    let db = Database::create(&folder.join("t.dovetail"), pg::options()).expect("a database");
     let http_listen = vec![Address::Tcp("127.0.0.1:0".parse().expect("an address"))];
     db.session().execute(setup).expect("set up");
     let console = ConsoleOptions { writes, ..ConsoleOptions::default() };

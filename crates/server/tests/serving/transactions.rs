@@ -31,7 +31,7 @@ fn serve(name: &str, ring: RingKind) -> Served {
 fn serve_with(name: &str, ring: RingKind, memory_bytes: usize) -> Served {
     let folder = std::env::temp_dir().join(format!("dovetail-tx-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let options = Options { ring, workers: 2, memory_bytes, ..Options::default() };
+    let options = Options { ring, workers: 2, memory_bytes, ..pg::options() };
     let db = Database::create(&folder.join("t.dovetail"), options).expect("a database");
     let listen = vec![Address::Tcp("127.0.0.1:0".parse().expect("an address"))];
     let server = Server::start(&db, &ServerOptions { listen, ..ServerOptions::default() });
@@ -284,7 +284,7 @@ fn a_crash_in_a_block_leaves_the_state_before() {
         // What a crash leaves is what the file holds now.
         let (file, copy) = (served.folder.join("t.dovetail"), served.folder.join("crashed"));
         std::fs::copy(&file, &copy).expect("copied");
-        let db = Database::open(&copy, Options { ring, ..Options::default() }).expect("recovered");
+        let db = Database::open(&copy, Options { ring, ..pg::options() }).expect("recovered");
         assert_eq!(db.check().expect("checked").problems, Vec::<String>::new());
         let mut session = db.session();
         let text = "select 1 / (case when count(*) = 20000 and min(b) = 1 and max(c) < 'y' \

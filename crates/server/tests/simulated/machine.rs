@@ -25,7 +25,7 @@ fn options(disk: &Disk, seed: u64) -> Options {
         memory_bytes: MEMORY_BYTES,
         workers: 1 + (seed % 3) as usize,
         simulation: Some(Simulation { disk: disk.clone(), seed }),
-        ..Options::default()
+        ..pg::options()
     }
 }
 

@@ -100,15 +100,21 @@ impl Moments {
     }
 }
 
-/// Has clients of a simulated machine run transactions at a level; what they did.
+/// Has clients of a simulated machine run transactions at a level; what they did. Of `options` the database has
+/// all but what the seed decides.
 ///
 /// # Errors
 /// A statement that failed with something else than a conflict.
-pub fn record(seed: u64, level: Isolation, transactions: usize) -> Result<History, Failure> {
+pub fn record(
+    options: &Options,
+    seed: u64,
+    level: Isolation,
+    transactions: usize,
+) -> Result<History, Failure> {
     attempt(seed, || {
         let disk = Disk::new(seed);
         disk.faults(FaultPlan::short_and_late());
-        let db = made(&disk, seed)?;
+        let db = made(options, &disk, seed)?;
         // In every other history all wait.
         let waits = |number: usize| seed % 4 < 2 || number.is_multiple_of(2);
         let mut history = play(&db, seed, level, transactions, waits)?;
@@ -118,18 +124,18 @@ pub fn record(seed: u64, level: Isolation, transactions: usize) -> Result<Histor
     })
 }
 
-fn options(disk: &Disk, seed: u64) -> Options {
+fn options(given: &Options, disk: &Disk, seed: u64) -> Options {
     Options {
         memory_bytes: 12 << 20,
         workers: 1 + (seed % 3) as usize,
         simulation: Some(Simulation { disk: disk.clone(), seed }),
-        ..Options::default()
+        ..given.clone()
     }
 }
 
 /// A database with the table.
-fn made(disk: &Disk, seed: u64) -> Result<Database, String> {
-    let db = Database::create(Path::new(PATH), options(disk, seed));
+fn made(given: &Options, disk: &Disk, seed: u64) -> Result<Database, String> {
+    let db = Database::create(Path::new(PATH), options(given, disk, seed));
     let db = db.map_err(|error| error.to_string())?;
     let mut setup = client::SETUP.to_owned();
     if seed % 2 == 1 {

@@ -12,6 +12,7 @@ use super::graph::Transaction;
 use super::{Failure, History, PATH, attempt, made, options, play};
 use crate::database::Database;
 use crate::isolation::Isolation;
+use crate::options::Options;
 
 /// How many transactions a power cut has left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,15 +23,21 @@ pub struct Survivors {
     pub lost: usize,
 }
 
-/// Has the power fail in the midst of a history, and judges what is there afterwards.
+/// Has the power fail in the midst of a history, and judges what is there afterwards. Of `given` the databases
+/// have all but what the seed decides.
 ///
 /// # Errors
 /// The first defect found.
-pub fn cut(seed: u64, level: Isolation, transactions: usize) -> Result<Survivors, Failure> {
+pub fn cut(
+    given: &Options,
+    seed: u64,
+    level: Isolation,
+    transactions: usize,
+) -> Result<Survivors, Failure> {
     let waits = |number: usize| (number as u64 + seed).is_multiple_of(2);
     attempt(seed, || {
         let disk = Disk::new(seed);
-        let db = made(&disk, seed)?;
+        let db = made(given, &disk, seed)?;
         let first = disk.write_count();
         play(&db, seed, level, transactions, waits)?.check_sound()?;
         drop(db);
@@ -38,17 +45,17 @@ pub fn cut(seed: u64, level: Isolation, transactions: usize) -> Result<Survivors
         let last = disk.write_count();
         let write = first + 1 + Prng::new(seed ^ 0x0ff).below((last - first).max(1));
         let disk = Disk::new(seed);
-        let db = made(&disk, seed)?;
+        let db = made(given, &disk, seed)?;
         disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() });
         let history = play(&db, seed, level, transactions, waits)?;
         drop(db);
-        judge(history, lists(&disk.crash(seed), seed)?, level)
+        judge(history, lists(given, &disk.crash(seed), seed)?, level)
     })
 }
 
 /// The lists of a database that is opened again.
-fn lists(disk: &Disk, seed: u64) -> Result<Vec<Vec<u32>>, String> {
-    let db = Database::open(Path::new(PATH), options(disk, seed));
+fn lists(given: &Options, disk: &Disk, seed: u64) -> Result<Vec<Vec<u32>>, String> {
+    let db = Database::open(Path::new(PATH), options(given, disk, seed));
     let db = db.map_err(|error| format!("recovery: {error}"))?;
     let problems = db.check().map_err(|error| format!("check: {error}"))?.problems;
     if let Some(problem) = problems.first() {

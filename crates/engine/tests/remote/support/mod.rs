@@ -117,7 +117,7 @@ impl Drop for Scratch {
 pub fn options() -> Options {
     let (ring, workers) = (RingKind::Threads, 2);
     let (memory_bytes, pool_bytes) = (160 << 20, Some(64 << 20));
-    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..Options::default() }
+    Options { memory_bytes, pool_bytes, ring, workers, direct: false, ..pg::options() }
 }
 
 /// The rows of a query, columns and rows with bars and semicolons between them.

@@ -1,0 +1,317 @@
+//! The objects of a database with their oids. An oid is made of the id that the catalog gave and of
+//! what kind of thing it is, so it is the same in every session and after a restart.
+
+use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use sql::ViewDef;
+use sql::catalog::{IndexDef, IndexMethod, TableDef, TableId, TableStatistics};
+use types::{Column, Schema};
+
+use crate::relation::{self, Relation};
+use crate::sequences::{self, Sequence};
+use crate::view::View;
+
+/// Ids of users' objects follow it.
+pub(crate) const FIRST_OID: i64 = TableId::FIRST_OID as i64;
+
+/// Kinds of objects that share the catalog's ids lie this far apart.
+pub(crate) const KIND: i64 = 0x1000_0000;
+
+/// The kind of views; smaller ones are those of tables, their indexes and constraints.
+pub(crate) const VIEW_KIND: i64 = 7;
+
+pub(crate) const PG_CATALOG: i64 = 11;
+pub(crate) const PUBLIC: i64 = 2_200;
+pub(crate) const INFORMATION_SCHEMA: i64 = 13_183;
+/// The role that owns what is built in.
+pub(crate) const OWNER: i64 = 10;
+/// The database; there is one.
+pub(crate) const DATABASE: i64 = 5;
+
+/// An index of a user's table.
+pub(crate) struct Index {
+    pub(crate) oid: i64,
+    pub(crate) name: String,
+    pub(crate) columns: Vec<usize>,
+    /// Those that its entries only carry.
+    pub(crate) included: Vec<usize>,
+    pub(crate) unique: bool,
+    pub(crate) primary: bool,
+    pub(crate) method: IndexMethod,
+    /// Position among the secondary indexes.
+    pub(crate) position: Option<usize>,
+}
+
+/// A relation: a user's or the system's.
+pub(crate) enum Object<'a> {
+    Table(&'a Arc<TableDef>),
+    Index(&'a Arc<TableDef>, Index),
+    View(i64, &'a Arc<ViewDef>),
+    Sequence(Sequence<'a>),
+    System(&'static Relation),
+}
+
+/// A number that follows from a view's name: FNV-1a.
+fn hash(view: &ViewDef) -> i64 {
+    let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    i64::from(view.name.bytes().fold(0x811c_9dc5, mix))
+}
+
+pub(crate) fn table_oid(table: &TableDef) -> i64 {
+    i64::from(table.id.oid())
+}
+
+/// The oid of a table's row type.
+pub(crate) fn row_type_oid(table: &TableDef) -> i64 {
+    table_oid(table) + 3 * KIND
+}
+
+/// The oid of the constraint that an index stands for.
+pub(crate) fn constraint_oid(index_oid: i64) -> i64 {
+    index_oid + 2 * KIND
+}
+
+pub(crate) fn index_oid(index: &IndexDef) -> i64 {
+    FIRST_OID + i64::from(index.id.0)
+}
+
+/// The indexes of a table, that of its primary key first.
+pub(crate) fn indexes(table: &TableDef) -> Vec<Index> {
+    let primary = (!table.primary_key.is_empty()).then(|| Index {
+        oid: table_oid(table) + KIND,
+        name: table.primary_key_name(),
+        columns: table.primary_key.clone(),
+        included: vec![],
+        unique: true,
+        primary: true,
+        method: IndexMethod::Tree,
+        position: None,
+    });
+    let secondary = table.indexes.iter().enumerate().map(|(position, index)| Index {
+        oid: index_oid(index),
+        name: index.name.clone(),
+        columns: index.columns.clone(),
+        included: index.included.clone(),
+        unique: index.unique,
+        primary: false,
+        method: index.method,
+        position: Some(position),
+    });
+    primary.into_iter().chain(secondary).collect()
+}
+
+impl Index {
+    /// All its columns: the indexed ones, then those included.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().chain(&self.included).copied()
+    }
+
+    /// Names of all its columns.
+    pub(crate) fn attribute_names<'t>(&self, table: &'t TableDef) -> Vec<&'t str> {
+        self.attributes().map(|c| table.schema.columns[c].name.as_str()).collect()
+    }
+
+    /// `(indexed columns) INCLUDE (included columns)`.
+    pub(crate) fn column_lists(&self, table: &TableDef) -> String {
+        let names = self.attribute_names(table);
+        let (key, included) = names.split_at(self.columns.len());
+        let key = format!("({})", sql::quote_idents(key.to_vec()));
+        match included {
+            [] => key,
+            _ => format!("{key} INCLUDE ({})", sql::quote_idents(included.to_vec())),
+        }
+    }
+
+    /// `CREATE INDEX ..`; the table with its schema, or without.
+    pub(crate) fn definition(&self, table: &TableDef, qualified: bool) -> String {
+        let unique = if self.unique { "UNIQUE " } else { "" };
+        let schema = if qualified { "public." } else { "" };
+        format!(
+            "CREATE {unique}INDEX {} ON {schema}{} USING {} {}",
+            sql::quote_ident(&self.name),
+            sql::quote_ident(&table.name),
+            self.method.name(),
+            self.column_lists(table),
+        )
+    }
+}
+
+impl Object<'_> {
+    pub(crate) fn oid(&self) -> i64 {
+        match self {
+            Object::Table(table) => table_oid(table),
+            Object::Index(_, index) => index.oid,
+            Object::View(oid, _) => *oid,
+            Object::Sequence(sequence) => sequence.oid(),
+            Object::System(relation) => relation.oid,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Object::Table(table) => &table.name,
+            Object::Index(_, index) => &index.name,
+            Object::View(_, view) => &view.name,
+            Object::Sequence(sequence) => &sequence.name,
+            Object::System(relation) => relation.name,
+        }
+    }
+
+    pub(crate) fn namespace(&self) -> i64 {
+        match self {
+            Object::System(relation) => namespace_oid(relation.schema).unwrap_or(PG_CATALOG),
+            _ => PUBLIC,
+        }
+    }
+
+    /// The name, with the schema where the search path would not find it.
+    pub(crate) fn display_name(&self) -> String {
+        match self {
+            Object::System(relation) if relation.schema != "pg_catalog" => {
+                format!("{}.{}", relation.schema, sql::quote_ident(relation.name))
+            }
+            other => sql::quote_ident(other.name()),
+        }
+    }
+}
+
+/// The schemas: oid and name.
+pub(crate) const NAMESPACES: [(i64, &str); 3] =
+    [(PG_CATALOG, "pg_catalog"), (PUBLIC, "public"), (INFORMATION_SCHEMA, "information_schema")];
+
+pub(crate) fn namespace_oid(name: &str) -> Option<i64> {
+    NAMESPACES.iter().find(|(_, n)| *n == name).map(|(oid, _)| *oid)
+}
+
+pub(crate) fn namespace_name(oid: i64) -> Option<&'static str> {
+    NAMESPACES.iter().find(|(o, _)| *o == oid).map(|(_, name)| *name)
+}
+
+/// Rows and pages of a table.
+pub(crate) struct Counts(Arc<TableStatistics>);
+
+impl Deref for Counts {
+    type Target = TableStatistics;
+
+    fn deref(&self) -> &TableStatistics {
+        &self.0
+    }
+}
+
+impl Counts {
+    /// Pages of an index; the one of the primary key is the table.
+    pub(crate) fn pages_of(&self, index: &Index) -> u64 {
+        match index.position {
+            Some(position) => self.index_leaf_pages.get(position).copied().unwrap_or_default(),
+            None => self.leaf_pages,
+        }
+    }
+}
+
+impl View {
+    /// Rows and pages of a table at the moment.
+    pub(crate) fn counts(&self, table: &TableDef) -> Counts {
+        Counts(self.statistics(table.id))
+    }
+
+    /// The users' views, ordered by name, each with its oid. Views have no number of their own: an
+    /// oid follows from the name, and is the next free one where two names would have the same.
+    pub(crate) fn user_views(&self) -> Vec<(i64, &Arc<ViewDef>)> {
+        let mut oids = BTreeSet::new();
+        let mut views = vec![];
+        for view in self.views() {
+            let mut number = hash(view) % (KIND / 2);
+            while !oids.insert(number) {
+                number += 1;
+            }
+            views.push((FIRST_OID + VIEW_KIND * KIND + number, view));
+        }
+        views
+    }
+
+    /// The query of a view as PostgreSQL writes it, as far as it is known how; `pretty` is without
+    /// parentheses that are not needed.
+    pub(crate) fn view_text(&self, view: &ViewDef, pretty: bool) -> String {
+        let schema = |name: &str| {
+            let table = self.table(name).map(|table| table.schema.clone());
+            let columns = || self.view(name).map(|view| self.view_columns(view));
+            table.or_else(|| columns().map(|columns| Schema { columns }))
+        };
+        sql::definition::view(view, schema, pretty)
+            .unwrap_or_else(|| format!(" {};", view.query.trim().trim_end_matches(';')))
+    }
+
+    /// The columns of a view; none when what it names has changed.
+    pub(crate) fn view_columns(&self, view: &ViewDef) -> Vec<Column> {
+        sql::view_columns(view, self.catalog()).unwrap_or_default()
+    }
+
+    /// All relations and indexes.
+    pub(crate) fn objects(&self) -> Vec<Object<'_>> {
+        let mut objects: Vec<Object> = relation::all().map(Object::System).collect();
+        for table in self.tables() {
+            objects.push(Object::Table(table));
+            objects.extend(indexes(table).into_iter().map(|i| Object::Index(table, i)));
+            objects.extend(sequences::of_table(table).map(Object::Sequence));
+        }
+        objects.extend(self.made_sequences().map(sequences::of_statement).map(Object::Sequence));
+        objects.extend(self.user_views().into_iter().map(|(oid, view)| Object::View(oid, view)));
+        objects
+    }
+
+    /// The relation or index with this oid.
+    pub(crate) fn object(&self, oid: i64) -> Option<Object<'_>> {
+        if oid < FIRST_OID {
+            return relation::all().find(|r| r.oid == oid).map(Object::System);
+        }
+        if let Some((oid, view)) = self.user_views().into_iter().find(|(known, _)| *known == oid) {
+            return Some(Object::View(oid, view));
+        }
+        let mut made = self.made_sequences().map(sequences::of_statement);
+        if let Some(sequence) = made.find(|sequence| sequence.oid() == oid) {
+            return Some(Object::Sequence(sequence));
+        }
+        self.tables().find_map(|table| {
+            if table_oid(table) == oid {
+                return Some(Object::Table(table));
+            }
+            let index = indexes(table).into_iter().find(|i| i.oid == oid);
+            let sequence = || sequences::of_table(table).find(|s| s.oid() == oid);
+            let index = index.map(|index| Object::Index(table, index));
+            index.or_else(|| sequence().map(Object::Sequence))
+        })
+    }
+
+    /// The relation or index that a possibly qualified name means.
+    pub(crate) fn object_named(&self, parts: &[String]) -> Option<Object<'_>> {
+        let (schema, name) = match parts {
+            [name] => (None, name),
+            [schema, name] => (Some(schema.as_str()), name),
+            [_, schema, name] => (Some(schema.as_str()), name),
+            _ => return None,
+        };
+        if let Some(system) = relation::find(schema.unwrap_or("pg_catalog"), name) {
+            return Some(Object::System(system));
+        }
+        if schema.is_some_and(|s| s != "public") {
+            return None;
+        }
+        if let Some((oid, view)) = self.user_views().into_iter().find(|(_, v)| v.name == *name) {
+            return Some(Object::View(oid, view));
+        }
+        if let Some(def) = self.made_sequence(name) {
+            return Some(Object::Sequence(sequences::of_statement(def)));
+        }
+        self.tables().find_map(|table| {
+            if table.name == *name {
+                return Some(Object::Table(table));
+            }
+            let index = indexes(table).into_iter().find(|i| i.name == *name);
+            let sequence = || sequences::of_table(table).find(|s| s.name == *name);
+            let index = index.map(|index| Object::Index(table, index));
+            index.or_else(|| sequence().map(Object::Sequence))
+        })
+    }
+}
