@@ -51,6 +51,8 @@ pub(crate) struct Block {
     dangling: Mutex<DanglingKeys>,
     /// The transaction is one statement.
     is_statement: AtomicBool,
+    /// It has looked at what is newest, beside the version that it keeps.
+    saw_newest: AtomicBool,
     /// The statement has to run again: others have changed what it was about to change.
     runs_again: AtomicBool,
     /// Until what the block did is undone.
@@ -101,11 +103,40 @@ impl Block {
             state: Mutex::new(State { step: 0, frozen: None, own, redo, saved, left }),
             dangling: Mutex::default(),
             is_statement: AtomicBool::new(false),
+            saw_newest: AtomicBool::new(false),
             runs_again: AtomicBool::new(false),
             right: Mutex::new(Some(right)),
         };
         block.check_kept_definitions()?;
         Ok(block)
+    }
+
+    /// The same block for a transaction that keeps the version which is visible now, and may note what it reads;
+    /// `None` where it has changed something, or has ended. This one has ended then.
+    pub(crate) fn pinned(&self, notes_reads: bool) -> Option<Block> {
+        if self.has_changed() || self.defines() {
+            return None;
+        }
+        let right = self.right.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut state = self.state();
+        let (saved, left) = (std::mem::take(&mut state.saved), std::mem::take(&mut state.left));
+        let (step, redo) = (state.step, std::mem::take(&mut state.redo));
+        Some(Block {
+            public: self.public.pinned(notes_reads),
+            stamp: self.stamp.clone(),
+            notes: self.notes.clone(),
+            state: Mutex::new(State { step, frozen: None, own: None, redo, saved, left }),
+            dangling: Mutex::default(),
+            is_statement: AtomicBool::new(self.is_statement.load(Ordering::Relaxed)),
+            saw_newest: AtomicBool::new(false),
+            runs_again: AtomicBool::new(false),
+            right: Mutex::new(Some(right)),
+        })
+    }
+
+    /// It has looked at what is newest, as constraints do.
+    pub(crate) fn note_newest_seen(&self) {
+        self.saw_newest.store(true, Ordering::Relaxed);
     }
 
     /// Whether rows may still be changed by the definitions of the version that the transaction keeps.
@@ -433,7 +464,8 @@ impl Block {
 
     /// What has to end with the block.
     pub(crate) fn ending<'a>(&'a self, view: &'a ReadView) -> Ending<'a> {
-        Ending { stamp: &self.stamp, notes: &self.notes, view }
+        let saw_newest = self.saw_newest.load(Ordering::Relaxed);
+        Ending { stamp: &self.stamp, notes: &self.notes, view, saw_newest }
     }
 }
 

@@ -245,6 +245,7 @@ impl Session {
             self.look();
         }
         if self.begins_writing(&statement) {
+            self.keep_version();
             self.begin_writing(&self.lock_wait()).await?;
         }
         match statement {

@@ -25,9 +25,10 @@ use crate::prepared::PointExecution;
 use crate::query::{Run, Watch};
 use crate::result::ResultSet;
 use crate::seek::Seek;
-use crate::session::{Session, TransactionStatus};
+use crate::session::Session;
 use crate::system::{SettingChange, SystemCatalog};
 use crate::timeout::StatementTimeout;
+use crate::undo::ReadView;
 
 pub(crate) use rows::QueryRows;
 
@@ -54,6 +55,8 @@ struct Running {
     timeout: Option<StatementTimeout>,
     catalog: SystemCatalog,
     watched: Watched,
+    /// What a query sees that is a serializable transaction, until it has ended.
+    alone: Option<ReadView>,
 }
 
 /// What others see of it, and how long it has run without the time that it lay still.
@@ -80,7 +83,7 @@ impl RowStream {
         let watched =
             Watched { activity, statement, ran: Duration::ZERO, rows: 0, since, is_told: false };
         let (rows, timeout) = (QueryRows::start(run), Some(timeout));
-        let running = Running { rows, cancel, timeout, catalog, watched };
+        let running = Running { rows, cancel, timeout, catalog, watched, alone: None };
         let source = Source::Running(Box::new(running));
         RowStream { schema, verb: "SELECT".to_owned(), row_count: 0, source }
     }
@@ -158,13 +161,30 @@ impl RowStream {
         }
     }
 
-    /// Refuses rows that were to be locked and that others have changed, and what a query has seen that is a
-    /// serializable transaction `alone` and has no place among others.
-    fn check_seen(&self, is_alone: bool) -> SqlResult<()> {
-        let Source::Running(running) = &self.source else { return Ok(()) };
-        let view = &running.catalog.snapshot().read_view;
-        isolation::check_locked(view)?;
-        if is_alone { isolation::end_reads(view) } else { Ok(()) }
+    /// Refuses rows that were to be locked and that others have changed.
+    fn check_locked(&self) -> SqlResult<()> {
+        match &self.source {
+            Source::Collected(..) => Ok(()),
+            Source::Running(running) => {
+                isolation::check_locked(&running.catalog.snapshot().read_view)
+            }
+        }
+    }
+
+    /// Refuses what a query has seen so far that is a serializable transaction and has no place among others.
+    fn check_alone(&self) -> SqlResult<()> {
+        match &self.source {
+            Source::Running(running) => running.alone.as_ref().map_or(Ok(()), isolation::end_reads),
+            Source::Collected(..) => Ok(()),
+        }
+    }
+
+    /// The same as a transaction, which is serializable and has this view.
+    fn alone(mut self, view: Option<ReadView>) -> RowStream {
+        if let Source::Running(running) = &mut self.source {
+            running.alone = view;
+        }
+        self
     }
 
     /// The sequences that gave numbers out of which a crash would not know.
@@ -240,8 +260,8 @@ impl Session {
     pub async fn start(&mut self, query: &Query) -> SqlResult<RowStream> {
         let started = self.start_here(query).await;
         // What is still to come is seen as it was when it began.
-        drop(self.looked_alone());
-        started
+        let alone = self.looked_alone();
+        started.map(|rows| rows.alone(alone))
     }
 
     async fn start_here(&mut self, query: &Query) -> SqlResult<RowStream> {
@@ -292,8 +312,9 @@ impl Session {
         let timeout = StatementTimeout::start(&self.settings, &cancel);
         let run = self.planned_run(catalog, plan, Duration::ZERO, &cancel);
         let run = run.with_access(Some(access.clone()));
-        drop(self.looked_alone());
-        Ok(RowStream::start(run, self.activity().clone(), (cancel, timeout)))
+        let alone = self.looked_alone();
+        let rows = RowStream::start(run, self.activity().clone(), (cancel, timeout));
+        Ok(rows.alone(alone))
     }
 
     fn planned_run(
@@ -305,6 +326,15 @@ impl Session {
     ) -> Run {
         let watch = Watch { cancel: cancel.clone(), activity: self.activity() };
         Run::new(self.database(), catalog, plan, &self.settings, watch, planning)
+    }
+
+    /// The client has rows of a result that may have more: it may want none of these.
+    ///
+    /// # Errors
+    /// 40001 where the query is a serializable transaction and has no place among others.
+    pub fn check_rows(&mut self, rows: &RowStream) -> SqlResult<()> {
+        let checked = rows.check_alone();
+        self.or_fail(checked)
     }
 
     /// A result lies still until its client asks for more: other statements may run meanwhile.
@@ -331,8 +361,7 @@ impl Session {
     /// What setting the settings says that the query changed, and what saving sequences says.
     pub async fn finish(&mut self, rows: &RowStream) -> SqlResult<()> {
         // Numbers that it took may have to wait for who writes.
-        let is_alone = self.transaction_status() == TransactionStatus::Idle;
-        let saved = match rows.check_seen(is_alone) {
+        let saved = match rows.check_locked().and_then(|()| rows.check_alone()) {
             Ok(()) => self.save_numbers(rows.given()).await,
             outdated => outdated,
         };

@@ -92,6 +92,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) notes: &'a Arc<Notes>,
     /// What it sees.
     pub(crate) view: &'a ReadView,
+    /// It has also looked at what is newest.
+    pub(crate) saw_newest: bool,
 }
 
 #[derive(Default)]
@@ -210,7 +212,7 @@ impl Versions {
                 true => &catalogs.newest.read_view,
                 false => &read_view,
             };
-            if !ended.commit(ending.stamp, ending.view, false) {
+            if !ended.commit(ending.stamp, ending.view, ending.saw_newest) {
                 return Err(isolation::dependencies());
             }
             self.forget(ending.notes);

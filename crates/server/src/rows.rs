@@ -87,7 +87,7 @@ impl Connection {
             }
             Ok(sent) => {
                 rows.lie_still(&mut self.session);
-                Ok(Ok(sent))
+                Ok(self.session.check_rows(&rows.stream).map(|()| sent))
             }
             Err(error) => Ok(Err(error)),
         }

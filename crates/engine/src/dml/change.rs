@@ -262,7 +262,11 @@ async fn apply_all(
     });
     let trees: Vec<&Entries> = in_place.flatten().collect();
     for tree in &trees {
-        tree.check_stored().await?;
+        let is_unique = tree.check_stored().await;
+        if is_unique.is_err() || tree.adds_unique_entries() {
+            block.note_newest_seen();
+        }
+        is_unique?;
         if block.keeps_version() && tree.hides_added(view) {
             return Err(isolation::concurrent_update());
         }

@@ -210,6 +210,15 @@ impl Entries {
         found.map_or(Ok(()), |row| Err(self.violation(row)))
     }
 
+    /// Whether keys come to a unique index: others may have had one of them until now. A row's own key that others
+    /// have changed is refused.
+    pub(crate) fn adds_unique_entries(&self) -> bool {
+        let comes = |(key, change): (&Vec<u8>, &EntryChange)| {
+            change.old.is_none() && self.unique_prefix(key).is_some()
+        };
+        !self.is_of_rows && self.changes.iter().any(comes)
+    }
+
     /// What has to be locked: rows that change, and unique keys that come or go.
     pub(crate) fn locks(&self) -> Vec<(LockKey, LockMode)> {
         let locked = |key: &[u8], mode| (LockKey { tree: self.tree.id(), key: key.to_vec() }, mode);

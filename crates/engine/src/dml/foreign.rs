@@ -41,6 +41,7 @@ pub(super) async fn enforce(writing: &Writing<'_>, change: Change) -> SqlResult<
     if !refers && !referred {
         return Ok(vec![change]);
     }
+    writing.block()?.note_newest_seen();
     let mut state = State { writing, changes: BTreeMap::new(), handled: HashSet::new() };
     let first = change.entry.def.id;
     state.changes.insert(first, change);

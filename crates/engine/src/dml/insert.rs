@@ -150,6 +150,7 @@ async fn resolve(
     rows: RecordBatch,
     conflict: &Conflict,
 ) -> SqlResult<Planned> {
+    writing.block()?.note_newest_seen();
     let proposed = Rows { ids: Arc::new(Int64Array::from(vec![0; rows.num_rows()])), batch: rows };
     let mut blocked: Vec<Option<Vec<u8>>> = vec![None; proposed.len()];
     let mut repeated = vec![false; proposed.len()];

@@ -42,6 +42,7 @@ impl Session {
     /// what was locked for it; others are told what it has to tell.
     pub fn end_transaction(&mut self) {
         if self.transaction_status() == TransactionStatus::Idle {
+            drop(self.looked_alone());
             self.activity.end_transaction(self.transaction.is_committed.take());
             self.mailbox.commit(self.info.pid);
         }

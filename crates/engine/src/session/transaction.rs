@@ -1,6 +1,8 @@
 //! The transaction of a session: a block from `BEGIN` to its end, or statements that are one without a
 //! block, because their client sent them together.
 
+use std::sync::LazyLock;
+
 use sql::parse::{LockTables, Modes, TableLock, Transaction};
 use storage::planted;
 use types::{SqlError, SqlResult, SqlState};
@@ -13,6 +15,7 @@ use crate::isolation::{self, Isolation};
 use crate::locks::{LockKey, LockMode, LockWait};
 use crate::notice::Notice;
 use crate::result::StatementResult;
+use crate::settings::Setting;
 use crate::undo::ReadView;
 
 /// Where a session stands between its statements.
@@ -169,6 +172,8 @@ impl Session {
 
     fn begin_block(&mut self, modes: &Modes) -> SqlResult<StatementResult> {
         self.check_not_failed()?;
+        // What a query has left that did not come to its end.
+        drop(self.looked_alone());
         match self.transaction.status {
             TransactionStatus::Idle => self.set_modes(modes),
             _ => self.warn("25001", "there is already a transaction in progress"),
@@ -212,11 +217,26 @@ impl Session {
             return;
         }
         self.transaction.has_looked = true;
+        self.keep_version();
+    }
+
+    /// Takes the snapshot of a transaction that keeps one, if it has none yet.
+    pub(super) fn keep_version(&mut self) {
         let isolation = self.isolation();
         let keeps = isolation == Isolation::Serializable
             || isolation == Isolation::RepeatableRead && !planted::is("snapshot-per-statement");
-        if keeps && self.db.kept().is_none() && self.db.block().is_none() {
-            self.db = self.db.pinned(isolation == Isolation::Serializable);
+        if !keeps || self.db.kept().is_some() {
+            return;
+        }
+        let notes_reads = isolation == Isolation::Serializable;
+        match self.db.block().cloned() {
+            None => self.db = self.db.pinned(notes_reads),
+            // It may have locked tables before.
+            Some(block) => {
+                if let Some(block) = block.pinned(notes_reads) {
+                    self.db = block.public().clone().within(block);
+                }
+            }
         }
     }
 
@@ -340,8 +360,10 @@ impl Session {
     }
 
     pub(super) fn isolation(&mut self) -> Isolation {
-        let name = self.settings().show("transaction_isolation").unwrap_or_default();
-        Isolation::named(&name)
+        static SETTING: LazyLock<&Setting> = LazyLock::new(|| {
+            Setting::find("transaction_isolation").expect("it is one of the settings")
+        });
+        Isolation::named(&self.settings().shown(&SETTING))
     }
 
     /// Whether a setting may still be changed.

@@ -34,19 +34,22 @@ impl ReadSet {
 }
 
 impl ReadSet {
-    /// How many ranges there are.
-    pub(super) fn count(&self) -> usize {
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let of_range = |(low, high): &Range| {
+            size_of::<Range>() + low.capacity() + high.as_ref().map_or(0, Vec::capacity)
+        };
         let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        trees.values().map(|Ranges(all)| all.len()).sum()
+        trees.values().flat_map(|Ranges(all)| all.iter().map(of_range)).sum()
     }
 
-    /// Whether one of them has the key.
-    pub(super) fn has(&self, tree: TreeId, key: &[u8]) -> bool {
-        let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let has = |(low, high): &Range| {
-            low.as_slice() <= key && high.as_deref().is_none_or(|high| key < high)
-        };
-        trees.get(&tree).is_some_and(|Ranges(all)| all.iter().any(has))
+    /// Whether one of them has one of the keys, which are in order.
+    pub(super) fn has(&self, keys: &[(TreeId, &[u8])]) -> bool {
+        self.any(|tree, low, high| {
+            let first = keys.partition_point(|key| *key < (tree, low));
+            keys.get(first)
+                .is_some_and(|(of, key)| *of == tree && high.is_none_or(|high| *key < high))
+        })
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) struct TreeUndo {
     records: BTreeMap<Arc<[u8]>, Vec<Record>>,
     /// Who reads as of a version before this one misses records.
     pub(super) lost: u64,
+    /// Who reads as of a version before this one misses records of serializable transactions.
+    pub(super) lost_known: u64,
 }
 
 /// What an entry was until a step of a transaction.
@@ -152,13 +154,18 @@ impl State {
         self.in_flight.entry(stamp.id()).or_default().push((tree, key));
     }
 
-    /// Drops the records that no reader needs: those up to the oldest version that is read.
-    fn forget(&mut self) {
+    /// The oldest version that is read.
+    pub(super) fn oldest(&self) -> u64 {
         let oldest = match planted::is("records-go-early") {
             true => self.views.last_key_value(),
             false => self.views.first_key_value(),
         };
-        let oldest = oldest.map_or(u64::MAX, |(version, _)| *version);
+        oldest.map_or(u64::MAX, |(version, _)| *version)
+    }
+
+    /// Drops the records that no reader needs: those up to the oldest version that is read.
+    fn forget(&mut self) {
+        let oldest = self.oldest();
         while self.keys.first_key_value().is_some_and(|(version, _)| *version <= oldest) {
             self.drop_oldest();
         }
@@ -174,15 +181,19 @@ impl State {
             if self.bytes <= RECORD_BYTES_MAX / 2 {
                 return;
             }
-            for tree in self.drop_oldest() {
+            for (tree, is_known) in self.drop_oldest() {
                 let undo = self.trees.entry(tree).or_default();
                 undo.lost = undo.lost.max(first);
+                if is_known {
+                    undo.lost_known = undo.lost_known.max(first);
+                }
             }
         }
     }
 
-    /// Drops the records of the oldest version; the trees they are of.
-    fn drop_oldest(&mut self) -> Vec<TreeId> {
+    /// Drops the records of the oldest version; the trees they are of, and whether of a serializable
+    /// transaction.
+    fn drop_oldest(&mut self) -> Vec<(TreeId, bool)> {
         let Some((version, keys)) = self.keys.pop_first() else { return vec![] };
         let mut trees = vec![];
         for (tree, key) in keys {
@@ -194,8 +205,9 @@ impl State {
             if records.is_empty() {
                 undo.records.remove(&key);
             }
-            if trees.last() != Some(&tree) {
-                trees.push(tree);
+            let of = (tree, record.stamp.known_successor().is_some());
+            if trees.last() != Some(&of) {
+                trees.push(of);
             }
         }
         trees

@@ -11,6 +11,9 @@
 //! - Ranges of keys stand for what is read, so phantoms count. What a transaction has read is kept until nobody
 //!   reads as of a version from before its end, or until there is too much: then all that began before it count
 //!   as having replaced something of it.
+//! - Constraints look at the newest state, beside all snapshots and without a note (keys that are unique or
+//!   referred to, `ON CONFLICT`). A transaction that has done so has its place behind all others, and counts as
+//!   having read everything; so does one that changes definitions.
 //! - Of transactions of other levels nobody knows what they have read, which does not count. Who writes is
 //!   refused where it comes before such a one: it has its place behind them all.
 //! - One that only reads ends with the newest version that has committed. It may be refused as well, for it may
@@ -18,46 +21,52 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use storage::{TreeId, planted};
 
 use super::reads::ReadSet;
-use super::records::State;
+use super::records::{State, TreeUndo};
 use super::{ReadView, Stamp};
 
-/// Ranges that are kept of transactions that have ended; each takes some hundred bytes.
-const RANGES_MAX: usize = 1 << 16;
+/// Bytes of ranges that are kept of transactions that have ended.
+const READERS_BYTES_MAX: usize = 8 << 20;
 
 /// What a transaction has read that has ended.
 struct Reader {
     /// The version with which it has ended, or the newest one then if it has made none.
     version: u64,
-    reads: Arc<ReadSet>,
-    ranges: usize,
+    /// `None` is everything.
+    reads: Option<Arc<ReadSet>>,
+    bytes: usize,
 }
 
 /// What transactions have read that have ended, in their order.
 #[derive(Default)]
 pub(super) struct Readers {
     ended: VecDeque<Reader>,
-    ranges: usize,
+    bytes: usize,
     /// Of those up to this version it is not known any more.
     forgotten: u64,
 }
 
 impl Readers {
-    fn push(&mut self, version: u64, reads: &Arc<ReadSet>) {
-        let ranges = reads.count();
-        self.ranges += ranges;
-        self.ended.push_back(Reader { version, reads: reads.clone(), ranges });
-        while self.ranges > RANGES_MAX {
+    /// One more; who reads as of the `oldest` version, or a later one, need not know of those that ended before.
+    fn push(&mut self, version: u64, reads: Option<Arc<ReadSet>>, oldest: u64) {
+        if version <= oldest {
+            return;
+        }
+        let bytes = size_of::<Reader>() + reads.as_ref().map_or(0, |reads| reads.bytes());
+        self.bytes += bytes;
+        self.ended.push_back(Reader { version, reads, bytes });
+        while self.bytes > READERS_BYTES_MAX {
             self.forget_first();
         }
     }
 
     fn forget_first(&mut self) {
         let Some(first) = self.ended.pop_front() else { return };
-        self.ranges -= first.ranges;
+        self.bytes -= first.bytes;
         self.forgotten = self.forgotten.max(first.version);
     }
 
@@ -71,8 +80,10 @@ impl Readers {
     /// Whether somebody who has ended with this version or later may have read one of the keys.
     fn have_read(&self, since: u64, keys: &[(TreeId, Arc<[u8]>)]) -> bool {
         let mut later = self.ended.iter().rev().take_while(|reader| reader.version >= since);
-        let has_read =
-            |reader: &Reader| keys.iter().any(|(tree, key)| reader.reads.has(*tree, key));
+        let mut keys: Vec<(TreeId, &[u8])> =
+            keys.iter().map(|(tree, key)| (*tree, &**key)).collect();
+        keys.sort_unstable();
+        let has_read = |reader: &Reader| reader.reads.as_ref().is_none_or(|reads| reads.has(&keys));
         (self.forgotten >= since || later.any(has_read)) && !planted::is("readers-forgotten")
     }
 
@@ -90,7 +101,7 @@ impl ReadView {
 
     /// The transaction has ended with this version, which is the newest one; `view` is what it has seen. Not so if
     /// it is serializable and may have no place among the others, or none behind them all where it has to be
-    /// `last`.
+    /// `last`, for it has looked at what is newest.
     pub(crate) fn commit(&self, stamp: &Stamp, view: &ReadView, last: bool) -> bool {
         let (version, mut state) = (self.0.version, self.0.log.state());
         let Some(reads) = view.serializable_reads() else {
@@ -99,14 +110,17 @@ impl ReadView {
         };
         let successor = match planted::is("no-validation") {
             true => version,
-            false => view.first_successor(&state, |stamp| stamp.first_successor()).min(version),
+            false => view
+                .first_successor(&state, |stamp| stamp.first_successor(), |undo| undo.lost)
+                .min(version),
         };
         let precedes = successor < version;
         if precedes && (last || !view.may_precede(successor, stamp, &state)) {
             return false;
         }
         self.0.log.end(&mut state, stamp, version, Some(successor));
-        state.readers.push(version, reads);
+        let oldest = state.oldest();
+        state.readers.push(version, Some(reads.clone()).filter(|_| !last), oldest);
         true
     }
 
@@ -116,29 +130,42 @@ impl ReadView {
         let Some(reads) = self.serializable_reads() else { return true };
         let mut state = self.0.log.state();
         let known = |stamp: &Stamp| stamp.known_successor().unwrap_or(stamp.version());
-        let has_place = self.first_successor(&state, known) > self.0.version;
+        let has_place =
+            self.first_successor(&state, known, |undo| undo.lost_known) > self.0.version;
         if !has_place && !planted::is("no-validation") && !planted::is("queries-unvalidated") {
             return false;
         }
         let newest = state.ended.max(self.0.version);
-        state.readers.push(newest, reads);
+        let oldest = state.oldest();
+        state.readers.push(newest, Some(reads.clone()), oldest);
         true
     }
 
-    /// The first version that a transaction with this view has to come before; `of` says it of those that have
-    /// replaced what it read.
-    fn first_successor(&self, state: &State, of: impl Fn(&Stamp) -> u64) -> u64 {
+    /// The first version that a transaction with this view has to come before, if that is one which it does not
+    /// see; `of` says it of those that have replaced what it read, and `lost` up to which version records are no
+    /// more.
+    fn first_successor(
+        &self,
+        state: &State,
+        of: impl Fn(&Stamp) -> u64,
+        lost: impl Fn(&TreeUndo) -> u64,
+    ) -> u64 {
         let Some(reads) = self.serializable_reads() else { return 0 };
         let mut first = u64::MAX;
+        if self.0.log.newest.load(Ordering::Acquire) <= self.0.version {
+            return first;
+        }
         reads.any(|tree, low, high| {
             let Some(undo) = state.tree(tree) else { return false };
-            if self.0.version < undo.lost {
+            if self.0.version < lost(undo) {
                 first = 0;
             }
             let changes = undo.within(low, high).flat_map(|(_, records)| records);
-            let overtaken = changes.filter(|record| self.0.is_overtaken_by(record));
-            first = overtaken.map(|record| of(&record.stamp)).fold(first, u64::min);
-            first == 0
+            let mut overtaken = changes.filter(|record| self.0.is_overtaken_by(record));
+            overtaken.any(|record| {
+                first = first.min(of(&record.stamp));
+                first <= self.0.version
+            }) || first <= self.0.version
         });
         first
     }

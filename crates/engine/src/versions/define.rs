@@ -44,7 +44,7 @@ impl Versions {
             assert!(is_same, "definitions are changed by one at a time");
             next.read_view = catalogs.newest.read_view.next();
             next.abandon(&catalogs.newest.abandoned);
-            if let Some(Ending { stamp, notes, view }) = ending {
+            if let Some(Ending { stamp, notes, view, .. }) = ending {
                 if !next.read_view.commit(stamp, view, true) {
                     return Err(isolation::dependencies());
                 }

@@ -214,6 +214,83 @@ fn phantoms_count_as_what_was_read() {
 }
 
 #[test]
+fn who_comes_before_another_may_commit_after_it() {
+    World::new("comes_before").play(&[
+        (1, SERIALIZABLE, ""),
+        (1, "select v from t where id = 1", "10"),
+        (1, "update t set v = 21 where id = 2", ""),
+        (2, SERIALIZABLE, ""),
+        (2, "update t set v = 11 where id = 1", ""),
+        (2, "commit", ""),
+        (1, "commit", ""),
+        // But not before one of which nobody knows what it has read.
+        (1, SERIALIZABLE, ""),
+        (1, "select v from t where id = 1", "11"),
+        (1, "update t set v = 22 where id = 2", ""),
+        (2, "update t set v = 12 where id = 1", ""),
+        (1, "commit", "40001"),
+    ]);
+}
+
+#[test]
+fn what_constraints_look_at_counts_as_read() {
+    World::new("constraints").play(&[
+        (1, SERIALIZABLE, ""),
+        (1, "select count(*) from parent where id = 5", "0"),
+        (2, SERIALIZABLE, ""),
+        (2, "insert into parent values (5)", ""),
+        (2, "commit", ""),
+        (1, "insert into child values (9, 5)", ""),
+        (1, "commit", "40001"),
+    ]);
+    World::new("proposed").play(&[
+        (1, SERIALIZABLE, ""),
+        (1, "insert into t values (1, 0) on conflict do nothing", ""),
+        (1, "update t set v = 21 where id = 2", ""),
+        (2, SERIALIZABLE, ""),
+        (2, "select v from t where id = 2", "20"),
+        (1, "commit", ""),
+        (2, "delete from t where id = 1", ""),
+        (2, "commit", "40001"),
+    ]);
+}
+
+#[test]
+fn a_transaction_that_locks_a_table_first_keeps_its_level() {
+    let tables = "create table a (n int); create table b (n int); \
+                  create table la (n int); create table lb (n int)";
+    World::new("table_first").play(&[
+        (0, tables, ""),
+        (1, SERIALIZABLE, ""),
+        (2, SERIALIZABLE, ""),
+        (1, "lock table la in exclusive mode", ""),
+        (2, "lock table lb in exclusive mode", ""),
+        (1, "select count(*) from b", "0"),
+        (2, "select count(*) from a", "0"),
+        (1, "insert into a values (1)", ""),
+        (2, "insert into b values (1)", ""),
+        (1, "commit", ""),
+        (2, "commit", "40001"),
+    ]);
+}
+
+#[test]
+fn a_query_outside_of_blocks_keeps_no_version() {
+    World::new("outside_of_blocks").play(&[
+        (1, "set default_transaction_isolation = 'serializable'", ""),
+        (1, "select v from t where id = 1", "10"),
+        (2, "update t set v = 11 where id = 1", ""),
+        (1, "select v from t where id = 1", "11"),
+        (2, "create table later (n int)", ""),
+        (1, "insert into later values (7)", ""),
+        (1, "begin", ""),
+        (2, "update t set v = 12 where id = 1", ""),
+        (1, "select v from t where id = 1", "12"),
+        (1, "commit", ""),
+    ]);
+}
+
+#[test]
 fn ranges_of_an_index_are_told_apart() {
     let range = |added, last| {
         let mut world = World::new("ranges");

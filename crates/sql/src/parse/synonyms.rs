@@ -79,7 +79,7 @@ fn plain(token: &TokenWithSpan) -> &str {
 }
 
 /// Puts a word in the place of another, where it stood.
-fn replace(tokens: &mut Vec<TokenWithSpan>, at: usize, text: &str) {
+fn replace(tokens: &mut [TokenWithSpan], at: usize, text: &str) {
     let keyword = match text {
         "rollback" => Keyword::ROLLBACK,
         _ => Keyword::NoKeyword,
