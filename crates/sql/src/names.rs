@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableAlias, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut,
+    TableAlias, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut, visit_expressions,
 };
 use stdx::HashMap;
 use types::LogicalType;
@@ -468,7 +468,14 @@ fn only_output(body: &SetExpr) -> Option<String> {
                 matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
             let name = Some(item_name(item)).filter(|_| is_plain)?;
             let is_on = matches!(select.distinct, Some(Distinct::On(_)));
-            let is_key = |key: &Expr| matches!(key, Expr::Identifier(i) if identifier(i) == name);
+            // In parentheses, or within a grouping set.
+            let is_key = |key: &Expr| {
+                let named = visit_expressions(key, |expr| match expr {
+                    Expr::Identifier(i) if identifier(i) == name => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                });
+                named.is_break()
+            };
             let is_grouped = match &select.group_by {
                 GroupByExpr::Expressions(keys, _) => keys.iter().any(is_key),
                 GroupByExpr::All(_) => true,

@@ -136,6 +136,7 @@ fn plan(view: &ViewDef, names: &Names<'_>) -> Result<LogicalPlan> {
     let mut query = parsed.map_err(|e| external(SqlError::internal(e.to_string())))?;
     crate::parse::balance(&mut query).map_err(external)?;
     crate::parse::regroup(&mut query);
+    crate::names::set_nested_apart(&mut query);
     crate::names::wrap_unnested(&mut query);
     let outputs = crate::names::name_outputs(&mut query);
     crate::clock::rewrite(&mut query, names.catalog);

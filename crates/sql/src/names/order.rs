@@ -120,7 +120,11 @@ fn is_column(expr: &Expr, name: &str) -> bool {
 }
 
 pub(super) fn by_position(key: &mut OrderByExpr, name: &str, position: usize) {
-    if matches!(&key.expr, Expr::Identifier(ident) if identifier(ident) == name) {
+    let mut named = &key.expr;
+    while let Expr::Nested(inner) = named {
+        named = inner;
+    }
+    if matches!(named, Expr::Identifier(ident) if identifier(ident) == name) {
         key.expr = place(position);
     }
 }

@@ -76,12 +76,17 @@ impl<'a> Relations<'a> {
                 let table = table?;
                 Some(table.schema.columns.iter().map(|column| column.name.clone()).collect())
             }
-            // Where the query cannot be named, a table or a view is.
-            Some(Some(cte)) if table.is_none() && self.catalog.view(&name).is_none() => {
+            // Where the query cannot be named, another relation is.
+            Some(Some(cte)) if table.is_none() && !self.is_other(&name) => {
                 self.of_query(&name, cte)
             }
             Some(_) => None,
         }
+    }
+
+    /// Whether a name stands for a view or a relation of the system.
+    fn is_other(&self, name: &str) -> bool {
+        self.catalog.view(name).is_some() || self.catalog.system_table("pg_catalog", name).is_some()
     }
 
     /// The columns of a query of `WITH`; of one that names itself first, none are known.

@@ -139,9 +139,14 @@ fn is_same_kind(a: &DataType, b: &DataType) -> bool {
 /// 42804 for values of a step that those of the first query cannot be.
 fn check_kinds(name: &str, first: &LogicalPlan, step: &LogicalPlan) -> Result<()> {
     let types = first.schema().fields().iter().zip(step.schema().fields()).zip(1..);
+    let is_guessed = has_guessed_types(step)?;
     for ((first, step), number) in types {
         let (first, step) = (first.data_type(), step.data_type());
-        if rank(step) <= rank(first) || rank(first) == 0 || !is_same_kind(first, step) {
+        if is_guessed && first.is_integer() && step.is_integer()
+            || rank(step) <= rank(first)
+            || rank(first) == 0
+            || !is_same_kind(first, step)
+        {
             continue;
         }
         let [first, step] = [first, step].map(crate::render::type_name);
@@ -154,6 +159,19 @@ fn check_kinds(name: &str, first: &LogicalPlan, step: &LogicalPlan) -> Result<()
         return Err(DataFusionError::External(Box::new(error)));
     }
     Ok(())
+}
+
+/// Whether whole numbers may have a wider type here than PostgreSQL has for them: those of subqueries and of window
+/// functions.
+fn has_guessed_types(step: &LogicalPlan) -> Result<bool> {
+    let is_guessed = |expr: &Expr| Ok(matches!(expr, Expr::ScalarSubquery(_)));
+    step.exists(|node| {
+        let mut guessed = matches!(node, LogicalPlan::Window(_));
+        for expr in node.expressions() {
+            guessed |= expr.exists(is_guessed)?;
+        }
+        Ok(guessed)
+    })
 }
 
 /// Numbers of a higher kind have values that those of a lower one have not, and so have moments.
