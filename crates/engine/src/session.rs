@@ -245,8 +245,7 @@ impl Session {
             self.look();
         }
         if self.begins_writing(&statement) {
-            self.keep_version();
-            self.begin_writing(&self.lock_wait()).await?;
+            self.begin_part().await?;
         }
         match statement {
             Statement::Query(query) => self.query(&query, cancel).await.map(StatementResult::Rows),

@@ -303,6 +303,15 @@ impl Session {
         Ok(())
     }
 
+    /// The first statement that writes of those that are one transaction without a block.
+    ///
+    /// # Errors
+    /// As [`Block::begin`].
+    pub(super) async fn begin_part(&mut self) -> SqlResult<()> {
+        self.keep_version();
+        self.begin_writing(&self.lock_wait()).await
+    }
+
     /// `LOCK TABLE`. The transaction's snapshot is taken behind it.
     ///
     /// # Errors
