@@ -33,6 +33,17 @@ impl Session {
         prepared: &Prepared,
         values: &[Vec<Parameter>],
     ) -> SqlResult<Option<FoundRows>> {
+        let found = self.find_many(prepared, values).await;
+        // What is no such look-up was none, and keeps no version.
+        drop(self.looked_alone());
+        found
+    }
+
+    async fn find_many(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Vec<Parameter>],
+    ) -> SqlResult<Option<FoundRows>> {
         self.check_not_failed()?;
         let is_whole = |values: &[Parameter]| values.iter().all(|value| value.value.is_some());
         let mut whole = values.iter().enumerate().filter(|(_, values)| is_whole(values)).peekable();

@@ -303,7 +303,11 @@ impl Session {
         self.look_alone();
         let (plan, access) = point.planned();
         let snapshot = self.database().snapshot();
-        if let Some(seek) = Seek::of(plan, access, &snapshot)? {
+        let seek = Seek::of(plan, access, &snapshot);
+        if seek.is_err() {
+            drop(self.looked_alone());
+        }
+        if let Some(seek) = seek? {
             let found = self.seek(plan, seek).await;
             let found = self.looked(found);
             return self.or_fail(found).map(RowStream::collected);

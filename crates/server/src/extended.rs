@@ -20,7 +20,6 @@ use crate::rows::{Form, Rows};
 
 /// A statement with its parameters, and as much of its result as is still to be sent.
 pub(crate) struct Portal {
-    /// `None` is the empty statement.
     /// What is to run; `None` is the empty statement, and one that has begun to give `rows`.
     pub bound: Option<Executed>,
     pub text: Announced,

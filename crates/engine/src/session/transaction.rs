@@ -146,6 +146,8 @@ impl Session {
     /// A statement begins. If the last one was dropped before its end, nobody knows what it has done:
     /// its transaction is undone as a whole.
     pub(super) fn enter_statement(&mut self) {
+        // A query that was dropped before its end keeps no version for the next statement.
+        drop(self.looked_alone());
         if std::mem::replace(&mut self.transaction.is_running, true) {
             self.transaction.savepoints.clear();
             self.forget_statement();

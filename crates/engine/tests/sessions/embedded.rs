@@ -198,6 +198,24 @@ fn many_keys_find_the_same_however_they_wait() {
 }
 
 #[test]
+fn a_look_up_that_is_none_keeps_no_version() {
+    let opened = Opened::new("many-none");
+    let fill = "insert into t select i, i from generate_series(2, 30000) as g(i)";
+    opened.db().session().execute(fill).unwrap();
+    let (mut session, mut other) = (opened.db().session(), opened.db().session());
+    let done = opened.db().runtime_handle().block_on(move || async move {
+        session.run_all("set default_transaction_isolation = 'serializable'").await?;
+        let text = "select v from t where id = $1";
+        let by_key = Prepared::new(Template::all(text).unwrap().pop().unwrap());
+        let refused = many(&mut session, &by_key, &[Some("1"), Some("no such")]).await?;
+        assert_eq!(refused, None);
+        other.run_all("create table later (n int)").await?;
+        session.prepared_text("select n from later").await.map(drop)
+    });
+    done.unwrap();
+}
+
+#[test]
 fn rows_are_had_by_their_keys_and_with_types() {
     let opened = Opened::new("keyed");
     let setup = "create table item (shop text, id int, name varchar(20), price numeric(6,2), \
