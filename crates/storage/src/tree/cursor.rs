@@ -72,7 +72,9 @@ impl Tree {
     pub fn range(&self, lo: Bound<&[u8]>, hi: Bound<&[u8]>, direction: Direction) -> Cursor {
         let stretch = Stretch::new(lo.map(<[u8]>::to_vec), hi.map(<[u8]>::to_vec));
         let over = stretch.is_empty();
-        Cursor { tree: self.clone(), stretch, direction, over }
+        // A leaf is copied as a whole, in the order of its lines: to prefetch steps of the search costs more
+        // than it hides (`dovetail bench ycsb --mix scan10`: 0.87 to 0.93 of the rate).
+        Cursor { tree: self.clone().interleaved(false), stretch, direction, over }
     }
 }
 

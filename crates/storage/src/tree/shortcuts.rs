@@ -65,6 +65,8 @@ struct Table {
     /// The lowest level.
     leaves: Box<[Leaves]>,
     places: AtomicU64,
+    /// Places that have a leaf.
+    used: AtomicUsize,
     allowance: Allowance,
     bytes: usize,
 }
@@ -158,6 +160,7 @@ impl Table {
             levels: counts.iter().rev().map(level).collect(),
             leaves: (0..bottom).map(|_| Leaves { heads: Line::empty(), words: words() }).collect(),
             places: AtomicU64::new(0),
+            used: AtomicUsize::new(0),
             allowance: Arc::clone(allowance),
             bytes,
         })
@@ -176,6 +179,19 @@ impl Table {
         }
         let is_far = size_of_val(&*self.leaves) > NEAR_BYTES;
         Some(Vicinity { leaves: self.leaves.get(at)?, head, is_far })
+    }
+
+    /// Adds a leaf behind all others, where there is room and its head tells it from them.
+    fn push(&self, head: u64, pid: PageId) {
+        let place = self.used.load(Ordering::Relaxed);
+        if place == 0 || place >= self.leaf_count_max() {
+            return;
+        }
+        let last = &self.leaves[(place - 1) / LINE_HEADS].heads.0[(place - 1) % LINE_HEADS];
+        if last.load(Ordering::Relaxed) < head && head < u64::MAX {
+            self.set(place, head, pid);
+            self.used.store(place + 1, Ordering::Relaxed);
+        }
     }
 
     /// Writes the head of one leaf, on all levels that have it, and the leaf.
@@ -219,6 +235,17 @@ impl Shortcuts {
         let current = self.current.load(Ordering::Acquire).checked_sub(1)?;
         let table = self.tables[current as usize].get()?;
         table.near(Places::unpack(table.places.load(Ordering::Relaxed)).head(key))
+    }
+
+    /// The last leaf of the tree was split; `fence` is the lower one of its right half. Rows that are added in
+    /// the order of their keys, and are read soon, are found without a way from the root. Whoever splits is alone.
+    pub fn push(&self, fence: &[u8], pid: PageId) {
+        let current = self.current.load(Ordering::Acquire).checked_sub(1);
+        let table = current.and_then(|current| self.tables[current as usize].get());
+        // A table that is written anew has the leaf, or learns of it when it is built the next time.
+        if let Some(table) = table.filter(|_| !self.building.load(Ordering::Relaxed)) {
+            table.push(Places::unpack(table.places.load(Ordering::Relaxed)).head(fence), pid);
+        }
     }
 
     /// A bulk load begins: what is known is of no use.

@@ -159,6 +159,9 @@ impl Tree {
                 let kept = Identity::of(nodes[depth].page());
                 split.build_right(new[used].page_mut(), self.identity(pages[used].pid()));
                 split.build_left(nodes[depth].page_mut(), kept);
+                if height == 0 && Node::new(new[used].page()).upper().is_none() {
+                    self.shared.shortcuts.push(&split.separator, pages[used].pid());
+                }
                 used += 1;
             }
             let pages =

@@ -100,6 +100,7 @@ impl Job {
         }
         self.with(|tree| {
             let table = tree.shared.shortcuts.room(leaves.len(), &tree.store.pool.shortcuts)?;
+            table.used.store(leaves.len(), Ordering::Relaxed);
             tree.shared.shortcuts.uses(table, loads);
             Some(())
         })?

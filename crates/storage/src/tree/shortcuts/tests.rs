@@ -73,3 +73,29 @@ fn tables_give_their_memory_back() {
     drop(table);
     assert_eq!(allowance.load(Ordering::Relaxed), 4096);
 }
+
+#[test]
+fn leaves_behind_the_last_one_are_added_while_there_is_room() {
+    let table = Table::new(20, &Arc::new(AtomicUsize::new(usize::MAX))).expect("memory");
+    for place in 0..table.leaf_count_max() {
+        let (head, pid) =
+            if place < 7 { (10 * place as u64, place as u32 + 1) } else { (u64::MAX, 0) };
+        table.set(place, head, pid);
+    }
+    table.push(70, 8);
+    assert_eq!(
+        table.near(75).expect("a line").shortcut().leaf(),
+        Some((7, None)),
+        "none is known yet"
+    );
+    table.used.store(7, Ordering::Relaxed);
+    for place in 7..table.leaf_count_max() as u64 + 3 {
+        table.push(10 * place, place as u32 + 1);
+        // One that no head tells from it is left out.
+        table.push(10 * place, 99);
+    }
+    for place in 0..table.leaf_count_max() as u64 {
+        let leaf = table.near(10 * place + 9).expect("a line").shortcut().leaf();
+        assert_eq!(leaf, Some((place as u32 + 1, None)));
+    }
+}
