@@ -75,6 +75,18 @@ const TEXTS: &[&str] = &[
     "update item set big = 1000 where id = 2",
     "update item set small = 5 where id = 12345",
     "update item set small = 5 where id = 99999999999",
+    "update item set small = 1 / 0 where id = 54321",
+    "update item set small = 1 / 0 where id = 8",
+    "update item set small = 32767 + 1 where id = 54321",
+    "update item set small = case when small >= 5 + 10 then small - 5 else small - 5 + 91 end where id = 16 \
+     returning small",
+    "update item set small = small + 1 where id = 16 and big > 2147483647 + 1",
+    "update item set small = small + 1 where id = 16 and small > 900 and big / 0 > 1",
+    "update item set label = substr('ab' || label, 1, 2 + 3) where id = 16 returning label",
+    "update item set label = right(label, 3), note = rtrim(left(note, 2)) where id = 16 returning *",
+    "update item set price = small::numeric * 1.5, rate = price::numeric where id = 16 returning price, rate",
+    "update item set day = now()::date where id = 16 and day < now()::date",
+    "update item set at = now()::timestamp where id = 16",
     "update pair set v = v + 1 where a = 1 and b = 'b1' returning *",
     "update pair set v = v + 1 where b = 'b2' and a = 2 and v = 2 returning v",
     "update pair set a = 77, v = null where b = 'b3' and a = 0 returning *",
@@ -124,6 +136,7 @@ const TEXTS: &[&str] = &[
     "insert into part (item, what) values (1, default), (2, 'x') returning *",
     "insert into part (item) values (12345)",
     "insert into entry values (1, 'a'), (2, null)",
+    "insert into entry values (5, concat('a', 7), now()::timestamp)",
     "insert into entry values (3, 'b', null), (4, 'c', '2024-05-06 07:08+09')",
     "insert into numbered (v) values (1) returning *",
     "insert into numbered (v) values (-1)",
@@ -141,7 +154,6 @@ const PLANNED: &[&str] = &[
     "update item set small = p.n from part p where p.item = item.id and item.id = 1",
     "update pair set v = 8 where v = 5",
     "update item set day = 'today' where id = 14",
-    "update item set small = 1 / 0 where id = 54321",
     "delete from item where id = 15 and exists (select 1 from part where item = 15)",
     "insert into entry select id, label from item where id = 1",
     "insert into entry values ((select max(id) from item), 'max')",
@@ -152,6 +164,32 @@ const PLANNED: &[&str] = &[
 
 /// Statements with parameters, the types of these, values for several executions.
 const TEMPLATES: &[(&str, &[u32], &[&[&str]])] = &[
+    (
+        "update item set small = case when small >= $1 + 10 then small - $1 else small - $1 + 91 end, \
+         big = big + $1 * 2 where id = $2 and small < $1 + 1000 returning small, big",
+        &[oid::INT4, oid::INT4],
+        &[
+            &["1", "1"],
+            &["5", "20"],
+            &["2147483647", "2"],
+            &["2147483647", "54321"],
+            &["1", "54321"],
+            &["null", "3"],
+            &["-2147483647", "3"],
+        ],
+    ),
+    (
+        "insert into item (id, price, rate, label) values ($1, $2::int * $3::numeric, $2::numeric, substr($4 || 'x', 2)) \
+         returning price, rate, label",
+        &[oid::INT4, oid::INT4, oid::NUMERIC, oid::TEXT],
+        &[
+            &["700", "3", "1.25", "abc"],
+            &["701", "-3", "1.255", ""],
+            &["702", "3", "null", "z"],
+            &["703", "2147483647", "99999999", "z"],
+            &["704", "3", "1e3", "abcdefghijklmn"],
+        ],
+    ),
     (
         "update item set small = small + $1 where id = $2 returning small, twice",
         &[oid::INT4, oid::INT4],

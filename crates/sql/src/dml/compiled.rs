@@ -16,6 +16,7 @@ mod key;
 mod rules;
 mod values;
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -52,6 +53,8 @@ pub struct Compiled {
     rules: RowRules,
     returning: Option<RowExprs>,
     work: Work,
+    /// Whether something constant is computed for each row, which planning would compute without one.
+    computes_constants: bool,
 }
 
 /// What is done with the rows.
@@ -90,7 +93,8 @@ impl Compiled {
         let statement = template.unbound()?;
         let Some((name, alias, returning)) = parts(&statement) else { return Ok(None) };
         let Some(table) = catalog.table(name) else { return Ok(None) };
-        let draft = Draft { table: &table, alias, catalog, values };
+        let constants = Cell::new(false);
+        let draft = Draft { table: &table, alias, catalog, values, constants: &constants };
         let Some((work, values)) = draft.work(&statement)? else { return Ok(None) };
         let Some(rules) = rules::stable(&table, catalog)? else { return Ok(None) };
         let names = [alias];
@@ -115,6 +119,7 @@ impl Compiled {
             rules,
             returning,
             work,
+            computes_constants: constants.get(),
         }))
     }
 

@@ -1,13 +1,13 @@
 //! The expressions that are the same on both roads, whatever the moment, the session and the catalog.
 //!
-//! Planning computes what is constant even where no row is found; so nothing that is computed is
-//! constant here, where there may be no row.
+//! Planning computes what is constant even where no row is found; so it is noted where something is, and
+//! the planned road is taken when no row is there.
 
 use std::cell::Cell;
 
 use datafusion_sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, DataType, FunctionArg, FunctionArgExpr, FunctionArguments,
-    SelectItem, UnaryOperator,
+    self, BinaryOperator, CastKind, DataType, ExactNumberInfo, FunctionArg, FunctionArgExpr,
+    FunctionArguments, SelectItem, TimezoneInfo, UnaryOperator,
 };
 use types::LogicalType;
 
@@ -20,8 +20,10 @@ use crate::point::placeholder;
 const PARTS_MAX: usize = 64;
 
 /// Functions whose value follows from their arguments alone.
-const FUNCTIONS: &[&str] =
-    &["abs", "coalesce", "greatest", "least", "length", "lower", "nullif", "upper"];
+const FUNCTIONS: &[&str] = &[
+    "abs", "btrim", "coalesce", "concat", "greatest", "least", "left", "length", "lower", "ltrim",
+    "nullif", "replace", "right", "rtrim", "substr", "upper",
+];
 
 /// What an expression may name.
 pub(super) struct Scope<'a> {
@@ -30,14 +32,14 @@ pub(super) struct Scope<'a> {
     pub(super) names: &'a [&'a str],
     /// Parameters, where there may be some.
     pub(super) values: Option<&'a Values>,
-    /// Whether what is computed may be constant.
-    pub(super) may_be_constant: bool,
+    /// Where it is noted that something constant is computed, unless that is all the same.
+    pub(super) constants: Option<&'a Cell<bool>>,
 }
 
 impl<'a> Scope<'a> {
     /// Expressions over rows alone.
     pub(super) fn of_row(table: &'a TableDef, names: &'a [&'a str]) -> Scope<'a> {
-        Scope { table, names, values: None, may_be_constant: true }
+        Scope { table, names, values: None, constants: None }
     }
 
     /// Whether an expression is one of those.
@@ -125,6 +127,10 @@ impl Look<'_> {
                 array: false,
                 format: None,
             } => self.cast(expr, data_type),
+            E::Substring { expr, substring_from, substring_for, .. } => {
+                let bounds = substring_from.iter().chain(substring_for).map(|expr| &**expr);
+                self.computed(std::iter::once(&**expr).chain(bounds))
+            }
             E::Function(_) if is_now(expr) => self.scope.values.map(|_| false),
             E::Function(function) => self.computed(arguments(function)?),
             _ => None,
@@ -136,7 +142,15 @@ impl Look<'_> {
         for part in parts {
             has_column |= self.at(part)?;
         }
-        (has_column || self.scope.may_be_constant).then_some(has_column)
+        self.note(has_column);
+        Some(has_column)
+    }
+
+    /// Something is computed, of a column or not.
+    fn note(&self, has_column: bool) {
+        if let Some(constants) = self.scope.constants.filter(|_| !has_column) {
+            constants.set(true);
+        }
     }
 
     fn value(&self, expr: &ast::Expr, value: &ast::Value) -> bool {
@@ -151,13 +165,37 @@ impl Look<'_> {
         }
     }
 
-    /// A parameter may be cast to the type that it has.
+    /// A cast of which the value and its type say everything.
     fn cast(&self, inner: &ast::Expr, to: &DataType) -> Option<bool> {
-        let to = cast_type(to)?;
         let has_column = self.at(inner)?;
-        let given = placeholder(inner).and_then(|number| self.scope.values?.type_of(number));
-        (has_column || self.scope.may_be_constant || given == Some(to)).then_some(has_column)
+        let given = match placeholder(inner) {
+            Some(number) => self.scope.values?.type_of(number),
+            None => {
+                self.scope.column(inner).map(|ordinal| self.scope.table.schema.columns[ordinal].ty)
+            }
+        };
+        match to {
+            // The zone is the one that the statement was compiled for.
+            DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
+            | DataType::Date
+                if is_now(inner) => {}
+            DataType::Numeric(ExactNumberInfo::None) | DataType::Decimal(ExactNumberInfo::None)
+                if given.is_some_and(has_digits) => {}
+            _ => {
+                let to = cast_type(to)?;
+                if given != Some(to) {
+                    self.note(has_column);
+                }
+            }
+        }
+        Some(has_column)
     }
+}
+
+/// Whether the type of a number says how many digits it has behind the point.
+fn has_digits(ty: LogicalType) -> bool {
+    use LogicalType as T;
+    matches!(ty, T::Int16 | T::Int32 | T::Int64 | T::Decimal { .. })
 }
 
 /// A number as it is written, with its sign.

@@ -1,5 +1,6 @@
 //! A statement while it is compiled.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -32,6 +33,8 @@ pub(super) struct Draft<'a> {
     pub(super) alias: &'a str,
     pub(super) catalog: &'a dyn Catalog,
     pub(super) values: Values,
+    /// Whether something constant is computed.
+    pub(super) constants: &'a Cell<bool>,
 }
 
 /// What is done, and the values with the types that their places gave them; `None` where the statement has
@@ -114,7 +117,7 @@ impl Draft<'_> {
         let names = [self.alias];
         let scope = Scope {
             values: Some(&self.values),
-            may_be_constant: false,
+            constants: Some(self.constants),
             ..Scope::of_row(self.table, &names)
         };
         if !scope.admits(&expr) {

@@ -105,6 +105,12 @@ impl Execution {
         Ok(meant)
     }
 
+    /// Whether only planning says what is wrong with the statement when it is about no row: it computes
+    /// what is constant.
+    pub fn is_planned_without_rows(&self) -> bool {
+        self.compiled.computes_constants
+    }
+
     /// The rows as they become, but for generated columns. Both are as in [`Execution::meant`].
     ///
     /// # Errors
