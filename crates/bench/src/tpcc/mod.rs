@@ -22,6 +22,10 @@ use engine::{
 use crate::figure::Figure;
 use drive::Outcome;
 
+/// Memory while the tables are filled, at least, which is not measured: rows that come to a table are put in
+/// their places as long as they are few for the pool, and the table is written anew where they are not.
+const LOAD_MEMORY_BYTES: usize = 4 << 30;
+
 /// How large the tables are. The specification has 10 districts, 3,000 customers and 100,000 items.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
@@ -154,10 +158,16 @@ impl fmt::Display for Side {
 pub fn run(folder: &Path, options: &Options, emit: &mut dyn FnMut(Figure)) -> SqlResult<()> {
     check_options(options)?;
     let path = folder.join("tpcc.dovetail");
-    let db = Database::create(&path, database_options(options, Side::Terminals(1), 2))?;
+    let memory_bytes = options.memory_bytes.max(LOAD_MEMORY_BYTES);
+    let load_options =
+        DatabaseOptions { memory_bytes, ..database_options(options, Side::Terminals(1), 2) };
+    let db = Database::create(&path, load_options)?;
     schema::load(&db, options.scale)?;
     check::check(&db, options.scale)?;
-    let (pages, frames) = (db.page_count(), db.pool().frames);
+    let pages = db.page_count();
+    db.close()?;
+    let db = Database::open(&path, database_options(options, Side::Terminals(1), 1))?;
+    let frames = db.pool().frames;
     eprintln!("{} warehouses in {pages} pages, a pool of {frames}", options.scale.warehouses);
     db.close()?;
     for &mix in &options.mixes {
