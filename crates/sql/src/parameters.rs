@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 
+use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{self, Cte, SelectItem, Visit, Visitor, With};
 use types::{SqlError, SqlResult, SqlState, oid};
 
@@ -113,7 +114,7 @@ fn of_query(
     targets: &[u32],
 ) -> SqlResult<()> {
     of_named(&query.ast, catalog, inference, targets)?;
-    of_unnamed(&query.ast, catalog, inference)?;
+    of_unnamed(&query.ast, &[], catalog, inference)?;
     of_inner(&query.ast, catalog, inference)
 }
 
@@ -144,23 +145,33 @@ fn of_named(
 }
 
 /// Finds types in the `WITH` of a query, and in those of the queries of this `WITH`.
-fn of_unnamed(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) -> SqlResult<()> {
+fn of_unnamed(
+    query: &ast::Query,
+    around: &[Cte],
+    catalog: &dyn Catalog,
+    inference: &Inference,
+) -> SqlResult<()> {
     let Some(with) = query.with.as_ref().filter(|_| is_open(inference)) else {
         return Ok(());
     };
     for (last, cte) in with.cte_tables.iter().enumerate() {
-        of_named(&naming(with, &[], last)?, catalog, inference, &[])?;
-        of_unnamed(&cte.query, catalog, inference)?;
+        of_named(&naming(with, around, last)?, catalog, inference, &[])?;
+        let seen = last + usize::from(with.recursive);
+        let before = [around, &with.cte_tables[..seen]].concat();
+        of_unnamed(&cte.query, &before, catalog, inference)?;
     }
     Ok(())
 }
 
-/// Finds types in the `WITH` of queries inside. One that names columns of the query around it cannot be
-/// bound alone, and tells what it can.
+/// Finds types in the `WITH` of queries inside, and in windows, which nothing may name. One that names columns of
+/// the query around it cannot be bound alone, and tells what it can.
 fn of_inner(query: &ast::Query, catalog: &dyn Catalog, inference: &Inference) -> SqlResult<()> {
     let mut inner = Inner::default();
     if !is_open(inference) || query.visit(&mut inner).is_break() {
         return Ok(());
+    }
+    for query in inner.windowed {
+        drop(of_named(&query, catalog, inference, &[]));
     }
     for (around, with) in inner.found {
         for last in 0..with.cte_tables.len() {
@@ -296,17 +307,40 @@ fn whole(value: &ast::Expr) -> Option<usize> {
     }
 }
 
-/// The `WITH` of queries inside of another, each with the queries of those around it.
+/// A query that names the windows of another, beside the queries of `WITH` around it.
+fn over_windows(query: &ast::Query, around: &[Vec<Cte>]) -> Option<ast::Query> {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let names = select.named_window.iter().map(|window| quote_ident(&identifier(&window.0)));
+    let calls: Vec<String> = names.map(|name| format!("count(*) over {name}")).collect();
+    if calls.is_empty() {
+        return None;
+    }
+    let mut naming = parsed_query(&format!("select {}", calls.join(", "))).ok()?;
+    if let ast::SetExpr::Select(over) = naming.body.as_mut() {
+        let projection = std::mem::take(&mut over.projection);
+        **over = ast::Select { projection, distinct: None, ..select.as_ref().clone() };
+    }
+    let none = With { with_token: AttachedToken::empty(), recursive: false, cte_tables: vec![] };
+    let mut with = query.with.clone().unwrap_or(none);
+    with.cte_tables.splice(0..0, around.concat());
+    naming.with = Some(with).filter(|with| !with.cte_tables.is_empty());
+    Some(naming)
+}
+
+/// The `WITH` of queries inside of another, each with the queries of those around it, and queries of the
+/// windows of all.
 #[derive(Default)]
 struct Inner {
     around: Vec<Vec<Cte>>,
     found: Vec<(Vec<Cte>, With)>,
+    windowed: Vec<ast::Query>,
 }
 
 impl Visitor for Inner {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        self.windowed.extend(over_windows(query, &self.around));
         let with = query.with.as_ref();
         if let Some(with) = with.filter(|_| !self.around.is_empty()) {
             self.found.push((self.around.concat(), with.clone()));
