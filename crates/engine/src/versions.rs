@@ -32,6 +32,7 @@
 mod awaited;
 mod define;
 mod pending;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
@@ -54,6 +55,7 @@ use crate::waiting::unless_cancelled;
 
 use awaited::{Committing, IN_DOUBT, in_doubt};
 use pending::{Catalogs, Pending};
+use turns::Turns;
 
 /// Steps of transactions that change trees at a time.
 const CHANGES_MAX: usize = 1 << 10;
@@ -64,8 +66,7 @@ pub(crate) struct Versions {
     locks: Locks,
     /// Of those who make a change, or of the one who makes a checkpoint.
     change_lock: Semaphore,
-    /// Of the one who publishes.
-    publish_lock: Semaphore,
+    publications: Turns,
     catalogs: RwLock<Catalogs>,
     /// What transactions that have not ended have replaced.
     in_flight: Mutex<Vec<Arc<Notes>>>,
@@ -98,8 +99,6 @@ pub(crate) struct Ending<'a> {
 
 #[derive(Default)]
 struct State {
-    /// A publication is about to begin: what is committed before it does is a part of it.
-    is_requested: bool,
     /// Why nothing becomes durable any more.
     failure: Option<SqlError>,
     /// Sequences whose numbers the next publication makes durable, and whether it counts more of them as
@@ -118,7 +117,7 @@ impl Versions {
             store,
             locks: Locks::default(),
             change_lock: Semaphore::new(CHANGES_MAX),
-            publish_lock: Semaphore::new(1),
+            publications: Turns::new(),
             catalogs: RwLock::new(Catalogs {
                 durable: visible.clone(),
                 newest: visible.clone(),
@@ -314,7 +313,7 @@ impl Versions {
 
     /// Begins a publication, unless one is about to begin.
     fn request(self: &Arc<Versions>) {
-        if std::mem::replace(&mut self.state().is_requested, true) {
+        if !self.publications.request() {
             return;
         }
         let versions = self.clone();
@@ -363,8 +362,7 @@ impl Versions {
         if by_checkpoint || self.needs_checkpoint() {
             self.store.settled().await.ok();
         }
-        let _publishing = self.publish_lock.acquire().await;
-        self.state().is_requested = false;
+        let _publishing = self.publications.begin().await;
         // What was given up before has trees that fit no catalog.
         let done = match self.store.check_writable().map_err(fault::storage) {
             Ok(()) if by_checkpoint || self.needs_checkpoint() => {

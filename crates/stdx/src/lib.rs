@@ -8,6 +8,7 @@ mod padded;
 mod prng;
 mod processor;
 mod slab;
+pub mod sync;
 #[cfg(test)]
 mod tests;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use stdx::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use storage::{TreeId, planted};
 
 use super::Stamp;

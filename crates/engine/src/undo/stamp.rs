@@ -1,7 +1,8 @@
 //! When a transaction that writes has ended, and how.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use stdx::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// The version of a transaction that has not ended: it is newer than all that are read.
 const IN_FLIGHT: u64 = u64::MAX;

@@ -54,7 +54,7 @@ impl World {
     fn publishing(&self) -> SemaphorePermit {
         let versions = self.db().versions().clone();
         door::wait(&self.db().handle(), move || {
-            Box::pin(async move { versions.publish_lock.acquire().await })
+            Box::pin(async move { versions.publications.begin().await })
         })
     }
 
@@ -265,7 +265,7 @@ fn a_full_disk_takes_nothing_that_was_acknowledged() {
     let versions = db.versions().clone();
     let publishing = door::wait(&db.handle(), move || {
         Box::pin(async move {
-            let publishing = versions.publish_lock.acquire().await;
+            let publishing = versions.publications.begin().await;
             let checkpoint = async move { sender.send(versions.publish_by(true).await).ok() };
             drop(runtime::spawn(checkpoint));
             runtime::time::sleep(std::time::Duration::from_millis(1)).await;

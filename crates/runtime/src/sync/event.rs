@@ -13,7 +13,7 @@ pub struct Event {
 
 impl Event {
     /// An event that has not happened.
-    pub const fn new() -> Event {
+    pub fn new() -> Event {
         Event { set: AtomicBool::new(false), queue: WaitQueue::new() }
     }
 

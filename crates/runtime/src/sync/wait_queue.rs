@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
+
+use stdx::sync::Mutex;
 
 use crate::inbox::lock;
 
@@ -65,7 +66,7 @@ pub struct WaitQueue {
 
 impl WaitQueue {
     /// An empty queue.
-    pub const fn new() -> WaitQueue {
+    pub fn new() -> WaitQueue {
         WaitQueue {
             state: Mutex::new(State { next_ticket: 0, waiting: VecDeque::new(), gap_count: 0 }),
         }

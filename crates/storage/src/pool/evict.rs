@@ -2,13 +2,14 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use runtime::{IoBuf, JoinHandle};
 
+use super::Pool;
+use super::frame::PoolFrame;
 use super::memory::Place;
 use super::state::Attempt;
-use super::{Pool, PoolFrame};
 use crate::error::{Result, StorageError};
 use crate::latch::SharedGuard;
 use crate::page::{self, PageId};
@@ -43,7 +44,7 @@ impl Pool {
     /// the wait, and feeds prefetching. Twice around at most, as below; on the average the hand makes one
     /// or two steps for a frame.
     pub(super) fn replenish(self: &Arc<Self>, left: usize) {
-        let ahead = left + self.coming.load(Ordering::Relaxed);
+        let ahead = left + self.free.coming();
         if self.writes_in_advance() && ahead < COMING_FACTOR * self.low_water {
             self.sweep(self.write_batch(), 2 * self.frames.len());
         }
@@ -51,14 +52,8 @@ impl Pool {
 
     /// A sweep because somebody waits: twice around, so that each page has had its second chance.
     pub(super) fn relieve(self: &Arc<Self>) {
-        // The end of a write wakes those for whom it has not freed enough.
-        let coming = self.coming.load(Ordering::SeqCst);
-        let Some(wanted @ 1..) = self.free.waiting().max(1).checked_sub(coming) else { return };
-        let wanted = wanted.min(self.write_batch());
-        // Orders the waiter's entry in the queue before the looks at the pins: see
-        // `FreeFrames::waiting`.
-        fence(Ordering::SeqCst);
-        let found = self.sweep(wanted, 2 * self.frames.len());
+        let Some(wanted) = self.free.wanted() else { return };
+        let found = self.sweep(wanted.min(self.write_batch()), 2 * self.frames.len());
         if !found && let Some(error) = self.poison() {
             self.free.fail_all(&error);
         }
@@ -93,7 +88,7 @@ impl Pool {
         drop(hand);
         let found = freed + dirty.len() > 0;
         if !dirty.is_empty() {
-            self.coming.fetch_add(dirty.len(), Ordering::SeqCst);
+            self.free.expect(dirty.len());
             drop(runtime::spawn(write_back(Arc::clone(self), dirty, true)));
         }
         found
@@ -317,7 +312,7 @@ struct Marks<'p> {
 
 impl Drop for Marks<'_> {
     fn drop(&mut self) {
-        self.pool.coming.fetch_sub(self.coming, Ordering::SeqCst);
+        self.pool.free.expect_no_more(self.coming);
         for frame in self.frames.drain(..) {
             self.pool.frames[frame as usize].state.end_write(None);
         }

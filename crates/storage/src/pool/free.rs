@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin as Pinned;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use stdx::sync::{AtomicUsize, Mutex, Ordering, fence};
+
 use super::Pool;
+use super::state::Snapshot;
 use crate::error::{Result, StorageError};
 
 /// The list of free frames and the queue of those who wait for one.
@@ -17,11 +19,20 @@ pub(super) struct FreeFrames {
     /// sequentially consistent, so either the sweep sees the unpinned frame or the unpinning task
     /// sees the waiter.
     waiting: AtomicUsize,
+    /// Frames whose pages are being written so that they become free.
+    coming: AtomicUsize,
 }
 
+/// While somebody is in the queue there are no frames in the list.
 struct Inner {
     frames: Vec<u32>,
     queue: VecDeque<Arc<Turn>>,
+}
+
+impl Inner {
+    fn pop_unless_queued(&mut self) -> Option<u32> {
+        if self.queue.is_empty() { self.frames.pop() } else { None }
+    }
 }
 
 /// One place in the queue.
@@ -39,7 +50,8 @@ enum TurnState {
 impl FreeFrames {
     pub fn new(frame_count: u32) -> FreeFrames {
         let inner = Inner { frames: (0..frame_count).rev().collect(), queue: VecDeque::new() };
-        FreeFrames { inner: Mutex::new(inner), waiting: AtomicUsize::new(0) }
+        let (waiting, coming) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        FreeFrames { inner: Mutex::new(inner), waiting, coming }
     }
 
     /// Number of free frames.
@@ -53,14 +65,47 @@ impl FreeFrames {
         self.waiting.load(Ordering::SeqCst)
     }
 
+    /// Frames that become free soon.
+    pub fn coming(&self) -> usize {
+        self.coming.load(Ordering::SeqCst)
+    }
+
+    /// So many frames are to become free.
+    pub fn expect(&self, frames: usize) {
+        self.coming.fetch_add(frames, Ordering::SeqCst);
+    }
+
+    /// So many have become free, or do not.
+    pub fn expect_no_more(&self, frames: usize) {
+        self.coming.fetch_sub(frames, Ordering::SeqCst);
+    }
+
+    /// Frames that the first in the queue, which is the caller, has to look for; none when enough are coming: the
+    /// end of their writes wakes those for whom it has not freed enough.
+    pub fn wanted(&self) -> Option<usize> {
+        let coming = self.coming();
+        let wanted = self.waiting().max(1).checked_sub(coming).filter(|wanted| *wanted > 0);
+        // Orders the waiter's entry in the queue before the looks at the pins: see `waiting`.
+        fence(Ordering::SeqCst);
+        wanted
+    }
+
+    /// A pin was given back: the first in the queue looks for a victim again if it was the last of its page.
+    #[inline]
+    pub fn after_unpin(&self, after: Snapshot) {
+        if after.pins() == 0 && self.waiting() > 0 {
+            self.nudge();
+        }
+    }
+
     /// Takes a frame if that leaves more than `reserve` free and nobody is waiting. Returns it with
     /// the number left.
     pub fn try_take(&self, reserve: usize) -> Option<(u32, usize)> {
         let mut inner = self.inner.lock().expect("free frames");
-        if !inner.queue.is_empty() || inner.frames.len() <= reserve {
+        if inner.frames.len() <= reserve {
             return None;
         }
-        let frame = inner.frames.pop()?;
+        let frame = inner.pop_unless_queued()?;
         Some((frame, inner.frames.len()))
     }
 
@@ -72,8 +117,10 @@ impl FreeFrames {
             return;
         };
         self.waiting.store(inner.queue.len(), Ordering::SeqCst);
+        // With the list locked: who leaves the queue finds his turn there, or the frame in it.
+        let waker = turn.settle(TurnState::Granted(frame));
         drop(inner);
-        turn.settle(TurnState::Granted(frame));
+        waker.into_iter().for_each(Waker::wake);
     }
 
     /// Wakes the first in the queue, which then looks for a victim itself.
@@ -92,13 +139,19 @@ impl FreeFrames {
             std::mem::take(&mut inner.queue)
         };
         for turn in queue {
-            turn.settle(TurnState::Failed(error.clone()));
+            let waker = turn.settle(TurnState::Failed(error.clone()));
+            waker.into_iter().for_each(Waker::wake);
         }
     }
 
+    /// A place in the queue; or a frame, if one has come since the caller found none.
     fn enqueue(&self) -> Arc<Turn> {
-        let turn = Arc::new(Turn { state: Mutex::new(TurnState::Waiting(None)) });
         let mut inner = self.inner.lock().expect("free frames");
+        let turn = |state| Arc::new(Turn { state: Mutex::new(state) });
+        if let Some(frame) = inner.pop_unless_queued() {
+            return turn(TurnState::Granted(frame));
+        }
+        let turn = turn(TurnState::Waiting(None));
         inner.queue.push_back(Arc::clone(&turn));
         self.waiting.store(inner.queue.len(), Ordering::SeqCst);
         turn
@@ -117,12 +170,12 @@ impl FreeFrames {
 }
 
 impl Turn {
-    fn settle(&self, outcome: TurnState) {
+    /// Ends the waiting; who is to be woken then.
+    fn settle(&self, outcome: TurnState) -> Option<Waker> {
         let mut state = self.state.lock().expect("turn");
-        let before = std::mem::replace(&mut *state, outcome);
-        drop(state);
-        if let TurnState::Waiting(Some(waker)) = before {
-            waker.wake();
+        match std::mem::replace(&mut *state, outcome) {
+            TurnState::Waiting(waker) => waker,
+            _ => None,
         }
     }
 

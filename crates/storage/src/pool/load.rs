@@ -239,8 +239,7 @@ impl Pool {
         loads.swap_remove(position.expect("the load is listed until it ends"));
         match (outcome, item.frame) {
             (Ok(()), Some(frame)) => item.load.end(Ok(frame), |waiters| {
-                self.frames[frame as usize].set_pid(item.pid);
-                self.frames[frame as usize].state.publish(waiters, false);
+                self.frames[frame as usize].install(item.pid, waiters, false);
                 self.translation.set(item.pid, Place::Frame(frame));
             }),
             (Ok(()), None) => panic!("page {} was loaded into no frame", item.pid),

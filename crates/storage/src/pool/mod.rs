@@ -3,6 +3,7 @@
 //! Rules, states and transitions: `README.md` of this crate.
 
 mod evict;
+mod frame;
 mod free;
 mod journal;
 mod load;
@@ -11,7 +12,7 @@ mod near;
 mod state;
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use runtime::fs::{File, FileBackend};
@@ -23,12 +24,13 @@ use crate::error::{Damage, Result, StorageError};
 use crate::gate::Turnstile;
 use crate::latch::{ExclusiveGuard, SharedGuard};
 use crate::page::{self, PageId};
+use frame::PoolFrame;
 use free::{FreeFrames, TakeFrame};
 use journal::Journal;
 pub use load::RUN_PAGES_MAX;
 use load::{Load, LoadWait};
 use memory::{PAGE_COUNT_MAX, Place, Region, Translation, Zeroable, ZeroedArray};
-use state::{Attempt, Snapshot, StateWord, Tag};
+use state::{Attempt, Snapshot, Tag};
 
 /// Fewest frames of a pool: a split pins up to nine, changed old pages may take three eighths.
 pub const FRAME_COUNT_MIN: usize = 32;
@@ -51,25 +53,8 @@ const _: () = assert!(PREFETCH_RESERVE_MAX < LOW_WATER_MAX, "a sweep in advance 
 
 type Loads = Vec<(PageId, Arc<Load>)>;
 
-/// A frame: what it does, and for which page.
-struct PoolFrame {
-    state: StateWord,
-    pid: AtomicU32,
-}
-
 // SAFETY: two atomic integers; all zero is a free frame.
 unsafe impl Zeroable for PoolFrame {}
-
-impl PoolFrame {
-    #[inline]
-    fn pid(&self) -> PageId {
-        self.pid.load(Ordering::Relaxed)
-    }
-
-    fn set_pid(&self, pid: PageId) {
-        self.pid.store(pid, Ordering::Relaxed);
-    }
-}
 
 /// The buffer pool of one file.
 pub struct Pool {
@@ -94,8 +79,6 @@ pub struct Pool {
     relieving: Semaphore,
     /// Frames that are taken back together; a control for measurements.
     write_batch: AtomicUsize,
-    /// Frames whose pages are being written so that they become free.
-    coming: AtomicUsize,
     /// There was no space for the journal: changed old pages stay until a writer finds some.
     journal_is_stuck: AtomicBool,
     /// Gives out pages of the file.
@@ -147,7 +130,7 @@ impl Drop for Pin<'_> {
     #[inline]
     fn drop(&mut self) {
         let after = self.pool.frames[self.frame as usize].state.unpin();
-        self.pool.after_unpin(after);
+        self.pool.free.after_unpin(after);
     }
 }
 
@@ -223,7 +206,6 @@ impl Pool {
             journal: Journal::new(),
             relieving: Semaphore::new(journal::RELIEF_BATCHES_MAX),
             write_batch: AtomicUsize::new(evict::SWEEP_FRAMES),
-            coming: AtomicUsize::new(0),
             journal_is_stuck: AtomicBool::new(false),
             allocator,
             prefetch_reserve: (frame_count / 16).min(PREFETCH_RESERVE_MAX),
@@ -371,9 +353,8 @@ impl Pool {
             }
             // SAFETY: the frame is Loading and known to this call only.
             init(unsafe { self.frame_bytes_mut(frame) });
-            self.frames[frame as usize].set_pid(pid);
             self.dirty.fetch_add(1, Ordering::Relaxed);
-            self.frames[frame as usize].state.publish(1, true);
+            self.frames[frame as usize].install(pid, 1, true);
             self.translation.set(pid, Place::Frame(frame));
             drop(shard);
             return Ok(Pin { pool: self, frame });
@@ -417,14 +398,7 @@ impl Pool {
     #[inline]
     pub(crate) fn release_shared(&self, frame: u32) {
         let after = self.frames[frame as usize].state.unpin_shared();
-        self.after_unpin(after);
-    }
-
-    #[inline]
-    fn after_unpin(&self, after: Snapshot) {
-        if after.pins() == 0 && self.free.waiting() > 0 {
-            self.free.nudge();
-        }
+        self.free.after_unpin(after);
     }
 
     pub(crate) fn release_exclusive(&self, frame: u32, changed: bool) {

@@ -5,7 +5,7 @@
 //! | version |  | WRITING KEEP REF DIRTY | tag | EXCLUSIVE | shared | pins |
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use stdx::sync::{AtomicU64, Ordering};
 
 const PIN: u64 = 1;
 const PINS: u64 = (1 << 20) - 1;

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 
 use runtime::sim::Disk;
 use runtime::{Config, IoCounters, RingChoice, Runtime};
@@ -37,7 +36,7 @@ fn no_more_is_written_ahead_than_is_wanted_soon() {
                 for _ in 0..100 {
                     let row = runtime::random_u64() % ROWS;
                     tree.replace(&row.to_be_bytes(), &[9; 100], &io).await.unwrap();
-                    let coming = store.inner.pool.coming.load(Ordering::Relaxed);
+                    let coming = store.inner.pool.free.coming();
                     most.set(coming.max(most.get()));
                 }
             })
@@ -48,7 +47,7 @@ fn no_more_is_written_ahead_than_is_wanted_soon() {
         }
         store.quiesce().await;
         drop(store.inner.pool.writing.alone().await);
-        (most.get(), store.inner.pool.coming.load(Ordering::Relaxed))
+        (most.get(), store.inner.pool.free.coming())
     });
     // The last sweep begins below what is enough.
     let enough = COMING_FACTOR * (FRAMES / 8);

@@ -1,0 +1,21 @@
+//! Sources of `storage`, `runtime` and `engine` under `loom`. They find here what they take from other crates.
+
+// The names by which the sources know their own and each other's crates.
+extern crate self as runtime;
+extern crate self as stdx;
+extern crate self as storage;
+
+mod check;
+pub mod error;
+pub mod inbox;
+mod latches;
+mod page;
+pub mod planted;
+mod pool;
+mod publications;
+pub mod sync;
+mod turnstile;
+mod undo;
+mod waiting;
+
+pub use page::TreeId;
