@@ -20,7 +20,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-import wire
+import wire  # noqa: E402
+from mounted import FileSystem, Unavailable, skip  # noqa: E402
 
 ROOM = 256 << 10
 ROWS = 60_000
@@ -179,33 +180,18 @@ def result(passed, failed, skipped):
     return failed == 0
 
 
-def unmount(folder):
-    """The kernel closes the files of a ring a moment after their process has ended."""
-    for _ in range(100):
-        if subprocess.run(["umount", folder], capture_output=True).returncode == 0:
-            return
-        time.sleep(0.1)
-    sys.exit(f"{folder} is still in use")
-
-
 def main():
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     binary = pathlib.Path(*sys.argv[1:2] or [target / "debug" / "dovetail"]).resolve()
     with tempfile.TemporaryDirectory(prefix="dovetail-test-") as scratch:
-        image, mounted = pathlib.Path(scratch, "image"), pathlib.Path(scratch, "mounted")
-        mounted.mkdir()
-        with open(image, "wb") as out:
-            out.truncate(1 << 30)
-        made = subprocess.run(["mkfs.ext4", "-q", image], capture_output=True, text=True)
-        made = made.returncode == 0 and subprocess.run(["mount", "-o", "loop", image, mounted],
-                                                       capture_output=True, text=True)
-        if not made or made.returncode != 0:
-            print(f"SKIPPED  no file system of its own: {made and made.stderr.strip()}")
-            sys.exit(not result(0, 0, 1))
         try:
-            sound = run(binary, mounted)
+            file_system = FileSystem(scratch, 1024)
+        except Unavailable as reason:
+            skip(reason)
+        try:
+            sound = run(binary, file_system.root)
         finally:
-            unmount(mounted)
+            file_system.unmount()
     sys.exit(not sound)
 
 
