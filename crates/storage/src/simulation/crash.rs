@@ -225,13 +225,20 @@ fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
     })
 }
 
-/// Opens the file and lets the power fail again on the way.
-fn cut_recovery(disk: &Disk, seed: u64, write: u64) -> Disk {
+/// Opens the file and lets the power fail again on the way, if anything is written there; whether it did.
+fn cut_recovery(disk: &Disk, seed: u64, prng: &mut Prng) -> (Disk, bool) {
+    let open = |disk: &Disk| {
+        world(disk, seed, move || async move {
+            drop(Store::open(PATH.as_ref(), options_of(seed)).await);
+        });
+    };
+    // Nothing of it is unsynced, so this is the same disk.
+    let whole = disk.crash(seed);
+    open(&whole);
+    let write = 1 + prng.below(whole.write_count().max(1));
     disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::short_and_late() });
-    world(disk, seed, move || async move {
-        drop(Store::open(PATH.as_ref(), options_of(seed)).await);
-    });
-    disk.crash(seed)
+    open(disk);
+    (disk.crash(prng.next_u64()), disk.is_crashed())
 }
 
 /// Checks what is left after a power cut: one of the allowed states, and the same one if recovery
@@ -240,7 +247,7 @@ fn check_after_crash(
     disk: &Disk,
     history: &History,
     seed: u64,
-) -> std::result::Result<u64, String> {
+) -> std::result::Result<Report, String> {
     let mut prng = Prng::new(seed);
     let direct = recover(&disk.crash(seed), seed).map_err(|error| format!("recovery: {error}"))?;
     match &direct {
@@ -251,13 +258,15 @@ fn check_after_crash(
         })?,
     }
     let mut again = disk.crash(seed);
+    let mut cuts = 0;
     for _ in 0..CUT_RECOVERIES {
-        let write = 1 + prng.below(8);
-        again = cut_recovery(&again, prng.next_u64(), write);
+        let (left, is_cut) = cut_recovery(&again, seed, &mut prng);
+        (again, cuts) = (left, cuts + u64::from(is_cut));
     }
     let later = recover(&again, seed).map_err(|error| format!("recovery after cuts: {error}"))?;
     ensure(later == direct, || "recovery that was cut short ends in another state".to_owned())?;
-    Ok(2 + CUT_RECOVERIES)
+    let chains = u64::from(cuts == CUT_RECOVERIES);
+    Ok(Report { crashes: 2 + cuts, chains, ..Report::default() })
 }
 
 fn sizes(state: &State) -> Vec<(u32, usize)> {
@@ -276,9 +285,9 @@ fn crash_at(seed: u64, write: u64) -> std::result::Result<Report, String> {
     let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
     let (disk, history, _) = play(seed, plan);
     let history = history.lock().expect("history");
-    let crashes = check_after_crash(&disk, &history, seed ^ write << 20);
-    let crashes = crashes.map_err(|what| format!("power cut at write {write}: {what}"))?;
-    Ok(Report { crashes, trace_hash: disk.trace_hash(), ..Report::default() })
+    let report = check_after_crash(&disk, &history, seed ^ write << 20);
+    let report = report.map_err(|what| format!("power cut at write {write}: {what}"))?;
+    Ok(Report { trace_hash: disk.trace_hash(), ..report })
 }
 
 /// A power cut at each write.
@@ -298,7 +307,7 @@ pub(super) fn run_with_failures(seed: u64) -> std::result::Result<Report, String
     let plan = FaultPlan { write_error: failing, sync_error: failing, ..FaultPlan::default() };
     let (disk, history, outcome) = play(seed, plan);
     let history = history.lock().expect("history");
-    let crashes = check_after_crash(&disk, &history, seed)?;
+    let report = check_after_crash(&disk, &history, seed)?;
     let failed_writes = u64::from(outcome.is_err());
-    Ok(Report { crashes, failed_writes, trace_hash: disk.trace_hash(), ..Report::default() })
+    Ok(Report { failed_writes, trace_hash: disk.trace_hash(), ..report })
 }

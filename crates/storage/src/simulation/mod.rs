@@ -8,6 +8,7 @@
 
 mod archive;
 mod crash;
+mod flips;
 mod full;
 mod mixed;
 mod rot;
@@ -23,6 +24,8 @@ use runtime::sim::Disk;
 use runtime::{Config, IoCounters, RingChoice, Runtime};
 use stdx::Prng;
 
+pub use flips::{FlipReport, Flips, Place};
+
 use crate::{Direction, PoolStats, Store, StoreOptions, Tree, TreeId};
 
 /// What the runs of some seeds have done.
@@ -36,6 +39,8 @@ pub struct Report {
     pub cancels: u64,
     /// Power cuts, those inside recovery included.
     pub crashes: u64,
+    /// Power cuts behind which the recovery was cut short three times, at a write of its own each time.
+    pub chains: u64,
     /// Runs in which a write or sync failed.
     pub failed_writes: u64,
     /// Operations that found the disk full, and were repeated.
@@ -54,6 +59,7 @@ impl AddAssign for Report {
         self.operations += other.operations;
         self.cancels += other.cancels;
         self.crashes += other.crashes;
+        self.chains += other.chains;
         self.failed_writes += other.failed_writes;
         self.refusals += other.refusals;
         self.flips += other.flips;
@@ -123,6 +129,15 @@ pub fn archive_over_power_cuts(seed: u64) -> Result<Report, Failure> {
 /// The first flip that was neither detected nor harmless.
 pub fn rot_everywhere(seed: u64, bit_count: u32) -> Result<Report, Failure> {
     attempt(seed, || rot::run_everywhere(seed, bit_count))
+}
+
+/// Flips so many bits, one at a time, in files that the seed makes: in pages of each kind, in the journal of an
+/// unfinished checkpoint, in the log.
+///
+/// # Errors
+/// The first flip after which something else was served, or an error that tells of no damage.
+pub fn flip_bits(seed: u64, count: u64) -> Result<FlipReport, Failure> {
+    attempt(seed, || flips::run(seed, count))
 }
 
 /// Runs a scenario; a panic is a defect as well.
