@@ -1,7 +1,9 @@
 //! The scenarios of `engine::simulation`. `DOVETAIL_SEEDS` sets how many seeds, and
-//! `DOVETAIL_FIRST_SEED` where they begin.
+//! `DOVETAIL_FIRST_SEED` where they begin. `DOVETAIL_IMAGES` sets how many disks are opened that power cuts may have
+//! left, `DOVETAIL_CALLS` how many calls of a script fail, which has `DOVETAIL_STEPS` steps; 20,000, as many as there
+//! are (a million) and 300 are the full numbers.
 
-use engine::simulation::{Report, run};
+use engine::simulation::{Report, crash_images, failing_calls, run};
 
 /// Seeds when the environment says nothing.
 const SEED_COUNT: u64 = 12;
@@ -25,6 +27,33 @@ fn statements_are_whole_whatever_befalls_the_machine() {
     println!("{total:?}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(total.crashes >= 2 * count && total.comparisons > count, "{total:?}");
+}
+
+/// Disks that one power cut leaves.
+const IMAGES_AT_ONCE: u64 = 20;
+
+#[test]
+fn whatever_a_power_cut_leaves_is_recovered_however_often_that_is_cut_short() {
+    let images = variable("DOVETAIL_IMAGES").unwrap_or(3 * IMAGES_AT_ONCE);
+    let first = variable("DOVETAIL_FIRST_SEED").unwrap_or(0);
+    let mut total = Report::default();
+    for seed in first..first + images.div_ceil(IMAGES_AT_ONCE) {
+        let report = crash_images(&pg::options(), seed, IMAGES_AT_ONCE);
+        total += report.unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    println!("{total:?}");
+    assert!(total.images >= images && total.chains > images / 10, "{total:?}");
+}
+
+#[test]
+fn any_one_call_of_a_script_may_fail() {
+    let calls = variable("DOVETAIL_CALLS").unwrap_or(8);
+    let steps = variable("DOVETAIL_STEPS").unwrap_or(40) as usize;
+    let seed = variable("DOVETAIL_FIRST_SEED").unwrap_or(1);
+    let report = failing_calls(&pg::options(), seed, steps, calls);
+    let report = report.unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{report:?}");
+    assert!(report.calls > 0 && report.comparisons > 0, "{report:?}");
 }
 
 #[test]

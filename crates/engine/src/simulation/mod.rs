@@ -42,6 +42,12 @@ pub struct Report {
     pub drops: u64,
     /// Power cuts, those inside recovery included.
     pub crashes: u64,
+    /// Disks as they may be after a power cut, each opened and compared.
+    pub images: u64,
+    /// Those whose recovery was cut short three times, at a write of its own each time.
+    pub chains: u64,
+    /// Calls of the system that failed, one in a run.
+    pub calls: u64,
     /// Statements that a fault of the disk ended.
     pub failures: u64,
     /// Statements that found the disk full.
@@ -59,6 +65,9 @@ impl AddAssign for Report {
         self.cancels += other.cancels;
         self.drops += other.drops;
         self.crashes += other.crashes;
+        self.images += other.images;
+        self.chains += other.chains;
+        self.calls += other.calls;
         self.failures += other.failures;
         self.full += other.full;
         self.trace_hash = self.trace_hash.rotate_left(7) ^ other.trace_hash;
@@ -82,4 +91,27 @@ pub fn run(options: &Options, seed: u64) -> Result<Report, Failure> {
         report += attempt(seed, || scenario(options, seed)).map_err(named)?;
     }
     Ok(report)
+}
+
+/// Cuts the power at one write of a run, and opens so many disks that may be left of it: each has another part of
+/// what was not synced, and by turns the recovery is cut short not at all, once, twice and three times.
+///
+/// # Errors
+/// The first defect found.
+pub fn crash_images(options: &Options, seed: u64, images: u64) -> Result<Report, Failure> {
+    attempt(seed, || scenarios::crash_images(options, seed, images))
+}
+
+/// Runs a script of so many steps again and again, and lets one call of the system fail each time: each call of the
+/// script in turn, or `calls` of them, spread evenly.
+///
+/// # Errors
+/// The first defect found.
+pub fn failing_calls(
+    options: &Options,
+    seed: u64,
+    steps: usize,
+    calls: u64,
+) -> Result<Report, Failure> {
+    attempt(seed, || scenarios::failing_calls(options, seed, steps, calls))
 }

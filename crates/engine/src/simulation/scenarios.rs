@@ -19,8 +19,15 @@ use crate::options::{Options, Simulation};
 /// Name of the database in each simulated machine.
 const PATH: &str = "/db";
 
+/// Numbers of errors of the system.
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
 /// Steps of a client.
 const STEPS: usize = 25;
+
+/// Times that a recovery is cut short, at most.
+const CUT_RECOVERIES: u64 = 3;
 
 /// A small memory: loads spill, pages leave the pool.
 const MEMORY_BYTES: usize = 12 << 20;
@@ -41,15 +48,25 @@ fn play(
     plan: FaultPlan,
     machine: Machine,
 ) -> Result<(Disk, Vec<Known>, Report), String> {
+    play_as(given, seed, plan, machine, (1 + (seed / 4 % 3) as usize, STEPS))
+}
+
+/// The same with so many clients, of so many steps each.
+fn play_as(
+    given: &Options,
+    seed: u64,
+    plan: FaultPlan,
+    machine: Machine,
+    (clients, steps): (usize, usize),
+) -> Result<(Disk, Vec<Known>, Report), String> {
     let disk = Disk::new(seed);
-    let clients = 1 + (seed / 4 % 3) as usize;
     let notes: Vec<Notes> = (0..clients).map(|_| Notes::default()).collect();
     // The file is there before anything fails.
     let db = Database::create(Path::new(PATH), options(given, &disk, seed));
     let db = db.map_err(|error| format!("create: {error}"))?;
     disk.faults(plan);
     let (mut report, mut defect) = (Report::default(), None);
-    for (played, ended) in run_clients(&db, seed, &notes, machine) {
+    for (played, ended) in run_clients(&db, seed, &notes, (machine, steps)) {
         report += played;
         if let Err(Stop::Defect(what)) = ended {
             defect.get_or_insert(what);
@@ -77,7 +94,12 @@ fn storage_of(seed: u64, number: usize) -> TableStorage {
 
 type Played = (Report, Result<(), Stop>);
 
-fn run_clients(db: &Database, seed: u64, notes: &[Notes], machine: Machine) -> Vec<Played> {
+fn run_clients(
+    db: &Database,
+    seed: u64,
+    notes: &[Notes],
+    (machine, steps): (Machine, usize),
+) -> Vec<Played> {
     let mut prng = Prng::new(seed);
     let client = |(number, notes): (usize, &Notes)| {
         let client = Client::new(db.clone(), number, prng.next_u64(), notes.clone(), machine);
@@ -89,7 +111,7 @@ fn run_clients(db: &Database, seed: u64, notes: &[Notes], machine: Machine) -> V
             let mut running = vec![];
             for (number, client) in clients.into_iter().enumerate() {
                 let worker = number % runtime::worker_count();
-                running.push(runtime::spawn_on(worker, move || client.play(STEPS)));
+                running.push(runtime::spawn_on(worker, move || client.play(steps)));
             }
             let mut played = vec![];
             for client in running {
@@ -194,6 +216,76 @@ pub(super) fn crash(given: &Options, seed: u64) -> Result<Report, String> {
         report.crashes += 1;
     }
     report.trace_hash = hash;
+    Ok(report)
+}
+
+/// The power fails at one write, and many disks may be left of that.
+pub(super) fn crash_images(given: &Options, seed: u64, images: u64) -> Result<Report, String> {
+    let (whole, ..) = play(given, seed, FaultPlan::default(), Machine::Sound)?;
+    let mut prng = Prng::new(seed ^ 0x1ff);
+    let write = 1 + prng.below(whole.write_count());
+    let plan = FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() };
+    let (disk, known, mut report) = play(given, seed, plan, Machine::Failing)?;
+    for number in 0..images {
+        let (mut left, mut cuts) = (disk.crash(prng.next_u64()), 0);
+        for _ in 0..number % (CUT_RECOVERIES + 1) {
+            let is_cut;
+            (left, is_cut) = cut_recovery(given, &left, seed, &mut prng);
+            cuts += u64::from(is_cut);
+        }
+        let what = |what| format!("image {number} of a power cut at write {write}: {what}");
+        report += recovered(given, &left, seed, &known).map_err(what)?;
+        report.images += 1;
+        report.crashes += 1 + cuts;
+        report.chains += u64::from(cuts == CUT_RECOVERIES);
+    }
+    Ok(report)
+}
+
+/// Opens the database and lets the power fail on the way, if anything is written there; what is left, and whether
+/// it did.
+fn cut_recovery(given: &Options, disk: &Disk, seed: u64, prng: &mut Prng) -> (Disk, bool) {
+    let open = |disk: &Disk| drop(Database::open(Path::new(PATH), options(given, disk, seed)));
+    // Nothing of it is unsynced, so this is the same disk.
+    let whole = disk.crash(seed);
+    open(&whole);
+    let write = 1 + prng.below(whole.write_count().max(1));
+    disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::short_and_late() });
+    open(disk);
+    (disk.crash(prng.next_u64()), disk.is_crashed())
+}
+
+/// Calls before the script: the file is made.
+fn calls_of_creation(given: &Options, seed: u64) -> Result<u64, String> {
+    let disk = Disk::new(seed);
+    let db = Database::create(Path::new(PATH), options(given, &disk, seed));
+    let _open = db.map_err(|error| format!("create: {error}"))?;
+    Ok(disk.op_count())
+}
+
+/// One call of the system fails in each run of a script.
+pub(super) fn failing_calls(
+    given: &Options,
+    seed: u64,
+    steps: usize,
+    calls: u64,
+) -> Result<Report, String> {
+    let (one, sound) = ((1, steps), Machine::Sound);
+    let (whole, _, mut report) = play_as(given, seed, FaultPlan::default(), sound, one)?;
+    let (first, last) = (calls_of_creation(given, seed)? + 1, whole.op_count());
+    let count = calls.min(last + 1 - first).max(1);
+    for number in 0..count {
+        let call = first + number * (last + 1 - first) / count;
+        // Both kinds of a failure that a disk knows.
+        let error = if number % 2 == 0 { EIO } else { ENOSPC };
+        let plan = FaultPlan { fail_op: Some((call, error)), ..FaultPlan::default() };
+        let what = |what| format!("call {call} of {first} to {last} fails with {error}: {what}");
+        let (disk, known, played) =
+            play_as(given, seed, plan, Machine::Failing, one).map_err(what)?;
+        report += played;
+        report += recovered(given, &disk.crash(seed ^ call), seed, &known).map_err(what)?;
+        report.calls += 1;
+    }
     Ok(report)
 }
 

@@ -3,6 +3,7 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
+use runtime::sim::Disk;
 use stdx::Prng;
 use types::{SqlResult, SqlState};
 
@@ -34,7 +35,9 @@ pub(super) struct Client {
     next: u32,
     /// Whether its commits wait until they are durable.
     waits: bool,
-    /// It has asked for the commit of its transaction.
+    /// Of the machine that it is in.
+    disk: Disk,
+    /// It has asked for the commit of its transaction, and the machine lived then.
     commits: bool,
     moments: Moments,
     history: History,
@@ -50,16 +53,16 @@ enum Ended {
 
 impl Client {
     pub(super) fn new(
-        db: &Database,
+        (db, disk): (&Database, &Disk),
         number: usize,
         seed: u64,
         level: Isolation,
         moments: &Moments,
     ) -> Client {
-        let (session, prng) = (db.session(), Prng::new(seed));
+        let (session, prng, disk) = (db.session(), Prng::new(seed), disk.clone());
         let (next, moments) = (number as u32 * NUMBERS + 1, moments.clone());
         let (waits, commits, history) = (true, false, History::default());
-        Client { session, prng, level, next, waits, commits, moments, history }
+        Client { session, prng, level, next, waits, disk, commits, moments, history }
     }
 
     /// The same with `synchronous_commit` on or off.
@@ -117,6 +120,10 @@ impl Client {
         self.run(&format!("begin isolation level {}", self.level.name())).await?;
         for _ in 0..1 + self.prng.below(4) {
             self.step(done).await?;
+        }
+        // What runs on behind a power cut commits nothing: a disk that has any of it has what was in flight.
+        if self.disk.is_crashed() {
+            return Err(Ended::Machine("the power has failed".to_owned()));
         }
         self.commits = !self.prng.chance(0.1);
         self.run(if self.commits { "commit" } else { "rollback" }).await?;

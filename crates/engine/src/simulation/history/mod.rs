@@ -117,7 +117,7 @@ pub fn record(
         let db = made(options, &disk, seed)?;
         // In every other history all wait.
         let waits = |number: usize| seed % 4 < 2 || number.is_multiple_of(2);
-        let mut history = play(&db, seed, level, transactions, waits)?;
+        let mut history = play((&db, &disk), seed, level, transactions, waits)?;
         history.check_sound()?;
         history.lists = client::lists(&mut db.session())?;
         Ok(history)
@@ -163,7 +163,7 @@ async fn checkpoint(versions: Arc<Versions>, seed: u64) -> SqlResult<()> {
 
 /// Lets the clients of a seed play, each waiting for the device or not.
 fn play(
-    db: &Database,
+    (db, disk): (&Database, &Disk),
     seed: u64,
     level: Isolation,
     transactions: usize,
@@ -173,7 +173,8 @@ fn play(
     let (mut prng, moments) = (Prng::new(seed), Moments::default());
     let clients: Vec<client::Client> = (0..clients)
         .map(|number| {
-            let client = client::Client::new(db, number, prng.next_u64(), level, &moments);
+            let seed = prng.next_u64();
+            let client = client::Client::new((db, disk), number, seed, level, &moments);
             client.waiting(waits(number))
         })
         .collect();

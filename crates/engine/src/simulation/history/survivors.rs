@@ -39,7 +39,7 @@ pub fn cut(
         let disk = Disk::new(seed);
         let db = made(given, &disk, seed)?;
         let first = disk.write_count();
-        play(&db, seed, level, transactions, waits)?.check_sound()?;
+        play((&db, &disk), seed, level, transactions, waits)?.check_sound()?;
         drop(db);
         // The same once more, up to one of its writes.
         let last = disk.write_count();
@@ -47,7 +47,7 @@ pub fn cut(
         let disk = Disk::new(seed);
         let db = made(given, &disk, seed)?;
         disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() });
-        let history = play(&db, seed, level, transactions, waits)?;
+        let history = play((&db, &disk), seed, level, transactions, waits)?;
         drop(db);
         judge(history, lists(given, &disk.crash(seed), seed)?, level)
     })
