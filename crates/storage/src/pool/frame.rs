@@ -3,10 +3,9 @@
 use stdx::sync::{AtomicU32, Ordering};
 
 use super::state::StateWord;
-use crate::page::PageId;
 
-/// A frame's state and its page. Who looks at the page's number has pinned the frame, or keeps others from
-/// taking it from its page.
+/// A frame's state and the number of its page (a `PageId`; the model checker knows none). Who looks at the number has
+/// pinned the frame, or keeps others from taking it from its page.
 #[derive(Default)]
 pub(super) struct PoolFrame {
     pub state: StateWord,
@@ -15,13 +14,13 @@ pub(super) struct PoolFrame {
 
 impl PoolFrame {
     #[inline]
-    pub fn pid(&self) -> PageId {
+    pub fn pid(&self) -> u32 {
         self.pid.load(Ordering::Relaxed)
     }
 
     /// Loading → Resident: the frame holds this page from now on, with so many pins. The number comes first:
     /// who pins a resident frame sees the number of its page.
-    pub fn install(&self, pid: PageId, pins: u64, dirty: bool) {
+    pub fn install(&self, pid: u32, pins: u64, dirty: bool) {
         self.pid.store(pid, Ordering::Relaxed);
         self.state.publish(pins, dirty);
     }
