@@ -56,6 +56,7 @@ fn who_is_alone_is_alone_and_everybody_gets_in() {
 fn who_leaves_the_queue_holds_nobody_back() {
     check("turnstile, leaving", || {
         let room = Arc::new(Room::default());
+        let inside = block_on(room.turnstile.together());
         let leaver = {
             let room = Arc::clone(&room);
             thread::spawn(move || drop(poll_once(room.turnstile.alone())))
@@ -64,8 +65,9 @@ fn who_leaves_the_queue_holds_nobody_back() {
             let room = Arc::clone(&room);
             thread::spawn(move || room.together())
         };
-        room.alone();
-        leaver.join().unwrap();
+        // The other one gets in while this one is inside.
         other.join().unwrap();
+        drop(inside);
+        leaver.join().unwrap();
     });
 }
