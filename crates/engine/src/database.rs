@@ -316,8 +316,7 @@ impl Database {
 
     /// Makes everything durable, and lets all pages be in their places.
     pub(crate) async fn make_durable(&self, wait: &LockWait) -> SqlResult<()> {
-        let right = self.inner.versions.locks().share(wait).await?;
-        self.inner.versions.checkpoint(&right).await?;
+        self.inner.versions.checkpoint_beside(wait).await?;
         self.store().settled().await.map_err(fault::storage)
     }
 

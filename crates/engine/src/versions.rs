@@ -19,7 +19,8 @@
 //! it goes all that was waiting to be logged. Trees are changed by one step of a transaction or another at
 //! a time, and a checkpoint comes between them. It may have changes of transactions that have not ended:
 //! what these have replaced goes with it, and recovery puts that back before it looks at the log. A
-//! transaction that ends later logs all that it has changed.
+//! transaction that ends later logs all that it has changed. One that is made for the log's sake alone writes
+//! what was waiting to be logged with its point, and others publish from then on.
 //!
 //! The right to write is kept until the version with the changes is visible, also when nobody waits for
 //! it, and who has it alone waits until all is durable. So who writes alone finds nothing that is not.
@@ -32,6 +33,7 @@
 mod awaited;
 mod define;
 mod pending;
+mod publish;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,13 +42,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use runtime::sync::{Semaphore, SemaphorePermit, WaitQueue};
 use sql::catalog::TableDef;
 use storage::{Redo, Store, planted};
-use types::{SqlError, SqlResult, SqlState};
+use types::{SqlError, SqlResult};
 
-use crate::catalog::{self, Numbered, Numbers, SequenceKey, Snapshot};
+use crate::catalog::{Numbered, Numbers, SequenceKey, Snapshot};
 use crate::device::Device;
 use crate::fault;
 use crate::isolation;
-use crate::load::drop_trees;
 use crate::locks::{LockWait, Locks, WriteRight};
 use crate::noted::{NOTED_BYTES_MAX, Notes};
 use crate::numbers::Given;
@@ -104,6 +105,8 @@ struct State {
     /// Sequences whose numbers the next publication makes durable, and whether it counts more of them as
     /// given out.
     given: BTreeMap<SequenceKey, bool>,
+    /// Numbers of them that the frame had no room for, of which they are: the next publication has them.
+    unsaved: Numbers,
     /// Sessions that have ended and had temporary tables.
     ended: Vec<u64>,
     /// Somebody is about to make a checkpoint because there is much in the log.
@@ -357,155 +360,10 @@ impl Versions {
         self.published.wake_all();
     }
 
-    async fn publish_here(self: &Arc<Versions>, by_checkpoint: bool) -> SqlResult<()> {
-        // Others commit while the last checkpoint settles, or is copied by a backup.
-        if by_checkpoint || self.needs_checkpoint() {
-            self.store.settled().await.ok();
-        }
-        let _publishing = self.publications.begin().await;
-        // What was given up before has trees that fit no catalog.
-        let done = match self.store.check_writable().map_err(fault::storage) {
-            Ok(()) if by_checkpoint || self.needs_checkpoint() => {
-                self.publish_by_checkpoint(Numbers::new()).await
-            }
-            Ok(()) => self.publish_by_log().await.map(|()| None),
-            Err(error) => Err(error),
-        };
-        match &done {
-            Err(error) if self.is_behind() => self.fail(error),
-            _ => self.published.wake_all(),
-        }
-        done.and_then(|failed| failed.map_or(Ok(()), Err))
-    }
-
     /// Whether there is something to be published.
     pub(crate) fn is_behind(&self) -> bool {
         let catalogs = self.catalogs.read().unwrap_or_else(PoisonError::into_inner);
         catalogs.newest.read_view.version() != catalogs.durable.read_view.version()
-    }
-
-    /// Why there is no checkpoint, if all is durable without one. These numbers of sequences are to be saved
-    /// besides those that were given since.
-    async fn publish_by_checkpoint(&self, mut numbers: Numbers) -> SqlResult<Option<SqlError>> {
-        let _alone = self.change_lock.acquire_many(CHANGES_MAX).await;
-        let (mut snapshot, published) = {
-            let mut catalogs = self.catalogs_mut();
-            ((*catalogs.newest).clone(), std::mem::take(&mut catalogs.pending))
-        };
-        let Pending { mut redo, needs_checkpoint, rights, .. } = published;
-        numbers.extend(self.numbers_of(&snapshot));
-        drop_trees(&self.store, &std::mem::take(&mut snapshot.abandoned)).await?;
-        catalog::save(&self.store, &self.durable(), &snapshot, &numbers, &mut redo).await?;
-        let profiles = self.device.take_unsaved();
-        if let Some(profiles) = &profiles {
-            catalog::save_profiles(&self.store, profiles, &mut redo).await?;
-        }
-        let replaced = self.replaced_in_flight();
-        let done = self.store.checkpoint_without(replaced).await.map_err(fault::storage);
-        let failed = match done {
-            Ok(()) => None,
-            // Without room for a checkpoint the log may still have some for what was committed.
-            Err(error)
-                if error.state == SqlState::DISK_FULL
-                    && !needs_checkpoint
-                    && redo.len() <= self.store.log_room() =>
-            {
-                if !redo.is_empty() {
-                    self.store.log(redo).await.map_err(|error| in_doubt(&error))?;
-                }
-                Some(error)
-            }
-            Err(error) => return Err(error),
-        };
-        snapshot.note_saved(&numbers);
-        self.catalogs_mut().settle_by_checkpoint(snapshot);
-        // Now others may write alone.
-        drop(rights);
-        Ok(failed)
-    }
-
-    /// What the trees hold without the transactions that have not ended.
-    fn replaced_in_flight(&self) -> Redo {
-        let mut replaced = Redo::default();
-        if planted::is("checkpoint-keeps-in-flight") {
-            return replaced;
-        }
-        self.in_flight().iter().for_each(|notes| notes.log(&mut replaced));
-        replaced
-    }
-
-    async fn publish_by_log(self: &Arc<Versions>) -> SqlResult<()> {
-        let Some((durable, snapshot, published)) = self.take_pending() else { return Ok(()) };
-        let Pending { mut redo, rights, .. } = published;
-        let numbers = self.numbers_of(&snapshot);
-        catalog::save(&self.store, &durable, &snapshot, &numbers, &mut redo).await?;
-        if redo.len() > self.store.log_room() {
-            // There are more numbers than was thought. What was committed since goes with it, for a
-            // checkpoint has its rows.
-            self.catalogs_mut().pending.needs_again(rights);
-            return self.publish_by_checkpoint(numbers).await.map(drop);
-        }
-        if !redo.is_empty() {
-            self.store.log(redo).await.map_err(|error| in_doubt(&error))?;
-        }
-        snapshot.note_saved(&numbers);
-        {
-            let mut catalogs = self.catalogs_mut();
-            catalogs.pending.logging_bytes = 0;
-            catalogs.settle(snapshot);
-        }
-        drop(rights);
-        self.tend();
-        Ok(())
-    }
-
-    /// What is to be logged: what is durable, the newest version, and what it takes to make that so. Nothing
-    /// when it needs a checkpoint since a moment ago, for which another publication is on its way.
-    fn take_pending(&self) -> Option<(Arc<Snapshot>, Arc<Snapshot>, Pending)> {
-        let mut catalogs = self.catalogs_mut();
-        if catalogs.pending.versions == 0 || catalogs.pending.needs_checkpoint {
-            return None;
-        }
-        let logging_bytes = catalogs.pending.frame_bytes();
-        let pending = Pending { logging_bytes, ..Pending::default() };
-        let taken = std::mem::replace(&mut catalogs.pending, pending);
-        Some((catalogs.durable.clone(), catalogs.newest.clone(), taken))
-    }
-
-    /// Numbers of sequences that are to be saved with a version. Asked for behind it: its own are noted
-    /// before it is there. Those of sequences that it does not know are saved with these.
-    fn numbers_of(&self, version: &Snapshot) -> Numbers {
-        let given = std::mem::take(&mut self.state().given);
-        if planted::is("counter-lost") {
-            return Numbers::new();
-        }
-        version.reserved(&given)
-    }
-
-    /// Has a checkpoint made when the log or what has changed in the pool is half of what it may be.
-    fn tend(self: &Arc<Versions>) {
-        let (used, capacity) = self.store.log_usage();
-        let is_time = used > capacity / 2 || self.store.needs_checkpoint();
-        if !is_time || std::mem::replace(&mut self.state().is_tended, true) {
-            return;
-        }
-        let versions = self.clone();
-        drop(runtime::spawn(async move {
-            versions.checkpoint_beside().await.ok();
-            versions.state().is_tended = false;
-        }));
-    }
-
-    /// Makes a checkpoint beside those who write, who go on while most of it is written.
-    ///
-    /// # Errors
-    /// As [`Versions::publish`].
-    pub(crate) async fn checkpoint_beside(self: &Arc<Versions>) -> SqlResult<()> {
-        // What fails now fails again with the checkpoint.
-        self.store.flush().await.ok();
-        self.store.settled().await.ok();
-        let right = self.locks.share(&LockWait::default()).await?;
-        self.checkpoint(&right).await
     }
 
     /// Waits until a version is durable and visible; a session's.

@@ -8,7 +8,7 @@ use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 /// First eight bytes of a database file.
 pub const FILE_MAGIC: &[u8; 8] = b"DOVETAIL";
 /// Version of the file format that this program writes.
-pub const FILE_VERSION: u32 = 4;
+pub const FILE_VERSION: u32 = 5;
 /// Bytes of a slot that mean something.
 pub(crate) const HEADER_BYTES: usize = 128;
 
@@ -31,6 +31,10 @@ pub(crate) struct Header {
     pub log: LogPlace,
     /// Frames of the log that were written before the header.
     pub log_frames: u32,
+    /// Checksum of the frame that its first one follows, or 0.
+    pub log_previous: u32,
+    /// Where the log goes on behind the point of the next checkpoint, if that is known.
+    pub next_log: LogPlace,
     /// The line of the archive that has the checkpoint or gets it; 0: there is none.
     pub archive: u64,
     /// When the checkpoint was made, in microseconds since 1970.
@@ -71,6 +75,10 @@ pub(crate) fn encode(header: &Header, slot: &mut [u8]) {
     set_u32(slot, 80, header.log_frames);
     set_u64(slot, 84, header.archive);
     set_u64(slot, 92, header.time);
+    set_u32(slot, 100, header.log_previous);
+    set_u32(slot, 104, header.next_log.pid);
+    set_u32(slot, 108, header.next_log.pages);
+    set_u64(slot, 112, header.next_log.salt);
     let sum = crc32c::crc32c(&slot[..CHECKSUM]);
     set_u32(slot, CHECKSUM, sum);
 }
@@ -110,6 +118,12 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
         // Zero in files of earlier versions.
         log: LogPlace { pid: u32_at(slot, 64), pages: u32_at(slot, 68), salt: u64_at(slot, 72) },
         log_frames: u32_at(slot, 80),
+        log_previous: u32_at(slot, 100),
+        next_log: LogPlace {
+            pid: u32_at(slot, 104),
+            pages: u32_at(slot, 108),
+            salt: u64_at(slot, 112),
+        },
         archive: u64_at(slot, 84),
         time: u64_at(slot, 92),
     };
@@ -122,8 +136,9 @@ pub(crate) fn decode(slot: &[u8], pid: PageId) -> Result<Header> {
 impl Header {
     /// Whether the runs that it names lie in the file, behind the slots.
     fn has_its_runs(&self) -> bool {
-        let Header { meta_pid, meta_pages, journal, log, .. } = *self;
-        let runs = [(meta_pid, meta_pages), (journal.pid, journal.pages), (log.pid, log.pages)];
+        let Header { meta_pid, meta_pages, journal, log, next_log, .. } = *self;
+        let logs = [log, next_log].map(|place| (place.pid, place.pages));
+        let runs = [(meta_pid, meta_pages), (journal.pid, journal.pages)].into_iter().chain(logs);
         let end = |(pid, pages): (u32, u32)| pid.checked_add(pages);
         let lies =
             |run: (u32, u32)| run.0 >= 2 && end(run).is_some_and(|end| end <= self.page_count);

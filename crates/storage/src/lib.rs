@@ -37,8 +37,8 @@ pub use overflow::VALUE_LEN_MAX;
 pub use page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, PageId};
 pub use pool::{FRAME_COUNT_MIN, PoolStats, RUN_PAGES_MAX};
 pub use store::{
-    CopyProgress, Problem, RecoveryPhase, RecoveryProgress, RecoveryStep, Store, StoreOptions,
-    TreeId, VerifyReport,
+    CheckpointTurn, CopyProgress, Problem, RecoveryPhase, RecoveryProgress, RecoveryStep, Store,
+    StoreOptions, TreeId, Underway, VerifyReport,
 };
 pub use tree::{
     BulkLoader, Cursor, Depth, Direction, EXTENT_PAGES, Inserted, LeafRows, LongValue, RangePart,

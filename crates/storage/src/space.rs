@@ -55,7 +55,9 @@ pub(crate) struct Space {
     /// Those of these that are no pages of trees.
     settling_runs: Vec<Extent>,
     settling_limbo: Vec<Limbo>,
-    /// The log's run before the last one.
+    /// The run that the log has left for the checkpoint which settles: the one before may need it.
+    left_log: Option<Extent>,
+    /// A run for the log of a later checkpoint.
     spare_log: Option<Extent>,
     /// Pages that bulk loads have taken and not yet tied to a tree, by load.
     unfinished: BTreeMap<u64, Vec<Extent>>,
@@ -74,6 +76,7 @@ impl Space {
             settling: Vec::new(),
             settling_runs: Vec::new(),
             settling_limbo: Vec::new(),
+            left_log: None,
             spare_log: None,
             unfinished: BTreeMap::new(),
             load_count: 0,
@@ -96,7 +99,7 @@ impl Space {
             + self.journal.len()
             + self.settling.len()
             + self.settling_runs.len()
-            + self.spare_log.iter().len()
+            + self.left_log.iter().chain(&self.spare_log).count()
             + limbo.chain(unfinished).sum::<usize>()
     }
 
@@ -202,6 +205,7 @@ impl Space {
             }
         }
         std::mem::take(&mut self.settling_runs).into_iter().for_each(|run| self.give(run));
+        self.left_log.take().into_iter().for_each(|run| self.keep_spare_log(run));
         for mut limbo in std::mem::take(&mut self.settling_limbo) {
             if Arc::strong_count(&limbo.tree) == 1 {
                 limbo.extents.retain(|extent| !self.free_if_idle(*extent, pool));
@@ -273,6 +277,37 @@ impl Space {
         }
     }
 
+    /// The log has left this run for a checkpoint that begins to settle: it is the spare one when it has.
+    pub fn leave_log(&mut self, run: Extent) {
+        match planted::is("left-log-given") {
+            true => self.give(run),
+            false => assert!(self.left_log.replace(run).is_none(), "checkpoints settle one by one"),
+        }
+    }
+
+    /// The spare run that there will be once what settles has settled.
+    pub fn next_log(&self) -> Option<Extent> {
+        self.left_log.or(self.spare_log)
+    }
+
+    /// Takes these pages, if all of them are free; whether they were.
+    pub fn take_exactly(&mut self, extent: Extent) -> bool {
+        let Extent { start, pages } = extent;
+        let Some((&first, &len)) = self.free.range(..=start).next_back() else { return false };
+        let (end, free_end) = (start + pages, first + len);
+        if end > free_end {
+            return false;
+        }
+        self.free.remove(&first);
+        if first < start {
+            self.free.insert(first, start - first);
+        }
+        if end < free_end {
+            self.free.insert(end, free_end - end);
+        }
+        true
+    }
+
     /// Takes the spare run of the log, if it has so many pages. One with fewer becomes free.
     pub fn take_spare_log(&mut self, pages: u32) -> Option<Extent> {
         let spare = self.spare_log.take()?;
@@ -339,7 +374,7 @@ impl Space {
         all.extend(&self.journal);
         all.extend(&self.settling);
         all.extend(&self.settling_runs);
-        all.extend(self.spare_log);
+        all.extend(self.left_log.iter().chain(&self.spare_log));
         all.extend(self.unfinished.values().flatten());
         all.extend(also);
         merge(all)

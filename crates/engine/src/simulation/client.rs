@@ -158,7 +158,7 @@ impl Client {
     }
 
     async fn step(&mut self) -> Result<(), Stop> {
-        match self.prng.below(13) {
+        match self.prng.below(14) {
             0..6 => {
                 let rows = lock(&self.notes).certain.clone();
                 let step = model::change(&mut self.prng, self.number, &rows);
@@ -169,6 +169,10 @@ impl Client {
             9 => self.transaction().await,
             10 => self.find_by_index().await,
             11 => self.migrate().await,
+            12 => {
+                let done = self.session.run_all("checkpoint").await.map(drop);
+                self.must_settle("checkpoint", done)
+            }
             _ => self.compare().await,
         }
     }

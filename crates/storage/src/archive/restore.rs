@@ -12,6 +12,7 @@ use super::record::{Head, SegmentId};
 use super::segment::{self, Survey};
 use crate::error::{Result as Stored, StorageError};
 use crate::header::{self, Header, Journal};
+use crate::log::LogPlace;
 use crate::page;
 use crate::store::{RecoveryProgress, header_of, replay};
 
@@ -311,8 +312,13 @@ async fn make(
     for step in &plan.steps {
         put_pages(folder, step, header.page_size as usize, file, progress).await?;
     }
-    let last =
-        Header { archive: 0, journal: Journal::default(), ..plan.survey.begin.header.clone() };
+    // The archive has nothing of the pages of the log's next run.
+    let last = Header {
+        archive: 0,
+        journal: Journal::default(),
+        next_log: LogPlace::default(),
+        ..plan.survey.begin.header.clone()
+    };
     let page_size = u64::from(last.page_size);
     let (bytes, len) = (u64::from(last.page_count) * page_size, file.len().await);
     if len.map_err(failed("write the restored file"))? < bytes {

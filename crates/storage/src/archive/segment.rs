@@ -184,7 +184,7 @@ async fn read_beginning(reader: &Reader) -> Result<Option<(Begin, Directory, u64
 }
 
 async fn read_frames(reader: &Reader, survey: &mut Survey) -> Result<()> {
-    let mut next = FrameId::first(reader.id.checkpoint);
+    let mut next = FrameId::first_of(&survey.begin.header);
     let place = survey.begin.header.log;
     while let Some(head) = reader.head(survey.end).await?.filter(|head| head.kind == Kind::Frames)
         && let Some(content) = reader.content(head).await?

@@ -86,8 +86,7 @@ struct State {
 }
 
 impl State {
-    fn at(place: LogPlace, checkpoint: u64, time: u64) -> State {
-        let next = FrameId::first(checkpoint);
+    fn at(place: LogPlace, next: FrameId, time: u64) -> State {
         State { place, next, time, has_times: true, end: 0, tail: vec![], is_appending: false }
     }
 
@@ -101,24 +100,53 @@ impl State {
 /// What the log of a checkpoint begins with.
 pub(crate) struct Begun {
     pub place: LogPlace,
-    /// The frame that was written, and what comes behind it.
-    first: Option<(FrameId, Vec<u8>)>,
+    /// Checksum of the frame that its first one follows, or 0.
+    pub previous: u32,
+    /// The frame that comes next.
+    next: FrameId,
+    /// The frame that was written.
+    bytes: Vec<u8>,
 }
 
 impl Begun {
-    /// With nothing.
-    pub fn empty(place: LogPlace) -> Begun {
-        Begun { place, first: None }
+    /// With nothing, but this frame comes next.
+    fn empty(place: LogPlace, next: FrameId) -> Begun {
+        Begun { place, previous: next.previous, next, bytes: vec![] }
+    }
+
+    /// With nothing, of a checkpoint that the frames before do not go on behind.
+    pub fn anew(place: LogPlace, checkpoint: u64) -> Begun {
+        Begun::empty(place, FrameId::first(checkpoint, 0))
     }
 
     /// How many frames that are.
     pub fn frames(&self) -> u32 {
-        self.first.iter().len() as u32
+        u32::from(!self.bytes.is_empty())
     }
 
     /// Their bytes.
     pub fn bytes(&self) -> &[u8] {
-        self.first.as_ref().map_or(&[], |(_, bytes)| bytes)
+        &self.bytes
+    }
+}
+
+/// What the first frame of a run has.
+#[derive(Clone, Copy)]
+pub(crate) struct First<'a> {
+    /// What entries were that transactions in flight have changed.
+    pub replaced: &'a Redo,
+    /// What is committed with it.
+    pub changes: &'a Redo,
+}
+
+impl First<'_> {
+    pub fn is_empty(&self) -> bool {
+        self.replaced.is_empty() && self.changes.is_empty()
+    }
+
+    /// Bytes of the frame, at most.
+    fn len(&self) -> usize {
+        FRAME_HEADER_BYTES + 4 + self.replaced.len() + self.changes.len()
     }
 }
 
@@ -164,7 +192,7 @@ impl Log {
         header: &Header,
     ) -> Log {
         let has_times = header.version >= VERSION_WITH_TIMES;
-        let state = State::at(header.log, header.checkpoint, header.time);
+        let state = State::at(header.log, FrameId::first_of(header), header.time);
         let state = Mutex::new(State { has_times, ..state });
         let page_size = header.page_size as usize;
         Log { file, syncs, page_size, is_wanted, durability, state }
@@ -173,30 +201,52 @@ impl Log {
     /// The pages of the run that the file should have, when that is longer than the one which it has, or
     /// when the log is to begin with `first`: the run that there is belongs to the last checkpoint.
     pub fn pages_wanted(&self, header: &Header, first: &Redo) -> Option<u32> {
-        let wanted = pages_wanted(header.page_count, header.page_size);
-        if !first.is_empty() {
-            let taken = (FRAME_HEADER_BYTES + first.len()).div_ceil(self.page_size) as u32;
-            // Else it would be time for the next checkpoint at once.
-            return Some(wanted.max(header.log.pages).max(taken.saturating_mul(4)));
+        if first.is_empty() {
+            return self.longer_run_wanted(header);
         }
+        let wanted = pages_wanted(header.page_count, header.page_size).max(header.log.pages);
+        Some(wanted.max(self.pages_for(FRAME_HEADER_BYTES + 4 + first.len())))
+    }
+
+    /// The pages of the run that the file should have, when that is longer than the one which it has.
+    fn longer_run_wanted(&self, header: &Header) -> Option<u32> {
+        let wanted = pages_wanted(header.page_count, header.page_size);
         let is_long_enough = wanted < header.log.pages.saturating_mul(2).max(1);
         (self.is_wanted && !is_long_enough).then_some(wanted)
+    }
+
+    /// The pages of a run that begins with so many bytes. Else it would be time for the next checkpoint at once.
+    fn pages_for(&self, bytes: usize) -> u32 {
+        (bytes.div_ceil(self.page_size) as u32).saturating_mul(4)
+    }
+
+    /// The pages that the next run should have of a file which has a log.
+    pub fn next_pages_wanted(&self, header: &Header) -> Option<u32> {
+        let wanted = self.longer_run_wanted(header).unwrap_or(header.log.pages);
+        (header.log.pages > 0).then_some(wanted.max(header.log.pages))
+    }
+
+    /// Whether the log of the next checkpoint may lie in the run that the header names for it, and begin with
+    /// `first`.
+    pub fn can_go_on(&self, header: &Header, first: First<'_>) -> bool {
+        let pages = header.next_log.pages;
+        let wanted = self.longer_run_wanted(header).unwrap_or(0);
+        pages > 0 && pages >= wanted && pages >= self.pages_for(first.len())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("log")
     }
 
-    /// Begins anew: the checkpoint is durable.
+    /// Goes on with frames of this checkpoint: it is durable, or will be before they count without those before.
     pub fn restart(&self, begun: Begun, checkpoint: u64) {
         let mut state = self.state();
         assert!(!state.is_appending, "nothing is logged during a checkpoint");
         assert!(checkpoint > state.next.checkpoint, "checkpoints follow each other");
-        *state = State::at(begun.place, checkpoint, state.time);
-        if let Some((next, bytes)) = begun.first {
-            let tail = bytes[bytes.len() / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
-            (state.next, state.end, state.tail) = (next, bytes.len(), tail);
-        }
+        let Begun { place, next, bytes, .. } = begun;
+        *state = State::at(place, next, state.time);
+        state.end = bytes.len();
+        state.tail = bytes[bytes.len() / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
     }
 
     /// The time of the next checkpoint.
@@ -242,22 +292,27 @@ impl Log {
     /// Without room for it, or while another one is written.
     pub async fn append(&self, redo: &Redo) -> Result<Appended> {
         let Appending { offset, image, frame, next, end, tail } = self.begin(redo);
-        let image = match self.durability {
+        let image = self.write_durably(image, offset).await?;
+        let mut state = self.state();
+        (state.next, state.end, state.tail, state.is_appending) = (next, end, tail, false);
+        Ok(Appended { image, frame })
+    }
+
+    /// Writes what is durable then.
+    async fn write_durably(&self, image: IoBuf, offset: u64) -> Result<IoBuf> {
+        match self.durability {
             Durability::Linked | Durability::Flag if !planted::is("log-not-synced") => {
                 let (written, image) = self.syncs.write(image, offset, self.durability).await;
                 check_synced(written)?;
-                image
+                Ok(image)
             }
             _ => {
                 let (written, image) = self.file.write_all_at(image, offset).await;
                 written.map_err(|error| StorageError::io("write the log", &error))?;
                 self.sync().await?;
-                image
+                Ok(image)
             }
-        };
-        let mut state = self.state();
-        (state.next, state.end, state.tail, state.is_appending) = (next, end, tail, false);
-        Ok(Appended { image, frame })
+        }
     }
 
     async fn sync(&self) -> Result<()> {
@@ -270,6 +325,7 @@ impl Log {
     fn begin(&self, redo: &Redo) -> Appending {
         assert!(redo.len() <= self.room(), "{} bytes do not fit the log", redo.len());
         let mut state = self.state();
+        assert!(state.place.pages > 0, "the file has no log");
         assert!(!state.is_appending, "frames are written one after another");
         state.is_appending = true;
         let mut bytes = state.tail.clone();
@@ -284,13 +340,14 @@ impl Log {
         let end = begin + bytes.len();
         let tail = bytes[bytes.len() / BLOCK_BYTES * BLOCK_BYTES..].to_vec();
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);
-        let offset = u64::from(state.place.pid) * self.page_size as u64 + begin as u64;
+        let offset = self.offset(state.place) + begin as u64;
         let next = state.next.next(sum);
         Appending { offset, image: IoBuf::copy_of(&bytes), frame, next, end, tail }
     }
 
-    /// Makes a run ready that no header names yet: zeros, if it `is_new`, and the first frame, if there is
-    /// one. It becomes durable with the next sync. What lies in a run that was a log before has another salt.
+    /// Makes a run ready that no header names yet: zeros, if it `is_new`, and the first frame, if something was
+    /// `replaced`. It becomes durable with the next sync. What lies in a run that was a log before has another
+    /// salt.
     ///
     /// # Errors
     /// `Io`.
@@ -298,27 +355,72 @@ impl Log {
         &self,
         (place, is_new): (LogPlace, bool),
         checkpoint: u64,
-        first: &Redo,
+        replaced: &Redo,
     ) -> Result<Begun> {
-        let offset = u64::from(place.pid) * self.page_size as u64;
         if is_new {
-            self.clear(offset, u64::from(place.pages) * self.page_size as u64).await?;
+            self.clear(place).await?;
         }
-        if first.is_empty() {
-            return Ok(Begun::empty(place));
+        let first = First { replaced, changes: &Redo::default() };
+        let (begun, image) = self.first_frame(place, FrameId::first(checkpoint, 0), first);
+        if let Some(image) = image {
+            let written = self.file.write_all_at(image, self.offset(place)).await.0;
+            written.map_err(|error| StorageError::io("write the log", &error))?;
         }
-        let (mut bytes, id) = (vec![], FrameId::first(checkpoint));
-        let sum = frame::write(&mut bytes, id, self.tick(), place.salt, first.bytes());
-        let end = bytes.len();
-        bytes.resize(end.next_multiple_of(BLOCK_BYTES), 0);
-        let written = self.file.write_all_at(IoBuf::copy_of(&bytes), offset).await.0;
-        written.map_err(|error| StorageError::io("write the log", &error))?;
-        bytes.truncate(end);
-        Ok(Begun { place, first: Some((id.next(sum), bytes)) })
+        Ok(begun)
     }
 
-    async fn clear(&self, mut offset: u64, bytes: u64) -> Result<()> {
-        let end = offset + bytes;
+    /// Writes the first frame of the run in which the log goes on behind the point of the next checkpoint, if
+    /// there is something for it; it is durable then.
+    ///
+    /// # Errors
+    /// `Io`. The file may hold the frame or not: only opening it again can tell.
+    ///
+    /// # Panics
+    /// While a frame is written.
+    pub async fn go_on(&self, place: LogPlace, first: First<'_>) -> Result<Begun> {
+        let last = {
+            let state = self.state();
+            assert!(!state.is_appending, "frames are written one after another");
+            state.next
+        };
+        let id = FrameId::first(last.checkpoint + 1, last.previous);
+        let (begun, image) = self.first_frame(place, id, first);
+        if let Some(image) = image {
+            self.write_durably(image, self.offset(place)).await?;
+        }
+        Ok(begun)
+    }
+
+    /// The first frame of a run, and what is to be written there, if it is not empty.
+    fn first_frame(
+        &self,
+        place: LogPlace,
+        id: FrameId,
+        first: First<'_>,
+    ) -> (Begun, Option<IoBuf>) {
+        if first.is_empty() {
+            return (Begun::empty(place, id), None);
+        }
+        let mut bytes = vec![];
+        let parts = (first.replaced.bytes(), first.changes.bytes());
+        let sum = frame::write_begin(&mut bytes, id, self.tick(), place.salt, parts);
+        let mut image = bytes.clone();
+        image.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);
+        let begun = Begun { place, previous: id.previous, next: id.next(sum), bytes };
+        (begun, Some(IoBuf::copy_of(&image)))
+    }
+
+    fn offset(&self, place: LogPlace) -> u64 {
+        u64::from(place.pid) * self.page_size as u64
+    }
+
+    /// Fills a run with zeros.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn clear(&self, place: LogPlace) -> Result<()> {
+        let mut offset = self.offset(place);
+        let end = offset + u64::from(place.pages) * self.page_size as u64;
         while offset < end {
             let len = ZERO_BYTES.min(end - offset);
             let zeros = IoBuf::alloc(len as usize);

@@ -9,7 +9,7 @@ use runtime::fs::File;
 use runtime::{IoBuf, IoCounters};
 
 use super::redo::split_first;
-use super::{LogPlace, frame};
+use super::{FrameId, LogPlace, frame};
 use crate::error::{Damage, Result, StorageError};
 use crate::header::Header;
 use crate::planted;
@@ -31,13 +31,15 @@ pub(crate) type Entries = BTreeMap<(TreeId, Vec<u8>), Option<Vec<u8>>>;
 #[derive(Default)]
 pub(crate) struct Logged {
     pub entries: Entries,
-    /// The frames as they are.
+    /// The frames of the log as they are.
     pub frames: Vec<u8>,
+    /// How many there are in its next run: a checkpoint had begun, and was not finished.
+    pub frames_behind: u64,
     /// Time of the last one, or 0.
     pub time: u64,
 }
 
-/// Reads the log of this checkpoint.
+/// Reads the log of this checkpoint, and what has been written to the next run behind it.
 ///
 /// # Errors
 /// `Io`; `Corrupt` when a frame has rotted.
@@ -46,29 +48,78 @@ pub(crate) async fn read(
     header: &Header,
     progress: &RecoveryProgress,
 ) -> Result<Logged> {
-    let (page_size, place) = (header.page_size, header.log);
-    let mut run = read_run(file, page_size, place, progress).await?;
-    let damaged = |at: usize| StorageError::Corrupt {
-        pid: place.pid + (at / page_size as usize) as u32,
-        reason: Damage::Log,
-    };
-    let mut entries = Entries::new();
-    let (mut time, mut len) = (0, 0);
-    let frames = frame::read_all(&run, &place, header.checkpoint, header.log_frames);
-    for frame in frames.map_err(damaged)? {
-        (time, len) = (frame.time, len + frame.len);
-        let mut rest = frame.changes;
-        while !rest.is_empty() {
-            let ((tree, key, value), behind) = split_first(rest).ok_or_else(|| damaged(0))?;
-            entries.insert((tree, key.to_vec()), value.map(<[u8]>::to_vec));
-            rest = behind;
+    let places = [header.log, header.next_log];
+    let pages: u64 = places.iter().map(|place| u64::from(place.pages)).sum();
+    progress.begin(RecoveryPhase::Log, pages * u64::from(header.page_size));
+    let mut logged = Logged::default();
+    let first =
+        Run { place: header.log, first: FrameId::first_of(header), known: header.log_frames };
+    let (frames, next) = logged.read(file, header.page_size, first, progress).await?;
+    logged.frames = frames;
+    if planted::is("next-run-forgotten") {
+        return Ok(logged);
+    }
+    let first = FrameId::first(header.checkpoint + 1, next.previous);
+    let behind = Run { place: header.next_log, first, known: 0 };
+    let (_, next) = logged.read(file, header.page_size, behind, progress).await?;
+    logged.frames_behind = next.sequence;
+    Ok(logged)
+}
+
+/// A run to be read, from the frame with which it begins; so many are known to be there.
+struct Run {
+    place: LogPlace,
+    first: FrameId,
+    known: u32,
+}
+
+impl Logged {
+    /// Whether there is anything that the checkpoint does not have.
+    pub fn has_frames(&self) -> bool {
+        !self.frames.is_empty() || self.frames_behind > 0
+    }
+
+    /// Takes the changes of a run; its frames as they are, and which would be next.
+    async fn read(
+        &mut self,
+        file: &File,
+        page_size: u32,
+        Run { place, first, known }: Run,
+        progress: &RecoveryProgress,
+    ) -> Result<(Vec<u8>, FrameId)> {
+        let mut run = read_run(file, page_size, place, progress).await?;
+        let damaged = |at: usize| StorageError::Corrupt {
+            pid: place.pid + (at / page_size as usize) as u32,
+            reason: Damage::Log,
+        };
+        let mut len = 0;
+        let (frames, next) = frame::read_all(&run, &place, first, known).map_err(damaged)?;
+        // What was in flight behind the checkpoint is in none of its trees.
+        let takes_replaced = known > 0;
+        for frame in frames {
+            (self.time, len) = (frame.time, len + frame.len);
+            let (replaced, changes) = frame.parts().ok_or_else(|| damaged(0))?;
+            if takes_replaced {
+                self.take(replaced).await.ok_or_else(|| damaged(0))?;
+            }
+            self.take(changes).await.ok_or_else(|| damaged(0))?;
+        }
+        run.truncate(len);
+        Ok((run, next))
+    }
+
+    /// Takes changes; `None` when they are none.
+    async fn take(&mut self, mut changes: &[u8]) -> Option<()> {
+        while !changes.is_empty() {
+            let ((tree, key, value), behind) = split_first(changes)?;
+            self.entries.insert((tree, key.to_vec()), value.map(<[u8]>::to_vec));
+            changes = behind;
             if runtime::need_preempt() {
                 runtime::yield_now().await;
             }
         }
+        Some(())
     }
-    run.truncate(len);
-    Ok(Logged { entries, frames: run, time })
 }
 
 async fn read_run(
@@ -80,7 +131,6 @@ async fn read_run(
     let mut offset = u64::from(place.pid) * u64::from(page_size);
     let end = offset + u64::from(place.pages) * u64::from(page_size);
     let mut run = Vec::new();
-    progress.begin(RecoveryPhase::Log, end - offset);
     while offset < end {
         let len = READ_BYTES.min(end - offset);
         let (done, piece) = file.read_exact_at(IoBuf::alloc(len as usize), offset).await;

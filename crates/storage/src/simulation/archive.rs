@@ -181,8 +181,10 @@ impl Life {
             redo.push(id, &key, Some(&value));
             after.insert(key, value);
         }
-        self.store.checkpoint_without(replaced).await?;
+        let turn = self.store.checkpoint_turn().await;
+        let underway = self.store.begin_checkpoint(turn, replaced, Redo::default()).await?;
         self.acknowledge();
+        underway.ended().await?;
         self.trees.insert(id, after);
         if !redo.is_empty() {
             self.store.log(redo).await?;

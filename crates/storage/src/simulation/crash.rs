@@ -80,6 +80,10 @@ impl Workload {
         this.checkpoint().await?;
         this.insert(second, 60).await?;
         this.log().await?;
+        // The first one makes room for those behind it.
+        this.checkpoint_beside(second).await?;
+        this.insert(second, 40).await?;
+        this.checkpoint_beside(first).await?;
         this.change(first, 30).await?;
         this.log().await?;
         this.change(second, 300).await?;
@@ -99,9 +103,11 @@ impl Workload {
         // Most of what is left, so that nodes are merged and their pages used again.
         this.change(second, 1000).await?;
         this.log().await?;
-        this.checkpoint().await?;
+        this.checkpoint_beside(second).await?;
+        this.checkpoint_beside(TreeId(1)).await?;
         this.insert(second, 200).await?;
         this.log().await?;
+        this.checkpoint_beside(second).await?;
         this.checkpoint().await?;
         this.insert(second, 30).await?;
         this.log().await
@@ -170,13 +176,63 @@ impl Workload {
 
     /// Logs what has changed, if that can be.
     async fn log(&mut self) -> Result<()> {
-        if self.has_others || self.redo.len() > self.store.log_room() {
+        let is_nothing = self.redo.is_empty();
+        if self.has_others || is_nothing || self.redo.len() > self.store.log_room() {
             return Ok(());
         }
         let number = self.announce();
         self.store.log(std::mem::take(&mut self.redo)).await?;
         self.history.lock().expect("history").acknowledged = number;
         Ok(())
+    }
+
+    /// A checkpoint beside a transaction that has changed a tree, and is committed behind its point, and others
+    /// that follow.
+    async fn checkpoint_beside(&mut self, id: TreeId) -> Result<()> {
+        if self.has_others {
+            return self.checkpoint().await;
+        }
+        if self.prng.chance(0.5) {
+            self.log().await?;
+        }
+        let number = self.announce();
+        let (replaced, redo, after) = self.change_in_flight(id).await?;
+        if self.prng.chance(0.5) {
+            self.store.flush().await?;
+        }
+        let turn = self.store.checkpoint_turn().await;
+        self.store.prepare_checkpoint(&turn).await?;
+        let changes = std::mem::take(&mut self.redo);
+        let underway = self.store.begin_checkpoint(turn, replaced, changes).await?;
+        self.history.lock().expect("history").acknowledged = number;
+        self.trees.insert(id, after);
+        self.redo = redo;
+        for count in [0, 10, 40] {
+            self.insert(id, count).await?;
+            self.log().await?;
+        }
+        underway.ended().await?;
+        self.checkpoint = self.store.checkpoint_number();
+        Ok(())
+    }
+
+    /// Changes a tree: what was there before, the changes, and all that the tree has then.
+    async fn change_in_flight(&mut self, id: TreeId) -> Result<(Redo, Redo, Rows)> {
+        let (tree, io) = (self.store.tree(id)?, IoCounters::default());
+        let (mut replaced, mut redo) = (Redo::default(), Redo::default());
+        let rows = &self.trees[&id];
+        let mut after = rows.clone();
+        // Without a log nobody is in flight while a checkpoint is made.
+        let count = if self.store.log_usage().1 > 0 { 10 } else { 0 };
+        for (key, value) in random_rows(&mut self.prng, count) {
+            if !tree.replace(&key, &value, &io).await? {
+                tree.insert(&key, &value).await?;
+            }
+            replaced.push(id, &key, rows.get(&key).map(Vec::as_slice));
+            redo.push(id, &key, Some(&value));
+            after.insert(key, value);
+        }
+        Ok((replaced, redo, after))
     }
 
     async fn checkpoint(&mut self) -> Result<()> {
@@ -208,9 +264,9 @@ fn play(seed: u64, plan: FaultPlan) -> (Disk, SharedHistory, Result<()>) {
     (disk, history, outcome)
 }
 
-/// Opens the file, checks the store as a whole, and makes sure that it takes a new change. `None`:
-/// there is no database.
-fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
+/// Opens the file, checks the store as a whole, and makes sure that it takes a new change; how many commits were
+/// behind the point of a checkpoint without a header. `None`: there is no database.
+fn recover(disk: &Disk, seed: u64) -> Result<Option<(State, u64)>> {
     world(disk, seed, move || async move {
         let store = match Store::open(PATH.as_ref(), options_of(seed)).await {
             Err(StorageError::NotADatabase | StorageError::Io { .. }) => return Ok(None),
@@ -221,7 +277,7 @@ fn recover(disk: &Disk, seed: u64) -> Result<Option<State>> {
         store.catalog().insert(b"after the crash", b"").await?;
         store.checkpoint().await?;
         store.verify().await?;
-        Ok(Some(state))
+        Ok(Some((state, store.recovered_behind())))
     })
 }
 
@@ -252,7 +308,7 @@ fn check_after_crash(
     let direct = recover(&disk.crash(seed), seed).map_err(|error| format!("recovery: {error}"))?;
     match &direct {
         None => ensure(history.acknowledged == 0, || "the database is gone".to_owned())?,
-        Some(state) => ensure(history.allows(state), || {
+        Some((state, _)) => ensure(history.allows(state), || {
             let known: Vec<_> = history.states.iter().map(sizes).collect();
             format!("{:?} after {} of {known:?}", sizes(state), history.acknowledged)
         })?,
@@ -264,9 +320,13 @@ fn check_after_crash(
         (again, cuts) = (left, cuts + u64::from(is_cut));
     }
     let later = recover(&again, seed).map_err(|error| format!("recovery after cuts: {error}"))?;
-    ensure(later == direct, || "recovery that was cut short ends in another state".to_owned())?;
+    let behind = direct.as_ref().map_or(0, |(_, behind)| *behind);
+    let state = |found: Option<(State, u64)>| found.map(|(state, _)| state);
+    ensure(state(later) == state(direct), || {
+        "recovery that was cut short ends in another state".to_owned()
+    })?;
     let chains = u64::from(cuts == CUT_RECOVERIES);
-    Ok(Report { crashes: 2 + cuts, chains, ..Report::default() })
+    Ok(Report { crashes: 2 + cuts, chains, behind, ..Report::default() })
 }
 
 fn sizes(state: &State) -> Vec<(u32, usize)> {

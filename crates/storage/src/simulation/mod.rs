@@ -41,6 +41,8 @@ pub struct Report {
     pub crashes: u64,
     /// Power cuts behind which the recovery was cut short three times, at a write of its own each time.
     pub chains: u64,
+    /// Commits that recovery has found behind the point of a checkpoint without a header.
+    pub behind: u64,
     /// Runs in which a write or sync failed.
     pub failed_writes: u64,
     /// Operations that found the disk full, and were repeated.
@@ -60,6 +62,7 @@ impl AddAssign for Report {
         self.cancels += other.cancels;
         self.crashes += other.crashes;
         self.chains += other.chains;
+        self.behind += other.behind;
         self.failed_writes += other.failed_writes;
         self.refusals += other.refusals;
         self.flips += other.flips;

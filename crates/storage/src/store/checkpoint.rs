@@ -1,17 +1,18 @@
 //! The checkpoint (`docs/format/file.md`, section 2): all pages that have changed become durable, and the
-//! log begins anew. Nobody changes pages meanwhile; what can be written before or after is
-//! (`Pool::flush`, `settle.rs`).
+//! log begins anew. Nobody changes pages until its *point*; what can be written before or after is
+//! (`Pool::flush`, `settle.rs`). Where the log goes on in its next run (`docs/format/log.md`, section 5) the
+//! point comes before the header, and only what takes no sync lies before it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use runtime::IoBuf;
 
-use super::StoreInner;
+use super::{CheckpointTurn, StoreInner};
 use crate::directory::{Directory, encoded_len};
 use crate::error::{Result, StorageError};
 use crate::header::{self, FILE_VERSION, Header};
-use crate::log::{Begun, LogPlace, Redo};
+use crate::log::{Begun, First, LogPlace, Redo};
 use crate::meta;
 use crate::page::{self, Identity, PageId};
 use crate::planted;
@@ -26,41 +27,92 @@ type Dirty = (PageId, u32);
 /// Where a checkpoint puts the directory.
 struct Places {
     meta: Extent,
-    log: LogPlace,
-    log_frames: u32,
-    archive: u64,
-    time: u64,
     directory: Arc<Directory>,
     /// Pages that the directory accounts for. A bulk load may take more while the checkpoint runs.
     page_count: u32,
 }
 
+/// All of a checkpoint but its header, written and not synced.
+pub(super) struct Written {
+    before: Header,
+    places: Places,
+    pub(super) begun: Begun,
+    dirty: Vec<(PageId, u32, bool)>,
+    archive: u64,
+    time: u64,
+}
+
+/// What a checkpoint has to settle.
+pub(super) struct Passed {
+    directory: Arc<Directory>,
+    /// Pages that are in its journal, and where.
+    pages: Vec<(PageId, PageId)>,
+}
+
+/// How a checkpoint begins its log.
+#[derive(Clone, Copy)]
+pub(super) enum Way<'a> {
+    /// Anew, with what transactions in flight have replaced; nobody commits before its header is durable.
+    Anew(&'a Redo),
+    /// The log goes on in this run, which a header names already, with this.
+    On(LogPlace, First<'a>),
+}
+
+impl Way<'_> {
+    fn is_empty(self) -> bool {
+        match self {
+            Way::Anew(replaced) => replaced.is_empty(),
+            Way::On(_, first) => first.is_empty(),
+        }
+    }
+}
+
 impl StoreInner {
     /// Runs a checkpoint as a task of its own: a caller that is dropped does not stop it halfway. Its log
     /// begins with `first`. It is durable then, and settles in another task.
-    pub async fn checkpoint(self: &Arc<Self>, first: Redo) -> Result<()> {
+    pub async fn checkpoint(self: &Arc<Self>, turn: CheckpointTurn, first: Redo) -> Result<()> {
         let store = Arc::clone(self);
-        runtime::spawn(async move { store.run_checkpoint(&first).await })
-            .await
-            .unwrap_or(Err(StorageError::Stopped))
+        runtime::spawn(async move {
+            store.archive_ahead().await;
+            store.checkpoint_alone(turn, &first).await
+        })
+        .await
+        .unwrap_or(Err(StorageError::Stopped))
     }
 
-    async fn run_checkpoint(self: Arc<Self>, first: &Redo) -> Result<()> {
-        let settling = self.settling.acquire().await;
+    /// What fails here is tried again while nobody writes.
+    pub(super) async fn archive_ahead(&self) {
         if let Some(archive) = &self.archive {
-            // What fails here is tried again below, while nobody writes.
             archive.flush().await.ok();
         }
+    }
+
+    pub(super) async fn checkpoint_alone(
+        self: Arc<Self>,
+        turn: CheckpointTurn,
+        first: &Redo,
+    ) -> Result<()> {
         let _no_writers = self.writers.alone().await;
         let _no_write_backs = self.pool.writing.alone().await;
+        let Some(written) = self.write(Way::Anew(first)).await? else { return Ok(()) };
+        let header = self.header_after(&written);
+        self.commit(&header).await?;
+        let passed = self.pass(written, &header);
+        self.begin_settling(turn, header, passed);
+        Ok(())
+    }
+
+    /// Writes all but the header; `None`: nothing has changed. What fails for want of space leaves everything
+    /// as it was. The caller holds writers back.
+    pub(super) async fn write(&self, way: Way<'_>) -> Result<Option<Written>> {
         self.check_writable()?;
         let dirty = self.pool.dirty_frames();
         // Changed old pages that are clean in the pool, or no longer there, are in the journal.
         let changed = self.changed.load(Ordering::Relaxed)
             || self.pool.journal.len() > 0
             || !self.log.is_empty();
-        if dirty.is_empty() && !changed && first.is_empty() {
-            return Ok(());
+        if dirty.is_empty() && !changed && way.is_empty() {
+            return Ok(None);
         }
         // What the log had is in the archive before the log begins anew.
         let archive = match &self.archive {
@@ -72,34 +124,24 @@ impl StoreInner {
         let of = |kept| move |d: &&(PageId, u32, bool)| d.2 == kept;
         let new: Vec<Dirty> = dirty.iter().filter(of(false)).map(|d| (d.0, d.1)).collect();
         let old: Vec<Dirty> = dirty.iter().filter(of(true)).map(|d| (d.0, d.1)).collect();
-        // Whatever is short of space up to here leaves everything as it was.
         self.write_journal(&old).await?;
         if planted::is("pages-before-header") {
             self.write_pages(&old).await?;
         }
-        let begun = self.place_log(&before, first).await?;
-        let log = begun.place;
-        let places = match self.place_directory(&before, log).await {
-            Ok(places) => Places { log_frames: begun.frames(), archive, time, ..places },
-            Err(error) => return Err(self.without_log(&before, log, error)),
+        let begun = match way {
+            Way::Anew(replaced) => self.place_log(&before, replaced).await?,
+            Way::On(place, _) => Begun::anew(place, before.checkpoint + 1),
         };
-        if let Err(error) = self.write_beside(&new, &places).await {
-            self.space().give(places.meta);
-            return Err(self.without_log(&before, log, error));
+        match self.write_beside(&before, &new, begun.place).await {
+            Ok(places) => Ok(Some(Written { before, places, begun, dirty, archive, time })),
+            Err(error) => {
+                if let Way::Anew(_) = way {
+                    let new = begun.place.extent().filter(|_| begun.place != before.log);
+                    new.into_iter().for_each(|run| self.space().give(run));
+                }
+                Err(error)
+            }
         }
-        let header = self.commit(&places, &before).await;
-        let header = header.map_err(|error| self.poisoned_by(error))?;
-        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
-        let pages = self.pool.journal.begin_placing();
-        self.begin_next(header.clone(), &before, begun);
-        let (store, directory) = (Arc::clone(&self), places.directory);
-        drop(runtime::spawn(async move {
-            store.settle(header, &directory, &pages).await;
-            // Whoever waits for this may want the file to be let go of.
-            drop(store);
-            drop(settling);
-        }));
-        Ok(())
     }
 
     /// The file may hold the old state or the new one: only opening it again can tell.
@@ -112,20 +154,24 @@ impl StoreInner {
         }
     }
 
-    /// Writes what the last checkpoint does not reach. A failure for lack of space may be followed by
-    /// another attempt, any other poisons the store.
-    async fn write_beside(&self, new: &[Dirty], places: &Places) -> Result<()> {
-        self.write_pages(new).await?;
-        self.write_directory(places).await
+    /// Writes what the last checkpoint does not reach: new pages and the directory. A failure for lack of space
+    /// may be followed by another attempt, any other poisons the store.
+    async fn write_beside(&self, before: &Header, new: &[Dirty], log: LogPlace) -> Result<Places> {
+        let places = self.place_directory(before, log).await?;
+        let written = match self.write_pages(new).await {
+            Ok(()) => self.write_directory(&places).await,
+            failed => failed,
+        };
+        written.inspect_err(|_| self.space().give(places.meta))?;
+        Ok(places)
     }
 
-    /// Makes the new state the one of the file; returns its header. What is written here has its
-    /// space, so a failure is never for the lack of it on a file system that keeps its word.
-    async fn commit(&self, places: &Places, before: &Header) -> Result<Header> {
-        if !planted::is("checkpoint-not-synced") {
-            self.sync().await?;
-        }
-        let header = Header {
+    /// The header that makes what was written the state of the file.
+    pub(super) fn header_after(&self, written: &Written) -> Header {
+        let Written { before, places, begun, archive, time, .. } = written;
+        // One that was given away is in use.
+        let has_next = before.next_log.extent() == self.space().next_log();
+        Header {
             version: FILE_VERSION,
             sequence: before.sequence + 1,
             checkpoint: before.checkpoint + 1,
@@ -134,21 +180,34 @@ impl StoreInner {
             meta_pages: places.meta.pages,
             next_tree: self.next_tree.load(Ordering::Relaxed),
             journal: self.pool.journal.header(),
-            log: places.log,
-            log_frames: places.log_frames,
-            archive: places.archive,
-            time: places.time,
+            log: begun.place,
+            log_frames: begun.frames(),
+            log_previous: begun.previous,
+            next_log: if has_next { before.next_log } else { LogPlace::default() },
+            archive: *archive,
+            time: *time,
             ..before.clone()
+        }
+    }
+
+    /// Makes the state of this header the one of the file. What is written here has its space, so a failure is
+    /// never for the lack of it on a file system that keeps its word. The store is poisoned then.
+    pub(super) async fn commit(&self, header: &Header) -> Result<()> {
+        let committed = async {
+            if !planted::is("checkpoint-not-synced") {
+                self.sync().await?;
+            }
+            self.write_slot(header, first_slot(header)).await
         };
-        self.write_slot(&header, first_slot(&header)).await?;
-        Ok(header)
+        committed.await.map_err(|error| self.poisoned_by(error))
     }
 
     /// Where the log is to lie: where it is, or in another run of zeros that is taken here, longer or with
     /// a first frame. Where there is no space for a longer one it stays as it is.
     async fn place_log(&self, before: &Header, first: &Redo) -> Result<Begun> {
+        let number = before.checkpoint + 1;
         let Some(wanted) = self.log.pages_wanted(before, first) else {
-            return Ok(Begun::empty(before.log));
+            return Ok(Begun::anew(before.log, number));
         };
         let is_optional = first.is_empty();
         let spare = self.space().take_spare_log(wanted);
@@ -156,7 +215,7 @@ impl StoreInner {
             Some(run) => run,
             None => match self.allocator.take(wanted).await {
                 Err(error) if is_optional && error.is_disk_full() => {
-                    return Ok(Begun::empty(before.log));
+                    return Ok(Begun::anew(before.log, number));
                 }
                 taken => taken?,
             },
@@ -164,12 +223,12 @@ impl StoreInner {
         let salt = u64::from_le_bytes(runtime::entropy());
         let place = LogPlace { pid: run.start, pages: run.pages, salt };
         let is_new = spare.is_none();
-        match self.log.prepare((place, is_new), before.checkpoint + 1, first).await {
+        match self.log.prepare((place, is_new), number, first).await {
             Ok(begun) => Ok(begun),
             Err(error) => {
                 self.space().give(run);
                 match error.is_disk_full() {
-                    true if is_optional => Ok(Begun::empty(before.log)),
+                    true if is_optional => Ok(Begun::anew(before.log, number)),
                     true => Err(error),
                     false => Err(self.poisoned_by(error)),
                 }
@@ -177,16 +236,9 @@ impl StoreInner {
         }
     }
 
-    /// Gives back what was taken for the log by a checkpoint that does not come about.
-    fn without_log(&self, before: &Header, log: LogPlace, error: StorageError) -> StorageError {
-        let new = log.extent().filter(|_| log != before.log);
-        new.into_iter().for_each(|run| self.space().give(run));
-        error
-    }
-
     async fn place_directory(&self, before: &Header, log: LogPlace) -> Result<Places> {
         let freed = freed_by(before, log);
-        self.allocator.take_by(|space, held| self.choose_places(space, held, &freed, log)).await
+        self.allocator.take_by(|space, held| self.choose_places(space, held, &freed)).await
     }
 
     /// Takes pages for the directory, and makes it: it has to tell of these very pages.
@@ -195,7 +247,6 @@ impl StoreInner {
         space: &mut Space,
         held: u32,
         freed: &[Extent],
-        log: LogPlace,
     ) -> Result<Take<Places>> {
         let trees: Vec<_> = self.trees().values().map(|tree| tree.record()).collect();
         // Taking the pages of the directory may cut one of the extents listed now in two.
@@ -211,9 +262,7 @@ impl StoreInner {
         let page_count = space.page_count();
         assert!(page_count <= held, "the file holds all its pages before anything refers to them");
         let directory = Arc::new(Directory { trees, free });
-        let (log_frames, archive, time) = (0, 0, 0);
-        let places = Places { meta, log, log_frames, archive, time, directory, page_count };
-        Ok(Take::Taken(places))
+        Ok(Take::Taken(Places { meta, directory, page_count }))
     }
 
     fn images(&self, pages: &[Dirty]) -> Vec<(PageId, IoBuf)> {
@@ -278,24 +327,44 @@ impl StoreInner {
         self.sync().await
     }
 
-    /// The new checkpoint exists: what changes from now on is for the next one.
-    fn begin_next(&self, header: Header, before: &Header, begun: Begun) {
+    /// The point of a checkpoint: what changes from now on is for the next one.
+    pub(super) fn pass(&self, written: Written, header: &Header) -> Passed {
+        let Written { before, places, begun, dirty, .. } = written;
+        dirty.iter().for_each(|(_, frame, _)| self.pool.mark_clean(*frame));
+        let pages = self.pool.journal.begin_placing();
         self.pool.set_epoch(header.checkpoint + 1);
         if let Some(archive) = &self.archive {
             archive.begin(header.checkpoint, begun.bytes());
         }
         self.log.restart(begun, header.checkpoint);
-        let log = header.log;
-        *self.header.lock().expect("header") = header;
         self.changed.store(false, Ordering::Relaxed);
+        let log = header.log;
         let mut space = self.space();
         match before.log.extent().filter(|run| log != before.log && run.pages >= log.pages) {
             Some(left) => {
-                space.keep_spare_log(left);
-                space.begin_settling(freed_by(before, before.log));
+                space.leave_log(left);
+                space.begin_settling(freed_by(&before, before.log));
             }
-            None => space.begin_settling(freed_by(before, log)),
+            None => space.begin_settling(freed_by(&before, log)),
         }
+        Passed { directory: places.directory, pages }
+    }
+
+    /// The checkpoint exists: lets it settle.
+    pub(super) fn begin_settling(
+        self: &Arc<Self>,
+        turn: CheckpointTurn,
+        header: Header,
+        Passed { directory, pages }: Passed,
+    ) {
+        *self.header.lock().expect("header") = header.clone();
+        let store = Arc::clone(self);
+        drop(runtime::spawn(async move {
+            store.settle(header, &directory, &pages).await;
+            // Whoever waits for this may want the file to be let go of.
+            drop(store);
+            drop(turn);
+        }));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A store: one file of trees, with its pool, its free space, its log and its checkpoints.
 
 mod backup;
+mod beside;
 mod checkpoint;
 mod draft;
 mod open;
@@ -14,9 +15,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use runtime::IoCounters;
 use runtime::fs::{Durability, FileBackend};
-use runtime::sync::Semaphore;
+use runtime::sync::{Semaphore, SemaphorePermit};
+use runtime::{IoCounters, JoinHandle};
 
 pub use backup::CopyProgress;
 pub(crate) use draft::Draft;
@@ -89,6 +90,29 @@ pub struct Store {
     pub(crate) inner: Arc<StoreInner>,
 }
 
+/// The turn of one checkpoint: others, and backups, wait until it has settled.
+#[must_use = "the turn passes on when this is dropped"]
+pub struct CheckpointTurn {
+    _permit: SemaphorePermit,
+}
+
+/// A checkpoint whose point has passed. It goes on when this is dropped.
+#[must_use = "whoever wants the checkpoint waits for its end"]
+pub struct Underway(Option<JoinHandle<Result<()>>>);
+
+impl Underway {
+    /// Waits until the checkpoint is durable.
+    ///
+    /// # Errors
+    /// `Io` when it could not be written: the store is poisoned then. What was logged is durable all the same.
+    pub async fn ended(self) -> Result<()> {
+        match self.0 {
+            Some(task) => task.await.unwrap_or(Err(StorageError::Stopped)),
+            None => Ok(()),
+        }
+    }
+}
+
 pub(crate) struct StoreInner {
     pub pool: Arc<Pool>,
     pub allocator: Arc<Allocator>,
@@ -110,6 +134,8 @@ pub(crate) struct StoreInner {
     changed: AtomicBool,
     /// The header that the file holds now.
     header: Mutex<Header>,
+    /// Frames that recovery has found behind the point of a checkpoint without a header.
+    frames_behind: u64,
     /// Reads and waits of changes, which are nobody's query.
     pub io: IoCounters,
 }
@@ -156,7 +182,7 @@ impl Store {
         self.settled().await
     }
 
-    /// Waits until the pages of the last checkpoint are in their places.
+    /// Waits until the last checkpoint is durable and its pages are in their places.
     ///
     /// # Errors
     /// `Poisoned` when they cannot be written there.
@@ -181,14 +207,15 @@ impl Store {
     /// # Errors
     /// As `checkpoint`.
     pub async fn checkpoint_without(&self, replaced: Redo) -> Result<()> {
-        self.inner.checkpoint(replaced).await
+        let turn = self.checkpoint_turn().await;
+        self.checkpoint_in_turn(turn, replaced).await
     }
 
     /// Makes changes durable that have been made in trees which the last checkpoint has as a whole, all or
     /// none: after a crash the file holds them on top of it. A tree that was made, or filled by a load,
     /// while that checkpoint ran is none of these. They are logged in the order in which they were made, by
-    /// one caller at a time, and not while a checkpoint runs. Runs to its end even when the caller is
-    /// dropped.
+    /// one caller at a time, and not before a checkpoint that runs has come to its point
+    /// ([`Store::begin_checkpoint`]). Runs to its end even when the caller is dropped.
     ///
     /// # Errors
     /// `Io` when a write or sync failed: the store is poisoned then. `Poisoned` when it already was.
@@ -223,6 +250,12 @@ impl Store {
     pub fn position(&self) -> Restored {
         let (next, time) = self.inner.log.position();
         Restored { checkpoint: next.checkpoint, frames: next.sequence, time }
+    }
+
+    /// Commits that were found when the file was opened, behind the point of a checkpoint that had not become
+    /// durable.
+    pub fn recovered_behind(&self) -> u64 {
+        self.inner.frames_behind
     }
 
     /// How far the archive has come, if there is one.

@@ -65,10 +65,12 @@ async fn create_in(file: File, path: &Path, options: &StoreOptions) -> Result<St
         journal: Journal::default(),
         log: LogPlace::default(),
         log_frames: 0,
+        log_previous: 0,
+        next_log: LogPlace::default(),
         archive: 0,
         time: 0,
     };
-    let store = assemble(file, options, first, &Directory::default(), None)?;
+    let store = assemble(file, options, first, &Directory::default(), None, 0)?;
     store.inner.create_tree(CATALOG).await?;
     store.checkpoint().await?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -94,7 +96,13 @@ pub(super) async fn open(
         journalled = replay(&file, &header, progress).await?;
     }
     let directory = Arc::new(read_directory(&file, &header).await?);
-    let log::Logged { entries, frames, time } = log::read(&file, &header, progress).await?;
+    let logged = log::read(&file, &header, progress).await?;
+    let has_frames = logged.has_frames();
+    let log::Logged { entries, frames, frames_behind, time } = logged;
+    if frames_behind > 0 {
+        // They are of no checkpoint that could be archived: who wrote them had no archive.
+        header.archive = 0;
+    }
     let settled =
         Settled { file: &file, header: &header, directory: &directory, journalled: &journalled };
     // Both slots say so once a checkpoint is in its places and in the archive.
@@ -114,19 +122,32 @@ pub(super) async fn open(
         header.journal = Journal::default();
         header.archive = line;
     }
-    let store = assemble(file, options, header.clone(), &directory, archive)?;
+    let store = assemble(file, options, header.clone(), &directory, archive, frames_behind)?;
     if !is_same {
         // The slot that was read stays until the other one is written.
         store.inner.write_both_slots(&header, 1 - slot).await?;
     }
     store.inner.log.note_time(time);
-    let has_frames = !frames.is_empty();
     drop(frames);
     let store = check_catalog(store)?;
     match has_frames {
         true => recover(store, entries, progress).await,
         false => Ok(store),
     }
+}
+
+/// Keeps pages out of the next run of the log, which the directory counts as free: for good where nothing is in
+/// it, else until another checkpoint has settled, since recovery may begin again.
+fn take_next_log(space: &mut Space, header: &Header, frames_behind: u64) -> Result<()> {
+    let Some(run) = header.next_log.extent() else { return Ok(()) };
+    if !space.take_exactly(run) {
+        return Err(StorageError::Corrupt { pid: run.start, reason: Damage::Directory });
+    }
+    match frames_behind {
+        0 => space.keep_spare_log(run),
+        _ => space.release(run),
+    }
+    Ok(())
 }
 
 /// Puts what was logged since the checkpoint into its trees. The log begins anew with another checkpoint,
@@ -172,8 +193,10 @@ fn assemble(
     header: Header,
     directory: &Directory,
     archive: Option<Arc<Archive>>,
+    frames_behind: u64,
 ) -> Result<Store> {
-    let space = Space::new(header.page_count, &directory.free);
+    let mut space = Space::new(header.page_count, &directory.free);
+    take_next_log(&mut space, &header, frames_behind)?;
     let allocator = Arc::new(Allocator::new(file.clone(), header.page_size, space));
     let (pages, epoch) = (Arc::clone(&allocator), header.checkpoint + 1);
     let syncs = Syncs::new(file.clone());
@@ -200,6 +223,7 @@ fn assemble(
         settling: Semaphore::new(1),
         changed: AtomicBool::new(false),
         header: Mutex::new(header),
+        frames_behind,
         io: IoCounters::default(),
     };
     Ok(Store { inner: Arc::new(inner) })

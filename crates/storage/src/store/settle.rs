@@ -9,8 +9,10 @@ use crate::archive::Settled;
 use crate::directory::Directory;
 use crate::error::Result;
 use crate::header::{Header, Journal};
+use crate::log::LogPlace;
 use crate::page::PageId;
 use crate::planted;
+use crate::space::Extent;
 
 impl StoreInner {
     /// Puts the images of `pages` in their places, and lets what the checkpoint freed be used. What cannot be
@@ -51,7 +53,8 @@ impl StoreInner {
         }
         // Before the journal goes, which says what has changed.
         let line = self.archived(&header, directory, pages).await;
-        if !has_journal && line == header.archive {
+        let next = self.next_log(&header);
+        if !has_journal && line == header.archive && next == header.next_log {
             self.write_slot(&header, 1 - first_slot(&header)).await?;
             return Ok(header);
         }
@@ -59,10 +62,28 @@ impl StoreInner {
         header.sequence += 1;
         header.journal = Journal::default();
         header.archive = line;
+        header.next_log = next;
+        let written = match planted::is("next-run-not-named") {
+            true => Header { next_log: LogPlace::default(), ..header.clone() },
+            false => header.clone(),
+        };
         // Slot 0 holds the journal's header, which is whole until slot 1 holds this one; without a journal
         // it is slot 1 that holds the checkpoint.
-        self.write_both_slots(&header, first).await?;
+        self.write_both_slots(&written, first).await?;
         Ok(header)
+    }
+
+    /// Where the log goes on with the next checkpoint, if there is a run for it. What was written there before has
+    /// another salt.
+    fn next_log(&self, header: &Header) -> LogPlace {
+        let run = self.space().next_log();
+        match run {
+            Some(_) if header.next_log.extent() == run => header.next_log,
+            Some(Extent { start: pid, pages }) => {
+                LogPlace { pid, pages, salt: u64::from_le_bytes(runtime::entropy()) }
+            }
+            None => LogPlace::default(),
+        }
     }
 
     /// Has the checkpoint archived; the line that it belongs to then.

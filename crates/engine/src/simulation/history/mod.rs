@@ -32,6 +32,7 @@ use super::{Failure, attempt};
 use crate::database::Database;
 use crate::door;
 use crate::isolation::Isolation;
+use crate::locks::LockWait;
 use crate::options::{Options, Simulation};
 use crate::versions::Versions;
 
@@ -156,7 +157,7 @@ async fn checkpoint(versions: Arc<Versions>, seed: u64) -> SqlResult<()> {
     let mut prng = Prng::new(seed);
     for _ in 0..CHECKPOINTS {
         time::sleep(Duration::from_micros(prng.below(PAUSE_US))).await;
-        versions.checkpoint_beside().await?;
+        versions.checkpoint_beside(&LockWait::default()).await?;
     }
     Ok(())
 }

@@ -21,6 +21,8 @@ pub struct Survivors {
     pub kept: usize,
     /// Those that were acknowledged, and are not there: they did not wait for the device.
     pub lost: usize,
+    /// Publications that recovery has found behind the point of a checkpoint whose header was not there.
+    pub behind: u64,
 }
 
 /// Has the power fail in the midst of a history, and judges what is there afterwards. Of `given` the databases
@@ -49,19 +51,20 @@ pub fn cut(
         disk.faults(FaultPlan { crash_at_write: Some(write), ..FaultPlan::default() });
         let history = play((&db, &disk), seed, level, transactions, waits)?;
         drop(db);
-        judge(history, lists(given, &disk.crash(seed), seed)?, level)
+        let (lists, behind) = lists(given, &disk.crash(seed), seed)?;
+        Ok(Survivors { behind, ..judge(history, lists, level)? })
     })
 }
 
-/// The lists of a database that is opened again.
-fn lists(given: &Options, disk: &Disk, seed: u64) -> Result<Vec<Vec<u32>>, String> {
+/// The lists of a database that is opened again, and what it has found behind the point of a checkpoint.
+fn lists(given: &Options, disk: &Disk, seed: u64) -> Result<(Vec<Vec<u32>>, u64), String> {
     let db = Database::open(Path::new(PATH), options(given, disk, seed));
     let db = db.map_err(|error| format!("recovery: {error}"))?;
     let problems = db.check().map_err(|error| format!("check: {error}"))?.problems;
     if let Some(problem) = problems.first() {
         return Err(format!("after recovery: {problem}"));
     }
-    client::lists(&mut db.session())
+    Ok((client::lists(&mut db.session())?, db.store().recovered_behind()))
 }
 
 /// Each transaction is there as a whole or not at all; those that were durable are; none is without those
@@ -88,5 +91,5 @@ fn judge(history: History, lists: Vec<Vec<u32>>, level: Isolation) -> Result<Sur
     let (kept, lost) = (committed.len(), lost.len());
     // What is there of a transaction that is not whole was not committed.
     History { committed, lists, ..History::default() }.check(level)?;
-    Ok(Survivors { kept, lost })
+    Ok(Survivors { kept, lost, behind: 0 })
 }
