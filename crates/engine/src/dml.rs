@@ -25,7 +25,7 @@ use types::{SqlError, SqlResult};
 
 use crate::result::{ResultSet, StatementResult};
 
-pub(crate) use change::{Change, commit, fits_in_place};
+pub(crate) use change::{Change, commit, in_place_bytes_max};
 pub(crate) use constraints::{checked, validate_rows};
 pub(crate) use delete::delete;
 pub(crate) use foreign::check_dangling;

@@ -53,18 +53,10 @@ enum How {
     Rebuilt(Rebuilt),
 }
 
-/// What rows that are changed in place take in memory at most, where a small share of the pool is less.
-const IN_PLACE_BYTES_MAX: usize = 32 << 20;
-
-/// Whether rows of so many bytes are changed in place. More are merged in by a bulk load, which reads and writes
-/// all that the table has. Each row may touch a page of every tree: a small share of the pool is always safe,
-/// and a larger one while the table is so much larger that to write it anew would cost more.
-pub(crate) fn fits_in_place(db: &Database, entry: &TableEntry, bytes: usize) -> bool {
-    let (store, page_bytes) = (db.store(), db.page_bytes());
-    let pool = store.frame_count() * page_bytes;
-    let pages = |tree| store.tree(tree).map_or(0, |tree| tree.stats().leaf_pages as usize);
-    let table_bytes = || entry.trees().map(pages).sum::<usize>() * page_bytes;
-    bytes <= pool / 256 || bytes <= IN_PLACE_BYTES_MAX.min(pool / 32) && bytes <= table_bytes() / 32
+/// Rows of more bytes are merged in by a bulk load: each row may touch a page of every tree, and
+/// a small share of the pool is safe.
+pub(crate) fn in_place_bytes_max(db: &Database) -> usize {
+    db.store().frame_count() * db.page_bytes() / 256
 }
 
 /// Makes all changes or none, in a block. What it changes is locked until that ends.
@@ -130,7 +122,7 @@ async fn prepare(writing: &Writing<'_>, change: Change) -> SqlResult<Ready> {
     }
     let (removed, added) = (&change.removed, &change.added);
     let bytes = bytes_of(&removed.batch)? + bytes_of(&added.batch)?;
-    let in_place = match fits_in_place(db, &change.entry, bytes) {
+    let in_place = match bytes <= in_place_bytes_max(db) {
         true => Some(Entries::of_table(&change.entry, removed, added, cancel).await?),
         false => None,
     };

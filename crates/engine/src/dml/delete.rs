@@ -71,7 +71,7 @@ async fn remove(
     let entry = writing.entry(&delete.table)?;
     let may_stream =
         delete.finds_rows_once() && returning.is_none() && streamed::may_remove(writing, &entry);
-    let found = match streamed::found(writing, &entry, finding, may_stream).await? {
+    let found = match streamed::found(writing, finding, may_stream).await? {
         Found::All(found) => found,
         Found::TooMany => {
             let none = Rows::none(&entry);

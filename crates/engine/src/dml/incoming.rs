@@ -12,7 +12,7 @@ use sql::parse::Insert;
 use types::SqlResult;
 
 use super::change::{bytes_of, check_writes_anew};
-use super::{check_all, checked, fits_in_place, foreign, insert_batches};
+use super::{check_all, checked, foreign, in_place_bytes_max, insert_batches};
 use crate::catalog::TableEntry;
 use crate::load::{Left, Loader};
 use crate::stream::QueryRows;
@@ -46,7 +46,7 @@ pub(crate) async fn take_all(
     while let Some(batch) = source.next().await? {
         kept_bytes += bytes_of(&batch)?;
         kept.push(batch);
-        if !fits_in_place(writing.db, entry, kept_bytes) && !refers_to_itself(entry) {
+        if kept_bytes > in_place_bytes_max(writing.db) && !refers_to_itself(entry) {
             return load(writing, entry, phase, kept, source).await;
         }
     }

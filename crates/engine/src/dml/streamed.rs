@@ -13,7 +13,7 @@ use sql::constraints::{ColumnDefault, ForeignKey};
 use types::SqlResult;
 
 use super::change::{alone, bytes_of, replace};
-use super::fits_in_place;
+use super::in_place_bytes_max;
 use super::incoming::{check_referring, refers_to_itself};
 use super::references::referring;
 use super::rows::Rows;
@@ -36,7 +36,6 @@ pub(super) enum Found {
 /// The query's; 53200 for rows that do not fit if it may not.
 pub(super) async fn found(
     writing: &Writing<'_>,
-    entry: &TableEntry,
     finding: &Finding,
     may_stream: bool,
 ) -> SqlResult<Found> {
@@ -47,7 +46,7 @@ pub(super) async fn found(
     let (mut kept, mut bytes) = (vec![], 0);
     while let Some(batch) = rows.next().await? {
         bytes += bytes_of(&batch)?;
-        if !fits_in_place(writing.db, entry, bytes) {
+        if bytes > in_place_bytes_max(writing.db) {
             return Ok(Found::TooMany);
         }
         kept.push(batch);

@@ -77,7 +77,7 @@ async fn change(
     let may_stream = update.finds_rows_once()
         && returning.is_none()
         && streamed::may_change(writing, &entry, ordinals);
-    let found = match streamed::found(writing, &entry, finding, may_stream).await? {
+    let found = match streamed::found(writing, finding, may_stream).await? {
         Found::All(found) => found,
         Found::TooMany => {
             let mut seen = HashSet::new();

@@ -132,39 +132,6 @@ pub(crate) fn shown(result: &StatementResult) -> String {
 
 const FIRST: &str = "select v from t where id = 1";
 
-/// A table is written anew, alone, for many rows only: what is many goes by what it has.
-#[test]
-fn rows_that_are_few_for_a_large_table_wait_for_nobody() {
-    let mut world = World::new("large");
-    world.play(&[
-        (0, "create table large (id int primary key, filler text)", ""),
-        (0, "create table small (id int primary key, filler text)", ""),
-        (0, "insert into large select i, repeat('x', 200) from generate_series(1, 100000) i", ""),
-        (1, "begin; insert into u values (1, 1)", ""),
-        (0, "set lock_timeout = '10ms'", ""),
-        (
-            0,
-            "insert into small select i, repeat('x', 200) from generate_series(1, 15000) i",
-            "55P03",
-        ),
-        (
-            0,
-            "insert into large select i, repeat('x', 200) from generate_series(200001, 215000) i",
-            "",
-        ),
-        (0, "update large set filler = 'y' where id > 203000", ""),
-        (0, "delete from large where id > 203000", ""),
-        (
-            0,
-            "insert into large select i, repeat('x', 200) from generate_series(300001, 360000) i",
-            "55P03",
-        ),
-        (1, "commit", ""),
-        (0, "select count(*), max(id) from large", "103000,203000"),
-    ]);
-    world.check();
-}
-
 #[test]
 fn nobody_waits_for_who_changes_other_rows() {
     World::new("others").play(&[
